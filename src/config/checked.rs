@@ -1,0 +1,227 @@
+//! The checked configuration: types that cannot be wrong. Everything behind the command line reads these and nothing else.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Everything a crawl needs to know. [`Config::default`] is polite: see `config/seine.yml` for each value's meaning.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    pub crawler_id: String,
+    pub frontier: FrontierConfig,
+    pub fetch: FetchConfig,
+    pub scope: ScopeConfig,
+    pub log: LogConfig,
+    pub sinks: Vec<SinkConfig>,
+    pub http: HttpConfig,
+    pub logging: LoggingConfig,
+}
+
+/// `link_storage.*`: what is fetched when.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FrontierConfig {
+    /// Between the end of one visit of a host and the start of the next; also between visits of one address.
+    pub host_delay: Duration,
+    /// Between visits of one address, when it differs from `host_delay`.
+    pub ip_delay: Option<Duration>,
+    /// A robots.txt crawl-delay above this counts as this.
+    pub max_crawl_delay: Duration,
+    pub max_depth: Option<u16>,
+    pub max_pages_per_host: Option<u64>,
+    /// The crawl ends after this many pages.
+    pub max_pages: Option<u64>,
+    pub max_retries: u16,
+    /// First back-off of a host after a failure; doubles with each, jittered, up to `backoff_max`.
+    pub backoff_base: Duration,
+    pub backoff_max: Duration,
+    /// When a fetched page is due again; none: never.
+    pub recrawl_after: Option<Duration>,
+    /// Read sitemaps named in robots.txt, and `/sitemap.xml` by guess.
+    pub sitemaps: bool,
+    /// Bytes of memory for the store's block cache.
+    pub cache_bytes: u64,
+}
+
+/// `crawler_manager.downloader.*`: how it is fetched.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FetchConfig {
+    /// Hosts fetched from at the same time.
+    pub concurrency: usize,
+    pub user_agent: UserAgent,
+    pub connect_timeout: Duration,
+    /// Without a byte for so long, the exchange is given up.
+    pub read_timeout: Duration,
+    /// For one whole exchange, body included.
+    pub total_timeout: Duration,
+    /// Received bytes of a body; the rest is cut and the event marked.
+    pub max_body_bytes: u64,
+    /// Bytes of a body after its codings are taken off.
+    pub max_decoded_bytes: u64,
+    pub max_redirects: usize,
+    pub obey_robots: bool,
+    pub allow_private: bool,
+    /// Media types wanted (`text/html`, `text/*`); empty: all.
+    pub mime_types: Vec<String>,
+    /// Extra request headers, such as `Cookie` for a domain.
+    pub cookies: Vec<Cookie>,
+    /// Names answered without asking DNS.
+    pub static_hosts: BTreeMap<String, Vec<IpAddr>>,
+    pub dns_cache_entries: usize,
+    /// How long a name that does not exist is remembered.
+    pub dns_negative_ttl: Duration,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserAgent {
+    /// The product token; robots.txt groups are matched with it.
+    pub name: String,
+    pub url: Option<String>,
+    pub email: Option<String>,
+    /// The whole header, instead of the one made of the parts.
+    pub string: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cookie {
+    pub domain: String,
+    pub path: String,
+    /// `name=value; name=value`, as the Cookie header has it.
+    pub cookie: String,
+}
+
+/// Which URLs are in scope; `frontier::scope` applies it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ScopeConfig {
+    pub rule: ScopeRule,
+    /// Hosts in scope besides the seeds'.
+    pub hosts: Vec<String>,
+    /// Regular expressions on the whole URL, without case (as in ACHE): at least one must match, if there are any …
+    pub allow: Vec<String>,
+    /// … and none of these.
+    pub deny: Vec<String>,
+    /// ACHE's `link_filters.yml`, its content.
+    pub link_filters: Option<String>,
+    /// rel=nofollow, meta robots and X-Robots-Tag nofollow are honoured.
+    pub obey_nofollow: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ScopeRule {
+    /// The seeds' hosts.
+    #[default]
+    Host,
+    /// The seeds' registrable domains (public suffix + 1) and all below.
+    Domain,
+    Any,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogConfig {
+    pub segment_bytes: u64,
+    /// With so much waiting for readers, fetching pauses.
+    pub max_bytes: u64,
+    /// The longest an event waits for company before it is fsynced.
+    pub commit_interval: Duration,
+}
+
+/// A destination. Names are those of `target_storage.data_formats`, and `VOID`, `STDOUT`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SinkConfig {
+    Files { max_file_size: u64, compression_level: u32 },
+    Stdout,
+    Void,
+}
+
+/// The service's own web server: metrics and health.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HttpConfig {
+    /// None: no server.
+    pub listen: Option<SocketAddr>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggingConfig {
+    pub json: bool,
+    /// A `tracing` filter: `info`, `seine=debug`.
+    pub filter: String,
+}
+
+/// Where a crawl keeps what: `frontier/`, `log/`, one folder a sink, below the data folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataFolder(pub PathBuf);
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            crawler_id: "default".into(),
+            frontier: FrontierConfig::default(),
+            fetch: FetchConfig::default(),
+            scope: ScopeConfig { obey_nofollow: true, ..ScopeConfig::default() },
+            log: LogConfig::default(),
+            sinks: vec![SinkConfig::FILES],
+            http: HttpConfig { listen: None },
+            logging: LoggingConfig { json: false, filter: "info".into() },
+        }
+    }
+}
+
+impl Default for FrontierConfig {
+    fn default() -> Self {
+        FrontierConfig {
+            host_delay: Duration::from_millis(1000),
+            ip_delay: None,
+            max_crawl_delay: Duration::from_secs(60),
+            max_depth: None,
+            max_pages_per_host: None,
+            max_pages: None,
+            max_retries: 3,
+            backoff_base: Duration::from_secs(5),
+            backoff_max: Duration::from_secs(3600),
+            recrawl_after: None,
+            sitemaps: true,
+            cache_bytes: 32 << 20,
+        }
+    }
+}
+
+impl Default for FetchConfig {
+    fn default() -> Self {
+        FetchConfig {
+            concurrency: 100,
+            user_agent: UserAgent { name: "Seine".into(), url: None, email: None, string: None },
+            connect_timeout: Duration::from_secs(10),
+            read_timeout: Duration::from_secs(30),
+            total_timeout: Duration::from_secs(120),
+            max_body_bytes: 10 << 20,
+            max_decoded_bytes: 20 << 20,
+            max_redirects: 10,
+            obey_robots: true,
+            allow_private: false,
+            mime_types: Vec::new(),
+            cookies: Vec::new(),
+            static_hosts: BTreeMap::new(),
+            dns_cache_entries: 100_000,
+            dns_negative_ttl: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        LogConfig { segment_bytes: 64 << 20, max_bytes: 8 << 30, commit_interval: Duration::from_millis(5) }
+    }
+}
+
+impl SinkConfig {
+    pub const FILES: SinkConfig = SinkConfig::Files { max_file_size: 268_435_456, compression_level: 6 };
+
+    /// The sink's name in folders, metrics and on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            SinkConfig::Files { .. } => "files",
+            SinkConfig::Stdout => "stdout",
+            SinkConfig::Void => "void",
+        }
+    }
+}

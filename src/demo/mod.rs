@@ -1,0 +1,1 @@
+//! The website that `seine demo` crawls, served on loopback by the program itself.

@@ -1,0 +1,1 @@
+//! Formats: one file each, bytes ⇄ records, both ways, no I/O of their own.

@@ -1,0 +1,248 @@
+//! The frontier: `work_proposed` (URLs to fetch, by host, with due time and priority) and `page` (what is known of the
+//! fetched ones). Seed 002's data model, behind one narrow trait.
+//!
+//! A URL's way: proposed → leased with its host → its event accepted by the page log → [`Frontier::apply`] by the
+//! validator. Until it is applied it stays on disk in `work_proposed`, so nothing is lost however the process ends.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::log::Position;
+use crate::page::{EpochMs, FailureReason, Kind};
+
+/// The trait every frontier implements; one conformance suite runs on all of them. Calls block (microseconds to a few
+/// milliseconds) and may come from several threads. Time is always handed in, so tests own the clock.
+pub trait Frontier: Send + Sync {
+    /// Adds URLs that are not known yet. What is known already, or over a host's limit, is left out and counted.
+    fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError>;
+
+    /// Leases up to `max_hosts` hosts that may be visited now and have due work, most urgent first, each with up to
+    /// `max_urls` URLs (fewer where the host's delay is long). A leased host is given to nobody else until released.
+    fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError>;
+
+    /// Claims the next visit of `ip` for this lease's host. `Now` starts that visit: no other host on the same address
+    /// gets `Now` for `delay`. `At(t)`: come back then; a turn is kept for the host.
+    fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn;
+
+    /// Gives a host back. URLs of the lease that are not in `fetched` can be leased again.
+    fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError>;
+
+    /// Applies a batch of validated events and moves the validator's cursor, all or nothing. Applying the same verdicts
+    /// again changes nothing.
+    fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError>;
+
+    /// How far the validator has come in the page log.
+    fn cursor(&self) -> Result<Position, FrontierError>;
+
+    /// The record in `page`, of a fetched or finally failed URL.
+    fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError>;
+
+    /// Sizes of everything, O(1).
+    fn counts(&self) -> Counts;
+
+    /// When the next host will be due; none when there is no work, or all of it is leased.
+    fn next_due(&self) -> Option<EpochMs>;
+
+    /// A named note kept with the frontier (scope of the crawl, format version).
+    fn note(&self, name: &str) -> Result<Option<String>, FrontierError>;
+    fn set_note(&self, name: &str, value: &str) -> Result<(), FrontierError>;
+
+    /// Writes everything to disk (fsync), for a clean end.
+    fn flush(&self) -> Result<(), FrontierError>;
+}
+
+/// A URL proposed for fetching. `url` is normalised, http or https, with a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    pub url: String,
+    pub kind: Kind,
+    pub depth: u16,
+    /// 0 first, 255 last, among the due URLs of one host. Equal ones: first proposed, first leased.
+    pub priority: u8,
+}
+
+/// What became of proposals.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Proposed {
+    pub added: u64,
+    pub known: u64,
+    /// Over the host's limit of pages.
+    pub over_limit: u64,
+}
+
+/// One host, exclusively, with some of its due URLs.
+#[derive(Debug, Clone)]
+pub struct Lease {
+    /// Never the same twice in the life of the store's process.
+    pub id: u64,
+    pub host: Host,
+    pub work: Vec<Work>,
+}
+
+/// What the frontier remembers of a host; all of it survives a restart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Host {
+    /// Scheme, name and port when not the scheme's own: `https://example.com`, `http://127.0.0.1:8080`.
+    pub origin: String,
+    /// robots.txt as last fetched; none before the first fetch.
+    pub robots: Option<Robots>,
+    /// Failures (network, 429, 5xx) in a row.
+    pub failures: u32,
+}
+
+/// robots.txt of one origin, as far as it matters later (RFC 9309).
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Robots {
+    pub fetched_ms: EpochMs,
+    /// To be fetched again from then on.
+    pub expires_ms: EpochMs,
+    pub access: RobotsAccess,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RobotsAccess {
+    /// 2xx: the file's bytes, at most 500 KiB, as text (invalid UTF-8 replaced).
+    Rules(String),
+    /// 4xx: everything is allowed.
+    AllowAll,
+    /// 5xx or no answer: everything is disallowed until it expires.
+    DisallowAll,
+}
+
+/// One URL of a lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Work {
+    pub url: String,
+    pub kind: Kind,
+    pub depth: u16,
+    /// Attempts before this one.
+    pub attempt: u16,
+    /// From the last fetch of this URL, for a conditional request.
+    pub etag: Option<String>,
+    pub last_modified: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    Now,
+    At(EpochMs),
+}
+
+/// How a lease ended.
+#[derive(Debug, Clone, Default)]
+pub struct Release {
+    /// URLs whose event the page log has accepted: not leased again; `apply` finishes them.
+    pub fetched: Vec<String>,
+    /// The host is not leased before this (end of the last visit + its delay, Retry-After, back-off, its address's turn).
+    pub not_before: EpochMs,
+    /// Set when robots.txt was fetched during this lease.
+    pub robots: Option<Robots>,
+    /// The new number of failures in a row; none leaves it.
+    pub failures: Option<u32>,
+}
+
+/// What the validator hands over at once.
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    pub verdicts: Vec<Verdict>,
+    /// Links and sitemap entries found, in scope and within depth.
+    pub proposals: Vec<Proposal>,
+    /// The validator's place in the log behind this batch.
+    pub cursor: Position,
+}
+
+/// What one event means for its URL.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    pub url: String,
+    pub kind: Kind,
+    /// `PageEvent::id`; the same id applied again changes nothing.
+    pub event_id: String,
+    pub change: Change,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// Leaves `work_proposed`, enters or updates `page`. `due_again`: when it goes back to `work_proposed`.
+    Page { record: PageRecord, due_again: Option<EpochMs> },
+    /// Stays in `work_proposed`, due at `at`.
+    Retry { at: EpochMs, attempt: u16, host: HostPause },
+}
+
+/// What a failure means for the host, kept with it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HostPause {
+    pub not_before: EpochMs,
+    pub failures: u32,
+}
+
+/// What `page` keeps of a URL.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct PageRecord {
+    pub url: String,
+    pub event_id: String,
+    pub state: PageState,
+    /// HTTP status of the last response; 0 when there was none.
+    pub status: u16,
+    /// SHA-256 of the decoded content of the last 2xx response.
+    pub digest: Option<[u8; 32]>,
+    pub etag: Option<String>,
+    pub last_modified: Option<String>,
+    pub fetched_ms: EpochMs,
+    pub depth: u16,
+}
+
+/// What the last fetch was against the one before (`new`, `unchanged`, `changed`, `gone`), or that it failed for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PageState {
+    New,
+    Unchanged,
+    Changed,
+    Gone,
+    /// A final answer that is no page: a 4xx on first sight, or retries used up.
+    Refused,
+    Failed(FailureReason),
+}
+
+/// What `apply` did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Verdicts that changed something.
+    pub verdicts: u64,
+    pub proposed: Proposed,
+}
+
+/// Sizes, all O(1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Counts {
+    /// URLs to fetch, those waiting for a retry or a revisit included.
+    pub work_proposed: u64,
+    /// Of `work_proposed`: never fetched with a final answer yet (the rest are revisits).
+    pub first_time: u64,
+    /// URLs in `page`.
+    pub page: u64,
+    /// Of `page`, by state.
+    pub live: u64,
+    pub gone: u64,
+    pub refused: u64,
+    pub failed: u64,
+    /// Hosts ever seen.
+    pub hosts: u64,
+    /// Hosts with work.
+    pub hosts_with_work: u64,
+    /// Hosts leased now, and URLs leased or fetched but not yet applied.
+    pub hosts_leased: u64,
+    pub in_flight: u64,
+    /// Links applied over the crawl's life (for links per page).
+    pub links_seen: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FrontierError {
+    #[error("frontier in {path}: {source}; {remedy}")]
+    Store { path: String, remedy: &'static str, source: Box<dyn std::error::Error + Send + Sync> },
+    #[error("{0} is not a URL the frontier can hold: it wants a normalised http or https URL with a host")]
+    BadUrl(String),
+}

@@ -1,0 +1,30 @@
+#![forbid(unsafe_code)]
+//! Seine: a streaming crawl service.
+//!
+//! # Layout
+//!
+//! The folders are the user's nouns; a page walks through them in this order.
+//!
+//! * [`config`]: what the user asked for: raw (what the file says) → checked (types that cannot be wrong).
+//! * [`page`]: the event, what one fetch of one URL brought: plain data, no I/O.
+//! * [`frontier`]: `work_proposed` and `page`: which URL is due, on which host, when.
+//! * [`fetch`]: turns a URL into a page event: DNS, robots, redirects, limits.
+//! * [`parse`]: pure functions of bytes: links, title, charset, sitemaps, robots.txt.
+//! * [`log`]: `page_proposed`: the page log, where an event becomes accepted.
+//! * [`validate`]: the log's first reader: compares with `page`, proposes new work.
+//! * [`formats`]: one file a format: bytes ⇄ records, both ways, no I/O.
+//! * [`sinks`]: one file a destination, on top of a format.
+//! * [`supervisor`]: keeps every long-running part alive; the only one that retries.
+//! * [`telemetry`]: logs, metrics, health, progress.
+//! * [`crawl`]: puts the parts together into a running crawl.
+//! * [`demo`]: the website that `seine demo` crawls.
+//! * [`cli`]: one file a command.
+
+pub mod config;
+pub mod demo;
+pub mod formats;
+pub mod frontier;
+pub mod log;
+pub mod page;
+pub mod parse;
+pub mod sinks;

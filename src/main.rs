@@ -1,0 +1,2 @@
+//! Arguments → one call.
+fn main() {}

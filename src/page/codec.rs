@@ -1,0 +1,39 @@
+//! The event's shape in the page log: `u32` little-endian length of the head, the head as JSON, the body as received.
+//! JSON for the head: it evolves by adding fields, and a person can read it in a hex dump.
+
+use bytes::Bytes;
+
+use super::{Outcome, PageEvent};
+
+#[derive(Debug, thiserror::Error)]
+pub enum CodecError {
+    #[error("event is shorter than its own head says: {have} bytes, {need} needed")]
+    Short { have: usize, need: usize },
+    #[error("event head is not what this version writes: {0}; was it written by a newer seine?")]
+    Head(#[from] serde_json::Error),
+}
+
+/// Appends the event's bytes to `out`.
+pub fn encode(event: &PageEvent, out: &mut Vec<u8>) {
+    let length_at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    serde_json::to_writer(&mut *out, event).expect("an event has no map keys or types that JSON lacks");
+    let head_length = (out.len() - length_at - 4) as u32;
+    out[length_at..length_at + 4].copy_from_slice(&head_length.to_le_bytes());
+    if let Outcome::Response(response) = &event.outcome {
+        out.extend_from_slice(&response.body);
+    }
+}
+
+/// Reads one event; the body shares `bytes`.
+pub fn decode(bytes: &Bytes) -> Result<PageEvent, CodecError> {
+    let need = |need: usize| CodecError::Short { have: bytes.len(), need };
+    let head_length = bytes.first_chunk::<4>().ok_or(need(4))?;
+    let body_at = 4 + u32::from_le_bytes(*head_length) as usize;
+    let head = bytes.get(4..body_at).ok_or(need(body_at))?;
+    let mut event: PageEvent = serde_json::from_slice(head)?;
+    if let Outcome::Response(response) = &mut event.outcome {
+        response.body = bytes.slice(body_at..);
+    }
+    Ok(event)
+}

@@ -1,0 +1,251 @@
+//! The page event: what one attempt to fetch one URL brought. Plain data, no I/O.
+//!
+//! Seed 002 (data model) calls an accepted event an entry of `page_proposed`; `log` keeps them in the shape that
+//! [`codec`] gives them.
+
+pub mod codec;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// Milliseconds since 1970-01-01T00:00:00Z.
+pub type EpochMs = u64;
+
+/// What one attempt to fetch one URL brought: a response or a failure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PageEvent {
+    /// Stable over every redelivery: 32 lower-case hex digits, time-ordered (UUIDv7 without dashes).
+    pub id: String,
+    /// The normalised URL that was asked for.
+    pub url: String,
+    pub kind: Kind,
+    /// Links followed from a seed to here; seeds have 0.
+    pub depth: u16,
+    /// How many attempts at this URL came before this one without a final answer.
+    pub attempt: u16,
+    /// The request's method: `GET`.
+    pub method: String,
+    /// The request's headers as sent, as far as the client shows them.
+    pub request_headers: Headers,
+    /// Every redirect that was followed, in order. Empty when the first answer was the last.
+    pub hops: Vec<Hop>,
+    /// Where the answer came from: `url`, or the last hop's target.
+    pub final_url: String,
+    /// The address that answered; none when no connection came about.
+    pub ip: Option<IpAddr>,
+    pub started_ms: EpochMs,
+    /// After the last byte of the body.
+    pub ended_ms: EpochMs,
+    pub outcome: Outcome,
+    pub relevance: Relevance,
+    pub crawler_id: Arc<str>,
+}
+
+/// What was asked for, and so what may be derived from the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A page: goes to the sinks.
+    Page,
+    /// A sitemap: gives links, and never goes to a sink.
+    Sitemap,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Response(Response),
+    Failure(Failure),
+}
+
+/// The last response of the exchange, redirects behind it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Response {
+    pub status: u16,
+    /// Reason phrase as sent; empty for HTTP/2.
+    pub reason: String,
+    pub version: HttpVersion,
+    pub headers: Headers,
+    /// Content as received: transfer framing removed, content codings still on.
+    #[serde(skip)]
+    pub body: Bytes,
+    /// Set when the body was cut, with the reason.
+    pub truncated: Option<Truncated>,
+}
+
+/// Headers in order of arrival, repeats kept. Names as the client gives them (lower case when it does not keep case);
+/// values as bytes read as Latin-1, so that every byte survives.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Headers(pub Vec<(String, String)>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HttpVersion {
+    #[serde(rename = "HTTP/1.0")]
+    Http10,
+    #[serde(rename = "HTTP/1.1")]
+    Http11,
+    #[serde(rename = "HTTP/2")]
+    Http2,
+}
+
+/// Why a body is shorter than what the server had (the values of WARC 1.1's `WARC-Truncated`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Truncated {
+    /// The size limit was reached.
+    Length,
+    /// The time limit was reached.
+    Time,
+    /// The connection broke.
+    Disconnect,
+}
+
+/// One redirect that was followed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hop {
+    pub url: String,
+    pub status: u16,
+    pub headers: Headers,
+    /// The absolute URL it points at.
+    pub target: String,
+    pub ip: Option<IpAddr>,
+}
+
+/// An attempt that brought no response to keep.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub reason: FailureReason,
+    /// For people: what exactly went wrong.
+    pub message: String,
+}
+
+/// Why an attempt failed. The names are the `reason` label of the metrics and are stored: only add.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureReason {
+    /// The name does not exist or has no address.
+    Dns,
+    /// The address is loopback, private or link-local, and such are refused.
+    PrivateAddress,
+    /// No connection, or it broke before a response was complete enough to keep.
+    Connect,
+    /// No TLS session: certificate or protocol.
+    Tls,
+    /// The time limit passed before the response's headers.
+    Timeout,
+    /// Not HTTP, or HTTP that the client could not read.
+    Protocol,
+    /// robots.txt forbids the URL.
+    RobotsDenied,
+    /// robots.txt could not be had (5xx, network): everything is forbidden for now (RFC 9309 §2.3.1.4).
+    RobotsUnreachable,
+    /// More redirects than allowed, or a loop.
+    TooManyRedirects,
+    /// A redirect to something that is not a fetchable http(s) URL, or out of scope.
+    BadRedirect,
+    /// The media type is not among those wanted.
+    UnwantedType,
+    /// The URL itself cannot be fetched.
+    BadUrl,
+}
+
+impl FailureReason {
+    /// Whether the same attempt may go better later. 429 and 5xx responses are judged by status, not here.
+    pub fn is_transient(self) -> bool {
+        use FailureReason::*;
+        matches!(self, Dns | Connect | Tls | Timeout | Protocol | RobotsUnreachable)
+    }
+
+    /// The stored name, for example `robots_denied`.
+    pub fn name(self) -> &'static str {
+        use FailureReason::*;
+        match self {
+            Dns => "dns",
+            PrivateAddress => "private_address",
+            Connect => "connect",
+            Tls => "tls",
+            Timeout => "timeout",
+            Protocol => "protocol",
+            RobotsDenied => "robots_denied",
+            RobotsUnreachable => "robots_unreachable",
+            TooManyRedirects => "too_many_redirects",
+            BadRedirect => "bad_redirect",
+            UnwantedType => "unwanted_type",
+            BadUrl => "bad_url",
+        }
+    }
+}
+
+/// What the page classifier says (seed 003; the FILES record's `relevance`).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Relevance {
+    /// 0.0 to 1.0.
+    pub relevance: f64,
+    #[serde(rename = "isRelevant")]
+    pub is_relevant: bool,
+}
+
+impl Relevance {
+    /// What a page gets without a classifier: HTML is relevant, everything else is not (as in ACHE).
+    pub fn by_type(is_html: bool) -> Relevance {
+        Relevance { relevance: if is_html { 1.0 } else { 0.0 }, is_relevant: is_html }
+    }
+}
+
+impl Headers {
+    /// The first value of a header, its name compared without case.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
+    }
+
+    /// Every value of a header, in order.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
+    }
+
+    pub fn push(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.0.push((name.into(), value.into()));
+    }
+}
+
+impl Response {
+    /// The `Content-Type` header as sent, parameters included.
+    pub fn content_type(&self) -> Option<&str> {
+        self.headers.get("content-type")
+    }
+
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+}
+
+impl PageEvent {
+    pub fn response(&self) -> Option<&Response> {
+        match &self.outcome {
+            Outcome::Response(response) => Some(response),
+            Outcome::Failure(_) => None,
+        }
+    }
+
+    /// The final URL when at least one redirect was followed.
+    pub fn redirected_url(&self) -> Option<&str> {
+        (!self.hops.is_empty()).then_some(self.final_url.as_str())
+    }
+}
+
+/// Latin-1: every byte becomes the character of the same number.
+pub fn latin1_to_string(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.is_ascii() => text.to_owned(),
+        _ => bytes.iter().map(|&b| b as char).collect(),
+    }
+}
+
+/// The inverse of [`latin1_to_string`]; a character beyond U+00FF becomes `?`.
+pub fn string_to_latin1(text: &str) -> Vec<u8> {
+    text.chars().map(|c| u8::try_from(c as u32).unwrap_or(b'?')).collect()
+}

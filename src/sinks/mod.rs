@@ -1,0 +1,39 @@
+//! Sinks: one file a destination, on top of a format. A sink sees log entries and never the frontier.
+
+use std::sync::Arc;
+
+use crate::log::{Entry, Position};
+
+/// A destination. One task drives it; a failed call is answered by building the sink anew from its saved state.
+pub trait Sink: Send {
+    /// Takes entries in order. Blocks while it writes. Returns what is durable at the destination by now, which may be
+    /// less than what was taken: the rest is in flight until a later `deliver` or `flush`.
+    fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError>;
+
+    /// Waits until everything taken is durable at the destination.
+    fn flush(&mut self) -> Result<Delivered, SinkError>;
+
+    /// Ends cleanly: files are closed, connections too. Called after `flush`.
+    fn close(&mut self) -> Result<(), SinkError>;
+}
+
+/// How far a sink has come, to be committed with its cursor in one atomic write.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Delivered {
+    /// Everything before it is delivered, skipped or dead.
+    pub up_to: Position,
+    /// Since the sink was built: entries delivered, those the format does not hold, and those refused for good.
+    pub delivered: u64,
+    pub skipped: u64,
+    pub dead: u64,
+    /// What the sink wants back when it is built again (FILES: the open file and its length).
+    pub state: serde_json::Value,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SinkError {
+    #[error("{action} {path}: {source}; {remedy}")]
+    File { action: &'static str, path: String, source: std::io::Error, remedy: &'static str },
+    #[error("{sink}: {problem}; {remedy}")]
+    Other { sink: &'static str, problem: String, remedy: &'static str },
+}
