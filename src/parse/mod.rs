@@ -1,5 +1,9 @@
 //! Pure functions of bytes: what a page says and where it points. No I/O, no clock, no recursion over a tree.
 
+pub mod robots;
+pub mod sitemap;
+pub mod url;
+
 use bytes::Bytes;
 
 /// What is derived from an event: once, and shared by everyone who needs it.

@@ -1,0 +1,269 @@
+//! URL normalisation: which spellings are one URL, and so one row of the frontier.
+//!
+//! A URL is read as browsers read it (the WHATWG URL standard, by the `url` crate) and then brought to one spelling. The
+//! profile is that of crawler-commons' `BasicURLNormalizer`, which ACHE and the Nutch family use:
+//!
+//! | part | rule | example |
+//! |---|---|---|
+//! | scheme | `http` and `https` only | `ftp://a/` → none |
+//! | user and password | dropped: they are no part of a public page's name | `http://u:p@a/` → `http://a/` |
+//! | host | lower case, IDNA to ASCII, IPv4 to four decimals, no final dot | `http://EXÄMPLE.org./` → `http://xn--exmple-cua.org/` |
+//! | port | the scheme's own dropped | `http://a:80/` → `http://a/` |
+//! | path | empty → `/`; `.` and `..` resolved (also as `%2e`); `//` → `/` | `http://a//b/./c` → `http://a/b/c` |
+//! | path parameters | `;jsessionid=…` dropped | `/b;jsessionid=1` → `/b` |
+//! | query | parameters sorted by name, stable; nameless and empty ones dropped, `b=` → `b`; no `?` without any | `?b=2&a=1&` → `?a=1&b=2` |
+//! | session ids | parameters `sid`, `phpsessid`, `sessionid`, `jsessionid` dropped, in any case | `?PHPSESSID=1&a` → `?a` |
+//! | percent-encoding | hex digits upper case; unreserved characters decoded; a lone `%` → `%25`; what RFC 3986 does not allow encoded | `/%7eb/[c]` → `/~b/%5Bc%5D` |
+//! | fragment | dropped | `/b#c` → `/b` |
+//! | length | more than [`MAX_URL_BYTES`] → none | |
+//!
+//! A normalised URL is ASCII, has a host and a path, and normalises to itself.
+//! Where crawler-commons and WHATWG differ, WHATWG wins: `'` in a query is encoded, `http:////` has no host and is none.
+
+use std::borrow::Cow;
+use std::net::Ipv4Addr;
+
+use url::{ParseError, Url};
+
+/// The longest normalised URL; longer ones are refused. Few servers take more, and traps grow without end.
+pub const MAX_URL_BYTES: usize = 4096;
+
+/// References longer than this are refused unread: `data:` URLs of megabytes stand in pages.
+const MAX_REFERENCE_BYTES: usize = 4 * MAX_URL_BYTES;
+
+/// Names of parameters that carry a session and not a page (ACHE's list), compared without case.
+const SESSION_PARAMETERS: [&str; 4] = ["sid", "phpsessid", "sessionid", "jsessionid"];
+
+/// The normalised URL; none when it is not a fetchable http(s) URL (see the module's table).
+pub fn normalize(url: &Url) -> Option<String> {
+    finish(url.clone())
+}
+
+/// Reads an absolute URL as a person writes it, for example in a list of seeds: without a scheme it gets `http://`.
+pub fn parse(text: &str) -> Option<String> {
+    let text = with_scheme(text.trim())?;
+    if text.len() > MAX_REFERENCE_BYTES {
+        return None;
+    }
+    finish(Url::parse(&text).ok()?)
+}
+
+/// Resolves a link (`href`) against the page's base URL and normalises it.
+pub fn resolve(base: &Url, href: &str) -> Option<String> {
+    if href.len() > MAX_REFERENCE_BYTES {
+        return None;
+    }
+    finish(join(base, href)?)
+}
+
+/// Resolves a reference as WHATWG says, without normalising it. Known gap, from the `url` crate: hosts with an `xn--` label
+/// that is not Punycode are refused; the fetcher could not ask for them either.
+pub fn join(base: &Url, href: &str) -> Option<Url> {
+    match base.join(href) {
+        Ok(url) => Some(url),
+        // The crate finds no host where browsers skip slashes: `///example.org/`.
+        Err(ParseError::EmptyHost) if base.is_special() && href.starts_with(['/', '\\']) => {
+            base.join(&format!("//{}", href.trim_start_matches(['/', '\\']))).ok()
+        }
+        Err(_) => None,
+    }
+}
+
+/// `scheme://host[:port]` of a normalised URL.
+pub fn origin(url: &str) -> Option<&str> {
+    let host_at = host_at(url)?;
+    let end = url[host_at..].find(['/', '?', '#']).map_or(url.len(), |at| host_at + at);
+    Some(&url[..end])
+}
+
+/// The host's name of a normalised URL, without port; an IPv6 address with its brackets.
+pub fn host(url: &str) -> Option<&str> {
+    let authority = &origin(url)?[host_at(url)?..];
+    if authority.starts_with('[') {
+        return authority.find(']').map(|end| &authority[..=end]);
+    }
+    Some(authority.split_once(':').map_or(authority, |(host, _)| host))
+}
+
+/// Path and query of a normalised URL, `/` at least: what robots.txt rules are about.
+pub fn path_and_query(url: &str) -> &str {
+    match origin(url).map(|origin| &url[origin.len()..]) {
+        Some("") | None => "/",
+        Some(path) => path,
+    }
+}
+
+/// The registrable domain of a host's name: its public suffix and one label more, by the Public Suffix List, private
+/// suffixes (`github.io`) included. An IP address, a public suffix, and a name under no listed suffix stand for themselves.
+pub fn registrable_domain(host: &str) -> &str {
+    if host.starts_with('[') || host.ends_with(|c: char| c.is_ascii_digit()) && host.parse::<Ipv4Addr>().is_ok() {
+        return host;
+    }
+    match psl::domain(host.as_bytes()) {
+        Some(domain) if domain.suffix().is_known() => &host[host.len() - domain.as_bytes().len()..],
+        _ => host,
+    }
+}
+
+fn host_at(url: &str) -> Option<usize> {
+    ["http://", "https://"].into_iter().find(|prefix| url.starts_with(prefix)).map(str::len)
+}
+
+/// Adds the scheme that people leave out. None for other schemes and for what is no absolute URL.
+fn with_scheme(text: &str) -> Option<Cow<'_, str>> {
+    if let Some(rest) = text.strip_prefix("//") {
+        return Some(Cow::Owned(format!("http://{rest}")));
+    }
+    if !text.starts_with(|c: char| c.is_alphanumeric() || c == '[' || c == '%') {
+        return None;
+    }
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return Some(Cow::Owned(format!("http://{text}")));
+    };
+    if scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https") {
+        return Some(Cow::Borrowed(text));
+    }
+    let is_scheme = scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+    if is_scheme && !starts_with_port(rest) {
+        return None;
+    }
+    Some(Cow::Owned(format!("http://{text}")))
+}
+
+/// Whether what follows `name:` makes it `host:port` rather than a scheme.
+fn starts_with_port(rest: &str) -> bool {
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    digits > 0 && rest[digits..].chars().next().is_none_or(|c| "/?#".contains(c))
+}
+
+fn finish(mut url: Url) -> Option<String> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return None;
+    }
+    url.set_fragment(None);
+    if is_plain(&url) {
+        return (url.as_str().len() <= MAX_URL_BYTES).then(|| url.into());
+    }
+    rewrite(&url)
+}
+
+/// Whether a URL as WHATWG gives it has nothing that our rules could change. True for most links of the web.
+fn is_plain(url: &Url) -> bool {
+    let path = url.path().as_bytes();
+    url.query().is_none()
+        && url.username().is_empty()
+        && url.password().is_none()
+        && url.host_str().is_some_and(|host| !host.ends_with('.'))
+        && !path.iter().any(|&b| b == b'%' || b == b';' || must_escape(b))
+        && !path.windows(2).any(|pair| pair == b"//")
+}
+
+fn rewrite(url: &Url) -> Option<String> {
+    let host = url.host_str()?;
+    let host = host.strip_suffix('.').unwrap_or(host);
+    if host.is_empty() || host.ends_with('.') {
+        return None;
+    }
+    let mut out = String::with_capacity(url.as_str().len() + 1);
+    out.push_str(url.scheme());
+    out.push_str("://");
+    out.push_str(host);
+    if let Some(port) = url.port() {
+        out.push_str(&format!(":{port}"));
+    }
+    push_path(&mut out, &percent_normalised(url.path()));
+    if let Some(query) = url.query() {
+        push_query(&mut out, &percent_normalised(query));
+    }
+    (out.len() <= MAX_URL_BYTES).then_some(out)
+}
+
+/// Empty segments and session ids are left out; a slash at the end is kept.
+fn push_path(out: &mut String, path: &str) {
+    let mut ends_with_slash = true;
+    for segment in path.split('/') {
+        let segment = without_session(segment);
+        ends_with_slash = segment.is_empty();
+        if !ends_with_slash {
+            out.push('/');
+            out.push_str(&segment);
+        }
+    }
+    if ends_with_slash {
+        out.push('/');
+    }
+}
+
+fn without_session(segment: &str) -> Cow<'_, str> {
+    if !segment.contains(';') {
+        return Cow::Borrowed(segment);
+    }
+    let name = |parameter: &str| parameter.split('=').next().unwrap_or_default().to_ascii_lowercase();
+    let kept: Vec<&str> = segment.split(';').filter(|parameter| name(parameter) != "jsessionid").collect();
+    match kept.join(";") {
+        // Never makes a dot segment out of what was none: it would mean another path.
+        kept if kept == "." || kept == ".." => Cow::Borrowed(segment),
+        kept => Cow::Owned(kept),
+    }
+}
+
+fn push_query(out: &mut String, query: &str) {
+    let mut parameters: Vec<(&str, &str)> = query.split('&').filter_map(parameter).collect();
+    parameters.sort_by_key(|(name, _)| *name);
+    for (i, (_, parameter)) in parameters.iter().enumerate() {
+        out.push(if i == 0 { '?' } else { '&' });
+        out.push_str(parameter);
+    }
+}
+
+/// Name and whole text of a query parameter worth keeping.
+fn parameter(text: &str) -> Option<(&str, &str)> {
+    let (name, value) = text.split_once('=').unwrap_or((text, ""));
+    if name.is_empty() || SESSION_PARAMETERS.iter().any(|session| name.eq_ignore_ascii_case(session)) {
+        return None;
+    }
+    Some((name, if value.is_empty() { name } else { text }))
+}
+
+/// Percent-encoding in the one spelling RFC 3986 §6.2.2 recommends.
+fn percent_normalised(text: &str) -> Cow<'_, str> {
+    if !text.bytes().any(|b| b == b'%' || must_escape(b)) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|b| b == b'%' || must_escape(b)) {
+        out.push_str(&rest[..at]);
+        let byte = rest.as_bytes()[at];
+        rest = &rest[at + 1..];
+        if byte != b'%' {
+            push_escaped(&mut out, byte);
+        } else if let Some(decoded) = rest.get(..2).and_then(hex) {
+            rest = &rest[2..];
+            if is_unreserved(decoded) { out.push(decoded as char) } else { push_escaped(&mut out, decoded) }
+        } else {
+            out.push_str("%25");
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+fn push_escaped(out: &mut String, byte: u8) {
+    out.push_str(percent_encoding::percent_encode_byte(byte));
+}
+
+fn hex(two: &str) -> Option<u8> {
+    let is_hex = two.bytes().all(|b| b.is_ascii_hexdigit());
+    is_hex.then(|| u8::from_str_radix(two, 16).ok()).flatten()
+}
+
+/// RFC 3986 §2.3.
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+/// What WHATWG lets stand in a path or query although RFC 3986 has no place for it.
+fn must_escape(byte: u8) -> bool {
+    matches!(byte, b'"' | b'<' | b'>' | b'[' | b']' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}')
+}
