@@ -23,7 +23,7 @@
 use std::borrow::Cow;
 use std::net::Ipv4Addr;
 
-use url::{ParseError, Url};
+use url::{ParseError, Position, Url};
 
 /// The longest normalised URL; longer ones are refused. Few servers take more, and traps grow without end.
 pub const MAX_URL_BYTES: usize = 4096;
@@ -53,7 +53,16 @@ pub fn resolve(base: &Url, href: &str) -> Option<String> {
     if href.len() > MAX_REFERENCE_BYTES {
         return None;
     }
-    finish(join(base, href)?)
+    resolve_plain(base, href).or_else(|| finish(join(base, href)?))
+}
+
+/// The short way for what most links of the web are, an absolute URL or path in normal form: nothing to parse.
+fn resolve_plain(base: &Url, href: &str) -> Option<String> {
+    let (origin, tail) = match origin(href) {
+        Some(origin) => origin_is_plain(origin).then(|| href.split_at(origin.len()))?,
+        None => (has_plain_origin(base).then(|| &base[..Position::BeforePath])?, href),
+    };
+    (tail_is_plain(tail) && origin.len() + tail.len() <= MAX_URL_BYTES).then(|| [origin, tail].concat())
 }
 
 /// Resolves a reference as WHATWG says, without normalising it. Known gap, from the `url` crate: hosts with an `xn--` label
@@ -141,21 +150,68 @@ fn finish(mut url: Url) -> Option<String> {
         return None;
     }
     url.set_fragment(None);
-    if is_plain(&url) {
+    if has_plain_origin(&url) && tail_is_plain(&url[Position::BeforePath..]) {
         return (url.as_str().len() <= MAX_URL_BYTES).then(|| url.into());
     }
     rewrite(&url)
 }
 
-/// Whether a URL as WHATWG gives it has nothing that our rules could change. True for most links of the web.
-fn is_plain(url: &Url) -> bool {
-    let path = url.path().as_bytes();
-    url.query().is_none()
-        && url.username().is_empty()
-        && url.password().is_none()
-        && url.host_str().is_some_and(|host| !host.ends_with('.'))
-        && !path.iter().any(|&b| b == b'%' || b == b';' || must_escape(b))
-        && !path.windows(2).any(|pair| pair == b"//")
+/// Whether the scheme, host and port of a URL as WHATWG gives them stay as they are.
+fn has_plain_origin(url: &Url) -> bool {
+    let is_web = matches!(url.scheme(), "http" | "https");
+    let has_user = !url.username().is_empty() || url.password().is_some();
+    is_web && !has_user && url.host_str().is_some_and(|host| !host.ends_with('.'))
+}
+
+/// Whether WHATWG and our rules leave this text of an origin as it is: a name of lower-case labels that cannot be an IPv4
+/// address or IDNA, without port.
+fn origin_is_plain(origin: &str) -> bool {
+    let Some((_, name)) = origin.split_once("://") else { return false };
+    let last = name.rsplit('.').next().unwrap_or_default();
+    name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.')
+        && last.starts_with(|c: char| c.is_ascii_lowercase())
+        && !name.contains("xn--")
+        && !name.contains("..")
+        && !name.starts_with('.')
+}
+
+/// Whether neither WHATWG nor our rules would change this path and query.
+fn tail_is_plain(tail: &str) -> bool {
+    let (path, query) = match tail.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (tail, None),
+    };
+    let bytes = path.as_bytes();
+    bytes.first() == Some(&b'/')
+        && bytes.iter().all(|&b| is_plain(b) && b != b';')
+        && !bytes.windows(2).any(|pair| pair == b"//" || pair == b"/.")
+        && query.is_none_or(query_is_plain)
+}
+
+fn query_is_plain(query: &str) -> bool {
+    let mut previous = "";
+    query.bytes().all(|b| is_plain(b) && b != b'\'' || b == b'?')
+        && query.split('&').all(|text| match parameter(text) {
+            Some((name, kept)) if kept.len() == text.len() && previous <= name => {
+                previous = name;
+                true
+            }
+            _ => false,
+        })
+}
+
+/// A character that stands for itself in a path whatever is around it; dots and slashes are looked at in pairs.
+fn is_plain(byte: u8) -> bool {
+    const PLAIN: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut byte = 0;
+        while byte < 128 {
+            table[byte as usize] = is_unreserved(byte) || is_reserved(byte);
+            byte += 1;
+        }
+        table
+    };
+    PLAIN[byte as usize]
 }
 
 fn rewrite(url: &Url) -> Option<String> {
@@ -259,8 +315,13 @@ fn hex(two: &str) -> Option<u8> {
 }
 
 /// RFC 3986 §2.3.
-fn is_unreserved(byte: u8) -> bool {
+const fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+/// Of RFC 3986 §2.2, what a path can hold.
+const fn is_reserved(byte: u8) -> bool {
+    matches!(byte, b'/' | b':' | b'@' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=')
 }
 
 /// What WHATWG lets stand in a path or query although RFC 3986 has no place for it.
