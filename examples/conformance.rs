@@ -1,6 +1,6 @@
 //! Answers the rows of a public conformance table: one JSON row a line on standard input, one JSON answer a line out.
 //!
-//! `cargo run --example conformance -- TABLE`, TABLE being `urls` or `robots`.
+//! `cargo run --example conformance -- TABLE`, TABLE being `urls`, `robots` or `sitemaps`.
 
 use std::io::{BufRead, stdin};
 
@@ -9,17 +9,18 @@ use anyhow::{Context, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use seine::parse::robots::RobotsTxt;
-use seine::parse::url;
+use seine::parse::{sitemap, url};
 use serde_json::{Value, json};
 
 fn main() -> anyhow::Result<()> {
-    let table = std::env::args().nth(1).context("name a table: urls, robots")?;
+    let table = std::env::args().nth(1).context("name a table: urls, robots, sitemaps")?;
     for line in stdin().lock().lines() {
         let row: Value = serde_json::from_str(&line?)?;
         let answer = match table.as_str() {
             "urls" => url_answer(&row),
             "robots" => robots_answer(&row)?,
-            _ => bail!("no table {table}: name urls or robots"),
+            "sitemaps" => sitemap_answer(&row)?,
+            _ => bail!("no table {table}: name urls, robots or sitemaps"),
         };
         println!("{answer}");
     }
@@ -50,6 +51,12 @@ fn raw_path(url: &str) -> &str {
     let url = url.split('#').next().unwrap_or_default();
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.find(['/', '?', ';']).map_or("/", |at| &rest[at..])
+}
+
+/// The table has the URLs as written, not normalised.
+fn sitemap_answer(row: &Value) -> anyhow::Result<Value> {
+    let body = STANDARD.decode(text(row, "data_b64"))?;
+    Ok(json!(sitemap::read(&body, None).urls))
 }
 
 fn text<'a>(row: &'a Value, key: &str) -> &'a str {

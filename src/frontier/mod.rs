@@ -4,6 +4,8 @@
 //! A URL's way: proposed → leased with its host → its event accepted by the page log → [`Frontier::apply`] by the
 //! validator. Until it is applied it stays on disk in `work_proposed`, so nothing is lost however the process ends.
 
+pub mod scope;
+
 use std::net::IpAddr;
 use std::time::Duration;
 

@@ -1,1 +1,319 @@
-//! later
+//! Sitemaps (sitemaps.org protocol 0.9): XML `urlset` and `sitemapindex`, RSS and Atom feeds, plain text; gzip or not.
+//!
+//! Elements are known by their local names and their parents, so a missing or wrong namespace does no harm, and what
+//! extensions nest (`image:image/image:loc`, `video:player_loc`, `xhtml:link`) is never taken for a page. Entities that a
+//! document defines itself are not expanded.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::io::Read;
+
+use encoding_rs::Encoding;
+use flate2::read::MultiGzDecoder;
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+use url::Url;
+
+/// What is read of a sitemap, gzip taken off (the protocol's own limit).
+pub const MAX_BYTES: usize = 50 << 20;
+
+/// URLs taken from one sitemap (the protocol's own limit).
+pub const MAX_URLS: usize = 50_000;
+
+/// Real sitemaps nest four deep, feeds with XHTML inside some dozens.
+const MAX_DEPTH: usize = 200;
+
+/// What a sitemap names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sitemap {
+    /// Pages.
+    pub urls: Vec<String>,
+    /// Further sitemaps, of a sitemap index. An index may name an index, or itself: the caller counts the depth.
+    pub sitemaps: Vec<String>,
+    /// Set when the rest was not read; what stands in the lists is good all the same.
+    pub incomplete: Option<Incomplete>,
+}
+
+/// Why a sitemap was not read to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Incomplete {
+    /// The gzip stream or the XML is broken from some place on.
+    Malformed,
+    /// Longer than [`MAX_BYTES`], or nested beyond any sense.
+    TooLarge,
+    /// More than [`MAX_URLS`] URLs.
+    TooManyUrls,
+}
+
+/// Reads a sitemap: normalised URLs, each once, in order. `body`: content codings taken off (a `.xml.gz` file's own gzip
+/// may be on). `content_type`: the HTTP header, for its charset. `url`: where it came from; a feed's links are relative to
+/// it.
+pub fn parse(body: &[u8], content_type: Option<&str>, url: &str) -> Sitemap {
+    let base = Url::parse(url).ok();
+    let normal = |text: &String| match &base {
+        Some(base) => super::url::resolve(base, text),
+        None => super::url::parse(text),
+    };
+    let mut seen = HashSet::new();
+    let mut once = |texts: Vec<String>| -> Vec<String> {
+        texts.iter().filter_map(normal).filter(|url| seen.insert(url.clone())).collect()
+    };
+    let written = read(body, content_type);
+    Sitemap { urls: once(written.urls), sitemaps: once(written.sitemaps), incomplete: written.incomplete }
+}
+
+/// Reads a sitemap: what it names as it is written there, blanks around it removed. Absolute http(s) URLs, except that a
+/// feed's links may be relative.
+pub fn read(body: &[u8], content_type: Option<&str>) -> Sitemap {
+    let mut found = Sitemap::default();
+    let bytes = found.inflate(body);
+    let text = decode(&bytes, content_type);
+    if text.trim_start().starts_with('<') {
+        found.read_xml(&text);
+    } else {
+        text.lines().take_while(|line| found.page(line.trim())).for_each(drop);
+    }
+    found
+}
+
+impl Sitemap {
+    fn inflate<'a>(&mut self, body: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut bytes = Cow::Borrowed(body);
+        if body.starts_with(&[0x1f, 0x8b]) {
+            let mut inflated = Vec::new();
+            if MultiGzDecoder::new(body).take(MAX_BYTES as u64 + 1).read_to_end(&mut inflated).is_err() {
+                self.stop(Incomplete::Malformed);
+            }
+            bytes = Cow::Owned(inflated);
+        }
+        if bytes.len() > MAX_BYTES {
+            self.stop(Incomplete::TooLarge);
+            match &mut bytes {
+                Cow::Borrowed(bytes) => *bytes = &bytes[..MAX_BYTES],
+                Cow::Owned(bytes) => bytes.truncate(MAX_BYTES),
+            }
+        }
+        bytes
+    }
+
+    fn read_xml(&mut self, text: &str) {
+        let mut reader = Reader::from_str(text);
+        let config = reader.config_mut();
+        config.check_end_names = false;
+        config.allow_dangling_amp = true;
+        let mut open: Vec<Tag> = Vec::new();
+        let mut entry = Entry::default();
+        loop {
+            match reader.read_event() {
+                Ok(Event::Start(start)) if open.len() < MAX_DEPTH => {
+                    let tag = Tag::of(start.local_name().as_ref());
+                    entry.start(tag, open.last().copied(), &start);
+                    open.push(tag);
+                }
+                Ok(Event::Start(_)) => return self.stop(Incomplete::TooLarge),
+                Ok(Event::Empty(start)) => {
+                    let tag = Tag::of(start.local_name().as_ref());
+                    entry.start(tag, open.last().copied(), &start);
+                    entry.reading = false;
+                }
+                Ok(Event::End(_)) => {
+                    let tag = open.pop();
+                    if !self.end(tag, open.last().copied(), &mut entry) {
+                        return;
+                    }
+                }
+                Ok(Event::Text(text)) => entry.push(&text.into_inner()),
+                Ok(Event::CData(text)) => entry.push(&text.into_inner()),
+                Ok(Event::GeneralRef(reference)) => entry.push_reference(&reference.into_inner()),
+                Ok(Event::Eof) if open.is_empty() => return,
+                Ok(Event::Eof) | Err(_) => return self.stop(Incomplete::Malformed),
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// An element ends: a complete text, or a complete feed entry. False when the sitemap is full.
+    fn end(&mut self, tag: Option<Tag>, parent: Option<Tag>, entry: &mut Entry) -> bool {
+        let was_reading = std::mem::take(&mut entry.reading);
+        match (tag, parent) {
+            (Some(Tag::Loc), Some(Tag::Url)) if was_reading => self.page(entry.text.trim()),
+            (Some(Tag::Loc), Some(Tag::Sitemap)) if was_reading => self.further_sitemap(entry.text.trim()),
+            (Some(Tag::Link), Some(Tag::Item)) if was_reading => entry.link(Rank::Stated),
+            (Some(Tag::Guid), Some(Tag::Item)) if was_reading => entry.link(Rank::Implied),
+            (Some(Tag::Item), _) if entry.rank.is_some() => self.take(|found| &mut found.urls, &entry.link),
+            _ => true,
+        }
+    }
+
+    fn page(&mut self, text: &str) -> bool {
+        !is_absolute(text) || self.take(|found| &mut found.urls, text)
+    }
+
+    fn further_sitemap(&mut self, text: &str) -> bool {
+        !is_absolute(text) || self.take(|found| &mut found.sitemaps, text)
+    }
+
+    fn take(&mut self, list: fn(&mut Sitemap) -> &mut Vec<String>, text: &str) -> bool {
+        if self.urls.len() + self.sitemaps.len() == MAX_URLS {
+            self.stop(Incomplete::TooManyUrls);
+            return false;
+        }
+        list(self).push(text.to_owned());
+        true
+    }
+
+    /// The first reason stays.
+    fn stop(&mut self, why: Incomplete) {
+        self.incomplete.get_or_insert(why);
+    }
+}
+
+/// In sitemaps only absolute URLs count: what a relative one stands for, nobody says.
+fn is_absolute(text: &str) -> bool {
+    let starts_with = |scheme: &str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    starts_with("http://") || starts_with("https://")
+}
+
+/// The elements that matter, by local name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tag {
+    Url,
+    Sitemap,
+    Loc,
+    /// RSS `item`, Atom `entry`.
+    Item,
+    Link,
+    Guid,
+    Other,
+}
+
+impl Tag {
+    fn of(local_name: &str) -> Tag {
+        match local_name {
+            "url" => Tag::Url,
+            "sitemap" => Tag::Sitemap,
+            "loc" => Tag::Loc,
+            "item" | "entry" => Tag::Item,
+            "link" => Tag::Link,
+            "guid" => Tag::Guid,
+            _ => Tag::Other,
+        }
+    }
+}
+
+/// What is known of the entry being read.
+#[derive(Default)]
+struct Entry {
+    /// Text is being collected: that of a `loc`, `link` or `guid`.
+    reading: bool,
+    text: String,
+    /// A feed entry's best link so far.
+    link: String,
+    rank: Option<Rank>,
+}
+
+/// How well a link stands for its feed entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// RSS: a guid that is a permalink. Atom: a link without `rel`.
+    Implied,
+    /// RSS: a link. Atom: a link with `rel="alternate"`.
+    Stated,
+}
+
+impl Entry {
+    fn start(&mut self, tag: Tag, parent: Option<Tag>, start: &BytesStart) {
+        self.text.clear();
+        self.reading = matches!(
+            (tag, parent),
+            (Tag::Loc, Some(Tag::Url | Tag::Sitemap)) | (Tag::Link | Tag::Guid, Some(Tag::Item))
+        );
+        match (tag, parent) {
+            (Tag::Item, _) => self.rank = None,
+            (Tag::Guid, Some(Tag::Item)) => {
+                self.reading = attribute(start, "isPermaLink").is_none_or(|value| value.trim() != "false");
+            }
+            (Tag::Link, Some(Tag::Item)) => self.atom_link(start),
+            _ => {}
+        }
+    }
+
+    fn atom_link(&mut self, start: &BytesStart) {
+        let Some(href) = attribute(start, "href") else { return };
+        self.reading = false;
+        let rank = match attribute(start, "rel").as_deref() {
+            None => Rank::Implied,
+            Some("alternate") => Rank::Stated,
+            Some(_) => return,
+        };
+        self.text.push_str(&href);
+        self.link(rank);
+    }
+
+    /// Takes the collected text as the entry's link, unless there is one as good. Always true: it fills no list.
+    fn link(&mut self, rank: Rank) -> bool {
+        let text = self.text.trim();
+        if !text.is_empty() && self.rank < Some(rank) {
+            self.link.clear();
+            self.link.push_str(text);
+            self.rank = Some(rank);
+        }
+        true
+    }
+
+    fn push(&mut self, text: &str) {
+        // A URL that is longer is refused anyway.
+        if self.reading && self.text.len() + text.len() <= 4 * super::url::MAX_URL_BYTES {
+            self.text.push_str(text);
+        }
+    }
+
+    /// `&amp;`, `&#38;`; an entity that XML does not know stays as it is written.
+    fn push_reference(&mut self, name: &str) {
+        let reference = format!("&{name};");
+        let text = quick_xml::escape::unescape(&reference).unwrap_or(Cow::Borrowed(&reference));
+        self.push(&text);
+    }
+}
+
+/// An attribute's value, entities resolved.
+fn attribute<'a>(start: &'a BytesStart, name: &str) -> Option<Cow<'a, str>> {
+    // Without the search for repeated names, whose time grows with the square of their number.
+    let attribute = start.html_attributes().with_checks(false).flatten().find(|attribute| attribute.key.0 == name)?;
+    Some(match attribute.value {
+        Cow::Borrowed(raw) => quick_xml::escape::unescape(raw).unwrap_or(Cow::Borrowed(raw)),
+        Cow::Owned(raw) => Cow::Owned(raw),
+    })
+}
+
+/// The text of a document: byte order mark, then the header's charset, then the XML declaration's, then UTF-8 (RFC 7303).
+fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
+    let encoding = content_type.and_then(charset).or_else(|| declared(bytes)).unwrap_or(encoding_rs::UTF_8);
+    encoding.decode(bytes).0
+}
+
+fn charset(content_type: &str) -> Option<&'static Encoding> {
+    let parameters = content_type.split(';').skip(1);
+    let (_, value) =
+        parameters.filter_map(|p| p.split_once('=')).find(|(k, _)| k.trim().eq_ignore_ascii_case("charset"))?;
+    Encoding::for_label(value.trim().trim_matches(['"', '\'']).as_bytes())
+}
+
+/// `<?xml version="1.0" encoding="…"?>`, or UTF-16 without a mark, known by the zero beside `<`.
+fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
+    match bytes.get(..2)? {
+        b"<\0" => return Some(encoding_rs::UTF_16LE),
+        b"\0<" => return Some(encoding_rs::UTF_16BE),
+        _ => {}
+    }
+    let head = bytes.trim_ascii_start();
+    let declaration = head.strip_prefix(b"<?xml")?;
+    let declaration = &declaration[..memchr::memmem::find(&declaration[..declaration.len().min(200)], b"?>")?];
+    let label = declaration.get(memchr::memmem::find(declaration, b"encoding")? + 8..)?.trim_ascii_start();
+    let label = label.strip_prefix(b"=")?.trim_ascii_start();
+    let quote = *label.first()?;
+    let label = label[1..].split(|&b| b == quote).next()?;
+    let encoding = Encoding::for_label(label)?;
+    // Who can read the declaration as ASCII does not read UTF-16.
+    (encoding.is_ascii_compatible()).then_some(encoding)
+}
