@@ -1,28 +1,30 @@
 //! Answers the rows of a public conformance table: one JSON row a line on standard input, one JSON answer a line out.
 //!
-//! `cargo run --example conformance -- TABLE`, TABLE being `urls`, `robots` or `sitemaps`.
+//! `cargo run --example conformance -- TABLE`, TABLE being `urls`, `robots`, `sitemaps` or `charset`.
 
-use std::io::{BufRead, stdin};
+use std::io::{BufRead, Write, stdin, stdout};
 
 use ::url::Url;
 use anyhow::{Context, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use seine::parse::robots::RobotsTxt;
-use seine::parse::{sitemap, url};
+use seine::parse::{charset, sitemap, url};
 use serde_json::{Value, json};
 
 fn main() -> anyhow::Result<()> {
-    let table = std::env::args().nth(1).context("name a table: urls, robots, sitemaps")?;
+    let table = std::env::args().nth(1).context("name a table: urls, robots, sitemaps, charset")?;
+    let mut out = stdout().lock();
     for line in stdin().lock().lines() {
         let row: Value = serde_json::from_str(&line?)?;
         let answer = match table.as_str() {
             "urls" => url_answer(&row),
             "robots" => robots_answer(&row)?,
             "sitemaps" => sitemap_answer(&row)?,
-            _ => bail!("no table {table}: name urls, robots or sitemaps"),
+            "charset" => charset_answer(&row)?,
+            _ => bail!("no table {table}: name urls, robots, sitemaps or charset"),
         };
-        println!("{answer}");
+        writeln!(out, "{answer}")?;
     }
     Ok(())
 }
@@ -61,4 +63,16 @@ fn sitemap_answer(row: &Value) -> anyhow::Result<Value> {
 
 fn text<'a>(row: &'a Value, key: &str) -> &'a str {
     row[key].as_str().unwrap_or_default()
+}
+
+/// `data_b64`, `http_content_type` → the charset's name, as Python's codecs call it.
+fn charset_answer(row: &Value) -> anyhow::Result<Value> {
+    let body = STANDARD.decode(text(row, "data_b64"))?;
+    let encoding = charset::detect(&body, row["http_content_type"].as_str());
+    Ok(match encoding.name() {
+        "windows-874" => json!("cp874"),
+        "x-mac-cyrillic" => json!("mac-cyrillic"),
+        "ISO-8859-8-I" => json!("iso-8859-8"),
+        name => json!(name.to_ascii_lowercase()),
+    })
 }

@@ -1,26 +1,234 @@
 //! Pure functions of bytes: what a page says and where it points. No I/O, no clock, no recursion over a tree.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use ::url::Url as BaseUrl;
+use bytes::Bytes;
+use encoding_rs::{Encoding, UTF_8};
+use sha2::{Digest, Sha256};
+
+use crate::page::{Kind, PageEvent, Response};
+
+pub mod charset;
+pub mod decode;
+pub mod html;
+mod html_sink;
+pub mod html_stream;
+pub mod html_text;
+pub mod html_tree;
+pub mod link_header;
+pub mod meta;
+mod prescan;
 pub mod robots;
 pub mod sitemap;
 pub mod url;
 
-use bytes::Bytes;
+use decode::{DecodeProblem, Decoded, decode_body};
+use html::HtmlFacts;
+use html_text::{PageFacts, page_facts};
+use html_tree::Tree;
+use meta::RobotsMeta;
 
 /// What is derived from an event: once, and shared by everyone who needs it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Derived {
     /// The body with its content codings taken off; what could be decoded when the coding is broken or over the limit.
     pub body: Bytes,
-    /// SHA-256 of `body`.
+    /// Why `body` is not all of what the server meant.
+    pub decode_problem: Option<DecodeProblem>,
+    /// SHA-256 of `body`; zeros when there was no response.
     pub digest: [u8; 32],
+    /// The media type says HTML, or there is none and the body looks like it. Whatever the status.
+    pub is_html: bool,
+    /// The encoding of an HTML body by its standard name, for example `UTF-8`.
+    pub charset: Option<&'static str>,
+    /// This and the next three are of successful HTML responses only.
+    pub title: Option<String>,
+    /// Normalised, from `<link rel=canonical>` or the `Link` header.
+    pub canonical: Option<String>,
+    /// `<html lang>` as written.
+    pub lang: Option<String>,
     /// Normalised http(s) URLs of the page's links, first appearance first, each once.
     pub links: Vec<Link>,
+    /// Further sitemaps that a sitemap names.
+    pub sitemaps: Vec<String>,
+    /// What `meta` elements and `X-Robots-Tag` ask for, of any response.
+    pub robots: RobotsMeta,
 }
 
 /// A link, resolved against the page's base and normalised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     pub url: String,
-    /// Not to be followed: `rel=nofollow` on it, or the page says so.
+    /// Not to be followed: `rel=nofollow` (`ugc`, `sponsored`) wherever it appears, or the page says so of all its links.
     pub nofollow: bool,
+}
+
+/// What [`derive`] has to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeriveOptions {
+    /// Bytes of a body after each coding is taken off; the rest is cut.
+    pub max_decoded_bytes: u64,
+    /// Flag links that are not to be followed; otherwise none is flagged.
+    pub obey_nofollow: bool,
+    /// Our product token, as in robots.txt: `Seine`.
+    pub agent: String,
+}
+
+/// Everything that the pipeline needs of an event, in one pass over the body. A failure gives nothing.
+pub fn derive(event: &PageEvent, options: &DeriveOptions) -> Derived {
+    derive_by(event, options, |text| (html::read(text, &options.agent), None)).0
+}
+
+/// [`derive`] for who needs the page's text as well, from one tree: the same `Derived`, links included. No text for what
+/// is not a successful HTML response.
+pub fn derive_with_text(event: &PageEvent, options: &DeriveOptions) -> (Derived, Option<PageFacts>) {
+    derive_by(event, options, |text| {
+        let facts = page_facts(&Tree::parse(text), &options.agent);
+        (facts.html.clone(), Some(facts))
+    })
+}
+
+impl Derived {
+    /// An HTML body as text in its charset; any other body as UTF-8, what is malformed replaced.
+    pub fn text(&self) -> Cow<'_, str> {
+        let encoding = self.charset.and_then(|name| Encoding::for_label(name.as_bytes())).unwrap_or(UTF_8);
+        charset::decode_text(&self.body, encoding)
+    }
+}
+
+fn derive_by(
+    event: &PageEvent,
+    options: &DeriveOptions,
+    read: impl FnOnce(&str) -> (HtmlFacts, Option<PageFacts>),
+) -> (Derived, Option<PageFacts>) {
+    let Some(response) = event.response() else { return (Derived::default(), None) };
+    let max_bytes = match event.kind {
+        Kind::Page => options.max_decoded_bytes,
+        Kind::Sitemap => options.max_decoded_bytes.max(sitemap::MAX_BYTES as u64),
+    };
+    let mut derived = derive_body(response, max_bytes, options);
+    match event.kind {
+        Kind::Sitemap if response.is_success() => {
+            let found = sitemap::parse(&derived.body, response.content_type(), &event.final_url);
+            derived.links = found.urls.into_iter().map(|url| Link { url, nofollow: false }).collect();
+            derived.sitemaps = found.sitemaps;
+            (derived, None)
+        }
+        Kind::Sitemap => (derived, None),
+        Kind::Page if derived.is_html && response.is_success() => {
+            let (facts, page) = read(&derived.text());
+            add_facts(&mut derived, facts, event, response, options);
+            (derived, page)
+        }
+        Kind::Page => (derived, None),
+    }
+}
+
+/// What holds for every response.
+fn derive_body(response: &Response, max_bytes: u64, options: &DeriveOptions) -> Derived {
+    let Decoded { body, problem } = decode_body(response, max_bytes);
+    let is_html = is_html(response.content_type(), &body);
+    Derived {
+        digest: Sha256::digest(&body).into(),
+        is_html,
+        charset: is_html.then(|| charset::detect(&body, response.content_type()).name()),
+        robots: meta::from_headers(&response.headers, &options.agent),
+        decode_problem: problem,
+        body,
+        ..Derived::default()
+    }
+}
+
+/// Whether a body is HTML: its media type says so, or there is none and it starts like it.
+pub fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
+    let essence = content_type.and_then(|value| value.split(';').next()).map(str::trim).unwrap_or_default();
+    match essence {
+        "" => looks_like_html(body),
+        _ => ["text/html", "application/xhtml+xml"].iter().any(|html| essence.eq_ignore_ascii_case(html)),
+    }
+}
+
+/// The HTML patterns of the MIME Sniffing standard §7.1: a tag's start, then a blank or `>`.
+fn looks_like_html(body: &[u8]) -> bool {
+    const STARTS: [&str; 17] = [
+        "<!doctype html",
+        "<html",
+        "<head",
+        "<script",
+        "<iframe",
+        "<h1",
+        "<div",
+        "<font",
+        "<table",
+        "<a",
+        "<style",
+        "<title",
+        "<b",
+        "<body",
+        "<br",
+        "<p",
+        "<!--",
+    ];
+    let start = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
+    STARTS.iter().any(|pattern| {
+        let matches = start.get(..pattern.len()).is_some_and(|given| given.eq_ignore_ascii_case(pattern.as_bytes()));
+        matches && (*pattern == "<!--" || matches!(start.get(pattern.len()), Some(b' ' | b'>')))
+    })
+}
+
+/// What markup and headers say of a page, resolved.
+fn add_facts(derived: &mut Derived, facts: HtmlFacts, event: &PageEvent, response: &Response, options: &DeriveOptions) {
+    derived.robots = derived.robots.merge(facts.robots);
+    derived.title = facts.title;
+    derived.lang = facts.lang;
+    let Ok(page) = BaseUrl::parse(&event.final_url) else { return };
+    let base = facts.base.as_deref().and_then(|href| page.join(href).ok()).filter(is_web);
+    let base = base.as_ref().unwrap_or(&page);
+
+    let from_headers = header_links(response);
+    let canonical_header = from_headers.iter().find(|(_, rel)| html::has_token(rel, "canonical"));
+    derived.canonical = match facts.canonical.as_deref().and_then(|href| url::resolve(base, href)) {
+        None => canonical_header.and_then(|(target, _)| url::resolve(&page, target)),
+        canonical => canonical,
+    };
+
+    let page_nofollow = options.obey_nofollow && derived.robots.nofollow;
+    let flag = |nofollow: bool| page_nofollow || (options.obey_nofollow && nofollow);
+    let of_headers = from_headers.iter().filter_map(|(target, rel)| {
+        Some(Link { url: url::resolve(&page, target)?, nofollow: flag(html::is_nofollow(rel)) })
+    });
+    let of_markup = facts
+        .links
+        .iter()
+        .filter_map(|link| Some(Link { url: url::resolve(base, &link.href)?, nofollow: flag(link.nofollow) }));
+    derived.links = unique(of_headers.chain(of_markup).collect());
+}
+
+fn is_web(url: &BaseUrl) -> bool {
+    matches!(url.scheme(), "http" | "https")
+}
+
+/// Targets and relations of the `Link` headers that name pages, and the `Refresh` header's URL.
+fn header_links(response: &Response) -> Vec<(String, String)> {
+    let links = response.headers.all("link").flat_map(link_header::parse).map(|link| (link.target, link.rel));
+    let refresh = response.headers.get("refresh").and_then(html::parse_refresh).map(|(_, url)| (url, String::new()));
+    links.filter(|(_, rel)| html::is_page_relation(rel)).chain(refresh).collect()
+}
+
+/// Each URL once, where it first appears; it may be followed if any of its links may.
+fn unique(links: Vec<Link>) -> Vec<Link> {
+    let mut first: HashMap<&str, usize> = HashMap::with_capacity(links.len());
+    let mut kept: Vec<Option<bool>> = Vec::with_capacity(links.len());
+    for (at, link) in links.iter().enumerate() {
+        let earlier = *first.entry(&link.url).or_insert(at);
+        if earlier == at {
+            kept.push(Some(link.nofollow));
+        } else {
+            kept.push(None);
+            kept[earlier] = kept[earlier].map(|nofollow| nofollow && link.nofollow);
+        }
+    }
+    links.into_iter().zip(kept).filter_map(|(link, kept)| Some(Link { nofollow: kept?, url: link.url })).collect()
 }

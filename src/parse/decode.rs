@@ -1,0 +1,182 @@
+//! Takes the content codings off a body (RFC 9110 §8.4): gzip, deflate, br, zstd, within a limit.
+
+use std::io::Read;
+
+use bytes::Bytes;
+
+use crate::page::Response;
+
+/// More codings than this on one body are an attack, not a website.
+const MAX_CODINGS: usize = 4;
+/// RFC 9659: a decoder on the web need not support zstd windows above 8 MiB.
+const ZSTD_WINDOW_LOG_MAX: u32 = 23;
+
+/// A body with its content codings taken off.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Decoded {
+    /// Everything that could be decoded; the body as received when nothing could.
+    pub body: Bytes,
+    /// Why `body` is not all of what the server meant.
+    pub problem: Option<DecodeProblem>,
+}
+
+/// Why a body could not be decoded completely.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeProblem {
+    #[error("content coding {coding:?} is unknown: the body is kept as received")]
+    Unknown { coding: String },
+    #[error("{count} content codings on one body, at most {MAX_CODINGS} are taken off: the body is kept as received")]
+    TooMany { count: usize },
+    #[error("the body is not {coding}, though Content-Encoding says so: it is kept as received")]
+    NotCoded { coding: &'static str },
+    #[error("{coding} breaks off after {kept} decoded bytes ({message}): these are kept")]
+    Broken { coding: &'static str, kept: usize, message: String },
+    #[error("more than {limit} bytes after {coding} is taken off: the rest is cut (fetch.max_decoded_bytes)")]
+    OverLimit { coding: &'static str, limit: u64 },
+}
+
+/// The codings that are understood. `identity` is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coding {
+    Gzip,
+    Deflate,
+    Brotli,
+    Zstd,
+}
+
+/// Takes the codings named by `Content-Encoding` off, last applied first. No coding stage yields more than `max_bytes`.
+/// A body without coding is not copied (and not cut: the fetcher has limited it).
+pub fn decode_body(response: &Response, max_bytes: u64) -> Decoded {
+    let codings = match codings(response) {
+        Ok(codings) => codings,
+        Err(problem) => return Decoded { body: response.body.clone(), problem: Some(problem) },
+    };
+    let mut decoded = Decoded { body: response.body.clone(), problem: None };
+    for &coding in codings.iter().rev() {
+        if decoded.body.is_empty() {
+            break;
+        }
+        let stage = take_off(coding, &decoded.body, max_bytes);
+        decoded.body = stage.body;
+        decoded.problem = decoded.problem.or(stage.problem);
+    }
+    decoded
+}
+
+/// The codings in the order they were applied, over repeated and comma-separated headers.
+fn codings(response: &Response) -> Result<Vec<Coding>, DecodeProblem> {
+    let mut codings = Vec::new();
+    for value in response.headers.all("content-encoding") {
+        for name in value.split(',').map(str::trim) {
+            let coding = match name.to_ascii_lowercase().as_str() {
+                "" | "identity" => continue,
+                "gzip" | "x-gzip" => Coding::Gzip,
+                "deflate" => Coding::Deflate,
+                "br" => Coding::Brotli,
+                "zstd" => Coding::Zstd,
+                _ => return Err(DecodeProblem::Unknown { coding: name.chars().take(64).collect() }),
+            };
+            codings.push(coding);
+        }
+    }
+    match codings.len() {
+        count if count > MAX_CODINGS => Err(DecodeProblem::TooMany { count }),
+        _ => Ok(codings),
+    }
+}
+
+fn take_off(coding: Coding, body: &Bytes, max_bytes: u64) -> Decoded {
+    let mut out = Output::new(coding.name(), body.len(), max_bytes);
+    let problem = match coding {
+        Coding::Gzip => gunzip(body, &mut out),
+        Coding::Deflate => inflate(body, &mut out),
+        Coding::Brotli => out.fill(brotli::Decompressor::new(&body[..], 4096)),
+        Coding::Zstd => match zstd_decoder(body) {
+            Ok(decoder) => out.fill(decoder),
+            Err(error) => Err(out.broken(&error)),
+        },
+    }
+    .err();
+    if problem.is_some() && out.bytes.is_empty() {
+        return Decoded { body: body.clone(), problem: Some(DecodeProblem::NotCoded { coding: coding.name() }) };
+    }
+    Decoded { body: out.bytes.into(), problem }
+}
+
+/// RFC 1952: one or more members; what follows the last and is no member is padding, as every browser has it.
+fn gunzip(body: &[u8], out: &mut Output) -> Result<(), DecodeProblem> {
+    let mut rest = body;
+    loop {
+        let mut member = flate2::bufread::GzDecoder::new(rest);
+        out.fill(&mut member)?;
+        rest = member.into_inner();
+        if !rest.starts_with(&[0x1f, 0x8b]) {
+            return Ok(());
+        }
+    }
+}
+
+/// `deflate` is the zlib format (RFC 9110 §8.4.1.2), but some servers send raw DEFLATE and browsers read both.
+fn inflate(body: &[u8], out: &mut Output) -> Result<(), DecodeProblem> {
+    if has_zlib_header(body) {
+        let result = out.fill(flate2::bufread::ZlibDecoder::new(body));
+        if result.is_ok() || !out.bytes.is_empty() {
+            return result;
+        }
+    }
+    out.fill(flate2::bufread::DeflateDecoder::new(body))
+}
+
+/// RFC 1950 §2.2: method 8, and the two bytes as a number are a multiple of 31.
+fn has_zlib_header(body: &[u8]) -> bool {
+    matches!(body, [cmf, flg, ..] if cmf & 0x0f == 8 && u16::from_be_bytes([*cmf, *flg]) % 31 == 0)
+}
+
+fn zstd_decoder(body: &[u8]) -> std::io::Result<zstd::stream::read::Decoder<'static, &[u8]>> {
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(body)?;
+    decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+    Ok(decoder)
+}
+
+/// What a coding stage has given so far.
+struct Output {
+    bytes: Vec<u8>,
+    coding: &'static str,
+    limit: u64,
+}
+
+impl Output {
+    fn new(coding: &'static str, coded_len: usize, limit: u64) -> Output {
+        // HTML shrinks to about a quarter; a small lie about the length must not reserve the limit.
+        let capacity = (coded_len as u64).saturating_mul(4).min(limit) as usize;
+        Output { bytes: Vec::with_capacity(capacity), coding, limit }
+    }
+
+    /// Reads to the end or to the limit. What was read before an error stays.
+    fn fill(&mut self, reader: impl Read) -> Result<(), DecodeProblem> {
+        let left = self.limit.saturating_sub(self.bytes.len() as u64);
+        // One byte beyond the limit tells a body of just that length from a longer one.
+        let mut limited = reader.take(left.saturating_add(1));
+        let result = limited.read_to_end(&mut self.bytes);
+        if self.bytes.len() as u64 > self.limit {
+            self.bytes.truncate(self.limit as usize);
+            return Err(DecodeProblem::OverLimit { coding: self.coding, limit: self.limit });
+        }
+        result.map(|_| ()).map_err(|error| self.broken(&error))
+    }
+
+    fn broken(&self, error: &std::io::Error) -> DecodeProblem {
+        DecodeProblem::Broken { coding: self.coding, kept: self.bytes.len(), message: error.to_string() }
+    }
+}
+
+impl Coding {
+    fn name(self) -> &'static str {
+        match self {
+            Coding::Gzip => "gzip",
+            Coding::Deflate => "deflate",
+            Coding::Brotli => "br",
+            Coding::Zstd => "zstd",
+        }
+    }
+}

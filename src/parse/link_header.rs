@@ -1,0 +1,71 @@
+//! The `Link` header (RFC 8288): targets with their relation types.
+
+use std::borrow::Cow;
+
+/// One link of a `Link` header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeaderLink {
+    /// As written between `<` and `>`; may be relative to the response's URL.
+    pub target: String,
+    /// The `rel` parameter: relation types with blanks between.
+    pub rel: String,
+}
+
+/// The links of one header value that are about the page itself (no `anchor` parameter). What is malformed is skipped.
+pub fn parse(value: &str) -> Vec<HeaderLink> {
+    let text = as_utf8(value);
+    let mut links = Vec::new();
+    let mut rest = text.as_ref();
+    while let Some((_, after)) = rest.split_once('<') {
+        let Some((target, after)) = after.split_once('>') else { break };
+        let (parameters, after) = cut_link(after);
+        rest = after;
+        if let Some(rel) = rel_of(parameters) {
+            links.push(HeaderLink { target: target.trim().to_owned(), rel });
+        }
+    }
+    links
+}
+
+/// Header values hold bytes as Latin-1; URLs beyond ASCII are UTF-8 in practice.
+fn as_utf8(value: &str) -> Cow<'_, str> {
+    if value.is_ascii() {
+        return Cow::Borrowed(value);
+    }
+    match String::from_utf8(crate::page::string_to_latin1(value)) {
+        Ok(text) => Cow::Owned(text),
+        Err(_) => Cow::Borrowed(value),
+    }
+}
+
+/// The parameters of one link, and what follows the comma behind them. Commas within quotes are part of a value.
+fn cut_link(text: &str) -> (&str, &str) {
+    let mut in_quotes = false;
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_quotes => escaped = true,
+            b'"' => in_quotes = !in_quotes,
+            b',' if !in_quotes => return (&text[..at], &text[at + 1..]),
+            _ => {}
+        }
+    }
+    (text, "")
+}
+
+/// The first `rel`; none when there is none or the link is about another page.
+fn rel_of(parameters: &str) -> Option<String> {
+    let mut rel = None;
+    for parameter in parameters.split(';') {
+        let Some((name, value)) = parameter.split_once('=') else { continue };
+        let name = name.trim();
+        if name.eq_ignore_ascii_case("anchor") {
+            return None;
+        }
+        if rel.is_none() && name.eq_ignore_ascii_case("rel") {
+            rel = Some(value.trim().trim_matches('"').to_owned());
+        }
+    }
+    rel
+}
