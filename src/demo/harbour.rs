@@ -10,7 +10,8 @@ const DAYS: std::ops::RangeInclusive<u32> = 1..=14;
 const PEOPLE: usize = 20;
 
 pub(super) fn entries(town: &Town) -> Vec<Entry> {
-    let mut entries = vec![robots(town), front(town), fleet(town), quays(town), arrivals(town), people(town)];
+    let mut entries =
+        vec![robots(town), sitemap(town), front(town), fleet(town), quays(town), arrivals(town), people(town)];
     entries.extend((0..SHIPS.len()).map(|index| ship(town, index)));
     entries.extend((0..QUAYS.len()).map(|index| quay(town, index)));
     entries.extend(DAYS.map(|day| arrivals_of(town, day)));
@@ -21,12 +22,19 @@ pub(super) fn entries(town: &Town) -> Vec<Entry> {
 }
 
 fn robots(town: &Town) -> Entry {
-    let sitemap = town.url(HOST, "/sitemap.xml");
+    let sitemap = town.url(HOST, "/sitemap.txt");
     let text = format!(
         "# Ships may go anywhere but the customs house.\nUser-agent: *\nDisallow: /customs/\nAllow: /customs/hours\n\n\
          Sitemap: {sitemap}\n"
     );
     Entry::new(HOST, "/robots.txt", "text/plain", text).machinery()
+}
+
+/// The oldest form still read: one URL a line (sitemaps.org, "Text file").
+fn sitemap(town: &Town) -> Entry {
+    let paths = ["/", "/ships/", "/quays/", "/arrivals/", "/people/"];
+    let lines: String = paths.iter().map(|path| format!("{}\n", town.url(HOST, path))).collect();
+    Entry::new(HOST, "/sitemap.txt", "text/plain; charset=utf-8", lines).machinery()
 }
 
 fn front(town: &Town) -> Entry {
