@@ -157,22 +157,39 @@ async fn delay_and_trickle_take_their_time() {
     assert!(started.elapsed() >= Duration::from_millis(160), "three waits between four pieces");
 }
 
+/// Says so when the last clone of the bytes it owns is gone.
+struct LastSeen(Option<tokio::sync::oneshot::Sender<()>>);
+
+impl AsRef<[u8]> for LastSeen {
+    fn as_ref(&self) -> &[u8] {
+        b"more and more and "
+    }
+}
+
+impl Drop for LastSeen {
+    fn drop(&mut self) {
+        let _ = self.0.take().map(|gone| gone.send(()));
+    }
+}
+
 #[tokio::test]
-async fn an_endless_body_goes_on_until_the_client_leaves_and_the_server_lives() {
-    let handler: Handler = Arc::new(|ask| match ask.path() {
-        "/endless" => Answer::text("").body(Body::Endless("more and more ".into())),
-        _ => Answer::text("here"),
+async fn an_endless_body_ends_when_the_client_leaves() {
+    let (gone, noticed) = tokio::sync::oneshot::channel();
+    let piece = std::sync::Mutex::new(Some(bytes::Bytes::from_owner(LastSeen(Some(gone)))));
+    let handler: Handler = Arc::new(move |_| match piece.lock().unwrap().take() {
+        Some(piece) => Answer::text("").body(Body::Endless(piece)),
+        None => Answer::text("here"),
     });
     let running = Running::start(1, handler);
     let client = plain_client();
-    let mut response = client.get(format!("{}/endless", running.origin(0))).send().await.unwrap();
+    let mut response = client.get(running.origin(0)).send().await.unwrap();
     let mut received = 0;
     while received < 4 << 20 {
         received += response.chunk().await.unwrap().expect("it never ends").len();
     }
     drop(response);
-    let text = client.get(running.origin(0)).send().await.unwrap().text().await.unwrap();
-    assert_eq!(text, "here");
+    tokio::time::timeout(Duration::from_secs(10), noticed).await.expect("the server lets go of the body").unwrap();
+    assert_eq!(client.get(running.origin(0)).send().await.unwrap().text().await.unwrap(), "here");
 }
 
 #[tokio::test]
@@ -473,4 +490,29 @@ fn the_bench_site_has_the_shape_the_benches_count_on() {
     let (mean, ratio) = (bytes / 11, bytes as f64 / packed as f64);
     assert!((26_000..34_000).contains(&mean), "{mean} bytes a page");
     assert!((3.0..4.5).contains(&ratio), "compresses {ratio} to 1");
+}
+
+#[tokio::test]
+async fn the_bench_site_serves_its_pages_and_nothing_else() {
+    let port = bench_site::start(0).await.unwrap();
+    let client = plain_client();
+    let status = async |url: String| client.get(url).send().await.unwrap().status().as_u16();
+    let site = bench_site::Site::new(port);
+    for page in [0, 1, 99, 100, 5050, 9999] {
+        let mut html = Vec::new();
+        site.render(page, &mut html);
+        let response = client.get(bench_site::url(port, page)).send().await.unwrap();
+        assert_eq!(response.bytes().await.unwrap(), html, "page {page}");
+    }
+    assert_eq!(status(format!("http://127.0.1.1:{port}/robots.txt")).await, 404);
+    let elsewhere = bench_site::url(port, 142).replace("127.0.1.2:", "127.0.1.3:");
+    assert_eq!(status(elsewhere).await, 404, "a page of another host");
+
+    // Two requests at once, one after the other on one connection.
+    let mut stream = TcpStream::connect(("127.0.1.1", port)).await.unwrap();
+    stream.write_all(b"GET /no HTTP/1.1\r\n\r\nGET /nor HTTP/1.1\r\n\r\n").await.unwrap();
+    let mut received = Vec::new();
+    while memchr::memmem::find_iter(&received, "not here\r\n").count() < 2 {
+        assert_ne!(stream.read_buf(&mut received).await.unwrap(), 0);
+    }
 }

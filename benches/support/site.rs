@@ -59,16 +59,22 @@ pub fn run_if_asked() -> bool {
 pub fn run_site(port: u16) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let (port, sockets) = listen(port).await.expect("127.0.1.1 to 127.0.1.100 to listen on");
-        let site = Arc::new(Site::new(port));
-        for (host, socket) in sockets.into_iter().enumerate() {
-            tokio::spawn(accept(socket, host, site.clone()));
-        }
+        let port = start(port).await.expect("127.0.1.1 to 127.0.1.100 to listen on");
         println!("{port}");
         io::stdout().flush().expect("the parent reads the port");
         let ended = tokio::task::spawn_blocking(|| io::stdin().read_to_end(&mut Vec::new()));
         let _ = ended.await;
     });
+}
+
+/// Serves on the current runtime, as long as that lives; the port.
+pub async fn start(port: u16) -> io::Result<u16> {
+    let (port, sockets) = listen(port).await?;
+    let site = Arc::new(Site::new(port));
+    for (host, socket) in sockets.into_iter().enumerate() {
+        tokio::spawn(accept(socket, host, site.clone()));
+    }
+    Ok(port)
 }
 
 impl SiteProcess {
@@ -261,7 +267,8 @@ fn path(page: usize) -> String {
     }
 }
 
-fn url(port: u16, page: usize) -> String {
+/// A page's URL, on a site that has this port.
+pub fn url(port: u16, page: usize) -> String {
     format!("http://{}:{port}{}", address(page / PAGES_PER_HOST), path(page))
 }
 

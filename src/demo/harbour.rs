@@ -99,7 +99,7 @@ fn ship(town: &Town, index: usize) -> Entry {
         slug(&person_name(keeper)),
         person_name(keeper),
     );
-    let main = format!("{intro}{}", pen.paragraphs(&SHIP_TALK, 4, 4));
+    let main = format!("{intro}{}", pen.paragraphs(&SHIP_TALK, 3, 4));
     let next = SHIPS[(index + 1) % SHIPS.len()];
     let page_ = Page::new(name, main)
         .beside("/ships/", "The whole fleet")
@@ -218,7 +218,7 @@ const HARBOUR_TALK: [&str; 12] = [
     "A brass plate says that a king landed here in {year}, and a smaller one says that he did not stay.",
     "In {year} the whole quay was lit by {few} lamps and one very proud lamplighter.",
     "The cranes are called after the harbour master's aunts, and lift about as much.",
-    "On market days the {cargo} go up the hill by cart and the gossip comes down on foot.",
+    "On market days it is {cargo} that goes up the hill by cart, and gossip that comes down on foot.",
 ];
 
 const SHIP_TALK: [&str; 14] = [

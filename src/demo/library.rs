@@ -194,7 +194,7 @@ const LIBRARY_TALK: [&str; 8] = [
     "There is {drink} for those who read aloud and silence for those who do not.",
     "A ladder from the {ship} reaches the top shelf, and so does {person} without it.",
     "The oldest fine on record dates from {year} and stands at {many} crowns.",
-    "The map room has {few} drawers, of which {few} open.",
+    "The map room has {few} drawers, of which two open.",
     "Under {sky} the lamps are lit early, and more is read in a week than in all of June.",
 ];
 
@@ -232,7 +232,7 @@ const AUTHOR_TALK: [&str; 10] = [
     "Born in {port} in {year}, the child of a {trade} and a disappointed {trade}.",
     "Went to sea on the {ship}, was sick, and began to write.",
     "Wrote standing up, at {hour}, with {drink} within reach.",
-    "Kept {few} notebooks, of which {few} are ours.",
+    "Kept {few} notebooks, of which two are ours.",
     "Quarrelled with {person} over the spelling of {fish}, and was right.",
     "Is said to have invented the {adjective} {noun} as a figure of speech.",
     "Spent {few} winters at {quay}, describing the {wind} wind.",

@@ -48,7 +48,8 @@ fn pixel(x: usize, y: usize) -> [u8; 3] {
         }
         let glow = (1.0 - from_sun.sqrt() / 420.0).max(0.0);
         let height = y as f64 / HORIZON as f64;
-        return [shade(70.0 + 170.0 * height * glow), shade(80.0 + 90.0 * height), shade(140.0 - 40.0 * height)];
+        let (red, green) = (75.0 + (120.0 + 60.0 * glow) * height, 80.0 + (50.0 + 50.0 * glow) * height);
+        return [shade(red), shade(green), shade(140.0 - 30.0 * height)];
     }
     let depth = (y - HORIZON) as f64 / (HEIGHT - HORIZON) as f64;
     let wave = ((x as f64 / 9.0 + y as f64).sin() + (x as f64 / 23.0 - y as f64 / 3.0).sin()) * 9.0;

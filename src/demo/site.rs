@@ -29,6 +29,7 @@ pub const BACKOFF_BASE: Duration = Duration::from_millis(300);
 pub const MAX_RETRIES: u16 = 2;
 
 /// The running site.
+#[derive(Debug)]
 pub struct DemoSite {
     pub server: Server,
     /// Every host and its addresses: what a crawler must be told, for these names are in no DNS.

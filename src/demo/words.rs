@@ -20,17 +20,23 @@ impl Pen {
         self.0.u32(low..=high)
     }
 
-    /// A sentence with its `{slots}` filled; an unknown slot stays as it is.
+    /// A sentence with its `{slots}` filled, beginning with a capital; an unknown slot stays as it is.
     pub(super) fn fill(&mut self, template: &str) -> String {
         let mut text = String::new();
         let mut rest = template;
         while let Some((before, behind)) = rest.split_once('{') {
             let (slot, after) = behind.split_once('}').unwrap_or((behind, ""));
             text.push_str(before);
-            text.push_str(&self.word(slot));
+            let word = self.word(slot);
+            if text.ends_with(" a ") && word.starts_with(['a', 'e', 'i', 'o', 'u']) {
+                text.insert(text.len() - 1, 'n');
+            }
+            text.push_str(&word);
             rest = after;
         }
-        text + rest
+        text.push_str(rest);
+        let first = text.chars().next().map_or(0, char::len_utf8);
+        text[..first].to_uppercase() + &text[first..]
     }
 
     fn word(&mut self, slot: &str) -> String {
@@ -50,7 +56,7 @@ impl Pen {
             "adjective" => &ADJECTIVES,
             "noun" => &NOUNS,
             "year" => return self.number(1790, 1985).to_string(),
-            "few" => return self.number(3, 19).to_string(),
+            "few" => &FEW,
             "many" => return self.number(40, 900).to_string(),
             unknown => return format!("{{{unknown}}}"),
         };
@@ -61,22 +67,48 @@ impl Pen {
         format!("{} {}", self.pick(&FIRST_NAMES), self.pick(&SURNAMES))
     }
 
-    /// A paragraph of `count` different sentences, in the order of the list.
-    pub(super) fn paragraph(&mut self, templates: &[&str], count: usize) -> String {
-        let mut chosen: Vec<usize> = (0..templates.len()).collect();
-        self.0.shuffle(&mut chosen);
-        chosen.truncate(count);
-        chosen.sort_unstable();
-        let sentences: Vec<String> = chosen.into_iter().map(|index| self.fill(templates[index])).collect();
-        format!("<p>{}</p>\n", sentences.join(" "))
+    /// Paragraphs of so many sentences each. No sentence comes twice before all have come once.
+    pub(super) fn paragraphs(&mut self, templates: &[&str], paragraphs: usize, sentences: usize) -> String {
+        let mut waiting: Vec<usize> = Vec::new();
+        let mut text = String::new();
+        for _ in 0..paragraphs {
+            if waiting.len() < sentences {
+                waiting = (0..templates.len()).collect();
+                self.0.shuffle(&mut waiting);
+            }
+            let mut chosen = waiting.split_off(waiting.len().saturating_sub(sentences));
+            // Lists begin with what opens a text and end with what closes it.
+            chosen.sort_unstable();
+            let filled: Vec<String> = chosen.into_iter().map(|index| self.fill(templates[index])).collect();
+            text.push_str(&format!("<p>{}</p>\n", filled.join(" ")));
+        }
+        text
     }
 
-    /// Several paragraphs of the same subject.
-    pub(super) fn paragraphs(&mut self, templates: &[&str], paragraphs: usize, sentences: usize) -> String {
-        (0..paragraphs).map(|_| self.paragraph(templates, sentences)).collect()
+    /// One paragraph.
+    pub(super) fn paragraph(&mut self, templates: &[&str], sentences: usize) -> String {
+        self.paragraphs(templates, 1, sentences)
     }
 }
 
+const FEW: [&str; 16] = [
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "nineteen",
+];
 pub(super) const FIRST_NAMES: [&str; 24] = [
     "Ada", "Bram", "Clara", "Dorian", "Edda", "Fergus", "Greta", "Hamish", "Ines", "Jonas", "Kezia", "Ludo", "Maud",
     "Nils", "Oona", "Piers", "Rosalind", "Silas", "Tamsin", "Ulf", "Verity", "Wilf", "Yseult", "Zeno",
