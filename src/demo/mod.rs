@@ -2,7 +2,7 @@
 //!
 //! * [`server`]: an HTTP/1.1 server on several loopback addresses, for any handler: tests use it too.
 //! * [`site`]: Saltmere, a harbour town of eight hosts, with most of what a crawler meets on the web.
-//! * [`catalogue`]: every URL of the town and what a crawl must make of it.
+//! * [`mod@catalogue`]: every URL of the town and what a crawl must make of it.
 //!
 //! The rest are the parts of the site: one file a host, its words and its look.
 
