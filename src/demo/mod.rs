@@ -1,1 +1,31 @@
-//! The website that `seine demo` crawls, served on loopback by the program itself.
+//! The website that `seine demo` crawls, served on loopback by the program itself, and the small web server under it.
+//!
+//! * [`server`]: an HTTP/1.1 server on several loopback addresses, for any handler: tests use it too.
+//! * [`site`]: Saltmere, a harbour town of eight hosts, with most of what a crawler meets on the web.
+//! * [`mod@catalogue`]: every URL of the town and what a crawl must make of it.
+//!
+//! The rest are the parts of the site: one file a host, its words and its look.
+
+pub mod answer;
+pub mod catalogue;
+pub mod server;
+pub mod site;
+pub mod visits;
+
+mod entry;
+mod harbour;
+mod letters;
+mod library;
+mod lighthouse;
+mod market;
+mod museum;
+mod pictures;
+mod radio;
+mod skin;
+mod tides;
+mod weather;
+mod wire;
+mod words;
+
+pub use catalogue::{Expected, Known, catalogue};
+pub use site::{BACKOFF_BASE, DemoSite, HOST_DELAY, MAX_DEPTH, MAX_PAGES_PER_HOST, MAX_RETRIES, start};

@@ -1,0 +1,92 @@
+//! One URL of the demo site, before it is put on the wire.
+
+use std::time::Duration;
+
+use super::catalogue::Expected;
+
+/// The town: what its pages must know to name each other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Town {
+    /// All hosts answer on this port.
+    pub port: u16,
+}
+
+impl Town {
+    /// `http://library.localhost:PORT/path`, for the host called `name`.
+    pub(super) fn url(&self, name: &str, path: &str) -> String {
+        format!("http://{name}.localhost:{}{path}", self.port)
+    }
+}
+
+/// A URL and its answer.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    /// The host's name without `.localhost`.
+    pub host: &'static str,
+    /// Path and query.
+    pub path: String,
+    pub status: u16,
+    pub headers: Vec<(&'static str, String)>,
+    /// As sent, but for content codings.
+    pub body: Vec<u8>,
+    pub delay: Duration,
+    /// The first request gets a 503 with `Retry-After: 1` instead.
+    pub busy_at_first: bool,
+    /// None: no URL of the crawl (robots.txt, sitemaps, the inside of a chain of redirects).
+    pub expected: Option<Expected>,
+}
+
+impl Entry {
+    pub(super) fn new(
+        host: &'static str,
+        path: impl Into<String>,
+        content_type: &str,
+        body: impl Into<Vec<u8>>,
+    ) -> Entry {
+        let headers = if content_type.is_empty() { vec![] } else { vec![("content-type", content_type.to_owned())] };
+        Entry {
+            host,
+            path: path.into(),
+            status: 200,
+            headers,
+            body: body.into(),
+            delay: Duration::ZERO,
+            busy_at_first: false,
+            expected: Some(Expected::Fetched),
+        }
+    }
+
+    /// A page in UTF-8 that says so in its header.
+    pub(super) fn html(host: &'static str, path: impl Into<String>, page: String) -> Entry {
+        Entry::new(host, path, "text/html; charset=utf-8", page)
+    }
+
+    /// A redirect to `target` that ends at `end` (the same, unless more redirects follow).
+    pub(super) fn moved(host: &'static str, path: &str, status: u16, target: &str, end: &str) -> Entry {
+        let mut entry = Entry::new(host, path, "", Vec::new()).header("location", target);
+        entry.status = status;
+        entry.expecting(Expected::Redirect { to: end.to_owned() })
+    }
+
+    /// What is fetched on the way to pages, and is none: robots.txt, sitemaps, the inside of a chain of redirects.
+    pub(super) fn machinery(mut self) -> Entry {
+        self.expected = None;
+        self
+    }
+
+    pub(super) fn expecting(mut self, expected: Expected) -> Entry {
+        self.expected = Some(expected);
+        self
+    }
+
+    pub(super) fn header(mut self, name: &'static str, value: &str) -> Entry {
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+
+    /// An answer that is no page and never will be.
+    pub(super) fn failing(mut self, status: u16) -> Entry {
+        self.status = status;
+        self.expecting(Expected::Failed)
+    }
+}

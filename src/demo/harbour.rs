@@ -1,0 +1,254 @@
+//! `harbour.localhost`: ships, quays, arrivals and people; redirects of every sort; a customs house nobody may enter.
+
+use super::catalogue::Expected;
+use super::entry::{Entry, Town};
+use super::skin::{Page, list, slug};
+use super::words::{CARGO, FIRST_NAMES, PORTS, Pen, QUAYS, SHIPS, SURNAMES, TRADES};
+
+const HOST: &str = "harbour";
+const DAYS: std::ops::RangeInclusive<u32> = 1..=14;
+const PEOPLE: usize = 20;
+
+pub(super) fn entries(town: &Town) -> Vec<Entry> {
+    let mut entries =
+        vec![robots(town), sitemap(town), front(town), fleet(town), quays(town), arrivals(town), people(town)];
+    entries.extend((0..SHIPS.len()).map(|index| ship(town, index)));
+    entries.extend((0..QUAYS.len()).map(|index| quay(town, index)));
+    entries.extend(DAYS.map(|day| arrivals_of(town, day)));
+    entries.extend((0..PEOPLE).map(|index| person(town, index)));
+    entries.extend(customs(town));
+    entries.extend(moved(town));
+    entries
+}
+
+fn robots(town: &Town) -> Entry {
+    let sitemap = town.url(HOST, "/sitemap.txt");
+    let text = format!(
+        "# Ships may go anywhere but the customs house.\nUser-agent: *\nDisallow: /customs/\nAllow: /customs/hours\n\n\
+         Sitemap: {sitemap}\n"
+    );
+    Entry::new(HOST, "/robots.txt", "text/plain", text).machinery()
+}
+
+/// The oldest form still read: one URL a line (sitemaps.org, "Text file").
+fn sitemap(town: &Town) -> Entry {
+    let paths = ["/", "/ships/", "/quays/", "/arrivals/", "/people/"];
+    let lines: String = paths.iter().map(|path| format!("{}\n", town.url(HOST, path))).collect();
+    Entry::new(HOST, "/sitemap.txt", "text/plain; charset=utf-8", lines).machinery()
+}
+
+fn front(town: &Town) -> Entry {
+    let mut pen = Pen::new("the harbour");
+    let doors = [
+        ("/ships/", "The fleet, ship by ship"),
+        ("/quays/", "The six quays"),
+        ("/arrivals/", "Arrivals this fortnight"),
+        ("/people/", "People of the harbour"),
+        ("/customs/hours", "Customs house: opening hours"),
+        ("/customs/ledger", "Customs house: the ledger (not for visitors)"),
+        ("/customs/seized", "Customs house: things seized (not for visitors)"),
+        ("/fish", "Where the fish went"),
+        ("/old-harbour", "The old harbour"),
+        ("/round-and-round", "The one-way street"),
+        ("/away", "Over the horizon"),
+    ];
+    let intro = "<p>Saltmere lies where the river Wend stops pretending to be fresh. It has six quays, one ferry, \
+                 forty-eight ships that call more or less regularly, and a cat with a pension.</p>\n";
+    let main = format!("{intro}{}{}", pen.paragraphs(&HARBOUR_TALK, 2, 4), links(&doors));
+    page(town, "/", Page::new("Welcome to the harbour", main))
+}
+
+/// Ships, all of them.
+fn fleet(town: &Town) -> Entry {
+    let rows: String = (0..SHIPS.len())
+        .map(|index| {
+            let Ship { name, kind, port, .. } = describe(index);
+            format!("<tr><td><a href=\"/ships/{}\">{name}</a></td><td>{kind}</td><td>{port}</td></tr>\n", slug(name))
+        })
+        .collect();
+    let main = format!("<table>\n<tr><th>Ship</th><th>Rig</th><th>Home port</th></tr>\n{rows}</table>\n");
+    page(town, "/ships/", Page::new("The fleet", main))
+}
+
+struct Ship {
+    name: &'static str,
+    kind: &'static str,
+    port: &'static str,
+    cargo: &'static str,
+    built: u32,
+}
+
+fn describe(index: usize) -> Ship {
+    let name = SHIPS[index % SHIPS.len()];
+    let mut pen = Pen::new(name);
+    let kind = pen.pick(&["ketch", "schooner", "steam drifter", "brig", "barge", "lugger", "motor coaster"]);
+    Ship { name, kind, port: pen.pick(&PORTS), cargo: pen.pick(&CARGO), built: pen.number(1860, 1958) }
+}
+
+fn ship(town: &Town, index: usize) -> Entry {
+    let Ship { name, kind, port, cargo, built } = describe(index);
+    let path = format!("/ships/{}", slug(name));
+    let mut pen = Pen::new(&path);
+    let quay = QUAYS[index % QUAYS.len()];
+    let keeper = (index * 7) % PEOPLE;
+    let intro = format!(
+        "<p>The <em>{name}</em> is a {kind} of {port}, built in {built}. She carries {cargo}, lies at \
+         <a href=\"/quays/{}\">{quay}</a> when she is in, and answers for her lines to \
+         <a href=\"/people/{}\">{}</a>.</p>\n",
+        slug(quay),
+        slug(&person_name(keeper)),
+        person_name(keeper),
+    );
+    let main = format!("{intro}{}", pen.paragraphs(&SHIP_TALK, 3, 4));
+    let next = SHIPS[(index + 1) % SHIPS.len()];
+    let page_ = Page::new(name, main)
+        .beside("/ships/", "The whole fleet")
+        .beside(format!("/ships/{}", slug(next)), next)
+        .beside(format!("/arrivals/2026-11-{:02}", index % 14 + 1), "When she last came in")
+        .beside(town.url("museum", "/exhibits/"), "Things ships left behind");
+    page(town, &path, page_)
+}
+
+fn quays(town: &Town) -> Entry {
+    let links: Vec<_> = QUAYS.iter().map(|quay| (format!("/quays/{}", slug(quay)), quay.to_string())).collect();
+    let main = format!("{}{}", Pen::new("quays").paragraph(&HARBOUR_TALK, 4), list(&links));
+    page(town, "/quays/", Page::new("The six quays", main))
+}
+
+fn quay(town: &Town, index: usize) -> Entry {
+    let name = QUAYS[index];
+    let path = format!("/quays/{}", slug(name));
+    let berths: Vec<_> = (index..SHIPS.len()).step_by(QUAYS.len()).map(|ship| SHIPS[ship]).collect();
+    let links: Vec<_> = berths.iter().map(|ship| (format!("/ships/{}", slug(ship)), ship.to_string())).collect();
+    let text = Pen::new(&path).paragraphs(&HARBOUR_TALK, 3, 3);
+    page(town, &path, Page::new(name, format!("{text}<h2>Who lies here</h2>\n{}", list(&links))))
+}
+
+fn arrivals(town: &Town) -> Entry {
+    let links: Vec<_> = DAYS.map(|day| (format!("/arrivals/2026-11-{day:02}"), format!("{day} November"))).collect();
+    page(town, "/arrivals/", Page::new("Arrivals this fortnight", list(&links)))
+}
+
+fn arrivals_of(town: &Town, day: u32) -> Entry {
+    let path = format!("/arrivals/2026-11-{day:02}");
+    let mut pen = Pen::new(&path);
+    let rows: String = (0..5)
+        .map(|nth| {
+            let Ship { name, port, cargo, .. } = describe(day as usize * 5 + nth);
+            let hour = pen.fill("{hour}");
+            format!(
+                "<tr><td>{hour}</td><td><a href=\"/ships/{}\">{name}</a></td><td>{port}</td><td>{cargo}</td></tr>\n",
+                slug(name)
+            )
+        })
+        .collect();
+    let table = format!("<table>\n<tr><th>At</th><th>Ship</th><th>From</th><th>With</th></tr>\n{rows}</table>\n");
+    let main = format!("{table}{}", pen.paragraphs(&SHIP_TALK, 2, 3));
+    page(town, &path, Page::new(format!("Arrivals on {day} November"), main).beside("/arrivals/", "The fortnight"))
+}
+
+fn people(town: &Town) -> Entry {
+    let links: Vec<_> =
+        (0..PEOPLE).map(|index| (format!("/people/{}", slug(&person_name(index))), person_name(index))).collect();
+    page(town, "/people/", Page::new("People of the harbour", list(&links)))
+}
+
+fn person_name(index: usize) -> String {
+    format!("{} {}", FIRST_NAMES[index % FIRST_NAMES.len()], SURNAMES[(index * 5 + 3) % SURNAMES.len()])
+}
+
+fn person(town: &Town, index: usize) -> Entry {
+    let name = person_name(index);
+    let path = format!("/people/{}", slug(&name));
+    let trade = TRADES[index % TRADES.len()];
+    let mut pen = Pen::new(&path);
+    let ship = SHIPS[(index * 3) % SHIPS.len()];
+    let intro = format!(
+        "<p>{name} is the harbour's {trade}, and has been since {}. Ask about the \
+         <a href=\"/ships/{}\">{ship}</a>; you will be there a while.</p>\n",
+        pen.number(1970, 2019),
+        slug(ship)
+    );
+    let main = format!("{intro}{}", pen.paragraphs(&PEOPLE_TALK, 3, 3));
+    page(town, &path, Page::new(name, main).beside("/people/", "Everyone else"))
+}
+
+/// Two pages nobody may fetch, and one exception.
+fn customs(town: &Town) -> Vec<Entry> {
+    let secret = "<p>If you are a crawler and read this, you did not read robots.txt.</p>\n";
+    let hours = "<p>The customs house is open on weekdays from slack water to tea time. The ledger is not.</p>\n";
+    vec![
+        page(town, "/customs/ledger", Page::new("The ledger", secret)).expecting(Expected::Refused),
+        page(town, "/customs/seized", Page::new("Things seized", secret)).expecting(Expected::Refused),
+        page(town, "/customs/hours", Page::new("Opening hours", hours)),
+    ]
+}
+
+/// Redirects: to another host, a chain of three, a loop, and out of the town.
+fn moved(town: &Town) -> Vec<Entry> {
+    let market = town.url("market", "/goods/");
+    vec![
+        Entry::moved(HOST, "/fish", 301, &market, "http://market.localhost/goods/"),
+        Entry::moved(HOST, "/old-harbour", 301, "/older-harbour", "/quays/"),
+        Entry::moved(HOST, "/older-harbour", 308, "/oldest-harbour", "/quays/").machinery(),
+        Entry::moved(HOST, "/oldest-harbour", 302, "quays/", "/quays/").machinery(),
+        Entry::moved(HOST, "/round-and-round", 302, "/and-round-again", "").expecting(Expected::Failed),
+        Entry::moved(HOST, "/and-round-again", 307, "/round-and-round", "").machinery(),
+        Entry::moved(HOST, "/away", 302, "https://horizon.example/", "").expecting(Expected::Failed),
+    ]
+}
+
+fn page(town: &Town, path: &str, page: Page) -> Entry {
+    Entry::html(HOST, path, page.on(HOST, town))
+}
+
+fn links(links: &[(&str, &str)]) -> String {
+    list(&links.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect::<Vec<_>>())
+}
+
+const HARBOUR_TALK: [&str; 12] = [
+    "At {hour} the ferry bell rings twice, once for the passengers and once for {person}, who is always late.",
+    "{quay} was rebuilt in {year} after a disagreement with the sea, which the sea won.",
+    "There are {many} mooring rings between {quay} and the ferry steps, and {person} has painted every one.",
+    "Nobody remembers who ordered the {few} barrels of {cargo}, so they have become a landmark.",
+    "Visitors from {port} are asked not to feed {bird} that sits on the weighing house.",
+    "The {wind} wind brings the smell of tar; any other wind brings the smell of {fish}.",
+    "The harbour office sells postcards, rope by the yard, and {drink}.",
+    "When the water is low you can read the names of {few} drowned steps, each a year in somebody's childhood.",
+    "A brass plate says that a king landed here in {year}, and a smaller one says that he did not stay.",
+    "In {year} the whole quay was lit by {few} lamps and one very proud lamplighter.",
+    "The cranes are called after the harbour master's aunts, and lift about as much.",
+    "On market days it is {cargo} that goes up the hill by cart, and gossip that comes down on foot.",
+];
+
+const SHIP_TALK: [&str; 14] = [
+    "She came in on the {wind} wind with {cargo} for {person} and left with {cargo} for {port}.",
+    "Her cook, {person}, is known from here to {port} for what can be done to {fish}.",
+    "In {year} she lay {few} weeks off {port} under {sky}, waiting for a pilot who had been told the wrong Tuesday.",
+    "The figurehead was carved by {person} and is said to resemble somebody's uncle.",
+    "Her logbook for {year} records {few} storms, one wedding and the loss of a kettle.",
+    "She once raced the {ship} to {port} and lost by the length of an argument.",
+    "{bird} has nested in her rigging since {year}, and pays no dues.",
+    "Below the waterline she is copper; above it she is mostly paint.",
+    "On a quiet night you can hear her pumps from {quay}, a sound like a patient animal drinking.",
+    "She was sold in {year} for {many} crowns and a barrel of {drink}, and bought back for less.",
+    "Her bell came from the {ship}, which had no more use for it.",
+    "The crew are {few}, or one more when {person} is sober.",
+    "At {hour} the mate reads the weather aloud, and everybody disagrees with it.",
+    "She draws {few} feet of water and a good deal of attention.",
+];
+
+const PEOPLE_TALK: [&str; 12] = [
+    "It started with a borrowed boat and {many} yards of net that belonged to {person}.",
+    "Most mornings begin at {hour}, with {drink} and a look at the sky over {quay}.",
+    "The trick, they say, is to listen to the {wind} wind and then do what {person} does.",
+    "In {year} the family moved here from {port} with {few} chairs and a clock that only tells the tide.",
+    "A photograph on the wall shows the {ship} in {year}, leaning like a man who has heard the joke before.",
+    "There was an offer from {port} once; it is still in the drawer, under the {cargo}.",
+    "Every child in Saltmere has been taught at least one knot here, and every parent has had to undo it.",
+    "On Sundays there is {fish} for supper, and {bird} waiting at the window.",
+    "The town gave a medal for it in {year}; it holds up the short leg of the table.",
+    "Asked for advice, the answer is always the same: measure the rope, not the ship.",
+    "Somebody has to know where the {adjective} {noun} is kept, and in Saltmere it is this house.",
+    "The best story is the one about the {few} geese, but it needs {drink} and a whole evening.",
+];

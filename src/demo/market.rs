@@ -1,0 +1,213 @@
+//! `market.localhost`: stalls, goods and recipes; one list in three orders with a canonical address; adverts that are
+//! linked with nofollow only. It has no robots.txt.
+
+use super::catalogue::Expected;
+use super::entry::{Entry, Town};
+use super::skin::{Page, list, slug};
+use super::words::{CARGO, FIRST_NAMES, FISH, Pen, SURNAMES};
+
+const HOST: &str = "market";
+const STALLS: usize = 16;
+const WARES: [&str; 16] = [
+    "Sea kale",
+    "Rope soap",
+    "Pickled samphire",
+    "Oilskin hats",
+    "Smoked butter",
+    "Fog whistles",
+    "Net needles",
+    "Plum bread",
+    "Second-hand anchors",
+    "Barometers",
+    "Gull-proof hats",
+    "Tar toffee",
+    "Lamp wicks",
+    "Sou'westers",
+    "Ship's biscuit",
+    "Marsh honey",
+];
+
+pub(super) fn entries(town: &Town) -> Vec<Entry> {
+    let mut entries = vec![no_robots(), front(town), stalls(town), recipes(town)];
+    entries.extend(["", "?sort=price", "?sort=name"].map(|order| goods(town, order)));
+    entries.extend((0..STALLS).map(|index| stall(town, index)));
+    entries.extend((0..goods_count()).map(|index| good(town, index)));
+    entries.extend((0..FISH.len()).map(|index| recipe(town, index)));
+    entries.extend(adverts(town));
+    entries
+}
+
+fn no_robots() -> Entry {
+    Entry::new(HOST, "/robots.txt", "text/plain", "The market has no rules.\n").failing(404).machinery()
+}
+
+fn front(town: &Town) -> Entry {
+    let mut pen = Pen::new("market");
+    let doors = list(&[
+        ("/stalls/".into(), "The stalls".into()),
+        ("/goods/".into(), "Everything on sale".into()),
+        ("/recipes/".into(), "Ten ways with fish".into()),
+        (town.url("harbour", "/arrivals/"), "What came in this fortnight".into()),
+    ]);
+    let advert = "<p><small>Advertisement: <a rel=\"sponsored nofollow\" href=\"/adverts/tonic\">Doctor Weir's tonic \
+                  for gulls</a>; <a rel=\"nofollow\" href=\"/adverts/ladder\">ladders, nearly straight</a></small></p>\n";
+    let main = format!("{}{doors}{advert}", pen.paragraphs(&MARKET_TALK, 3, 3));
+    page(town, "/", Page::new("Saltmere Market", main))
+}
+
+fn adverts(town: &Town) -> Vec<Entry> {
+    let tonic = Page::new("Tonic for gulls", "<p>One spoonful and they leave you alone, or you stop minding.</p>\n");
+    let ladder = Page::new("Ladders", "<p>Nearly straight, nearly new, entirely on offer.</p>\n");
+    let pages = [("/adverts/tonic", tonic), ("/adverts/ladder", ladder)];
+    pages.map(|(path, content)| page(town, path, content).expecting(Expected::NotFollowed)).into()
+}
+
+fn stall_holder(index: usize) -> String {
+    format!("{} {}", FIRST_NAMES[(index * 5 + 1) % FIRST_NAMES.len()], SURNAMES[(index * 7 + 4) % SURNAMES.len()])
+}
+
+fn stalls(town: &Town) -> Entry {
+    let stalls: Vec<_> = (0..STALLS).map(|index| (stall_path(index), stall_holder(index))).collect();
+    page(town, "/stalls/", Page::new("The stalls", list(&stalls)))
+}
+
+fn stall_path(index: usize) -> String {
+    format!("/stalls/{}", slug(&stall_holder(index)))
+}
+
+fn stall(town: &Town, index: usize) -> Entry {
+    let path = stall_path(index);
+    let text = Pen::new(&path).paragraphs(&STALL_TALK, 3, 3);
+    let wares = (index..goods_count()).step_by(STALLS).map(|good| (good_path(good), good_name(good).to_owned()));
+    let main = format!("{text}<h2>On the table</h2>\n{}", list(&wares.collect::<Vec<_>>()));
+    page(town, &path, Page::new(stall_holder(index), main).beside("/stalls/", "All stalls"))
+}
+
+fn goods_count() -> usize {
+    WARES.len() + CARGO.len()
+}
+
+fn good_name(index: usize) -> &'static str {
+    WARES.get(index).copied().unwrap_or_else(|| CARGO[(index - WARES.len()) % CARGO.len()])
+}
+
+fn good_path(index: usize) -> String {
+    format!("/goods/{}", slug(good_name(index)))
+}
+
+fn price(index: usize) -> u32 {
+    Pen::new(good_name(index)).number(2, 90)
+}
+
+/// The same list in three orders; the first is the canonical one.
+fn goods(town: &Town, order: &str) -> Entry {
+    let mut sorted: Vec<usize> = (0..goods_count()).collect();
+    match order {
+        "?sort=price" => sorted.sort_by_key(|index| price(*index)),
+        "?sort=name" => sorted.sort_by_key(|index| good_name(*index).to_lowercase()),
+        _ => {}
+    }
+    let rows: String = sorted
+        .iter()
+        .map(|index| {
+            let (path, name, pence) = (good_path(*index), good_name(*index), price(*index));
+            format!("<tr><td><a href=\"{path}\">{name}</a></td><td>{pence} pence</td></tr>\n")
+        })
+        .collect();
+    let orders = "<p>By <a href=\"/goods/?sort=name\">name</a> or by <a href=\"/goods/?sort=price\">price</a>.</p>\n";
+    let canonical = format!("<link rel=\"canonical\" href=\"{}\">", town.url(HOST, "/goods/"));
+    let main = format!("{orders}<table>\n{rows}</table>\n");
+    page(town, &format!("/goods/{order}"), Page::new("Everything on sale", main).head(canonical))
+}
+
+fn good(town: &Town, index: usize) -> Entry {
+    let path = good_path(index);
+    let seller = index % STALLS;
+    let intro = format!(
+        "<p>{} pence at <a href=\"{}\">{}</a>'s stall.</p>\n",
+        price(index),
+        stall_path(seller),
+        stall_holder(seller)
+    );
+    let main = format!("{intro}{}", Pen::new(&path).paragraphs(&GOODS_TALK, 3, 3));
+    page(town, &path, Page::new(good_name(index), main).beside("/goods/", "Everything on sale"))
+}
+
+fn recipes(town: &Town) -> Entry {
+    let recipes: Vec<_> = FISH.iter().map(|fish| (recipe_path(fish), format!("Saltmere {fish}"))).collect();
+    page(town, "/recipes/", Page::new("Ten ways with fish", list(&recipes)))
+}
+
+fn recipe_path(fish: &str) -> String {
+    format!("/recipes/{}", slug(fish))
+}
+
+fn recipe(town: &Town, index: usize) -> Entry {
+    let fish = FISH[index];
+    let path = recipe_path(fish);
+    let mut pen = Pen::new(&path);
+    let amounts = format!(
+        "<ul>\n<li>{} {fish}</li>\n<li>{} spoons of butter</li>\n<li>an onion, if there is one</li>\n<li>{}</li>\n</ul>\n",
+        pen.number(1, 6),
+        pen.number(2, 5),
+        pen.fill("a cup of {drink}, for the cook")
+    );
+    let main = format!("{amounts}{}", pen.paragraphs(&RECIPE_TALK, 2, 4));
+    let next = FISH[(index + 1) % FISH.len()];
+    page(town, &path, Page::new(format!("Saltmere {fish}"), main).beside(recipe_path(next), format!("Saltmere {next}")))
+}
+
+fn page(town: &Town, path: &str, page: Page) -> Entry {
+    Entry::html(HOST, path, page.on(HOST, town))
+}
+
+const MARKET_TALK: [&str; 9] = [
+    "The market has stood on the hill above {quay} since {year}, when the tide made the decision.",
+    "It opens at {hour} and closes when {person} sells the last of the {fish}.",
+    "There are sixteen stalls, {few} dogs and one rule, which nobody has written down.",
+    "Money from {port} is accepted, but laughed at.",
+    "On Thursdays there is music by {person}, and on Fridays an apology.",
+    "Under {sky} the awnings drum, and prices fall by a penny an hour.",
+    "Whoever drops an egg must sing; this is why the market has {many} songs.",
+    "The weighing stone comes from {port} and is heavier on Mondays.",
+    "{bird} watches from the pump and knows exactly which stall has the bread.",
+];
+
+const STALL_TALK: [&str; 10] = [
+    "The stall was a boat once, the {ship}, and still leans into the {wind} wind.",
+    "Everything here comes from {port}, or from people who have been there.",
+    "Ask for the good {cargo}; there is always some under the table.",
+    "Change is given in buttons after {hour}, and the buttons are good at every other stall.",
+    "The family has sold here since {year}, with a pause for the herring fever.",
+    "A sign says that haggling is forbidden; it is for sale, too.",
+    "Tasting is free for children, sailors and {person}.",
+    "In winter there is {drink} from a kettle that has never been seen empty.",
+    "The scales were tested in {year} and were very nervous.",
+    "You will be told a story with every purchase, and a longer one without.",
+];
+
+const GOODS_TALK: [&str; 10] = [
+    "Brought in by the {ship} from {port}, and carried up the hill by {person}.",
+    "Keeps for {few} weeks in a dry place, which in Saltmere means the oven.",
+    "Best bought at {hour}, when the stall is tired.",
+    "A favourite of the {trade}, who buys {few} at a time and will not say why.",
+    "Not to be confused with the {port} sort, which is cheaper and knows it.",
+    "In {year} a shortage led to {few} letters to the newspaper.",
+    "Goes well with {drink}, or with {fish}, or with nothing and a view.",
+    "Children are given the small ones and grow into them.",
+    "Packed in {cargo} for the journey, so look for splinters.",
+    "Returns are accepted until {person} has had supper.",
+];
+
+const RECIPE_TALK: [&str; 10] = [
+    "Begin at {hour}, with the window open.",
+    "Clean the fish where {bird} can see you, so that there is no talk afterwards.",
+    "Melt the butter slowly; {person} says it should sound like rain on {quay}.",
+    "Add the onion and think of {port} for as long as it takes to turn gold.",
+    "Lay the fish in the pan and leave it alone.",
+    "A pinch of salt, though the {wind} wind may have seen to that.",
+    "Turn it once. Only once. They turned it twice on the {ship}, and look what happened.",
+    "Serve on bread, with {drink}, to {few} people or one {trade}.",
+    "What is left over makes a soup; what is left of the soup makes friends.",
+    "The recipe is from {year} and has been argued about since.",
+];

@@ -1,0 +1,205 @@
+//! Saltmere: the website that `seine demo` crawls. Eight hosts, a few hundred pages, the same at every start but for
+//! the port in their links.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::catalogue;
+use super::entry::{Entry, Town};
+use super::server::{self, Answer, Ask, Handler, Listeners, ServeError, Server, VisitLog};
+use super::skin::PLACES;
+use super::tides;
+
+/// Links followed from a seed: a crawl of the demo goes no deeper. It is what ends the calendar of the tides.
+pub const MAX_DEPTH: u16 = 12;
+/// Pages of one host a crawl of the demo needs at most: a second guard against the calendar.
+pub const MAX_PAGES_PER_HOST: u64 = 250;
+/// Between visits of one host in the demo: polite enough to be seen, short enough to wait for.
+pub const HOST_DELAY: Duration = Duration::from_millis(50);
+/// First back-off after a failure that suits the demo's unreliable lighthouse.
+pub const BACKOFF_BASE: Duration = Duration::from_millis(300);
+/// Attempts after the first at a page that fails for the moment.
+pub const MAX_RETRIES: u16 = 2;
+
+/// The running site.
+#[derive(Debug)]
+pub struct DemoSite {
+    pub server: Server,
+    /// Every host and its addresses: what a crawler must be told, for these names are in no DNS.
+    pub hosts: BTreeMap<String, Vec<IpAddr>>,
+    /// The front page of every host.
+    pub seeds: Vec<String>,
+    /// Every request the site got.
+    pub visits: VisitLog,
+}
+
+/// Starts the site: each host on its own loopback address from 127.0.0.2 on, or all of them on 127.0.0.1 where the
+/// system has no others.
+pub async fn start() -> Result<DemoSite, ServeError> {
+    let (listeners, addresses) = bind().await?;
+    let town = Town { port: listeners.port };
+    let visits = VisitLog::default();
+    let site = Site::build(town);
+    let handler: Handler = Arc::new(move |ask| site.answer(ask));
+    let hosts = PLACES.iter().zip(addresses).map(|(place, ip)| (format!("{}.localhost", place.name), vec![ip]));
+    Ok(DemoSite {
+        hosts: hosts.collect(),
+        seeds: PLACES.iter().map(|place| town.url(place.name, "/")).collect(),
+        server: listeners.serve(visits.watch(handler)),
+        visits,
+    })
+}
+
+async fn bind() -> Result<(Listeners, Vec<IpAddr>), ServeError> {
+    let own: Vec<IpAddr> = (2..).take(PLACES.len()).map(|last| Ipv4Addr::new(127, 0, 0, last).into()).collect();
+    match server::bind(&own).await {
+        Err(ServeError::Bind { source, .. }) if source.kind() == io::ErrorKind::AddrNotAvailable => {
+            let shared = IpAddr::from(Ipv4Addr::LOCALHOST);
+            Ok((server::bind(&[shared]).await?, vec![shared; PLACES.len()]))
+        }
+        bound => Ok((bound?, own)),
+    }
+}
+
+/// Everything ready to send.
+struct Site {
+    town: Town,
+    /// By host (without `.localhost`), then path and query.
+    pages: HashMap<&'static str, HashMap<String, Prepared>>,
+    /// URLs that were asked for when they were busy.
+    asked: Mutex<HashSet<(&'static str, String)>>,
+}
+
+struct Prepared {
+    entry: Entry,
+    etag: String,
+    plain: Bytes,
+    /// The body in the one coding this page is offered in.
+    coded: Option<(Coding, Bytes)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Coding {
+    Gzip,
+    Brotli,
+    Zstd,
+}
+
+impl Site {
+    fn build(town: Town) -> Site {
+        let mut pages: HashMap<&'static str, HashMap<String, Prepared>> = HashMap::new();
+        for entry in catalogue::entries(&town) {
+            pages.entry(entry.host).or_default().insert(entry.path.clone(), prepare(entry));
+        }
+        Site { town, pages, asked: Mutex::default() }
+    }
+
+    fn answer(&self, ask: &Ask) -> Answer {
+        let name = ask.host.strip_suffix(".localhost").unwrap_or(&ask.host);
+        let Some((&host, pages)) = self.pages.get_key_value(name) else {
+            return Answer::text("No house of that name in Saltmere.\n").status(421);
+        };
+        if let Some(page) = pages.get(&ask.path_and_query) {
+            return self.answer_known(host, page, ask);
+        }
+        match tides::month(&self.town, host, &ask.path_and_query) {
+            Some(entry) => send(&prepare(entry), ask),
+            None => Answer::text(format!("Nothing at {} in Saltmere.\n", ask.path_and_query)).status(404),
+        }
+    }
+
+    fn answer_known(&self, host: &'static str, page: &Prepared, ask: &Ask) -> Answer {
+        if page.entry.busy_at_first && self.asked.lock().insert((host, page.entry.path.clone())) {
+            return Answer::text("The keeper is trimming the lamp. Saltmere asks for patience.\n")
+                .status(503)
+                .header("retry-after", "1");
+        }
+        send(page, ask)
+    }
+}
+
+/// One coding a page: which one, its path decides. Small and binary bodies have none.
+fn prepare(entry: Entry) -> Prepared {
+    let hash = xxh3_64(entry.path.as_bytes());
+    let coding = match hash % 4 {
+        0 => Some(Coding::Brotli),
+        1 => Some(Coding::Zstd),
+        2 => Some(Coding::Gzip),
+        _ => None,
+    };
+    let is_text = entry.headers.iter().any(|(name, value)| *name == "content-type" && value.starts_with("text/"));
+    let worth_it = is_text && entry.status == 200 && entry.body.len() > 1024;
+    let coded = coding.filter(|_| worth_it).and_then(|coding| Some((coding, encode(coding, &entry.body).ok()?)));
+    let etag = format!("\"{:016x}\"", xxh3_64(&entry.body));
+    Prepared { plain: Bytes::copy_from_slice(&entry.body), etag, coded, entry }
+}
+
+fn encode(coding: Coding, body: &[u8]) -> io::Result<Bytes> {
+    let encoded = match coding {
+        Coding::Gzip => gzip(body)?,
+        Coding::Zstd => zstd::bulk::compress(body, 3)?,
+        Coding::Brotli => {
+            let mut writer = brotli::CompressorWriter::new(Vec::new(), 4096, 5, 20);
+            writer.write_all(body)?;
+            writer.into_inner()
+        }
+    };
+    Ok(encoded.into())
+}
+
+pub(super) fn gzip(body: &[u8]) -> io::Result<Vec<u8>> {
+    let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
+    writer.write_all(body)?;
+    writer.finish()
+}
+
+impl Coding {
+    fn token(self) -> &'static str {
+        match self {
+            Coding::Gzip => "gzip",
+            Coding::Brotli => "br",
+            Coding::Zstd => "zstd",
+        }
+    }
+}
+
+fn send(page: &Prepared, ask: &Ask) -> Answer {
+    let entry = &page.entry;
+    let unchanged = entry.status == 200 && ask.header("if-none-match").is_some_and(|tags| tags.contains(&page.etag));
+    if unchanged {
+        return Answer::new(304, Bytes::new()).header("etag", page.etag.as_str());
+    }
+    let accepted = page.coded.as_ref().filter(|(coding, _)| accepts(ask, coding.token()));
+    let body = accepted.map_or(&page.plain, |(_, body)| body);
+    let mut answer = Answer::new(entry.status, body.clone()).after(entry.delay);
+    for (name, value) in &entry.headers {
+        answer = answer.header(name, value.as_str());
+    }
+    if entry.status == 200 {
+        answer = answer.header("etag", page.etag.as_str());
+    }
+    if page.coded.is_some() {
+        answer = answer.header("vary", "accept-encoding");
+    }
+    match accepted {
+        Some((coding, _)) => answer.header("content-encoding", coding.token()),
+        None => answer,
+    }
+}
+
+/// Whether Accept-Encoding names the coding and does not refuse it with `q=0` (RFC 9110 §12.5.3).
+fn accepts(ask: &Ask, token: &str) -> bool {
+    ask.header("accept-encoding").unwrap_or_default().split(',').any(|offer| {
+        let mut parts = offer.split(';').map(str::trim);
+        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(token));
+        let refused = parts.any(|part| part.strip_prefix("q=").and_then(|q| q.parse().ok()) == Some(0.0));
+        named && !refused
+    })
+}

@@ -1,0 +1,118 @@
+//! The look of the town's pages: one frame, a colour a host.
+
+use super::entry::Town;
+
+/// A host of the town as its pages present it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// `harbour`, of `harbour.localhost`.
+    pub name: &'static str,
+    pub title: &'static str,
+    pub motto: &'static str,
+    pub colour: &'static str,
+}
+
+/// Every host, in the order of the town's menu; the first loopback address belongs to the first.
+pub(super) const PLACES: [Place; 8] = [
+    Place { name: "harbour", title: "Saltmere Harbour", motto: "Where the Wend meets the sea", colour: "#1d4e6b" },
+    Place { name: "library", title: "The Harbour Library", motto: "Dry books in a wet town", colour: "#6b3e1d" },
+    Place {
+        name: "market",
+        title: "Saltmere Market",
+        motto: "Open until the gulls have had enough",
+        colour: "#2f6b3a",
+    },
+    Place { name: "weather", title: "Weather at Saltmere", motto: "Look up, then look here", colour: "#4a5a78" },
+    Place { name: "museum", title: "The Museum of the Stream", motto: "What the water left us", colour: "#5b3470" },
+    Place { name: "radio", title: "Radio Saltmere", motto: "104.2, between the waves", colour: "#8a2f3c" },
+    Place { name: "tides", title: "The Tide Tables", motto: "It comes back. It always comes back", colour: "#176b66" },
+    Place { name: "lighthouse", title: "Wend Point Light", motto: "Sometimes it is dark", colour: "#6b5d1d" },
+];
+
+/// The place called `name`; the harbour for any other.
+pub(super) fn place(name: &str) -> &'static Place {
+    PLACES.iter().find(|place| place.name == name).unwrap_or(&PLACES[0])
+}
+
+/// One page before it gets its frame.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub title: String,
+    /// More elements of `<head>`.
+    pub head: String,
+    /// The content, as HTML.
+    pub main: String,
+    /// `(path, text)` of the links beside it, on the same host.
+    pub beside: Vec<(String, String)>,
+}
+
+impl Page {
+    pub(super) fn new(title: impl Into<String>, main: impl Into<String>) -> Page {
+        Page { title: title.into(), main: main.into(), ..Page::default() }
+    }
+
+    pub(super) fn head(mut self, head: impl Into<String>) -> Page {
+        self.head = head.into();
+        self
+    }
+
+    pub(super) fn beside(mut self, path: impl Into<String>, text: impl Into<String>) -> Page {
+        self.beside.push((path.into(), text.into()));
+        self
+    }
+
+    /// The whole document, declared as UTF-8.
+    pub(super) fn on(&self, host: &str, town: &Town) -> String {
+        self.declared(host, town, "<meta charset=\"utf-8\">")
+    }
+
+    /// The whole document, with its own words on the charset (or none).
+    pub(super) fn declared(&self, host: &str, town: &Town, charset: &str) -> String {
+        let Place { title: house, motto, colour, .. } = place(host);
+        let Page { title, head, main, .. } = self;
+        let menu = menu(host, town);
+        let beside = beside(&self.beside);
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n{charset}\n<title>{title} · {house}</title>\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <link rel=\"icon\" href=\"data:,\">\n{head}\n<style>{STYLE}header,footer{{background:{colour}}}\
+             h2,a{{color:{colour}}}</style>\n</head>\n<body>\n<header><div class=\"wide\"><a href=\"/\">{house}</a>\
+             <p>{motto}</p></div></header>\n<nav class=\"town wide\">{menu}</nav>\n<div class=\"wide page\">\n\
+             <main>\n<h1>{title}</h1>\n{main}\n</main>\n{beside}</div>\n<footer><div class=\"wide\">Saltmere is a small \
+             town that exists only on this computer, for as long as the demo runs.</div></footer>\n</body>\n</html>\n"
+        )
+    }
+}
+
+/// Links to the front pages of the other hosts.
+fn menu(host: &str, town: &Town) -> String {
+    let others = PLACES.iter().filter(|place| place.name != host);
+    others.map(|place| format!("<a href=\"{}\">{}</a> ", town.url(place.name, "/"), place.title)).collect()
+}
+
+fn beside(links: &[(String, String)]) -> String {
+    if links.is_empty() {
+        return String::new();
+    }
+    format!("<aside>\n<h2>See also</h2>\n{}</aside>\n", list(links))
+}
+
+/// A list of links.
+pub(super) fn list(links: &[(String, String)]) -> String {
+    let items: String = links.iter().map(|(path, text)| format!("<li><a href=\"{path}\">{text}</a></li>\n")).collect();
+    format!("<ul>\n{items}</ul>\n")
+}
+
+/// `A small boat` → `a-small-boat`.
+pub(super) fn slug(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").to_ascii_lowercase()
+}
+
+const STYLE: &str = "*{box-sizing:border-box}body{margin:0;font:17px/1.6 Georgia,serif;color:#222;background:#faf8f3}\
+    .wide{max-width:60rem;margin:auto;padding:0 1.2rem}header{color:#fff;padding:1.4rem 0}header a{color:#fff;font-size:1.7rem;\
+    text-decoration:none}header p{margin:0;font-style:italic;opacity:.85}nav.town{padding-top:.7rem;font-size:.9rem}\
+    nav.town a{margin-right:.9rem}.page{display:flex;flex-wrap:wrap;gap:2.5rem;padding-bottom:3rem}main{flex:3 1 24rem}\
+    aside{flex:1 1 12rem;border-left:3px solid #ddd5c4;padding-left:1.2rem}h1{line-height:1.2}table{border-collapse:collapse}\
+    td,th{border-bottom:1px solid #ddd5c4;padding:.3rem .8rem;text-align:left}img{max-width:100%}\
+    footer{color:#fff;padding:1rem 0;font-size:.85rem}blockquote{margin-left:0;padding-left:1rem;border-left:3px solid #ddd5c4}";

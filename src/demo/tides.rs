@@ -1,0 +1,98 @@
+//! `tides.localhost`: a calendar in which every month links to the next, for ever: the trap that a crawl's limit on
+//! depth is for.
+
+use super::MAX_DEPTH;
+use super::catalogue::Expected;
+use super::entry::{Entry, Town};
+use super::skin::{Page, list};
+use super::words::Pen;
+
+const HOST: &str = "tides";
+const FIRST_YEAR: u16 = 2026;
+/// November, counted from January as 0.
+const FIRST_MONTH: u16 = 10;
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+pub(super) fn entries(town: &Town) -> Vec<Entry> {
+    let robots = "# Time and tide wait for no robot.\nUser-agent: *\nDisallow:\n";
+    vec![Entry::new(HOST, "/robots.txt", "text/plain", robots).machinery(), front(town), how_to_read(town)]
+}
+
+fn front(town: &Town) -> Entry {
+    let links = list(&[
+        (month_path(FIRST_YEAR, FIRST_MONTH), "This month's tides".into()),
+        ("/how-to-read".into(), "How to read the tables".into()),
+    ]);
+    let intro = "<p>The tables begin this month. Where they end has not been established: every month leads to the \
+                 next one, and the sea has no plans to stop.</p>\n";
+    page(town, "/", Page::new("The Tide Tables", format!("{intro}{links}")))
+}
+
+fn how_to_read(town: &Town) -> Entry {
+    let main = "<p>Find the day. Find the hour. Move your chair accordingly. Heights are in feet above the third of \
+                the Ferry Steps, which is called Nought.</p>\n";
+    page(town, "/how-to-read", Page::new("How to read the tables", main).beside("/", "The tables"))
+}
+
+/// The month a crawl reaches after `depth` links from the front page.
+pub(super) fn month_at_depth(town: &Town, depth: u16) -> Entry {
+    let months = FIRST_MONTH + depth.saturating_sub(1);
+    let entry = month_page(town, FIRST_YEAR + months / 12, months % 12);
+    entry.expecting(if depth <= MAX_DEPTH { Expected::Fetched } else { Expected::Limit })
+}
+
+/// Any month anybody asks for, as far as years have four digits.
+pub(super) fn month(town: &Town, host: &str, path: &str) -> Option<Entry> {
+    let (year, month) = path.strip_prefix("/calendar/").filter(|_| host == HOST)?.split_once('/')?;
+    let (year, month): (u16, u16) = (year.parse().ok()?, month.parse().ok()?);
+    let is_canonical = (1..=9998).contains(&year) && (1..=12).contains(&month) && month_path(year, month - 1) == path;
+    is_canonical.then(|| month_page(town, year, month - 1))
+}
+
+fn month_path(year: u16, month: u16) -> String {
+    format!("/calendar/{year:04}/{:02}", month + 1)
+}
+
+/// `month`: 0 to 11.
+fn month_page(town: &Town, year: u16, month: u16) -> Entry {
+    let path = month_path(year, month);
+    let mut pen = Pen::new(&path);
+    let rows: String = (1..=28)
+        .map(|day| {
+            let (hour, minute) = ((day * 49 / 60 + month as u32 * 5) % 12, day * 49 % 60);
+            let (high, low) = (pen.number(9, 16), pen.number(0, 4));
+            format!("<tr><td>{day}</td><td>{hour:02}:{minute:02}</td><td>{high} ft</td><td>{low} ft</td></tr>\n")
+        })
+        .collect();
+    let (next_year, next_month) = if month == 11 { (year + 1, 0) } else { (year, month + 1) };
+    let next = format!("<p><a rel=\"next\" href=\"{}\">Next month →</a></p>\n", month_path(next_year, next_month));
+    let head = "<tr><th>Day</th><th>High water</th><th>High</th><th>Low</th></tr>\n";
+    let main = format!("<table>\n{head}{rows}</table>\n{}{next}", pen.paragraph(&TIDE_TALK, 2));
+    page(town, &path, Page::new(format!("{} {year}", MONTHS[usize::from(month) % 12]), main))
+}
+
+fn page(town: &Town, path: &str, page: Page) -> Entry {
+    Entry::html(HOST, path, page.on(HOST, town))
+}
+
+const TIDE_TALK: [&str; 6] = [
+    "Spring tides may reach {quay}; {person} has been told.",
+    "At low water the wreck of the {ship} shows {few} ribs.",
+    "The ferry does not run at {hour} in this month, nor in any other.",
+    "Figures are for a {wind} wind; with any other, ask the {trade}.",
+    "In {year} this month's highest tide came for tea.",
+    "Whoever finds the {adjective} {noun} on the flats may keep it until the water is back.",
+];
