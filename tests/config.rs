@@ -231,8 +231,7 @@ fn keys_with_a_meaning_reach_the_configuration() {
          http: {host: '::1', port: 0}\n\
          logging: {format: json, filter: 'info,seine=debug'}\n",
     );
-    let mut expected = Config::default();
-    expected.crawler_id = "news".into();
+    let mut expected = Config { crawler_id: "news".into(), ..Config::default() };
     expected.frontier.max_pages = Some(500);
     expected.frontier.max_pages_per_host = Some(7);
     expected.frontier.sitemaps = false;
