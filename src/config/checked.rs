@@ -1,9 +1,11 @@
 //! The checked configuration: types that cannot be wrong. Everything behind the command line reads these and nothing else.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
+
+use super::secret::Secret;
 
 /// Everything a crawl needs to know. [`Config::default`] is polite: see `config/seine.yml` for each value's meaning.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,7 +89,7 @@ pub struct Cookie {
     pub domain: String,
     pub path: String,
     /// `name=value; name=value`, as the Cookie header has it.
-    pub cookie: String,
+    pub cookie: Secret,
 }
 
 /// Which URLs are in scope; `frontier::scope` applies it.
@@ -160,7 +162,7 @@ impl Default for Config {
             scope: ScopeConfig { obey_nofollow: true, ..ScopeConfig::default() },
             log: LogConfig::default(),
             sinks: vec![SinkConfig::FILES],
-            http: HttpConfig { listen: None },
+            http: HttpConfig { listen: Some(HttpConfig::LISTEN) },
             logging: LoggingConfig { json: false, filter: "info".into() },
         }
     }
@@ -211,6 +213,10 @@ impl Default for LogConfig {
     fn default() -> Self {
         LogConfig { segment_bytes: 64 << 20, max_bytes: 8 << 30, commit_interval: Duration::from_millis(5) }
     }
+}
+
+impl HttpConfig {
+    pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 }
 
 impl SinkConfig {

@@ -1,5 +1,129 @@
 //! Configuration: raw (what the file says) → checked (types that cannot be wrong).
+//!
+//! `keys` is the table of all keys, ACHE's and ours. `yaml` and `settings` find out what is set where, `values` reads
+//! single values, `draft` joins them into [`Config`]. `-c FILE|DIR`; `SEINE__LINK_STORAGE__CACHE_SIZE=64MiB` overrides
+//! `link_storage.cache_size`.
 
 pub mod checked;
+mod draft;
+mod error;
+mod files;
+mod keys;
+mod render;
+mod secret;
+mod seeds;
+mod settings;
+mod values;
+mod yaml;
+
+use std::path::{Path, PathBuf};
 
 pub use checked::*;
+pub use error::{ConfigError, Origin, Problem, Warning};
+pub use render::{check_config, render, sample};
+pub use secret::Secret;
+pub use seeds::{SeedsError, read_seeds};
+
+use draft::Draft;
+use keys::Key;
+use settings::{Setting, Settings};
+
+/// A configuration, and what is worth knowing of where it came from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    pub config: Config,
+    pub warnings: Vec<Warning>,
+    /// Every file read.
+    pub files: Vec<PathBuf>,
+    /// Every key that does something, in the order of `config/seine.yml`.
+    pub effective: Vec<Effective>,
+}
+
+/// One key as it is in force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Effective {
+    pub key: &'static str,
+    /// As YAML; secrets are masked.
+    pub value: String,
+    pub origin: Origin,
+}
+
+/// Loads a configuration: defaults, then the file, or the folder's `seine.yml` or `ache.yml`, then the environment.
+///
+/// `env` are the process's variables ([`environment`]); only those that begin with `SEINE__` are looked at.
+///
+/// # Errors
+/// Everything that is wrong, at once: unreadable files, unknown keys, values of the wrong kind, contradictions.
+pub fn load(path: Option<&Path>, env: &[(String, String)]) -> Result<Loaded, ConfigError> {
+    let mut problems = Vec::new();
+    let files = files::open(path, &mut problems);
+    let mut settings = Settings::new();
+    if let Some((path, text)) = &files.main {
+        settings = settings::from_file(path, text, &mut problems);
+    }
+    settings.extend(settings::from_environment(env, &mut problems));
+
+    let mut reader = Reader { draft: Draft::default(), warnings: Vec::new(), effective: Vec::new(), problems };
+    for key in keys::all() {
+        reader.read(key, settings.get(key.name));
+    }
+    let Reader { mut draft, warnings, effective, mut problems } = reader;
+    draft.config.scope.allow.extend(files.whitelist);
+    draft.config.scope.deny.extend(files.blacklist);
+    draft.config.scope.link_filters = files.link_filters;
+    let config = draft.finish();
+    if problems.is_empty() {
+        // Values that could not be read are no ground for calling others contradictory.
+        problems = draft::contradictions(&config);
+    }
+    if problems.is_empty() {
+        Ok(Loaded { config, warnings, files: files.read, effective })
+    } else {
+        Err(ConfigError { problems })
+    }
+}
+
+/// The process's variables that begin with `SEINE__`; bytes that are no UTF-8 are replaced, and so refused as values.
+pub fn environment() -> Vec<(String, String)> {
+    let text = |os: std::ffi::OsString| os.to_string_lossy().into_owned();
+    std::env::vars_os()
+        .map(|(name, value)| (text(name), text(value)))
+        .filter(|(name, _)| name.starts_with("SEINE__"))
+        .collect()
+}
+
+struct Reader {
+    draft: Draft,
+    warnings: Vec<Warning>,
+    effective: Vec<Effective>,
+    problems: Vec<Problem>,
+}
+
+impl Reader {
+    fn read(&mut self, key: &'static Key, setting: Option<&Setting>) {
+        let default = yaml::parse(key.default).unwrap_or_else(|_| yaml::Node::plain(key.default));
+        let (node, at) = match setting {
+            Some(setting) => (&setting.node, setting.at.clone()),
+            None => (&default, Origin::Default),
+        };
+        let shown = match key.kind.set(&mut self.draft, node) {
+            Ok(shown) => shown,
+            Err(expected) => return self.problems.push(refused(key, node, at, &expected)),
+        };
+        for text in self.draft.notes.drain(..) {
+            self.warnings.push(Warning { at: at.clone(), key: key.name, text });
+        }
+        if key.supported {
+            let value = if key.secret && !node.is_null() { values::shown_text(secret::MASK) } else { shown };
+            self.effective.push(Effective { key: key.name, value, origin: at });
+        } else if setting.is_some() && Ok(shown) != key.kind.set(&mut Draft::default(), &default) {
+            self.warnings.push(Warning { at, key: key.name, text: key.doc.to_owned() });
+        }
+    }
+}
+
+fn refused(key: &Key, node: &yaml::Node, at: Origin, expected: &str) -> Problem {
+    let hidden = key.secret || matches!(key.kind, keys::Kind::Cookies(_));
+    let found = if hidden { "its value, not shown here," } else { &values::shown_node(node) };
+    Problem::Value { at, key: key.name.to_owned(), problem: format!("{found} is not right; expected {expected}") }
+}

@@ -1,0 +1,43 @@
+# What one does with this repository. `make` alone shows it.
+
+CARGO ?= cargo
+# Cases of each property test in `make fuzz`.
+CASES ?= 20000
+
+.PHONY: help demo build test lint audit bench fuzz docs
+
+help: ## show this
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+demo: ## build Seine and watch it crawl a website of its own
+	@scripts/need cargo cc
+	$(CARGO) run --locked --profile quick -- demo
+
+build: ## build the release binary, target/release/seine
+	@scripts/need cargo cc
+	$(CARGO) build --locked --release
+
+test: ## run every test that must pass
+	@scripts/need cargo cc
+	$(CARGO) test --locked
+
+lint: ## check the format and run clippy; warnings are errors
+	@scripts/need cargo cc rustfmt clippy
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+
+audit: ## check the dependencies' licences, sources, yanked versions and advisories
+	@scripts/need cargo cc git
+	scripts/audit
+
+bench: ## run the benchmarks
+	@scripts/need cargo cc
+	$(CARGO) bench --locked
+
+fuzz: ## run the property tests with many more cases: make fuzz CASES=100000
+	@scripts/need cargo cc
+	PROPTEST_CASES=$(CASES) $(CARGO) test --locked --profile quick --tests
+
+docs: ## build the code's documentation, target/doc/seine
+	@scripts/need cargo cc
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps

@@ -1,0 +1,246 @@
+//! The configuration while keys are read into it, and the checks that one key alone can pass or fail.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use super::checked::{Config, ScopeRule, SinkConfig};
+use super::error::Problem;
+use super::values::is_header_value;
+
+/// What the keys say, before those that only mean something together are joined.
+pub(super) struct Draft {
+    pub config: Config,
+    pub use_scope: bool,
+    pub outlinks: bool,
+    pub max_depth: Option<u16>,
+    pub depth_classifier: bool,
+    pub formats: Vec<Format>,
+    pub files_max_file_size: u64,
+    pub files_compression_level: u32,
+    pub http_enabled: bool,
+    pub http_host: IpAddr,
+    pub http_port: u16,
+    /// What the last setter wants the user to know.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    Files,
+    Stdout,
+    Void,
+}
+
+const FORMATS: &[(&str, Format)] = &[("FILES", Format::Files), ("STDOUT", Format::Stdout), ("VOID", Format::Void)];
+
+pub(super) const LINK_CLASSIFIERS: &[&str] = &[
+    "LinkClassifierBreadthSearch",
+    "MaxDepthLinkClassifier",
+    "LinkClassifierRandom",
+    "LinkClassifierBaseline",
+    "LinkClassifierHub",
+    "LinkClassifierAuthority",
+    "LinkClassifierImpl",
+];
+
+impl Default for Draft {
+    fn default() -> Self {
+        Draft {
+            config: Config::default(),
+            use_scope: true,
+            outlinks: true,
+            max_depth: None,
+            depth_classifier: false,
+            formats: Vec::new(),
+            files_max_file_size: 0,
+            files_compression_level: 0,
+            http_enabled: true,
+            http_host: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            http_port: 0,
+            notes: Vec::new(),
+        }
+    }
+}
+
+impl Draft {
+    /// Joins the keys that belong together.
+    pub fn finish(mut self) -> Config {
+        let config = &mut self.config;
+        config.frontier.max_depth = match (self.outlinks, self.max_depth) {
+            (false, _) => Some(0),
+            (true, None) if self.depth_classifier => Some(0),
+            (true, depth) => depth,
+        };
+        if !self.use_scope {
+            config.scope.rule = ScopeRule::Any;
+        }
+        let (max_file_size, compression_level) = (self.files_max_file_size, self.files_compression_level);
+        config.sinks = self
+            .formats
+            .iter()
+            .map(|format| match format {
+                Format::Files => SinkConfig::Files { max_file_size, compression_level },
+                Format::Stdout => SinkConfig::Stdout,
+                Format::Void => SinkConfig::Void,
+            })
+            .collect();
+        config.http.listen = self.http_enabled.then_some(SocketAddr::new(self.http_host, self.http_port));
+        self.config
+    }
+}
+
+/// Values that are right alone and wrong together.
+pub(super) fn contradictions(config: &Config) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut add = |keys, problem: &str| problems.push(Problem::Together { keys, problem: problem.into() });
+    if config.frontier.backoff_base > config.frontier.backoff_max {
+        add(
+            "link_storage.scheduler.backoff_base and backoff_max",
+            "the first rest is longer than the longest; raise backoff_max",
+        );
+    }
+    if config.log.segment_bytes > config.log.max_bytes / 2 {
+        add(
+            "page_log.segment_size and page_log.max_size",
+            "the log needs room for two segments at least; raise max_size or lower segment_size",
+        );
+    }
+    problems
+}
+
+pub(super) fn set_crawler_id(draft: &mut Draft, id: &str) -> Result<(), String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if id.is_empty() || id.len() > 64 || id.starts_with('.') || !id.chars().all(allowed) {
+        return Err("1 to 64 letters, digits, `-`, `_` and `.`, no `.` first".into());
+    }
+    draft.config.crawler_id = id.to_owned();
+    Ok(())
+}
+
+pub(super) fn set_scope_hosts(draft: &mut Draft, hosts: Vec<String>) -> Result<(), String> {
+    let is_host = |host: &String| url::Host::parse(host).is_ok();
+    if let Some(odd) = hosts.iter().find(|host| !is_host(host)) {
+        return Err(format!("host names without scheme, port or path; {odd} is none"));
+    }
+    draft.config.scope.hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+    Ok(())
+}
+
+pub(super) fn set_patterns(place: &mut Vec<String>, patterns: Vec<String>) -> Result<(), String> {
+    for pattern in &patterns {
+        check_pattern(pattern)?;
+    }
+    *place = patterns;
+    Ok(())
+}
+
+/// Says why a text is no regular expression for whole URLs.
+pub(super) fn check_pattern(pattern: &str) -> Result<(), String> {
+    match regex::RegexBuilder::new(&format!("^(?:{pattern})$")).case_insensitive(true).build() {
+        Ok(_) => Ok(()),
+        Err(regex::Error::CompiledTooBig(_)) => Err(format!("a smaller regular expression than {pattern}")),
+        Err(_) => Err(format!("regular expressions, without look-around and back-references; {pattern} is none")),
+    }
+}
+
+pub(super) fn set_link_classifier(draft: &mut Draft, name: &str) {
+    draft.depth_classifier = name == "MaxDepthLinkClassifier";
+    if !draft.depth_classifier && name != "LinkClassifierBreadthSearch" {
+        draft.notes.push("not supported: links are taken breadth first".into());
+    }
+}
+
+pub(super) fn set_obey_robots(draft: &mut Draft, obey: bool) {
+    draft.config.fetch.obey_robots = obey;
+    if !obey {
+        draft.notes.push("robots.txt is not obeyed, as configured; fetch only what you may".into());
+    }
+}
+
+pub(super) fn set_mime_types(draft: &mut Draft, types: Vec<String>) -> Result<(), String> {
+    let is_token = |part: &str| {
+        part == "*" || !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "!#$&-^_.+".contains(c))
+    };
+    let is_type = |text: &String| text.split_once('/').is_some_and(|(kind, sub)| is_token(kind) && is_token(sub));
+    if let Some(odd) = types.iter().find(|text| !is_type(text)) {
+        return Err(format!("media types such as text/html or image/*; {odd} is none"));
+    }
+    draft.config.fetch.mime_types = types.iter().map(|text| text.to_ascii_lowercase()).collect();
+    Ok(())
+}
+
+pub(super) fn set_agent_name(draft: &mut Draft, name: &str) -> Result<(), String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || !name.chars().all(allowed) {
+        return Err("letters, digits, `-`, `_` and `.` (RFC 9309's product token)".into());
+    }
+    draft.config.fetch.user_agent.name = name.to_owned();
+    Ok(())
+}
+
+pub(super) fn set_agent_part(place: &mut Option<String>, value: Option<&str>) -> Result<(), String> {
+    if value.is_some_and(|text| text.is_empty() || !is_header_value(text)) {
+        return Err("printable ASCII characters, as in a header".into());
+    }
+    *place = value.map(str::to_owned);
+    Ok(())
+}
+
+pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), String> {
+    let available = "FILES, STDOUT and VOID";
+    let mut formats = Vec::new();
+    for name in names {
+        let name = name.to_ascii_uppercase();
+        let Some((_, format)) = FORMATS.iter().find(|(known, _)| *known == name) else {
+            return Err(match name.as_str() {
+                "WARC" | "ELASTICSEARCH" | "KAFKA" | "ROCKSDB" => not_available(&name, available),
+                "FILESYSTEM_HTML" | "FILESYSTEM_JSON" | "FILESYSTEM_CBOR" => not_available(&name, available),
+                _ => format!("{available}; {name} is none"),
+            });
+        };
+        if formats.contains(format) {
+            return Err(format!("each format once; {name} is there twice"));
+        }
+        formats.push(*format);
+    }
+    if formats.is_empty() {
+        return Err(format!("at least one of {available}; VOID if pages shall go nowhere"));
+    }
+    draft.formats = formats;
+    Ok(())
+}
+
+fn not_available(name: &str, available: &str) -> String {
+    format!("{available}; {name} is not available in this version, and its pages would be lost")
+}
+
+pub(super) fn set_http_host(draft: &mut Draft, host: &str) -> Result<(), String> {
+    draft.http_host = match host {
+        "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        _ => {
+            host.trim_matches(['[', ']']).parse().map_err(|_| "an IP address, such as 127.0.0.1 or ::, or localhost")?
+        }
+    };
+    Ok(())
+}
+
+pub(super) fn set_log_filter(draft: &mut Draft, filter: &str) -> Result<(), String> {
+    if let Err(error) = tracing_subscriber::EnvFilter::builder().parse(filter) {
+        return Err(format!("a filter such as info or info,seine::fetch=debug ({error})"));
+    }
+    draft.config.logging.filter = filter.to_owned();
+    Ok(())
+}
+
+// The table's ranges keep these exact.
+
+pub(super) fn to_u16(number: u64) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX)
+}
+
+pub(super) fn to_u32(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+pub(super) fn to_usize(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

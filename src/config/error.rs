@@ -1,0 +1,82 @@
+//! What can be wrong with a configuration or a seed file, in the user's words.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Everything that is wrong with a configuration, reported at once.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", listed(.problems))]
+pub struct ConfigError {
+    pub problems: Vec<Problem>,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    #[error("cannot read {path}: {source}; check the path given with -c and its permissions", path = .path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{path} is a folder without seine.yml or ache.yml; put one there, or name a file", path = .path.display())]
+    EmptyFolder { path: PathBuf },
+    #[error("{path} is not a configuration: {problem}", path = .path.display())]
+    NotText { path: PathBuf, problem: String },
+    #[error("{at}: not valid YAML: {problem}")]
+    Yaml { at: Origin, problem: String },
+    #[error("{at}: unknown key {key}; {hint}")]
+    UnknownKey { at: Origin, key: String, hint: String },
+    #[error("{at}: {key} is set a second time (first: {first}); keep one of the two")]
+    Twice { at: Origin, first: Origin, key: String },
+    /// `problem` names the value, unless it is secret, and what is expected.
+    #[error("{at}: {key}: {problem}")]
+    Value { at: Origin, key: String, problem: String },
+    /// Values that are right alone and wrong together.
+    #[error("{keys}: {problem}")]
+    Together { keys: &'static str, problem: String },
+}
+
+/// Something a user should know that stops nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    pub at: Origin,
+    pub key: &'static str,
+    /// What happens instead of what the key asks for.
+    pub text: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.at, self.key, self.text)
+    }
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    Default,
+    /// Lines count from 1.
+    File {
+        path: PathBuf,
+        line: usize,
+    },
+    /// The variable's name.
+    Environment(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Default => f.write_str("default"),
+            Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Origin::Environment(name) => write!(f, "environment variable {name}"),
+        }
+    }
+}
+
+fn listed(problems: &[Problem]) -> String {
+    match problems {
+        [one] => one.to_string(),
+        many => {
+            let lines: Vec<String> = many.iter().map(|problem| format!("\n  {problem}")).collect();
+            format!("the configuration has {} problems:{}", many.len(), lines.concat())
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Which files a configuration is made of, and their text.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::error::{Origin, Problem};
+use super::{draft, yaml};
+
+/// A configuration is a page or two; what is larger is another kind of file.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The files of one configuration, read and not yet understood.
+#[derive(Default)]
+pub(super) struct Files {
+    /// Every file read.
+    pub read: Vec<PathBuf>,
+    pub main: Option<(PathBuf, String)>,
+    /// ACHE's files beside its ache.yml.
+    pub link_filters: Option<String>,
+    pub whitelist: Vec<String>,
+    pub blacklist: Vec<String>,
+}
+
+/// Finds and reads what `-c` names: a file, or a folder with `seine.yml` or `ache.yml` and ACHE's lists of links.
+pub(super) fn open(path: Option<&Path>, problems: &mut Vec<Problem>) -> Files {
+    let mut files = Files::default();
+    let Some(path) = path else { return files };
+    if !path.is_dir() {
+        files.main = keep(text(path), problems).map(|text| (path.to_owned(), text));
+        files.read.push(path.to_owned());
+        return files;
+    }
+    let present = |name: &str| Some(path.join(name)).filter(|file| file.exists());
+    match present("seine.yml").or_else(|| present("ache.yml")) {
+        Some(main) => {
+            files.main = keep(text(&main), problems).map(|text| (main.clone(), text));
+            files.read.push(main);
+        }
+        None => problems.push(Problem::EmptyFolder { path: path.to_owned() }),
+    }
+    if let Some(filters) = present("link_filters.yml") {
+        files.link_filters = keep(link_filters(&filters), problems);
+        files.read.push(filters);
+    }
+    if let Some(list) = present("link_whitelist.txt") {
+        files.whitelist = patterns(&list, problems);
+        files.read.push(list);
+    }
+    if let Some(list) = present("link_blacklist.txt") {
+        files.blacklist = patterns(&list, problems);
+        files.read.push(list);
+    }
+    files
+}
+
+fn keep<T>(result: Result<T, Problem>, problems: &mut Vec<Problem>) -> Option<T> {
+    result.map_err(|problem| problems.push(problem)).ok()
+}
+
+/// Only that it is YAML is checked here; what it means is the scope's affair.
+fn link_filters(path: &Path) -> Result<String, Problem> {
+    let text = text(path)?;
+    match yaml::parse(&text) {
+        Ok(_) => Ok(text),
+        Err(error) => {
+            let at = Origin::File { path: path.to_owned(), line: error.line };
+            Err(Problem::Yaml { at, problem: error.problem })
+        }
+    }
+}
+
+/// One regular expression a line; blank lines and lines that begin with `#` are skipped.
+fn patterns(path: &Path, problems: &mut Vec<Problem>) -> Vec<String> {
+    let Some(text) = keep(text(path), problems) else { return Vec::new() };
+    let mut patterns = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        match draft::check_pattern(line) {
+            Ok(()) => patterns.push(line.to_owned()),
+            Err(expected) => problems.push(Problem::Value {
+                at: Origin::File { path: path.to_owned(), line: index + 1 },
+                key: "pattern".into(),
+                problem: format!("expected {expected}"),
+            }),
+        }
+    }
+    patterns
+}
+
+/// The text of a file, without a byte order mark.
+fn text(path: &Path) -> Result<String, Problem> {
+    let read = |source| Problem::Read { path: path.to_owned(), source };
+    let not_text = |problem: &str| Problem::NotText { path: path.to_owned(), problem: problem.into() };
+    let mut bytes = Vec::new();
+    File::open(path).map_err(read)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(read)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(not_text("it is larger than 1 MiB"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| not_text("it is not UTF-8 text"))?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}

@@ -1,0 +1,289 @@
+//! Keys of what is fetched, when and how.
+
+use std::time::Duration;
+
+use super::Kind::{Bool, Cookies, Count, Hosts, List, MaybeCount, MaybeDuration, MaybeText, OneOf, Size, Text};
+use super::{Key, Kind, ache, ours};
+use crate::config::checked::ScopeRule;
+use crate::config::draft::{self, Draft};
+use crate::config::values::Unit::Millis;
+
+const NONE: Duration = Duration::ZERO;
+const SOME: Duration = Duration::from_millis(1);
+
+/// In milliseconds, at least `least`.
+const fn millis(least: Duration, set: fn(&mut Draft, Duration)) -> Kind {
+    Kind::Duration(Millis, least, set)
+}
+
+pub(super) const CRAWL: &[Key] = &[
+    ours(
+        "crawler_id",
+        "default",
+        Text(draft::set_crawler_id),
+        "Names this crawl in its records. Letters, digits, - and _.",
+    ),
+    ache(
+        "target_storage.visited_page_limit",
+        "null",
+        "null",
+        MaybeCount(1, u64::MAX, |d, v| d.config.frontier.max_pages = v),
+        "The crawl ends after this many pages. null: never.",
+    ),
+    ache(
+        "link_storage.max_pages_per_domain",
+        "null",
+        "null",
+        MaybeCount(1, u64::MAX, |d, v| d.config.frontier.max_pages_per_host = v),
+        "Pages of one host; a host such as www.example.com, where ACHE counts all of example.com. null: all.",
+    ),
+];
+
+pub(super) const SCOPE: &[Key] = &[
+    ache(
+        "link_storage.link_strategy.use_scope",
+        "true",
+        "false",
+        Bool(|d, v| d.use_scope = v),
+        "Stay on the websites of the seeds. false: follow links anywhere.",
+    ),
+    ours(
+        "link_storage.link_strategy.scope",
+        "host",
+        OneOf(&["host", "domain"], |d, v| {
+            d.config.scope.rule = if v == "domain" { ScopeRule::Domain } else { ScopeRule::Host };
+        }),
+        "What a seed's website is: its host, or its registrable domain with all hosts below it.",
+    ),
+    ours(
+        "link_storage.link_strategy.scope_hosts",
+        "[]",
+        List(draft::set_scope_hosts),
+        "Hosts in scope besides the seeds'.",
+    ),
+    ours(
+        "link_storage.link_strategy.whitelist",
+        "[]",
+        List(|d, v| draft::set_patterns(&mut d.config.scope.allow, v)),
+        "Regular expressions for whole URLs, without regard to case; a link must match one of them, if there are any. \
+         Joined by link_whitelist.txt of the configuration folder.",
+    ),
+    ours(
+        "link_storage.link_strategy.blacklist",
+        "[]",
+        List(|d, v| draft::set_patterns(&mut d.config.scope.deny, v)),
+        "As above; a link must match none. Joined by link_blacklist.txt of the configuration folder.",
+    ),
+    ours(
+        "link_storage.link_strategy.obey_nofollow",
+        "true",
+        Bool(|d, v| d.config.scope.obey_nofollow = v),
+        "Leave links alone that are marked nofollow, by rel, robots meta or X-Robots-Tag.",
+    ),
+    ache(
+        "link_storage.link_strategy.outlinks",
+        "true",
+        "true",
+        Bool(|d, v| d.outlinks = v),
+        "Follow the links of pages. false: fetch the seeds alone, as max_depth: 0.",
+    ),
+    ache(
+        "link_storage.link_classifier.type",
+        "LinkClassifierBreadthSearch",
+        "LinkClassifierBreadthSearch",
+        OneOf(draft::LINK_CLASSIFIERS, draft::set_link_classifier),
+        "LinkClassifierBreadthSearch or MaxDepthLinkClassifier. The first has no limit of depth of its own (ACHE's stops \
+         at 2); the second makes max_depth 0 where it is not set, as in ACHE.",
+    ),
+    ache(
+        "link_storage.link_classifier.max_depth",
+        "null",
+        "0",
+        MaybeCount(0, u16::MAX as u64, |d, v| d.max_depth = v.map(draft::to_u16)),
+        "Links followed away from a seed; 0: the seeds alone. null: any number.",
+    ),
+    ache(
+        "link_storage.download_sitemap_xml",
+        "true",
+        "false",
+        Bool(|d, v| d.config.frontier.sitemaps = v),
+        "Read the sitemaps that robots.txt names, and /sitemap.xml.",
+    ),
+];
+
+pub(super) const FRONTIER: &[Key] = &[
+    ache(
+        "link_storage.scheduler.host_min_access_interval",
+        "1s",
+        "5s",
+        millis(NONE, |d, v| d.config.frontier.host_delay = v),
+        "Rest between the end of one visit of a host and the start of the next. robots.txt can ask for more.",
+    ),
+    ours(
+        "link_storage.scheduler.ip_min_access_interval",
+        "null",
+        MaybeDuration(Millis, NONE, |d, v| d.config.frontier.ip_delay = v),
+        "The same for visits of one address, whatever the host. null: as for a host.",
+    ),
+    ours(
+        "link_storage.scheduler.max_crawl_delay",
+        "1m",
+        millis(NONE, |d, v| d.config.frontier.max_crawl_delay = v),
+        "A longer crawl-delay in a robots.txt counts as this.",
+    ),
+    ache(
+        "crawler_manager.downloader.max_retry_count",
+        "3",
+        "2",
+        Count(0, 1000, |d, v| d.config.frontier.max_retries = draft::to_u16(v)),
+        "Further tries of a URL that failed for a passing reason.",
+    ),
+    ours(
+        "link_storage.scheduler.backoff_base",
+        "5s",
+        millis(SOME, |d, v| d.config.frontier.backoff_base = v),
+        "Rest of a host after a failure; doubled by each further one …",
+    ),
+    ours(
+        "link_storage.scheduler.backoff_max",
+        "1h",
+        millis(SOME, |d, v| d.config.frontier.backoff_max = v),
+        "… up to this.",
+    ),
+    ours(
+        "link_storage.recrawl.interval",
+        "null",
+        MaybeDuration(Millis, SOME, |d, v| d.config.frontier.recrawl_after = v),
+        "When a fetched page is due again. null: never.",
+    ),
+    ours(
+        "link_storage.cache_size",
+        "32MiB",
+        Size(1 << 20, |d, v| d.config.frontier.cache_bytes = v),
+        "Memory for the block cache of the store of URLs.",
+    ),
+];
+
+pub(super) const FETCH: &[Key] = &[
+    ache(
+        "crawler_manager.downloader.download_thread_pool_size",
+        "100",
+        "100",
+        Count(1, 100_000, |d, v| d.config.fetch.concurrency = draft::to_usize(v)),
+        "Hosts fetched from at the same time.",
+    ),
+    ache(
+        "crawler_manager.downloader.httpclient.connection_timeout",
+        "10s",
+        "30s",
+        millis(SOME, |d, v| d.config.fetch.connect_timeout = v),
+        "For opening a connection.",
+    ),
+    ache(
+        "crawler_manager.downloader.httpclient.socket_timeout",
+        "30s",
+        "30s",
+        millis(SOME, |d, v| d.config.fetch.read_timeout = v),
+        "Without a byte for so long, a fetch is given up.",
+    ),
+    ours(
+        "crawler_manager.downloader.total_timeout",
+        "2m",
+        millis(SOME, |d, v| d.config.fetch.total_timeout = v),
+        "For a whole exchange, body included.",
+    ),
+    ours(
+        "crawler_manager.downloader.max_body_size",
+        "10MiB",
+        Size(1, |d, v| d.config.fetch.max_body_bytes = v),
+        "Of a body as received; the rest is cut off and the page marked.",
+    ),
+    ours(
+        "crawler_manager.downloader.max_decoded_size",
+        "20MiB",
+        Size(1, |d, v| d.config.fetch.max_decoded_bytes = v),
+        "Of a body once decompressed; the rest is cut off and the page marked.",
+    ),
+    ours(
+        "crawler_manager.downloader.max_redirects",
+        "10",
+        Count(0, 100, |d, v| d.config.fetch.max_redirects = draft::to_usize(v)),
+        "Redirects followed from one URL.",
+    ),
+    ache(
+        "crawler_manager.downloader.valid_mime_types",
+        "[]",
+        "[]",
+        List(draft::set_mime_types),
+        "Media types wanted, such as text/html or image/*. Empty: all.",
+    ),
+    ache(
+        "link_storage.disallow_sites_in_robots_file",
+        "true",
+        "false",
+        Bool(draft::set_obey_robots),
+        "Obey robots.txt (RFC 9309).",
+    ),
+    ours(
+        "crawler_manager.downloader.allow_private_addresses",
+        "false",
+        Bool(|d, v| d.config.fetch.allow_private = v),
+        "Fetch from private, loopback and link-local addresses. For intranets: a link can point there on purpose.",
+    ),
+    ours(
+        "crawler_manager.downloader.static_hosts",
+        "{}",
+        Hosts(|d, v| d.config.fetch.static_hosts = v),
+        "Host names answered without DNS: {intranet.test: 10.0.0.7, other.test: [10.0.0.8, \"fd00::8\"]}.",
+    ),
+    ours(
+        "crawler_manager.downloader.dns.cache_entries",
+        "100000",
+        Count(1, 100_000_000, |d, v| d.config.fetch.dns_cache_entries = draft::to_usize(v)),
+        "Host names whose addresses are remembered.",
+    ),
+    ours(
+        "crawler_manager.downloader.dns.negative_ttl",
+        "1m",
+        millis(NONE, |d, v| d.config.fetch.dns_negative_ttl = v),
+        "How long a name that does not exist is remembered.",
+    ),
+    ache(
+        "crawler_manager.downloader.cookies",
+        "[]",
+        "[]",
+        Cookies(|d, v| d.config.fetch.cookies = v),
+        "Cookies to send: [{domain: example.com, path: /, cookie: \"session=1; lang=en\"}]. Never printed.",
+    ),
+];
+
+pub(super) const IDENTITY: &[Key] = &[
+    ache(
+        "crawler_manager.downloader.user_agent.name",
+        "Seine",
+        "Seine",
+        Text(draft::set_agent_name),
+        "The product token: the name that a robots.txt can address.",
+    ),
+    ache(
+        "crawler_manager.downloader.user_agent.url",
+        "null",
+        "null",
+        MaybeText(|d, v| draft::set_agent_part(&mut d.config.fetch.user_agent.url, v)),
+        "A page that tells webmasters about the crawl. Please set it, or the next one.",
+    ),
+    ache(
+        "crawler_manager.downloader.user_agent.email",
+        "null",
+        "null",
+        MaybeText(|d, v| draft::set_agent_part(&mut d.config.fetch.user_agent.email, v)),
+        "Where webmasters can write to.",
+    ),
+    ache(
+        "crawler_manager.downloader.user_agent.string",
+        "null",
+        "null",
+        MaybeText(|d, v| draft::set_agent_part(&mut d.config.fetch.user_agent.string, v)),
+        "The whole User-Agent header, instead of one made of name, url and email.",
+    ),
+];

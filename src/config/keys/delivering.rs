@@ -1,0 +1,86 @@
+//! Keys of what becomes of a page, and of watching the crawl.
+
+use std::time::Duration;
+
+use super::Kind::{self, Bool, Count, List, OneOf, Size, Text};
+use super::{Key, ache, ours};
+use crate::config::draft;
+use crate::config::values::Unit::Millis;
+
+pub(super) const LOG: &[Key] = &[
+    ours(
+        "page_log.segment_size",
+        "64MiB",
+        Size(64 << 10, |d, v| d.config.log.segment_bytes = v),
+        "Of one file of the log; a file is deleted once every destination has its pages.",
+    ),
+    ours(
+        "page_log.max_size",
+        "8GiB",
+        Size(128 << 10, |d, v| d.config.log.max_bytes = v),
+        "With so much waiting for a destination, fetching pauses. Nothing is dropped.",
+    ),
+    ours(
+        "page_log.commit_interval",
+        "5ms",
+        Kind::Duration(Millis, Duration::ZERO, |d, v| d.config.log.commit_interval = v),
+        "The longest a page waits for others to share its fsync.",
+    ),
+];
+
+pub(super) const SINKS: &[Key] = &[
+    ache(
+        "target_storage.data_formats",
+        "[FILES]",
+        "[FILES]",
+        List(draft::set_formats),
+        "One or several of FILES (compressed JSON lines), STDOUT (JSON lines) and VOID (nowhere: pages are counted \
+         and dropped). ACHE's older target_storage.data_format.type means the same.",
+    ),
+    ache(
+        "target_storage.data_format.files.max_file_size",
+        "256MiB",
+        "256MiB",
+        Size(1, |d, v| d.files_max_file_size = v),
+        "A larger file is closed and the next one begun. Plain numbers are bytes.",
+    ),
+    ours(
+        "target_storage.data_format.files.compression_level",
+        "6",
+        Count(0, 9, |d, v| d.files_compression_level = draft::to_u32(v)),
+        "Of zlib: 0 none, 1 fastest, 9 smallest.",
+    ),
+];
+
+pub(super) const HTTP: &[Key] = &[
+    ours("http.enabled", "true", Bool(|d, v| d.http_enabled = v), "Serve /metrics, /healthz and /readyz."),
+    ache(
+        "http.host",
+        "127.0.0.1",
+        "0.0.0.0",
+        Text(draft::set_http_host),
+        "The address to listen on. 0.0.0.0: every network the machine is in.",
+    ),
+    ache(
+        "http.port",
+        "8080",
+        "8080",
+        Count(0, u16::MAX as u64, |d, v| d.http_port = draft::to_u16(v)),
+        "0: any free port.",
+    ),
+];
+
+pub(super) const LOGGING: &[Key] = &[
+    ours(
+        "logging.format",
+        "text",
+        OneOf(&["text", "json"], |d, v| d.config.logging.json = v == "json"),
+        "For people or for machines.",
+    ),
+    ours(
+        "logging.filter",
+        "info",
+        Text(draft::set_log_filter),
+        "error, warn, info, debug or trace; or by part: info,seine::fetch=debug.",
+    ),
+];

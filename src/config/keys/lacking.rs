@@ -1,0 +1,123 @@
+//! ACHE's keys whose feature Seine lacks: accepted, so that an ache.yml works as it is, and warned about where they
+//! ask for something. The text says what happens instead.
+
+use std::time::Duration;
+
+use super::Kind::{self, List, MaybeText, Number, OneOf, Properties};
+use super::{Key, lacking, secret};
+use crate::config::values::Unit::{Millis, Minutes};
+
+const BOOL: Kind = Kind::Bool(|_, _| ());
+const COUNT: Kind = Kind::Count(0, u64::MAX, |_, _| ());
+const SIZE: Kind = Kind::Size(0, |_, _| ());
+const MILLIS: Kind = Kind::Duration(Millis, Duration::ZERO, |_, _| ());
+const MINUTES: Kind = Kind::Duration(Minutes, Duration::ZERO, |_, _| ());
+const TEXT: Kind = MaybeText(|_, _| Ok(()));
+const LIST: Kind = List(|_, _| Ok(()));
+
+const NO_PAGE_CLASSIFIER: &str =
+    "not supported: there is no page classifier, every page is kept and its links followed";
+const NO_LEARNING: &str = "not supported: links are taken breadth first, none is learnt from";
+const NO_SELECTOR: &str = "not supported: hosts take turns, and each host's links are taken breadth first";
+const NO_BACKLINKS: &str = "not supported: no search engine is asked for backlinks";
+const NO_RECRAWL_SELECTOR: &str =
+    "not supported: set link_storage.recrawl.interval, and every page is due again after it";
+const NO_NEAR_DUPLICATES: &str = "not supported: near-duplicates are kept as any page";
+const NO_FILESYSTEM: &str = "no effect: the FILESYSTEM_* formats are not available yet";
+const NO_WARC: &str = "no effect: the WARC format is not available yet";
+const NO_ELASTIC: &str = "no effect: the ELASTICSEARCH format is not available yet";
+const NO_KAFKA: &str = "no effect: the KAFKA format is not available yet";
+const NO_TOR: &str = "not supported: .onion hosts are not reached";
+const NO_PROXY: &str = "not supported: pages are fetched without a proxy";
+const OWN_CLIENT: &str = "no effect: Seine has one HTTP client; set crawler_manager.downloader.httpclient.*";
+const OWN_FOLDERS: &str = "no effect: everything is kept in folders of its own below the data folder";
+const OWN_STORE: &str = "no effect: Seine has its own store of URLs, on disk; set link_storage.cache_size";
+const NO_WEB_LOGIN: &str = "not supported: the web server asks nobody for a password; keep http.host at 127.0.0.1";
+
+pub(super) const KEYS: &[Key] = &[
+    lacking("target_storage.target_directory", "data_pages", TEXT, OWN_FOLDERS),
+    lacking("target_storage.hard_focus", "true", BOOL, NO_PAGE_CLASSIFIER),
+    lacking("target_storage.bipartite", "false", BOOL, NO_BACKLINKS),
+    lacking("target_storage.store_negative_pages", "true", BOOL, NO_PAGE_CLASSIFIER),
+    lacking(
+        "target_storage.english_language_detection_enabled",
+        "false",
+        BOOL,
+        "not supported: pages of every language are kept",
+    ),
+    lacking("target_storage.near_duplicate_detection.enabled", "false", BOOL, NO_NEAR_DUPLICATES),
+    lacking("target_storage.near_duplicate_detection.store", "false", BOOL, NO_NEAR_DUPLICATES),
+    lacking("target_storage.near_duplicate_detection.similarity", "0.9", Number, NO_NEAR_DUPLICATES),
+    lacking("target_storage.data_format.filesystem.hash_file_name", "false", BOOL, NO_FILESYSTEM),
+    lacking("target_storage.data_format.filesystem.compress_data", "false", BOOL, NO_FILESYSTEM),
+    lacking("target_storage.data_format.warc.max_file_size", "262144000", SIZE, NO_WARC),
+    lacking("target_storage.data_format.warc.compress", "true", BOOL, NO_WARC),
+    lacking("target_storage.data_format.elasticsearch.rest.hosts", "[]", LIST, NO_ELASTIC),
+    lacking("target_storage.data_format.elasticsearch.rest.connect_timeout", "30s", MILLIS, NO_ELASTIC),
+    lacking("target_storage.data_format.elasticsearch.rest.socket_timeout", "30s", MILLIS, NO_ELASTIC),
+    lacking("target_storage.data_format.elasticsearch.rest.max_retry_timeout_millis", "1m", MILLIS, NO_ELASTIC),
+    lacking("target_storage.data_format.elasticsearch.rest.initial_connection_timeout", "30s", MILLIS, NO_ELASTIC),
+    lacking("target_storage.data_format.elasticsearch.rest.username", "null", TEXT, NO_ELASTIC),
+    secret(lacking("target_storage.data_format.elasticsearch.rest.password", "null", TEXT, NO_ELASTIC)),
+    lacking("target_storage.data_format.elasticsearch.host", "null", TEXT, NO_ELASTIC),
+    lacking("target_storage.data_format.elasticsearch.port", "9300", COUNT, NO_ELASTIC),
+    lacking("target_storage.data_format.elasticsearch.cluster_name", "null", TEXT, NO_ELASTIC),
+    lacking("target_storage.data_format.elasticsearch.index_name", "ache-data", TEXT, NO_ELASTIC),
+    lacking("target_storage.data_format.elasticsearch.type_name", "page", TEXT, NO_ELASTIC),
+    lacking("target_storage.data_format.kafka.topic_name", "null", TEXT, NO_KAFKA),
+    lacking(
+        "target_storage.data_format.kafka.format",
+        "JSON",
+        OneOf(&["JSON", "ELASTIC", "CDR31"], |_, _| ()),
+        NO_KAFKA,
+    ),
+    lacking("target_storage.data_format.kafka.properties", "{}", Properties, NO_KAFKA),
+    lacking("link_storage.link_classifier.parameters.class_values", "[]", LIST, NO_LEARNING),
+    lacking("link_storage.link_strategy.backlinks", "false", BOOL, NO_BACKLINKS),
+    lacking("link_storage.directory", "data_url/dir", TEXT, OWN_FOLDERS),
+    lacking("link_storage.max_size_cache_urls", "200000", COUNT, OWN_STORE),
+    lacking("link_storage.persistent_hashtable.backend", "ROCKSDB", TEXT, OWN_STORE),
+    lacking("link_storage.scheduler.max_links", "100000", COUNT, "no effect: URLs wait on disk, any number of them"),
+    lacking("link_storage.online_learning.enabled", "false", BOOL, NO_LEARNING),
+    lacking("link_storage.online_learning.async", "true", BOOL, NO_LEARNING),
+    lacking("link_storage.online_learning.type", "FORWARD_CLASSIFIER_BINARY", TEXT, NO_LEARNING),
+    lacking("link_storage.online_learning.learning_limit", "500", COUNT, NO_LEARNING),
+    lacking("link_storage.link_selector", "TopkLinkSelector", TEXT, NO_SELECTOR),
+    lacking("link_storage.link_selector.min_relevance", "0", Number, NO_SELECTOR),
+    secret(lacking("link_storage.backsurfer.moz.access_id", "null", TEXT, NO_BACKLINKS)),
+    secret(lacking("link_storage.backsurfer.moz.secret_key", "null", TEXT, NO_BACKLINKS)),
+    lacking("link_storage.recrawl_selector", "null", TEXT, NO_RECRAWL_SELECTOR),
+    lacking("link_storage.recrawl_selector.sitemaps.interval", "60", MINUTES, NO_RECRAWL_SELECTOR),
+    lacking("link_storage.recrawl_selector.relevance.min_relevance", "299", Number, NO_RECRAWL_SELECTOR),
+    lacking("link_storage.recrawl_selector.relevance.interval", "60", MINUTES, NO_RECRAWL_SELECTOR),
+    lacking("link_storage.recrawl_selector.relevance.recrawl_sitemaps", "true", BOOL, NO_RECRAWL_SELECTOR),
+    lacking("link_storage.recrawl_selector.relevance.recrawl_robots", "true", BOOL, NO_RECRAWL_SELECTOR),
+    lacking(
+        "crawler_manager.downloader.connection_pool_size",
+        "10000",
+        COUNT,
+        "no effect: connections are as many as hosts fetched from",
+    ),
+    lacking("crawler_manager.downloader.torproxy", "null", TEXT, NO_TOR),
+    lacking("crawler_manager.downloader.tor.max_retry_count", "3", COUNT, NO_TOR),
+    lacking("crawler_manager.downloader.tor.socket_timeout", "5m", MILLIS, NO_TOR),
+    lacking("crawler_manager.downloader.tor.connection_timeout", "5m", MILLIS, NO_TOR),
+    lacking("crawler_manager.downloader.tor.connection_request_timeout", "5m", MILLIS, NO_TOR),
+    lacking("crawler_manager.downloader.use_okhttp3_fetcher", "false", BOOL, OWN_CLIENT),
+    lacking("crawler_manager.downloader.okhttp.connect_timeout", "30s", MILLIS, OWN_CLIENT),
+    lacking("crawler_manager.downloader.okhttp.read_timeout", "30s", MILLIS, OWN_CLIENT),
+    lacking("crawler_manager.downloader.okhttp3.proxy_host", "null", TEXT, NO_PROXY),
+    lacking("crawler_manager.downloader.okhttp3.proxy_port", "8080", COUNT, NO_PROXY),
+    lacking("crawler_manager.downloader.okhttp3.proxy_username", "null", TEXT, NO_PROXY),
+    secret(lacking("crawler_manager.downloader.okhttp3.proxy_password", "null", TEXT, NO_PROXY)),
+    lacking(
+        "crawler_manager.downloader.httpclient.connection_request_timeout",
+        "1m",
+        MILLIS,
+        "no effect: a fetch never waits for a free connection",
+    ),
+    lacking("http.cors.enabled", "true", BOOL, "not supported: no CORS headers are sent"),
+    lacking("http.auth.basic.user", "null", TEXT, NO_WEB_LOGIN),
+    secret(lacking("http.auth.basic.password", "null", TEXT, NO_WEB_LOGIN)),
+    lacking("http.base_path", "null", TEXT, "not supported: the web server's paths begin at /"),
+];

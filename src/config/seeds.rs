@@ -1,0 +1,107 @@
+//! Seed files: one URL a line.
+
+use std::fmt::Write;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Hundreds of millions of URLs do not belong into one text; a million do.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// How many bad lines are shown.
+const SHOWN: usize = 10;
+
+#[derive(Debug, thiserror::Error)]
+pub enum SeedsError {
+    #[error("cannot read the seeds {path}: {source}; check the path given with -s and its permissions", path = .path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("the seeds {path} are no text: {problem}; a seed file has one URL a line, in UTF-8", path = .path.display())]
+    NotText { path: PathBuf, problem: &'static str },
+    #[error("the seeds {path} hold no URL; write one a line, such as https://example.com/", path = .path.display())]
+    Empty { path: PathBuf },
+    #[error("the seeds {path} have {total} lines that are no URL:{}", listed(.lines, *.total), path = .path.display())]
+    Lines { path: PathBuf, lines: Vec<BadSeed>, total: usize },
+}
+
+/// A line that is no http or https URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadSeed {
+    /// Counts from 1.
+    pub line: usize,
+    /// At most 100 characters of it.
+    pub text: String,
+    pub problem: String,
+}
+
+/// Reads a seed file: one http or https URL a line; blank lines and lines that begin with `#` are skipped. A byte
+/// order mark and CR LF are taken. The URLs are returned as they stand in the file, in order.
+///
+/// # Errors
+/// The file cannot be read, is no text, has no URL, or has lines that are none (the first ten are told).
+pub fn read_seeds(path: &Path) -> Result<Vec<String>, SeedsError> {
+    let text = read(path)?;
+    let mut seeds = Vec::new();
+    let mut bad = Vec::new();
+    let mut total = 0;
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        match check(line) {
+            Ok(()) => seeds.push(line.to_owned()),
+            Err(problem) => {
+                total += 1;
+                if bad.len() < SHOWN {
+                    bad.push(BadSeed { line: index + 1, text: line.chars().take(100).collect(), problem });
+                }
+            }
+        }
+    }
+    if total > 0 {
+        return Err(SeedsError::Lines { path: path.to_owned(), lines: bad, total });
+    }
+    if seeds.is_empty() {
+        return Err(SeedsError::Empty { path: path.to_owned() });
+    }
+    Ok(seeds)
+}
+
+fn read(path: &Path) -> Result<String, SeedsError> {
+    let failed = |source| SeedsError::Read { path: path.to_owned(), source };
+    let not_text = |problem| SeedsError::NotText { path: path.to_owned(), problem };
+    let mut bytes = Vec::new();
+    File::open(path).map_err(failed)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(not_text("larger than 256 MiB"));
+    }
+    if bytes.contains(&0) {
+        return Err(not_text("there are zero bytes"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| not_text("not UTF-8"))?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+fn check(line: &str) -> Result<(), String> {
+    match url::Url::parse(line) {
+        Ok(url) if !matches!(url.scheme(), "http" | "https") => {
+            // `example.com:8080` parses as scheme `example.com`.
+            Err(format!("only http and https are fetched; write http:// or https:// in front, not {}:", url.scheme()))
+        }
+        Ok(url) if url.host_str().is_none() => Err("the host is missing".into()),
+        Ok(_) => Ok(()),
+        Err(url::ParseError::RelativeUrlWithoutBase) => Err(format!("write it in full, such as https://{line}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn listed(lines: &[BadSeed], total: usize) -> String {
+    let mut out = String::new();
+    for bad in lines {
+        let _ = write!(out, "\n  line {}: {:?}: {}", bad.line, bad.text, bad.problem);
+    }
+    if total > lines.len() {
+        let _ = write!(out, "\n  … and {} more", total - lines.len());
+    }
+    out
+}

@@ -1,0 +1,166 @@
+//! Which key is set to what, and where: the file's tree flattened, with the environment laid over it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::error::{Origin, Problem};
+use super::keys::{self, Key};
+use super::yaml::{self, Node, Value};
+
+/// By key name. Keys that are not in it have their default.
+pub(super) type Settings = BTreeMap<&'static str, Setting>;
+
+pub(super) struct Setting {
+    pub node: Node,
+    pub at: Origin,
+}
+
+/// What every variable of ours begins with. After it, `__` stands for a dot, and case does not matter.
+const PREFIX: &str = "SEINE__";
+
+/// Reads a file's text into settings; flat keys, nested ones and any mixture.
+pub(super) fn from_file(path: &Path, text: &str, problems: &mut Vec<Problem>) -> Settings {
+    let mut reader = Reader { path: path.to_owned(), settings: Settings::new(), problems };
+    match yaml::parse(text) {
+        Ok(root) => reader.walk(root),
+        Err(error) => {
+            let at = reader.at(error.line);
+            reader.problems.push(Problem::Yaml { at, problem: error.problem });
+        }
+    }
+    reader.settings
+}
+
+struct Reader<'a> {
+    path: PathBuf,
+    settings: Settings,
+    problems: &'a mut Vec<Problem>,
+}
+
+impl Reader<'_> {
+    fn at(&self, line: usize) -> Origin {
+        Origin::File { path: self.path.clone(), line }
+    }
+
+    fn walk(&mut self, root: Node) {
+        let mut open = vec![(String::new(), root)];
+        while let Some((name, node)) = open.pop() {
+            if !name.is_empty() && self.is_value(&name, &node) {
+                self.set(&name, node);
+                continue;
+            }
+            match node.value {
+                Value::Map(entries) if name.is_empty() || is_group(&name) => {
+                    let full = |key: String| if name.is_empty() { key } else { format!("{name}.{key}") };
+                    open.extend(entries.into_iter().rev().map(|(key, node)| (full(key), node)));
+                }
+                _ if node.is_null() && (name.is_empty() || is_group(&name)) => {}
+                _ => self.refuse(name, &node),
+            }
+        }
+    }
+
+    /// Some of ACHE's keys are both: `link_storage.recrawl_selector` has a value, and keys below it.
+    fn is_value(&self, name: &str, node: &Node) -> bool {
+        match keys::find(name) {
+            Some(key) => key.kind.is_mapping() || !matches!(node.value, Value::Map(_)) || !is_group(name),
+            None => mapping_above(name).is_some(),
+        }
+    }
+
+    fn set(&mut self, name: &str, node: Node) {
+        let at = self.at(node.line);
+        if let Some(key) = keys::find(name) {
+            self.insert(key, name, node, at);
+        } else if let Some((key, entry)) = mapping_above(name) {
+            let entry = (entry.to_owned(), node);
+            match self.settings.get_mut(key.name).map(|setting| &mut setting.node.value) {
+                Some(Value::Map(entries)) => entries.push(entry),
+                _ => self.insert(key, name, Node { line: entry.1.line, value: Value::Map(vec![entry]) }, at),
+            }
+        }
+    }
+
+    fn insert(&mut self, key: &'static Key, name: &str, node: Node, at: Origin) {
+        if let Some(first) = self.settings.get(key.name) {
+            self.problems.push(Problem::Twice { at, first: first.at.clone(), key: name.to_owned() });
+            return;
+        }
+        self.settings.insert(key.name, Setting { node, at });
+    }
+
+    fn refuse(&mut self, name: String, node: &Node) {
+        let at = self.at(node.line);
+        self.problems.push(if name.is_empty() {
+            Problem::Yaml { at, problem: "keys with values are expected, such as `crawler_id: news`".into() }
+        } else if is_group(&name) {
+            let problem = "stands for a group of keys and has no value of its own".into();
+            Problem::Value { at, key: name, problem }
+        } else {
+            Problem::UnknownKey { at, hint: keys::hint(&name), key: name }
+        });
+    }
+}
+
+/// Some known key lies below this name.
+fn is_group(name: &str) -> bool {
+    let below = |known: &str| known.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+    keys::all().any(|key| below(key.name)) || keys::ALIASES.iter().any(|(alias, _)| below(alias))
+}
+
+/// For an entry of a mapping written flat, as `….kafka.properties.acks`: the mapping's key, and the entry's name.
+fn mapping_above(name: &str) -> Option<(&'static Key, &str)> {
+    keys::all().filter(|key| key.kind.is_mapping()).find_map(|key| {
+        let entry = name.strip_prefix(key.name)?.strip_prefix('.')?;
+        Some((key, entry))
+    })
+}
+
+/// Reads the variables that begin with `SEINE__`. Empty ones count as not set.
+pub(super) fn from_environment(env: &[(String, String)], problems: &mut Vec<Problem>) -> Settings {
+    let mut settings = Settings::new();
+    for (name, text) in env {
+        let Some(rest) = name.strip_prefix(PREFIX) else { continue };
+        let at = Origin::Environment(name.clone());
+        let key_name = rest.to_ascii_lowercase().replace("__", ".");
+        let Some(key) = keys::find(&key_name) else {
+            problems.push(Problem::UnknownKey { at, hint: variable_hint(&key_name), key: key_name });
+            continue;
+        };
+        if text.trim().is_empty() {
+            continue;
+        }
+        match variable(key, text) {
+            Err(problem) => problems.push(Problem::Yaml { at, problem }),
+            Ok(node) => match settings.get(key.name) {
+                Some(Setting { at: first, .. }) => {
+                    problems.push(Problem::Twice { at, first: first.clone(), key: key.name.into() });
+                }
+                None => {
+                    settings.insert(key.name, Setting { node, at });
+                }
+            },
+        }
+    }
+    settings
+}
+
+/// Lists and mappings as YAML in one line; lists also as words with commas.
+fn variable(key: &Key, text: &str) -> Result<Node, String> {
+    use keys::Kind::{Cookies, Hosts, List, Properties};
+    let text = text.trim();
+    match key.kind {
+        List(_) if !text.starts_with('[') => {
+            Ok(Node { line: 0, value: Value::List(text.split(',').map(|word| Node::plain(word.trim())).collect()) })
+        }
+        List(_) | Cookies(_) | Hosts(_) | Properties => yaml::parse(text).map_err(|error| error.problem),
+        _ => Ok(Node::plain(text)),
+    }
+}
+
+fn variable_hint(key_name: &str) -> String {
+    match keys::nearest(key_name) {
+        Some(name) => format!("did you mean {PREFIX}{}?", name.to_ascii_uppercase().replace('.', "__")),
+        None => keys::NO_HINT.into(),
+    }
+}

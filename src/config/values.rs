@@ -1,0 +1,274 @@
+//! One value: text → type, and back to text for people. Each reader says what it expected when it fails.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::checked::Cookie;
+use super::secret::{MASK, Secret};
+use super::yaml::{Node, Value};
+
+/// Longer times are mistakes, and would overflow a clock.
+const MAX_DURATION: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// In what a duration without unit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Millis,
+    Minutes,
+}
+
+pub(super) fn text(node: &Node) -> Result<&str, String> {
+    match &node.value {
+        Value::Scalar { text, .. } if !node.is_null() => Ok(text.trim()),
+        _ => Err("a value".into()),
+    }
+}
+
+/// YAML 1.1's words, as ACHE's parser takes them.
+pub(super) fn boolean(node: &Node) -> Result<bool, String> {
+    match text(node).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" => Ok(true),
+        "false" | "no" | "off" => Ok(false),
+        _ => Err("true or false".into()),
+    }
+}
+
+pub(super) fn count(node: &Node, least: u64, most: u64) -> Result<u64, String> {
+    let expected = || match most {
+        u64::MAX => format!("a whole number from {least} up"),
+        _ => format!("a whole number from {least} to {most}"),
+    };
+    let number = text(node).ok().and_then(|text| text.parse::<u64>().ok()).ok_or_else(expected)?;
+    if number < least || number > most { Err(expected()) } else { Ok(number) }
+}
+
+pub(super) fn number(node: &Node) -> Result<f64, String> {
+    let parsed = text(node).ok().and_then(|text| text.parse::<f64>().ok());
+    parsed.filter(|number| number.is_finite()).ok_or_else(|| "a number".into())
+}
+
+/// A number in the key's unit, or with `ms`, `s`, `m` (minutes), `h`, `d`.
+pub(super) fn duration(node: &Node, unit: Unit, least: Duration) -> Result<Duration, String> {
+    let bare = match unit {
+        Unit::Millis => "milliseconds",
+        Unit::Minutes => "minutes",
+    };
+    let expected = || {
+        format!("a duration such as 500ms, 5s, 2m, 1h or 7d, or a number of {bare}, at least {}", shown_duration(least))
+    };
+    let (digits, suffix) = split_unit(text(node).map_err(|_| expected())?);
+    let millis_each: u64 = match (suffix, unit) {
+        ("ms", _) | ("", Unit::Millis) => 1,
+        ("s", _) => 1000,
+        ("m", _) | ("", Unit::Minutes) => 60_000,
+        ("h", _) => 3_600_000,
+        ("d", _) => 86_400_000,
+        _ => return Err(expected()),
+    };
+    let millis = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(millis_each)).ok_or_else(expected)?;
+    let duration = Duration::from_millis(millis);
+    if duration < least || duration > MAX_DURATION { Err(expected()) } else { Ok(duration) }
+}
+
+/// Bytes, or with `kB`, `MB`, `GB`, `TB` (thousands) or `KiB`, `MiB`, `GiB`, `TiB` (1024s), in any case.
+pub(super) fn size(node: &Node, least: u64) -> Result<u64, String> {
+    let expected = || format!("a size such as 64MB or 64MiB, or a number of bytes, at least {}", shown_size(least));
+    let (digits, suffix) = split_unit(text(node).map_err(|_| expected())?);
+    let bytes_each: u64 = match suffix.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kb" => 1000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return Err(expected()),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(bytes_each)).ok_or_else(expected)?;
+    if bytes < least { Err(expected()) } else { Ok(bytes) }
+}
+
+fn split_unit(text: &str) -> (&str, &str) {
+    let (digits, suffix) = text.split_at(text.bytes().take_while(u8::is_ascii_digit).count());
+    (digits, suffix.trim_start())
+}
+
+/// A list of words; one word alone is a list of one.
+pub(super) fn list(node: &Node) -> Result<Vec<String>, String> {
+    let expected = || "a list of words".to_owned();
+    match &node.value {
+        _ if node.is_null() => Ok(Vec::new()),
+        Value::List(items) => items.iter().map(|item| text(item).map(str::to_owned).map_err(|_| expected())).collect(),
+        Value::Scalar { text, .. } => Ok(vec![text.trim().to_owned()]),
+        Value::Map(_) => Err(expected()),
+    }
+}
+
+/// Any mapping, nested ones flattened with dots; the case of names is kept.
+pub(super) fn properties(node: &Node) -> Result<BTreeMap<String, String>, String> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![(String::new(), node)];
+    while let Some((name, node)) = open.pop() {
+        match &node.value {
+            Value::Map(entries) => {
+                for (key, value) in entries {
+                    let full = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                    open.push((full, value));
+                }
+            }
+            Value::Scalar { text, .. } if !name.is_empty() => {
+                found.insert(name, text.clone());
+            }
+            _ if node.is_null() => {}
+            _ => return Err("a mapping of names to values".into()),
+        }
+    }
+    Ok(found)
+}
+
+/// Host names, each with one address or a list.
+pub(super) fn hosts(node: &Node) -> Result<BTreeMap<String, Vec<IpAddr>>, String> {
+    let expected = || "a mapping of host names to IP addresses, such as {intranet.test: 10.0.0.7}".to_owned();
+    let entries = match &node.value {
+        _ if node.is_null() => return Ok(BTreeMap::new()),
+        Value::Map(entries) => entries,
+        _ => return Err(expected()),
+    };
+    let addresses = |node| -> Option<Vec<IpAddr>> {
+        let parsed: Vec<IpAddr> = list(node).ok()?.iter().map(|word| word.parse().ok()).collect::<Option<_>>()?;
+        (!parsed.is_empty()).then_some(parsed)
+    };
+    entries
+        .iter()
+        .map(|(name, node)| Some((name.to_ascii_lowercase(), addresses(node)?)))
+        .collect::<Option<_>>()
+        .ok_or_else(expected)
+}
+
+/// ACHE's form: a list of `{domain, cookie, path}`, where path may be left out.
+pub(super) fn cookies(node: &Node) -> Result<Vec<Cookie>, String> {
+    match &node.value {
+        _ if node.is_null() => Ok(Vec::new()),
+        Value::List(items) => items.iter().map(cookie).collect(),
+        _ => Err("a list of cookies, each {domain: example.com, path: /, cookie: name=value}".into()),
+    }
+}
+
+fn cookie(node: &Node) -> Result<Cookie, String> {
+    let expected = |what: &str| format!("each cookie to have a domain, a cookie and perhaps a path: {what}");
+    let Value::Map(entries) = &node.value else { return Err(expected("this is no mapping")) };
+    let (mut domain, mut path, mut cookie) = (None, "/".to_owned(), None);
+    for (name, value) in entries {
+        let value = text(value).map_err(|_| expected(&format!("{name} has no value")))?.to_owned();
+        match name.as_str() {
+            "domain" => domain = Some(value.trim_start_matches('.').to_ascii_lowercase()),
+            "path" => path = value,
+            "cookie" => cookie = Some(value),
+            other => return Err(expected(&format!("{other} is none of these"))),
+        }
+    }
+    let domain = domain.filter(|domain| !domain.is_empty()).ok_or_else(|| expected("the domain is missing"))?;
+    let cookie = cookie.filter(|cookie| !cookie.is_empty()).ok_or_else(|| expected("the cookie is missing"))?;
+    if !is_header_value(&cookie) {
+        return Err(expected("the cookie has characters no header may have"));
+    }
+    if !path.starts_with('/') {
+        return Err(expected("the path does not begin with /"));
+    }
+    Ok(Cookie { domain, path, cookie: Secret::new(cookie) })
+}
+
+/// Printable ASCII, as RFC 9110's field values should be.
+pub(super) fn is_header_value(text: &str) -> bool {
+    text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+}
+
+pub(super) fn shown_duration(duration: Duration) -> String {
+    let millis = duration.as_millis();
+    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s")];
+    match units.iter().find(|(each, _)| millis > 0 && millis.is_multiple_of(*each)) {
+        Some((each, name)) => format!("{}{name}", millis / each),
+        None => format!("{millis}ms"),
+    }
+}
+
+pub(super) fn shown_size(bytes: u64) -> String {
+    let units = [(1u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match units.iter().find(|(each, _)| bytes > 0 && bytes.is_multiple_of(*each)) {
+        Some((each, name)) => format!("{}{name}", bytes / each),
+        None => bytes.to_string(),
+    }
+}
+
+/// A word as YAML would have it, quoted where it must be. Passwords inside URLs are masked.
+pub(super) fn shown_text(text: &str) -> String {
+    let text = without_password(text);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./+=,;:@()".contains(c);
+    let reads_back = !text.is_empty()
+        && text.chars().all(plain)
+        && !text.starts_with(['-', ':', ',', '@', '='])
+        && !text.contains(',')
+        && !text.ends_with(':')
+        && !Node::plain(&text).is_null();
+    if reads_back { text } else { serde_json::Value::String(text).to_string() }
+}
+
+pub(super) fn shown_list(items: &[String]) -> String {
+    let items: Vec<String> = items.iter().map(|item| shown_text(item)).collect();
+    format!("[{}]", items.join(", "))
+}
+
+/// Values whose names speak of secrets are masked.
+pub(super) fn shown_properties(entries: &BTreeMap<String, String>) -> String {
+    let secret = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        ["password", "secret", "token", "jaas", "credential", "key"].iter().any(|word| name.contains(word))
+    };
+    let shown = |value: &str, name: &str| if secret(name) { shown_text(MASK) } else { shown_text(value) };
+    let entries: Vec<String> =
+        entries.iter().map(|(name, value)| format!("{}: {}", shown_text(name), shown(value, name))).collect();
+    format!("{{{}}}", entries.join(", "))
+}
+
+pub(super) fn shown_hosts(hosts: &BTreeMap<String, Vec<IpAddr>>) -> String {
+    let list = |ips: &[IpAddr]| ips.iter().map(|ip| format!("\"{ip}\"")).collect::<Vec<_>>().join(", ");
+    let entries: Vec<String> =
+        hosts.iter().map(|(name, ips)| format!("{}: [{}]", shown_text(name), list(ips))).collect();
+    format!("{{{}}}", entries.join(", "))
+}
+
+pub(super) fn shown_cookies(cookies: &[Cookie]) -> String {
+    let one = |cookie: &Cookie| {
+        let (domain, path) = (shown_text(&cookie.domain), shown_text(&cookie.path));
+        format!("{{domain: {domain}, path: {path}, cookie: {}}}", shown_text(MASK))
+    };
+    format!("[{}]", cookies.iter().map(one).collect::<Vec<_>>().join(", "))
+}
+
+/// A value as it stands in an error, short and in one line.
+pub(super) fn shown_node(node: &Node) -> String {
+    match &node.value {
+        Value::List(_) => "a list".into(),
+        Value::Map(_) => "a mapping".into(),
+        Value::Scalar { .. } if node.is_null() => "no value".into(),
+        Value::Scalar { text, .. } => {
+            let whole = without_password(text);
+            let short: String = whole.chars().take(60).collect();
+            let dots = if short.len() < whole.len() { "…" } else { "" };
+            format!("{}{dots}", shown_text(&short))
+        }
+    }
+}
+
+fn without_password(text: &str) -> String {
+    let Some(scheme) = text.find("://") else { return text.to_owned() };
+    let (before, rest) = text.split_at(scheme + 3);
+    let authority = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest.get(..authority).and_then(|authority| authority.rfind('@')) {
+        Some(at) => format!("{before}{MASK}{}", rest.get(at..).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,615 @@
+//! Configuration and seed files, at the public edge.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use seine::config::{
+    Config, Cookie, Loaded, Origin, ScopeRule, Secret, SeedsError, SinkConfig, load, read_seeds, render, sample,
+};
+use tempfile::TempDir;
+
+/// Every key of ACHE 0.16, with a value its parser takes.
+const ACHE_KEYS: &[(&str, &str)] = &[
+    ("target_storage.data_format.type", "FILES"),
+    ("target_storage.target_directory", "data_pages"),
+    ("target_storage.data_format.filesystem.hash_file_name", "true"),
+    ("target_storage.data_format.filesystem.compress_data", "true"),
+    ("target_storage.data_format.files.max_file_size", "134217728"),
+    ("target_storage.data_format.warc.max_file_size", "262144000"),
+    ("target_storage.data_format.warc.compress", "false"),
+    ("target_storage.data_format.elasticsearch.rest.hosts", "[http://localhost:9200]"),
+    ("target_storage.data_format.elasticsearch.rest.connect_timeout", "30000"),
+    ("target_storage.data_format.elasticsearch.rest.socket_timeout", "30000"),
+    ("target_storage.data_format.elasticsearch.rest.max_retry_timeout_millis", "90000"),
+    ("target_storage.data_format.elasticsearch.rest.initial_connection_timeout", "30000"),
+    ("target_storage.data_format.elasticsearch.rest.username", "someone"),
+    ("target_storage.data_format.elasticsearch.rest.password", "hunter2"),
+    ("target_storage.data_format.elasticsearch.host", "localhost"),
+    ("target_storage.data_format.elasticsearch.port", "9300"),
+    ("target_storage.data_format.elasticsearch.cluster_name", "elasticsearch"),
+    ("target_storage.data_format.elasticsearch.index_name", "pages"),
+    ("target_storage.data_format.elasticsearch.type_name", "page"),
+    ("target_storage.data_format.kafka.topic_name", "mytopicname"),
+    ("target_storage.data_format.kafka.format", "JSON"),
+    (
+        "target_storage.data_format.kafka.properties",
+        "{bootstrap.servers: \"localhost:9092\", acks: all, batch.size: 5}",
+    ),
+    ("target_storage.visited_page_limit", "10000000"),
+    ("target_storage.hard_focus", "false"),
+    ("target_storage.bipartite", "true"),
+    ("target_storage.store_negative_pages", "false"),
+    ("target_storage.english_language_detection_enabled", "true"),
+    ("target_storage.near_duplicate_detection.enabled", "true"),
+    ("target_storage.near_duplicate_detection.store", "true"),
+    ("target_storage.near_duplicate_detection.similarity", "0.8"),
+    ("link_storage.max_pages_per_domain", "100"),
+    ("link_storage.link_classifier.type", "LinkClassifierBaseline"),
+    ("link_storage.link_classifier.max_depth", "1"),
+    ("link_storage.link_strategy.outlinks", "true"),
+    ("link_storage.link_strategy.use_scope", "true"),
+    ("link_storage.link_strategy.backlinks", "true"),
+    ("link_storage.directory", "\"data_url/dir\""),
+    ("link_storage.max_size_cache_urls", "10000"),
+    ("link_storage.online_learning.enabled", "true"),
+    ("link_storage.online_learning.async", "false"),
+    ("link_storage.online_learning.type", "LINK_CLASSIFIERS"),
+    ("link_storage.online_learning.learning_limit", "1000"),
+    ("link_storage.link_selector", "MaximizeWebsitesLinkSelector"),
+    ("link_storage.link_selector.min_relevance", "0.5"),
+    ("link_storage.backsurfer.moz.access_id", "mozscape-1"),
+    ("link_storage.backsurfer.moz.secret_key", "hunter2"),
+    ("link_storage.download_sitemap_xml", "true"),
+    ("link_storage.disallow_sites_in_robots_file", "true"),
+    ("link_storage.recrawl_selector", "SitemapsRecrawlSelector"),
+    ("link_storage.recrawl_selector.sitemaps.interval", "1"),
+    ("link_storage.recrawl_selector.relevance.min_relevance", "200"),
+    ("link_storage.recrawl_selector.relevance.interval", "5"),
+    ("link_storage.recrawl_selector.relevance.recrawl_sitemaps", "false"),
+    ("link_storage.recrawl_selector.relevance.recrawl_robots", "false"),
+    ("link_storage.scheduler.host_min_access_interval", "2000"),
+    ("link_storage.scheduler.max_links", "10000"),
+    ("link_storage.persistent_hashtable.backend", "ROCKSDB"),
+    ("crawler_manager.downloader.download_thread_pool_size", "100"),
+    ("crawler_manager.downloader.connection_pool_size", "500"),
+    ("crawler_manager.downloader.max_retry_count", "2"),
+    ("crawler_manager.downloader.valid_mime_types", "[text/xml, application/vnd.wap.xhtml+xml]"),
+    ("crawler_manager.downloader.torproxy", "http://torproxy:8118"),
+    ("crawler_manager.downloader.cookies", "[{domain: a.test, cookie: hunter2=1, path: /}]"),
+    ("crawler_manager.downloader.use_okhttp3_fetcher", "true"),
+    ("crawler_manager.downloader.okhttp3.proxy_host", "proxy"),
+    ("crawler_manager.downloader.okhttp3.proxy_port", "3128"),
+    ("crawler_manager.downloader.okhttp3.proxy_username", "someone"),
+    ("crawler_manager.downloader.okhttp3.proxy_password", "hunter2"),
+    ("crawler_manager.downloader.okhttp.connect_timeout", "10000"),
+    ("crawler_manager.downloader.okhttp.read_timeout", "10000"),
+    ("crawler_manager.downloader.httpclient.socket_timeout", "30000"),
+    ("crawler_manager.downloader.httpclient.connection_timeout", "30000"),
+    ("crawler_manager.downloader.httpclient.connection_request_timeout", "30000"),
+    ("crawler_manager.downloader.tor.max_retry_count", "2"),
+    ("crawler_manager.downloader.tor.socket_timeout", "10000"),
+    ("crawler_manager.downloader.tor.connection_timeout", "10000"),
+    ("crawler_manager.downloader.tor.connection_request_timeout", "10000"),
+    ("crawler_manager.downloader.user_agent.name", "ACHE"),
+    ("crawler_manager.downloader.user_agent.url", "https://github.com/ViDA-NYU/ache"),
+    ("crawler_manager.downloader.user_agent.email", "someone@example.com"),
+    ("crawler_manager.downloader.user_agent.string", "\"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_9_5)\""),
+    ("http.port", "8081"),
+    ("http.host", "0.0.0.0"),
+    ("http.cors.enabled", "false"),
+    ("http.auth.basic.user", "someone"),
+    ("http.auth.basic.password", "hunter2"),
+    ("http.base_path", "/ache"),
+];
+
+struct File {
+    _folder: TempDir,
+    path: PathBuf,
+}
+
+fn file(name: &str, content: impl AsRef<[u8]>) -> File {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join(name);
+    fs::write(&path, content).unwrap();
+    File { _folder: folder, path }
+}
+
+fn read(yaml: &str) -> Result<Loaded, String> {
+    load(Some(&file("seine.yml", yaml).path), &[]).map_err(|error| error.to_string())
+}
+
+fn config(yaml: &str) -> Config {
+    read(yaml).unwrap().config
+}
+
+/// The error's text, which must be one.
+fn error(yaml: &str) -> String {
+    read(yaml).expect_err(yaml)
+}
+
+fn with_env(yaml: &str, env: &[(&str, &str)]) -> Result<Loaded, String> {
+    let env: Vec<_> = env.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    load(Some(&file("seine.yml", yaml).path), &env).map_err(|error| error.to_string())
+}
+
+#[test]
+fn without_a_file_there_are_defaults() {
+    let loaded = load(None, &[]).unwrap();
+    assert_eq!(loaded.config, Config::default());
+    assert!(loaded.warnings.is_empty() && loaded.files.is_empty());
+    assert!(loaded.effective.iter().all(|entry| entry.origin == Origin::Default));
+}
+
+#[test]
+fn the_sample_file_is_the_table_of_keys() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/seine.yml");
+    if std::env::var_os("WRITE_SAMPLE").is_some() {
+        fs::write(&path, sample()).unwrap();
+    }
+    let written = fs::read_to_string(&path).unwrap();
+    assert!(written == sample(), "config/seine.yml is out of date; run: WRITE_SAMPLE=1 cargo test --test config");
+
+    let loaded = load(Some(&path), &[]).unwrap();
+    assert_eq!(loaded.config, Config::default());
+    assert_eq!(loaded.warnings, []);
+    let in_file = |entry: &&seine::config::Effective| matches!(entry.origin, Origin::File { .. });
+    assert_eq!(loaded.effective.iter().find(|entry| !in_file(entry)), None, "a key that the sample leaves out");
+    for (key, _) in ACHE_KEYS {
+        assert!(written.contains(key), "{key} is not mentioned");
+    }
+}
+
+#[test]
+fn defaults_are_shown_as_they_always_were() {
+    insta::assert_snapshot!(render(&load(None, &[]).unwrap()));
+}
+
+#[test]
+fn flat_nested_and_mixed_mean_the_same() {
+    let flat = config(
+        "link_storage.scheduler.host_min_access_interval: 250\n\
+         link_storage.link_strategy.use_scope: false\n\
+         target_storage.data_format.files.max_file_size: 1\n",
+    );
+    let nested = config(
+        "link_storage:\n  scheduler:\n    host_min_access_interval: 250ms\n  link_strategy: {use_scope: no}\n\
+         target_storage:\n  data_format:\n    files: {max_file_size: 1b}\n",
+    );
+    let mixed = config(
+        "link_storage:\n  scheduler.host_min_access_interval: \"250\"\n  link_strategy:\n    use_scope: off\n\
+         target_storage.data_format:\n  files.max_file_size: 1\n",
+    );
+    assert_eq!(flat, nested);
+    assert_eq!(flat, mixed);
+    assert_eq!(flat.frontier.host_delay, Duration::from_millis(250));
+    assert_eq!(flat.scope.rule, ScopeRule::Any);
+    assert_eq!(flat.sinks, [SinkConfig::Files { max_file_size: 1, compression_level: 6 }]);
+}
+
+#[test]
+fn every_key_of_ache_is_accepted_flat() {
+    for (key, value) in ACHE_KEYS {
+        read(&format!("{key}: {value}\n")).unwrap();
+    }
+    let all: String = ACHE_KEYS.iter().map(|(key, value)| format!("{key}: {value}\n")).collect();
+    read(&all).unwrap();
+}
+
+/// `link_storage.link_selector` has a value and keys below it, so it can only be written flat; the rest can be nested.
+#[test]
+fn every_key_of_ache_is_accepted_nested() {
+    let both = ["link_storage.link_selector", "link_storage.recrawl_selector"];
+    for (key, value) in ACHE_KEYS.iter().filter(|(key, _)| !both.contains(key)) {
+        let mut yaml = String::new();
+        for (depth, part) in key.split('.').enumerate() {
+            yaml.push_str(&format!("\n{}{part}:", "  ".repeat(depth)));
+        }
+        let nested = read(&format!("{yaml} {value}\n")).unwrap();
+        let flat = read(&format!("{key}: {value}\n")).unwrap();
+        assert_eq!(nested.config, flat.config, "{key}");
+        let keys = |loaded: &Loaded| loaded.warnings.iter().map(|warning| warning.key).collect::<Vec<_>>();
+        assert_eq!(keys(&nested), keys(&flat), "{key}");
+    }
+}
+
+#[test]
+fn keys_with_a_meaning_reach_the_configuration() {
+    let config = config(
+        "crawler_id: news\n\
+         target_storage:\n  visited_page_limit: 500\n  data_formats: [VOID, files]\n\
+         link_storage:\n  max_pages_per_domain: 7\n  download_sitemap_xml: false\n\
+         link_storage.link_classifier: {type: MaxDepthLinkClassifier, max_depth: 4}\n\
+         link_storage.recrawl.interval: 7d\n\
+         link_storage.link_strategy: {scope: domain, scope_hosts: [B.test], whitelist: ['.*/news/.*'], blacklist: ['.*\\.pdf']}\n\
+         crawler_manager.downloader:\n  download_thread_pool_size: 8\n  max_retry_count: 0\n  valid_mime_types: [Text/HTML, image/*]\n  \
+         httpclient: {connection_timeout: 3s, socket_timeout: 4000}\n  max_body_size: 1MB\n  max_decoded_size: 2MiB\n  \
+         static_hosts: {A.test: 10.0.0.7, b.test: [10.0.0.8, 'fd00::8']}\n  \
+         cookies: [{domain: .A.test, cookie: 'k=v; l=w'}]\n  user_agent: {name: Otter, email: a@b.test}\n\
+         http: {host: '::1', port: 0}\n\
+         logging: {format: json, filter: 'info,seine=debug'}\n",
+    );
+    let mut expected = Config { crawler_id: "news".into(), ..Config::default() };
+    expected.frontier.max_pages = Some(500);
+    expected.frontier.max_pages_per_host = Some(7);
+    expected.frontier.sitemaps = false;
+    expected.frontier.max_depth = Some(4);
+    expected.frontier.max_retries = 0;
+    expected.frontier.recrawl_after = Some(Duration::from_secs(7 * 86_400));
+    expected.scope.rule = ScopeRule::Domain;
+    expected.scope.hosts = vec!["b.test".into()];
+    expected.scope.allow = vec![".*/news/.*".into()];
+    expected.scope.deny = vec![r".*\.pdf".into()];
+    expected.sinks = vec![SinkConfig::Void, SinkConfig::FILES];
+    expected.fetch.concurrency = 8;
+    expected.fetch.mime_types = vec!["text/html".into(), "image/*".into()];
+    expected.fetch.connect_timeout = Duration::from_secs(3);
+    expected.fetch.read_timeout = Duration::from_secs(4);
+    expected.fetch.max_body_bytes = 1_000_000;
+    expected.fetch.max_decoded_bytes = 2 << 20;
+    expected.fetch.static_hosts = BTreeMap::from([
+        ("a.test".into(), vec!["10.0.0.7".parse().unwrap()]),
+        ("b.test".into(), vec!["10.0.0.8".parse().unwrap(), "fd00::8".parse().unwrap()]),
+    ]);
+    expected.fetch.cookies =
+        vec![Cookie { domain: "a.test".into(), path: "/".into(), cookie: Secret::new("k=v; l=w") }];
+    expected.fetch.user_agent.name = "Otter".into();
+    expected.fetch.user_agent.email = Some("a@b.test".into());
+    expected.http.listen = Some("[::1]:0".parse().unwrap());
+    expected.logging.json = true;
+    expected.logging.filter = "info,seine=debug".into();
+    assert_eq!(config, expected);
+}
+
+#[test]
+fn depth_follows_ache() {
+    let depth = |yaml| config(yaml).frontier.max_depth;
+    assert_eq!(depth("link_storage.link_classifier.type: LinkClassifierBreadthSearch"), None);
+    assert_eq!(depth("link_storage.link_classifier.type: MaxDepthLinkClassifier"), Some(0));
+    assert_eq!(depth("link_storage.link_classifier.max_depth: 3"), Some(3));
+    assert_eq!(depth("link_storage: {link_strategy.outlinks: false, link_classifier.max_depth: 3}"), Some(0));
+}
+
+#[test]
+fn the_web_server_can_be_turned_off() {
+    assert_eq!(config("http.enabled: false\nhttp.port: 9000").http.listen, None);
+}
+
+#[test]
+fn what_ache_has_and_seine_lacks_is_a_warning_when_it_asks_for_something() {
+    let warned = |yaml: &str| -> Vec<String> { read(yaml).unwrap().warnings.iter().map(ToString::to_string).collect() };
+    let told = warned("\nlink_storage.online_learning.enabled: true");
+    assert_eq!(told.len(), 1);
+    assert!(told[0].contains("seine.yml:2: link_storage.online_learning.enabled: not supported: "), "{}", told[0]);
+    assert!(warned("link_storage.online_learning.enabled: false").is_empty());
+    assert_eq!(warned("link_storage.link_classifier.type: LinkClassifierHub").len(), 1);
+    assert_eq!(warned("target_storage.data_format.kafka.topic_name: t").len(), 1);
+
+    let robots = read("link_storage.disallow_sites_in_robots_file: false").unwrap();
+    assert!(!robots.config.fetch.obey_robots);
+    assert!(robots.warnings[0].to_string().contains("robots.txt is not obeyed"));
+}
+
+#[test]
+fn a_format_that_is_not_there_yet_is_an_error() {
+    for format in ["KAFKA", "ELASTICSEARCH", "WARC", "ROCKSDB", "FILESYSTEM_HTML", "FILESYSTEM_JSON", "FILESYSTEM_CBOR"]
+    {
+        for yaml in [
+            format!("target_storage.data_format.type: {format}"),
+            format!("target_storage.data_formats: [FILES, {format}]"),
+        ] {
+            let error = error(&yaml);
+            assert!(error.contains(format) && error.contains("not available"), "{error}");
+        }
+    }
+    assert!(error("target_storage.data_formats: [FILES, TAPE]").contains("TAPE"));
+    assert!(error("target_storage.data_formats: [FILES, FILES]").contains("twice"));
+    assert!(error("target_storage.data_formats: []").contains("at least one"));
+}
+
+#[test]
+fn an_unknown_key_names_its_place_and_the_nearest_known_one() {
+    let near = |yaml: &str, key: &str| {
+        let error = error(yaml);
+        assert!(error.contains(&format!("did you mean {key}?")), "{error}");
+        assert!(error.contains("seine.yml:"), "{error}");
+        error
+    };
+    let told = near(
+        "crawler_id: a\nlink_storage.scheduler.host_min_acces_interval: 5",
+        "link_storage.scheduler.host_min_access_interval",
+    );
+    assert!(told.contains("seine.yml:2: unknown key link_storage.scheduler.host_min_acces_interval;"), "{told}");
+    near("link_storage:\n  scheduler:\n    max-crawl-delay: 5", "link_storage.scheduler.max_crawl_delay");
+    near("visited_page_limit: 5", "target_storage.visited_page_limit");
+    near("target_storage.data_format: {typ: FILES}", "target_storage.data_format.type");
+    near("Crawler_ID: x", "crawler_id");
+    assert!(error("quite_something_else_altogether: 1").contains("config/seine.yml"));
+}
+
+#[test]
+fn a_wrong_value_names_its_place_the_value_and_what_is_expected() {
+    let wrong = |yaml: &str, parts: &[&str]| {
+        let error = error(yaml);
+        parts.iter().for_each(|part| assert!(error.contains(part), "{part:?} is not in: {error}"));
+    };
+    wrong(
+        "\n\nlink_storage.scheduler.host_min_access_interval: soon",
+        &["seine.yml:3: link_storage.scheduler.host_min_access_interval: soon", "a duration such as", "milliseconds"],
+    );
+    wrong("link_storage.scheduler.backoff_base: 0", &["at least 1ms"]);
+    wrong("link_storage.scheduler.backoff_base: 5 weeks", &["\"5 weeks\""]);
+    wrong("link_storage.scheduler.backoff_base: 99999999999999999999", &["a duration"]);
+    wrong("link_storage.scheduler.backoff_base: 999999999999d", &["a duration"]);
+    wrong("link_storage.scheduler.backoff_base: -5", &["-5", "a duration"]);
+    wrong("link_storage.cache_size: 64XB", &["64XB", "a size such as 64MB"]);
+    wrong("link_storage.cache_size: 999999999TiB", &["a size"]);
+    wrong("link_storage.cache_size:", &["no value", "a size"]);
+    wrong("link_storage.link_strategy.use_scope: maybe", &["maybe", "true or false"]);
+    wrong("crawler_manager.downloader.download_thread_pool_size: 0", &["from 1 to 100000"]);
+    wrong("crawler_manager.downloader.max_redirects: [1]", &["a list", "a whole number"]);
+    wrong("link_storage.link_strategy.scope: galaxy", &["galaxy", "host, domain"]);
+    wrong("link_storage.link_strategy.scope_hosts: ['http://a.test/']", &["host names"]);
+    wrong("link_storage.link_strategy.whitelist: ['(']", &["regular expressions", "( is none"]);
+    wrong("crawler_manager.downloader.valid_mime_types: [html]", &["text/html", "html is none"]);
+    wrong("crawler_manager.downloader.static_hosts: {a.test: b.test}", &["IP addresses"]);
+    wrong("crawler_manager.downloader.user_agent.name: 'Söner 1'", &["product token"]);
+    wrong("crawler_manager.downloader.user_agent.string: \"a\\r\\nX: y\"", &["printable ASCII"]);
+    wrong("crawler_id: ../other", &["../other", "letters"]);
+    wrong("http.host: localhost.example", &["IP address"]);
+    wrong("http.port: 65536", &["65535"]);
+    wrong("logging.filter: '=='", &["a filter such as"]);
+    wrong("link_storage.scheduler: 5", &["a group of keys"]);
+    wrong("link_storage.scheduler: {backoff_base: 2h, backoff_max: 1h}", &["backoff_max", "longer"]);
+    wrong("page_log: {segment_size: 1GiB, max_size: 1GiB}", &["page_log.max_size", "two segments"]);
+}
+
+#[test]
+fn durations_and_sizes_are_read_in_their_units() {
+    let delay = |text: &str| config(&format!("link_storage.scheduler.backoff_max: {text}")).frontier.backoff_max;
+    let seconds = [("5000", 5), ("5000ms", 5), ("5s", 5), ("5 s", 5), ("2m", 120), ("3h", 10_800), ("1d", 86_400)];
+    for (text, seconds) in seconds {
+        assert_eq!(delay(text), Duration::from_secs(seconds), "{text}");
+    }
+    let size = |text: &str| config(&format!("link_storage.cache_size: {text}")).frontier.cache_bytes;
+    let sizes = [("2000000", 2_000_000), ("2MB", 2_000_000), ("2 mb", 2_000_000), ("2MiB", 2 << 20), ("1gib", 1 << 30)];
+    for (text, bytes) in sizes {
+        assert_eq!(size(text), bytes, "{text}");
+    }
+}
+
+#[test]
+fn all_problems_are_told_at_once() {
+    let error = error("crawler_i: x\nhttp.port: x\nlogging.format: x\n");
+    assert!(error.contains("3 problems"), "{error}");
+    assert!(["crawler_i;", "http.port", "logging.format"].iter().all(|key| error.contains(key)), "{error}");
+}
+
+#[test]
+fn a_key_set_twice_is_an_error() {
+    let told = error("http.port: 1\nhttp:\n  port: 2\n");
+    assert!(told.contains("seine.yml:3: http.port is set a second time") && told.contains("seine.yml:1"), "{told}");
+    error("http.port: 1\nhttp.port: 1\n");
+    error("target_storage.data_format.type: FILES\ntarget_storage.data_formats: [FILES]\n");
+}
+
+#[test]
+fn text_that_is_no_configuration_is_refused_with_its_place() {
+    assert!(error("a: [1\n").contains("not valid YAML"));
+    assert!(error("crawler_id: x\nhttp:\n  port: 'x\n").contains("seine.yml:3: not valid YAML"));
+    assert!(error("crawler_id: x\n- c\n").contains("seine.yml:2: not valid YAML"));
+    assert!(error("- a\n- b\n").contains("keys with values"));
+    assert!(error("just words\n").contains("keys with values"));
+    assert!(error("a: &x [1]\nb: *x\n").contains("aliases"));
+    assert!(error("crawler_id: a\n---\ncrawler_id: b\n").contains("second document"));
+    assert!(error(&"- ".repeat(100_000)).contains("nested too deeply"));
+    assert!(error(&"[".repeat(100_000)).contains("not valid YAML"));
+    assert!(error(&"a".repeat(2 << 20)).contains("larger than 1 MiB"));
+    for (name, bytes) in [("latin.yml", &b"crawler_id: caf\xe9"[..]), ("binary.yml", b"\x7fELF\xff\xfe\x00")] {
+        let error = load(Some(&file(name, bytes).path), &[]).unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("UTF-8"), "{error}");
+    }
+    let missing = load(Some(Path::new("/nowhere/at/all.yml")), &[]).unwrap_err().to_string();
+    assert!(missing.contains("/nowhere/at/all.yml") && missing.contains("-c"), "{missing}");
+}
+
+#[test]
+fn empty_files_and_byte_order_marks_are_fine() {
+    for text in ["", "\n# nothing\n", "---\n", "http:\n", "{}", "null"] {
+        assert_eq!(config(text), Config::default(), "{text:?}");
+    }
+    assert_eq!(config("\u{feff}crawler_id: x\r\nhttp.port: 1\r\n").crawler_id, "x");
+}
+
+#[test]
+fn the_environment_overrides_the_file() {
+    let loaded = with_env(
+        "link_storage.scheduler.host_min_access_interval: 5s\ntarget_storage.data_format.type: FILES\n",
+        &[
+            ("SEINE__LINK_STORAGE__SCHEDULER__HOST_MIN_ACCESS_INTERVAL", "250ms"),
+            ("SEINE__TARGET_STORAGE__DATA_FORMAT__TYPE", "VOID,STDOUT"),
+            ("SEINE__CRAWLER_MANAGER__DOWNLOADER__VALID_MIME_TYPES", "[text/html, text/plain]"),
+            ("SEINE__CRAWLER_MANAGER__DOWNLOADER__STATIC_HOSTS", "{a.test: 127.0.0.1}"),
+            ("SEINE__CRAWLER_ID", "true"),
+            ("SEINE__HTTP__PORT", ""),
+            ("SEINE_UNRELATED", "x"),
+            ("PATH", "/bin"),
+        ],
+    )
+    .unwrap();
+    assert_eq!(loaded.config.frontier.host_delay, Duration::from_millis(250));
+    assert_eq!(loaded.config.sinks, [SinkConfig::Void, SinkConfig::Stdout]);
+    assert_eq!(loaded.config.fetch.mime_types, ["text/html", "text/plain"]);
+    assert_eq!(loaded.config.fetch.static_hosts["a.test"], ["127.0.0.1".parse::<std::net::IpAddr>().unwrap()]);
+    assert_eq!(loaded.config.crawler_id, "true");
+    assert_eq!(loaded.config.http, Config::default().http);
+    let origin = |key: &str| loaded.effective.iter().find(|entry| entry.key == key).unwrap().origin.clone();
+    assert_eq!(origin("crawler_id"), Origin::Environment("SEINE__CRAWLER_ID".into()));
+}
+
+#[test]
+fn a_wrong_variable_is_an_error() {
+    let told = with_env("", &[("SEINE__TARGET_STORAGE__DATA_FORMTS", "VOID")]).unwrap_err();
+    assert!(told.contains("did you mean SEINE__TARGET_STORAGE__DATA_FORMATS?"), "{told}");
+    assert!(told.contains("SEINE__TARGET_STORAGE__DATA_FORMTS"), "{told}");
+    let told = with_env("", &[("SEINE__HTTP__PORT", "many")]).unwrap_err();
+    assert!(told.contains("environment variable SEINE__HTTP__PORT: http.port: many"), "{told}");
+    with_env("", &[("SEINE__CRAWLER_MANAGER__DOWNLOADER__STATIC_HOSTS", "{a: ")]).unwrap_err();
+}
+
+#[test]
+fn secrets_are_never_printed() {
+    let secrets = "target_storage.data_format.elasticsearch.rest.password: hunter2\n\
+         target_storage.data_format.elasticsearch.rest.hosts: ['https://someone:hunter2@es.test:9200']\n\
+         target_storage.data_format.kafka.properties: {sasl.jaas.config: hunter2, ssl.key.password: hunter2}\n\
+         link_storage.backsurfer.moz.secret_key: hunter2\n\
+         crawler_manager.downloader.torproxy: http://someone:hunter2@tor.test:1\n\
+         crawler_manager.downloader.okhttp3.proxy_password: hunter2\n\
+         http.auth.basic.password: hunter2\n\
+         crawler_manager.downloader.cookies: [{domain: a.test, cookie: session=hunter2}]\n";
+    let loaded = read(secrets).unwrap();
+    assert_eq!(loaded.config.fetch.cookies[0].cookie.expose(), "session=hunter2");
+    let printed = format!("{}{loaded:?}{:?}{}", render(&loaded), loaded.config, loaded.config.fetch.cookies[0].cookie);
+    assert!(!printed.contains("hunter2"), "{printed}");
+    assert!(render(&loaded).contains("cookie: \"***\""));
+
+    for wrong in [
+        "http.auth.basic.password: [hunter2]",
+        "http.auth.basic.password: {hunter2: 1}",
+        "crawler_manager.downloader.cookies: hunter2",
+        "crawler_manager.downloader.cookies: [hunter2]",
+        "crawler_manager.downloader.cookies: [{domain: a.test, cookie: \"hunter2\\n\"}]",
+        "crawler_manager.downloader.cookies: [{domain: a.test, cooky: hunter2}]",
+        "http.host: http://someone:hunter2@here.test/",
+        "http.auth.basic.passwort: hunter2",
+    ] {
+        if let Err(told) = read(wrong) {
+            assert!(!told.contains("hunter2"), "{told}");
+        }
+    }
+    let told = with_env("", &[("SEINE__CRAWLER_MANAGER__DOWNLOADER__COOKIES", "hunter2")]).unwrap_err();
+    assert!(!told.contains("hunter2"), "{told}");
+}
+
+#[test]
+fn what_is_in_force_reads_back() {
+    let loaded = with_env(
+        "crawler_id: news\nlink_storage.link_strategy.blacklist: ['.*[?&]a=b, c.*', \"x\\\"y: z\"]\n\
+         crawler_manager.downloader.static_hosts: {a.test: ['fd00::8', 10.0.0.1]}\n\
+         crawler_manager.downloader.user_agent.string: 'null'\n",
+        &[("SEINE__LINK_STORAGE__RECRAWL__INTERVAL", "90m")],
+    )
+    .unwrap();
+    let text = render(&loaded);
+    assert_eq!(config(&text), loaded.config);
+    let line = |key: &str| text.lines().find(|line| line.starts_with(key)).unwrap().to_owned();
+    assert!(line("crawler_id").ends_with("# seine.yml:1"));
+    assert!(line("link_storage.recrawl").ends_with("# environment variable SEINE__LINK_STORAGE__RECRAWL__INTERVAL"));
+    assert!(line("http.port").ends_with("# default"));
+}
+
+#[test]
+fn a_folder_brings_aches_files_along() {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    let told = load(Some(folder.path()), &[]).unwrap_err().to_string();
+    assert!(told.contains("seine.yml") && told.contains("ache.yml"), "{told}");
+
+    write("ache.yml", "crawler_id: ache\nlink_storage.link_strategy.blacklist: [a]\n");
+    write("link_whitelist.txt", ".*/news/.*\r\n\r\n.*/sport/.*\n");
+    write("link_blacklist.txt", "# not these\n.*\\.pdf\n");
+    write("link_filters.yml", "global:\n  type: wildcard\n  whitelist: ['http://a.test/*']\n");
+    let loaded = load(Some(folder.path()), &[]).unwrap();
+    assert_eq!(loaded.config.crawler_id, "ache");
+    assert_eq!(loaded.config.scope.allow, [".*/news/.*", ".*/sport/.*"]);
+    assert_eq!(loaded.config.scope.deny, ["a", r".*\.pdf"]);
+    assert!(loaded.config.scope.link_filters.unwrap().starts_with("global:"));
+    assert_eq!(loaded.files.len(), 4);
+
+    write("seine.yml", "crawler_id: seine\n");
+    assert_eq!(load(Some(folder.path()), &[]).unwrap().config.crawler_id, "seine");
+
+    write("link_blacklist.txt", "ok\n(?=ahead)\n");
+    write("link_filters.yml", "a: [\n");
+    let told = load(Some(folder.path()), &[]).unwrap_err().to_string();
+    assert!(told.contains("link_blacklist.txt:2") && told.contains("link_filters.yml:"), "{told}");
+}
+
+#[test]
+fn seeds_are_read_as_they_stand() {
+    let file =
+        file("seeds.txt", "\u{feff}# my seeds\r\nhttps://a.test/x?b=c\r\n\r\n  http://b.test:8080  \nHTTPS://C.test");
+    assert_eq!(read_seeds(&file.path).unwrap(), ["https://a.test/x?b=c", "http://b.test:8080", "HTTPS://C.test"]);
+}
+
+#[test]
+fn bad_seeds_are_told_all_at_once() {
+    let text = "https://a.test/\nexample.com\nftp://a.test/\nhttps://\nlocalhost:80\n".to_owned() + &"!\n".repeat(20);
+    let file = file("seeds.txt", text);
+    let error = read_seeds(&file.path).unwrap_err();
+    let SeedsError::Lines { lines, total, .. } = &error else { panic!("{error}") };
+    assert_eq!((lines.len(), *total), (10, 24));
+    let told = error.to_string();
+    for part in [
+        "seeds.txt",
+        "24 lines",
+        "line 2: \"example.com\": write it in full, such as https://example.com",
+        "line 3: \"ftp://a.test/\"",
+        "line 4: \"https://\"",
+        "line 5: \"localhost:80\"",
+        "and 14 more",
+    ] {
+        assert!(told.contains(part), "{part:?} is not in: {told}");
+    }
+}
+
+#[test]
+fn files_that_are_no_seeds_are_refused() {
+    let told = |content: &[u8]| read_seeds(&file("seeds.txt", content).path).unwrap_err().to_string();
+    assert!(told(b"").contains("hold no URL"));
+    assert!(told(b"# only\n\n").contains("hold no URL"));
+    assert!(told(b"\x7fELF\x00\x01").contains("zero bytes"));
+    assert!(told(b"https://a.test/caf\xe9").contains("UTF-8"));
+    let told = read_seeds(Path::new("/nowhere/seeds.txt")).unwrap_err().to_string();
+    assert!(told.contains("/nowhere/seeds.txt") && told.contains("-s"), "{told}");
+    assert!(matches!(read_seeds(TempDir::new().unwrap().path()), Err(SeedsError::Read { .. })));
+}
+
+/// Text that has YAML's shapes and our keys in it, so that more than the first byte is reached.
+fn yamlish() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        proptest::sample::select(ACHE_KEYS).prop_map(|(key, value)| format!("{key}: {value}\n")),
+        proptest::sample::select(ACHE_KEYS).prop_map(|(key, _)| key.replace('.', ":\n ")),
+        "[-\\[\\]{}:,#&*!|>'\"%@`?~ \n\ta-c0-9.]{0,12}",
+        "\\PC{0,6}",
+    ];
+    proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_text_brings_it_down(text in yamlish()) {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("seine.yml");
+        fs::write(&path, &text).unwrap();
+        match load(Some(&path), &[]) {
+            Ok(loaded) => prop_assert!(!render(&loaded).is_empty()),
+            Err(error) => prop_assert!(!error.problems.is_empty() && !error.to_string().is_empty()),
+        }
+    }
+
+    #[test]
+    fn no_variable_brings_it_down(index in 0..ACHE_KEYS.len(), value in "\\PC{0,20}") {
+        let name = format!("SEINE__{}", ACHE_KEYS[index].0.to_ascii_uppercase().replace('.', "__"));
+        let _ = load(None, &[(name, value)]);
+    }
+
+    #[test]
+    fn no_seed_file_brings_it_down(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+        let _ = read_seeds(&file("seeds.txt", bytes).path);
+    }
+}
