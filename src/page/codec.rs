@@ -15,21 +15,29 @@ pub enum CodecError {
 
 /// Appends the event's bytes to `out`.
 pub fn encode(event: &PageEvent, out: &mut Vec<u8>) {
+    encode_head(event, out);
+    out.extend_from_slice(body(event));
+}
+
+/// Appends what comes before the body, for who would rather not copy that.
+pub fn encode_head(event: &PageEvent, out: &mut Vec<u8>) {
     let length_at = out.len();
     out.extend_from_slice(&[0; 4]);
     serde_json::to_writer(&mut *out, event).expect("an event has no map keys or types that JSON lacks");
     let head_length = (out.len() - length_at - 4) as u32;
     out[length_at..length_at + 4].copy_from_slice(&head_length.to_le_bytes());
-    if let Outcome::Response(response) = &event.outcome {
-        out.extend_from_slice(&response.body);
-    }
+}
+
+/// The body as received; empty for a failure.
+pub fn body(event: &PageEvent) -> &[u8] {
+    event.response().map_or(&[], |response| &response.body)
 }
 
 /// Reads one event; the body shares `bytes`.
 pub fn decode(bytes: &Bytes) -> Result<PageEvent, CodecError> {
     let need = |need: usize| CodecError::Short { have: bytes.len(), need };
     let head_length = bytes.first_chunk::<4>().ok_or(need(4))?;
-    let body_at = 4 + u32::from_le_bytes(*head_length) as usize;
+    let body_at = (u32::from_le_bytes(*head_length) as usize).saturating_add(4);
     let head = bytes.get(4..body_at).ok_or(need(body_at))?;
     let mut event: PageEvent = serde_json::from_slice(head)?;
     if let Outcome::Response(response) = &mut event.outcome {

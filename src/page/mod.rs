@@ -184,6 +184,7 @@ impl FailureReason {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Relevance {
     /// 0.0 to 1.0.
+    #[serde(deserialize_with = "number_or_zero")]
     pub relevance: f64,
     #[serde(rename = "isRelevant")]
     pub is_relevant: bool,
@@ -235,6 +236,11 @@ impl PageEvent {
     pub fn redirected_url(&self) -> Option<&str> {
         (!self.hops.is_empty()).then_some(self.final_url.as_str())
     }
+}
+
+/// JSON writes what is no number (a classifier divided by zero) as null; that must not make the event unreadable.
+fn number_or_zero<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(0.0))
 }
 
 /// Latin-1: every byte becomes the character of the same number.

@@ -1,0 +1,113 @@
+//! The way in: a queue, bounded by bytes, that the writer empties.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use super::{LogError, PageLog, Position, record};
+use crate::page::{PageEvent, codec};
+use crate::parse::Derived;
+
+/// Bytes of records that may wait to be written.
+pub(super) const QUEUE_BYTES: usize = 16 << 20;
+/// With so much queued the writer does not wait for more.
+pub(super) const COMPANY: usize = 512 << 10;
+
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    pub items: VecDeque<Pending>,
+    pub bytes: usize,
+    pub closed: bool,
+}
+
+/// An event on its way to the disk.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub event: Arc<PageEvent>,
+    pub derived: Option<Arc<Derived>>,
+    /// The payload is this and the event's body, which is not copied before the write.
+    pub head: Vec<u8>,
+    pub payload_crc: u32,
+    pub queued: Instant,
+    pub accepted: oneshot::Sender<Position>,
+    _room: OwnedSemaphorePermit,
+}
+
+impl Pending {
+    pub fn body(&self) -> &[u8] {
+        codec::body(&self.event)
+    }
+
+    pub fn record_bytes(&self) -> usize {
+        record::HEADER + self.head.len() + self.body().len()
+    }
+}
+
+/// A promise: the event is queued.
+#[derive(Debug)]
+pub struct Ticket(oneshot::Receiver<Position>);
+
+impl Ticket {
+    /// Waits until the event's record is fsynced; returns the place behind it. [`LogError::Closed`]: the log ended first.
+    pub async fn accepted(self) -> Result<Position, LogError> {
+        self.0.await.map_err(|_| LogError::Closed)
+    }
+}
+
+impl PageLog {
+    /// Queues an event, waiting for room in the queue. What has a ticket will be written even if the ticket is dropped.
+    pub async fn append(&self, event: PageEvent, derived: Option<Arc<Derived>>) -> Result<Ticket, LogError> {
+        let mut head = Vec::with_capacity(2048);
+        codec::encode_head(&event, &mut head);
+        let body = codec::body(&event);
+        let (payload, most) = (head.len() + body.len(), record::MAX_PAYLOAD);
+        if payload > most {
+            return Err(LogError::TooLarge { url: event.url.clone(), bytes: payload, most });
+        }
+        let payload_crc = record::crc32(&[&head, body]);
+        let permits = (record::HEADER + payload).min(QUEUE_BYTES) as u32;
+        let room = self.inner.space.clone().acquire_many_owned(permits).await.map_err(|_| LogError::Closed)?;
+
+        let (accepted, ticket) = oneshot::channel();
+        let event = Arc::new(event);
+        self.enqueue(Pending { event, derived, head, payload_crc, queued: Instant::now(), accepted, _room: room })?;
+        Ok(Ticket(ticket))
+    }
+
+    fn enqueue(&self, pending: Pending) -> Result<(), LogError> {
+        let mut queue = self.inner.queue.lock();
+        if queue.closed {
+            return Err(LogError::Closed);
+        }
+        let before = queue.bytes;
+        queue.bytes += pending.record_bytes();
+        queue.items.push_back(pending);
+        // The writer wakes for the first event and when there is enough; in between it lets company gather.
+        if queue.items.len() == 1 || (before < COMPANY && queue.bytes >= COMPANY) {
+            self.inner.filled.notify_all();
+        }
+        Ok(())
+    }
+
+    /// No event is taken any more. The writer drains the queue, then ends; then readers find the log closed.
+    pub fn close(&self) {
+        self.inner.queue.lock().closed = true;
+        self.inner.space.close();
+        self.inner.filled.notify_all();
+        self.inner.room.send_replace(true);
+    }
+
+    /// Whether the log is below its disk limit.
+    pub fn room(&self) -> bool {
+        self.inner.state.lock().bytes() < self.inner.config.max_bytes
+    }
+
+    /// Waits while the log is at its disk limit. Also returns once the log is closed.
+    pub async fn has_room(&self) {
+        let mut room = self.inner.room.subscribe();
+        // The sender lives as long as `self`.
+        let _ = room.wait_for(|room| *room).await;
+    }
+}

@@ -1,0 +1,161 @@
+//! A reader's cursor on disk: `cursors/<name>.cursor`, two slots of equal size, written in turn; the newest whole one counts.
+//!
+//! A slot is one line: CRC-32 (8 hex digits), a space, JSON, padded with spaces. Writing in place and in turn survives a
+//! crash at any moment, costs one fdatasync, and needs no free space: on a full disk readers can still commit, and so
+//! free segments.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::{Cursor, LogError, record, segment};
+
+const SMALLEST_SLOT: usize = 4096;
+/// No cursor of ours is larger; a larger file is not read into memory.
+const LARGEST_FILE: u64 = 64 << 20;
+
+/// What a slot holds.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Stored {
+    sequence: u64,
+    /// A follower keeps its own cursor elsewhere; this one only holds segments.
+    pub follower: bool,
+    pub cursor: Cursor,
+}
+
+#[derive(Debug)]
+pub(super) struct CursorFile {
+    path: PathBuf,
+    file: File,
+    slot_bytes: usize,
+    stored: Stored,
+}
+
+/// Every cursor file in `dir`, by reader's name.
+pub(super) fn list(dir: &Path) -> Result<Vec<(String, PathBuf)>, LogError> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).map_err(LogError::io("list", dir))? {
+        let path = entry.map_err(LogError::io("list", dir))?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".cursor"));
+        if let Some(name) = name.filter(|name| check_name(name).is_ok()) {
+            found.push((name.to_owned(), path));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+pub(super) fn check_name(name: &str) -> Result<(), LogError> {
+    let fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+    if (1..=64).contains(&name.len()) && name.bytes().all(fine) {
+        Ok(())
+    } else {
+        Err(LogError::ReaderName(name.to_owned()))
+    }
+}
+
+impl CursorFile {
+    /// None when there is no such file.
+    pub fn load(dir: &Path, name: &str) -> Result<Option<CursorFile>, LogError> {
+        let path = path(dir, name);
+        let file = match File::options().read(true).write(true).open(&path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(LogError::io("open", &path)(e)),
+        };
+        let (slot_bytes, stored) = read_slots(&path, &file)?;
+        Ok(Some(CursorFile { path, file, slot_bytes, stored }))
+    }
+
+    pub fn create(dir: &Path, name: &str, follower: bool, cursor: Cursor) -> Result<CursorFile, LogError> {
+        let path = path(dir, name);
+        let stored = Stored { sequence: 1, follower, cursor };
+        let (file, slot_bytes) = make(&path, &stored).map_err(LogError::io("make cursor", &path))?;
+        Ok(CursorFile { path, file, slot_bytes, stored })
+    }
+
+    pub fn stored(&self) -> &Stored {
+        &self.stored
+    }
+
+    /// Durable when it returns. After an error the last cursor still counts.
+    pub fn write(&mut self, cursor: &Cursor) -> Result<(), LogError> {
+        let stored = Stored { sequence: self.stored.sequence + 1, follower: self.stored.follower, cursor: cursor.clone() };
+        self.write_slot(&stored).map_err(LogError::io("write cursor", &self.path))?;
+        self.stored = stored;
+        Ok(())
+    }
+
+    fn write_slot(&mut self, stored: &Stored) -> io::Result<()> {
+        match slot(stored, self.slot_bytes) {
+            Some(slot) => {
+                let at = (stored.sequence % 2) * self.slot_bytes as u64;
+                self.file.write_all_at(&slot, at)?;
+                self.file.sync_data()
+            }
+            None => {
+                (self.file, self.slot_bytes) = make(&self.path, stored)?;
+                Ok(())
+            }
+        }
+    }
+}
+
+fn path(dir: &Path, name: &str) -> PathBuf {
+    dir.join(format!("{name}.cursor"))
+}
+
+/// One slot's bytes; none when the slot is too small.
+fn slot(stored: &Stored, bytes: usize) -> Option<Vec<u8>> {
+    let json = serde_json::to_vec(stored).ok()?;
+    let mut slot = format!("{:08x} ", record::crc32(&[&json])).into_bytes();
+    slot.extend_from_slice(&json);
+    if slot.len() >= bytes {
+        return None;
+    }
+    slot.resize(bytes - 1, b' ');
+    slot.push(b'\n');
+    Some(slot)
+}
+
+/// A new file with room for twice what is to be stored, put in place of an old one in one step.
+fn make(path: &Path, stored: &Stored) -> io::Result<(File, usize)> {
+    let slot_bytes = (serde_json::to_vec(stored)?.len() * 2).next_power_of_two().max(SMALLEST_SLOT);
+    let filled = slot(stored, slot_bytes).ok_or_else(|| io::Error::other("cursor does not fit its slot"))?;
+    let empty = vec![b' '; slot_bytes];
+    let new = path.with_extension("new");
+    let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&new)?;
+    // The even sequence's slot is the first.
+    let slots = if stored.sequence.is_multiple_of(2) { [filled, empty] } else { [empty, filled] };
+    file.write_all(&slots.concat())?;
+    file.sync_all()?;
+    fs::rename(&new, path)?;
+    if let Some(dir) = path.parent() {
+        File::open(dir)?.sync_all()?;
+    }
+    Ok((file, slot_bytes))
+}
+
+fn read_slots(path: &Path, mut file: &File) -> Result<(usize, Stored), LogError> {
+    let unreadable = |problem: &str| LogError::Cursor { path: path.to_owned(), problem: problem.to_owned() };
+    let length = file.metadata().map_err(LogError::io("look at", path))?.len();
+    if length > LARGEST_FILE || length < 2 * SMALLEST_SLOT as u64 {
+        return Err(unreadable("not a cursor's size"));
+    }
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut file, &mut bytes).map_err(LogError::io("read", path))?;
+    let slot_bytes = bytes.len() / 2;
+    let newest = bytes.chunks_exact(slot_bytes).filter_map(parse).max_by_key(|stored| stored.sequence);
+    let stored = newest.ok_or_else(|| unreadable("neither of its two slots is whole"))?;
+    if stored.cursor.position.index >= segment::LARGEST || stored.cursor.position.offset >= segment::LARGEST {
+        return Err(unreadable("its position cannot be"));
+    }
+    Ok((slot_bytes, stored))
+}
+
+fn parse(slot: &[u8]) -> Option<Stored> {
+    let (crc, json) = slot.trim_ascii_end().split_at_checked(9)?;
+    let crc = u32::from_str_radix(std::str::from_utf8(crc.trim_ascii_end()).ok()?, 16).ok()?;
+    (crc == record::crc32(&[json])).then(|| serde_json::from_slice(json).ok())?
+}

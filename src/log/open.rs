@@ -1,0 +1,251 @@
+//! Opening a log: its lock, what is on disk, and what a crash left behind.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::{Semaphore, watch};
+
+use super::append::{QUEUE_BYTES, Queue};
+use super::cursor_file::{self, CursorFile};
+use super::segment::{self, FILE_HEADER, Found, SegmentFile};
+use super::state::{MOST_DAMAGE, Segment, Slot, State, Tail};
+use super::writer::Writer;
+use super::{Cursor, Damage, LogError, LogStatus, Position};
+use crate::config::LogConfig;
+
+/// The page log. Cheap to clone; the folder stays locked until the last clone and reader are gone.
+#[derive(Debug, Clone)]
+pub struct PageLog {
+    pub(super) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub dir: PathBuf,
+    pub config: LogConfig,
+    pub queue: Mutex<Queue>,
+    /// The queue has something, has enough, or is closed.
+    pub filled: Condvar,
+    /// Free bytes of the queue.
+    pub space: Arc<Semaphore>,
+    pub state: Mutex<State>,
+    /// `state.end` or `state.finished` has changed.
+    pub published: Condvar,
+    /// Below the disk limit, or closed.
+    pub room: watch::Sender<bool>,
+    pub writer: Mutex<Writer>,
+    _lock: File,
+}
+
+/// What opening found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Recovery {
+    pub segments: usize,
+    /// Events kept, whoever has read them.
+    pub events: u64,
+    /// Of the segment files.
+    pub bytes: u64,
+    /// What a crash left of records that were never accepted. It was cut off.
+    pub torn: Option<Torn>,
+    /// Found in the last segment and in headers; what lies in others shows when it is read.
+    pub damage: Vec<Damage>,
+    /// Readers with a cursor on disk. One that is not opened holds the log from its position on.
+    pub readers: Vec<(String, Position)>,
+    /// Readers whose cursor cannot be read, and why. They hold everything.
+    pub unreadable: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Torn {
+    pub segment: PathBuf,
+    /// Where the last whole record ends in that file.
+    pub at: u64,
+    pub bytes: u64,
+}
+
+impl PageLog {
+    /// Opens the log in `dir`, making it if there is none. Reads the last segment to its end, and only names of the others.
+    pub fn open(dir: &Path, config: &LogConfig) -> Result<(PageLog, Recovery), LogError> {
+        let cursors = cursors_dir(dir);
+        let is_new = !cursors.exists();
+        fs::create_dir_all(&cursors).map_err(LogError::io("make", &cursors))?;
+        if is_new {
+            sync_dir(dir)?;
+            dir.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), sync_dir)?;
+        }
+        let lock = lock(dir)?;
+
+        let mut recovery = Recovery::default();
+        let readers = known_readers(&cursors, &mut recovery)?;
+        let (segments, end, writable) = recover(dir, &mut recovery)?;
+        let ahead = readers.values().map(|slot| slot.cursor.position).max().unwrap_or_default();
+        let mut state = State {
+            end,
+            segments,
+            tail: Tail::default(),
+            readers,
+            damage: recovery.damage.iter().take(MOST_DAMAGE).cloned().collect(),
+            finished: false,
+        };
+        recovery.segments = state.segments.len();
+        recovery.events = end.index - state.oldest().index;
+        recovery.bytes = state.bytes();
+
+        let mut writer = Writer::default();
+        if ahead.index > end.index {
+            tracing::error!(
+                end = end.index, reader = ahead.index,
+                "the page log has lost accepted events at its end (readers have seen more); numbers go on behind them"
+            );
+            state.end = beyond(end, ahead);
+        } else if let (Some(file), Some(last)) = (writable, state.segments.back()) {
+            writer.go_on(file, last);
+        }
+        let room = watch::Sender::new(state.bytes() < config.max_bytes);
+        let inner = Inner {
+            dir: dir.to_owned(),
+            config: config.clone(),
+            queue: Mutex::default(),
+            filled: Condvar::new(),
+            space: Arc::new(Semaphore::new(QUEUE_BYTES)),
+            state: Mutex::new(state),
+            published: Condvar::new(),
+            room,
+            writer: Mutex::new(writer),
+            _lock: lock,
+        };
+        Ok((PageLog { inner: Arc::new(inner) }, recovery))
+    }
+
+    pub fn status(&self) -> LogStatus {
+        let queued = self.inner.queue.lock().items.len();
+        let state = self.inner.state.lock();
+        LogStatus {
+            end: state.end,
+            oldest: state.oldest(),
+            bytes: state.bytes(),
+            segments: state.segments.len(),
+            room: state.bytes() < self.inner.config.max_bytes,
+            queued,
+            damage: state.damage.clone(),
+            readers: state.reader_status(),
+        }
+    }
+}
+
+impl Inner {
+    /// Tells those who wait for room how it is. To be called with the state as it is now.
+    pub fn tell_room(&self, state: &State) {
+        let closed = self.queue.lock().closed;
+        let now = closed || state.bytes() < self.config.max_bytes;
+        self.room.send_if_modified(|room| std::mem::replace(room, now) != now);
+    }
+}
+
+/// The first place that is behind both.
+pub(super) fn beyond(end: Position, other: Position) -> Position {
+    Position { index: end.index.max(other.index), offset: end.offset.max(other.offset) }
+}
+
+pub(super) fn cursors_dir(dir: &Path) -> PathBuf {
+    dir.join("cursors")
+}
+
+fn sync_dir(dir: &Path) -> Result<(), LogError> {
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(LogError::io("sync", dir))
+}
+
+fn lock(dir: &Path) -> Result<File, LogError> {
+    let path = dir.join("lock");
+    let file = File::create(&path).map_err(LogError::io("make", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(LogError::Locked { path: dir.to_owned() }),
+        Err(TryLockError::Error(e)) => Err(LogError::io("lock", &path)(e)),
+    }
+}
+
+/// Every reader that has a cursor on disk. One that cannot be read holds everything, until its reader is opened.
+fn known_readers(dir: &Path, recovery: &mut Recovery) -> Result<BTreeMap<String, Slot>, LogError> {
+    let mut readers = BTreeMap::new();
+    for (name, _) in cursor_file::list(dir)? {
+        let (cursor, follower) = match CursorFile::load(dir, &name) {
+            Ok(Some(file)) => (file.stored().cursor.clone(), file.stored().follower),
+            Ok(None) => continue,
+            Err(e) => {
+                recovery.unreadable.push((name.clone(), e.to_string()));
+                readers.insert(name, Slot::new(Cursor::default(), false));
+                continue;
+            }
+        };
+        recovery.readers.push((name.clone(), cursor.position));
+        readers.insert(name, Slot::new(cursor, follower));
+    }
+    Ok(readers)
+}
+
+impl Slot {
+    pub fn new(cursor: Cursor, follower: bool) -> Slot {
+        Slot { held: cursor.position, cursor, follower, opened: false }
+    }
+}
+
+/// The segments, the log's end, and the last segment's file if the writer can go on with it.
+fn recover(dir: &Path, recovery: &mut Recovery) -> Result<(VecDeque<Segment>, Position, Option<File>), LogError> {
+    let found = segment::list(dir)?;
+    let mut segments = VecDeque::with_capacity(found.len());
+    let mut last = (Position::default(), None);
+    for (number, (start, path)) in found.iter().enumerate() {
+        let file = SegmentFile::open(path, *start)?;
+        let whole = file.check_header()?;
+        if !whole {
+            let damage = Damage { segment: path.clone(), offset: 0, bytes: FILE_HEADER, events: 0 };
+            recovery.damage.push(damage);
+        }
+        let on_disk = file.file_bytes()?;
+        let mut bytes = on_disk;
+        if number + 1 == found.len() {
+            let end = last_end(&file, on_disk, recovery)?;
+            bytes = file.file_offset(end.offset).min(on_disk);
+            last = (end, whole.then_some(cut(path, bytes)?));
+        }
+        segments.push_back(Segment { path: path.clone(), start: *start, bytes });
+    }
+    Ok((segments, last.0, last.1))
+}
+
+/// Behind the last whole record. Damage before it is noted, what is torn behind it too.
+fn last_end(file: &SegmentFile, on_disk: u64, recovery: &mut Recovery) -> Result<Position, LogError> {
+    let records = on_disk.saturating_sub(FILE_HEADER);
+    let limit = Position { index: segment::LARGEST, offset: file.start.offset + records };
+    let (mut at, mut end) = (file.start, file.start);
+    let mut damage = Vec::new();
+    while at.offset < limit.offset {
+        match file.read(at, limit)? {
+            Found::Record { end: behind, .. } => {
+                recovery.damage.append(&mut damage);
+                (at, end) = (behind, behind);
+            }
+            Found::Damaged { to } => {
+                damage.push(file.damage(at, to));
+                at = to;
+            }
+        }
+    }
+    if end.offset < limit.offset {
+        let bytes = limit.offset - end.offset;
+        recovery.torn = Some(Torn { segment: file.path.clone(), at: file.file_offset(end.offset), bytes });
+    }
+    Ok(end)
+}
+
+/// Cuts the last segment to `length` and makes it durable: what was read from it may not have been.
+fn cut(path: &Path, length: u64) -> Result<File, LogError> {
+    let file = File::options().write(true).open(path).map_err(LogError::io("open", path))?;
+    file.set_len(length).map_err(LogError::io("cut", path))?;
+    file.sync_all().map_err(LogError::io("sync", path))?;
+    Ok(file)
+}

@@ -1,0 +1,341 @@
+//! The way out: events in order, from memory for readers that keep up, from the segments for the others.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::cursor_file::{self, CursorFile};
+use super::open::{Inner, beyond, cursors_dir};
+use super::segment::{self, Found, SegmentFile};
+use super::state::{Slot, State, View};
+use super::{Cursor, Damage, Entry, LogError, PageLog, Position, writer};
+use crate::page::codec;
+
+/// The longest single wait; a longer one is cut to it.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
+/// One reader of the log. Calls block: it belongs in a thread of its own.
+#[derive(Debug)]
+pub struct Reader {
+    inner: Arc<Inner>,
+    name: String,
+    file: CursorFile,
+    /// As last committed.
+    cursor: Cursor,
+    /// Behind the last event handed out.
+    position: Position,
+    /// Damage passed and not yet committed.
+    passed: VecDeque<(Position, Position)>,
+    segment: Option<SegmentFile>,
+}
+
+impl PageLog {
+    /// A reader with a durable cursor: a sink. A new one starts at the oldest event kept. From then on it holds the log
+    /// from its cursor on, in this run and in later ones, until its cursor file is deleted.
+    pub fn reader(&self, name: &str) -> Result<Reader, LogError> {
+        cursor_file::check_name(name)?;
+        let dir = cursors_dir(&self.inner.dir);
+        self.claim(name)?;
+        let opened = self.open_reader(&dir, name);
+        self.unclaim_after_error(name, opened)
+    }
+
+    /// A reader whose cursor lives elsewhere, and is `from`: the validator. Here it only holds the log, in later runs too,
+    /// from the segment of the position it last released.
+    pub fn follower(&self, name: &str, from: Position) -> Result<Reader, LogError> {
+        cursor_file::check_name(name)?;
+        let dir = cursors_dir(&self.inner.dir);
+        self.claim(name)?;
+        let opened = self.open_follower(&dir, name, from);
+        self.unclaim_after_error(name, opened)
+    }
+
+    /// Marks the reader open, holding what it held.
+    fn claim(&self, name: &str) -> Result<(), LogError> {
+        let mut state = self.inner.state.lock();
+        let oldest = Cursor { position: state.oldest(), from: state.oldest().index, ..Cursor::default() };
+        let slot = state.readers.entry(name.to_owned()).or_insert_with(|| Slot::new(oldest, false));
+        if std::mem::replace(&mut slot.opened, true) {
+            return Err(LogError::ReaderOpen(name.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn unclaim_after_error(&self, name: &str, opened: Result<Reader, LogError>) -> Result<Reader, LogError> {
+        if opened.is_err()
+            && let Some(slot) = self.inner.state.lock().readers.get_mut(name)
+        {
+            slot.opened = false;
+        }
+        opened
+    }
+
+    fn open_reader(&self, dir: &Path, name: &str) -> Result<Reader, LogError> {
+        let file = match CursorFile::load(dir, name)? {
+            Some(file) => file,
+            None => {
+                let start = self.inner.state.lock().readers.get(name).map(|slot| slot.cursor.clone());
+                CursorFile::create(dir, name, false, start.unwrap_or_default())?
+            }
+        };
+        let cursor = file.stored().cursor.clone();
+        self.start(name, file, cursor, false)
+    }
+
+    fn open_follower(&self, dir: &Path, name: &str, from: Position) -> Result<Reader, LogError> {
+        self.reach(name, from)?;
+        let cursor = Cursor { position: from, ..Cursor::default() };
+        let file = match CursorFile::load(dir, name) {
+            Ok(Some(mut file)) => {
+                file.write(&cursor)?;
+                file
+            }
+            // It holds nothing that `from` does not say.
+            Ok(None) | Err(LogError::Cursor { .. }) => CursorFile::create(dir, name, true, cursor.clone())?,
+            Err(e) => return Err(e),
+        };
+        self.start(name, file, cursor, true)
+    }
+
+    fn start(&self, name: &str, file: CursorFile, mut cursor: Cursor, follower: bool) -> Result<Reader, LogError> {
+        cursor.position = self.locate(cursor.position)?;
+        let slot = Slot { held: cursor.position, cursor: cursor.clone(), follower, opened: true };
+        self.inner.state.lock().readers.insert(name.to_owned(), slot);
+        Ok(Reader {
+            inner: self.inner.clone(),
+            name: name.to_owned(),
+            file,
+            position: cursor.position,
+            cursor,
+            passed: VecDeque::new(),
+            segment: None,
+        })
+    }
+
+    /// A follower that has seen more than the log holds: the log's end was lost, or the whole folder. Its numbers go on
+    /// behind the follower's, or the follower would take new events for old ones.
+    fn reach(&self, name: &str, from: Position) -> Result<(), LogError> {
+        let mut state = self.inner.state.lock();
+        if from.index <= state.end.index {
+            return Ok(());
+        }
+        let ahead = LogError::Ahead { name: name.to_owned(), at: from.index, end: state.end.index };
+        let Some(mut writer) = self.inner.writer.try_lock() else { return Err(ahead) };
+        if from.index >= segment::LARGEST || from.offset >= segment::LARGEST {
+            return Err(ahead);
+        }
+        tracing::error!(
+            end = state.end.index, reader = from.index, name,
+            "the page log has lost accepted events at its end (a reader has seen more); numbers go on behind them"
+        );
+        state.end = beyond(state.end, from);
+        writer.new_segment();
+        Ok(())
+    }
+
+    /// The place of an index, when the offset given with it is not where the next record begins.
+    fn locate(&self, at: Position) -> Result<Position, LogError> {
+        let (view, end) = {
+            let state = self.inner.state.lock();
+            (state.segment_of(at), state.end)
+        };
+        if at.index >= end.index {
+            return Ok(end);
+        }
+        let Some(View { segment, end }) = view.filter(|view| view.segment.start.index < at.index) else {
+            return Ok(at);
+        };
+        let file = SegmentFile::open(&segment.path, segment.start)?;
+        if file.begins_record(at, end)? {
+            return Ok(at);
+        }
+        let mut place = segment.start;
+        while place.index < at.index {
+            place = match file.read(place, end)? {
+                Found::Record { end, .. } | Found::Damaged { to: end } if end.index <= at.index => end,
+                _ => Position { index: at.index, offset: place.offset },
+            };
+        }
+        Ok(place)
+    }
+}
+
+impl Reader {
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// As last committed (for a follower: released).
+    pub fn cursor(&self) -> &Cursor {
+        &self.cursor
+    }
+
+    /// The next accepted events, in order: at least one, at most `max_events` and, from the second on, about `max_bytes`
+    /// of records. Waits up to `wait` for the first. Empty: none came in time, or the log is closed and all is read.
+    pub fn next(&mut self, max_events: usize, max_bytes: usize, wait: Duration) -> Result<Vec<Arc<Entry>>, LogError> {
+        let deadline = Instant::now() + wait.min(LONGEST_WAIT);
+        let max_bytes = max_bytes as u64;
+        let inner = self.inner.clone();
+        loop {
+            let mut state = inner.state.lock();
+            while self.position.index >= state.end.index {
+                if state.finished || inner.published.wait_until(&mut state, deadline).timed_out() {
+                    return Ok(Vec::new());
+                }
+            }
+            let entries = state.tail.behind(self.position, max_events, max_bytes);
+            if let Some(last) = entries.last() {
+                self.position = last.end;
+                return Ok(entries);
+            }
+            let Some(view) = self.next_view(&mut state) else { continue };
+            drop(state);
+            let entries = self.read_disk(&view, max_events, max_bytes)?;
+            if !entries.is_empty() {
+                return Ok(entries);
+            }
+        }
+    }
+
+    /// The log was closed, its writer has ended, and everything was handed out.
+    pub fn is_closed_and_drained(&self) -> bool {
+        let state = self.inner.state.lock();
+        state.finished && self.position.index >= state.end.index
+    }
+
+    /// Makes the cursor durable, then frees the segments that everybody has passed. `position` must lie between the last
+    /// commit and the last event handed out. After an error the last cursor still counts.
+    pub fn commit(&mut self, cursor: Cursor) -> Result<(), LogError> {
+        let cursor = self.with_own(cursor)?;
+        self.file.write(&cursor)?;
+        let held = cursor.position;
+        self.moved(cursor, held);
+        Ok(())
+    }
+
+    /// A follower has finished everything before `position`. Kept on disk once a segment; a failure to write there
+    /// only keeps segments longer.
+    pub fn release(&mut self, position: Position) {
+        let cursor = match self.with_own(Cursor { position, ..self.cursor.clone() }) {
+            Ok(cursor) => cursor,
+            Err(error) => return tracing::error!(%error, "a follower released what it has not read"),
+        };
+        let held = self.file.stored().cursor.position;
+        let frees = self.inner.state.lock().segment_of(held).is_some_and(|view| view.end.index <= position.index);
+        let written = if frees { self.file.write(&cursor) } else { Ok(()) };
+        if let Err(error) = written {
+            tracing::warn!(%error, reader = self.name, "segments are kept longer");
+        }
+        let held = self.file.stored().cursor.position;
+        self.moved(cursor, held);
+    }
+
+    /// Back to the last commit: everything since is handed out again.
+    pub fn rewind(&mut self) {
+        self.position = self.cursor.position;
+        self.passed.clear();
+    }
+
+    /// Checks a new cursor and adds what the log itself keeps in it. Damage just behind it is passed with it.
+    fn with_own(&self, mut cursor: Cursor) -> Result<Cursor, LogError> {
+        let (from, to, read) = (self.cursor.position.index, cursor.position.index, self.position.index);
+        if to < from || to > read {
+            return Err(LogError::Commit { name: self.name.clone(), from: from + 1, to, read });
+        }
+        cursor.from = self.cursor.from;
+        cursor.damaged = self.cursor.damaged;
+        for &(start, end) in &self.passed {
+            if start.index <= cursor.position.index {
+                cursor.damaged += end.index - start.index;
+                cursor.position = cursor.position.max(end);
+            }
+        }
+        Ok(cursor)
+    }
+
+    fn moved(&mut self, cursor: Cursor, held: Position) {
+        self.passed.retain(|&(start, _)| start.index > cursor.position.index);
+        self.cursor = cursor;
+        let mut state = self.inner.state.lock();
+        if let Some(slot) = state.readers.get_mut(&self.name) {
+            slot.cursor = self.cursor.clone();
+            slot.held = held;
+        }
+        let freed = state.free();
+        if !freed.is_empty() {
+            self.inner.tell_room(&state);
+        }
+        drop(state);
+        writer::remove(&freed);
+    }
+
+    /// The segment to read from; none when what this reader wants next is gone, and it has moved on behind that.
+    fn next_view(&mut self, state: &mut State) -> Option<View> {
+        let view = state.segment_of(self.position).filter(|view| view.segment.start.index <= self.position.index);
+        if view.is_none() {
+            let (from, to) = (self.position, state.oldest());
+            let bytes = to.offset.saturating_sub(from.offset);
+            let events = to.index.saturating_sub(from.index);
+            self.pass(state, to, Damage { segment: segment::path(&self.inner.dir, from), offset: 0, bytes, events });
+        }
+        view
+    }
+
+    fn pass(&mut self, state: &mut State, to: Position, damage: Damage) {
+        state.note(damage);
+        self.passed.push_back((self.position, to));
+        self.position = to;
+    }
+
+    /// Reads on in one segment. Nothing when there was only damage, which is then passed.
+    fn read_disk(&mut self, view: &View, max_events: usize, max_bytes: u64) -> Result<Vec<Arc<Entry>>, LogError> {
+        let file = match self.segment.take() {
+            Some(file) if file.start == view.segment.start => file,
+            _ => SegmentFile::open(&view.segment.path, view.segment.start)?,
+        };
+        let first = self.position.offset;
+        let mut entries = Vec::new();
+        while entries.len() < max_events.max(1) && self.position.index < view.end.index {
+            if !entries.is_empty() && self.position.offset.saturating_sub(first) >= max_bytes {
+                break;
+            }
+            match self.read_one(&file, view.end) {
+                Ok(Some(entry)) => entries.push(entry),
+                Ok(None) => {}
+                // What came before it is handed out first.
+                Err(_) if !entries.is_empty() => break,
+                Err(e) => return Err(e),
+            }
+        }
+        self.segment = Some(file);
+        Ok(entries)
+    }
+
+    fn read_one(&mut self, file: &SegmentFile, end: Position) -> Result<Option<Arc<Entry>>, LogError> {
+        match file.read(self.position, end)? {
+            Found::Record { payload, end } => {
+                let event = codec::decode(&payload).map_err(|source| LogError::Event {
+                    segment: file.path.clone(),
+                    offset: file.file_offset(self.position.offset),
+                    source,
+                })?;
+                self.position = end;
+                Ok(Some(Arc::new(Entry::new(end, Arc::new(event), None))))
+            }
+            Found::Damaged { to } => {
+                let inner = self.inner.clone();
+                self.pass(&mut inner.state.lock(), to, file.damage(self.position, to));
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        if let Some(slot) = self.inner.state.lock().readers.get_mut(&self.name) {
+            slot.opened = false;
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! A segment file: `<index of its first event>-<its offset in the log>.log`, a header of 32 bytes, then records.
+//!
+//! Header, little-endian: magic (8 bytes), format version (4), index of the first event (8), offset (8), CRC-32 of these
+//! (4). Offsets in the log count records only, so a segment ends exactly where the next one begins; bytes behind that
+//! were never accepted.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+use super::record::{self, Header};
+use super::{Damage, LogError, Position};
+
+pub(super) const FILE_HEADER: u64 = 32;
+const FILE_MAGIC: [u8; 8] = *b"SEINELOG";
+const FORMAT: u32 = 1;
+/// No index or offset of ours comes near it; a larger one is somebody else's, and sums could overflow.
+pub(super) const LARGEST: u64 = 1 << 62;
+/// Bytes looked through at once for the next whole record.
+const WINDOW: usize = 64 << 10;
+
+/// `start` is behind the event before its first one.
+pub(super) fn path(dir: &Path, start: Position) -> PathBuf {
+    dir.join(format!("{:020}-{:020}.log", start.index + 1, start.offset))
+}
+
+/// Where the segment of this name starts; none when it is not a segment's name.
+fn start_of(name: &str) -> Option<Position> {
+    let (first, offset) = name.strip_suffix(".log")?.split_once('-')?;
+    let (first, offset) = (first.parse::<u64>().ok()?, offset.parse::<u64>().ok()?);
+    (first > 0 && first < LARGEST && offset < LARGEST).then(|| Position { index: first - 1, offset })
+}
+
+/// Every segment in `dir` by start, in order. Leftovers of files that were being made are removed.
+pub(super) fn list(dir: &Path) -> Result<Vec<(Position, PathBuf)>, LogError> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).map_err(LogError::io("list", dir))? {
+        let path = entry.map_err(LogError::io("list", dir))?.path();
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        if name.ends_with(".new") {
+            fs::remove_file(&path).map_err(LogError::io("remove", &path))?;
+        } else if let Some(start) = start_of(name) {
+            found.push((start, path));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn header_bytes(start: Position) -> [u8; FILE_HEADER as usize] {
+    let mut bytes = [0; FILE_HEADER as usize];
+    bytes[..8].copy_from_slice(&FILE_MAGIC);
+    bytes[8..12].copy_from_slice(&FORMAT.to_le_bytes());
+    bytes[12..20].copy_from_slice(&(start.index + 1).to_le_bytes());
+    bytes[20..28].copy_from_slice(&start.offset.to_le_bytes());
+    let crc = record::crc32(&[&bytes[..28]]);
+    bytes[28..].copy_from_slice(&crc.to_le_bytes());
+    bytes
+}
+
+/// Makes a durable, empty segment, in place of one that held nothing durable if there is one.
+pub(super) fn create(dir: &Path, start: Position) -> Result<(File, PathBuf), LogError> {
+    let path = path(dir, start);
+    let new = path.with_extension("new");
+    let make = || -> io::Result<File> {
+        let mut file = File::create(&new)?;
+        file.write_all(&header_bytes(start))?;
+        file.sync_all()?;
+        fs::rename(&new, &path)?;
+        File::open(dir)?.sync_all()?;
+        Ok(file)
+    };
+    let file = make().map_err(LogError::io("make segment", &path))?;
+    Ok((file, path))
+}
+
+/// What lies at a place of a segment.
+pub(super) enum Found {
+    Record {
+        payload: Bytes,
+        end: Position,
+    },
+    /// No whole record; the next one, or the segment's end, is at `to`.
+    Damaged {
+        to: Position,
+    },
+}
+
+/// A segment opened for reading.
+#[derive(Debug)]
+pub(super) struct SegmentFile {
+    pub path: PathBuf,
+    pub start: Position,
+    file: File,
+}
+
+impl SegmentFile {
+    pub fn open(path: &Path, start: Position) -> Result<SegmentFile, LogError> {
+        let file = File::open(path).map_err(LogError::io("open", path))?;
+        Ok(SegmentFile { path: path.to_owned(), start, file })
+    }
+
+    pub fn file_bytes(&self) -> Result<u64, LogError> {
+        Ok(self.file.metadata().map_err(LogError::io("look at", &self.path))?.len())
+    }
+
+    /// Where an offset of the log lies in this file.
+    pub fn file_offset(&self, offset: u64) -> u64 {
+        FILE_HEADER + offset.saturating_sub(self.start.offset)
+    }
+
+    pub fn damage(&self, from: Position, to: Position) -> Damage {
+        Damage {
+            segment: self.path.clone(),
+            offset: self.file_offset(from.offset),
+            bytes: to.offset.saturating_sub(from.offset),
+            events: to.index.saturating_sub(from.index),
+        }
+    }
+
+    /// Whether the file's own header is whole. A newer format is an error, and so is another segment's header.
+    pub fn check_header(&self) -> Result<bool, LogError> {
+        let mut bytes = [0; FILE_HEADER as usize];
+        let have = read_full_at(&self.file, &mut bytes, 0).map_err(LogError::io("read", &self.path))?;
+        let whole = have == bytes.len()
+            && bytes[..8] == FILE_MAGIC
+            && bytes[28..] == record::crc32(&[&bytes[..28]]).to_le_bytes();
+        if !whole {
+            return Ok(false);
+        }
+        let found = u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
+        if found > FORMAT {
+            return Err(LogError::Newer { path: self.path.clone(), found, known: FORMAT });
+        }
+        if bytes != header_bytes(self.start) {
+            return Err(LogError::Corrupt {
+                segment: self.path.clone(),
+                offset: 0,
+                problem: "the file's header and its name disagree".into(),
+                remedy: "give it back the name it had",
+            });
+        }
+        Ok(true)
+    }
+
+    /// Reads what lies at `at`, of the records before `end`. `at` must be before `end`.
+    pub fn read(&self, at: Position, end: Position) -> Result<Found, LogError> {
+        let fail = LogError::io("read", &self.path);
+        let found = self.header(at.offset, end).and_then(|header| match header {
+            Some(header) if header.index == at.index + 1 => {
+                let behind = Position { index: header.index, offset: at.offset + header.record_bytes() };
+                Ok(match self.payload(header, at.offset)? {
+                    Some(payload) => Found::Record { payload, end: behind },
+                    None => Found::Damaged { to: behind },
+                })
+            }
+            _ => Ok(Found::Damaged { to: self.next_record(at, end)?.unwrap_or(end) }),
+        });
+        found.map_err(fail)
+    }
+
+    /// Whether the record of the event behind `at` begins there.
+    pub fn begins_record(&self, at: Position, end: Position) -> Result<bool, LogError> {
+        let header = self.header(at.offset, end).map_err(LogError::io("read", &self.path))?;
+        Ok(header.is_some_and(|header| header.index == at.index + 1))
+    }
+
+    /// The header at an offset of the log, when it is whole and its record ends before `end`.
+    fn header(&self, offset: u64, end: Position) -> io::Result<Option<Header>> {
+        let mut bytes = [0; record::HEADER];
+        let have = read_full_at(&self.file, &mut bytes, self.file_offset(offset))?;
+        let header = Header::from_bytes(&bytes[..have], offset);
+        Ok(header.filter(|h| h.index <= end.index && offset + h.record_bytes() <= end.offset))
+    }
+
+    fn payload(&self, header: Header, offset: u64) -> io::Result<Option<Bytes>> {
+        let mut payload = vec![0; header.length as usize];
+        let have = read_full_at(&self.file, &mut payload, self.file_offset(offset) + record::HEADER as u64)?;
+        let whole = have == payload.len() && record::crc32(&[&payload]) == header.payload_crc;
+        Ok(whole.then(|| Bytes::from(payload)))
+    }
+
+    /// The place just before the next whole record behind `at`.
+    fn next_record(&self, at: Position, end: Position) -> io::Result<Option<Position>> {
+        let magic = memchr::memmem::Finder::new(&record::MAGIC);
+        let mut window = vec![0; WINDOW];
+        let mut from = at.offset + 1;
+        while from < end.offset {
+            let have = read_full_at(&self.file, &mut window, self.file_offset(from))?;
+            for hit in magic.find_iter(&window[..have]) {
+                let offset = from + hit as u64;
+                if let Some(header) = self.header(offset, end)?
+                    && header.index > at.index
+                    && self.payload(header, offset)?.is_some()
+                {
+                    return Ok(Some(Position { index: header.index - 1, offset }));
+                }
+            }
+            if have < window.len() {
+                return Ok(None);
+            }
+            // A magic may lie across two windows.
+            from += (have - record::MAGIC.len() + 1) as u64;
+        }
+        Ok(None)
+    }
+}
+
+/// Fills `buffer` from `offset` on, as far as the file goes; returns how far.
+fn read_full_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut have = 0;
+    while have < buffer.len() {
+        match file.read_at(&mut buffer[have..], offset + have as u64) {
+            Ok(0) => break,
+            Ok(n) => have += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(have)
+}

@@ -1,0 +1,172 @@
+//! What the writer and the readers share, behind one lock: what is durable, and who needs which of it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Books, Cursor, Damage, Entry, Position, ReaderStatus};
+use crate::page::PageEvent;
+
+/// Bytes of accepted entries kept in memory for readers that keep up.
+const TAIL_BYTES: u64 = 16 << 20;
+pub(super) const MOST_DAMAGE: usize = 1000;
+
+#[derive(Debug)]
+pub(super) struct State {
+    /// Behind the last accepted event.
+    pub end: Position,
+    /// In order and without gaps: one ends where the next starts, the last at `end`. Never empty after the writer's start.
+    pub segments: VecDeque<Segment>,
+    pub tail: Tail,
+    pub readers: BTreeMap<String, Slot>,
+    pub damage: Vec<Damage>,
+    /// The writer has drained the queue after `close`.
+    pub finished: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Segment {
+    pub path: PathBuf,
+    pub start: Position,
+    pub bytes: u64,
+}
+
+/// A segment and where it ends, as a reader needs them.
+pub(super) struct View {
+    pub segment: Segment,
+    pub end: Position,
+}
+
+/// What is known of a reader, opened in this run or not.
+#[derive(Debug, Clone)]
+pub(super) struct Slot {
+    /// The last one committed or released.
+    pub cursor: Cursor,
+    /// Durable: segments behind it are kept. A follower's may lie before its cursor.
+    pub held: Position,
+    pub follower: bool,
+    pub opened: bool,
+}
+
+impl State {
+    /// Before the oldest event kept.
+    pub fn oldest(&self) -> Position {
+        self.segments.front().map_or(self.end, |segment| segment.start)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.bytes).sum()
+    }
+
+    /// The segment with the event behind `at`; the oldest one when that is gone.
+    pub fn segment_of(&self, at: Position) -> Option<View> {
+        let number = self.segments.partition_point(|segment| segment.start.index <= at.index).saturating_sub(1);
+        let segment = self.segments.get(number)?.clone();
+        let end = self.segments.get(number + 1).map_or(self.end, |next| next.start);
+        Some(View { segment, end })
+    }
+
+    /// Takes the segments out that every reader has passed; their files are to be removed. The last one always stays:
+    /// it keeps the log's place.
+    pub fn free(&mut self) -> Vec<PathBuf> {
+        let (Some(held), Some(passed)) = (
+            self.readers.values().map(|slot| slot.held).min(),
+            self.readers.values().map(|slot| slot.cursor.position).min(),
+        ) else {
+            return Vec::new();
+        };
+        self.tail.trim(passed);
+        let mut freed = Vec::new();
+        while self.segments.get(1).is_some_and(|next| next.start.index <= held.index) {
+            freed.extend(self.segments.pop_front().map(|segment| segment.path));
+        }
+        freed
+    }
+
+    /// Notes damage once, however many readers meet it.
+    pub fn note(&mut self, damage: Damage) {
+        if self.damage.len() < MOST_DAMAGE && !self.damage.contains(&damage) {
+            tracing::error!(
+                segment = %damage.segment.display(), offset = damage.offset, bytes = damage.bytes, events = damage.events,
+                "the page log is damaged: these events are lost, readers go on behind them; check this disk"
+            );
+            self.damage.push(damage);
+        }
+    }
+
+    pub fn reader_status(&self) -> Vec<ReaderStatus> {
+        let status = |(name, slot): (&String, &Slot)| {
+            let pending = self.end.index.saturating_sub(slot.cursor.position.index);
+            let books = (!slot.follower).then(|| Books {
+                accepted: self.end.index.saturating_sub(slot.cursor.from),
+                delivered: slot.cursor.delivered,
+                skipped: slot.cursor.skipped,
+                dead: slot.cursor.dead,
+                damaged: slot.cursor.damaged,
+                pending,
+            });
+            ReaderStatus { name: name.clone(), position: slot.cursor.position, pending, opened: slot.opened, books }
+        };
+        self.readers.iter().map(status).collect()
+    }
+}
+
+/// The last accepted entries, without gaps.
+#[derive(Debug, Default)]
+pub(super) struct Tail {
+    entries: VecDeque<(Arc<Entry>, u64)>,
+    bytes: u64,
+}
+
+impl Tail {
+    pub fn push(&mut self, entry: Arc<Entry>) {
+        let cost = cost(&entry);
+        self.bytes += cost;
+        self.entries.push_back((entry, cost));
+        while self.bytes > TAIL_BYTES {
+            self.pop();
+        }
+    }
+
+    /// Forgets what every reader has passed.
+    fn trim(&mut self, passed: Position) {
+        while self.entries.front().is_some_and(|(entry, _)| entry.end.index <= passed.index) {
+            self.pop();
+        }
+    }
+
+    fn pop(&mut self) {
+        if let Some((_, cost)) = self.entries.pop_front() {
+            self.bytes -= cost;
+        }
+    }
+
+    /// Entries behind `at`, at least one if it is here, up to so many and so many bytes of records.
+    pub fn behind(&self, at: Position, max_events: usize, max_bytes: u64) -> Vec<Arc<Entry>> {
+        let Some((first, _)) = self.entries.front() else { return Vec::new() };
+        if at.index + 1 < first.end.index {
+            return Vec::new();
+        }
+        let skip = (at.index + 1 - first.end.index) as usize;
+        let mut taken = Vec::new();
+        for (entry, _) in self.entries.iter().skip(skip).take(max_events.max(1)) {
+            if !taken.is_empty() && entry.end.offset.saturating_sub(at.offset) > max_bytes {
+                break;
+            }
+            taken.push(entry.clone());
+        }
+        taken
+    }
+}
+
+/// Bytes of memory an entry may come to hold. What is not derived yet may be derived by a reader: compressed text grows
+/// about five times.
+fn cost(entry: &Entry) -> u64 {
+    let event: &PageEvent = &entry.event;
+    let (body, headers) = event.response().map_or((0, 0), |response| (response.body.len(), response.headers.0.len()));
+    let derived = match entry.derived.get() {
+        Some(derived) => derived.body.len() + derived.links.iter().map(|link| link.url.len() + 40).sum::<usize>(),
+        None => body * 5,
+    };
+    (1000 + headers * 100 + body + derived) as u64
+}

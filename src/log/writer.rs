@@ -1,0 +1,229 @@
+//! Group commit: everything queued goes to the disk in one write and one fdatasync, and is then accepted.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::append::{COMPANY, Pending};
+use super::open::Inner;
+use super::record::{Header, MAX_PAYLOAD};
+use super::segment::{self, FILE_HEADER};
+use super::state::Segment;
+use super::{Entry, LogError, PageLog, Position};
+
+/// Most bytes of one batch; one event may be larger.
+const BATCH_BYTES: u64 = 4 << 20;
+/// How often an idle writer shows that it lives.
+const IDLE: Duration = Duration::from_millis(200);
+
+/// The writer's own state. It outlives a failed run, so that the next one goes on with the same events.
+#[derive(Debug, Default)]
+pub(super) struct Writer {
+    /// None: a new segment is to be made.
+    segment: Option<Active>,
+    /// Taken from the queue and not yet accepted.
+    batch: Vec<Pending>,
+    buffer: Vec<u8>,
+    /// Bytes of `batch` may be in the file.
+    unsure: bool,
+}
+
+#[derive(Debug)]
+struct Active {
+    file: File,
+    path: PathBuf,
+    /// Its durable length.
+    length: u64,
+}
+
+enum Taken {
+    Some,
+    Nothing,
+    Closed,
+}
+
+impl PageLog {
+    /// The group-commit loop; blocks until the log is closed and everything queued is accepted. `beat` is called after
+    /// every commit and a few times a second when idle.
+    ///
+    /// On an error the segment is cut back to its last durable byte and the events stay queued. Run again, it goes on
+    /// with them in a new segment: after a failed fsync nobody knows what the kernel still holds of the old one.
+    pub fn run_writer(&self, beat: &mut dyn FnMut()) -> Result<(), LogError> {
+        let inner = &*self.inner;
+        let mut writer = inner.writer.lock();
+        if writer.unsure {
+            // The last run was torn out of a commit by a panic.
+            writer.abandon();
+        }
+        loop {
+            beat();
+            let left = writer.room_in_segment(inner)?;
+            if writer.batch.is_empty() {
+                match inner.take(&mut writer.batch, left) {
+                    Taken::Some => {}
+                    Taken::Nothing => continue,
+                    Taken::Closed => break,
+                }
+            }
+            writer.commit(inner)?;
+        }
+        inner.state.lock().finished = true;
+        inner.published.notify_all();
+        Ok(())
+    }
+}
+
+impl Inner {
+    /// A segment is closed at this length. Well below the disk limit: only closed segments can be freed.
+    fn segment_bytes(&self) -> u64 {
+        self.config.segment_bytes.min(self.config.max_bytes / 4)
+    }
+
+    /// Waits for events, then a little for company, and takes up to `left` bytes of them, or one.
+    fn take(&self, batch: &mut Vec<Pending>, left: u64) -> Taken {
+        let mut queue = self.queue.lock();
+        let idle = Instant::now() + IDLE;
+        let first = loop {
+            if let Some(first) = queue.items.front() {
+                break first.queued;
+            } else if queue.closed {
+                return Taken::Closed;
+            } else if self.filled.wait_until(&mut queue, idle).timed_out() {
+                return Taken::Nothing;
+            }
+        };
+        let patience = first + self.config.commit_interval;
+        while queue.bytes < COMPANY && !queue.closed {
+            if self.filled.wait_until(&mut queue, patience).timed_out() {
+                break;
+            }
+        }
+        let (most, mut bytes) = (left.min(BATCH_BYTES), 0);
+        while bytes < most || batch.is_empty() {
+            let Some(pending) = queue.items.pop_front() else { break };
+            bytes += pending.record_bytes() as u64;
+            queue.bytes -= pending.record_bytes();
+            batch.push(pending);
+        }
+        Taken::Some
+    }
+}
+
+impl Writer {
+    /// Goes on with the last segment of an earlier run, cut and fsynced.
+    pub fn go_on(&mut self, file: File, last: &Segment) {
+        self.segment = Some(Active { file, path: last.path.clone(), length: last.bytes });
+    }
+
+    /// The next event begins a new segment.
+    pub fn new_segment(&mut self) {
+        self.segment = None;
+    }
+
+    /// Makes sure of a segment that is not full; returns the bytes left in it. Full ones are closed even when nothing
+    /// waits, so that readers that have passed them can free them.
+    fn room_in_segment(&mut self, inner: &Inner) -> Result<u64, LogError> {
+        let full = inner.segment_bytes();
+        let left = |length: u64| full.saturating_sub(length).max(1);
+        if let Some(active) = self.segment.as_ref().filter(|active| active.length < full || active.length == FILE_HEADER) {
+            return Ok(left(active.length));
+        }
+        self.segment = None;
+        let start = inner.state.lock().end;
+        let (file, path) = segment::create(&inner.dir, start)?;
+        let mut state = inner.state.lock();
+        // An empty last one had the same name, and is replaced.
+        if state.segments.back().is_some_and(|last| last.start.index == start.index) {
+            state.segments.pop_back();
+        }
+        state.segments.push_back(Segment { path: path.clone(), start, bytes: FILE_HEADER });
+        // Readers may have passed the one before already.
+        let freed = state.free();
+        inner.tell_room(&state);
+        drop(state);
+        remove(&freed);
+        self.segment = Some(Active { file, path, length: FILE_HEADER });
+        Ok(left(FILE_HEADER))
+    }
+
+    /// Writes the batch, makes it durable, shows it to readers, and tells those who wait.
+    fn commit(&mut self, inner: &Inner) -> Result<(), LogError> {
+        let start = inner.state.lock().end;
+        let ends = self.fill_buffer(start);
+        self.unsure = true;
+        if let Err(e) = self.write() {
+            self.abandon();
+            return Err(e);
+        }
+        self.publish(inner, &ends);
+        self.unsure = false;
+        Ok(())
+    }
+
+    /// The batch's records, one after the other; returns the place behind each.
+    fn fill_buffer(&mut self, start: Position) -> Vec<Position> {
+        self.buffer.clear();
+        self.buffer.shrink_to(2 * BATCH_BYTES as usize);
+        let mut at = start;
+        let mut ends = Vec::with_capacity(self.batch.len());
+        for pending in &self.batch {
+            let length = (pending.head.len() + pending.body().len()).min(MAX_PAYLOAD) as u32;
+            let header = Header { length, index: at.index + 1, payload_crc: pending.payload_crc };
+            self.buffer.extend_from_slice(&header.to_bytes(at.offset));
+            self.buffer.extend_from_slice(&pending.head);
+            self.buffer.extend_from_slice(pending.body());
+            at = Position { index: header.index, offset: at.offset + header.record_bytes() };
+            ends.push(at);
+        }
+        ends
+    }
+
+    fn write(&mut self) -> Result<(), LogError> {
+        let Some(active) = &mut self.segment else { return Ok(()) };
+        active.file.write_all_at(&self.buffer, active.length).map_err(LogError::io("write to", &active.path))?;
+        active.file.sync_data().map_err(LogError::io("sync", &active.path))?;
+        active.length += self.buffer.len() as u64;
+        Ok(())
+    }
+
+    fn publish(&mut self, inner: &Inner, ends: &[Position]) {
+        let mut state = inner.state.lock();
+        let mut told = Vec::with_capacity(self.batch.len());
+        for (pending, &end) in self.batch.drain(..).zip(ends) {
+            state.tail.push(Arc::new(Entry::new(end, pending.event.clone(), pending.derived.clone())));
+            state.end = end;
+            told.push((pending, end));
+        }
+        if let (Some(last), Some(active)) = (state.segments.back_mut(), &self.segment) {
+            last.bytes = active.length;
+        }
+        inner.tell_room(&state);
+        drop(state);
+        inner.published.notify_all();
+        for (pending, end) in told {
+            // Nobody need be waiting any more.
+            let _ = pending.accepted.send(end);
+        }
+    }
+
+    /// Gives the segment up, cut to what is durable. If even the cut fails, the next segment's start tells where this
+    /// one ends.
+    fn abandon(&mut self) {
+        self.unsure = false;
+        let Some(active) = self.segment.take() else { return };
+        if let Err(error) = active.file.set_len(active.length) {
+            tracing::warn!(segment = %active.path.display(), %error, "could not cut what was not accepted off a segment");
+        }
+    }
+}
+
+/// Removes the files of freed segments. One that stays is found and freed again at the next start.
+pub(super) fn remove(freed: &[PathBuf]) {
+    for path in freed {
+        if let Err(error) = std::fs::remove_file(path) {
+            tracing::warn!(segment = %path.display(), %error, "could not remove a segment that every reader has passed");
+        }
+    }
+}

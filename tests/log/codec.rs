@@ -1,0 +1,127 @@
+//! `page::codec`: every event comes back as it was; arbitrary bytes never panic.
+
+use bytes::Bytes;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use seine::page::codec::{body, decode, encode, encode_head};
+use seine::page::*;
+
+fn headers() -> impl Strategy<Value = Headers> {
+    // Any bytes a server may send, read as Latin-1; and any text at all.
+    let value = prop_oneof![vec(any::<u8>(), 0..40).prop_map(|bytes| latin1_to_string(&bytes)), any::<String>()];
+    vec((any::<String>(), value), 0..6).prop_map(Headers)
+}
+
+fn hop() -> impl Strategy<Value = Hop> {
+    (any::<String>(), any::<u16>(), headers(), any::<String>(), option::of(any::<std::net::IpAddr>()))
+        .prop_map(|(url, status, headers, target, ip)| Hop { url, status, headers, target, ip })
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    prop_oneof![response().prop_map(Outcome::Response), failure().prop_map(Outcome::Failure)]
+}
+
+fn response() -> impl Strategy<Value = Response> {
+    let version = prop_oneof![Just(HttpVersion::Http10), Just(HttpVersion::Http11), Just(HttpVersion::Http2)];
+    let cut = prop_oneof![Just(Truncated::Length), Just(Truncated::Time), Just(Truncated::Disconnect)];
+    let body = prop_oneof![Just(Vec::new()), Just(vec![0; 300]), vec(any::<u8>(), 0..300)];
+    (any::<u16>(), any::<String>(), version, headers(), body, option::of(cut)).prop_map(
+        |(status, reason, version, headers, body, truncated)| Response {
+            status,
+            reason,
+            version,
+            headers,
+            body: body.into(),
+            truncated,
+        },
+    )
+}
+
+fn failure() -> impl Strategy<Value = Failure> {
+    use FailureReason::*;
+    let reasons = vec![
+        Dns, PrivateAddress, Connect, Tls, Timeout, Protocol, RobotsDenied, RobotsUnreachable, TooManyRedirects,
+        BadRedirect, UnwantedType, BadUrl,
+    ];
+    (proptest::sample::select(reasons), any::<String>()).prop_map(|(reason, message)| Failure { reason, message })
+}
+
+fn page_event() -> impl Strategy<Value = PageEvent> {
+    let texts = (any::<String>(), any::<String>(), any::<String>(), any::<String>(), any::<String>());
+    let numbers = (any::<u16>(), any::<u16>(), any::<u64>(), any::<u64>());
+    let kind = prop_oneof![Just(Kind::Page), Just(Kind::Sitemap)];
+    let relevance = (0.0..=1.0f64, any::<bool>())
+        .prop_map(|(relevance, is_relevant)| Relevance { relevance, is_relevant });
+    let rest = (kind, relevance, option::of(any::<std::net::IpAddr>()));
+    (texts, numbers, rest, headers(), vec(hop(), 0..3), outcome()).prop_map(
+        |(texts, numbers, (kind, relevance, ip), request_headers, hops, outcome)| PageEvent {
+            id: texts.0,
+            url: texts.1,
+            kind,
+            depth: numbers.0,
+            attempt: numbers.1,
+            method: texts.2,
+            request_headers,
+            hops,
+            final_url: texts.3,
+            ip,
+            started_ms: numbers.2,
+            ended_ms: numbers.3,
+            outcome,
+            relevance,
+            crawler_id: texts.4.into(),
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn an_event_comes_back_as_it_was(event in page_event()) {
+        let mut bytes = Vec::new();
+        encode(&event, &mut bytes);
+        prop_assert_eq!(decode(&Bytes::from(bytes)).unwrap(), event);
+    }
+
+    #[test]
+    fn head_and_body_are_the_whole(event in page_event()) {
+        let (mut whole, mut parts) = (Vec::new(), b"before".to_vec());
+        encode(&event, &mut whole);
+        encode_head(&event, &mut parts);
+        parts.extend_from_slice(body(&event));
+        prop_assert_eq!(&parts[6..], &whole[..]);
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in vec(any::<u8>(), 0..200)) {
+        let _ = decode(&Bytes::from(bytes));
+    }
+
+    #[test]
+    fn a_changed_event_never_panics(event in page_event(), at in any::<prop::sample::Index>(), to in any::<u8>()) {
+        let mut bytes = Vec::new();
+        encode(&event, &mut bytes);
+        let at = at.index(bytes.len());
+        bytes[at] = to;
+        let _ = decode(&Bytes::from(bytes));
+    }
+}
+
+#[test]
+fn a_cut_event_is_an_error_that_says_how_much_is_missing() {
+    let mut bytes = Vec::new();
+    encode(&crate::event(1, 0), &mut bytes);
+    for length in 0..bytes.len() {
+        let error = decode(&Bytes::copy_from_slice(&bytes[..length])).expect_err("it is cut");
+        assert!(error.to_string().contains(&format!("{length} bytes")), "{error}");
+    }
+}
+
+#[test]
+fn a_relevance_that_is_no_number_does_not_lose_the_event() {
+    let mut event = crate::event(1, 10);
+    event.relevance.relevance = f64::NAN;
+    let mut bytes = Vec::new();
+    encode(&event, &mut bytes);
+    assert_eq!(decode(&Bytes::from(bytes)).expect("it can be read").relevance.relevance, 0.0);
+}

@@ -1,0 +1,162 @@
+//! The page log at its public edge: what is accepted is there, once, in order, whatever happens.
+
+mod codec;
+mod damage;
+mod full_disk;
+mod kill;
+mod queue;
+mod readers;
+mod recovery;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bytes::Bytes;
+use seine::config::LogConfig;
+use seine::log::{Cursor, Entry, LogError, PageLog, Position, Reader, Recovery};
+use seine::page::{Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response};
+
+/// Longer than any wait of a passing test.
+const LONG: Duration = Duration::from_secs(60);
+
+fn config(segment_bytes: u64) -> LogConfig {
+    LogConfig { segment_bytes, max_bytes: 1 << 40, commit_interval: Duration::from_millis(1) }
+}
+
+/// Event `n`, its number in the URL and in every byte of its body.
+fn event(n: u64, body: usize) -> PageEvent {
+    let mut headers = Headers::default();
+    headers.push("content-type", "text/html");
+    PageEvent {
+        id: format!("{n:032x}"),
+        url: format!("http://example.com/{n}"),
+        kind: Kind::Page,
+        depth: 1,
+        attempt: 0,
+        method: "GET".into(),
+        request_headers: Headers::default(),
+        hops: Vec::new(),
+        final_url: format!("http://example.com/{n}"),
+        ip: None,
+        started_ms: n,
+        ended_ms: n + 1,
+        outcome: Outcome::Response(Response {
+            status: 200,
+            reason: String::new(),
+            version: HttpVersion::Http2,
+            headers,
+            body: Bytes::from(vec![n as u8; body]),
+            truncated: None,
+        }),
+        relevance: Relevance::by_type(true),
+        crawler_id: "test".into(),
+    }
+}
+
+fn number(entry: &Entry) -> u64 {
+    let number = entry.event.url.rsplit('/').next().and_then(|number| number.parse().ok());
+    let number = number.unwrap_or_else(|| panic!("not an event of this test: {}", entry.event.url));
+    let body = &entry.event.response().expect("a response").body;
+    assert!(body.iter().all(|&b| b == number as u8), "event {number} has another one's body");
+    number
+}
+
+fn numbers(entries: &[std::sync::Arc<Entry>]) -> Vec<u64> {
+    entries.iter().map(|entry| number(entry)).collect()
+}
+
+/// A log with its writer in a thread.
+struct Running {
+    log: PageLog,
+    recovery: Recovery,
+    writer: JoinHandle<Result<(), LogError>>,
+}
+
+impl Running {
+    fn open(dir: &Path, config: &LogConfig) -> Running {
+        let (log, recovery) = PageLog::open(dir, config).expect("the log opens");
+        let writer = start_writer(&log);
+        Running { log, recovery, writer }
+    }
+
+    /// Appends and waits until all are accepted.
+    fn append(&self, events: Range<u64>, body: usize) -> Vec<Position> {
+        append(&self.log, events, body)
+    }
+
+    fn close(self) {
+        self.log.close();
+        self.writer.join().expect("the writer does not panic").expect("the writer ends well");
+    }
+}
+
+fn start_writer(log: &PageLog) -> JoinHandle<Result<(), LogError>> {
+    let log = log.clone();
+    std::thread::spawn(move || log.run_writer(&mut || ()))
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
+}
+
+fn append(log: &PageLog, events: Range<u64>, body: usize) -> Vec<Position> {
+    block_on(async {
+        let mut tickets = Vec::new();
+        for n in events {
+            tickets.push(log.append(event(n, body), None).await.expect("the log takes events"));
+        }
+        let mut positions = Vec::new();
+        for ticket in tickets {
+            positions.push(ticket.accepted().await.expect("the event is accepted"));
+        }
+        positions
+    })
+}
+
+/// Everything accepted from where the reader stands.
+fn read_to_end(log: &PageLog, reader: &mut Reader) -> Vec<std::sync::Arc<Entry>> {
+    let end = log.status().end;
+    let mut all = Vec::new();
+    // Damage at the very end gives no entry, so this does not wait for one.
+    loop {
+        let entries = reader.next(100, 1 << 20, Duration::ZERO).expect("the reader reads");
+        if entries.is_empty() {
+            return all;
+        }
+        all.extend(entries);
+        assert!(all.last().is_none_or(|last| last.end <= end));
+    }
+}
+
+/// The reader's cursor, moved to `position` with `delivered` more delivered.
+fn moved(reader: &Reader, position: Position, delivered: u64) -> Cursor {
+    let now = reader.cursor().clone();
+    Cursor { position, delivered: now.delivered + delivered, ..now }
+}
+
+/// Segment files with the place where each starts, in order.
+fn segments(dir: &Path) -> Vec<(PathBuf, Position)> {
+    let paths = std::fs::read_dir(dir).expect("the folder is there").map(|entry| entry.expect("an entry").path());
+    let mut found: Vec<_> = paths.filter(|path| path.extension().is_some_and(|e| e == "log")).collect();
+    found.sort();
+    let start = |path: &Path| {
+        let (first, offset) = path.file_stem()?.to_str()?.split_once('-')?;
+        Some(Position { index: first.parse::<u64>().ok()? - 1, offset: offset.parse().ok()? })
+    };
+    found.into_iter().map(|path| (path.clone(), start(&path).expect("a segment's name"))).collect()
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("the folder is there") {
+        let path = entry.expect("an entry").path();
+        let target = to.join(path.file_name().expect("a name"));
+        if path.is_dir() {
+            copy_dir(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).expect("a copy");
+        }
+    }
+}
