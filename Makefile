@@ -11,7 +11,7 @@ help: ## show this
 
 demo: ## build Seine and watch it crawl a website of its own
 	@scripts/need cargo cc
-	$(CARGO) run --locked --profile quick -- demo
+	$(CARGO) run --locked --release -- demo
 
 build: ## build the release binary, target/release/seine
 	@scripts/need cargo cc
@@ -36,7 +36,7 @@ bench: ## run the benchmarks
 
 fuzz: ## run the property tests with many more cases: make fuzz CASES=100000
 	@scripts/need cargo cc
-	PROPTEST_CASES=$(CASES) $(CARGO) test --locked --profile quick --tests
+	PROPTEST_CASES=$(CASES) $(CARGO) test --locked --release --tests
 
 docs: ## build the code's documentation, target/doc/seine
 	@scripts/need cargo cc

@@ -4,10 +4,18 @@
 //! A URL's way: proposed → leased with its host → its event accepted by the page log → [`Frontier::apply`] by the
 //! validator. Until it is applied it stays on disk in `work_proposed`, so nothing is lost however the process ends.
 
+mod addresses;
+mod embedded;
+mod keys;
+mod memory;
+mod schedule;
 pub mod scope;
 
 use std::net::IpAddr;
 use std::time::Duration;
+
+pub use embedded::EmbeddedFrontier;
+pub use memory::MemoryFrontier;
 
 use crate::log::Position;
 use crate::page::{EpochMs, FailureReason, Kind};
@@ -36,6 +44,10 @@ pub trait Frontier: Send + Sync {
     /// How far the validator has come in the page log.
     fn cursor(&self) -> Result<Position, FrontierError>;
 
+    /// A cursor that not even a power failure takes back; writes to disk (fsync) when it has to. Of the page log, only what
+    /// lies before it may be removed: a store that lost its last commits validates again from an earlier place.
+    fn durable_cursor(&self) -> Result<Position, FrontierError>;
+
     /// The record in `page`, of a fetched or finally failed URL.
     fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError>;
 
@@ -51,6 +63,24 @@ pub trait Frontier: Send + Sync {
 
     /// Writes everything to disk (fsync), for a clean end.
     fn flush(&self) -> Result<(), FrontierError>;
+}
+
+/// What every frontier wants to know when it is opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrontierOptions {
+    /// Pages ever admitted per host (sitemaps are not counted); none: no limit.
+    pub max_pages_per_host: Option<u64>,
+    /// No host is leased earlier than this after the opening: a process that was killed cannot have written down when its
+    /// last visits ended. At least the delay between visits of one host and that between visits of one address.
+    pub default_delay: Duration,
+    /// Bytes of memory for the store's cache of blocks.
+    pub cache_bytes: u64,
+}
+
+impl Default for FrontierOptions {
+    fn default() -> Self {
+        FrontierOptions { max_pages_per_host: None, default_delay: Duration::from_secs(1), cache_bytes: 32 << 20 }
+    }
 }
 
 /// A URL proposed for fetching. `url` is normalised, http or https, with a host.
@@ -142,6 +172,9 @@ pub struct Release {
     pub robots: Option<Robots>,
     /// The new number of failures in a row; none leaves it.
     pub failures: Option<u32>,
+    /// The host's own delay between visits (robots.txt crawl-delay), kept so that a restart in the middle of a visit honours
+    /// it too. What is below `FrontierOptions::default_delay` changes nothing.
+    pub delay: Duration,
 }
 
 /// What the validator hands over at once.
@@ -168,7 +201,8 @@ pub struct Verdict {
 pub enum Change {
     /// Leaves `work_proposed`, enters or updates `page`. `due_again`: when it goes back to `work_proposed`.
     Page { record: PageRecord, due_again: Option<EpochMs> },
-    /// Stays in `work_proposed`, due at `at`.
+    /// Stays in `work_proposed`, due at `at`. `attempt`: attempts so far, this one included: what the next
+    /// [`Work::attempt`] will be.
     Retry { at: EpochMs, attempt: u16, host: HostPause },
 }
 
@@ -241,10 +275,18 @@ pub struct Counts {
     pub links_seen: u64,
 }
 
+/// Of the retries and revisits of one host that are due, those considered for one lease: the longest due ones.
+const LATER_WINDOW: usize = 256;
+
+/// Priority of a URL that the frontier first hears of by its verdict (a page log from elsewhere).
+const PRIORITY_UNKNOWN: u8 = 128;
+
 #[derive(Debug, thiserror::Error)]
 pub enum FrontierError {
+    /// The store in the folder `path` failed, or is not one that can be opened.
     #[error("frontier in {path}: {source}; {remedy}")]
     Store { path: String, remedy: &'static str, source: Box<dyn std::error::Error + Send + Sync> },
+    /// Nothing of the call's work was done.
     #[error("{0} is not a URL the frontier can hold: it wants a normalised http or https URL with a host")]
     BadUrl(String),
 }

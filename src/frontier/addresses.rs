@@ -1,0 +1,109 @@
+//! Turns on an IP address: many hosts may share one, and it is to be visited no more often than its delay allows.
+//!
+//! A host that comes too early gets a turn of its own at the end of the line, so that each of N hosts asks about twice,
+//! not N times. Who starts late moves the turns behind it; who misses its turn goes to the end of the line.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::Turn;
+use super::keys::HostKey;
+use crate::page::EpochMs;
+
+/// A turn not taken for so long after its time is given up: its host has nothing to fetch any more.
+const GIVEN_UP_AFTER_MS: u64 = 60_000;
+/// Addresses are looked through for idle ones when there are so many, and again when they have doubled.
+const TIDY_AT: usize = 1024;
+
+/// Every address visited lately. Starts empty: after a restart no host is leased before the delay has passed once.
+#[derive(Debug)]
+pub struct Addresses {
+    by_ip: HashMap<IpAddr, Line>,
+    tidy_at: usize,
+}
+
+/// The line before one address. Turns are kept in a time of the line's own; `shift` (ms) leads to real time.
+#[derive(Debug, Default)]
+struct Line {
+    free_at: EpochMs,
+    shift: u64,
+    /// End of the last turn, in the line's time.
+    tail: u64,
+    by_time: BTreeMap<u64, HostKey>,
+    by_host: HashMap<HostKey, u64>,
+}
+
+impl Default for Addresses {
+    fn default() -> Self {
+        Addresses { by_ip: HashMap::new(), tidy_at: TIDY_AT }
+    }
+}
+
+impl Addresses {
+    /// The contract is that of [`super::Frontier::claim_address`].
+    pub fn claim(&mut self, host: HostKey, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
+        if self.by_ip.len() >= self.tidy_at {
+            self.by_ip.retain(|_, line| line.is_busy(now));
+            self.tidy_at = TIDY_AT.max(self.by_ip.len() * 2);
+        }
+        let delay = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX / 4);
+        self.by_ip.entry(ip).or_default().claim(host, delay, now)
+    }
+}
+
+impl Line {
+    fn claim(&mut self, host: HostKey, delay: u64, now: EpochMs) -> Turn {
+        self.give_up_old_turns(now);
+        match self.by_host.get(&host).copied() {
+            Some(turn) if now < turn + self.shift => return Turn::At(turn + self.shift),
+            Some(turn) => {
+                self.by_time.remove(&turn);
+                self.by_host.remove(&host);
+            }
+            None if self.tail + self.shift > now => return self.join(host, delay, now),
+            None => {}
+        }
+        if now < self.free_at {
+            return self.join(host, delay, now);
+        }
+        self.start(delay, now);
+        Turn::Now
+    }
+
+    fn start(&mut self, delay: u64, now: EpochMs) {
+        self.free_at = now + delay;
+        if self.by_time.is_empty() {
+            (self.shift, self.tail) = (0, self.free_at);
+            return;
+        }
+        let next = self.by_time.range(now.saturating_sub(self.shift) + 1..).next().map(|(turn, _)| turn + self.shift);
+        let late = next.map_or(0, |next| self.free_at.saturating_sub(next));
+        self.shift += late;
+        self.tail = self.tail.max(self.free_at.saturating_sub(self.shift));
+    }
+
+    fn join(&mut self, host: HostKey, delay: u64, now: EpochMs) -> Turn {
+        let at = (self.tail + self.shift).max(self.free_at).max(now + 1);
+        let turn = at - self.shift;
+        self.tail = turn + delay.max(1);
+        self.by_time.insert(turn, host);
+        self.by_host.insert(host, turn);
+        Turn::At(at)
+    }
+
+    fn give_up_old_turns(&mut self, now: EpochMs) {
+        while let Some((&turn, &host)) = self.by_time.first_key_value() {
+            if turn + self.shift + GIVEN_UP_AFTER_MS > now {
+                return;
+            }
+            self.by_time.remove(&turn);
+            self.by_host.remove(&host);
+        }
+    }
+
+    fn is_busy(&self, now: EpochMs) -> bool {
+        let last = self.by_time.last_key_value().map_or(0, |(turn, _)| turn + self.shift + GIVEN_UP_AFTER_MS);
+        now < self.free_at.max(last).max(self.tail + self.shift)
+    }
+}

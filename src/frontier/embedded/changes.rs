@@ -1,0 +1,294 @@
+//! One batch of changes: collected here with what they make of places, queues, hosts and totals, then written at once.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::known::Known;
+use super::records::{self, Item, Place};
+use super::{EmbeddedFrontier, NEVER};
+use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
+use crate::frontier::schedule::{HostRecord, Totals};
+use crate::frontier::{FrontierError, HostPause, PageRecord};
+use crate::page::EpochMs;
+
+/// Collected changes. Reads see them: what the batch says already comes before what the store says.
+pub struct Changes<'a> {
+    pub frontier: &'a EmbeddedFrontier,
+    pub now: EpochMs,
+    pub totals: Totals,
+    pub places: HashMap<UrlKey, Place>,
+    /// The hosts' numbers of URLs change as the changes are collected; the rest of each record is filled in at the end.
+    pub hosts: HashMap<HostKey, HostChange>,
+    pub pages: HashMap<UrlKey, PageRecord>,
+    /// Queue entries by key: put in, or (none) taken out.
+    ready: BTreeMap<(HostKey, Rank), Option<Vec<u8>>>,
+    later: BTreeMap<(HostKey, EpochMs, Rank), Option<Vec<u8>>>,
+    /// Known URLs to be remembered once the batch is written.
+    pub seen: Vec<UrlKey>,
+}
+
+/// What a batch makes of one host.
+#[derive(Debug)]
+pub struct HostChange {
+    pub record: HostRecord,
+    pub pause: Option<HostPause>,
+    /// URLs that got a verdict.
+    pub finished: Vec<UrlKey>,
+}
+
+impl<'a> Changes<'a> {
+    /// The caller holds the writer's lock as long as the changes live.
+    pub fn new(frontier: &'a EmbeddedFrontier, now: EpochMs) -> Changes<'a> {
+        Changes {
+            frontier,
+            now,
+            totals: frontier.schedule.lock().totals,
+            places: HashMap::new(),
+            hosts: HashMap::new(),
+            pages: HashMap::new(),
+            ready: BTreeMap::new(),
+            later: BTreeMap::new(),
+            seen: Vec::new(),
+        }
+    }
+
+    /// Where a URL is, this batch's changes included.
+    pub fn place(&self, url: UrlKey) -> Result<Option<Place>, FrontierError> {
+        match self.places.get(&url) {
+            Some(place) => Ok(Some(*place)),
+            None => self.frontier.store.place(url),
+        }
+    }
+
+    pub fn page(&self, url: UrlKey, origin: &str) -> Result<Option<PageRecord>, FrontierError> {
+        match self.pages.get(&url) {
+            Some(page) => Ok(Some(page.clone())),
+            None => self.frontier.store.page(url, origin),
+        }
+    }
+
+    /// The host's change so far; a host never heard of is made.
+    pub fn host(&mut self, host: HostKey, origin: &str) -> Result<&mut HostChange, FrontierError> {
+        // Looked up twice: the borrow checker does not take `if let Some(…) = get_mut() { return }` yet.
+        if !self.hosts.contains_key(&host) {
+            let record = match self.stored_host(host)? {
+                Some(record) => record,
+                None => self.new_host(origin),
+            };
+            self.hosts.insert(host, HostChange { record, pause: None, finished: Vec::new() });
+        }
+        self.hosts.get_mut(&host).ok_or_else(|| self.frontier.store.unreadable("hosts"))
+    }
+
+    fn stored_host(&self, host: HostKey) -> Result<Option<HostRecord>, FrontierError> {
+        if let Some(record) = self.frontier.schedule.lock().record(host) {
+            return Ok(Some(record.clone()));
+        }
+        Ok(self.frontier.store.host(host)?.map(|record| self.frontier.after_opening(record)))
+    }
+
+    fn new_host(&mut self, origin: &str) -> HostRecord {
+        let number = self.totals.next_host;
+        self.totals.next_host += 1;
+        HostRecord {
+            number,
+            origin: origin.into(),
+            not_before: self.now,
+            failures: 0,
+            delay_ms: 0,
+            ready: 0,
+            later: 0,
+            pages: 0,
+            head: Rank(0),
+            later_first: NEVER,
+            has_robots: false,
+        }
+    }
+
+    pub fn next_rank(&mut self, priority: u8) -> Rank {
+        let rank = Rank::new(priority, self.totals.next_sequence);
+        self.totals.next_sequence += 1;
+        rank
+    }
+
+    pub fn enqueue_ready(&mut self, url: UrlKey, rank: Rank, item: Vec<u8>) {
+        self.places.insert(url, Place::Ready(rank));
+        self.ready.insert((url.host, rank), Some(item));
+        self.totals.work += 1;
+        if let Some(host) = self.hosts.get_mut(&url.host) {
+            host.record.head = if host.record.ready == 0 { rank } else { host.record.head.min(rank) };
+            host.record.ready += 1;
+        }
+    }
+
+    pub fn enqueue_later(&mut self, url: UrlKey, due: EpochMs, rank: Rank, item: &Item) {
+        self.places.insert(url, Place::Later { due, rank });
+        self.later.insert((url.host, due, rank), Some(item.encode()));
+        self.totals.work += 1;
+        if let Some(host) = self.hosts.get_mut(&url.host) {
+            host.record.later += 1;
+        }
+    }
+
+    /// Takes a URL out of its queue, if it is in one.
+    pub fn dequeue(&mut self, url: UrlKey, place: Place) {
+        let Some(host) = self.hosts.get_mut(&url.host) else { return };
+        match place {
+            Place::Done => return,
+            Place::Ready(rank) => {
+                self.ready.insert((url.host, rank), None);
+                host.record.ready = host.record.ready.saturating_sub(1);
+            }
+            Place::Later { due, rank } => {
+                self.later.insert((url.host, due, rank), None);
+                host.record.later = host.record.later.saturating_sub(1);
+            }
+        }
+        self.totals.work = self.totals.work.saturating_sub(1);
+    }
+
+    /// What the URL's queue keeps of it.
+    pub fn queued(&self, url: UrlKey, place: Place) -> Result<Option<Item>, FrontierError> {
+        let store = &self.frontier.store;
+        let (change, keyspace, key) = match place {
+            Place::Done => return Ok(None),
+            Place::Ready(rank) => (self.ready.get(&(url.host, rank)), &store.ready, ready_key(url.host, rank).to_vec()),
+            Place::Later { due, rank } => {
+                (self.later.get(&(url.host, due, rank)), &store.later, later_key(url.host, due, rank).to_vec())
+            }
+        };
+        if let Some(change) = change {
+            return Ok(change.as_deref().and_then(Item::decode));
+        }
+        let bytes = store.get(keyspace, &key)?;
+        bytes.map(|bytes| Item::decode(&bytes).ok_or_else(|| store.unreadable("queue"))).transpose()
+    }
+
+    /// Writes everything, then tells the schedule.
+    pub fn commit(mut self, known: &mut Known) -> Result<(), FrontierError> {
+        if !self.is_empty() {
+            self.write()?;
+        }
+        self.places.into_keys().chain(self.seen).for_each(|url| known.insert(url));
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.hosts.is_empty() && self.totals == self.frontier.schedule.lock().totals
+    }
+
+    fn write(&mut self) -> Result<(), FrontierError> {
+        for host in self.hosts_with_changed_later() {
+            let first = self.first_later(host)?;
+            if let Some(change) = self.hosts.get_mut(&host) {
+                change.record.later_first = first;
+            }
+        }
+        let store = &self.frontier.store;
+        let mut batch = store.db.batch();
+        for (url, place) in &self.places {
+            batch.insert(&store.urls, url.to_bytes(), place.encode());
+        }
+        for ((host, rank), item) in std::mem::take(&mut self.ready) {
+            let key = ready_key(host, rank);
+            match item {
+                Some(item) => batch.insert(&store.ready, key, item),
+                None => batch.remove(&store.ready, key),
+            }
+        }
+        for ((host, due, rank), item) in &self.later {
+            let key = later_key(*host, *due, *rank);
+            match item {
+                Some(item) => batch.insert(&store.later, key, item.as_slice()),
+                None => batch.remove(&store.later, key),
+            }
+        }
+        for (url, page) in &self.pages {
+            let origin = self.hosts.get(&url.host).map_or("", |host| &host.record.origin);
+            batch.insert(&store.pages, url.to_bytes(), records::encode_page(page, origin));
+        }
+        batch.insert(&store.notes, "totals", records::encode_totals(&self.totals));
+        self.finish(batch)
+    }
+
+    /// Host records are completed here, under the lock that keeps releases out: they change the same records.
+    fn finish(&mut self, mut batch: fjall::OwnedWriteBatch) -> Result<(), FrontierError> {
+        let _in_order = self.frontier.host_writes.lock();
+        {
+            let schedule = self.frontier.schedule.lock();
+            for (host, change) in &mut self.hosts {
+                if let Some(now) = schedule.record(*host) {
+                    change.take_visits_from(now);
+                }
+            }
+        }
+        for (host, change) in &mut self.hosts {
+            change.apply_pause();
+            batch.insert(&self.frontier.store.hosts, host.to_be_bytes(), records::encode_host(&change.record));
+        }
+        self.frontier.store.commit(batch)?;
+        let mut later_added = HashMap::new();
+        for (host, due, _) in self.later.iter().filter(|(_, item)| item.is_some()).map(|(key, _)| key) {
+            later_added.entry(*host).or_insert(*due);
+        }
+        let mut schedule = self.frontier.schedule.lock();
+        schedule.totals = self.totals;
+        for (host, change) in self.hosts.drain() {
+            let added = later_added.get(&host).copied().unwrap_or(NEVER);
+            schedule.update(host, change.record, &change.finished, added);
+        }
+        Ok(())
+    }
+
+    fn hosts_with_changed_later(&self) -> BTreeSet<HostKey> {
+        self.later.keys().map(|(host, ..)| *host).collect()
+    }
+
+    /// The first due time in the host's `later` as it will be.
+    fn first_later(&self, host: HostKey) -> Result<EpochMs, FrontierError> {
+        let all = (host, 0, Rank(0))..=(host, NEVER, Rank(u64::MAX));
+        let added = self.later.range(all).find(|(_, item)| item.is_some()).map(|((_, due, _), _)| *due);
+        let from = self.hosts.get(&host).map_or(NEVER, |change| change.record.later_first);
+        let added = added.unwrap_or(NEVER);
+        if from == NEVER {
+            return Ok(added);
+        }
+        let store = &self.frontier.store;
+        let range = later_key(host, from, Rank(0))..=later_key(host, NEVER, Rank(u64::MAX));
+        for entry in store.later.range(range) {
+            let key = entry.key().map_err(|source| store.failed(source))?;
+            let (Some(due), Some(rank)) = (part(&key, 1), part(&key, 2)) else {
+                return Err(store.unreadable("later"));
+            };
+            if due >= added {
+                break;
+            }
+            if self.later.get(&(host, due, Rank(rank))).is_none_or(Option::is_some) {
+                return Ok(due);
+            }
+        }
+        Ok(added)
+    }
+}
+
+impl HostChange {
+    /// What leases and releases changed while this batch was collected.
+    fn take_visits_from(&mut self, now: &HostRecord) {
+        self.record.not_before = now.not_before;
+        self.record.failures = now.failures;
+        self.record.delay_ms = now.delay_ms;
+        self.record.has_robots = now.has_robots;
+    }
+
+    /// Of several pauses the longest counts, and the last number of failures.
+    pub fn pause(&mut self, pause: HostPause) {
+        let longest = self.pause.map_or(0, |before| before.not_before).max(pause.not_before);
+        self.pause = Some(HostPause { not_before: longest, ..pause });
+    }
+
+    fn apply_pause(&mut self) {
+        if let Some(pause) = self.pause.take() {
+            self.record.not_before = self.record.not_before.max(pause.not_before);
+            self.record.failures = pause.failures;
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Leasing: the schedule says which host, the store says which of its URLs. The schedule's lock is never held while the
+//! store is read.
+
+use super::EmbeddedFrontier;
+use super::records::Item;
+use crate::frontier::keys::{Rank, later_key, part, ready_key};
+use crate::frontier::schedule::{Candidate, Claim, Found, NEVER, Source};
+use crate::frontier::{FrontierError, Host, LATER_WINDOW, Lease, Work};
+use crate::page::EpochMs;
+
+/// Hosts looked at in vain during one call: their due time was an estimate, and is right from then on.
+const SPARE_LOOKS: usize = 64;
+
+impl EmbeddedFrontier {
+    pub(super) fn lease_hosts(
+        &self,
+        now: EpochMs,
+        max_hosts: usize,
+        max_urls: usize,
+    ) -> Result<Vec<Lease>, FrontierError> {
+        let mut leases = Vec::new();
+        let mut looks = if max_urls == 0 { 0 } else { max_hosts.saturating_add(SPARE_LOOKS) };
+        while leases.len() < max_hosts && looks > 0 {
+            looks -= 1;
+            let claim = self.schedule.lock().claim(now);
+            let Some(claim) = claim else { break };
+            match self.fill(&claim, now, max_urls) {
+                Ok(lease) => leases.extend(lease),
+                Err(error) => {
+                    let mut schedule = self.schedule.lock();
+                    schedule.give_back(claim.lease);
+                    leases.iter().for_each(|lease| schedule.give_back(lease.id));
+                    return Err(error);
+                }
+            }
+        }
+        Ok(leases)
+    }
+
+    /// None when nothing of the host is due after all.
+    fn fill(&self, claim: &Claim, now: EpochMs, max_urls: usize) -> Result<Option<Lease>, FrontierError> {
+        let (found, items) = self.read_queues(claim, now, max_urls)?;
+        let (chosen, record) = {
+            let mut schedule = self.schedule.lock();
+            let chosen = schedule.settle(claim, &found, now, max_urls);
+            (chosen, schedule.record(claim.host).cloned())
+        };
+        let Some(record) = record.filter(|_| !chosen.is_empty()) else { return Ok(None) };
+        let robots = if record.has_robots { self.store.robots_of(claim.host)? } else { None };
+        let mut work = Vec::with_capacity(chosen.len());
+        for candidate in chosen {
+            let Some(item) = items.get(candidate.item) else { continue };
+            let page = if item.revisit { self.store.page(candidate.url, &record.origin)? } else { None };
+            let (etag, last_modified) = page.map_or((None, None), |page| (page.etag, page.last_modified));
+            let url = format!("{}{}", record.origin, item.path);
+            work.push(Work { url, kind: item.kind, depth: item.depth, attempt: item.attempt, etag, last_modified });
+        }
+        let host = Host { origin: record.origin.into(), robots, failures: record.failures };
+        Ok(Some(Lease { id: claim.lease, host, work }))
+    }
+
+    /// As much of the host's queues as a lease can need: what is in flight already is stepped over, and counted in. A
+    /// candidate's `item` is its index in the items.
+    fn read_queues(
+        &self,
+        claim: &Claim,
+        now: EpochMs,
+        max_urls: usize,
+    ) -> Result<(Found<usize>, Vec<Item>), FrontierError> {
+        let mut found = Found { ready: Vec::new(), later: Vec::new(), later_unread_from: NEVER };
+        let mut items = Vec::new();
+        if claim.reads_ready {
+            let last = ready_key(claim.host, Rank(u64::MAX));
+            let range = self.store.ready.range(ready_key(claim.host, claim.head)..=last);
+            for entry in range.take(max_urls.saturating_add(claim.in_flight_ready)) {
+                let (key, value) = entry.into_inner().map_err(|source| self.store.failed(source))?;
+                let candidate = self.candidate(claim, part(&key, 1), Source::Ready, &value, &mut items);
+                found.ready.push(candidate.ok_or_else(|| self.store.unreadable("ready"))?);
+            }
+        }
+        if claim.reads_later {
+            let window = LATER_WINDOW + claim.in_flight_later + 1;
+            let last = later_key(claim.host, NEVER, Rank(u64::MAX));
+            let range = self.store.later.range(later_key(claim.host, claim.later_first, Rank(0))..=last);
+            for entry in range {
+                let (key, value) = entry.into_inner().map_err(|source| self.store.failed(source))?;
+                let due = part(&key, 1).ok_or_else(|| self.store.unreadable("later"))?;
+                if found.later.len() == window {
+                    found.later_unread_from = due;
+                    break;
+                }
+                let candidate = self.candidate(claim, part(&key, 2), Source::Later(due), &value, &mut items);
+                found.later.push(candidate.ok_or_else(|| self.store.unreadable("later"))?);
+                if due > now {
+                    found.later_unread_from = due;
+                    break;
+                }
+            }
+        }
+        Ok((found, items))
+    }
+
+    fn candidate(
+        &self,
+        claim: &Claim,
+        rank: Option<u64>,
+        source: Source,
+        value: &[u8],
+        items: &mut Vec<Item>,
+    ) -> Option<Candidate<usize>> {
+        let item = Item::decode(value)?;
+        let url = self.store.keys.url(claim.host, &item.path);
+        items.push(item);
+        Some(Candidate { url, rank: Rank(rank?), source, item: items.len() - 1 })
+    }
+}

@@ -1,0 +1,98 @@
+//! Proposals: which URLs are new?
+
+use super::changes::Changes;
+use super::known::Known;
+use super::records::encode_item;
+use crate::frontier::keys::{HostKey, UrlKey, split};
+use crate::frontier::{FrontierError, Proposal, Proposed};
+use crate::page::Kind;
+
+/// A proposal taken apart.
+struct Parts<'p> {
+    proposal: &'p Proposal,
+    origin: &'p str,
+    path: &'p str,
+    url: UrlKey,
+    is_known: bool,
+}
+
+impl Changes<'_> {
+    /// Adds what is not known yet, in the order of the proposals.
+    pub fn add_proposals(&mut self, proposals: &[Proposal], known: &Known) -> Result<Proposed, FrontierError> {
+        let mut parts = self.take_apart(proposals)?;
+        self.look_up(&mut parts, known)?;
+        let mut proposed = Proposed::default();
+        for part in &parts {
+            // Twice in the same batch: known by now.
+            if part.is_known || self.places.contains_key(&part.url) {
+                proposed.known += 1;
+            } else if self.admit(part)? {
+                proposed.added += 1;
+            } else {
+                proposed.over_limit += 1;
+            }
+        }
+        Ok(proposed)
+    }
+
+    fn take_apart<'p>(&self, proposals: &'p [Proposal]) -> Result<Vec<Parts<'p>>, FrontierError> {
+        let keys = self.frontier.store.keys;
+        let mut last: (&str, HostKey) = ("", 0);
+        let mut parts = Vec::with_capacity(proposals.len());
+        for proposal in proposals {
+            let (origin, path) = split(&proposal.url)?;
+            if origin != last.0 {
+                last = (origin, keys.host(origin));
+            }
+            parts.push(Parts { proposal, origin, path, url: keys.url(last.1, path), is_known: false });
+        }
+        Ok(parts)
+    }
+
+    /// Looks go to the store in the order of its keys, so that neighbours share blocks.
+    fn look_up(&mut self, parts: &mut [Parts], known: &Known) -> Result<(), FrontierError> {
+        let mut unsure = Vec::new();
+        for (index, part) in parts.iter_mut().enumerate() {
+            part.is_known = known.contains(part.url);
+            if !part.is_known {
+                unsure.push((part.url, index));
+            }
+        }
+        unsure.sort_unstable();
+        let mut last = None;
+        for (url, index) in unsure {
+            let is_known = match last {
+                Some((before, is_known)) if before == url => is_known,
+                _ => {
+                    let is_known = self.place(url)?.is_some();
+                    if is_known {
+                        self.seen.push(url);
+                    }
+                    is_known
+                }
+            };
+            last = Some((url, is_known));
+            if let Some(part) = parts.get_mut(index) {
+                part.is_known = is_known;
+            }
+        }
+        Ok(())
+    }
+
+    /// False when the host has its limit of pages. A host is made even then: it was seen.
+    fn admit(&mut self, part: &Parts) -> Result<bool, FrontierError> {
+        let limit = self.frontier.max_pages_per_host.unwrap_or(u64::MAX);
+        let Proposal { kind, depth, priority, .. } = *part.proposal;
+        let host = self.host(part.url.host, part.origin)?;
+        if kind == Kind::Page {
+            if host.record.pages >= limit {
+                return Ok(false);
+            }
+            host.record.pages += 1;
+        }
+        let rank = self.next_rank(priority);
+        self.enqueue_ready(part.url, rank, encode_item(part.path, kind, depth, 0, false));
+        self.totals.first_time += 1;
+        Ok(true)
+    }
+}

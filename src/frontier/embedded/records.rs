@@ -1,0 +1,379 @@
+//! What the store's values look like: small numbers as LEB128, then text. Each record begins with its own version byte
+//! or tag, so that later versions can tell them apart.
+
+use crate::frontier::keys::Rank;
+use crate::frontier::schedule::{HostRecord, NEVER, Totals};
+use crate::frontier::{PageRecord, PageState, Robots, RobotsAccess};
+use crate::log::Position;
+use crate::page::{FailureReason, Kind};
+
+const VERSION: u8 = 1;
+const FLAG_SITEMAP: u8 = 1;
+const FLAG_REVISIT: u8 = 2;
+
+/// Where a known URL is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Ready(Rank),
+    Later {
+        due: u64,
+        rank: Rank,
+    },
+    /// In `pages` only.
+    Done,
+}
+
+/// A URL in a queue; its origin is the host's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    pub path: String,
+    pub kind: Kind,
+    pub depth: u16,
+    pub attempt: u16,
+    /// It is in `pages` too.
+    pub revisit: bool,
+}
+
+impl Place {
+    pub fn encode(self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(12);
+        match self {
+            Place::Ready(rank) => {
+                out.push(0);
+                put_rank(&mut out, rank);
+            }
+            Place::Later { due, rank } => {
+                out.push(1);
+                put_rank(&mut out, rank);
+                put(&mut out, due);
+            }
+            Place::Done => out.push(2),
+        }
+        out
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<Place> {
+        let mut input = Input(bytes);
+        match input.byte()? {
+            0 => Some(Place::Ready(input.rank()?)),
+            1 => {
+                let rank = input.rank()?;
+                Some(Place::Later { due: input.number()?, rank })
+            }
+            2 => Some(Place::Done),
+            _ => None,
+        }
+    }
+}
+
+impl Item {
+    pub fn encode(&self) -> Vec<u8> {
+        encode_item(&self.path, self.kind, self.depth, self.attempt, self.revisit)
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<Item> {
+        let mut input = Input(bytes);
+        let flags = input.byte()?;
+        Some(Item {
+            kind: if flags & FLAG_SITEMAP == 0 { Kind::Page } else { Kind::Sitemap },
+            revisit: flags & FLAG_REVISIT != 0,
+            depth: input.small()?,
+            attempt: input.small()?,
+            path: input.rest()?.to_owned(),
+        })
+    }
+}
+
+/// What [`Item::encode`] makes, without an [`Item`].
+pub fn encode_item(path: &str, kind: Kind, depth: u16, attempt: u16, revisit: bool) -> Vec<u8> {
+    let mut out = Vec::with_capacity(path.len() + 4);
+    let sitemap = if kind == Kind::Sitemap { FLAG_SITEMAP } else { 0 };
+    out.push(sitemap | if revisit { FLAG_REVISIT } else { 0 });
+    put(&mut out, depth.into());
+    put(&mut out, attempt.into());
+    out.extend_from_slice(path.as_bytes());
+    out
+}
+
+pub fn encode_host(host: &HostRecord) -> Vec<u8> {
+    let mut out = Vec::with_capacity(host.origin.len() + 32);
+    out.push(VERSION);
+    out.push(u8::from(host.has_robots));
+    put_rank(&mut out, host.head);
+    // +1, so that NEVER becomes 0.
+    put(&mut out, host.later_first.wrapping_add(1));
+    let numbers =
+        [host.number, host.not_before, host.failures.into(), host.delay_ms, host.ready, host.later, host.pages];
+    numbers.into_iter().for_each(|number| put(&mut out, number));
+    out.extend_from_slice(host.origin.as_bytes());
+    out
+}
+
+pub fn decode_host(bytes: &[u8]) -> Option<HostRecord> {
+    let mut input = Input(bytes);
+    input.version()?;
+    let has_robots = input.byte()? != 0;
+    let head = input.rank()?;
+    let later_first = input.number()?.wrapping_sub(1);
+    let [number, not_before, failures, delay_ms, ready, later, pages] = input.numbers()?;
+    let failures = u32::try_from(failures).ok()?;
+    let origin = input.rest()?.into();
+    if (later == 0) != (later_first == NEVER) {
+        return None;
+    }
+    Some(HostRecord {
+        number,
+        origin,
+        not_before,
+        failures,
+        delay_ms,
+        ready,
+        later,
+        pages,
+        head,
+        later_first,
+        has_robots,
+    })
+}
+
+pub fn encode_totals(totals: &Totals) -> Vec<u8> {
+    let mut out = vec![VERSION];
+    let Totals { cursor, next_sequence, next_host, work, first_time, live, gone, refused, failed, links_seen } =
+        *totals;
+    let numbers = [
+        cursor.index,
+        cursor.offset,
+        next_sequence,
+        next_host,
+        work,
+        first_time,
+        live,
+        gone,
+        refused,
+        failed,
+        links_seen,
+    ];
+    numbers.into_iter().for_each(|number| put(&mut out, number));
+    out
+}
+
+pub fn decode_totals(bytes: &[u8]) -> Option<Totals> {
+    let mut input = Input(bytes);
+    input.version()?;
+    let [index, offset, next_sequence, next_host, work, first_time, live, gone, refused, failed, links_seen] =
+        input.numbers()?;
+    let cursor = Position { index, offset };
+    Some(Totals { cursor, next_sequence, next_host, work, first_time, live, gone, refused, failed, links_seen })
+}
+
+pub fn encode_robots(robots: &Robots) -> Vec<u8> {
+    let (tag, text) = match &robots.access {
+        RobotsAccess::Rules(text) => (0, text.as_str()),
+        RobotsAccess::AllowAll => (1, ""),
+        RobotsAccess::DisallowAll => (2, ""),
+    };
+    let mut out = vec![VERSION, tag];
+    put(&mut out, robots.fetched_ms);
+    put(&mut out, robots.expires_ms);
+    out.extend_from_slice(text.as_bytes());
+    out
+}
+
+pub fn decode_robots(bytes: &[u8]) -> Option<Robots> {
+    let mut input = Input(bytes);
+    input.version()?;
+    let tag = input.byte()?;
+    let (fetched_ms, expires_ms) = (input.number()?, input.number()?);
+    let access = match tag {
+        0 => RobotsAccess::Rules(input.rest()?.to_owned()),
+        1 => RobotsAccess::AllowAll,
+        2 => RobotsAccess::DisallowAll,
+        _ => return None,
+    };
+    Some(Robots { fetched_ms, expires_ms, access })
+}
+
+pub fn encode_page(page: &PageRecord, origin: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(page.url.len() + 96);
+    let optional = [page.digest.is_some(), page.etag.is_some(), page.last_modified.is_some()];
+    let flags = optional.iter().enumerate().fold(0, |flags, (bit, set)| flags | u8::from(*set) << bit);
+    out.extend_from_slice(&[VERSION, state_code(page.state), flags]);
+    put(&mut out, page.status.into());
+    put(&mut out, page.fetched_ms);
+    put(&mut out, page.depth.into());
+    out.extend_from_slice(page.digest.as_ref().map_or(&[], |digest| &digest[..]));
+    put_id(&mut out, &page.event_id);
+    [&page.etag, &page.last_modified].into_iter().flatten().for_each(|text| put_text(&mut out, text.as_bytes()));
+    out.extend_from_slice(page.url.strip_prefix(origin).unwrap_or(&page.url).as_bytes());
+    out
+}
+
+pub fn decode_page(bytes: &[u8], origin: &str) -> Option<PageRecord> {
+    let mut input = Input(bytes);
+    input.version()?;
+    let state = state_of(input.byte()?)?;
+    let flags = input.byte()?;
+    let status = input.small()?;
+    let fetched_ms = input.number()?;
+    let depth = input.small()?;
+    let digest = if flags & 1 == 0 { None } else { Some(input.take(32)?.try_into().ok()?) };
+    let event_id = input.id()?;
+    let etag = if flags & 2 == 0 { None } else { Some(input.text()?.to_owned()) };
+    let last_modified = if flags & 4 == 0 { None } else { Some(input.text()?.to_owned()) };
+    let url = format!("{origin}{}", input.rest()?);
+    Some(PageRecord { url, event_id, state, status, digest, etag, last_modified, fetched_ms, depth })
+}
+
+/// Stored: only add.
+const REASONS: [FailureReason; 12] = [
+    FailureReason::Dns,
+    FailureReason::PrivateAddress,
+    FailureReason::Connect,
+    FailureReason::Tls,
+    FailureReason::Timeout,
+    FailureReason::Protocol,
+    FailureReason::RobotsDenied,
+    FailureReason::RobotsUnreachable,
+    FailureReason::TooManyRedirects,
+    FailureReason::BadRedirect,
+    FailureReason::UnwantedType,
+    FailureReason::BadUrl,
+];
+
+fn state_code(state: PageState) -> u8 {
+    match state {
+        PageState::New => 0,
+        PageState::Unchanged => 1,
+        PageState::Changed => 2,
+        PageState::Gone => 3,
+        PageState::Refused => 4,
+        PageState::Failed(reason) => 16 + reason_code(reason),
+    }
+}
+
+fn state_of(code: u8) -> Option<PageState> {
+    match code {
+        0 => Some(PageState::New),
+        1 => Some(PageState::Unchanged),
+        2 => Some(PageState::Changed),
+        3 => Some(PageState::Gone),
+        4 => Some(PageState::Refused),
+        _ => REASONS.get(usize::from(code.checked_sub(16)?)).map(|reason| PageState::Failed(*reason)),
+    }
+}
+
+/// A match, so that a new reason does not compile before it has a code.
+fn reason_code(reason: FailureReason) -> u8 {
+    use FailureReason::*;
+    match reason {
+        Dns => 0,
+        PrivateAddress => 1,
+        Connect => 2,
+        Tls => 3,
+        Timeout => 4,
+        Protocol => 5,
+        RobotsDenied => 6,
+        RobotsUnreachable => 7,
+        TooManyRedirects => 8,
+        BadRedirect => 9,
+        UnwantedType => 10,
+        BadUrl => 11,
+    }
+}
+
+fn put(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn put_rank(out: &mut Vec<u8>, rank: Rank) {
+    out.push((rank.0 >> 56) as u8);
+    put(out, rank.0 & (1 << 56) - 1);
+}
+
+fn put_text(out: &mut Vec<u8>, text: &[u8]) {
+    put(out, text.len() as u64);
+    out.extend_from_slice(text);
+}
+
+/// 32 lower-case hex digits, as event ids are, take 16 bytes; anything else is kept as text.
+fn put_id(out: &mut Vec<u8>, id: &str) {
+    match u128::from_str_radix(id, 16) {
+        Ok(number) if format!("{number:032x}") == id => {
+            out.push(1);
+            out.extend_from_slice(&number.to_be_bytes());
+        }
+        _ => {
+            out.push(0);
+            put_text(out, id.as_bytes());
+        }
+    }
+}
+
+/// What is left to read.
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take(1)?.first().copied()
+    }
+
+    fn version(&mut self) -> Option<()> {
+        (self.byte()? == VERSION).then_some(())
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    fn numbers<const N: usize>(&mut self) -> Option<[u64; N]> {
+        let mut numbers = [0; N];
+        for number in &mut numbers {
+            *number = self.number()?;
+        }
+        Some(numbers)
+    }
+
+    fn small(&mut self) -> Option<u16> {
+        u16::try_from(self.number()?).ok()
+    }
+
+    fn rank(&mut self) -> Option<Rank> {
+        let priority = self.byte()?;
+        Some(Rank::new(priority, self.number()?))
+    }
+
+    fn text(&mut self) -> Option<&'a str> {
+        let length = usize::try_from(self.number()?).ok()?;
+        std::str::from_utf8(self.take(length)?).ok()
+    }
+
+    fn id(&mut self) -> Option<String> {
+        match self.byte()? {
+            1 => Some(format!("{:032x}", u128::from_be_bytes(self.take(16)?.try_into().ok()?))),
+            0 => self.text().map(str::to_owned),
+            _ => None,
+        }
+    }
+
+    fn rest(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(std::mem::take(&mut self.0)).ok()
+    }
+}

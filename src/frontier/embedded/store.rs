@@ -1,0 +1,232 @@
+//! The files below the frontier: a fjall database and its keyspaces, opened safely, with typed reads.
+
+use std::fs::{self, File};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use fjall::compaction::Leveled;
+use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy, PartitioningPolicy, PinningPolicy};
+use fjall::config::{BloomConstructionPolicy, FilterPolicyEntry};
+use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+
+use super::records;
+use crate::frontier::keys::{HostKey, Keys, UrlKey};
+use crate::frontier::schedule::{HostRecord, Totals};
+use crate::frontier::{FrontierError, PageRecord};
+
+/// Written into every store; other values are other formats.
+const FORMAT: &str = "seine frontier 1";
+const KEYSPACES: [&str; 7] = ["urls", "ready", "later", "pages", "hosts", "robots", "notes"];
+
+const REMEDY_LOCKED: &str = "another process uses this folder: stop it, or choose another data folder";
+const REMEDY_FOREIGN: &str = "this is no frontier of this version of Seine: open it with the version that made it, or \
+                              choose another data folder";
+const REMEDY_CORRUPT: &str = "its files are damaged: restore the folder from a backup, or remove it and let the page log \
+                              be validated again";
+const REMEDY_IO: &str = "look at the disk's space, rights and health, then start again: nothing accepted is lost";
+
+/// The keyspaces. `urls`: where each known URL is. `ready`, `later`: the queues. `pages`: records of fetched URLs.
+/// `hosts`, `robots`: one record a host. `notes`: everything else, with the totals.
+#[derive(Clone)]
+pub struct Store {
+    dir: PathBuf,
+    pub db: Database,
+    pub keys: Keys,
+    pub urls: Keyspace,
+    pub ready: Keyspace,
+    pub later: Keyspace,
+    pub pages: Keyspace,
+    pub hosts: Keyspace,
+    pub robots: Keyspace,
+    pub notes: Keyspace,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Problem {
+    #[error("the folder is in use")]
+    Locked,
+    #[error("its format is {0:?}, not {FORMAT:?}")]
+    Format(String),
+    #[error("a record in `{0}` cannot be read")]
+    Record(&'static str),
+    #[error("{0}")]
+    Fjall(fjall::Error),
+    #[error("the database gave up opening it: {0}")]
+    Panic(String),
+}
+
+/// Opens the store in `dir`, or makes one. The file returned is the lock on the folder: the store is ours as long as it is
+/// open.
+pub fn open(dir: &Path, cache_bytes: u64) -> Result<(Store, File), FrontierError> {
+    let io = |source| error(dir, REMEDY_IO, source);
+    fs::create_dir_all(dir).map_err(io)?;
+    let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock")).map_err(io)?;
+    lock.try_lock().map_err(|_| error(dir, REMEDY_LOCKED, Problem::Locked))?;
+    let place = dir.join("store");
+    if !place.try_exists().map_err(io)? {
+        create(dir, &place, cache_bytes)?;
+    }
+    let store = Store::attach(dir, &place, cache_bytes)?;
+    let format = store.note_bytes("format")?.unwrap_or_default();
+    if format != FORMAT.as_bytes() {
+        return Err(error(dir, REMEDY_FOREIGN, Problem::Format(String::from_utf8_lossy(&format).into_owned())));
+    }
+    let seed = store.note_bytes("seed")?.and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?)));
+    let seed = seed.ok_or_else(|| store.unreadable("notes"))?;
+    Ok((Store { keys: Keys { seed }, ..store }, lock))
+}
+
+/// Makes a new store beside its place and moves it there when it is whole: fjall cannot open a folder whose making was
+/// interrupted.
+fn create(dir: &Path, place: &Path, cache_bytes: u64) -> Result<(), FrontierError> {
+    let io = |source| error(dir, REMEDY_IO, source);
+    let draft = dir.join("store.new");
+    if draft.try_exists().map_err(io)? {
+        fs::remove_dir_all(&draft).map_err(io)?;
+    }
+    let store = Store::attach(dir, &draft, cache_bytes)?;
+    let mut batch = store.db.batch().durability(Some(PersistMode::SyncAll));
+    batch.insert(&store.notes, "format", FORMAT);
+    batch.insert(&store.notes, "seed", fastrand::u64(..).to_be_bytes());
+    batch.insert(&store.notes, "totals", records::encode_totals(&Totals::default()));
+    store.commit(batch)?;
+    drop(store);
+    fs::rename(&draft, place).map_err(io)?;
+    File::open(dir).and_then(|folder| folder.sync_all()).map_err(io)
+}
+
+impl Store {
+    fn attach(dir: &Path, place: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
+        // fjall panics on some damaged files instead of returning an error.
+        match catch_unwind(AssertUnwindSafe(|| Store::attach_or_panic(dir, place, cache_bytes))) {
+            Ok(result) => result.map_err(|source| error(dir, remedy(&source), Problem::Fjall(source))),
+            Err(panic) => {
+                let message = panic.downcast_ref::<String>().cloned();
+                let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+                Err(error(dir, REMEDY_CORRUPT, Problem::Panic(message.unwrap_or_default())))
+            }
+        }
+    }
+
+    fn attach_or_panic(dir: &Path, place: &Path, cache_bytes: u64) -> Result<Store, fjall::Error> {
+        let db = Database::builder(place)
+            .cache_size(cache_bytes)
+            // One worker: with two, the first spins for as long as the second compacts.
+            .worker_threads(1)
+            // The least fjall allows: what is in journals is replayed at the opening, and held in memory then.
+            .max_journaling_size(64 << 20)
+            .open()?;
+        let keyspace = |name| db.keyspace(name, || keyspace_options(name));
+        let [urls, ready, later, pages, hosts, robots, notes] = KEYSPACES.map(keyspace);
+        Ok(Store {
+            dir: dir.to_owned(),
+            keys: Keys { seed: 0 },
+            urls: urls?,
+            ready: ready?,
+            later: later?,
+            pages: pages?,
+            hosts: hosts?,
+            robots: robots?,
+            notes: notes?,
+            db,
+        })
+    }
+
+    pub fn commit(&self, batch: fjall::OwnedWriteBatch) -> Result<(), FrontierError> {
+        batch.commit().map_err(|source| self.failed(source))
+    }
+
+    pub fn get(&self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<fjall::Slice>, FrontierError> {
+        keyspace.get(key).map_err(|source| self.failed(source))
+    }
+
+    pub fn place(&self, url: UrlKey) -> Result<Option<records::Place>, FrontierError> {
+        let bytes = self.get(&self.urls, &url.to_bytes())?;
+        bytes.map(|bytes| records::Place::decode(&bytes).ok_or_else(|| self.unreadable("urls"))).transpose()
+    }
+
+    pub fn host(&self, host: HostKey) -> Result<Option<HostRecord>, FrontierError> {
+        let bytes = self.get(&self.hosts, &host.to_be_bytes())?;
+        bytes.map(|bytes| records::decode_host(&bytes).ok_or_else(|| self.unreadable("hosts"))).transpose()
+    }
+
+    pub fn page(&self, url: UrlKey, origin: &str) -> Result<Option<PageRecord>, FrontierError> {
+        let bytes = self.get(&self.pages, &url.to_bytes())?;
+        bytes.map(|bytes| records::decode_page(&bytes, origin).ok_or_else(|| self.unreadable("pages"))).transpose()
+    }
+
+    pub fn robots_of(&self, host: HostKey) -> Result<Option<crate::frontier::Robots>, FrontierError> {
+        let bytes = self.get(&self.robots, &host.to_be_bytes())?;
+        bytes.map(|bytes| records::decode_robots(&bytes).ok_or_else(|| self.unreadable("robots"))).transpose()
+    }
+
+    pub fn totals(&self) -> Result<Totals, FrontierError> {
+        let bytes = self.note_bytes("totals")?;
+        bytes.and_then(|bytes| records::decode_totals(&bytes)).ok_or_else(|| self.unreadable("notes"))
+    }
+
+    pub fn note_bytes(&self, key: &str) -> Result<Option<Vec<u8>>, FrontierError> {
+        Ok(self.get(&self.notes, key.as_bytes())?.map(|bytes| bytes.to_vec()))
+    }
+
+    pub fn failed(&self, source: fjall::Error) -> FrontierError {
+        error(&self.dir, remedy(&source), Problem::Fjall(source))
+    }
+
+    /// A value that says nothing we know, in this keyspace.
+    pub fn unreadable(&self, keyspace: &'static str) -> FrontierError {
+        error(&self.dir, REMEDY_CORRUPT, Problem::Record(keyspace))
+    }
+}
+
+fn remedy(source: &fjall::Error) -> &'static str {
+    match source {
+        fjall::Error::Locked => REMEDY_LOCKED,
+        fjall::Error::InvalidVersion(_) => REMEDY_FOREIGN,
+        // Already failed before, with its reason logged then.
+        fjall::Error::Poisoned => REMEDY_IO,
+        fjall::Error::Io(io) if io.kind() != std::io::ErrorKind::UnexpectedEof => REMEDY_IO,
+        fjall::Error::Storage(fjall::LsmError::Io(io)) if io.kind() != std::io::ErrorKind::UnexpectedEof => REMEDY_IO,
+        _ => REMEDY_CORRUPT,
+    }
+}
+
+fn error(
+    dir: &Path,
+    remedy: &'static str,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> FrontierError {
+    FrontierError::Store { path: dir.display().to_string(), remedy, source: source.into() }
+}
+
+/// Memory first: write buffers add up to 29 MiB. Options are fixed when a keyspace is made.
+fn keyspace_options(name: &str) -> KeyspaceCreateOptions {
+    let is_large = matches!(name, "urls" | "ready" | "later" | "pages");
+    let buffer_mib = match name {
+        "urls" | "ready" => 8,
+        "later" | "pages" => 4,
+        "notes" => 1,
+        _ => 2,
+    };
+    let options = KeyspaceCreateOptions::default()
+        .max_memtable_size(buffer_mib << 20)
+        // Small tables: a merge from level 0 rewrites all of level 1 (four tables), and holds up flushes meanwhile.
+        .compaction_strategy(std::sync::Arc::new(Leveled::default().with_table_target_size(8 << 20)))
+        // Level 2 and below are large: of their indexes and filters only the parts in use come into the cache.
+        .index_block_partitioning_policy(PartitioningPolicy::new([false, false, true]))
+        .filter_block_partitioning_policy(PartitioningPolicy::new([false, false, true]))
+        .filter_block_pinning_policy(PinningPolicy::new([true, true, false]));
+    match name {
+        // Hashes do not compress. Nine of ten looks for a URL find it, the tenth is spared the disk by the filter.
+        "urls" => options
+            .data_block_compression_policy(CompressionPolicy::disabled())
+            .filter_policy(FilterPolicy::all(FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0)))),
+        // Only ever read by range, where a filter is of no use; larger blocks compress paths better.
+        "ready" | "later" => options
+            .filter_policy(FilterPolicy::disabled())
+            .data_block_size_policy(BlockSizePolicy::all(16 << 10))
+            .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4)),
+        _ if is_large => options.data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4)),
+        _ => options,
+    }
+}

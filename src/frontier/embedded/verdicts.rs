@@ -1,0 +1,130 @@
+//! Verdicts: what an event makes of its URL. They need no lease in memory: after a crash the same log is read again.
+
+use super::changes::Changes;
+use super::records::{Item, Place};
+use crate::frontier::keys::{Rank, UrlKey, split};
+use crate::frontier::{Change, FrontierError, HostPause, PRIORITY_UNKNOWN, PageRecord, Verdict};
+use crate::page::{EpochMs, Kind};
+
+/// A verdict's URL and all that is known of it.
+struct Subject<'v> {
+    verdict: &'v Verdict,
+    url: UrlKey,
+    path: &'v str,
+    place: Option<Place>,
+    page: Option<PageRecord>,
+}
+
+impl Changes<'_> {
+    /// Returns how many verdicts changed something.
+    pub fn add_verdicts(&mut self, verdicts: &[Verdict]) -> Result<u64, FrontierError> {
+        let mut changed = 0;
+        for verdict in verdicts {
+            changed += u64::from(self.add_verdict(verdict)?);
+        }
+        Ok(changed)
+    }
+
+    fn add_verdict(&mut self, verdict: &Verdict) -> Result<bool, FrontierError> {
+        let (origin, path) = split(&verdict.url)?;
+        let keys = self.frontier.store.keys;
+        let url = keys.url(keys.host(origin), path);
+        let subject = Subject { verdict, url, path, place: self.place(url)?, page: self.page(url, origin)? };
+        if self.is_old(&subject) {
+            return Ok(false);
+        }
+        match &verdict.change {
+            Change::Page { record, due_again } => {
+                self.meet(&subject, origin)?;
+                self.add_page(&subject, record, *due_again);
+                Ok(true)
+            }
+            Change::Retry { at, attempt, host } => self.add_retry(&subject, origin, *at, *attempt, *host),
+        }
+    }
+
+    /// Event ids are in order of time. One that is not newer than the record's was applied before; but for a URL in flight
+    /// a verdict is awaited, and then a smaller id only says that the clock was set back.
+    fn is_old(&self, subject: &Subject) -> bool {
+        let Some(page) = &subject.page else { return false };
+        let id = subject.verdict.event_id.as_str();
+        let awaited = || self.frontier.schedule.lock().is_in_flight(subject.url);
+        id == page.event_id || (id < page.event_id.as_str() && !awaited())
+    }
+
+    /// Makes the host and, for a URL not heard of before, counts it.
+    fn meet(&mut self, subject: &Subject, origin: &str) -> Result<(), FrontierError> {
+        let host = self.host(subject.url.host, origin)?;
+        host.finished.push(subject.url);
+        host.record.pages += u64::from(subject.place.is_none() && subject.verdict.kind == Kind::Page);
+        Ok(())
+    }
+
+    fn add_page(&mut self, subject: &Subject, record: &PageRecord, due_again: Option<EpochMs>) {
+        let url = subject.url;
+        self.leave_queue(subject);
+        match due_again {
+            Some(due) => {
+                let rank = self.rank_of(subject.place);
+                let item = self.item(subject, record.depth, 0, true);
+                self.enqueue_later(url, due, rank, &item);
+            }
+            None => {
+                self.places.insert(url, Place::Done);
+            }
+        }
+        if let Some(page) = &subject.page {
+            self.totals.count_page(page.state, -1);
+        }
+        self.totals.count_page(record.state, 1);
+        self.pages.insert(url, record.clone());
+    }
+
+    fn add_retry(
+        &mut self,
+        subject: &Subject,
+        origin: &str,
+        at: EpochMs,
+        attempt: u16,
+        pause: HostPause,
+    ) -> Result<bool, FrontierError> {
+        let queued = match subject.place {
+            Some(place) => self.queued(subject.url, place)?,
+            None => None,
+        };
+        if let Some(item) = &queued {
+            let is_there = matches!(subject.place, Some(Place::Later { due, .. }) if due == at);
+            if item.attempt > attempt || (item.attempt == attempt && is_there) {
+                return Ok(false);
+            }
+        }
+        self.meet(subject, origin)?;
+        self.leave_queue(subject);
+        let rank = self.rank_of(subject.place);
+        let depth = queued.as_ref().map(|item| item.depth).or(subject.page.as_ref().map(|page| page.depth));
+        let item = self.item(subject, depth.unwrap_or(0), attempt, subject.page.is_some());
+        self.enqueue_later(subject.url, at, rank, &item);
+        self.totals.first_time += u64::from(subject.page.is_none());
+        self.host(subject.url.host, origin)?.pause(pause);
+        Ok(true)
+    }
+
+    fn leave_queue(&mut self, subject: &Subject) {
+        let Some(place) = subject.place else { return };
+        let was_first_time = place != Place::Done && subject.page.is_none();
+        self.totals.first_time = self.totals.first_time.saturating_sub(u64::from(was_first_time));
+        self.dequeue(subject.url, place);
+    }
+
+    /// A URL keeps its rank as long as it is queued.
+    fn rank_of(&mut self, place: Option<Place>) -> Rank {
+        match place {
+            Some(Place::Ready(rank) | Place::Later { rank, .. }) => rank,
+            Some(Place::Done) | None => self.next_rank(PRIORITY_UNKNOWN),
+        }
+    }
+
+    fn item(&self, subject: &Subject, depth: u16, attempt: u16, revisit: bool) -> Item {
+        Item { path: subject.path.to_owned(), kind: subject.verdict.kind, depth, attempt, revisit }
+    }
+}

@@ -1,0 +1,91 @@
+//! How URLs become keys: the host first, so that the links of a page, which mostly share hosts, lie close together.
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::FrontierError;
+
+/// Hash of a host's origin. 64 bits: among ten million hosts two share one with a probability below 1 in 300,000.
+pub type HostKey = u64;
+
+/// Key of a URL: its host's, and the hash of what follows the origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct UrlKey {
+    pub host: HostKey,
+    pub path: u64,
+}
+
+/// Place in a host's queue: the priority in the top byte, below it a number counting up over all proposals. No two URLs
+/// of a store have the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Rank(pub u64);
+
+impl Rank {
+    /// `sequence` counts up from 0 and stays below 2^56.
+    pub fn new(priority: u8, sequence: u64) -> Rank {
+        Rank(u64::from(priority) << 56 | sequence)
+    }
+}
+
+/// A URL cut into its origin (`https://example.com:8443`) and the rest, which begins with a slash.
+pub fn split(url: &str) -> Result<(&str, &str), FrontierError> {
+    let bad = || FrontierError::BadUrl(url.chars().take(200).collect());
+    let start = if url.starts_with("https://") {
+        8
+    } else if url.starts_with("http://") {
+        7
+    } else {
+        return Err(bad());
+    };
+    let slash = memchr::memchr3(b'/', b'?', b'#', &url.as_bytes()[start..]).ok_or_else(bad)? + start;
+    let (origin, rest) = url.split_at(slash);
+    let authority = &origin[start..];
+    if authority.is_empty() || authority.starts_with(':') || authority.contains('@') || !rest.starts_with('/') {
+        return Err(bad());
+    }
+    Ok((origin, rest))
+}
+
+/// Makes keys with a store's own seed, so that nobody on the web can make URLs that collide.
+#[derive(Debug, Clone, Copy)]
+pub struct Keys {
+    pub seed: u64,
+}
+
+impl Keys {
+    pub fn host(&self, origin: &str) -> HostKey {
+        xxh3_64_with_seed(origin.as_bytes(), self.seed)
+    }
+
+    pub fn url(&self, host: HostKey, path: &str) -> UrlKey {
+        UrlKey { host, path: xxh3_64_with_seed(path.as_bytes(), self.seed) }
+    }
+}
+
+impl UrlKey {
+    pub fn to_bytes(self) -> [u8; 16] {
+        two(self.host, self.path)
+    }
+}
+
+/// Key of a URL that may be fetched any time: host, rank.
+pub fn ready_key(host: HostKey, rank: Rank) -> [u8; 16] {
+    two(host, rank.0)
+}
+
+/// Key of a URL that waits for its time: host, due time, rank.
+pub fn later_key(host: HostKey, due: u64, rank: Rank) -> [u8; 24] {
+    let mut key = [0; 24];
+    key[..16].copy_from_slice(&two(host, due));
+    key[16..].copy_from_slice(&rank.0.to_be_bytes());
+    key
+}
+
+/// The `index`-th group of eight bytes of a key, as the number it is; none when the key is too short.
+pub fn part(key: &[u8], index: usize) -> Option<u64> {
+    let bytes = key.get(index * 8..index * 8 + 8)?;
+    Some(u64::from_be_bytes(bytes.try_into().ok()?))
+}
+
+fn two(first: u64, second: u64) -> [u8; 16] {
+    (u128::from(first) << 64 | u128::from(second)).to_be_bytes()
+}

@@ -1,0 +1,360 @@
+//! The twin for tests: the same promises, kept naively in maps behind one lock, so that it is easy to see that they are.
+//! Everything is looked through for every question.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::addresses::Addresses;
+use super::keys::split;
+use super::{
+    Applied, Batch, Change, Counts, Frontier, FrontierError, FrontierOptions, Host, HostPause, LATER_WINDOW, Lease,
+    PRIORITY_UNKNOWN, PageRecord, PageState, Proposal, Proposed, Release, Robots, Turn, Verdict, Work,
+};
+use crate::log::Position;
+use crate::page::{EpochMs, Kind};
+
+/// A frontier that lives as long as its process.
+pub struct MemoryFrontier {
+    options: FrontierOptions,
+    kept: Mutex<Kept>,
+    volatile: Mutex<Volatile>,
+}
+
+/// What a store would keep.
+#[derive(Debug, Clone, Default)]
+struct Kept {
+    urls: BTreeMap<String, Url>,
+    hosts: BTreeMap<String, KeptHost>,
+    notes: BTreeMap<String, String>,
+    cursor: Position,
+    links_seen: u64,
+    sequence: u64,
+}
+
+/// What ends with the process.
+#[derive(Debug, Default)]
+struct Volatile {
+    /// Lease by URL in flight.
+    in_flight: BTreeMap<String, u64>,
+    /// Origin and URLs by lease.
+    leases: BTreeMap<u64, (String, Vec<String>)>,
+    last_lease: u64,
+    addresses: Addresses,
+}
+
+#[derive(Debug, Clone)]
+struct Url {
+    origin: String,
+    kind: Kind,
+    depth: u16,
+    attempt: u16,
+    rank: (u8, u64),
+    queue: Queue,
+    page: Option<PageRecord>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Queue {
+    Ready,
+    Later(EpochMs),
+    None,
+}
+
+#[derive(Debug, Clone, Default)]
+struct KeptHost {
+    number: usize,
+    not_before: EpochMs,
+    failures: u32,
+    delay_ms: u64,
+    pages: u64,
+    robots: Option<Robots>,
+}
+
+impl MemoryFrontier {
+    pub fn new(options: FrontierOptions) -> MemoryFrontier {
+        MemoryFrontier { options, kept: Mutex::default(), volatile: Mutex::default() }
+    }
+
+    /// What a process finds that starts after this one was killed.
+    pub fn reopened(&self, options: FrontierOptions, now: EpochMs) -> MemoryFrontier {
+        let mut kept = self.kept.lock().clone();
+        let default_delay = options.default_delay.as_millis() as u64;
+        for host in kept.hosts.values_mut() {
+            host.not_before = host.not_before.max(now + default_delay.max(host.delay_ms));
+        }
+        MemoryFrontier { options, kept: Mutex::new(kept), volatile: Mutex::default() }
+    }
+}
+
+impl Frontier for MemoryFrontier {
+    fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
+        self.kept.lock().propose(work, self.options.max_pages_per_host, now)
+    }
+
+    fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError> {
+        let (kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
+        let mut leases = Vec::new();
+        while leases.len() < max_hosts && max_urls > 0 {
+            let Some((_, origin)) = volatile.next_host(&kept).filter(|((due, _), _)| *due <= now) else { break };
+            leases.push(volatile.lease(&kept, &origin, now, max_urls));
+        }
+        Ok(leases)
+    }
+
+    fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
+        self.volatile.lock().addresses.claim(xxh3_64(lease.host.origin.as_bytes()), ip, delay, now)
+    }
+
+    fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
+        for url in &release.fetched {
+            split(url)?;
+        }
+        let (mut kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
+        let Some((origin, urls)) = volatile.leases.remove(&lease.id) else { return Ok(()) };
+        for url in urls.iter().filter(|url| !release.fetched.contains(url)) {
+            if volatile.in_flight.get(url) == Some(&lease.id) {
+                volatile.in_flight.remove(url);
+            }
+        }
+        if let Some(host) = kept.hosts.get_mut(&origin) {
+            host.not_before = host.not_before.max(release.not_before);
+            host.failures = release.failures.unwrap_or(host.failures);
+            host.delay_ms = release.delay.as_millis() as u64;
+            host.robots = release.robots.or(host.robots.take());
+        }
+        Ok(())
+    }
+
+    fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError> {
+        let (mut kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
+        if batch.cursor <= kept.cursor {
+            return Ok(Applied::default());
+        }
+        for url in batch.verdicts.iter().map(|verdict| &verdict.url) {
+            split(url)?;
+        }
+        let mut next = kept.clone();
+        let mut applied = Applied::default();
+        let mut finished = BTreeSet::new();
+        for verdict in &batch.verdicts {
+            if next.apply(verdict, &volatile.in_flight, now)? {
+                applied.verdicts += 1;
+                finished.insert(&verdict.url);
+            }
+        }
+        applied.proposed = next.propose(&batch.proposals, self.options.max_pages_per_host, now)?;
+        next.links_seen += batch.proposals.len() as u64;
+        next.cursor = batch.cursor;
+        *kept = next;
+        volatile.in_flight.retain(|url, _| !finished.contains(url));
+        Ok(applied)
+    }
+
+    fn cursor(&self) -> Result<Position, FrontierError> {
+        Ok(self.kept.lock().cursor)
+    }
+
+    fn durable_cursor(&self) -> Result<Position, FrontierError> {
+        self.cursor()
+    }
+
+    fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
+        split(url)?;
+        Ok(self.kept.lock().urls.get(url).and_then(|url| url.page.clone()))
+    }
+
+    fn counts(&self) -> Counts {
+        let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
+        let queued = || kept.urls.values().filter(|url| url.queue != Queue::None);
+        let pages = || kept.urls.values().filter_map(|url| url.page.as_ref());
+        let in_state = |wanted: fn(PageState) -> bool| pages().filter(|page| wanted(page.state)).count() as u64;
+        Counts {
+            work_proposed: queued().count() as u64,
+            first_time: queued().filter(|url| url.page.is_none()).count() as u64,
+            page: pages().count() as u64,
+            live: in_state(|state| matches!(state, PageState::New | PageState::Unchanged | PageState::Changed)),
+            gone: in_state(|state| state == PageState::Gone),
+            refused: in_state(|state| state == PageState::Refused),
+            failed: in_state(|state| matches!(state, PageState::Failed(_))),
+            hosts: kept.hosts.len() as u64,
+            hosts_with_work: queued().map(|url| &url.origin).collect::<BTreeSet<_>>().len() as u64,
+            hosts_leased: volatile.leases.len() as u64,
+            in_flight: volatile.in_flight.len() as u64,
+            links_seen: kept.links_seen,
+        }
+    }
+
+    fn next_due(&self) -> Option<EpochMs> {
+        let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
+        volatile.next_host(&kept).map(|((due, _), _)| due)
+    }
+
+    fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {
+        Ok(self.kept.lock().notes.get(name).cloned())
+    }
+
+    fn set_note(&self, name: &str, value: &str) -> Result<(), FrontierError> {
+        self.kept.lock().notes.insert(name.to_owned(), value.to_owned());
+        Ok(())
+    }
+
+    fn flush(&self) -> Result<(), FrontierError> {
+        Ok(())
+    }
+}
+
+impl Kept {
+    fn propose(&mut self, work: &[Proposal], limit: Option<u64>, now: EpochMs) -> Result<Proposed, FrontierError> {
+        for proposal in work {
+            split(&proposal.url)?;
+        }
+        let mut proposed = Proposed::default();
+        for Proposal { url, kind, depth, priority } in work {
+            if self.urls.contains_key(url) {
+                proposed.known += 1;
+                continue;
+            }
+            let origin = split(url)?.0.to_owned();
+            let host = self.host(&origin, now);
+            if *kind == Kind::Page && limit.is_some_and(|limit| host.pages >= limit) {
+                proposed.over_limit += 1;
+                continue;
+            }
+            host.pages += u64::from(*kind == Kind::Page);
+            let rank = self.next_rank(*priority);
+            let (kind, depth, queue) = (*kind, *depth, Queue::Ready);
+            self.urls.insert(url.clone(), Url { origin, kind, depth, attempt: 0, rank, queue, page: None });
+            proposed.added += 1;
+        }
+        Ok(proposed)
+    }
+
+    fn host(&mut self, origin: &str, now: EpochMs) -> &mut KeptHost {
+        let number = self.hosts.len();
+        let new = || KeptHost { number, not_before: now, ..KeptHost::default() };
+        self.hosts.entry(origin.to_owned()).or_insert_with(new)
+    }
+
+    fn next_rank(&mut self, priority: u8) -> (u8, u64) {
+        self.sequence += 1;
+        (priority, self.sequence)
+    }
+
+    /// False when the verdict changes nothing.
+    fn apply(
+        &mut self,
+        verdict: &Verdict,
+        in_flight: &BTreeMap<String, u64>,
+        now: EpochMs,
+    ) -> Result<bool, FrontierError> {
+        if let Some(url) = self.urls.get(&verdict.url)
+            && is_old(url, verdict, in_flight.contains_key(&verdict.url))
+        {
+            return Ok(false);
+        }
+        let origin = split(&verdict.url)?.0.to_owned();
+        let is_unknown = !self.urls.contains_key(&verdict.url);
+        let rank = match self.urls.get(&verdict.url) {
+            Some(url) if url.queue != Queue::None => url.rank,
+            _ => self.next_rank(PRIORITY_UNKNOWN),
+        };
+        let host = self.host(&origin, now);
+        host.pages += u64::from(is_unknown && verdict.kind == Kind::Page);
+        if let Change::Retry { host: HostPause { not_before, failures }, .. } = verdict.change {
+            host.not_before = host.not_before.max(not_before);
+            host.failures = failures;
+        }
+        let new = Url { origin, kind: verdict.kind, depth: 0, attempt: 0, rank, queue: Queue::None, page: None };
+        let url = self.urls.entry(verdict.url.clone()).or_insert(new);
+        (url.rank, url.kind) = (rank, verdict.kind);
+        match &verdict.change {
+            Change::Page { record, due_again } => {
+                (url.depth, url.attempt) = (record.depth, 0);
+                url.queue = due_again.map_or(Queue::None, Queue::Later);
+                url.page = Some(record.clone());
+            }
+            Change::Retry { at, attempt, .. } => {
+                url.attempt = *attempt;
+                url.queue = Queue::Later(*at);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Whether the verdict was applied before.
+fn is_old(url: &Url, verdict: &Verdict, is_in_flight: bool) -> bool {
+    let applied = url.page.as_ref().map(|page| &page.event_id);
+    let is_old_event = applied.is_some_and(|id| verdict.event_id == *id || verdict.event_id < *id && !is_in_flight);
+    let is_old_retry = match verdict.change {
+        Change::Retry { at, attempt, .. } if url.queue != Queue::None => {
+            url.attempt > attempt || url.attempt == attempt && url.queue == Queue::Later(at)
+        }
+        _ => false,
+    };
+    is_old_event || is_old_retry
+}
+
+impl Volatile {
+    /// The host that is due first, with when and its number.
+    fn next_host(&self, kept: &Kept) -> Option<((EpochMs, usize), String)> {
+        let due = |(origin, host): (&String, &KeptHost)| {
+            let due = self.free(kept, origin).map(|(_, url)| url.due()).min()?;
+            let is_leased = self.leases.values().any(|(leased, _)| leased == origin);
+            (!is_leased).then(|| ((due.max(host.not_before), host.number), origin.clone()))
+        };
+        kept.hosts.iter().filter_map(due).min()
+    }
+
+    /// The host's URLs to fetch that are not in flight.
+    fn free<'k>(&self, kept: &'k Kept, origin: &str) -> impl Iterator<Item = (&'k String, &'k Url)> {
+        kept.urls.iter().filter(move |(name, url)| {
+            url.origin == origin && url.queue != Queue::None && !self.in_flight.contains_key(*name)
+        })
+    }
+
+    fn lease(&mut self, kept: &Kept, origin: &str, now: EpochMs, max_urls: usize) -> Lease {
+        let (ready, mut later): (Vec<_>, Vec<_>) =
+            self.free(kept, origin).filter(|(_, url)| url.due() <= now).partition(|(_, url)| url.queue == Queue::Ready);
+        later.sort_by_key(|(_, url)| (url.due(), url.rank));
+        later.truncate(LATER_WINDOW);
+        let mut chosen = [ready, later].concat();
+        chosen.sort_by_key(|(_, url)| url.rank);
+        chosen.truncate(max_urls);
+
+        self.last_lease += 1;
+        let id = self.last_lease;
+        let names: Vec<String> = chosen.iter().map(|(name, _)| (*name).clone()).collect();
+        self.in_flight.extend(names.iter().map(|name| (name.clone(), id)));
+        self.leases.insert(id, (origin.to_owned(), names));
+        let host = kept.hosts.get(origin).cloned().unwrap_or_default();
+        let host = Host { origin: origin.to_owned(), robots: host.robots, failures: host.failures };
+        Lease { id, host, work: chosen.into_iter().map(|(name, url)| url.work(name)).collect() }
+    }
+}
+
+impl Url {
+    /// 0 for what may be fetched any time.
+    fn due(&self) -> EpochMs {
+        match self.queue {
+            Queue::Later(due) => due,
+            Queue::Ready | Queue::None => 0,
+        }
+    }
+
+    fn work(&self, name: &str) -> Work {
+        let page = self.page.as_ref();
+        Work {
+            url: name.to_owned(),
+            kind: self.kind,
+            depth: self.depth,
+            attempt: self.attempt,
+            etag: page.and_then(|page| page.etag.clone()),
+            last_modified: page.and_then(|page| page.last_modified.clone()),
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! The embedded frontier's memory: hosts with work by the time they may be visited, leases, and URLs in flight.
+//!
+//! All of it is rebuilt from the host records at the opening. Nothing here touches the disk, so its lock is held for
+//! microseconds only.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::keys::{HostKey, Rank, UrlKey};
+use super::{Counts, PageState, Release};
+use crate::log::Position;
+use crate::page::EpochMs;
+
+/// Later than every time.
+pub const NEVER: EpochMs = EpochMs::MAX;
+
+/// What the store keeps of a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostRecord {
+    /// Counts up in the order hosts are first seen; settles who is first among hosts that are due at the same time.
+    pub number: u64,
+    pub origin: Box<str>,
+    pub not_before: EpochMs,
+    pub failures: u32,
+    /// The host's own delay between visits (ms), as last released.
+    pub delay_ms: u64,
+    /// URLs to fetch that may be fetched any time, and those that wait for a retry or a revisit.
+    pub ready: u64,
+    pub later: u64,
+    /// Pages ever admitted, for the limit.
+    pub pages: u64,
+    /// No URL in `ready` has a lower rank. Reading begins here, so as not to step over all that were deleted before.
+    pub head: Rank,
+    /// The first due time in `later`; [`NEVER`] when it is empty.
+    pub later_first: EpochMs,
+    pub has_robots: bool,
+}
+
+/// What the store keeps of itself, written with every change.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub cursor: Position,
+    pub next_sequence: u64,
+    pub next_host: u64,
+    pub work: u64,
+    pub first_time: u64,
+    pub live: u64,
+    pub gone: u64,
+    pub refused: u64,
+    pub failed: u64,
+    pub links_seen: u64,
+}
+
+/// A host with work, or leased.
+#[derive(Debug)]
+pub struct HostState {
+    pub record: HostRecord,
+    in_flight_ready: usize,
+    in_flight_later: usize,
+    /// The first due time in `later` that is not in flight. May be too early (a lease sets it right), never too late.
+    next_later: EpochMs,
+    /// Grows with every change of the host's queues in the store: who read them before does not know of it.
+    epoch: u64,
+    lease: Option<u64>,
+    /// The host's entry in `Schedule::due`.
+    listed: Option<EpochMs>,
+}
+
+/// Which queue a URL in flight lies in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Ready,
+    Later(EpochMs),
+}
+
+#[derive(Debug)]
+struct InFlight {
+    lease: u64,
+    source: Source,
+}
+
+#[derive(Debug)]
+struct Leased {
+    host: HostKey,
+    urls: Vec<UrlKey>,
+}
+
+/// A host taken out for a lease, and where to read its queues.
+#[derive(Debug)]
+pub struct Claim {
+    pub lease: u64,
+    pub host: HostKey,
+    pub head: Rank,
+    pub later_first: EpochMs,
+    /// Whether there is anything to read in each queue.
+    pub reads_ready: bool,
+    pub reads_later: bool,
+    pub in_flight_ready: usize,
+    pub in_flight_later: usize,
+    epoch: u64,
+}
+
+/// What a lease found in the store, to be settled against what is in flight.
+#[derive(Debug, Default)]
+pub struct Found<T> {
+    /// From the head on.
+    pub ready: Vec<Candidate<T>>,
+    /// In order of due time; those that are due, and one more if there is one.
+    pub later: Vec<Candidate<T>>,
+    /// The due time from which `later` was not read; [`NEVER`] when it was read to its end.
+    pub later_unread_from: EpochMs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate<T> {
+    pub url: UrlKey,
+    pub rank: Rank,
+    pub source: Source,
+    pub item: T,
+}
+
+#[derive(Debug, Default)]
+pub struct Schedule {
+    pub totals: Totals,
+    hosts: HashMap<HostKey, HostState>,
+    due: BTreeSet<(EpochMs, u64, HostKey)>,
+    in_flight: HashMap<UrlKey, InFlight>,
+    leases: HashMap<u64, Leased>,
+    hosts_with_work: u64,
+    last_lease: u64,
+}
+
+impl HostRecord {
+    pub fn work(&self) -> u64 {
+        self.ready + self.later
+    }
+}
+
+impl Totals {
+    /// Adds `by` (1 or -1) to the number of pages in `state`.
+    pub fn count_page(&mut self, state: PageState, by: i64) {
+        let slot = match state {
+            PageState::New | PageState::Unchanged | PageState::Changed => &mut self.live,
+            PageState::Gone => &mut self.gone,
+            PageState::Refused => &mut self.refused,
+            PageState::Failed(_) => &mut self.failed,
+        };
+        *slot = slot.saturating_add_signed(by);
+    }
+}
+
+impl HostState {
+    fn new(record: HostRecord) -> HostState {
+        let next_later = record.later_first;
+        HostState { record, in_flight_ready: 0, in_flight_later: 0, next_later, epoch: 0, lease: None, listed: None }
+    }
+
+    fn has_ready(&self) -> bool {
+        self.record.ready > self.in_flight_ready as u64
+    }
+
+    fn due(&self) -> Option<EpochMs> {
+        if self.lease.is_some() {
+            None
+        } else if self.has_ready() {
+            Some(self.record.not_before)
+        } else if self.next_later != NEVER {
+            Some(self.record.not_before.max(self.next_later))
+        } else {
+            None
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.record.work() == 0 && self.lease.is_none() && self.in_flight_ready + self.in_flight_later == 0
+    }
+}
+
+impl Schedule {
+    pub fn new(totals: Totals) -> Schedule {
+        Schedule { totals, ..Schedule::default() }
+    }
+
+    pub fn record(&self, host: HostKey) -> Option<&HostRecord> {
+        self.hosts.get(&host).map(|state| &state.record)
+    }
+
+    pub fn is_in_flight(&self, url: UrlKey) -> bool {
+        self.in_flight.contains_key(&url)
+    }
+
+    pub fn next_due(&self) -> Option<EpochMs> {
+        self.due.first().map(|(due, ..)| *due)
+    }
+
+    pub fn counts(&self) -> Counts {
+        let Totals { live, gone, refused, failed, .. } = self.totals;
+        Counts {
+            work_proposed: self.totals.work,
+            first_time: self.totals.first_time,
+            page: live + gone + refused + failed,
+            live,
+            gone,
+            refused,
+            failed,
+            hosts: self.totals.next_host,
+            hosts_with_work: self.hosts_with_work,
+            hosts_leased: self.leases.len() as u64,
+            in_flight: self.in_flight.len() as u64,
+            links_seen: self.totals.links_seen,
+        }
+    }
+
+    /// Puts in what the store now says of a host. `finished` are its URLs that got a verdict: no longer in flight.
+    /// `later_added`: the first due time put into `later`, or [`NEVER`].
+    pub fn update(&mut self, host: HostKey, record: HostRecord, finished: &[UrlKey], later_added: EpochMs) {
+        let had_work = self.hosts.get(&host).is_some_and(|state| state.record.work() > 0);
+        self.hosts_with_work += u64::from(record.work() > 0);
+        self.hosts_with_work -= u64::from(had_work);
+        let state = self.hosts.entry(host).or_insert_with(|| HostState::new(record.clone()));
+        state.record = record;
+        state.epoch += 1;
+        let mut all_were_in_flight = true;
+        for url in finished {
+            match self.in_flight.remove(url) {
+                Some(flight) => state.landed(flight.source),
+                None => all_were_in_flight = false,
+            }
+        }
+        state.next_later = if state.in_flight_later == 0 {
+            state.record.later_first
+        } else if all_were_in_flight {
+            state.next_later.min(later_added)
+        } else {
+            // What was first may be gone, or be in flight: too early at worst, and a lease sets it right.
+            state.record.later_first
+        };
+        self.list(host);
+    }
+
+    /// Takes the most urgent host that is due, if there is one.
+    pub fn claim(&mut self, now: EpochMs) -> Option<Claim> {
+        let (due, number, host) = *self.due.first()?;
+        if due > now {
+            return None;
+        }
+        self.due.remove(&(due, number, host));
+        let state = self.hosts.get_mut(&host)?;
+        self.last_lease += 1;
+        state.listed = None;
+        state.lease = Some(self.last_lease);
+        self.leases.insert(self.last_lease, Leased { host, urls: Vec::new() });
+        Some(Claim {
+            lease: self.last_lease,
+            host,
+            head: state.record.head,
+            later_first: state.record.later_first,
+            reads_ready: state.has_ready(),
+            reads_later: state.record.later > 0,
+            in_flight_ready: state.in_flight_ready,
+            in_flight_later: state.in_flight_later,
+            epoch: state.epoch,
+        })
+    }
+
+    /// Puts up to `max_urls` of what was found in flight and returns them, in order of rank. With none, the host is not
+    /// leased after all.
+    pub fn settle<T: Copy>(
+        &mut self,
+        claim: &Claim,
+        found: &Found<T>,
+        now: EpochMs,
+        max_urls: usize,
+    ) -> Vec<Candidate<T>> {
+        let free = |candidate: &&Candidate<T>| !self.in_flight.contains_key(&candidate.url);
+        let is_due = |candidate: &&Candidate<T>| matches!(candidate.source, Source::Later(due) if due <= now);
+        let mut chosen: Vec<Candidate<T>> = found.ready.iter().filter(free).take(max_urls).copied().collect();
+        chosen.extend(found.later.iter().filter(is_due).filter(free).take(super::LATER_WINDOW).copied());
+        chosen.sort_by_key(|candidate| candidate.rank);
+        chosen.dedup_by_key(|candidate| candidate.url);
+        chosen.truncate(max_urls);
+        let taken: HashSet<UrlKey> = chosen.iter().map(|candidate| candidate.url).collect();
+        let next_later = found
+            .later
+            .iter()
+            .filter(free)
+            .find(|candidate| !taken.contains(&candidate.url))
+            .map_or(found.later_unread_from, |candidate| candidate.source.due());
+        self.take(claim, &chosen);
+        if let Some(state) = self.hosts.get_mut(&claim.host) {
+            let is_current = state.epoch == claim.epoch;
+            if claim.reads_later {
+                state.next_later = if is_current { next_later } else { next_later.min(state.next_later) };
+            }
+            if let (true, Some(first)) = (is_current, found.ready.first()) {
+                state.record.head = first.rank;
+            }
+        }
+        if chosen.is_empty() {
+            self.give_back(claim.lease);
+        }
+        chosen
+    }
+
+    fn take<T>(&mut self, claim: &Claim, chosen: &[Candidate<T>]) {
+        let (Some(state), Some(leased)) = (self.hosts.get_mut(&claim.host), self.leases.get_mut(&claim.lease)) else {
+            return;
+        };
+        for Candidate { url, source, .. } in chosen {
+            match source {
+                Source::Ready => state.in_flight_ready += 1,
+                Source::Later(_) => state.in_flight_later += 1,
+            }
+            self.in_flight.insert(*url, InFlight { lease: claim.lease, source: *source });
+            leased.urls.push(*url);
+        }
+    }
+
+    /// Ends a lease of which nothing was handed out.
+    pub fn give_back(&mut self, lease: u64) {
+        self.end(lease, &HashSet::new());
+    }
+
+    /// Ends a lease; its URLs that are not in `fetched` and got no verdict meanwhile can be leased again. Returns the host
+    /// and its changed record; none when there is no such lease.
+    pub fn release(
+        &mut self,
+        lease: u64,
+        fetched: &HashSet<UrlKey>,
+        release: &Release,
+    ) -> Option<(HostKey, HostRecord)> {
+        let host = self.leases.get(&lease)?.host;
+        let state = self.hosts.get_mut(&host)?;
+        let record = &mut state.record;
+        record.not_before = record.not_before.max(release.not_before);
+        record.failures = release.failures.unwrap_or(record.failures);
+        record.delay_ms = u64::try_from(release.delay.as_millis()).unwrap_or(u64::MAX);
+        record.has_robots |= release.robots.is_some();
+        let record = record.clone();
+        self.end(lease, fetched);
+        Some((host, record))
+    }
+
+    fn end(&mut self, lease: u64, fetched: &HashSet<UrlKey>) {
+        let Some(Leased { host, urls }) = self.leases.remove(&lease) else { return };
+        let Some(state) = self.hosts.get_mut(&host) else { return };
+        state.lease = None;
+        for url in urls.iter().filter(|url| !fetched.contains(url)) {
+            if self.in_flight.get(url).is_some_and(|flight| flight.lease == lease)
+                && let Some(flight) = self.in_flight.remove(url)
+            {
+                state.landed(flight.source);
+                if let Source::Later(due) = flight.source {
+                    state.next_later = state.next_later.min(due);
+                }
+            }
+        }
+        self.list(host);
+    }
+
+    /// Brings the host's entry in `due` up to date; a host without anything to do is forgotten, the store has it.
+    fn list(&mut self, host: HostKey) {
+        let Some(state) = self.hosts.get_mut(&host) else { return };
+        let due = state.due();
+        if due != state.listed {
+            if let Some(old) = state.listed {
+                self.due.remove(&(old, state.record.number, host));
+            }
+            if let Some(new) = due {
+                self.due.insert((new, state.record.number, host));
+            }
+            state.listed = due;
+        }
+        if state.is_idle() {
+            self.hosts.remove(&host);
+        }
+    }
+}
+
+impl HostState {
+    fn landed(&mut self, source: Source) {
+        match source {
+            Source::Ready => self.in_flight_ready -= 1,
+            Source::Later(_) => self.in_flight_later -= 1,
+        }
+    }
+}
+
+impl Source {
+    pub fn due(self) -> EpochMs {
+        match self {
+            Source::Ready => 0,
+            Source::Later(due) => due,
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The frontier at its public edge: one conformance suite and one model test over every frontier, `kill -9` and damage on
+//! the embedded one.
+
+#[path = "frontier/addresses.rs"]
+mod addresses;
+#[path = "frontier/conformance.rs"]
+mod conformance;
+#[path = "frontier/kill.rs"]
+mod kill;
+#[path = "frontier/leases.rs"]
+mod leases;
+#[path = "frontier/model.rs"]
+mod model;
+#[path = "frontier/store.rs"]
+mod store;
+#[path = "frontier/support.rs"]
+mod support;

@@ -1,0 +1,143 @@
+//! A frontier of either sort that can be reopened, and short ways to make what it takes.
+
+use std::time::Duration;
+
+use seine::frontier::*;
+use seine::log::Position;
+use seine::page::{EpochMs, Kind};
+use tempfile::TempDir;
+
+/// A frontier of the sort that `make` was asked for.
+pub struct Store {
+    options: FrontierOptions,
+    sort: Sort,
+}
+
+enum Sort {
+    Memory(MemoryFrontier),
+    /// The folder last, so that it outlives the frontier.
+    Embedded(Option<EmbeddedFrontier>, TempDir),
+}
+
+/// Makes a frontier, opened at time 0.
+pub type Make = fn(FrontierOptions) -> Store;
+
+pub fn memory(options: FrontierOptions) -> Store {
+    Store { sort: Sort::Memory(MemoryFrontier::new(options.clone())), options }
+}
+
+pub fn embedded(options: FrontierOptions) -> Store {
+    let dir = tempfile::tempdir().unwrap();
+    let frontier = EmbeddedFrontier::open(dir.path(), options.clone(), 0).unwrap();
+    Store { sort: Sort::Embedded(Some(frontier), dir), options }
+}
+
+impl Store {
+    /// As after the death of the process.
+    pub fn reopen(&mut self, now: EpochMs) {
+        match &mut self.sort {
+            Sort::Memory(frontier) => *frontier = frontier.reopened(self.options.clone(), now),
+            Sort::Embedded(frontier, dir) => {
+                frontier.take();
+                *frontier = Some(EmbeddedFrontier::open(dir.path(), self.options.clone(), now).unwrap());
+            }
+        }
+    }
+}
+
+impl std::ops::Deref for Store {
+    type Target = dyn Frontier;
+
+    fn deref(&self) -> &(dyn Frontier + 'static) {
+        match &self.sort {
+            Sort::Memory(frontier) => frontier,
+            Sort::Embedded(frontier, _) => frontier.as_ref().unwrap(),
+        }
+    }
+}
+
+/// No limits, and a restart that costs no time.
+pub fn plain() -> FrontierOptions {
+    FrontierOptions { max_pages_per_host: None, default_delay: Duration::ZERO, cache_bytes: 1 << 20 }
+}
+
+pub fn page(url: &str) -> Proposal {
+    Proposal { url: url.into(), kind: Kind::Page, depth: 0, priority: 10 }
+}
+
+pub fn pages(urls: &[&str]) -> Vec<Proposal> {
+    urls.iter().map(|url| page(url)).collect()
+}
+
+/// An event's id; larger numbers are later events.
+pub fn id(number: u64) -> String {
+    format!("{number:032x}")
+}
+
+pub fn record(url: &str, event: u64) -> PageRecord {
+    PageRecord {
+        url: url.into(),
+        event_id: id(event),
+        state: PageState::New,
+        status: 200,
+        digest: Some([7; 32]),
+        etag: Some(format!("\"{event}\"")),
+        last_modified: None,
+        fetched_ms: 1_700_000_000_000 + event,
+        depth: 3,
+    }
+}
+
+pub fn fetched(url: &str, event: u64, due_again: Option<EpochMs>) -> Verdict {
+    let change = Change::Page { record: record(url, event), due_again };
+    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), change }
+}
+
+pub fn in_state(url: &str, event: u64, state: PageState) -> Verdict {
+    let record = PageRecord { state, digest: None, ..record(url, event) };
+    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), change: Change::Page { record, due_again: None } }
+}
+
+pub fn retry(url: &str, event: u64, at: EpochMs, attempt: u16) -> Verdict {
+    let change = Change::Retry { at, attempt, host: HostPause::default() };
+    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), change }
+}
+
+pub fn at(index: u64) -> Position {
+    Position { index, offset: index * 100 }
+}
+
+pub fn batch(cursor: u64, verdicts: Vec<Verdict>, proposals: Vec<Proposal>) -> Batch {
+    Batch { verdicts, proposals, cursor: at(cursor) }
+}
+
+/// Leases the one host that is due.
+pub fn lease_one(frontier: &dyn Frontier, now: EpochMs, max_urls: usize) -> Lease {
+    let mut leases = frontier.lease(now, 1, max_urls).unwrap();
+    assert_eq!(leases.len(), 1, "a host is due at {now}");
+    leases.remove(0)
+}
+
+pub fn urls(lease: &Lease) -> Vec<&str> {
+    lease.work.iter().map(|work| work.url.as_str()).collect()
+}
+
+/// Gives a host back without any of its URLs fetched.
+pub fn give_back(frontier: &dyn Frontier, lease: Lease) {
+    frontier.release(lease, Release::default()).unwrap();
+}
+
+/// Gives a host back with all of its URLs fetched.
+pub fn all_fetched(frontier: &dyn Frontier, lease: Lease) {
+    let fetched = lease.work.iter().map(|work| work.url.clone()).collect();
+    frontier.release(lease, Release { fetched, ..Release::default() }).unwrap();
+}
+
+/// Runs each function as a test on every frontier.
+macro_rules! on_every_frontier {
+    ($($name:ident),* $(,)?) => {
+        mod memory { $(#[test] fn $name() { super::$name(crate::support::memory); })* }
+        mod embedded { $(#[test] fn $name() { super::$name(crate::support::embedded); })* }
+    };
+}
+pub(crate) use on_every_frontier;
