@@ -1,8 +1,38 @@
 //! Sinks: one file a destination, on top of a format. A sink sees log entries and never the frontier.
 
+pub mod files;
+pub mod rolling;
+mod salvage;
+pub mod stdout;
+pub mod void;
+
+use std::path::Path;
 use std::sync::Arc;
 
+use crate::config::SinkConfig;
 use crate::log::{Entry, Position};
+use crate::page::PageEvent;
+use crate::parse::Derived;
+
+/// Derives again what an entry read back from disk lacks.
+pub type Derive = Arc<dyn Fn(&PageEvent) -> Derived + Send + Sync>;
+
+/// Builds a sink. `folder`: the sink's own, for what it keeps on disk. `state`: what its last committed [`Delivered`]
+/// carried, null for a sink that never delivered.
+pub fn open(
+    config: &SinkConfig,
+    folder: &Path,
+    state: &serde_json::Value,
+    derive: Derive,
+) -> Result<Box<dyn Sink>, SinkError> {
+    Ok(match *config {
+        SinkConfig::Files { max_file_size, compression_level } => {
+            Box::new(files::FilesSink::open(folder, max_file_size, compression_level, state, derive)?)
+        }
+        SinkConfig::Stdout => Box::new(stdout::StdoutSink::new(std::io::stdout(), derive)),
+        SinkConfig::Void => Box::<void::VoidSink>::default(),
+    })
+}
 
 /// A destination. One task drives it; a failed call is answered by building the sink anew from its saved state.
 pub trait Sink: Send {
@@ -20,7 +50,7 @@ pub trait Sink: Send {
 /// How far a sink has come, to be committed with its cursor in one atomic write.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Delivered {
-    /// Everything before it is delivered, skipped or dead.
+    /// Everything before it is delivered, skipped or dead. The default as long as nothing was taken.
     pub up_to: Position,
     /// Since the sink was built: entries delivered, those the format does not hold, and those refused for good.
     pub delivered: u64,

@@ -1,0 +1,184 @@
+//! What a page costs on its way to and from a FILES file: `cargo bench --bench files`. CPU time of one thread, best of
+//! several rounds, beside the bare work of base64 and deflate that nothing can avoid.
+
+use std::hint::black_box;
+use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use flate2::{Compression, write::ZlibEncoder};
+use seine::formats::base64;
+use seine::formats::files::{FilesReader, parse_line, write_event};
+use seine::formats::zlib_stream::ZlibStream;
+use seine::log::{Entry, Position};
+use seine::page::{Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response};
+use seine::parse::Derived;
+use seine::sinks::{Sink, files::FilesSink};
+
+const PAGES: usize = 400;
+const PAGE_BYTES: usize = 30_000;
+const LINKS: usize = 140;
+
+fn main() {
+    // Without `--bench`, as under `cargo test`, one round shows that it runs.
+    let rounds = if std::env::args().any(|it| it == "--bench") { 7 } else { 1 };
+    let events: Vec<PageEvent> = (0..PAGES).map(event).collect();
+    let bodies: Vec<&Bytes> = events.iter().map(|event| &event.response().expect("made with one").body).collect();
+    let body_bytes: usize = bodies.iter().map(|it| it.len()).sum();
+    println!("{PAGES} pages of {} bytes on average; MB are of page bodies", body_bytes / PAGES);
+    let measure = |name: &str, run: &mut dyn FnMut() -> usize| {
+        let (mut best, mut out) = (Duration::MAX, 0);
+        for _ in 0..rounds {
+            let start = cpu_time();
+            out = black_box(run());
+            best = best.min(cpu_time().saturating_sub(start));
+        }
+        let micros = best.as_secs_f64() * 1e6;
+        let (a_page, rate) = (micros / PAGES as f64, body_bytes as f64 / micros);
+        println!("{name:<44} {a_page:9.1} us/page {rate:9.1} MB/s  {:8} bytes out/page", out / PAGES);
+    };
+
+    let mut out = Vec::new();
+    measure("bare base64", &mut || {
+        out.clear();
+        bodies.iter().for_each(|body| base64::encode_into(body, &mut out));
+        out.len()
+    });
+    measure("record line", &mut || {
+        out.clear();
+        events.iter().zip(&bodies).for_each(|(event, body)| assert!(write_event(event, body, &mut out)));
+        out.len()
+    });
+    let lines = out.clone();
+
+    for level in [1, 6] {
+        measure(&format!("bare deflate of the lines, level {level}"), &mut || {
+            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(level));
+            encoder.write_all(&lines).expect("a Vec takes every byte");
+            encoder.finish().expect("a Vec takes every byte").len()
+        });
+        measure(&format!("record line and stream, level {level}"), &mut || compress(&events, level).len());
+        let entries = entries(&events);
+        measure(&format!("FILES sink on disk, batches of 50, level {level}"), &mut || deliver(&entries, level));
+    }
+
+    let file = compress(&events, 6);
+    measure("bare inflate", &mut || {
+        let mut decoder = flate2::read::ZlibDecoder::new(file.as_slice());
+        std::io::copy(&mut decoder, &mut std::io::sink()).expect("just written") as usize
+    });
+    measure("reading the lines", &mut || {
+        lines.split_inclusive(|&b| b == b'\n').map(|line| parse_line(line).expect("just written").content.len()).sum()
+    });
+    measure("reading the file", &mut || {
+        FilesReader::new(file.as_slice()).map(|record| record.expect("just written").content.len()).sum()
+    });
+}
+
+fn compress(events: &[PageEvent], level: u32) -> Vec<u8> {
+    let (mut line, mut out, mut stream) = (Vec::new(), Vec::new(), ZlibStream::new(level));
+    for event in events {
+        line.clear();
+        write_event(event, &event.response().expect("made with one").body, &mut line);
+        stream.write(&line, &mut out).expect("a new stream takes every byte");
+    }
+    stream.finish(&mut out).expect("a new stream takes every byte");
+    out
+}
+
+fn deliver(entries: &[Arc<Entry>], level: u32) -> usize {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let derive = Arc::new(|_: &PageEvent| Derived::default());
+    let mut sink = FilesSink::open(folder.path(), 256 << 20, level, &serde_json::Value::Null, derive)
+        .expect("the folder was just made");
+    for batch in entries.chunks(50) {
+        sink.deliver(batch).expect("a disk with room");
+    }
+    sink.close().expect("a disk with room");
+    let files = std::fs::read_dir(folder.path()).expect("the folder was just made");
+    files.map(|file| file.and_then(|it| it.metadata()).expect("just written").len() as usize).sum()
+}
+
+fn entries(events: &[PageEvent]) -> Vec<Arc<Entry>> {
+    let entry = |event: &PageEvent| {
+        let body = event.response().expect("made with one").body.clone();
+        let derived = Derived { body, ..Derived::default() };
+        Arc::new(Entry::new(Position::default(), Arc::new(event.clone()), Some(Arc::new(derived))))
+    };
+    events.iter().map(entry).collect()
+}
+
+/// A page of words and links, the same in every run.
+fn event(number: usize) -> PageEvent {
+    let url = format!("http://host{}.example/page/{number}.html", number % 20);
+    PageEvent {
+        id: format!("{number:032x}"),
+        final_url: url.clone(),
+        url,
+        kind: Kind::Page,
+        depth: 1,
+        attempt: 0,
+        method: "GET".into(),
+        request_headers: Headers::default(),
+        hops: Vec::new(),
+        ip: Some([192, 0, 2, 1].into()),
+        started_ms: 1_795_271_825_000,
+        ended_ms: 1_795_271_825_985,
+        outcome: Outcome::Response(Response {
+            status: 200,
+            reason: "OK".into(),
+            version: HttpVersion::Http11,
+            headers: headers(),
+            body: html(number).into(),
+            truncated: None,
+        }),
+        relevance: Relevance::by_type(true),
+        crawler_id: Arc::from("bench"),
+    }
+}
+
+fn headers() -> Headers {
+    let headers = [
+        ("Server", "nginx/1.24.0"),
+        ("Date", "Sat, 21 Nov 2026 14:00:00 GMT"),
+        ("Content-Type", "text/html; charset=utf-8"),
+        ("Transfer-Encoding", "chunked"),
+        ("Connection", "keep-alive"),
+        ("Vary", "Accept-Encoding"),
+        ("Cache-Control", "max-age=0, must-revalidate"),
+        ("ETag", "W/\"65a1b2c3-7530\""),
+        ("Last-Modified", "Fri, 20 Nov 2026 09:00:00 GMT"),
+        ("Set-Cookie", "session=0123456789abcdef; Path=/; HttpOnly"),
+        ("Set-Cookie", "theme=light; Path=/"),
+        ("Strict-Transport-Security", "max-age=31536000"),
+    ];
+    Headers(headers.iter().map(|&(name, value)| (name.into(), value.into())).collect())
+}
+
+fn html(number: usize) -> String {
+    let mut random = fastrand::Rng::with_seed(number as u64);
+    let words: Vec<String> =
+        (0..2_000).map(|_| (0..random.usize(2..10)).map(|_| random.lowercase()).collect()).collect();
+    let mut html = format!("<!DOCTYPE html>\n<html><head><title>Page {number}</title></head>\n<body>\n");
+    for word in words.iter().take(LINKS) {
+        html.push_str(&format!("<a href=\"/page/{}.html\">{word}</a>\n", random.u32(..1_000_000)));
+    }
+    while html.len() < PAGE_BYTES {
+        html.push_str("<p>");
+        for _ in 0..40 {
+            html.push_str(random.choice(&words).map_or("", |word| word));
+            html.push(' ');
+        }
+        html.push_str("</p>\n");
+    }
+    html
+}
+
+/// CPU time of this thread where the system tells (Linux), else the time on the wall.
+fn cpu_time() -> Duration {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    let on_cpu = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = on_cpu.and_then(|text| text.split(' ').next().and_then(|it| it.parse().ok()));
+    nanos.map_or_else(|| START.get_or_init(Instant::now).elapsed(), Duration::from_nanos)
+}

@@ -1,0 +1,395 @@
+//! ACHE's FILES record (seed 003): one page as one line of JSON, in rolling files of one zlib stream each.
+//!
+//! Keys in this order: `url` · `redirected_url` (null unless redirected) · `content` (base64 of the body, content
+//! codings removed) · `content_type` (null if absent) · `response_headers` (name → values, in order of arrival) ·
+//! `fetch_time` (epoch milliseconds) · `relevance` {`relevance`, `isRelevant`} · `crawler_id`.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io::Read;
+
+use bytes::Bytes;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use super::base64;
+use super::inflate::{Inflating, StreamError};
+use crate::page::{EpochMs, Kind, PageEvent, Relevance, Response};
+
+/// The longest line that is read, in bytes. A body of 190 MB still fits.
+pub const MAX_LINE: usize = 256 << 20;
+
+/// Headers that describe the body as it was sent: they go when a content coding was taken off, as in ACHE.
+const OF_THE_CODED_BODY: [&str; 3] = ["content-encoding", "content-length", "content-md5"];
+
+/// One page, as FILES keeps it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FilesRecord {
+    /// The URL asked for.
+    pub url: String,
+    /// The final URL, when a redirect was followed.
+    pub redirected_url: Option<String>,
+    /// The body with its content codings removed.
+    pub content: Bytes,
+    /// The first `Content-Type` header, parameters included.
+    pub content_type: Option<String>,
+    /// Name → values; names in order of first appearance, told apart by case.
+    pub response_headers: Vec<(String, Vec<String>)>,
+    /// When the last byte of the body had arrived.
+    pub fetch_time: EpochMs,
+    pub relevance: Relevance,
+    pub crawler_id: String,
+}
+
+/// Why a file could not be read, wholly or in one record.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    /// Reading goes on with the next line.
+    #[error("line {line} is no FILES record: {source}")]
+    Record { line: u64, source: serde_json::Error },
+    /// Reading goes on with the next line.
+    #[error("line {line} is longer than {limit} bytes and was passed over")]
+    LineTooLong { line: u64, limit: usize },
+    /// Nothing can be read behind it.
+    #[error("after {records} records: {source}")]
+    Stream { records: u64, source: StreamError },
+}
+
+/// Appends the line for a page to `out`, line feed included. Returns false and appends nothing for what FILES does not
+/// hold: sitemaps, failures, answers other than 2xx. `body`: the event's body with its content codings removed.
+pub fn write_event(event: &PageEvent, body: &[u8], out: &mut Vec<u8>) -> bool {
+    let Some(response) = page_of(event) else { return false };
+    Line {
+        url: &event.url,
+        redirected_url: event.redirected_url(),
+        content: body,
+        content_type: response.content_type(),
+        response_headers: headers_of(response, body),
+        fetch_time: event.ended_ms,
+        relevance: event.relevance,
+        crawler_id: &event.crawler_id,
+    }
+    .write(out);
+    true
+}
+
+/// Whether FILES holds a record for the event: it is a page, and its answer a 2xx.
+pub fn is_held(event: &PageEvent) -> bool {
+    page_of(event).is_some()
+}
+
+/// Reads one line, with or without its line feed. Takes what ACHE and older writers wrote: keys in any order, unknown
+/// keys, `response_body` (text) for `content`, `crawlerId`, header values as a single string, absent keys other than
+/// `url`.
+pub fn parse_line(line: &[u8]) -> Result<FilesRecord, serde_json::Error> {
+    let raw: RawRecord = serde_json::from_slice(line)?;
+    let is_html = raw.content_type.as_deref().is_some_and(|it| it.to_ascii_lowercase().contains("text/html"));
+    Ok(FilesRecord {
+        url: raw.url,
+        redirected_url: raw.redirected_url,
+        content: raw.content.map(|it| it.0).or(raw.response_body.map(Bytes::from)).unwrap_or_default(),
+        content_type: raw.content_type,
+        response_headers: raw.response_headers.unwrap_or_default().0,
+        fetch_time: raw.fetch_time.unwrap_or_default(),
+        relevance: raw.relevance.unwrap_or(Relevance::by_type(is_html)),
+        crawler_id: raw.crawler_id.or(raw.crawler_id_camel).unwrap_or_default(),
+    })
+}
+
+impl FilesRecord {
+    /// The record of a page; none for what FILES does not hold. `body` as for [`write_event`].
+    pub fn from_event(event: &PageEvent, body: &Bytes) -> Option<FilesRecord> {
+        let response = page_of(event)?;
+        let owned =
+            |(name, values): (&str, Vec<&str>)| (name.to_owned(), values.into_iter().map(str::to_owned).collect());
+        Some(FilesRecord {
+            url: event.url.clone(),
+            redirected_url: event.redirected_url().map(str::to_owned),
+            content: body.clone(),
+            content_type: response.content_type().map(str::to_owned),
+            response_headers: headers_of(response, body).into_iter().map(owned).collect(),
+            fetch_time: event.ended_ms,
+            relevance: event.relevance,
+            crawler_id: event.crawler_id.to_string(),
+        })
+    }
+
+    /// Appends the record's line to `out`, line feed included.
+    pub fn write_line(&self, out: &mut Vec<u8>) {
+        let headers = self.response_headers.iter();
+        Line {
+            url: &self.url,
+            redirected_url: self.redirected_url.as_deref(),
+            content: &self.content,
+            content_type: self.content_type.as_deref(),
+            response_headers: headers.map(|(n, vs)| (n.as_str(), vs.iter().map(String::as_str).collect())).collect(),
+            fetch_time: self.fetch_time,
+            relevance: self.relevance,
+            crawler_id: &self.crawler_id,
+        }
+        .write(out);
+    }
+}
+
+/// The response of an event that FILES holds.
+fn page_of(event: &PageEvent) -> Option<&Response> {
+    event.response().filter(|response| event.kind == Kind::Page && response.is_success())
+}
+
+/// The headers to keep, repeats gathered under the first of the same name.
+fn headers_of<'a>(response: &'a Response, body: &[u8]) -> Vec<(&'a str, Vec<&'a str>)> {
+    let decoded = response.headers.get("content-encoding").is_some() && response.body != body;
+    let mut gathered: Vec<(&str, Vec<&str>)> = Vec::with_capacity(response.headers.0.len());
+    let mut places: HashMap<&str, usize> = HashMap::with_capacity(response.headers.0.len());
+    for (name, value) in &response.headers.0 {
+        if decoded && OF_THE_CODED_BODY.iter().any(|it| name.eq_ignore_ascii_case(it)) {
+            continue;
+        }
+        let place = *places.entry(name).or_insert(gathered.len());
+        match gathered.get_mut(place) {
+            Some((_, values)) => values.push(value),
+            None => gathered.push((name, vec![value])),
+        }
+    }
+    gathered
+}
+
+/// A record on its way out, borrowed.
+struct Line<'a> {
+    url: &'a str,
+    redirected_url: Option<&'a str>,
+    content: &'a [u8],
+    content_type: Option<&'a str>,
+    response_headers: Vec<(&'a str, Vec<&'a str>)>,
+    fetch_time: EpochMs,
+    relevance: Relevance,
+    crawler_id: &'a str,
+}
+
+impl Line<'_> {
+    /// By hand only where serde would want a `String` of the content or a map type for the headers.
+    fn write(&self, out: &mut Vec<u8>) {
+        out.reserve(self.content.len().div_ceil(3) * 4 + 1024);
+        json(out, b"{\"url\":", &self.url);
+        json(out, b",\"redirected_url\":", &self.redirected_url);
+        out.extend_from_slice(b",\"content\":\"");
+        base64::encode_into(self.content, out);
+        json(out, b"\",\"content_type\":", &self.content_type);
+        out.extend_from_slice(b",\"response_headers\":{");
+        for (index, (name, values)) in self.response_headers.iter().enumerate() {
+            json(out, if index == 0 { b"" } else { b"," }, name);
+            json(out, b":", values);
+        }
+        json(out, b"},\"fetch_time\":", &self.fetch_time);
+        json(out, b",\"relevance\":", &self.relevance);
+        json(out, b",\"crawler_id\":", &self.crawler_id);
+        out.extend_from_slice(b"}\n");
+    }
+}
+
+fn json(out: &mut Vec<u8>, before: &[u8], value: &impl Serialize) {
+    out.extend_from_slice(before);
+    serde_json::to_writer(out, value).expect("strings and numbers are always JSON, and a Vec takes every byte");
+}
+
+/// What a line may hold.
+#[derive(Deserialize)]
+struct RawRecord {
+    url: String,
+    redirected_url: Option<String>,
+    content: Option<Content>,
+    response_body: Option<String>,
+    content_type: Option<String>,
+    response_headers: Option<HeaderMap>,
+    fetch_time: Option<EpochMs>,
+    relevance: Option<Relevance>,
+    crawler_id: Option<String>,
+    #[serde(rename = "crawlerId")]
+    crawler_id_camel: Option<String>,
+}
+
+/// Base64, decoded where it stands.
+struct Content(Bytes);
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Base64Visitor;
+        impl Visitor<'_> for Base64Visitor {
+            type Value = Content;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("base64")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Content, E> {
+                base64::decode(text).map(|bytes| Content(bytes.into())).map_err(|e| E::custom(format!("content: {e}")))
+            }
+        }
+        deserializer.deserialize_str(Base64Visitor)
+    }
+}
+
+/// An object of names → value or values, in its own order.
+#[derive(Default)]
+struct HeaderMap(Vec<(String, Vec<String>)>);
+
+impl<'de> Deserialize<'de> for HeaderMap {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MapVisitor;
+        impl<'de> Visitor<'de> for MapVisitor {
+            type Value = HeaderMap;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an object of header names and values")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<HeaderMap, A::Error> {
+                let mut headers = Vec::new();
+                while let Some((name, HeaderValues(values))) = map.next_entry()? {
+                    headers.push((name, values));
+                }
+                Ok(HeaderMap(headers))
+            }
+        }
+        deserializer.deserialize_map(MapVisitor)
+    }
+}
+
+/// A string, an array of strings, or null.
+struct HeaderValues(Vec<String>);
+
+impl<'de> Deserialize<'de> for HeaderValues {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ValuesVisitor;
+        impl<'de> Visitor<'de> for ValuesVisitor {
+            type Value = HeaderValues;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a header's value or array of values")
+            }
+            fn visit_str<E>(self, value: &str) -> Result<HeaderValues, E> {
+                Ok(HeaderValues(vec![value.to_owned()]))
+            }
+            fn visit_unit<E>(self) -> Result<HeaderValues, E> {
+                Ok(HeaderValues(Vec::new()))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<HeaderValues, A::Error> {
+                let mut values = Vec::new();
+                while let Some(value) = sequence.next_element::<Option<String>>()? {
+                    values.extend(value);
+                }
+                Ok(HeaderValues(values))
+            }
+        }
+        deserializer.deserialize_any(ValuesVisitor)
+    }
+}
+
+/// Reads a FILES file record by record: zlib, gzip or plain lines. What can be read is read; one error tells where it
+/// ends. A file whose writer was killed is no error, see [`FilesReader::truncated`].
+pub struct FilesReader<R> {
+    stream: Inflating<R>,
+    line: Vec<u8>,
+    max_line: usize,
+    lines: u64,
+    records: u64,
+    ended: bool,
+}
+
+/// One line, as far as it could be had.
+enum LineEnd {
+    /// With its line feed, or the input's end behind it.
+    Whole,
+    /// Nothing but the input's end.
+    None,
+    /// The input broke off inside it.
+    Cut,
+    TooLong,
+}
+
+impl<R: Read> FilesReader<R> {
+    /// Reads in pieces of 64 KB: `input` needs no buffer of its own.
+    pub fn new(input: R) -> FilesReader<R> {
+        FilesReader::with_max_line(input, MAX_LINE)
+    }
+
+    /// With another limit than [`MAX_LINE`], in bytes.
+    pub fn with_max_line(input: R, max_line: usize) -> FilesReader<R> {
+        FilesReader { stream: Inflating::new(input), line: Vec::new(), max_line, lines: 0, records: 0, ended: false }
+    }
+
+    /// Whether the file broke off inside a compressed stream or a record, as when its writer was killed. Known once the
+    /// iterator has ended.
+    pub fn truncated(&self) -> bool {
+        self.stream.truncated() || (self.ended && !self.line.is_empty())
+    }
+
+    /// Records read so far.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Puts the next line into `self.line`.
+    fn read_line(&mut self) -> Result<LineEnd, StreamError> {
+        self.line.clear();
+        let mut too_long = false;
+        loop {
+            let chunk = self.stream.chunk()?;
+            if chunk.is_empty() {
+                return Ok(match (too_long, self.line.is_empty()) {
+                    (true, _) => LineEnd::TooLong,
+                    (false, true) => LineEnd::None,
+                    (false, false) => LineEnd::Cut,
+                });
+            }
+            let feed = memchr::memchr(b'\n', chunk);
+            let count = feed.map_or(chunk.len(), |at| at + 1);
+            if !too_long && self.line.len() + count <= self.max_line {
+                self.line.extend_from_slice(&chunk[..count]);
+            } else {
+                too_long = true;
+                self.line = Vec::new();
+            }
+            self.stream.consume(count);
+            if feed.is_some() {
+                return Ok(if too_long { LineEnd::TooLong } else { LineEnd::Whole });
+            }
+        }
+    }
+
+    /// The record in `self.line`.
+    fn record(&mut self) -> Result<FilesRecord, FilesError> {
+        let record = parse_line(&self.line).map_err(|source| FilesError::Record { line: self.lines, source })?;
+        self.records += 1;
+        Ok(record)
+    }
+}
+
+impl<R: Read> Iterator for FilesReader<R> {
+    type Item = Result<FilesRecord, FilesError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.ended {
+            self.lines += 1;
+            match self.read_line() {
+                Ok(LineEnd::Whole) if self.line.trim_ascii().is_empty() => {}
+                Ok(LineEnd::Whole) => return Some(self.record()),
+                Ok(LineEnd::TooLong) => {
+                    return Some(Err(FilesError::LineTooLong { line: self.lines, limit: self.max_line }));
+                }
+                // A record may be whole without its line feed; half a one is what a killed writer leaves.
+                Ok(LineEnd::Cut) => {
+                    self.ended = true;
+                    let record = self.record();
+                    if matches!(&record, Err(FilesError::Record { source, .. }) if source.is_eof()) {
+                        return None;
+                    }
+                    self.line.clear();
+                    return Some(record);
+                }
+                Ok(LineEnd::None) => self.ended = true,
+                Err(source) => {
+                    self.ended = true;
+                    self.line.clear();
+                    return Some(Err(FilesError::Stream { records: self.records, source }));
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,218 @@
+//! Reads what may be compressed: zlib (RFC 1950), gzip (RFC 1952) or neither, told apart by the first bytes; streams may
+//! follow one another and may break off. Memory is constant: 128 KB and deflate's window.
+
+use std::io::Read;
+
+use flate2::{Decompress, FlushDecompress, Status};
+
+const BUFFER: usize = 64 << 10;
+/// The largest window of deflate, 32 KB, as its logarithm.
+const WINDOW_BITS: u8 = 15;
+
+/// A stream that cannot be read on. Offsets count compressed bytes from the start of the input.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    #[error("reading on at byte {offset} failed: {source}")]
+    Io { offset: u64, source: std::io::Error },
+    #[error("the compressed data is damaged at or shortly before byte {offset}: {what}")]
+    Damaged { offset: u64, what: String },
+    #[error("neither zlib, gzip nor text at byte {offset} (found {found:02x?})")]
+    Unknown { offset: u64, found: Vec<u8> },
+}
+
+/// Decompresses as it is asked for more.
+pub struct Inflating<R> {
+    input: R,
+    compressed: Buffer,
+    /// Compressed bytes used up.
+    offset: u64,
+    coding: Coding,
+    plain: Buffer,
+    /// Damage found behind data that is still to be handed out.
+    damage: Option<StreamError>,
+    truncated: bool,
+}
+
+/// What the bytes at `offset` are.
+enum Coding {
+    /// Not known yet: a stream starts here, if anything does.
+    Start,
+    None,
+    Deflate(Box<Decompress>),
+    End,
+}
+
+/// A fixed piece of memory, of which `start..end` is filled and not used up.
+struct Buffer {
+    bytes: Box<[u8]>,
+    start: usize,
+    end: usize,
+}
+
+impl<R: Read> Inflating<R> {
+    pub fn new(input: R) -> Inflating<R> {
+        Inflating {
+            input,
+            compressed: Buffer::new(),
+            offset: 0,
+            coding: Coding::Start,
+            plain: Buffer::new(),
+            damage: None,
+            truncated: false,
+        }
+    }
+
+    /// The next decompressed bytes; empty at the end. They come again until they are [consumed](Self::consume). After
+    /// an error nothing more comes.
+    pub fn chunk(&mut self) -> Result<&[u8], StreamError> {
+        while self.plain.is_empty() {
+            if let Some(damage) = self.damage.take() {
+                self.coding = Coding::End;
+                return Err(damage);
+            }
+            if matches!(self.coding, Coding::End) {
+                break;
+            }
+            if let Err(error) = self.advance() {
+                self.coding = Coding::End;
+                return Err(error);
+            }
+        }
+        Ok(self.plain.filled())
+    }
+
+    /// Uses up `count` bytes of the last chunk.
+    pub fn consume(&mut self, count: usize) {
+        self.plain.consume(count);
+    }
+
+    /// Whether the input ended inside a stream, as it does when its writer was killed. Known once the end is reached.
+    pub fn truncated(&self) -> bool {
+        self.truncated
+    }
+
+    /// One step: some input, some output, or another state.
+    fn advance(&mut self) -> Result<(), StreamError> {
+        // The magic takes two bytes, and they may come one by one.
+        let wanted = if matches!(self.coding, Coding::Start) { 2 } else { 1 };
+        let offset = self.offset;
+        let at_end = self
+            .compressed
+            .fill(&mut self.input, wanted)
+            .map_err(|source| StreamError::Io { offset: offset + self.compressed.filled().len() as u64, source })?;
+        match &mut self.coding {
+            Coding::Start => self.start(),
+            Coding::None => {
+                self.plain.replace_with(self.compressed.filled());
+                self.use_up(self.compressed.filled().len());
+                if at_end {
+                    self.coding = Coding::End;
+                }
+                Ok(())
+            }
+            Coding::Deflate(inflate) => {
+                let (before_in, before_out) = (inflate.total_in(), inflate.total_out());
+                let result = inflate.decompress(self.compressed.filled(), &mut self.plain.bytes, FlushDecompress::None);
+                let used = (inflate.total_in() - before_in) as usize;
+                let made = (inflate.total_out() - before_out) as usize;
+                self.use_up(used);
+                self.plain.set_filled(made);
+                self.judge(result, used + made > 0, at_end);
+                Ok(())
+            }
+            Coding::End => Ok(()),
+        }
+    }
+
+    /// Finds out what starts here.
+    fn start(&mut self) -> Result<(), StreamError> {
+        self.coding = match *self.compressed.filled() {
+            [] => Coding::End,
+            [0x1f, 0x8b, ..] => Coding::Deflate(Box::new(Decompress::new_gzip(WINDOW_BITS))),
+            [first, second, ..] if is_zlib(first, second) => Coding::Deflate(Box::new(Decompress::new(true))),
+            // The first byte of a compressed stream whose second was never written.
+            [0x1f | 0x78] => {
+                self.truncated = true;
+                Coding::End
+            }
+            [b'{' | b' ' | b'\t' | b'\r' | b'\n', ..] => Coding::None,
+            ref other => {
+                let found = other.iter().take(4).copied().collect();
+                return Err(StreamError::Unknown { offset: self.offset, found });
+            }
+        };
+        Ok(())
+    }
+
+    /// What a call of the decompressor means for the stream.
+    fn judge(&mut self, result: Result<Status, flate2::DecompressError>, progress: bool, at_end: bool) {
+        match result {
+            Ok(Status::StreamEnd) => self.coding = Coding::Start,
+            Ok(_) if progress => {}
+            Ok(_) if at_end => {
+                self.truncated = true;
+                self.coding = Coding::End;
+            }
+            Ok(_) => self.set_damage("the decompressor makes no progress".into()),
+            Err(error) => self.set_damage(error.to_string()),
+        }
+    }
+
+    fn set_damage(&mut self, what: String) {
+        self.damage = Some(StreamError::Damaged { offset: self.offset, what });
+    }
+
+    fn use_up(&mut self, count: usize) {
+        self.compressed.consume(count);
+        self.offset += count as u64;
+    }
+}
+
+/// RFC 1950 §2.2: the method is deflate and the two bytes are a multiple of 31.
+fn is_zlib(first: u8, second: u8) -> bool {
+    first & 0x0f == 8 && first >> 4 <= 7 && (u16::from(first) << 8 | u16::from(second)).is_multiple_of(31)
+}
+
+impl Buffer {
+    fn new() -> Buffer {
+        Buffer { bytes: vec![0; BUFFER].into_boxed_slice(), start: 0, end: 0 }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    fn filled(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.start = (self.start + count).min(self.end);
+    }
+
+    fn set_filled(&mut self, end: usize) {
+        (self.start, self.end) = (0, end);
+    }
+
+    fn replace_with(&mut self, bytes: &[u8]) {
+        self.bytes[..bytes.len()].copy_from_slice(bytes);
+        self.set_filled(bytes.len());
+    }
+
+    /// Reads until `wanted` bytes are there. Returns whether the input has ended.
+    fn fill(&mut self, input: &mut impl Read, wanted: usize) -> std::io::Result<bool> {
+        if self.filled().len() < wanted {
+            self.bytes.copy_within(self.start..self.end, 0);
+            self.set_filled(self.end - self.start);
+        }
+        while self.filled().len() < wanted {
+            match input.read(&mut self.bytes[self.end..]) {
+                Ok(0) => return Ok(true),
+                Ok(count) => self.end += count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+}

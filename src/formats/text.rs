@@ -1,0 +1,43 @@
+//! What the JSON outputs for people need: a body as text, a time as ISO 8601.
+
+use std::borrow::Cow;
+
+use encoding_rs::Encoding;
+use serde::{Serialize, Serializer};
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+use crate::page::EpochMs;
+
+/// The body as text, when it is some: in the charset that `content_type` names, else as UTF-8. None when neither
+/// reads every byte of it.
+pub fn text_of<'a>(content_type: Option<&str>, body: &'a [u8]) -> Option<Cow<'a, str>> {
+    let declared = content_type.and_then(charset).and_then(|label| Encoding::for_label(label.as_bytes()));
+    declared
+        .and_then(|encoding| encoding.decode_without_bom_handling_and_without_replacement(body))
+        .or_else(|| std::str::from_utf8(body).ok().map(Cow::Borrowed))
+}
+
+/// The `charset` parameter of a media type (RFC 9110 §8.3.2), without its quotes.
+fn charset(content_type: &str) -> Option<&str> {
+    content_type.split(';').skip(1).find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
+    })
+}
+
+/// A time that is written as ISO 8601 in UTC with milliseconds (`2026-11-21T14:32:32.123Z`); beyond the year 9999, where
+/// ISO 8601 ends, as the number it is.
+#[derive(Debug, Clone, Copy)]
+pub struct IsoTime(pub EpochMs);
+
+impl Serialize for IsoTime {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
+        let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000_000).ok();
+        match time.and_then(|time| time.format(format).ok()) {
+            Some(text) => serializer.serialize_str(&text),
+            None => serializer.serialize_u64(self.0),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The FILES sink: ACHE's records in rolling compressed files `crawl_data-<epoch ms>-<n>.deflate`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::rolling::RollingFiles;
+use super::{Delivered, Derive, Sink, SinkError};
+use crate::formats::files;
+use crate::log::Entry;
+
+/// Writes every 2xx page; what it acknowledges is flushed, so that it can be read after a crash, and on disk.
+pub struct FilesSink {
+    files: RollingFiles,
+    derive: Derive,
+    line: Vec<u8>,
+    so_far: Delivered,
+    /// A call failed halfway: the files no longer match what was acknowledged.
+    failed: bool,
+}
+
+impl FilesSink {
+    /// `max_file_size`: of compressed bytes; only a single record that is larger makes a larger file. `level`: 0 to 9.
+    ///
+    /// Puts `folder` (created when absent) in the state that `state` was taken in: nothing that will be delivered again
+    /// stays in the files. With null, what an earlier writer left unfinished is closed as far as it is readable. Commit
+    /// what [`flush`](Sink::flush) returns before the first `deliver`: a crash before the first commit leaves pages in the
+    /// files that come again.
+    pub fn open(
+        folder: &Path,
+        max_file_size: u64,
+        level: u32,
+        state: &serde_json::Value,
+        derive: Derive,
+    ) -> Result<FilesSink, SinkError> {
+        let files = RollingFiles::open(folder, max_file_size, level, state)?;
+        Ok(FilesSink { files, derive, line: Vec::new(), so_far: Delivered::default(), failed: false })
+    }
+
+    fn append(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
+        for entry in entries {
+            self.line.clear();
+            if self.write_line(entry) {
+                self.files.append(&self.line)?;
+                self.so_far.delivered += 1;
+            } else {
+                self.so_far.skipped += 1;
+            }
+            self.so_far.up_to = entry.end;
+        }
+        self.so_far.state = self.files.sync()?;
+        Ok(self.so_far.clone())
+    }
+
+    fn write_line(&mut self, entry: &Entry) -> bool {
+        if !files::is_held(&entry.event) {
+            return false;
+        }
+        let derived = entry.derived(|event| (self.derive)(event));
+        files::write_event(&entry.event, &derived.body, &mut self.line)
+    }
+
+    /// Runs a step; after a failed one no other is run.
+    fn step<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, SinkError>) -> Result<T, SinkError> {
+        if self.failed {
+            let problem = "used again after an error".into();
+            return Err(SinkError::Other { sink: "files", problem, remedy: "open it again from its committed state" });
+        }
+        self.failed = true;
+        let result = step(self)?;
+        self.failed = false;
+        Ok(result)
+    }
+}
+
+impl Sink for FilesSink {
+    fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
+        self.step(|sink| sink.append(entries))
+    }
+
+    fn flush(&mut self) -> Result<Delivered, SinkError> {
+        self.step(|sink| sink.append(&[]))
+    }
+
+    fn close(&mut self) -> Result<(), SinkError> {
+        self.step(|sink| sink.files.close())
+    }
+}
