@@ -171,8 +171,6 @@ fn origin_is_plain(origin: &str) -> bool {
     name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.')
         && last.starts_with(|c: char| c.is_ascii_lowercase())
         && !name.contains("xn--")
-        && !name.contains("..")
-        && !name.starts_with('.')
 }
 
 /// Whether neither WHATWG nor our rules would change this path and query.
