@@ -48,6 +48,8 @@ fn each_rule_of_the_profile() {
         ("http://a.org/%2f%zz%", "http://a.org/%2F%25zz%25"),
         ("http://a.org/%2%35", "http://a.org/%2525"),
         ("http://a.org/ä?ö={1}", "http://a.org/%C3%A4?%C3%B6=%7B1%7D"),
+        ("http://a.org/%C3%A4%2F?%26=%c3", "http://a.org/%C3%A4%2F?%26=%C3"),
+        ("http://a.org/%C3%2?%4", "http://a.org/%C3%252?%254"),
         ("http://a.org/b#c", "http://a.org/b"),
     ];
     for (input, expected) in cases {
