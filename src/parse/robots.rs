@@ -135,7 +135,7 @@ impl Line<'_> {
                 Line::Rule { allow: false, path: value }
             }
             "crawl-delay" | "crawldelay" | "crawl delay" => Line::CrawlDelay(value),
-            "sitemap" | "site-map" => Line::Sitemap(value),
+            "sitemap" | "site-map" if !value.is_empty() => Line::Sitemap(value),
             // An unknown key with a path is a rule we do not know: it belongs to its group as rules do, without effect.
             _ if value.starts_with('/') => Line::Rule { allow: true, path: "" },
             _ => Line::Foreign,

@@ -278,8 +278,7 @@ impl Entry {
 
 /// An attribute's value, entities resolved.
 fn attribute<'a>(start: &'a BytesStart, name: &str) -> Option<Cow<'a, str>> {
-    // Without the search for repeated names, whose time grows with the square of their number.
-    let attribute = start.html_attributes().with_checks(false).flatten().find(|attribute| attribute.key.0 == name)?;
+    let attribute = start.html_attributes().flatten().find(|attribute| attribute.key.0 == name)?;
     Some(match attribute.value {
         Cow::Borrowed(raw) => quick_xml::escape::unescape(raw).unwrap_or(Cow::Borrowed(raw)),
         Cow::Owned(raw) => Cow::Owned(raw),

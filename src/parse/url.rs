@@ -171,8 +171,6 @@ fn origin_is_plain(origin: &str) -> bool {
     name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.')
         && last.starts_with(|c: char| c.is_ascii_lowercase())
         && !name.contains("xn--")
-        && !name.contains("..")
-        && !name.starts_with('.')
 }
 
 /// Whether neither WHATWG nor our rules would change this path and query.
@@ -185,6 +183,7 @@ fn tail_is_plain(tail: &str) -> bool {
     bytes.first() == Some(&b'/')
         && bytes.iter().all(|&b| is_plain(b) && b != b';')
         && !bytes.windows(2).any(|pair| pair == b"//" || pair == b"/.")
+        && percent_is_normal(tail)
         && query.is_none_or(query_is_plain)
 }
 
@@ -200,13 +199,21 @@ fn query_is_plain(query: &str) -> bool {
         })
 }
 
-/// A character that stands for itself in a path whatever is around it; dots and slashes are looked at in pairs.
+/// Whether every `%` begins two upper-case digits that must stand encoded.
+fn percent_is_normal(text: &str) -> bool {
+    text.split('%').skip(1).all(|rest| match rest.get(..2) {
+        Some(two) => !two.bytes().any(|b| b.is_ascii_lowercase()) && hex(two).is_some_and(|byte| !is_unreserved(byte)),
+        None => false,
+    })
+}
+
+/// A character that stands for itself in a path; `%`, dots and slashes depend on what is around them.
 fn is_plain(byte: u8) -> bool {
     const PLAIN: [bool; 256] = {
         let mut table = [false; 256];
         let mut byte = 0;
         while byte < 128 {
-            table[byte as usize] = is_unreserved(byte) || is_reserved(byte);
+            table[byte as usize] = is_unreserved(byte) || is_reserved(byte) || byte == b'%';
             byte += 1;
         }
         table
