@@ -19,7 +19,7 @@ build: ## build the release binary, target/release/seine
 
 test: ## run every test that must pass
 	@scripts/need cargo cc
-	$(CARGO) test --locked
+	$(CARGO) test --locked --no-fail-fast
 
 lint: ## check the format and run clippy; warnings are errors
 	@scripts/need cargo cc rustfmt clippy

@@ -306,7 +306,7 @@ fn a_format_that_is_not_there_yet_is_an_error() {
     }
     assert!(error("target_storage.data_formats: [FILES, TAPE]").contains("TAPE"));
     assert!(error("target_storage.data_formats: [FILES, FILES]").contains("twice"));
-    assert!(error("target_storage.data_formats: []").contains("at least one"));
+    assert!(error("target_storage.data_formats: []").contains("VOID if pages shall go nowhere"));
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn a_wrong_value_names_its_place_the_value_and_what_is_expected() {
     wrong("link_storage.cache_size:", &["no value", "a size"]);
     wrong("link_storage.link_strategy.use_scope: maybe", &["maybe", "true or false"]);
     wrong("crawler_manager.downloader.download_thread_pool_size: 0", &["from 1 to 100000"]);
-    wrong("crawler_manager.downloader.max_redirects: [1]", &["a list", "a whole number"]);
+    wrong("crawler_manager.downloader.max_redirects: [1]", &["[1] is not right", "a whole number"]);
     wrong("link_storage.link_strategy.scope: galaxy", &["galaxy", "host, domain"]);
     wrong("link_storage.link_strategy.scope_hosts: ['http://a.test/']", &["host names"]);
     wrong("link_storage.link_strategy.whitelist: ['(']", &["regular expressions", "( is none"]);
@@ -385,6 +385,14 @@ fn all_problems_are_told_at_once() {
     let error = error("crawler_i: x\nhttp.port: x\nlogging.format: x\n");
     assert!(error.contains("3 problems"), "{error}");
     assert!(["crawler_i;", "http.port", "logging.format"].iter().all(|key| error.contains(key)), "{error}");
+}
+
+#[test]
+fn a_file_full_of_errors_is_told_briefly_and_soon() {
+    let told = error(&(0..60_000).map(|number| format!("key{number}: x\n")).collect::<String>());
+    assert!(told.contains("20 problems") && told.len() < 10_000, "{told}");
+    let told = error(&format!("\"{}\\e[31m\": 1\n", "k".repeat(500_000)));
+    assert!(told.len() < 1000 && !told.contains('\x1b'), "{told}");
 }
 
 #[test]
@@ -554,7 +562,7 @@ fn bad_seeds_are_told_all_at_once() {
     let told = error.to_string();
     for part in [
         "seeds.txt",
-        "24 lines",
+        "no URL (24)",
         "line 2: \"example.com\": write it in full, such as https://example.com",
         "line 3: \"ftp://a.test/\"",
         "line 4: \"https://\"",

@@ -186,7 +186,7 @@ pub(super) fn set_agent_part(place: &mut Option<String>, value: Option<&str>) ->
 }
 
 pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), String> {
-    let available = "FILES, STDOUT and VOID";
+    let available = "one or several of FILES, STDOUT and VOID";
     let mut formats = Vec::new();
     for name in names {
         let name = name.to_ascii_uppercase();
@@ -203,7 +203,7 @@ pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), S
         formats.push(*format);
     }
     if formats.is_empty() {
-        return Err(format!("at least one of {available}; VOID if pages shall go nowhere"));
+        return Err(format!("{available}; VOID if pages shall go nowhere"));
     }
     draft.formats = formats;
     Ok(())

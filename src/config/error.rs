@@ -3,7 +3,10 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// Everything that is wrong with a configuration, reported at once.
+/// More problems than this are not collected: the file is of another kind.
+pub(super) const MAX_PROBLEMS: usize = 20;
+
+/// What is wrong with a configuration, up to twenty things at once.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", listed(.problems))]
 pub struct ConfigError {

@@ -14,7 +14,7 @@ mod secret;
 mod seeds;
 mod settings;
 mod values;
-mod yaml;
+pub(crate) mod yaml;
 
 use std::path::{Path, PathBuf};
 

@@ -41,9 +41,12 @@ pub fn sample() -> String {
         }
     }
     out.push_str(LACKING);
-    for key in keys::LACKING {
+    for (index, key) in keys::LACKING.iter().enumerate() {
         line(&mut out, &format!("#   {}", key.name));
-        comment(&mut out, "#       ", key.doc);
+        let next = keys::LACKING.get(index + 1);
+        if next.is_none_or(|next| next.doc != key.doc) {
+            comment(&mut out, "#       ", key.doc);
+        }
     }
     out
 }

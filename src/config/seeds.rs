@@ -19,7 +19,7 @@ pub enum SeedsError {
     NotText { path: PathBuf, problem: &'static str },
     #[error("the seeds {path} hold no URL; write one a line, such as https://example.com/", path = .path.display())]
     Empty { path: PathBuf },
-    #[error("the seeds {path} have {total} lines that are no URL:{}", listed(.lines, *.total), path = .path.display())]
+    #[error("the seeds {path} have lines that are no URL ({total}):{}", listed(.lines, *.total), path = .path.display())]
     Lines { path: PathBuf, lines: Vec<BadSeed>, total: usize },
 }
 

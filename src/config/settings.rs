@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::error::{Origin, Problem};
+use super::error::{MAX_PROBLEMS, Origin, Problem};
 use super::keys::{self, Key};
+use super::values;
 use super::yaml::{self, Node, Value};
 
 /// By key name. Keys that are not in it have their default.
@@ -45,6 +46,9 @@ impl Reader<'_> {
     fn walk(&mut self, root: Node) {
         let mut open = vec![(String::new(), root)];
         while let Some((name, node)) = open.pop() {
+            if self.problems.len() >= MAX_PROBLEMS {
+                return;
+            }
             if !name.is_empty() && self.is_value(&name, &node) {
                 self.set(&name, node);
                 continue;
@@ -97,7 +101,7 @@ impl Reader<'_> {
             let problem = "stands for a group of keys and has no value of its own".into();
             Problem::Value { at, key: name, problem }
         } else {
-            Problem::UnknownKey { at, hint: keys::hint(&name), key: name }
+            Problem::UnknownKey { at, hint: keys::hint(&name), key: values::shown_key(&name) }
         });
     }
 }
@@ -124,7 +128,8 @@ pub(super) fn from_environment(env: &[(String, String)], problems: &mut Vec<Prob
         let at = Origin::Environment(name.clone());
         let key_name = rest.to_ascii_lowercase().replace("__", ".");
         let Some(key) = keys::find(&key_name) else {
-            problems.push(Problem::UnknownKey { at, hint: variable_hint(&key_name), key: key_name });
+            let (key, hint) = (values::shown_key(&key_name), variable_hint(&key_name));
+            problems.push(Problem::UnknownKey { at, key, hint });
             continue;
         };
         if text.trim().is_empty() {

@@ -251,7 +251,10 @@ pub(super) fn shown_cookies(cookies: &[Cookie]) -> String {
 /// A value as it stands in an error, short and in one line.
 pub(super) fn shown_node(node: &Node) -> String {
     match &node.value {
-        Value::List(_) => "a list".into(),
+        Value::List(_) => match list(node) {
+            Ok(items) => shown_list(&items).chars().take(80).collect(),
+            Err(_) => "a list".into(),
+        },
         Value::Map(_) => "a mapping".into(),
         Value::Scalar { .. } if node.is_null() => "no value".into(),
         Value::Scalar { text, .. } => {
@@ -261,6 +264,12 @@ pub(super) fn shown_node(node: &Node) -> String {
             format!("{}{dots}", shown_text(&short))
         }
     }
+}
+
+/// A key as it stands in an error: the user's text, short and in one line.
+pub(super) fn shown_key(name: &str) -> String {
+    let short: String = name.chars().take(120).collect();
+    short.escape_debug().to_string()
 }
 
 fn without_password(text: &str) -> String {

@@ -9,21 +9,21 @@ use yaml_rust2::scanner::{Marker, TScalarStyle};
 const MAX_DEPTH: usize = 32;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// Of its key, when it has one. Counts from 1.
     pub line: usize,
     pub value: Value,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Scalar { text: String, quoted: bool },
     List(Vec<Node>),
     Map(Vec<(String, Node)>),
 }
 
 #[derive(Debug)]
-pub(super) struct YamlError {
+pub(crate) struct YamlError {
     pub line: usize,
     pub problem: String,
 }
@@ -41,7 +41,7 @@ impl Node {
 }
 
 /// Reads one document. An empty one is an empty mapping.
-pub(super) fn parse(text: &str) -> Result<Node, YamlError> {
+pub(crate) fn parse(text: &str) -> Result<Node, YamlError> {
     let mut parser = Parser::new_from_str(text);
     let mut builder = Builder::default();
     loop {

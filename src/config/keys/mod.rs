@@ -92,6 +92,9 @@ pub(super) fn hint(unknown: &str) -> String {
 /// The known key most like an unknown one, if any is. Dots, hyphens and underscores count as the same.
 pub(super) fn nearest(unknown: &str) -> Option<&'static str> {
     let plain = |name: &str| name.to_ascii_lowercase().replace(['-', '.'], "_");
+    if unknown.len() > 200 {
+        return None;
+    }
     let wanted = plain(unknown);
     let likeness = |name: &str| {
         let name = plain(name);
@@ -102,7 +105,7 @@ pub(super) fn nearest(unknown: &str) -> Option<&'static str> {
         .map(|key| key.name)
         .chain(ALIASES.iter().map(|(alias, _)| *alias))
         .map(|name| (name, likeness(name)))
-        .filter(|(_, likeness)| *likeness >= 0.5)
+        .filter(|(_, likeness)| *likeness >= 0.65)
         .max_by(|a, b| a.1.total_cmp(&b.1))
         .map(|(name, _)| name)
 }
