@@ -20,11 +20,17 @@
 //! * [`demo`]: the website that `seine demo` crawls.
 //! * [`cli`]: one file a command.
 
+pub mod cli;
 pub mod config;
+pub mod crawl;
 pub mod demo;
+pub mod fetch;
 pub mod formats;
 pub mod frontier;
 pub mod log;
 pub mod page;
 pub mod parse;
 pub mod sinks;
+pub mod supervisor;
+pub mod telemetry;
+pub mod validate;

@@ -1,2 +1,7 @@
 //! Arguments → one call.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    seine::cli::main(std::env::args_os())
+}

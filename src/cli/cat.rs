@@ -1,8 +1,9 @@
 //! `seine cat`: prints what FILES files hold, one JSON object a page and a line.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use regex::Regex;
 use serde::Serialize;
@@ -12,6 +13,50 @@ use crate::formats::base64;
 use crate::formats::files::{FilesError, FilesReader, FilesRecord};
 use crate::formats::text::{IsoTime, text_of};
 use crate::page::Relevance;
+
+/// Show what FILES files hold: one JSON line a page.
+///
+/// Takes files and folders of them, also those of ACHE, truncated ones included. Exit status 1 when something could not
+/// be read.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Files, or folders with .deflate files in them.
+    #[arg(value_name = "FILE", required = true)]
+    paths: Vec<PathBuf>,
+    /// Print the bodies too: as "content" when it is text, else as "content_base64".
+    #[arg(long)]
+    content: bool,
+    /// Only pages whose URL this regular expression matches somewhere.
+    #[arg(long, value_name = "REGEX")]
+    url: Option<Regex>,
+}
+
+/// Prints pages to standard output, and what was wrong to standard error.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let options = CatOptions { content: args.content, url: args.url };
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let summary = match cat(&args.paths, &options, &mut out) {
+        Err(CatError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => return Ok(ExitCode::SUCCESS),
+        read => read?,
+    };
+    for (path, problem) in &summary.problems {
+        eprintln!("seine: {}: {problem}", path.display());
+    }
+    let untold = summary.unreadable - summary.problems.len() as u64;
+    if untold > 0 {
+        eprintln!("seine: and {untold} more that could not be read");
+    }
+    for path in &summary.truncated {
+        eprintln!(
+            "seine: {}: ends early, as when its writer was killed or still writes; every whole record was read",
+            path.display()
+        );
+    }
+    for path in &summary.passed_over {
+        eprintln!("seine: {}: passed over, no .deflate file", path.display());
+    }
+    Ok(if summary.is_damaged() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
 
 /// A file of nothing but bad lines must not fill the memory.
 pub const MAX_PROBLEMS: usize = 100;

@@ -62,6 +62,8 @@ pub enum Origin {
     },
     /// The variable's name.
     Environment(String),
+    /// An option.
+    CommandLine,
 }
 
 impl fmt::Display for Origin {
@@ -70,6 +72,7 @@ impl fmt::Display for Origin {
             Origin::Default => f.write_str("default"),
             Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
             Origin::Environment(name) => write!(f, "environment variable {name}"),
+            Origin::CommandLine => f.write_str("command line"),
         }
     }
 }

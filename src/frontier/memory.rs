@@ -11,8 +11,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::addresses::Addresses;
 use super::keys::split;
 use super::{
-    Applied, Batch, Change, Counts, Frontier, FrontierError, FrontierOptions, Host, HostPause, LATER_WINDOW, Lease,
-    PRIORITY_UNKNOWN, PageRecord, PageState, Proposal, Proposed, Release, Robots, Turn, Verdict, Work,
+    Applied, Batch, Change, Counts, Frontier, FrontierError, FrontierOptions, Host, HostPause, HostTurn, LATER_WINDOW,
+    Lease, PRIORITY_UNKNOWN, PageRecord, PageState, Proposal, Proposed, Release, Robots, Turn, Verdict, Work,
 };
 use crate::log::Position;
 use crate::page::{EpochMs, Kind};
@@ -103,6 +103,22 @@ impl Frontier for MemoryFrontier {
             leases.push(volatile.lease(&kept, &origin, now, max_urls));
         }
         Ok(leases)
+    }
+
+    fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError> {
+        let (mut kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
+        if volatile.leases.values().any(|(leased, _)| leased == origin) {
+            return Ok(HostTurn::Taken);
+        }
+        let host = kept.host(origin, now).clone();
+        if host.not_before > now {
+            return Ok(HostTurn::At(host.not_before));
+        }
+        volatile.last_lease += 1;
+        let id = volatile.last_lease;
+        volatile.leases.insert(id, (origin.to_owned(), Vec::new()));
+        let host = Host { origin: origin.to_owned(), robots: host.robots, failures: host.failures };
+        Ok(HostTurn::Leased(Lease { id, host, work: Vec::new() }))
     }
 
     fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {

@@ -18,7 +18,7 @@ pub use embedded::EmbeddedFrontier;
 pub use memory::MemoryFrontier;
 
 use crate::log::Position;
-use crate::page::{EpochMs, FailureReason, Kind};
+use crate::page::{EpochMs, Failure, FailureReason, Kind};
 
 /// The trait every frontier implements; one conformance suite runs on all of them. Calls block (microseconds to a few
 /// milliseconds) and may come from several threads. Time is always handed in, so tests own the clock.
@@ -29,6 +29,9 @@ pub trait Frontier: Send + Sync {
     /// Leases up to `max_hosts` hosts that may be visited now and have due work, most urgent first, each with up to
     /// `max_urls` URLs (fewer where the host's delay is long). A leased host is given to nobody else until released.
     fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError>;
+
+    /// Leases one host by its origin, without URLs, for a visit that a redirect leads to. A host never heard of is made.
+    fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError>;
 
     /// Claims the next visit of `ip` for this lease's host. `Now` starts that visit: no other host on the same address
     /// gets `Now` for `delay`. `At(t)`: come back then; a turn is kept for the host.
@@ -138,8 +141,8 @@ pub enum RobotsAccess {
     Rules(String),
     /// 4xx: everything is allowed.
     AllowAll,
-    /// 5xx or no answer: everything is disallowed until it expires.
-    DisallowAll,
+    /// 5xx or no answer: everything is disallowed until it expires, because of this.
+    Unreachable(Failure),
 }
 
 /// One URL of a lease.
@@ -153,6 +156,16 @@ pub struct Work {
     /// From the last fetch of this URL, for a conditional request.
     pub etag: Option<String>,
     pub last_modified: Option<String>,
+}
+
+/// What [`Frontier::lease_host`] gives.
+#[derive(Debug, Clone)]
+pub enum HostTurn {
+    Leased(Lease),
+    /// It rests until then.
+    At(EpochMs),
+    /// Another worker has it.
+    Taken,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -99,6 +99,14 @@ pub struct Claim {
     epoch: u64,
 }
 
+/// One host asked for by its key.
+#[derive(Debug)]
+pub enum HostClaim {
+    Leased(u64, HostRecord),
+    At(EpochMs),
+    Taken,
+}
+
 /// What a lease found in the store, to be settled against what is in flight.
 #[derive(Debug, Default)]
 pub struct Found<T> {
@@ -260,6 +268,26 @@ impl Schedule {
             in_flight_later: state.in_flight_later,
             epoch: state.epoch,
         })
+    }
+
+    /// Takes one host out by its key, without URLs. `stored` is used when the schedule does not know it.
+    pub fn claim_host(&mut self, host: HostKey, stored: Option<HostRecord>, now: EpochMs) -> Option<HostClaim> {
+        if let (Some(record), false) = (stored, self.hosts.contains_key(&host)) {
+            self.hosts.insert(host, HostState::new(record));
+        }
+        let state = self.hosts.get_mut(&host)?;
+        let claim = if state.lease.is_some() {
+            HostClaim::Taken
+        } else if state.record.not_before > now {
+            HostClaim::At(state.record.not_before)
+        } else {
+            self.last_lease += 1;
+            state.lease = Some(self.last_lease);
+            self.leases.insert(self.last_lease, Leased { host, urls: Vec::new() });
+            HostClaim::Leased(self.last_lease, state.record.clone())
+        };
+        self.list(host);
+        Some(claim)
     }
 
     /// Puts up to `max_urls` of what was found in flight and returns them, in order of rank. With none, the host is not

@@ -33,6 +33,9 @@ pub use reader::Reader;
 use crate::page::PageEvent;
 use crate::parse::Derived;
 
+/// The validator's name as a reader.
+pub const VALIDATOR: &str = "validator";
+
 /// A place in the log: just behind event number `index` (the first event has index 1), at byte `offset` of the whole log.
 /// Neither is ever used twice. The default is the log's very beginning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -142,4 +145,16 @@ pub struct ReaderStatus {
     pub opened: bool,
     /// None for a follower, which keeps its own.
     pub books: Option<Books>,
+}
+
+impl LogStatus {
+    /// The readers with books: the sinks.
+    pub fn sinks(&self) -> impl Iterator<Item = (&str, Books)> {
+        self.readers.iter().filter_map(|reader| Some((reader.name.as_str(), reader.books?)))
+    }
+
+    /// Accepted events that the validator has not passed: the table of this name.
+    pub fn page_proposed(&self) -> u64 {
+        self.readers.iter().find(|reader| reader.name == VALIDATOR).map_or(0, |reader| reader.pending)
+    }
 }

@@ -76,6 +76,16 @@ pub struct DeriveOptions {
     pub agent: String,
 }
 
+impl DeriveOptions {
+    pub fn new(config: &crate::config::Config) -> DeriveOptions {
+        DeriveOptions {
+            max_decoded_bytes: config.fetch.max_decoded_bytes,
+            obey_nofollow: config.scope.obey_nofollow,
+            agent: config.fetch.user_agent.name.clone(),
+        }
+    }
+}
+
 /// Everything that the pipeline needs of an event, in one pass over the body. A failure gives nothing.
 pub fn derive(event: &PageEvent, options: &DeriveOptions) -> Derived {
     derive_by(event, options, |text| (html::read(text, &options.agent), None)).0

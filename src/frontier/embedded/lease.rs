@@ -2,10 +2,11 @@
 //! store is read.
 
 use super::EmbeddedFrontier;
+use super::changes::Changes;
 use super::records::Item;
-use crate::frontier::keys::{Rank, later_key, part, ready_key};
-use crate::frontier::schedule::{Candidate, Claim, Found, NEVER, Source};
-use crate::frontier::{FrontierError, Host, LATER_WINDOW, Lease, Work};
+use crate::frontier::keys::{HostKey, Rank, later_key, part, ready_key};
+use crate::frontier::schedule::{Candidate, Claim, Found, HostClaim, NEVER, Source};
+use crate::frontier::{FrontierError, Host, HostTurn, LATER_WINDOW, Lease, Work};
 use crate::page::EpochMs;
 
 /// Hosts looked at in vain during one call: their due time was an estimate, and is right from then on.
@@ -35,6 +36,34 @@ impl EmbeddedFrontier {
             }
         }
         Ok(leases)
+    }
+
+    pub(super) fn lease_one(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError> {
+        let host = self.store.keys.host(origin);
+        let claim = self.schedule.lock().claim_host(host, None, now);
+        let claim = match claim {
+            Some(claim) => claim,
+            None => self.claim_idle(host, origin, now)?,
+        };
+        Ok(match claim {
+            HostClaim::Taken => HostTurn::Taken,
+            HostClaim::At(at) => HostTurn::At(at),
+            HostClaim::Leased(id, record) => {
+                let robots = if record.has_robots { self.store.robots_of(host)? } else { None };
+                let host = Host { origin: record.origin.into(), robots, failures: record.failures };
+                HostTurn::Leased(Lease { id, host, work: Vec::new() })
+            }
+        })
+    }
+
+    /// A host without work, or never heard of: nobody else may change it until the schedule has it.
+    fn claim_idle(&self, host: HostKey, origin: &str, now: EpochMs) -> Result<HostClaim, FrontierError> {
+        let mut known = self.writer.lock();
+        let mut changes = Changes::new(self, now);
+        let record = changes.host(host, origin)?.record.clone();
+        changes.commit(&mut known)?;
+        let claim = self.schedule.lock().claim_host(host, Some(record), now);
+        claim.ok_or_else(|| self.store.unreadable("hosts"))
     }
 
     /// None when nothing of the host is due after all.

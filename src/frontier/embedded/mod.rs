@@ -29,8 +29,8 @@ use super::addresses::Addresses;
 use super::keys::split;
 use super::schedule::{NEVER, Schedule};
 use super::{
-    Applied, Batch, Counts, Frontier, FrontierError, FrontierOptions, Lease, PageRecord, Proposal, Proposed, Release,
-    Turn,
+    Applied, Batch, Counts, Frontier, FrontierError, FrontierOptions, HostTurn, Lease, PageRecord, Proposal, Proposed,
+    Release, Turn,
 };
 use crate::log::Position;
 use crate::page::EpochMs;
@@ -107,6 +107,10 @@ impl Frontier for EmbeddedFrontier {
 
     fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError> {
         self.lease_hosts(now, max_hosts, max_urls)
+    }
+
+    fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError> {
+        self.lease_one(origin, now)
     }
 
     fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {

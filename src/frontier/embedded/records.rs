@@ -1,6 +1,8 @@
 //! What the store's values look like: small numbers as LEB128, then text. Each record begins with its own version byte
 //! or tag, so that later versions can tell them apart.
 
+use std::borrow::Cow;
+
 use crate::frontier::keys::Rank;
 use crate::frontier::schedule::{HostRecord, NEVER, Totals};
 use crate::frontier::{PageRecord, PageState, Robots, RobotsAccess};
@@ -168,9 +170,9 @@ pub fn decode_totals(bytes: &[u8]) -> Option<Totals> {
 
 pub fn encode_robots(robots: &Robots) -> Vec<u8> {
     let (tag, text) = match &robots.access {
-        RobotsAccess::Rules(text) => (0, text.as_str()),
-        RobotsAccess::AllowAll => (1, ""),
-        RobotsAccess::DisallowAll => (2, ""),
+        RobotsAccess::Rules(text) => (0, Cow::from(text)),
+        RobotsAccess::AllowAll => (1, Cow::from("")),
+        RobotsAccess::Unreachable(failure) => (2, Cow::from(serde_json::to_string(failure).unwrap_or_default())),
     };
     let mut out = vec![VERSION, tag];
     put(&mut out, robots.fetched_ms);
@@ -187,7 +189,7 @@ pub fn decode_robots(bytes: &[u8]) -> Option<Robots> {
     let access = match tag {
         0 => RobotsAccess::Rules(input.rest()?.to_owned()),
         1 => RobotsAccess::AllowAll,
-        2 => RobotsAccess::DisallowAll,
+        2 => RobotsAccess::Unreachable(serde_json::from_str(input.rest()?).ok()?),
         _ => return None,
     };
     Some(Robots { fetched_ms, expires_ms, access })

@@ -1,0 +1,19 @@
+//! `seine check-config`: what a configuration means, before anything runs.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::config;
+
+/// Check a configuration and show what is in force, each value with where it comes from. Secrets are masked.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A configuration file, or a folder with seine.yml or ache.yml in it; without it, defaults and environment.
+    #[arg(short, long, value_name = "FILE|DIR")]
+    config: Option<PathBuf>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    print!("{}", config::check_config(args.config.as_deref())?);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,177 @@
+//! `seine crawl`: crawl anything.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::ValueEnum;
+
+use crate::config::{self, Config, ScopeRule, SinkConfig};
+use crate::crawl::{Crawl, normalise_seed};
+use crate::telemetry::logging;
+use crate::telemetry::progress::Screen;
+
+/// Crawl from seeds until nothing is left to fetch.
+///
+/// Without -c: polite (one request a second to a host, robots.txt obeyed), only the seeds' hosts, private addresses
+/// refused, pages to FILES under the data folder. Run it again with the same -o to go on where it stopped.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A URL to start from; repeatable.
+    #[arg(long = "seed", value_name = "URL")]
+    seeds: Vec<String>,
+    /// A file of URLs to start from, one a line; # begins a comment.
+    #[arg(short = 's', long = "seeds", value_name = "FILE")]
+    seed_file: Option<PathBuf>,
+    /// The data folder.
+    #[arg(short, long, value_name = "DIR", default_value = "data")]
+    output: PathBuf,
+    /// A configuration file, or a folder with seine.yml or ache.yml in it.
+    #[arg(short, long, value_name = "FILE|DIR")]
+    config: Option<PathBuf>,
+    /// Where pages go; repeatable. Instead of what the configuration says.
+    #[arg(long = "sink", value_name = "NAME", value_enum)]
+    sinks: Vec<SinkName>,
+    /// Which links are followed: those to the seeds' hosts, to their domains, or any.
+    #[arg(long, value_name = "RULE", value_enum)]
+    scope: Option<Scope>,
+    /// Stop after so many pages.
+    #[arg(long, value_name = "N")]
+    max_pages: Option<u64>,
+    /// Follow links so far from a seed and no further; seeds have depth 0.
+    #[arg(long, value_name = "N")]
+    max_depth: Option<u16>,
+    /// Between visits to one host, in milliseconds. robots.txt may ask for more.
+    #[arg(long, value_name = "MS")]
+    delay: Option<u64>,
+    /// Hosts fetched from at the same time.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    concurrency: Option<u32>,
+    /// Fetch from loopback and private addresses too.
+    #[arg(long)]
+    allow_private: bool,
+    /// Answer a host name with this address instead of asking DNS; repeatable.
+    #[arg(long = "resolve", value_name = "NAME=IP", value_parser = parse_resolve)]
+    resolve: Vec<(String, IpAddr)>,
+    /// Serve /metrics, /healthz and /readyz here. Instead of what the configuration says.
+    #[arg(long, value_name = "IP:PORT")]
+    listen: Option<SocketAddr>,
+    /// Keep running when nothing is due.
+    #[arg(long)]
+    stay: bool,
+    /// No progress and no summary.
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum SinkName {
+    /// Rolling compressed JSON lines, as ACHE writes them.
+    Files,
+    /// One JSON object a page on standard output.
+    Stdout,
+    /// Nowhere: for measuring.
+    Void,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Scope {
+    Host,
+    Domain,
+    Any,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let loaded = config::load(args.config.as_deref(), &config::environment())?;
+    let mut config = loaded.config;
+    if args.config.is_none() {
+        config.http.listen = None;
+    }
+    args.override_config(&mut config);
+    let seeds = read_seeds(&args.seeds, args.seed_file.as_deref())?;
+    start(config, &loaded.warnings, args.output, seeds, args.stay, args.quiet)
+}
+
+/// Runs a crawl and prints its summary; `startCrawl` ends here too.
+pub(super) fn start(
+    config: Config,
+    warnings: &[config::Warning],
+    folder: PathBuf,
+    seeds: Vec<String>,
+    stay: bool,
+    quiet: bool,
+) -> anyhow::Result<ExitCode> {
+    let screen = Screen::new(quiet);
+    logging::start(&config.logging, &screen)?;
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    let summary = Crawl { config, folder, seeds, stay, screen: screen.clone() }.run()?;
+    if !quiet {
+        screen.print(&summary.to_string());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Seeds from the command line and from a file, normalised.
+pub(super) fn read_seeds(given: &[String], file: Option<&std::path::Path>) -> anyhow::Result<Vec<String>> {
+    let mut seeds = Vec::new();
+    for seed in given {
+        let normalised = normalise_seed(seed);
+        seeds.push(normalised.with_context(|| {
+            format!("seed {seed:?} is no http or https URL; write for example https://example.com/")
+        })?);
+    }
+    if let Some(file) = file {
+        seeds.extend(config::read_seeds(file)?);
+    }
+    Ok(seeds)
+}
+
+impl Args {
+    fn override_config(&self, config: &mut Config) {
+        if !self.sinks.is_empty() {
+            config.sinks = self.sinks.iter().map(|name| name.config(&config.sinks)).collect();
+        }
+        if let Some(scope) = self.scope {
+            config.scope.rule = match scope {
+                Scope::Host => ScopeRule::Host,
+                Scope::Domain => ScopeRule::Domain,
+                Scope::Any => ScopeRule::Any,
+            };
+        }
+        config.frontier.max_pages = self.max_pages.or(config.frontier.max_pages);
+        config.frontier.max_depth = self.max_depth.or(config.frontier.max_depth);
+        if let Some(delay) = self.delay {
+            config.frontier.host_delay = Duration::from_millis(delay);
+        }
+        if let Some(concurrency) = self.concurrency {
+            config.fetch.concurrency = concurrency as usize;
+        }
+        config.fetch.allow_private |= self.allow_private;
+        for (name, ip) in &self.resolve {
+            config.fetch.static_hosts.entry(name.clone()).or_default().push(*ip);
+        }
+        config.http.listen = self.listen.or(config.http.listen);
+    }
+}
+
+impl SinkName {
+    /// The sink as configured, or with its defaults.
+    fn config(self, configured: &[SinkConfig]) -> SinkConfig {
+        let default = match self {
+            SinkName::Files => SinkConfig::FILES,
+            SinkName::Stdout => SinkConfig::Stdout,
+            SinkName::Void => SinkConfig::Void,
+        };
+        configured.iter().find(|sink| sink.name() == default.name()).cloned().unwrap_or(default)
+    }
+}
+
+fn parse_resolve(text: &str) -> Result<(String, IpAddr), String> {
+    let (name, ip) = text.split_once('=').ok_or("write NAME=IP, for example shop.test=127.0.0.2")?;
+    let ip = ip.parse().map_err(|_| format!("{ip:?} is no IP address"))?;
+    Ok((name.to_ascii_lowercase(), ip))
+}

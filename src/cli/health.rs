@@ -1,0 +1,27 @@
+//! `seine health`: asks a running service whether it is ready, for container health checks.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+
+/// Ask a running service whether it is ready. Exit status 0: yes; 1: no, with the reasons.
+#[derive(clap::Args)]
+pub struct Args {
+    /// What to ask.
+    #[arg(long, default_value = "http://127.0.0.1:8080/readyz")]
+    url: String,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let answer = runtime.block_on(async {
+        let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(5)).build()?;
+        let response = client.get(&args.url).send().await?;
+        Ok::<_, reqwest::Error>((response.status(), response.text().await?))
+    });
+    let (status, text) = answer.with_context(|| format!("no service answers at {}", args.url))?;
+    print!("{text}");
+    Ok(if status.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,65 @@
+//! The command line: one file a command.
+
+mod cat;
+mod check_config;
+mod crawl;
+mod demo;
+mod health;
+mod start_crawl;
+mod stats;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A streaming crawl service: pages are accepted durably once and delivered at least once.
+#[derive(Parser)]
+#[command(name = "seine", version, max_term_width = 100, arg_required_else_help = true, after_help = EXAMPLES)]
+struct Seine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  seine demo                                        watch a crawl of a website that seine itself serves
+  seine crawl --seed https://example.com -o data    crawl one site into data/files
+  seine cat data/files                              show what was stored, one JSON line a page
+  seine crawl --seed https://example.com --max-pages 10 --sink stdout | jq .title
+
+A crawl that was stopped, or killed, goes on when it is started again with the same -o.";
+
+#[derive(Subcommand)]
+enum Command {
+    Crawl(crawl::Args),
+    #[command(name = "startCrawl")]
+    StartCrawl(start_crawl::Args),
+    Demo(demo::Args),
+    Cat(cat::Args),
+    Stats(stats::Args),
+    CheckConfig(check_config::Args),
+    Health(health::Args),
+}
+
+/// Parses the arguments and runs the command they name. Errors go to standard error; the exit status is 0 when all went
+/// well, 1 for a failure, 2 for arguments that are not understood.
+pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let seine = Seine::parse_from(start_crawl::with_long_names(arguments));
+    let result = match seine.command {
+        Command::Crawl(args) => crawl::run(args),
+        Command::StartCrawl(args) => start_crawl::run(args),
+        Command::Demo(args) => demo::run(args),
+        Command::Cat(args) => cat::run(args),
+        Command::Stats(args) => stats::run(args),
+        Command::CheckConfig(args) => check_config::run(args),
+        Command::Health(args) => health::run(args),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("seine: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

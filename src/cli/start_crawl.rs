@@ -1,0 +1,56 @@
+//! `seine startCrawl`: what ACHE's command of this name takes (seed 003's peer; its options are kept for its users).
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::config::{self, Origin, Warning};
+
+/// Crawl with ACHE's command line: -c CONFIG -s SEEDS -o DIR [-m MODEL] [-e INDEX] [-t TYPE] [-cid ID].
+#[derive(clap::Args)]
+pub struct Args {
+    /// A configuration file, or a folder with ache.yml or seine.yml in it.
+    #[arg(short, long, value_name = "FILE|DIR")]
+    config: PathBuf,
+    /// A file of URLs to start from, one a line.
+    #[arg(short, long, value_name = "FILE")]
+    seeds: PathBuf,
+    /// The output folder; the crawl's data is in a folder below it, named after the crawler id.
+    #[arg(short, long = "outputDir", value_name = "DIR")]
+    output: PathBuf,
+    /// A page classifier's model.
+    #[arg(short, long = "modelDir", value_name = "DIR")]
+    model: Option<PathBuf>,
+    /// The Elasticsearch index.
+    #[arg(short, long = "elasticIndex", value_name = "INDEX")]
+    elastic_index: Option<String>,
+    /// The Elasticsearch type.
+    #[arg(short = 't', long = "elasticType", value_name = "TYPE")]
+    elastic_type: Option<String>,
+    /// The crawler id (-cid).
+    #[arg(long = "crawlerId", value_name = "ID")]
+    crawler_id: Option<String>,
+}
+
+/// ACHE's `-cid` is no short option that a parser of today knows.
+pub fn with_long_names(arguments: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
+    arguments.map(|argument| if argument == "-cid" { OsString::from("--crawlerId") } else { argument })
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let mut loaded = config::load(Some(&args.config), &config::environment())?;
+    if let Some(id) = args.crawler_id {
+        loaded.config.crawler_id = id;
+    }
+    if args.model.is_some() {
+        let text = "taken but not used: there is no page classifier yet, and every HTML page counts as relevant";
+        loaded.warnings.push(Warning { at: Origin::CommandLine, key: "-m", text: text.into() });
+    }
+    if args.elastic_index.is_some() || args.elastic_type.is_some() {
+        let text = "taken but not used: no ELASTICSEARCH sink is available yet";
+        loaded.warnings.push(Warning { at: Origin::CommandLine, key: "-e, -t", text: text.into() });
+    }
+    let seeds = super::crawl::read_seeds(&[], Some(&args.seeds))?;
+    let folder = args.output.join(&loaded.config.crawler_id);
+    super::crawl::start(loaded.config, &loaded.warnings, folder, seeds, false, false)
+}

@@ -1,0 +1,82 @@
+//! `seine stats`: the sizes of the three tables (seed 002), from the stores' own counters.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::bail;
+
+use crate::crawl;
+use crate::telemetry::progress::grouped;
+
+/// Show how far a crawl is: work_proposed, page_proposed, page, processed, remaining, by state.
+///
+/// Reads counters, not tables: as quick for 600 million URLs as for six. For a crawl that is running, see its /metrics.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The data folder.
+    #[arg(value_name = "DIR", default_value = "data")]
+    folder: PathBuf,
+    /// One JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if !args.folder.join("frontier").is_dir() {
+        bail!(
+            "{} holds no crawl: there is no frontier/ in it; name the folder that was given to -o",
+            args.folder.display()
+        );
+    }
+    let (counts, log) = crawl::stats(&args.folder)?;
+    let page_proposed = log.page_proposed();
+    let processed = counts.page + page_proposed;
+    if args.json {
+        let sinks: Vec<_> = log
+            .sinks()
+            .map(|(name, books)| {
+                serde_json::json!({
+                    "name": name, "accepted": books.accepted, "delivered": books.delivered, "skipped": books.skipped,
+                    "dead_lettered": books.dead, "pending": books.pending,
+                })
+            })
+            .collect();
+        let all = serde_json::json!({
+            "work_proposed": counts.work_proposed, "page_proposed": page_proposed, "page": counts.page,
+            "processed": processed, "remaining": counts.work_proposed, "frontier": counts, "sinks": sinks,
+        });
+        println!("{all}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let row = |name: &str, count: u64, what: &str| println!("{name:<16} {:>13}   {what}", grouped(count));
+    row("work_proposed", counts.work_proposed, "URLs to fetch");
+    row("  first time", counts.first_time, "never fetched yet");
+    row("page_proposed", page_proposed, "accepted, not yet validated");
+    row("page", counts.page, "validated");
+    row("  live", counts.live, "there at the last look");
+    row("  gone", counts.gone, "were there before");
+    row("  refused", counts.refused, "answered, but not with a page");
+    row("  failed", counts.failed, "given up for good");
+    row("processed", processed, "page + page_proposed");
+    row("remaining", counts.work_proposed, "work_proposed");
+    row("hosts", counts.hosts, "");
+    if counts.live > 0 {
+        println!(
+            "{:<16} {:>13.1}   links found, by page",
+            "links per page",
+            counts.links_seen as f64 / counts.live as f64
+        );
+    }
+    for (name, books) in log.sinks() {
+        println!(
+            "sink {:<11} {:>13}   delivered, {} not held by the format, {} dead letters, {} pending, of {} accepted",
+            name,
+            grouped(books.delivered),
+            grouped(books.skipped),
+            grouped(books.dead),
+            grouped(books.pending),
+            grouped(books.accepted),
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}

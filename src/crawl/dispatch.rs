@@ -1,0 +1,111 @@
+//! The dispatcher: leases hosts that are due and hands each to a worker task, as many at a time as the configuration says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, watch};
+use tokio_util::task::TaskTracker;
+
+use super::Running;
+use crate::fetch::client::now_ms;
+use crate::frontier::{Lease, Release};
+use crate::supervisor::Beat;
+
+/// With nothing due it looks again after so long, or as soon as something changes.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// A lease is about this much work, so that a host's turn ends before others starve …
+const LEASE_TIME: Duration = Duration::from_secs(1);
+/// … and never more URLs than this.
+const MAX_URLS: u64 = 32;
+
+/// Leases and hands out until told to stop, then waits for the workers and closes the log.
+pub(crate) async fn dispatch(running: &Arc<Running>, beat: &Beat) -> anyhow::Result<()> {
+    let tasks = TaskTracker::new();
+    let result = lease_on(running, beat, &tasks).await;
+    tasks.close();
+    tasks.wait().await;
+    result?;
+    running.log.close();
+    Ok(())
+}
+
+async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> anyhow::Result<()> {
+    let workers = Arc::new(Semaphore::new(running.config.fetch.concurrency));
+    let mut changed = running.visitor.changed.subscribe();
+    let stop = &running.stop;
+    // What was accepted before a crash is finished first: its URLs are still in work_proposed.
+    while !running.is_validated() && !stop.is_cancelled() {
+        wait(running, &mut changed, LOOK_AGAIN).await;
+        beat.idle();
+    }
+    while !stop.is_cancelled() {
+        beat.idle();
+        changed.mark_unchanged();
+        let (hosts, urls) = how_much(running, workers.available_permits() as u64);
+        let leases = match hosts {
+            0 => Vec::new(),
+            _ => running.frontier.lease(now_ms(), hosts as usize, urls as usize)?,
+        };
+        if leases.is_empty() {
+            wait(running, &mut changed, until_due(running)).await;
+            continue;
+        }
+        beat.progress(leases.len() as u64);
+        for lease in leases {
+            let permit = workers.clone().acquire_owned().await?;
+            let running = running.clone();
+            tasks.spawn(async move {
+                work(&running, lease).await;
+                drop(permit);
+                running.visitor.changed.send_replace(());
+            });
+        }
+    }
+    Ok(())
+}
+
+/// How many hosts to lease, and how many URLs of each: what workers are free for, what the log has room for, and what is
+/// left until `max_pages`.
+fn how_much(running: &Running, free: u64) -> (u64, u64) {
+    if !running.log.status().room {
+        return (0, 0);
+    }
+    let delay = running.config.frontier.host_delay.as_millis().max(1);
+    let urls = ((LEASE_TIME.as_millis() / delay) as u64).clamp(1, MAX_URLS);
+    match running.pages_left() {
+        Some(left) if left < free * urls => (free.min(left), 1),
+        _ => (free, urls),
+    }
+}
+
+/// A worker's whole life: one lease. A panic costs this lease's time and nothing else.
+async fn work(running: &Running, lease: Lease) {
+    let spare = lease.clone();
+    let visitor = running.visitor.clone();
+    match tokio::spawn(async move { visitor.visit(lease).await }).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::error!(host = spare.host.origin, %error, "the frontier failed under a worker"),
+        Err(panic) => {
+            tracing::error!(host = spare.host.origin, %panic, "a worker panicked; its URLs go back to the frontier");
+            let rest = now_ms() + running.config.frontier.backoff_base.as_millis() as u64;
+            if let Err(error) = running.frontier.release(spare, Release { not_before: rest, ..Release::default() }) {
+                tracing::error!(%error, "the frontier did not take the host back");
+            }
+        }
+    }
+}
+
+fn until_due(running: &Running) -> Duration {
+    match running.frontier.next_due() {
+        Some(due) => Duration::from_millis(due.saturating_sub(now_ms())).min(LOOK_AGAIN),
+        None => LOOK_AGAIN,
+    }
+}
+
+async fn wait(running: &Running, changed: &mut watch::Receiver<()>, at_most: Duration) {
+    tokio::select! {
+        _ = changed.changed() => {}
+        () = running.stop.cancelled() => {}
+        () = tokio::time::sleep(at_most) => {}
+    }
+}

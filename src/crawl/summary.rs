@@ -1,0 +1,135 @@
+//! What a crawl did, for the person who started it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{Ended, Running};
+use crate::frontier::Counts;
+use crate::telemetry::progress::{bytes, grouped};
+
+/// Printed at the end of a crawl.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    pub ended: Ended,
+    pub took: Duration,
+    pub counts: Counts,
+    pub bytes: u64,
+    /// Attempts of this run by outcome, most frequent first.
+    pub outcomes: Vec<(String, u64)>,
+    /// Sink, what it delivered over its life, what is pending, where it is.
+    pub sinks: Vec<SinkSummary>,
+    pub page_proposed: u64,
+    pub folder: PathBuf,
+}
+
+#[derive(Debug, Clone)]
+pub struct SinkSummary {
+    pub name: String,
+    pub delivered: u64,
+    pub skipped: u64,
+    pub dead: u64,
+    pub pending: u64,
+    /// None for sinks that keep no files.
+    pub folder: Option<PathBuf>,
+}
+
+impl Summary {
+    pub(super) fn new(running: &Running, ended: Ended, took: Duration) -> Summary {
+        let log = running.log.status();
+        let sinks = log.sinks().map(|(name, books)| SinkSummary {
+            name: name.to_owned(),
+            delivered: books.delivered,
+            skipped: books.skipped,
+            dead: books.dead,
+            pending: books.pending,
+            folder: Some(running.folder.join(name)).filter(|folder| folder.is_dir()),
+        });
+        Summary {
+            ended,
+            took,
+            counts: running.frontier.counts(),
+            bytes: running.metrics.bytes_fetched(),
+            outcomes: running.metrics.outcomes(),
+            sinks: sinks.collect(),
+            page_proposed: log.page_proposed(),
+            folder: running.folder.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        let counts = &self.counts;
+        let how = match self.ended {
+            Ended::Done => "Done: nothing is left to fetch.",
+            Ended::PageLimit => "Done: the limit of pages is reached.",
+            Ended::Stopped => "Stopped. The same command goes on from here.",
+        };
+        let seconds = self.took.as_secs_f64();
+        let attempts: u64 = self.outcomes.iter().map(|(_, count)| count).sum();
+        writeln!(out, "\n{how}\n")?;
+        writeln!(
+            out,
+            "  {:<11} {:>9}   in {seconds:.1} s, {} of bodies",
+            "attempts",
+            grouped(attempts),
+            bytes(self.bytes)
+        )?;
+        for (outcome, count) in &self.outcomes {
+            writeln!(out, "    {:<18} {:>9}   {}", outcome, grouped(*count), meaning(outcome))?;
+        }
+        writeln!(out)?;
+        for (table, count, what) in [
+            ("pages", counts.live, "fetched and kept"),
+            ("gone", counts.gone, "were there before"),
+            ("refused", counts.refused, "answered, but not with a page"),
+            ("failed", counts.failed, "given up for good"),
+            ("to fetch", counts.work_proposed, "still in work_proposed"),
+            ("hosts", counts.hosts, ""),
+        ] {
+            if count > 0 {
+                writeln!(out, "  {table:<11} {:>9}   {what}", grouped(count))?;
+            }
+        }
+        for sink in &self.sinks {
+            writeln!(out)?;
+            write!(out, "  {:<11} {:>9}   delivered", sink.name, grouped(sink.delivered))?;
+            for (count, what) in
+                [(sink.skipped, "not held by the format"), (sink.dead, "dead letters"), (sink.pending, "pending")]
+            {
+                if count > 0 {
+                    write!(out, ", {} {what}", grouped(count))?;
+                }
+            }
+            writeln!(out)?;
+            if let Some(folder) = &sink.folder {
+                writeln!(out, "              in {}", folder.display())?;
+                writeln!(out, "              seine cat {} | head", folder.display())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn meaning(outcome: &str) -> &'static str {
+    match outcome {
+        "2xx" => "pages and sitemaps",
+        "3xx" => "redirects that lead nowhere, or not modified",
+        "4xx" => "not there, or not for us",
+        "5xx" => "the server failed",
+        "dns" => "the host name has no address",
+        "private_address" => "not on the public Internet; --allow-private fetches them",
+        "connect" => "no connection, or it broke",
+        "tls" => "no valid TLS certificate, or no TLS",
+        "timeout" => "no answer in time",
+        "protocol" => "not HTTP",
+        "robots_denied" => "disallowed by robots.txt",
+        "robots_unreachable" => "robots.txt could not be had",
+        "too_many_redirects" => "redirects in a circle, or too many",
+        "bad_redirect" => "redirects out of scope, or to no URL",
+        "unwanted_type" => "of a media type that is not wanted",
+        "bad_url" => "no URL that can be fetched",
+        _ => "",
+    }
+}

@@ -1,0 +1,90 @@
+//! Which addresses are the public Internet. Links can point at the machine's own network; unless the configuration
+//! allows them, such addresses are refused after DNS resolution.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Whether `ip` is globally reachable unicast, by the IANA special-purpose address registries (RFC 6890 and its
+/// successors). IPv6 addresses that carry an IPv4 one (mapped, NAT64, 6to4) are judged by what they carry.
+pub fn is_public(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(v4) => is_public_v4(v4),
+        IpAddr::V6(v6) => match carried_v4(v6) {
+            Some(v4) => is_public_v4(v4),
+            None => is_public_v6(v6),
+        },
+    }
+}
+
+fn is_public_v4(ip: Ipv4Addr) -> bool {
+    let [a, b, c, _] = ip.octets();
+    let shared = a == 100 && (64..128).contains(&b); // RFC 6598, carrier-grade NAT
+    let protocol_assignments = a == 192 && b == 0 && c == 0; // RFC 6890
+    let benchmarking = a == 198 && (18..20).contains(&b); // RFC 2544
+    !(a == 0
+        || a >= 224 // multicast, reserved, broadcast
+        || ip.is_loopback()
+        || ip.is_private()
+        || ip.is_link_local()
+        || ip.is_documentation()
+        || shared
+        || protocol_assignments
+        || benchmarking)
+}
+
+fn is_public_v6(ip: Ipv6Addr) -> bool {
+    let [first, second, ..] = ip.segments();
+    let global_unicast = first & 0xe000 == 0x2000; // 2000::/3 is all that is given out
+    let special = first == 0x2001 && second < 0x0200; // 2001::/23, protocol assignments, Teredo among them
+    let documentation = (first == 0x2001 && second == 0x0db8) || (first == 0x3fff && second < 0x1000);
+    global_unicast && !special && !documentation
+}
+
+fn carried_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+    let low = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    match ip.segments() {
+        [0, 0, 0, 0, 0, 0xffff, h, l] => Some(low(h, l)),    // IPv4-mapped
+        [0x64, 0xff9b, 0, 0, 0, 0, h, l] => Some(low(h, l)), // NAT64, RFC 6052
+        [0x2002, h, l, ..] => Some(low(h, l)),               // 6to4, RFC 3056
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_public;
+
+    #[test]
+    fn private_and_special_ranges_are_told_from_public_ones() {
+        let public = ["1.1.1.1", "100.63.0.1", "172.15.0.1", "198.17.0.1", "2606:4700::1111", "::ffff:8.8.8.8"];
+        let special = [
+            "0.0.0.0",
+            "10.1.2.3",
+            "100.64.0.1",
+            "127.0.0.1",
+            "127.255.0.9",
+            "169.254.169.254",
+            "172.16.0.1",
+            "192.0.0.8",
+            "192.0.2.1",
+            "192.168.0.1",
+            "198.18.0.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "fe80::1",
+            "fc00::1",
+            "ff02::1",
+            "2001:db8::1",
+            "::ffff:127.0.0.1",
+            "64:ff9b::7f00:1",
+            "2002:7f00:1::",
+        ];
+        for ip in public {
+            assert!(is_public(ip.parse().unwrap()), "{ip} is public");
+        }
+        for ip in special {
+            assert!(!is_public(ip.parse().unwrap()), "{ip} is not public");
+        }
+    }
+}

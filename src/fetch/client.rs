@@ -1,0 +1,334 @@
+//! One exchange with one server: a request, a response read under limits. No redirects, no retries, no robots.
+
+use std::error::Error as _;
+use std::net::IpAddr;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use bytes::{Bytes, BytesMut};
+use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+
+use super::dns::{Dns, DnsError};
+use crate::config::{Cookie, FetchConfig, UserAgent};
+use crate::page::{EpochMs, Failure, FailureReason, Headers, HttpVersion, Response, Truncated, latin1_to_string};
+
+/// The HTTP client: HTTP/1.1 and 2, TLS verified, bodies as received.
+pub struct Client {
+    http: reqwest::Client,
+    dns: Dns,
+    limits: Limits,
+    mime_types: Vec<String>,
+    cookies: Vec<Cookie>,
+    /// What every request carries, as it is sent.
+    common: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// What one exchange may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub total_time: Duration,
+    pub body_bytes: u64,
+}
+
+/// What a request asks for beyond the URL.
+#[derive(Debug, Clone, Default)]
+pub struct Conditions {
+    /// `If-None-Match`.
+    pub etag: Option<String>,
+    /// `If-Modified-Since`.
+    pub last_modified: Option<String>,
+}
+
+/// What an exchange brought.
+#[derive(Debug)]
+pub struct Exchange {
+    pub request_headers: Headers,
+    pub result: Result<Response, Failure>,
+    /// The address that answered.
+    pub ip: Option<IpAddr>,
+    pub started_ms: EpochMs,
+    pub ended_ms: EpochMs,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("{part} {value:?} cannot be sent in a header: use visible ASCII characters only")]
+    Header { part: &'static str, value: String },
+    #[error("the HTTP client cannot be set up: {0}")]
+    Setup(#[from] reqwest::Error),
+}
+
+const ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+const ACCEPT_ENCODING: &str = "gzip, deflate, br, zstd";
+
+impl Client {
+    pub fn new(config: &FetchConfig) -> Result<Client, ClientError> {
+        // Installing it twice is fine: the first one stays.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let dns = Dns::new(config);
+        let http = reqwest::Client::builder()
+            .dns_resolver(dns.clone())
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .no_gzip()
+            .no_brotli()
+            .no_deflate()
+            .no_zstd()
+            .connect_timeout(config.connect_timeout)
+            .read_timeout(config.read_timeout)
+            .http1_max_headers(MAX_HEADERS)
+            .http1_ignore_invalid_headers_in_responses(true)
+            .pool_max_idle_per_host(1) // a host is leased to one worker at a time
+            .pool_idle_timeout(Duration::from_secs(20))
+            .tcp_nodelay(true)
+            .build()?;
+        let user_agent = header_value("user agent", &config.user_agent.header())?;
+        for cookie in &config.cookies {
+            header_value("a cookie for", cookie.cookie.expose()).map_err(|_| ClientError::Header {
+                part: "the cookie for domain", // its value is a secret
+                value: cookie.domain.clone(),
+            })?;
+        }
+        Ok(Client {
+            http,
+            dns,
+            limits: Limits { total_time: config.total_timeout, body_bytes: config.max_body_bytes },
+            mime_types: config.mime_types.iter().map(|m| m.to_ascii_lowercase()).collect(),
+            cookies: config.cookies.clone(),
+            common: vec![
+                (header::USER_AGENT, user_agent),
+                (header::ACCEPT, HeaderValue::from_static(ACCEPT)),
+                (header::ACCEPT_ENCODING, HeaderValue::from_static(ACCEPT_ENCODING)),
+            ],
+        })
+    }
+
+    pub fn dns(&self) -> &Dns {
+        &self.dns
+    }
+
+    /// The limits of a page.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Asks for `url` once. Never fails as a call: what went wrong is in the result.
+    pub async fn get(&self, url: &url::Url, conditions: &Conditions, limits: Limits) -> Exchange {
+        let request_headers = self.request_headers(url, conditions);
+        let started_ms = now_ms();
+        let mut ip = None;
+        let result = self.exchange(url, &request_headers, limits, &mut ip).await;
+        Exchange { request_headers: shown(&request_headers), result, ip, started_ms, ended_ms: now_ms() }
+    }
+
+    async fn exchange(
+        &self,
+        url: &url::Url,
+        headers: &HeaderMap,
+        limits: Limits,
+        ip: &mut Option<IpAddr>,
+    ) -> Result<Response, Failure> {
+        let deadline = Instant::now() + limits.total_time;
+        let request = self.http.get(url.clone()).headers(headers.clone()).send();
+        let mut response = match tokio::time::timeout_at(deadline.into(), request).await {
+            Ok(answer) => answer.map_err(|error| failure(&error))?,
+            Err(_) => return Err(timed_out(limits.total_time)),
+        };
+        *ip = response.remote_addr().map(|address| address.ip());
+        let mut kept = Response {
+            status: response.status().as_u16(),
+            reason: reason_phrase(&response),
+            version: version(response.version()),
+            headers: shown(response.headers()),
+            body: Bytes::new(),
+            truncated: None,
+        };
+        if kept.is_success() && !self.is_wanted(kept.content_type()) {
+            let sent = kept.content_type().unwrap_or_default();
+            return Err(Failure {
+                reason: FailureReason::UnwantedType,
+                message: format!("media type {sent} is not wanted"),
+            });
+        }
+        (kept.body, kept.truncated) = read_body(&mut response, deadline, limits.body_bytes).await;
+        Ok(kept)
+    }
+
+    fn request_headers(&self, url: &url::Url, conditions: &Conditions) -> HeaderMap {
+        let mut headers: HeaderMap = self.common.iter().cloned().collect();
+        let mut add = |name, value: &Option<String>| {
+            if let Some(value) = value.as_deref().and_then(|v| HeaderValue::from_str(v).ok()) {
+                headers.insert(name, value);
+            }
+        };
+        add(header::IF_NONE_MATCH, &conditions.etag);
+        add(header::IF_MODIFIED_SINCE, &conditions.last_modified);
+        add(header::COOKIE, &self.cookies_for(url));
+        headers
+    }
+
+    fn cookies_for(&self, url: &url::Url) -> Option<String> {
+        let host = url.host_str()?;
+        let matching =
+            self.cookies.iter().filter(|c| domain_matches(host, &c.domain) && path_matches(url.path(), &c.path));
+        let joined = matching.map(|c| c.cookie.expose()).collect::<Vec<_>>().join("; ");
+        (!joined.is_empty()).then_some(joined)
+    }
+
+    fn is_wanted(&self, content_type: Option<&str>) -> bool {
+        let Some(sent) = content_type.filter(|_| !self.mime_types.is_empty()) else { return true };
+        let sent = sent.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        self.mime_types.iter().any(|wanted| match wanted.strip_suffix('*') {
+            Some(prefix) => sent.starts_with(prefix),
+            None => sent == *wanted,
+        })
+    }
+}
+
+/// More than any honest server sends; a page with more is a protocol failure.
+const MAX_HEADERS: usize = 512;
+
+impl UserAgent {
+    /// The header's value: `Mozilla/5.0 (compatible; NAME/VERSION; +URL; EMAIL)`, or the string that was configured.
+    pub fn header(&self) -> String {
+        if let Some(whole) = &self.string {
+            return whole.clone();
+        }
+        let mut parts = format!("Mozilla/5.0 (compatible; {}/{}", self.name, env!("CARGO_PKG_VERSION"));
+        for (prefix, part) in [("; +", &self.url), ("; ", &self.email)] {
+            if let Some(part) = part {
+                parts.push_str(prefix);
+                parts.push_str(part);
+            }
+        }
+        parts + ")"
+    }
+}
+
+/// Reads until the end, the byte limit, the deadline or a break, and says which of the last three it was.
+async fn read_body(response: &mut reqwest::Response, deadline: Instant, limit: u64) -> (Bytes, Option<Truncated>) {
+    let mut whole = BytesMut::new();
+    let mut first: Option<Bytes> = None;
+    let cut = loop {
+        let chunk = match tokio::time::timeout_at(deadline.into(), response.chunk()).await {
+            Err(_) => break Some(Truncated::Time),
+            Ok(Err(error)) if error.is_timeout() => break Some(Truncated::Time),
+            Ok(Err(_)) => break Some(Truncated::Disconnect),
+            Ok(Ok(None)) => break None,
+            Ok(Ok(Some(chunk))) => chunk,
+        };
+        let have = (whole.len() + first.as_ref().map_or(0, Bytes::len)) as u64;
+        let over = have + chunk.len() as u64 > limit;
+        let chunk = if over { chunk.slice(..(limit - have) as usize) } else { chunk };
+        // Most bodies come in a few chunks: the first is kept as it is, and only a second one makes a copy.
+        match first.take() {
+            None if whole.is_empty() => first = Some(chunk),
+            None => whole.extend_from_slice(&chunk),
+            Some(start) => {
+                let announced = response.content_length().unwrap_or(0).min(limit) as usize;
+                whole.reserve(announced.max(start.len() + chunk.len()));
+                whole.extend_from_slice(&start);
+                whole.extend_from_slice(&chunk);
+            }
+        }
+        if over {
+            break Some(Truncated::Length);
+        }
+    };
+    (first.unwrap_or_else(|| whole.freeze()), cut)
+}
+
+/// What kind of failure it is: told from the chain of causes, the only place where reqwest says it.
+fn failure(error: &reqwest::Error) -> Failure {
+    let mut message = String::new();
+    let mut reason = if error.is_timeout() {
+        FailureReason::Timeout
+    } else if error.is_connect() {
+        FailureReason::Connect
+    } else if error.is_builder() {
+        FailureReason::BadUrl
+    } else {
+        FailureReason::Connect
+    };
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(dns) = error.downcast_ref::<DnsError>() {
+            return dns_failure(dns);
+        }
+        // rustls reports through io::Error, whose inner error is not in the chain.
+        let inner = error.downcast_ref::<std::io::Error>().and_then(|io| io.get_ref());
+        if error.is::<rustls::Error>() || inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
+            reason = FailureReason::Tls;
+        }
+        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
+            reason = FailureReason::Protocol;
+        }
+        message = error.to_string(); // the innermost says most
+        cause = error.source();
+    }
+    if message.is_empty() {
+        message = error.to_string();
+    }
+    Failure { reason, message }
+}
+
+/// A failed look-up as a failed fetch.
+pub fn dns_failure(error: &DnsError) -> Failure {
+    let reason = match error {
+        DnsError::NoAddress { .. } => FailureReason::Dns,
+        DnsError::Private { .. } => FailureReason::PrivateAddress,
+    };
+    Failure { reason, message: error.to_string() }
+}
+
+fn timed_out(limit: Duration) -> Failure {
+    Failure { reason: FailureReason::Timeout, message: format!("no response within {} s", limit.as_secs_f32()) }
+}
+
+fn header_value(part: &'static str, value: &str) -> Result<HeaderValue, ClientError> {
+    HeaderValue::from_str(value).map_err(|_| ClientError::Header { part, value: value.to_owned() })
+}
+
+fn shown(headers: &HeaderMap) -> Headers {
+    Headers(
+        headers.iter().map(|(name, value)| (name.as_str().to_owned(), latin1_to_string(value.as_bytes()))).collect(),
+    )
+}
+
+fn reason_phrase(response: &reqwest::Response) -> String {
+    if response.version() >= reqwest::Version::HTTP_2 {
+        return String::new();
+    }
+    match response.extensions().get::<hyper::ext::ReasonPhrase>() {
+        Some(phrase) => latin1_to_string(phrase.as_bytes()),
+        None => response.status().canonical_reason().unwrap_or_default().to_owned(),
+    }
+}
+
+fn version(version: reqwest::Version) -> HttpVersion {
+    match version {
+        reqwest::Version::HTTP_2 => HttpVersion::Http2,
+        reqwest::Version::HTTP_09 | reqwest::Version::HTTP_10 => HttpVersion::Http10,
+        _ => HttpVersion::Http11,
+    }
+}
+
+/// RFC 6265 §5.1.3.
+fn domain_matches(host: &str, domain: &str) -> bool {
+    let domain = domain.trim_start_matches('.');
+    host.eq_ignore_ascii_case(domain)
+        || host.len().checked_sub(domain.len() + 1).is_some_and(|dot| {
+            host.as_bytes()[dot] == b'.' && host.as_bytes()[dot + 1..].eq_ignore_ascii_case(domain.as_bytes())
+        })
+}
+
+/// RFC 6265 §5.1.4.
+fn path_matches(path: &str, cookie_path: &str) -> bool {
+    path.strip_prefix(cookie_path)
+        .is_some_and(|rest| rest.is_empty() || cookie_path.ends_with('/') || rest.starts_with('/'))
+}
+
+/// The wall clock, in the unit of every time in an event.
+pub fn now_ms() -> EpochMs {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}

@@ -1,0 +1,167 @@
+//! Names to addresses: a cache of our own over hickory, with counts, a negative cache, and private addresses refused.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use hickory_resolver::TokioResolver;
+use quick_cache::sync::Cache;
+
+use super::address::is_public;
+use crate::config::FetchConfig;
+
+/// A caching resolver; cheap to clone. Also reqwest's resolver, so a connection only goes to addresses judged here.
+#[derive(Clone)]
+pub struct Dns(Arc<Inner>);
+
+struct Inner {
+    /// None where the system has no usable resolver configuration; names from `static_hosts` still resolve.
+    resolver: Option<TokioResolver>,
+    cache: Cache<String, Answer>,
+    static_hosts: BTreeMap<String, Vec<IpAddr>>,
+    allow_private: bool,
+    negative_ttl: Duration,
+    pub counts: DnsCounts,
+}
+
+#[derive(Clone)]
+struct Answer {
+    addresses: Result<Arc<[IpAddr]>, DnsError>,
+    expires: Instant,
+}
+
+/// Look-ups since the start.
+#[derive(Debug, Default)]
+pub struct DnsCounts {
+    pub cached: AtomicU64,
+    pub asked: AtomicU64,
+    pub failed: AtomicU64,
+    pub refused_private: AtomicU64,
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum DnsError {
+    #[error("{name} has no address: {message}")]
+    NoAddress { name: String, message: String },
+    #[error("{name} is at {ip}, which is not on the public Internet; --allow-private fetches such addresses")]
+    Private { name: String, ip: IpAddr },
+}
+
+/// Neither quicker than DNS servers like it, nor so slow that a moved site stays lost.
+const MIN_TTL: Duration = Duration::from_secs(30);
+const MAX_TTL: Duration = Duration::from_secs(24 * 3600);
+
+impl Dns {
+    pub fn new(config: &FetchConfig) -> Dns {
+        let resolver = TokioResolver::builder_tokio().and_then(|mut builder| {
+            builder.options_mut().cache_size = 0; // ours is the only cache
+            builder.build()
+        });
+        let resolver = resolver
+            .inspect_err(
+                |error| tracing::warn!(%error, "no DNS: /etc/resolv.conf cannot be used; only fixed names resolve"),
+            )
+            .ok();
+        Dns(Arc::new(Inner {
+            resolver,
+            cache: Cache::new(config.dns_cache_entries),
+            static_hosts: config.static_hosts.clone(),
+            allow_private: config.allow_private,
+            negative_ttl: config.dns_negative_ttl,
+            counts: DnsCounts::default(),
+        }))
+    }
+
+    /// The addresses of a host name or a literal address, private ones refused unless allowed.
+    pub async fn resolve(&self, host: &str) -> Result<Arc<[IpAddr]>, DnsError> {
+        if let Ok(ip) = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+            return self.judge(host, Arc::new([ip]));
+        }
+        let name = host.trim_end_matches('.').to_ascii_lowercase();
+        let answer = self.cached(&name).await;
+        answer.addresses.and_then(|addresses| self.judge(host, addresses))
+    }
+
+    pub fn counts(&self) -> &DnsCounts {
+        &self.0.counts
+    }
+
+    async fn cached(&self, name: &str) -> Answer {
+        if let Some(answer) = self.0.cache.get(name) {
+            if answer.expires > Instant::now() {
+                self.0.counts.cached.fetch_add(1, Ordering::Relaxed);
+                return answer;
+            }
+            self.0.cache.remove_if(name, |stale| stale.expires <= Instant::now());
+        }
+        let looked_up = self
+            .0
+            .cache
+            .get_or_insert_async(name, async { Ok::<_, std::convert::Infallible>(self.look_up(name).await) });
+        match looked_up.await {
+            Ok(answer) => answer,
+            Err(never) => match never {},
+        }
+    }
+
+    async fn look_up(&self, name: &str) -> Answer {
+        let inner = &*self.0;
+        inner.counts.asked.fetch_add(1, Ordering::Relaxed);
+        if let Some(fixed) = inner.static_hosts.get(name) {
+            return Answer { addresses: Ok(fixed.as_slice().into()), expires: Instant::now() + MAX_TTL };
+        }
+        if name == "localhost" || name.ends_with(".localhost") {
+            let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST); // RFC 6761 §6.3
+            return Answer { addresses: Ok([loopback].into()), expires: Instant::now() + MAX_TTL };
+        }
+        let no_address = |message: String| Answer {
+            addresses: Err(DnsError::NoAddress { name: name.to_owned(), message }),
+            expires: Instant::now() + inner.negative_ttl,
+        };
+        let Some(resolver) = &inner.resolver else {
+            inner.counts.failed.fetch_add(1, Ordering::Relaxed);
+            return no_address("the system has no DNS configuration (/etc/resolv.conf)".to_owned());
+        };
+        // The trailing dot keeps the system's search domains out: a crawler's names are complete.
+        match resolver.lookup_ip(format!("{name}.")).await {
+            Ok(found) => {
+                let ttl = found.valid_until().saturating_duration_since(Instant::now()).clamp(MIN_TTL, MAX_TTL);
+                let addresses: Arc<[IpAddr]> = found.iter().collect();
+                if addresses.is_empty() {
+                    return no_address("the answer holds none".to_owned());
+                }
+                Answer { addresses: Ok(addresses), expires: Instant::now() + ttl }
+            }
+            Err(error) => {
+                inner.counts.failed.fetch_add(1, Ordering::Relaxed);
+                no_address(error.to_string())
+            }
+        }
+    }
+
+    /// Leaves the addresses that may be connected to; an error when none is left.
+    fn judge(&self, host: &str, addresses: Arc<[IpAddr]>) -> Result<Arc<[IpAddr]>, DnsError> {
+        if self.0.allow_private || addresses.iter().all(|ip| is_public(*ip)) {
+            return Ok(addresses);
+        }
+        let public: Arc<[IpAddr]> = addresses.iter().copied().filter(|ip| is_public(*ip)).collect();
+        if public.is_empty() {
+            self.0.counts.refused_private.fetch_add(1, Ordering::Relaxed);
+            return Err(DnsError::Private { name: host.to_owned(), ip: addresses[0] });
+        }
+        Ok(public)
+    }
+}
+
+impl reqwest::dns::Resolve for Dns {
+    fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
+        let dns = self.clone();
+        Box::pin(async move {
+            let addresses = Dns::resolve(&dns, name.as_str()).await?;
+            let sockets: Vec<SocketAddr> = addresses.iter().map(|ip| SocketAddr::new(*ip, 0)).collect();
+            Ok(Box::new(sockets.into_iter()) as reqwest::dns::Addrs)
+        })
+    }
+}

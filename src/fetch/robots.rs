@@ -1,0 +1,86 @@
+//! What a host's robots.txt allows: fetched when there is none or it has expired, read per RFC 9309.
+
+use std::sync::Arc;
+
+use quick_cache::sync::Cache;
+
+use crate::frontier::{Host, Robots, RobotsAccess};
+use crate::page::{EpochMs, Failure, Response};
+use crate::parse::robots::RobotsTxt;
+
+/// RFC 9309 §2.5: at least 500 KiB must be parsed; we parse as much.
+pub const MAX_ROBOTS_BYTES: u64 = 500 * 1024;
+/// RFC 9309 §2.4: not used longer than 24 hours.
+const KEPT_MS: u64 = 24 * 3600 * 1000;
+/// After a 5xx or no answer it is asked for again sooner.
+const KEPT_UNREACHABLE_MS: u64 = 3600 * 1000;
+
+/// The rules in force for one host.
+#[derive(Debug, Clone)]
+pub enum Rules {
+    File(Arc<RobotsTxt>),
+    AllowAll,
+    /// Everything is disallowed for now, because of this.
+    Unreachable(Failure),
+}
+
+/// Parsed files, so that a host leased again and again has its rules read once.
+pub struct RulesCache {
+    parsed: Cache<(String, EpochMs), Arc<RobotsTxt>>,
+    agent: String,
+}
+
+impl RulesCache {
+    /// `agent`: the product token whose group applies.
+    pub fn new(agent: &str) -> RulesCache {
+        RulesCache { parsed: Cache::new(1000), agent: agent.to_owned() }
+    }
+
+    /// The rules for a host; none when they are not known or have expired.
+    pub fn rules(&self, host: &Host, now: EpochMs) -> Option<Rules> {
+        let robots = host.robots.as_ref().filter(|robots| robots.expires_ms > now)?;
+        Some(match &robots.access {
+            RobotsAccess::AllowAll => Rules::AllowAll,
+            RobotsAccess::Unreachable(failure) => Rules::Unreachable(failure.clone()),
+            RobotsAccess::Rules(text) => {
+                let key = (host.origin.clone(), robots.fetched_ms);
+                let parse =
+                    || Ok::<_, std::convert::Infallible>(Arc::new(RobotsTxt::parse(text.as_bytes(), &self.agent)));
+                match self.parsed.get_or_insert_with(&key, parse) {
+                    Ok(parsed) => Rules::File(parsed),
+                    Err(never) => match never {},
+                }
+            }
+        })
+    }
+}
+
+/// What an answer to `GET /robots.txt` means (RFC 9309 §2.3.1).
+pub fn judge(answer: Result<&Response, &Failure>, text: String, now: EpochMs) -> Robots {
+    let (access, kept) = match answer {
+        Ok(response) if response.is_success() => (RobotsAccess::Rules(text), KEPT_MS),
+        // Redirects that lead nowhere count as "unavailable", like 4xx; 429 is a server in need of rest, like 5xx.
+        Ok(response) if response.status < 500 && response.status != 429 => (RobotsAccess::AllowAll, KEPT_MS),
+        Ok(response) => (RobotsAccess::Unreachable(server_error(response)), KEPT_UNREACHABLE_MS),
+        Err(failure) => (RobotsAccess::Unreachable(failure.clone()), KEPT_UNREACHABLE_MS),
+    };
+    Robots { fetched_ms: now, expires_ms: now + kept, access }
+}
+
+fn server_error(response: &Response) -> Failure {
+    Failure {
+        reason: crate::page::FailureReason::RobotsUnreachable,
+        message: format!("robots.txt answered with status {}", response.status),
+    }
+}
+
+impl Rules {
+    /// Whether a URL's path and query may be fetched.
+    pub fn allows(&self, url: &url::Url) -> bool {
+        match self {
+            Rules::AllowAll => true,
+            Rules::Unreachable(_) => false,
+            Rules::File(file) => file.allows(&url[url::Position::BeforePath..url::Position::AfterQuery]),
+        }
+    }
+}

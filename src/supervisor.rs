@@ -1,0 +1,197 @@
+//! The supervisor: every long-running part is a thread it starts, watches and starts again. Only it retries.
+//!
+//! A part is a closure that runs until its work is over (`Ok`) or something failed (`Err`, or a panic). After a failure
+//! it is called again, after a back-off that doubles and is forgotten once the part made progress. Health is *progress*,
+//! not being alive: a part that neither progresses nor says that it is idle is stuck, and shown so.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+/// Starts and watches parts. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Supervisor(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    parts: Mutex<Vec<Arc<Part>>>,
+    /// How many parts' threads have not ended.
+    running: Mutex<usize>,
+    one_ended: Condvar,
+    /// Set when no part is to be started again.
+    ending: Mutex<bool>,
+    ending_rang: Condvar,
+}
+
+/// One part, as others see it.
+struct Part {
+    name: String,
+    stuck_after: Duration,
+    state: Mutex<State>,
+    restarts: AtomicU64,
+    panics: AtomicU64,
+    done: AtomicU64,
+}
+
+struct State {
+    phase: Phase,
+    last_sign: Instant,
+    last_error: Option<String>,
+}
+
+/// Where a part is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    Running,
+    /// Failed, to be started again soon.
+    BackingOff,
+    /// Its work is over.
+    Finished,
+}
+
+/// A part's state, for people and metrics.
+#[derive(Debug, Clone)]
+pub struct PartStatus {
+    pub name: String,
+    pub phase: Phase,
+    pub restarts: u64,
+    pub panics: u64,
+    /// Units of work since the start: what the part counts.
+    pub done: u64,
+    pub since_last_sign: Duration,
+    /// Running, but without a sign for longer than it should be.
+    pub stuck: bool,
+    pub last_error: Option<String>,
+}
+
+/// A part's way of saying that it lives.
+#[derive(Clone)]
+pub struct Beat(Arc<Part>);
+
+impl Beat {
+    /// Something got done.
+    pub fn progress(&self, units: u64) {
+        self.0.done.fetch_add(units, Ordering::Relaxed);
+        self.idle();
+    }
+
+    /// There is nothing to do, and that is fine.
+    pub fn idle(&self) {
+        self.0.state.lock().last_sign = Instant::now();
+    }
+}
+
+const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
+const LAST_BACK_OFF: Duration = Duration::from_secs(30);
+
+impl Supervisor {
+    /// Starts a part in a thread of its own. `run` is called again after every failure, and must find its own way back
+    /// to where it was.
+    pub fn start<F>(&self, name: &str, stuck_after: Duration, mut run: F)
+    where
+        F: FnMut(&Beat) -> anyhow::Result<()> + Send + 'static,
+    {
+        let state = State { phase: Phase::Running, last_sign: Instant::now(), last_error: None };
+        let part = Arc::new(Part {
+            name: name.to_owned(),
+            stuck_after,
+            state: Mutex::new(state),
+            restarts: AtomicU64::new(0),
+            panics: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+        });
+        self.0.parts.lock().push(part.clone());
+        *self.0.running.lock() += 1;
+        let shared = self.0.clone();
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        let started = thread.spawn(move || {
+            supervise(&shared, &part, &mut run);
+            drop(run); // what it holds (files, locks) is given up before the part counts as ended
+            *shared.running.lock() -= 1;
+            shared.one_ended.notify_all();
+        });
+        started.expect("the system starts threads");
+    }
+
+    /// Every part's state, in the order they were started.
+    pub fn status(&self) -> Vec<PartStatus> {
+        self.0.parts.lock().iter().map(|part| part.status()).collect()
+    }
+
+    /// No part is started again from now on: a failed one ends.
+    pub fn end(&self) {
+        *self.0.ending.lock() = true;
+        self.0.ending_rang.notify_all();
+    }
+
+    /// Waits until every part has ended, at most until `deadline`. False when some had not.
+    pub fn join(&self, deadline: Instant) -> bool {
+        let mut running = self.0.running.lock();
+        let timed_out = self.0.one_ended.wait_while_until(&mut running, |running| *running > 0, deadline).timed_out();
+        !timed_out
+    }
+}
+
+fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> anyhow::Result<()>) {
+    let mut back_off = FIRST_BACK_OFF;
+    loop {
+        let done_before = part.done.load(Ordering::Relaxed);
+        let beat = Beat(part.clone());
+        beat.idle();
+        let error = match catch_unwind(AssertUnwindSafe(|| run(&beat))) {
+            Ok(Ok(())) => {
+                part.state.lock().phase = Phase::Finished;
+                return;
+            }
+            Ok(Err(error)) => format!("{error:#}"),
+            Err(panic) => {
+                part.panics.fetch_add(1, Ordering::Relaxed);
+                format!("panic: {}", panic_message(&*panic))
+            }
+        };
+        if part.done.load(Ordering::Relaxed) > done_before {
+            back_off = FIRST_BACK_OFF;
+        }
+        let mut ending = shared.ending.lock();
+        {
+            let mut state = part.state.lock();
+            state.last_error = Some(error.clone());
+            state.phase = if *ending { Phase::Finished } else { Phase::BackingOff };
+        }
+        if *ending {
+            tracing::error!(part = part.name, %error, "failed while ending");
+            return;
+        }
+        tracing::error!(part = part.name, %error, again_in_ms = back_off.as_millis() as u64, "failed, will be started again");
+        shared.ending_rang.wait_for(&mut ending, back_off);
+        drop(ending);
+        back_off = (back_off * 2).min(LAST_BACK_OFF);
+        part.restarts.fetch_add(1, Ordering::Relaxed);
+        part.state.lock().phase = Phase::Running;
+    }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("of unknown cause")
+}
+
+impl Part {
+    fn status(&self) -> PartStatus {
+        let state = self.state.lock();
+        let since_last_sign = state.last_sign.elapsed();
+        PartStatus {
+            name: self.name.clone(),
+            phase: state.phase,
+            restarts: self.restarts.load(Ordering::Relaxed),
+            panics: self.panics.load(Ordering::Relaxed),
+            done: self.done.load(Ordering::Relaxed),
+            since_last_sign,
+            stuck: state.phase == Phase::Running && since_last_sign > self.stuck_after,
+            last_error: state.last_error.clone(),
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Prometheus metrics: counters and histograms kept as things happen, gauges read when somebody looks.
+
+use prometheus::{
+    Encoder, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+};
+
+use crate::frontier::{Applied, Change, Counts, PageState};
+use crate::log::LogStatus;
+use crate::page::{Outcome, PageEvent};
+use crate::supervisor::PartStatus;
+
+pub struct Metrics {
+    registry: Registry,
+    fetches: IntCounterVec,
+    fetch_seconds: Histogram,
+    fetch_bytes: IntCounter,
+    robots_fetches: IntCounter,
+    pub accept_seconds: Histogram,
+    pages: IntCounterVec,
+    links: IntCounterVec,
+    pub delivery_seconds: prometheus::HistogramVec,
+    frontier: IntGaugeVec,
+    log_bytes: IntGauge,
+    log_segments: IntGauge,
+    log_full: IntGauge,
+    sink_events: IntGaugeVec,
+    restarts: IntGaugeVec,
+    stuck: IntGaugeVec,
+    dns: IntGaugeVec,
+}
+
+/// What the gauges are read from.
+pub struct Snapshot<'a> {
+    pub counts: Counts,
+    pub log: &'a LogStatus,
+    pub parts: &'a [PartStatus],
+    pub dns: [(&'static str, u64); 4],
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Metrics::new()
+    }
+}
+
+impl Metrics {
+    /// A registry of its own: several crawls in one process do not meet.
+    pub fn new() -> Metrics {
+        let registry = Registry::new();
+        let seconds = |name: &str, help: &str| {
+            let buckets =
+                vec![0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
+            HistogramOpts::new(name, help).buckets(buckets)
+        };
+        let counters =
+            |name: &str, help: &str, label: &str| keep(&registry, IntCounterVec::new(Opts::new(name, help), &[label]));
+        let gauges =
+            |name: &str, help: &str, labels: &[&str]| keep(&registry, IntGaugeVec::new(Opts::new(name, help), labels));
+        Metrics {
+            fetches: counters(
+                "seine_fetches_total",
+                "Attempts to fetch a URL, by status class or failure reason.",
+                "outcome",
+            ),
+            fetch_seconds: keep(
+                &registry,
+                Histogram::with_opts(seconds(
+                    "seine_fetch_duration_seconds",
+                    "From request to the last byte of the body, redirects included.",
+                )),
+            ),
+            fetch_bytes: keep(
+                &registry,
+                IntCounter::new("seine_fetch_body_bytes_total", "Bytes of bodies as received."),
+            ),
+            robots_fetches: keep(&registry, IntCounter::new("seine_robots_fetches_total", "Requests for robots.txt.")),
+            accept_seconds: keep(
+                &registry,
+                Histogram::with_opts(seconds(
+                    "seine_log_commit_duration_seconds",
+                    "From handing an event to the page log until it is fsynced.",
+                )),
+            ),
+            pages: counters("seine_validated_total", "Validated events, by what they meant for their page.", "change"),
+            links: counters("seine_links_total", "Links proposed, by what became of them.", "result"),
+            delivery_seconds: keep(
+                &registry,
+                prometheus::HistogramVec::new(
+                    seconds("seine_delivery_duration_seconds", "One batch through a sink, until it is durable there."),
+                    &["sink"],
+                ),
+            ),
+            frontier: gauges("seine_frontier", "URLs and hosts in the frontier, by table or state.", &["kind"]),
+            log_bytes: keep(&registry, IntGauge::new("seine_log_size_bytes", "Bytes of the page log on disk.")),
+            log_segments: keep(&registry, IntGauge::new("seine_log_segments", "Segment files of the page log.")),
+            log_full: keep(
+                &registry,
+                IntGauge::new("seine_log_full", "1 while the page log is at its disk limit and fetching waits."),
+            ),
+            sink_events: gauges(
+                "seine_sink_events",
+                "The books of each sink: accepted = delivered + skipped + dead_lettered + damaged + pending.",
+                &["sink", "book"],
+            ),
+            restarts: gauges("seine_part_restarts", "Restarts of each supervised part since the start.", &["part"]),
+            stuck: gauges("seine_part_stuck", "1 while a part runs without progress.", &["part"]),
+            dns: gauges("seine_dns_lookups", "Look-ups of host names since the start.", &["result"]),
+            registry,
+        }
+    }
+
+    /// One attempt at a page or sitemap.
+    pub fn fetched(&self, event: &PageEvent) {
+        let outcome = match &event.outcome {
+            Outcome::Response(response) => match response.status / 100 {
+                2 => "2xx",
+                3 => "3xx",
+                4 => "4xx",
+                5 => "5xx",
+                _ => "other",
+            },
+            Outcome::Failure(failure) => failure.reason.name(),
+        };
+        self.fetches.with_label_values(&[outcome]).inc();
+        self.fetch_seconds.observe(event.ended_ms.saturating_sub(event.started_ms) as f64 / 1000.0);
+        self.fetch_bytes.inc_by(event.response().map_or(0, |response| response.body.len() as u64));
+    }
+
+    pub fn robots_fetched(&self) {
+        self.robots_fetches.inc();
+    }
+
+    /// One batch of the validator.
+    pub fn validated(&self, changes: &[Change], applied: &Applied) {
+        for change in changes {
+            let name = match change {
+                Change::Retry { .. } => "retry",
+                Change::Page { record, .. } => match record.state {
+                    PageState::New => "new",
+                    PageState::Unchanged => "unchanged",
+                    PageState::Changed => "changed",
+                    PageState::Gone => "gone",
+                    PageState::Refused => "refused",
+                    PageState::Failed(_) => "failed",
+                },
+            };
+            self.pages.with_label_values(&[name]).inc();
+        }
+        let proposed = applied.proposed;
+        for (result, count) in
+            [("added", proposed.added), ("known", proposed.known), ("over_limit", proposed.over_limit)]
+        {
+            self.links.with_label_values(&[result]).inc_by(count);
+        }
+    }
+
+    /// Bytes of bodies received since the start.
+    pub fn bytes_fetched(&self) -> u64 {
+        self.fetch_bytes.get()
+    }
+
+    /// Attempts since the start, by outcome, the most frequent first.
+    pub fn outcomes(&self) -> Vec<(String, u64)> {
+        let mut outcomes = Vec::new();
+        for family in prometheus::core::Collector::collect(&self.fetches) {
+            for metric in family.get_metric() {
+                let outcome = metric.get_label().first().map(|label| label.value().to_owned());
+                outcomes.push((outcome.unwrap_or_default(), metric.get_counter().get_value() as u64));
+            }
+        }
+        outcomes.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        outcomes
+    }
+
+    /// Everything in Prometheus's text exposition format, the gauges set from `snapshot` first.
+    pub fn expose(&self, snapshot: &Snapshot) -> String {
+        self.set_gauges(snapshot);
+        let mut text = Vec::new();
+        if let Err(error) = TextEncoder::new().encode(&self.registry.gather(), &mut text) {
+            tracing::error!(%error, "metrics cannot be written");
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    fn set_gauges(&self, snapshot: &Snapshot) {
+        let counts = snapshot.counts;
+        let page_proposed = snapshot.log.page_proposed();
+        for (kind, value) in [
+            ("work_proposed", counts.work_proposed),
+            ("page_proposed", page_proposed),
+            ("page", counts.page),
+            ("page_live", counts.live),
+            ("page_gone", counts.gone),
+            ("page_refused", counts.refused),
+            ("page_failed", counts.failed),
+            ("hosts", counts.hosts),
+            ("hosts_with_work", counts.hosts_with_work),
+            ("hosts_leased", counts.hosts_leased),
+            ("urls_in_flight", counts.in_flight),
+        ] {
+            self.frontier.with_label_values(&[kind]).set(value as i64);
+        }
+        self.log_bytes.set(snapshot.log.bytes as i64);
+        self.log_segments.set(snapshot.log.segments as i64);
+        self.log_full.set(i64::from(!snapshot.log.room));
+        for (name, books) in snapshot.log.sinks() {
+            let set = |book, value: u64| self.sink_events.with_label_values(&[name, book]).set(value as i64);
+            set("accepted", books.accepted);
+            set("delivered", books.delivered);
+            set("skipped", books.skipped);
+            set("dead_lettered", books.dead);
+            set("damaged", books.damaged);
+            set("pending", books.pending);
+        }
+        for part in snapshot.parts {
+            self.restarts.with_label_values(&[part.name.as_str()]).set(part.restarts as i64);
+            self.stuck.with_label_values(&[part.name.as_str()]).set(i64::from(part.stuck));
+        }
+        for (result, count) in snapshot.dns {
+            self.dns.with_label_values(&[result]).set(count as i64);
+        }
+    }
+}
+
+/// Registers a metric. Names and labels are constants of this file: a mistake shows in the first test.
+fn keep<M: prometheus::core::Collector + Clone + 'static>(registry: &Registry, metric: prometheus::Result<M>) -> M {
+    let metric = metric.expect("a metric's name and labels are valid");
+    registry.register(Box::new(metric.clone())).expect("a metric's name is used once");
+    metric
+}

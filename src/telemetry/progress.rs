@@ -1,0 +1,137 @@
+//! Progress for people: one live line on a terminal, plain lines now and then elsewhere.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Where progress and logs go: standard error. Cheap to clone.
+#[derive(Clone)]
+pub struct Screen(Option<ProgressBar>);
+
+/// Plain lines come this often.
+const PLAIN_EVERY: Duration = Duration::from_secs(5);
+
+/// What is shown.
+#[derive(Debug, Clone, Default)]
+pub struct Figures {
+    pub pages: u64,
+    pub bytes: u64,
+    pub hosts: u64,
+    pub queue: u64,
+    /// Sink and what is pending for it.
+    pub pending: Vec<(String, u64)>,
+    /// Anything out of the ordinary: stopping, log full, waiting for a far due time.
+    pub notice: Option<String>,
+}
+
+/// Turns figures into lines.
+pub struct Progress {
+    screen: Screen,
+    /// When the rate was last taken, and the pages there were.
+    window: Option<(Instant, u64)>,
+    rate: f64,
+    last_plain: Instant,
+}
+
+impl Screen {
+    /// A live line when standard error is a terminal and `quiet` is not set.
+    pub fn new(quiet: bool) -> Screen {
+        if quiet || !std::io::stderr().is_terminal() {
+            return Screen(None);
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+        bar.set_style(ProgressStyle::with_template("{spinner} {msg}").expect("the template is a constant"));
+        Screen(Some(bar))
+    }
+
+    /// Prints whole lines above the live line.
+    pub fn print(&self, text: &str) {
+        match &self.0 {
+            // suspend, not println: that one drops lines when the bar is hidden.
+            Some(bar) => bar.suspend(|| write_error(text)),
+            None => write_error(text),
+        }
+    }
+
+    /// Takes the live line away.
+    pub fn clear(&self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn write_error(text: &str) {
+    // Nowhere to complain when standard error is gone.
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+impl Progress {
+    pub fn new(screen: Screen) -> Progress {
+        Progress { screen, window: None, rate: 0.0, last_plain: Instant::now() }
+    }
+
+    /// Shows the figures: at once on a terminal, every few seconds elsewhere.
+    pub fn show(&mut self, figures: &Figures) {
+        let (since, pages) = *self.window.get_or_insert_with(|| (Instant::now(), figures.pages));
+        if since.elapsed() >= Duration::from_secs(1) {
+            self.rate = figures.pages.saturating_sub(pages) as f64 / since.elapsed().as_secs_f64();
+            self.window = Some((Instant::now(), figures.pages));
+        }
+        match &self.screen.0 {
+            Some(bar) => {
+                bar.set_message(self.line(figures));
+                bar.tick();
+            }
+            None if self.last_plain.elapsed() >= PLAIN_EVERY => {
+                self.last_plain = Instant::now();
+                self.screen.print(&format!("{}\n", self.line(figures)));
+            }
+            None => {}
+        }
+    }
+
+    fn line(&self, figures: &Figures) -> String {
+        let mut line = format!(
+            "{} pages  {:.0}/s  {}  {} hosts  {} queued",
+            grouped(figures.pages),
+            self.rate,
+            bytes(figures.bytes),
+            grouped(figures.hosts),
+            grouped(figures.queue),
+        );
+        for (sink, pending) in &figures.pending {
+            line += &format!("  {sink}: {} pending", grouped(*pending));
+        }
+        if let Some(notice) = &figures.notice {
+            line += &format!("  [{notice}]");
+        }
+        line
+    }
+}
+
+/// 1234567 as `1,234,567`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Bytes for people: `12.3 MB`.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut value = count as f64;
+    let mut unit = 0;
+    while value >= 1000.0 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{count} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+}

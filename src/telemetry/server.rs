@@ -1,0 +1,76 @@
+//! The service's own web server: `/metrics`, `/healthz` (alive), `/readyz` (progressing).
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode, header};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot listen on {address} for metrics: {source}; choose another with http.host and http.port, or http.port: 0 for none"
+)]
+pub struct ListenError {
+    address: SocketAddr,
+    source: std::io::Error,
+}
+
+/// What the server shows, asked anew for every request.
+pub trait Status: Send + Sync + 'static {
+    /// The text of `/metrics`.
+    fn metrics(&self) -> String;
+    /// Ready, or what is in the way, one line each.
+    fn ready(&self) -> Result<(), Vec<String>>;
+}
+
+/// Listens on `address`; serves until the runtime ends.
+pub async fn start(address: SocketAddr, status: Arc<dyn Status>) -> Result<SocketAddr, ListenError> {
+    let failed = |source| ListenError { address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    tokio::spawn(async move {
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    let status = status.clone();
+                    let service = service_fn(move |request| answer(request, status.clone()));
+                    tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+                }
+                // Out of file descriptors, for example: the next connection may go better.
+                Err(error) => {
+                    tracing::warn!(%error, "metrics server: cannot accept a connection");
+                    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                }
+            }
+        }
+    });
+    Ok(bound)
+}
+
+async fn answer<B>(request: Request<B>, status: Arc<dyn Status>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let text = |code, body: String| reply(code, "text/plain; charset=utf-8", body);
+    Ok(match (request.method(), request.uri().path()) {
+        (&Method::GET | &Method::HEAD, "/metrics") => {
+            reply(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", status.metrics())
+        }
+        (&Method::GET | &Method::HEAD, "/healthz") => text(StatusCode::OK, "alive\n".to_owned()),
+        (&Method::GET | &Method::HEAD, "/readyz") => match status.ready() {
+            Ok(()) => text(StatusCode::OK, "ready\n".to_owned()),
+            Err(reasons) => text(StatusCode::SERVICE_UNAVAILABLE, reasons.join("\n") + "\n"),
+        },
+        _ => text(StatusCode::NOT_FOUND, "here are /metrics, /healthz and /readyz\n".to_owned()),
+    })
+}
+
+fn reply(code: StatusCode, content_type: &'static str, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = code;
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
+    response
+}

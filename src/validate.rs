@@ -1,0 +1,176 @@
+//! The validator: the page log's first reader. It takes each entry of `page_proposed`, compares it with `page`, adds it
+//! when it is new or changed, and its links to `work_proposed` (seed 002). One batch, its links and its cursor are
+//! applied at once or not at all.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::config::FrontierConfig;
+use crate::fetch::client::now_ms;
+use crate::fetch::pause;
+use crate::frontier::scope::Scope;
+use crate::frontier::{Batch, Change, Frontier, FrontierError, HostPause, PageRecord, PageState, Proposal, Verdict};
+use crate::log::{Entry, LogError, Reader};
+use crate::page::{Kind, Outcome, PageEvent};
+use crate::parse::{self, DeriveOptions, Derived};
+use crate::supervisor::Beat;
+use crate::telemetry::Metrics;
+
+/// What the validator needs; one for the whole crawl.
+pub struct Validator {
+    pub frontier: Arc<dyn Frontier>,
+    pub scope: Arc<Scope>,
+    pub config: FrontierConfig,
+    pub derive: DeriveOptions,
+    pub metrics: Arc<Metrics>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ValidateError {
+    #[error(transparent)]
+    Frontier(#[from] FrontierError),
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+const BATCH_EVENTS: usize = 256;
+const BATCH_BYTES: usize = 8 << 20;
+const IDLE: Duration = Duration::from_millis(200);
+/// Seeds come before what they link to, and so on; deeper ones share the last place.
+const LAST_PRIORITY: u16 = 250;
+
+impl Validator {
+    /// Reads the log until it is closed and read to its end. Rings `applied` after every batch.
+    pub fn run(&self, reader: &mut Reader, beat: &Beat, applied: &dyn Fn()) -> Result<(), ValidateError> {
+        while !reader.is_closed_and_drained() {
+            let entries = reader.next(BATCH_EVENTS, BATCH_BYTES, IDLE)?;
+            if entries.is_empty() {
+                beat.idle();
+                continue;
+            }
+            self.validate(&entries)?;
+            reader.release(self.frontier.durable_cursor()?);
+            beat.progress(entries.len() as u64);
+            applied();
+        }
+        Ok(())
+    }
+
+    /// One batch. Validating the same entries again changes nothing.
+    pub fn validate(&self, entries: &[Arc<Entry>]) -> Result<(), ValidateError> {
+        let Some(last) = entries.last() else { return Ok(()) };
+        let mut batch = Batch { cursor: last.end, ..Batch::default() };
+        // The same URL twice in a batch: the second is compared with the first, not with what the store still says.
+        let mut judged: HashMap<&str, PageRecord> = HashMap::new();
+        for entry in entries {
+            let event = &*entry.event;
+            let derived = entry.derived(|event| parse::derive(event, &self.derive));
+            let before = match judged.get(event.url.as_str()) {
+                Some(record) => Some(record.clone()),
+                None => self.frontier.page(&event.url)?,
+            };
+            let change = self.judge(event, derived, before.as_ref());
+            if let Change::Page { record, .. } = &change {
+                if matches!(record.state, PageState::New | PageState::Changed) {
+                    self.propose_links(event, derived, &mut batch.proposals);
+                }
+                judged.insert(&event.url, record.clone());
+            }
+            batch.verdicts.push(Verdict {
+                url: event.url.clone(),
+                kind: event.kind,
+                event_id: event.id.clone(),
+                change,
+            });
+        }
+        let verdicts: Vec<_> = batch.verdicts.iter().map(|verdict| verdict.change.clone()).collect();
+        let applied = self.frontier.apply(&batch, now_ms())?;
+        self.metrics.validated(&verdicts, &applied);
+        Ok(())
+    }
+
+    fn judge(&self, event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> Change {
+        // The very event that `page` holds already, read again after a crash: the same verdict as then.
+        if let Some(before) = before.filter(|before| before.event_id == event.id) {
+            return Change::Page { record: before.clone(), due_again: self.due_again(before) };
+        }
+        if let Some(at) = pause::retry_at(event, &self.config) {
+            let failures = u32::from(event.attempt) + 1;
+            let ailing = pause::host_health(&event.outcome) == pause::HostHealth::Ailing;
+            let host = if ailing {
+                let not_before = pause::host_not_before(event, self.config.host_delay, failures, &self.config);
+                HostPause { not_before, failures }
+            } else {
+                HostPause::default()
+            };
+            return Change::Retry { at, attempt: event.attempt + 1, host };
+        }
+        let record = record(event, derived, before);
+        let due_again = self.due_again(&record);
+        Change::Page { record, due_again }
+    }
+
+    /// Pages that are there are looked at again; what is gone or was refused is not.
+    fn due_again(&self, record: &PageRecord) -> Option<u64> {
+        let interval = self.config.recrawl_after?;
+        let live = matches!(record.state, PageState::New | PageState::Unchanged | PageState::Changed);
+        live.then(|| record.fetched_ms + interval.as_millis() as u64)
+    }
+
+    fn propose_links(&self, event: &PageEvent, derived: &Derived, proposals: &mut Vec<Proposal>) {
+        let depth = event.depth.saturating_add(1);
+        if self.config.max_depth.is_some_and(|deepest| depth > deepest) {
+            return;
+        }
+        let priority = depth.min(LAST_PRIORITY) as u8;
+        for link in derived.links.iter().filter(|link| !link.nofollow && self.scope.admits(&link.url)) {
+            proposals.push(Proposal { url: link.url.clone(), kind: Kind::Page, depth, priority });
+        }
+        for sitemap in derived.sitemaps.iter().filter(|url| self.scope.admits(url)) {
+            // A sitemap index is as deep as what it points at: that keeps circles of them finite.
+            proposals.push(Proposal { url: sitemap.clone(), kind: Kind::Sitemap, depth, priority: 0 });
+        }
+    }
+}
+
+/// What `page` keeps of a final answer.
+fn record(event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> PageRecord {
+    let was_live =
+        before.is_some_and(|b| matches!(b.state, PageState::New | PageState::Unchanged | PageState::Changed));
+    let mut record = PageRecord {
+        url: event.url.clone(),
+        event_id: event.id.clone(),
+        state: PageState::Refused,
+        status: 0,
+        digest: before.and_then(|before| before.digest),
+        etag: before.and_then(|before| before.etag.clone()),
+        last_modified: before.and_then(|before| before.last_modified.clone()),
+        fetched_ms: event.ended_ms,
+        depth: event.depth,
+    };
+    let response = match &event.outcome {
+        Outcome::Failure(failure) => {
+            record.state = PageState::Failed(failure.reason);
+            return record;
+        }
+        Outcome::Response(response) => response,
+    };
+    record.status = response.status;
+    record.state = match response.status {
+        200..300 => {
+            record.digest = Some(derived.digest);
+            record.etag = response.headers.get("etag").map(str::to_owned);
+            record.last_modified = response.headers.get("last-modified").map(str::to_owned);
+            match before.and_then(|before| before.digest) {
+                Some(digest) if was_live && digest == derived.digest => PageState::Unchanged,
+                Some(_) if was_live => PageState::Changed,
+                _ => PageState::New,
+            }
+        }
+        304 if was_live => PageState::Unchanged,
+        _ if was_live => PageState::Gone,
+        _ => PageState::Refused,
+    };
+    record
+}
