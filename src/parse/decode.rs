@@ -10,6 +10,8 @@ use crate::page::Response;
 const MAX_CODINGS: usize = 4;
 /// RFC 9659: a decoder on the web need not support zstd windows above 8 MiB.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// A body with its content codings taken off.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,7 +47,7 @@ enum Coding {
 }
 
 /// Takes the codings named by `Content-Encoding` off, last applied first. No coding stage yields more than `max_bytes`.
-/// A body without coding is not copied (and not cut: the fetcher has limited it).
+/// What breaks off is kept as far as it goes; what was never coded, as servers say of plain pages, is kept as it is. A body without coding is not copied (and not cut: the fetcher has limited it).
 pub fn decode_body(response: &Response, max_bytes: u64) -> Decoded {
     let codings = match codings(response) {
         Ok(codings) => codings,
@@ -97,10 +99,26 @@ fn take_off(coding: Coding, body: &Bytes, max_bytes: u64) -> Decoded {
         },
     }
     .err();
-    if problem.is_some() && out.bytes.is_empty() {
+    let is_broken = matches!(problem, Some(DecodeProblem::Broken { .. }));
+    if is_broken && (is_plain_text(body) || (out.bytes.is_empty() && !has_magic(coding, body))) {
         return Decoded { body: body.clone(), problem: Some(DecodeProblem::NotCoded { coding: coding.name() }) };
     }
     Decoded { body: out.bytes.into(), problem }
+}
+
+/// Compressed data is never UTF-8 without control characters, but for a few bytes.
+fn is_plain_text(body: &[u8]) -> bool {
+    let is_control = |byte: &u8| *byte < 0x20 && !byte.is_ascii_whitespace();
+    std::str::from_utf8(body).is_ok() && !body.iter().any(|byte| is_control(byte))
+}
+
+/// Whether the body starts as the coding does. The other two have no telling start.
+fn has_magic(coding: Coding, body: &[u8]) -> bool {
+    match coding {
+        Coding::Gzip => body.starts_with(&GZIP_MAGIC),
+        Coding::Zstd => body.starts_with(&ZSTD_MAGIC),
+        Coding::Deflate | Coding::Brotli => false,
+    }
 }
 
 /// RFC 1952: one or more members; what follows the last and is no member is padding, as every browser has it.
@@ -110,7 +128,7 @@ fn gunzip(body: &[u8], out: &mut Output) -> Result<(), DecodeProblem> {
         let mut member = flate2::bufread::GzDecoder::new(rest);
         out.fill(&mut member)?;
         rest = member.into_inner();
-        if !rest.starts_with(&[0x1f, 0x8b]) {
+        if !rest.starts_with(&GZIP_MAGIC) {
             return Ok(());
         }
     }

@@ -1,8 +1,8 @@
 //! Builds a [`Tree`] with html5ever, within limits.
 //!
 //! The standard's algorithm looks through all open elements for every tag and may create many nodes for one, so that a
-//! small hostile page can cost minutes and gigabytes. Two limits bound both: elements nested deeper than [`MAX_DEPTH`]
-//! are closed at once (browsers flatten such pages too), and a tree ends at [`MAX_NODES`].
+//! small hostile page can cost minutes and gigabytes. Three limits bound both: elements nested deeper than [`MAX_DEPTH`]
+//! are closed at once (browsers flatten such pages too), and a tree ends at [`MAX_NODES`] or [`MAX_WORK`].
 
 use std::borrow::Cow;
 use std::cell::{Cell, Ref, RefCell};
@@ -16,10 +16,13 @@ use html5ever::{Attribute, LocalName, Namespace, QualName, TokenizerResult, loca
 
 use super::html_tree::{Element, Node, NodeData, NodeId, Tree};
 
-/// As in Blink and WebKit.
-pub const MAX_DEPTH: u32 = 512;
+/// Browsers take 512; what is flattened loses neither links nor text.
+pub const MAX_DEPTH: u32 = 128;
 /// Some 60 MB; the longest pages of the web stay below.
 pub const MAX_NODES: usize = 500_000;
+/// Open elements that the parser may have to look at, summed over all tags: well below a second. A long page needs a
+/// hundredth.
+pub const MAX_WORK: u64 = 50_000_000;
 
 const DOCUMENT: NodeId = NodeId(0);
 /// Stands for comments and processing instructions, which are not kept.
@@ -27,19 +30,27 @@ const NOTHING: NodeId = NodeId(u32::MAX);
 
 pub(super) fn parse(text: &str) -> Tree {
     let options = TreeBuilderOpts { scripting_enabled: false, drop_doctype: true, ..TreeBuilderOpts::default() };
-    let limited = Limited { builder: TreeBuilder::new(Sink::new(), options) };
+    let limited = Limited { builder: TreeBuilder::new(Sink::new(), options), work: Cell::new(0) };
     let tokenizer = Tokenizer::new(limited, TokenizerOpts::default());
     let input = BufferQueue::default();
     input.push_back(StrTendril::from_slice(text));
     // The tokenizer pauses behind scripts and `<meta charset>`; nothing is done there.
     while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
     tokenizer.end();
-    tokenizer.sink.builder.sink.into_tree()
+    let is_cut = tokenizer.sink.is_spent();
+    Tree { nodes: tokenizer.sink.builder.sink.nodes.into_inner(), is_cut }
 }
 
 /// Stands between tokenizer and tree builder and keeps the tree within its limits.
 struct Limited {
     builder: TreeBuilder<NodeId, Sink>,
+    work: Cell<u64>,
+}
+
+impl Limited {
+    fn is_spent(&self) -> bool {
+        self.builder.sink.nodes.borrow().len() >= MAX_NODES || self.work.get() >= MAX_WORK
+    }
 }
 
 impl TokenSink for Limited {
@@ -47,9 +58,10 @@ impl TokenSink for Limited {
 
     fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<NodeId> {
         let sink = &self.builder.sink;
-        if sink.is_full() && token != Token::EOFToken {
+        if self.is_spent() && token != Token::EOFToken {
             return TokenSinkResult::Continue;
         }
+        self.work.set(self.work.get() + u64::from(sink.depth.get()));
         let opened = match &token {
             Token::TagToken(tag) if tag.kind == TagKind::StartTag => Some(tag.name.clone()),
             _ => None,
@@ -85,20 +97,13 @@ struct Sink {
     nodes: RefCell<Vec<Node>>,
     /// The depth of the deepest element that was put into its place since this was last reset.
     reached: Cell<u32>,
+    /// The depth of the element that was put into its place last.
+    depth: Cell<u32>,
 }
 
 impl Sink {
     fn new() -> Sink {
-        Sink { nodes: RefCell::new(vec![Node::new(NodeData::Document)]), reached: Cell::new(0) }
-    }
-
-    fn is_full(&self) -> bool {
-        self.nodes.borrow().len() >= MAX_NODES
-    }
-
-    fn into_tree(self) -> Tree {
-        let is_cut = self.is_full();
-        Tree { nodes: self.nodes.into_inner(), is_cut }
+        Sink { nodes: RefCell::new(vec![Node::new(NodeData::Document)]), reached: Cell::new(0), depth: Cell::new(0) }
     }
 
     fn create(&self, data: NodeData) -> NodeId {
@@ -125,6 +130,7 @@ impl Sink {
         (node.parent, node.previous, node.next, node.depth) = (Some(parent), previous, next, depth);
         if matches!(node.data, NodeData::Element(_)) {
             self.reached.set(self.reached.get().max(depth));
+            self.depth.set(depth);
         }
     }
 
@@ -178,7 +184,7 @@ impl Sink {
     }
 
     fn parent_of(&self, id: NodeId) -> Option<NodeId> {
-        at(&mut self.nodes.borrow_mut(), id).parent
+        self.nodes.borrow()[id.0 as usize].parent
     }
 }
 
@@ -209,11 +215,11 @@ impl ElemName for BorrowedName<'_> {
 
 impl TreeSink for Sink {
     type Handle = NodeId;
-    type Output = Tree;
+    type Output = Sink;
     type ElemName<'a> = BorrowedName<'a>;
 
-    fn finish(self) -> Tree {
-        self.into_tree()
+    fn finish(self) -> Sink {
+        self
     }
 
     fn parse_error(&self, _: Cow<'static, str>) {}
@@ -288,7 +294,7 @@ impl TreeSink for Sink {
 
     fn reparent_children(&self, node: &NodeId, new_parent: &NodeId) {
         loop {
-            let child = at(&mut self.nodes.borrow_mut(), *node).first_child;
+            let child = self.nodes.borrow()[node.0 as usize].first_child;
             let Some(child) = child else { return };
             self.detach(child);
             self.attach(child, *new_parent, None);
@@ -296,7 +302,7 @@ impl TreeSink for Sink {
     }
 
     fn is_mathml_annotation_xml_integration_point(&self, handle: &NodeId) -> bool {
-        match &at(&mut self.nodes.borrow_mut(), *handle).data {
+        match &self.nodes.borrow()[handle.0 as usize].data {
             NodeData::Element(element) => element.attribute("encoding").is_some_and(|encoding| {
                 ["text/html", "application/xhtml+xml"].iter().any(|html| encoding.eq_ignore_ascii_case(html))
             }),

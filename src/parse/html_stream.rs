@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
-use lol_html::html_content::{Element, TextChunk};
+use lol_html::html_content::{Element, TextChunk, TextType};
 use lol_html::{
     ElementContentHandlers, EndTagHandler, HandlerResult, HtmlRewriter, MemorySettings, Selector, Settings,
 };
@@ -20,8 +20,8 @@ use regex::Regex;
 
 use super::html::{Collector, HtmlFacts};
 
-/// For the stack of open elements: some 10,000 of them. Pages have tens.
-const MAX_MEMORY: usize = 2 << 20;
+/// For the stack of open elements: some 100,000 of them. Pages have tens.
+const MAX_MEMORY: usize = 32 << 20;
 const HTML_NAMESPACE: &str = "http://www.w3.org/1999/xhtml";
 const ELEMENTS: &str = "a, area, base, frame, frameset, html, iframe, link, meta, template, title";
 
@@ -95,8 +95,8 @@ impl State {
     fn element(state: &Rc<RefCell<State>>, element: &mut Element) -> HandlerResult {
         let name = element.tag_name();
         if element.namespace_uri() != HTML_NAMESPACE {
-            // Every icon has a title; a link in a drawing is rare, and what follows an unclosed drawing looks like one.
-            return if name == "title" { Ok(()) } else { Err(format!("<{name}> within SVG or MathML").into()) };
+            // A link in a drawing is rare, and what follows an unclosed drawing looks like one.
+            return Err(format!("<{name}> within SVG or MathML").into());
         }
         match name.as_str() {
             "frameset" | "frame" => return Err(format!("<{name}>").into()),
@@ -130,7 +130,8 @@ impl State {
     }
 
     fn title_text(&mut self, chunk: &TextChunk) {
-        let Some(title) = &mut self.title else { return };
+        // An icon's title is no raw text (and said to be in the HTML namespace, being an integration point).
+        let Some(title) = self.title.as_mut().filter(|_| chunk.text_type() == TextType::RCData) else { return };
         title.push_str(chunk.as_str());
         if chunk.last_in_text_node()
             && let Some(title) = self.title.take()

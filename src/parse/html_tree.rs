@@ -13,7 +13,7 @@ use super::html_sink;
 #[derive(Debug)]
 pub struct Tree {
     pub(super) nodes: Vec<Node>,
-    /// The page was longer than [`html_sink::MAX_NODES`]; its end is missing.
+    /// The page went beyond the limits of [`html_sink`]; its end is missing.
     pub is_cut: bool,
 }
 

@@ -18,7 +18,7 @@ pub fn parse(value: &str) -> Vec<HeaderLink> {
     let mut rest = text.as_ref();
     while let Some((_, after)) = rest.split_once('<') {
         let Some((target, after)) = after.split_once('>') else { break };
-        let (parameters, after) = cut_link(after);
+        let (parameters, after) = cut(after, b',');
         rest = after;
         if let Some(rel) = rel_of(parameters) {
             links.push(HeaderLink { target: target.trim().to_owned(), rel });
@@ -38,8 +38,8 @@ fn as_utf8(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// The parameters of one link, and what follows the comma behind them. Commas within quotes are part of a value.
-fn cut_link(text: &str) -> (&str, &str) {
+/// What stands before the first `separator`, and what follows it. Within quotes it is part of a value.
+fn cut(text: &str, separator: u8) -> (&str, &str) {
     let mut in_quotes = false;
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate() {
@@ -47,7 +47,7 @@ fn cut_link(text: &str) -> (&str, &str) {
             _ if escaped => escaped = false,
             b'\\' if in_quotes => escaped = true,
             b'"' => in_quotes = !in_quotes,
-            b',' if !in_quotes => return (&text[..at], &text[at + 1..]),
+            _ if byte == separator && !in_quotes => return (&text[..at], &text[at + 1..]),
             _ => {}
         }
     }
@@ -57,7 +57,10 @@ fn cut_link(text: &str) -> (&str, &str) {
 /// The first `rel`; none when there is none or the link is about another page.
 fn rel_of(parameters: &str) -> Option<String> {
     let mut rel = None;
-    for parameter in parameters.split(';') {
+    let mut rest = parameters;
+    while !rest.is_empty() {
+        let (parameter, after) = cut(rest, b';');
+        rest = after;
         let Some((name, value)) = parameter.split_once('=') else { continue };
         let name = name.trim();
         if name.eq_ignore_ascii_case("anchor") {

@@ -95,7 +95,13 @@ pub fn derive(event: &PageEvent, options: &DeriveOptions) -> Derived {
 /// is not a successful HTML response.
 pub fn derive_with_text(event: &PageEvent, options: &DeriveOptions) -> (Derived, Option<PageFacts>) {
     derive_by(event, options, |text| {
-        let facts = page_facts(&Tree::parse(text), &options.agent);
+        let tree = Tree::parse(text);
+        let mut facts = page_facts(&tree, &options.agent);
+        if tree.is_cut
+            && let Ok(html) = html_stream::read(text, &options.agent)
+        {
+            facts.html = html;
+        }
         (facts.html.clone(), Some(facts))
     })
 }
