@@ -81,7 +81,8 @@ impl CursorFile {
 
     /// Durable when it returns. After an error the last cursor still counts.
     pub fn write(&mut self, cursor: &Cursor) -> Result<(), LogError> {
-        let stored = Stored { sequence: self.stored.sequence + 1, follower: self.stored.follower, cursor: cursor.clone() };
+        let stored =
+            Stored { sequence: self.stored.sequence + 1, follower: self.stored.follower, cursor: cursor.clone() };
         self.write_slot(&stored).map_err(LogError::io("write cursor", &self.path))?;
         self.stored = stored;
         Ok(())

@@ -97,7 +97,8 @@ impl PageLog {
         let mut writer = Writer::default();
         if ahead.index > end.index {
             tracing::error!(
-                end = end.index, reader = ahead.index,
+                end = end.index,
+                reader = ahead.index,
                 "the page log has lost accepted events at its end (readers have seen more); numbers go on behind them"
             );
             state.end = beyond(end, ahead);

@@ -126,7 +126,9 @@ impl PageLog {
             return Err(ahead);
         }
         tracing::error!(
-            end = state.end.index, reader = from.index, name,
+            end = state.end.index,
+            reader = from.index,
+            name,
             "the page log has lost accepted events at its end (a reader has seen more); numbers go on behind them"
         );
         state.end = beyond(state.end, from);

@@ -127,7 +127,9 @@ impl Writer {
     fn room_in_segment(&mut self, inner: &Inner) -> Result<u64, LogError> {
         let full = inner.segment_bytes();
         let left = |length: u64| full.saturating_sub(length).max(1);
-        if let Some(active) = self.segment.as_ref().filter(|active| active.length < full || active.length == FILE_HEADER) {
+        if let Some(active) =
+            self.segment.as_ref().filter(|active| active.length < full || active.length == FILE_HEADER)
+        {
             return Ok(left(active.length));
         }
         self.segment = None;

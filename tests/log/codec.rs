@@ -41,8 +41,18 @@ fn response() -> impl Strategy<Value = Response> {
 fn failure() -> impl Strategy<Value = Failure> {
     use FailureReason::*;
     let reasons = vec![
-        Dns, PrivateAddress, Connect, Tls, Timeout, Protocol, RobotsDenied, RobotsUnreachable, TooManyRedirects,
-        BadRedirect, UnwantedType, BadUrl,
+        Dns,
+        PrivateAddress,
+        Connect,
+        Tls,
+        Timeout,
+        Protocol,
+        RobotsDenied,
+        RobotsUnreachable,
+        TooManyRedirects,
+        BadRedirect,
+        UnwantedType,
+        BadUrl,
     ];
     (proptest::sample::select(reasons), any::<String>()).prop_map(|(reason, message)| Failure { reason, message })
 }
@@ -51,8 +61,8 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
     let texts = (any::<String>(), any::<String>(), any::<String>(), any::<String>(), any::<String>());
     let numbers = (any::<u16>(), any::<u16>(), any::<u64>(), any::<u64>());
     let kind = prop_oneof![Just(Kind::Page), Just(Kind::Sitemap)];
-    let relevance = (0.0..=1.0f64, any::<bool>())
-        .prop_map(|(relevance, is_relevant)| Relevance { relevance, is_relevant });
+    let relevance =
+        (0.0..=1.0f64, any::<bool>()).prop_map(|(relevance, is_relevant)| Relevance { relevance, is_relevant });
     let rest = (kind, relevance, option::of(any::<std::net::IpAddr>()));
     (texts, numbers, rest, headers(), vec(hop(), 0..3), outcome()).prop_map(
         |(texts, numbers, (kind, relevance, ip), request_headers, hops, outcome)| PageEvent {
