@@ -25,6 +25,12 @@ fn config(segment_bytes: u64) -> LogConfig {
     LogConfig { segment_bytes, max_bytes: 1 << 40, commit_interval: Duration::from_millis(1) }
 }
 
+/// A folder of the test's own, in memory where there is such a disk: thousands of fsyncs on a busy one take minutes.
+fn folder() -> tempfile::TempDir {
+    let memory = tempfile::tempdir_in("/dev/shm");
+    memory.unwrap_or_else(|_| tempfile::tempdir().expect("a temporary folder"))
+}
+
 /// Event `n`, its number in the URL and in every byte of its body.
 fn event(n: u64, body: usize) -> PageEvent {
     let mut headers = Headers::default();

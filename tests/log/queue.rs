@@ -1,1 +1,235 @@
+//! The way in: the queue's bound, the disk limit, closing, a writer that fails.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::mpsc;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use seine::config::LogConfig;
+use seine::log::{LogError, PageLog};
+
+use crate::{LONG, Running, append, block_on, config, event, moved, numbers, read_to_end, segments, start_writer};
+
+fn is_pending(future: Pin<&mut impl Future>) -> bool {
+    future.poll(&mut Context::from_waker(Waker::noop())).is_pending()
+}
+
+#[test]
+fn accepted_positions_are_dense_and_readable() {
+    let dir = crate::folder();
+    let running = Running::open(dir.path(), &config(1 << 20));
+    let mut reader = running.log.reader("all").unwrap();
+    let positions = running.append(1..501, 100);
+    assert_eq!(positions.iter().map(|p| p.index).collect::<Vec<_>>(), (1..501).collect::<Vec<_>>());
+    let entries = read_to_end(&running.log, &mut reader);
+    assert_eq!(numbers(&entries), (1..501).collect::<Vec<_>>());
+    assert_eq!(entries.iter().map(|entry| entry.end).collect::<Vec<_>>(), positions);
+    assert_eq!(running.log.status().end, positions[499]);
+    running.close();
+}
+
+#[test]
+fn append_waits_when_the_queue_is_full_and_goes_on_when_it_is_written() {
+    let dir = crate::folder();
+    let (log, _) = PageLog::open(dir.path(), &config(1 << 20)).unwrap();
+    let mut tickets = Vec::new();
+    let waiting = block_on(async {
+        // No writer yet: some number of 3 MiB events fill the queue, and memory stays bounded.
+        for n in 0..100 {
+            let mut append = Box::pin(log.append(event(n, 3 << 20), None));
+            match append.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                std::task::Poll::Ready(ticket) => tickets.push(ticket.unwrap()),
+                std::task::Poll::Pending => return append,
+            }
+        }
+        panic!("300 MiB fit into the queue");
+    });
+    assert_eq!(log.status().queued, tickets.len());
+    let count = tickets.len() as u64;
+    let writer = start_writer(&log);
+    let last = block_on(async { waiting.await.unwrap().accepted().await.unwrap() });
+    assert_eq!(last.index, count + 1);
+    for (ticket, n) in tickets.into_iter().zip(1..) {
+        assert_eq!(block_on(ticket.accepted()).unwrap().index, n);
+    }
+    log.close();
+    writer.join().unwrap().unwrap();
+}
+
+#[test]
+fn an_event_larger_than_the_queue_passes_alone() {
+    let dir = crate::folder();
+    let running = Running::open(dir.path(), &config(1 << 20));
+    running.append(1..4, 20 << 20);
+    let mut reader = running.log.reader("r").unwrap();
+    assert_eq!(numbers(&read_to_end(&running.log, &mut reader)), [1, 2, 3]);
+    running.close();
+}
+
+#[test]
+fn close_drains_the_queue_then_refuses() {
+    let dir = crate::folder();
+    let (log, _) = PageLog::open(dir.path(), &config(1 << 20)).unwrap();
+    let mut reader = log.reader("r").unwrap();
+    let tickets = block_on(async {
+        let mut tickets = Vec::new();
+        for n in 1..11 {
+            tickets.push(log.append(event(n, 10), None).await.unwrap());
+        }
+        tickets
+    });
+    log.close();
+    assert!(matches!(block_on(log.append(event(11, 10), None)), Err(LogError::Closed)));
+    assert!(!reader.is_closed_and_drained());
+    log.run_writer(&mut || ()).unwrap();
+    for ticket in tickets {
+        block_on(ticket.accepted()).unwrap();
+    }
+    assert!(!reader.is_closed_and_drained());
+    assert_eq!(reader.next(100, 1 << 20, LONG).unwrap().len(), 10);
+    // Closed: no wait, however long it may be.
+    assert!(reader.next(100, 1 << 20, Duration::MAX).unwrap().is_empty());
+    assert!(reader.is_closed_and_drained());
+}
+
+#[test]
+fn a_log_that_goes_away_tells_who_waits() {
+    let dir = crate::folder();
+    let (log, _) = PageLog::open(dir.path(), &config(1 << 20)).unwrap();
+    let ticket = block_on(log.append(event(1, 10), None)).unwrap();
+    drop(log);
+    assert!(matches!(block_on(ticket.accepted()), Err(LogError::Closed)));
+}
+
+#[test]
+fn at_the_disk_limit_there_is_no_room_until_readers_have_passed() {
+    let dir = crate::folder();
+    let limited = LogConfig { max_bytes: 100_000, ..config(1 << 20) };
+    let running = Running::open(dir.path(), &limited);
+    let log = &running.log;
+    let mut reader = log.reader("slow").unwrap();
+    let mut n = 0;
+    while log.room() {
+        n += 1;
+        append(log, n..n + 1, 3000);
+    }
+    assert!(log.status().bytes >= 100_000 && !log.status().room);
+    {
+        let mut waits = pin!(log.has_room());
+        assert!(is_pending(waits.as_mut()), "there is no room");
+        let entries = read_to_end(log, &mut reader);
+        assert!(is_pending(waits.as_mut()), "reading alone frees nothing");
+        reader.commit(moved(&reader, entries.last().unwrap().end, entries.len() as u64)).unwrap();
+        block_on(waits);
+    }
+    assert!(log.status().bytes < 100_000);
+    append(log, n + 1..n + 2, 3000);
+    assert_eq!(numbers(&read_to_end(log, &mut reader)), [n + 1]);
+    running.close();
+}
+
+/// One event alone takes the log to its limit: the segment must close by itself, or nothing would ever free it.
+#[test]
+fn an_event_larger_than_the_disk_limit_does_not_stop_the_log_for_good() {
+    let dir = crate::folder();
+    let running = Running::open(dir.path(), &LogConfig { max_bytes: 100_000, ..config(1 << 20) });
+    let mut reader = running.log.reader("r").unwrap();
+    for n in 1..4 {
+        running.append(n..n + 1, 300_000);
+        let entries = reader.next(10, 1, LONG).unwrap();
+        reader.commit(moved(&reader, entries[0].end, 1)).unwrap();
+        block_on(running.log.has_room());
+    }
+    running.close();
+}
+
+#[test]
+fn has_room_returns_when_the_log_closes() {
+    let dir = crate::folder();
+    let running = Running::open(dir.path(), &LogConfig { max_bytes: 1000, ..config(1 << 20) });
+    let _reader = running.log.reader("never commits").err();
+    let _reader = running.log.reader("slow").unwrap();
+    running.append(1..2, 3000);
+    let log = running.log.clone();
+    let mut waits = pin!(log.has_room());
+    assert!(is_pending(waits.as_mut()));
+    running.close();
+    block_on(waits);
+}
+
+#[test]
+fn company_comes_into_one_commit() {
+    let dir = crate::folder();
+    let patient = LogConfig { commit_interval: LONG, ..config(1 << 30) };
+    let (log, _) = PageLog::open(dir.path(), &patient).unwrap();
+    let (beats, beaten) = mpsc::channel();
+    let writer = {
+        let log = log.clone();
+        std::thread::spawn(move || log.run_writer(&mut || beats.send(log.status().end.index).unwrap()))
+    };
+    // 20 × 40 KB is more than the writer wants to wait for; without that rule this would take a minute.
+    append(&log, 1..21, 40_000);
+    log.close();
+    writer.join().unwrap().unwrap();
+    let mut commits: Vec<u64> = beaten.iter().filter(|&index| index > 0).collect();
+    commits.dedup();
+    assert!(commits.len() <= 3, "20 events at once took these commits: {commits:?}");
+}
+
+#[test]
+fn a_writer_that_panics_goes_on_where_it_was() {
+    let dir = crate::folder();
+    let (log, _) = PageLog::open(dir.path(), &config(2000)).unwrap();
+    let mut reader = log.reader("r").unwrap();
+    let tickets = block_on(async {
+        let mut tickets = Vec::new();
+        for n in 1..51 {
+            tickets.push(log.append(event(n, 500), None).await.unwrap());
+        }
+        tickets
+    });
+    log.close();
+    let mut panics = 0;
+    loop {
+        let mut turns = 0;
+        let run = catch_unwind(AssertUnwindSafe(|| {
+            log.run_writer(&mut || {
+                turns += 1;
+                assert!(turns < 3, "as asked by the test");
+            })
+        }));
+        match run {
+            Ok(ended) => break ended.unwrap(),
+            Err(_) => panics += 1,
+        }
+    }
+    assert!(panics > 5);
+    assert_eq!(numbers(&read_to_end(&log, &mut reader)), (1..51).collect::<Vec<_>>());
+    for (ticket, n) in tickets.into_iter().zip(1..) {
+        assert_eq!(block_on(ticket.accepted()).unwrap().index, n);
+    }
+}
+
+#[test]
+fn thousands_of_tiny_segments() {
+    let dir = crate::folder();
+    let running = Running::open(dir.path(), &config(1));
+    let mut reader = running.log.reader("r").unwrap();
+    running.append(1..2001, 10);
+    let entries = read_to_end(&running.log, &mut reader);
+    assert_eq!(numbers(&entries), (1..2001).collect::<Vec<_>>());
+    reader.commit(moved(&reader, entries[999].end, 1000)).unwrap();
+    running.close();
+    assert_eq!(segments(dir.path()).len(), 1001, "one an event, and the next one");
+    drop(reader);
+
+    let running = Running::open(dir.path(), &config(1));
+    assert_eq!((running.recovery.segments, running.recovery.events), (1001, 1000));
+    let mut reader = running.log.reader("r").unwrap();
+    let entries = read_to_end(&running.log, &mut reader);
+    assert_eq!(numbers(&entries), (1001..2001).collect::<Vec<_>>());
+    reader.commit(moved(&reader, entries[999].end, 1000)).unwrap();
+    running.close();
+    assert_eq!(segments(dir.path()).len(), 1);
+}
