@@ -51,8 +51,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn config(site: &demo::DemoSite) -> Config {
-    let mut config = Config::default();
-    config.crawler_id = "demo".into();
+    let mut config = Config { crawler_id: "demo".into(), ..Config::default() };
     config.http.listen = None;
     config.frontier.host_delay = demo::HOST_DELAY;
     config.frontier.ip_delay = Some(Duration::ZERO); // a host has an address of its own here

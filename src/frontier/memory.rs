@@ -186,7 +186,7 @@ impl Frontier for MemoryFrontier {
     fn counts(&self) -> Counts {
         let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
         let queued = || kept.urls.values().filter(|url| url.queue != Queue::None);
-        let pages = || kept.urls.values().filter_map(|url| url.page.as_ref());
+        let pages = || kept.urls.values().filter(|url| url.kind == Kind::Page).filter_map(|url| url.page.as_ref());
         let in_state = |wanted: fn(PageState) -> bool| pages().filter(|page| wanted(page.state)).count() as u64;
         Counts {
             work_proposed: queued().count() as u64,

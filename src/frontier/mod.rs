@@ -270,7 +270,7 @@ pub struct Counts {
     pub work_proposed: u64,
     /// Of `work_proposed`: never fetched with a final answer yet (the rest are revisits).
     pub first_time: u64,
-    /// URLs in `page`.
+    /// URLs in `page`; sitemaps are not counted.
     pub page: u64,
     /// Of `page`, by state.
     pub live: u64,

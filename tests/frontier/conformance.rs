@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use seine::frontier::*;
 use seine::log::Position;
-use seine::page::{FailureReason, Kind};
+use seine::page::{Failure, FailureReason, Kind};
 
 use crate::support::*;
 
@@ -184,7 +184,7 @@ fn keeps_everything_over_a_restart(make: Make) {
     let leases = frontier.lease(1000, 100, 100).unwrap();
     let mut found: Vec<&str> = leases.iter().flat_map(urls).collect();
     found.sort_unstable();
-    let is_work = |n: &usize| *n >= 10 || n % 2 == 0;
+    let is_work = |n: &usize| *n >= 10 || n.is_multiple_of(2);
     let mut expected: Vec<&str> = (0..50).filter(is_work).map(|n| work[n].url.as_str()).collect();
     expected.sort_unstable();
     assert_eq!(found, expected, "what was leased or fetched without a verdict is there again");
@@ -195,7 +195,7 @@ fn keeps_robots_and_failures_of_a_host(make: Make) {
     let robots = [
         RobotsAccess::Rules("User-agent: *\nDisallow: /x é\n".into()),
         RobotsAccess::AllowAll,
-        RobotsAccess::DisallowAll,
+        RobotsAccess::Unreachable(Failure { reason: FailureReason::Dns, message: "no address".into() }),
     ];
     frontier.propose(&[page("http://a.example/")], 0).unwrap();
     let lease = lease_one(&*frontier, 0, 1);

@@ -73,10 +73,13 @@ impl Changes<'_> {
                 self.places.insert(url, Place::Done);
             }
         }
-        if let Some(page) = &subject.page {
-            self.totals.count_page(page.state, -1);
+        // A sitemap is remembered, so that it is not asked for again, but it is no page.
+        if subject.verdict.kind == Kind::Page {
+            if let Some(page) = &subject.page {
+                self.totals.count_page(page.state, -1);
+            }
+            self.totals.count_page(record.state, 1);
         }
-        self.totals.count_page(record.state, 1);
         self.pages.insert(url, record.clone());
     }
 
