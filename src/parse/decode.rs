@@ -109,7 +109,7 @@ fn take_off(coding: Coding, body: &Bytes, max_bytes: u64) -> Decoded {
 /// Compressed data is never UTF-8 without control characters, but for a few bytes.
 fn is_plain_text(body: &[u8]) -> bool {
     let is_control = |byte: &u8| *byte < 0x20 && !byte.is_ascii_whitespace();
-    std::str::from_utf8(body).is_ok() && !body.iter().any(|byte| is_control(byte))
+    std::str::from_utf8(body).is_ok() && !body.iter().any(is_control)
 }
 
 /// Whether the body starts as the coding does. The other two have no telling start.

@@ -118,7 +118,7 @@ impl Sink {
         let mut nodes = self.nodes.borrow_mut();
         let nodes = nodes.as_mut_slice();
         let previous = match next {
-            Some(next) => std::mem::replace(&mut at(nodes, next).previous, Some(id)),
+            Some(next) => at(nodes, next).previous.replace(id),
             None => at(nodes, parent).last_child.replace(id),
         };
         match previous {
