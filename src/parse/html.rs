@@ -213,7 +213,8 @@ pub(super) fn collapse(text: &str, max: usize) -> String {
         }
         out.push_str(word);
         if out.len() > max {
-            out.truncate(out.floor_char_boundary(max));
+            let cut = out.char_indices().map(|(at, _)| at).take_while(|at| *at <= max).last().unwrap_or(0);
+            out.truncate(cut);
             break;
         }
     }

@@ -110,8 +110,7 @@ impl Reader {
         if self.unseen.is_some() {
             return;
         }
-        let mut words = text.split_inclusive(char::is_whitespace);
-        words.by_ref().for_each(|part| {
+        for part in text.split_inclusive(char::is_whitespace) {
             let word = part.trim_end();
             if !word.is_empty() {
                 self.word(word);
@@ -119,7 +118,7 @@ impl Reader {
             if word.len() != part.len() {
                 self.widen(Gap::Blank);
             }
-        });
+        }
     }
 
     fn word(&mut self, word: &str) {

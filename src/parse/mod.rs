@@ -30,6 +30,9 @@ use html_text::{PageFacts, page_facts};
 use html_tree::Tree;
 use meta::RobotsMeta;
 
+/// For the URLs of one page's links, before repeats are taken out: ten times what the longest pages of the web need.
+pub const MAX_LINK_BYTES: usize = 16 << 20;
+
 /// What is derived from an event: once, and shared by everyone who needs it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Derived {
@@ -219,7 +222,17 @@ fn add_facts(derived: &mut Derived, facts: HtmlFacts, event: &PageEvent, respons
         .links
         .iter()
         .filter_map(|link| Some(Link { url: url::resolve(base, &link.href)?, nofollow: flag(link.nofollow) }));
-    derived.links = unique(of_headers.chain(of_markup).collect());
+    derived.links = unique(within_bytes(of_headers.chain(of_markup), MAX_LINK_BYTES));
+}
+
+/// A long base makes a long URL of every short reference; the links beyond so many bytes are left out.
+fn within_bytes(links: impl Iterator<Item = Link>, max: usize) -> Vec<Link> {
+    let mut total = 0;
+    let fits = |link: &Link| {
+        total += link.url.len();
+        total <= max
+    };
+    links.take_while(fits).collect()
 }
 
 fn is_web(url: &BaseUrl) -> bool {
