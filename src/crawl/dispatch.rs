@@ -13,6 +13,8 @@ use crate::supervisor::Beat;
 
 /// With nothing due it looks again after so long, or as soon as something changes.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// … but not sooner than this, whatever the frontier says.
+const SOONEST: Duration = Duration::from_millis(2);
 /// A lease is about this much work, so that a host's turn ends before others starve …
 const LEASE_TIME: Duration = Duration::from_secs(1);
 /// … and never more URLs than this.
@@ -47,7 +49,9 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
             _ => running.frontier.lease(now_ms(), hosts as usize, urls as usize)?,
         };
         if leases.is_empty() {
-            wait(running, &mut changed, until_due(running)).await;
+            // Without a worker, room or a page to go, a due host changes nothing: only what comes back does.
+            let at_most = if hosts == 0 { LOOK_AGAIN } else { until_due(running) };
+            wait(running, &mut changed, at_most).await;
             continue;
         }
         beat.progress(leases.len() as u64);
@@ -97,7 +101,7 @@ async fn work(running: &Running, lease: Lease) {
 
 fn until_due(running: &Running) -> Duration {
     match running.frontier.next_due() {
-        Some(due) => Duration::from_millis(due.saturating_sub(now_ms())).min(LOOK_AGAIN),
+        Some(due) => Duration::from_millis(due.saturating_sub(now_ms())).clamp(SOONEST, LOOK_AGAIN),
         None => LOOK_AGAIN,
     }
 }

@@ -67,6 +67,8 @@ pub enum CrawlError {
 
 /// After the first signal, what is in flight has this long to finish.
 const GRACE: Duration = Duration::from_secs(10);
+/// And this long to notice that the others are gone.
+const LAST_GRACE: Duration = Duration::from_secs(2);
 /// A part without a sign for longer is shown as stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
 const TICK: Duration = Duration::from_millis(100);
@@ -283,12 +285,20 @@ async fn watch(running: Arc<Running>, stay: bool, mut progress: Progress) -> End
 /// Fetching ends first, then the log's writer, then its readers: the order in which a page goes.
 async fn end_parts(running: Arc<Running>, deadline: Option<Instant>) {
     running.stop.cancel();
-    if deadline.is_some() {
-        running.hurry.store(true, Ordering::Relaxed);
+    running.hurry.fetch_or(deadline.is_some(), Ordering::Relaxed);
+    let join = move || {
+        let far = Instant::now() + Duration::from_secs(365 * 24 * 3600);
+        if !running.supervisor.join(deadline.unwrap_or(far)) {
+            // Whoever is still there waits for something that does not come: no more restarts, no more waiting for each
+            // other.
+            running.supervisor.end();
+            running.log.close();
+            running.supervisor.join(Instant::now() + LAST_GRACE);
+        }
+    };
+    if let Err(panic) = tokio::task::spawn_blocking(join).await {
+        tracing::error!(%panic, "waiting for the parts failed");
     }
-    let far = Instant::now() + Duration::from_secs(365 * 24 * 3600);
-    let joined = tokio::task::spawn_blocking(move || running.supervisor.join(deadline.unwrap_or(far)));
-    let _ = joined.await;
 }
 
 struct Signals {
