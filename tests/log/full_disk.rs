@@ -85,7 +85,9 @@ pub fn scenario(dir: &Path) {
     // The disk stays as full as it is: readers that commit make the room. Some are still full in between.
     let mut seen = Vec::new();
     again.send(()).unwrap();
+    let start = std::time::Instant::now();
     while seen.len() < 600 {
+        assert!(start.elapsed() < LONG, "only {} of 600 events came", seen.len());
         let entries = reader.next(20, 1 << 20, std::time::Duration::from_millis(5)).unwrap();
         if let Some(last) = entries.last() {
             seen.extend(numbers(&entries));

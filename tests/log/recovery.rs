@@ -35,7 +35,12 @@ fn a_tail_torn_at_any_byte_is_cut_and_nothing_else() {
         copy_dir(dir.path(), copy.path());
         let (segment, _) = segments(copy.path()).remove(0);
         File::options().write(true).open(&segment).unwrap().set_len(length).unwrap();
-        let running = goes_on_after(copy.path(), if length == after { 3 } else { 2 });
+        let whole = if length == after { 3 } else { 2 };
+        PageLog::open(copy.path(), &config(1 << 20)).unwrap();
+        let kept = if length == after { after } else { before };
+        assert_eq!(segment.metadata().unwrap().len(), kept, "cut to its last whole record");
+        File::options().write(true).open(&segment).unwrap().set_len(length).unwrap();
+        let running = goes_on_after(copy.path(), whole);
         match &running.recovery.torn {
             None => assert!(length == before || length == after),
             Some(torn) => assert_eq!((&torn.segment, torn.at, torn.bytes), (&segment, before, length - before)),
