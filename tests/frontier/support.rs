@@ -16,7 +16,7 @@ pub struct Store {
 enum Sort {
     Memory(MemoryFrontier),
     /// The folder last, so that it outlives the frontier.
-    Embedded(Option<EmbeddedFrontier>, TempDir),
+    Embedded(Option<Box<EmbeddedFrontier>>, TempDir),
 }
 
 /// Makes a frontier, opened at time 0.
@@ -29,7 +29,7 @@ pub fn memory(options: FrontierOptions) -> Store {
 pub fn embedded(options: FrontierOptions) -> Store {
     let dir = tempfile::tempdir().unwrap();
     let frontier = EmbeddedFrontier::open(dir.path(), options.clone(), 0).unwrap();
-    Store { sort: Sort::Embedded(Some(frontier), dir), options }
+    Store { sort: Sort::Embedded(Some(Box::new(frontier)), dir), options }
 }
 
 impl Store {
@@ -39,7 +39,8 @@ impl Store {
             Sort::Memory(frontier) => *frontier = frontier.reopened(self.options.clone(), now),
             Sort::Embedded(frontier, dir) => {
                 frontier.take();
-                *frontier = Some(EmbeddedFrontier::open(dir.path(), self.options.clone(), now).unwrap());
+                let opened = EmbeddedFrontier::open(dir.path(), self.options.clone(), now).unwrap();
+                *frontier = Some(Box::new(opened));
             }
         }
     }
@@ -51,7 +52,7 @@ impl std::ops::Deref for Store {
     fn deref(&self) -> &(dyn Frontier + 'static) {
         match &self.sort {
             Sort::Memory(frontier) => frontier,
-            Sort::Embedded(frontier, _) => frontier.as_ref().unwrap(),
+            Sort::Embedded(frontier, _) => frontier.as_deref().unwrap(),
         }
     }
 }

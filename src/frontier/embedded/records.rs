@@ -291,7 +291,7 @@ fn put(out: &mut Vec<u8>, mut number: u64) {
 
 fn put_rank(out: &mut Vec<u8>, rank: Rank) {
     out.push((rank.0 >> 56) as u8);
-    put(out, rank.0 & (1 << 56) - 1);
+    put(out, rank.0 & ((1 << 56) - 1));
 }
 
 fn put_text(out: &mut Vec<u8>, text: &[u8]) {
