@@ -14,7 +14,7 @@ pub struct Store {
 }
 
 enum Sort {
-    Memory(MemoryFrontier),
+    Memory(Box<MemoryFrontier>),
     /// The folder last, so that it outlives the frontier.
     Embedded(Option<Box<EmbeddedFrontier>>, TempDir),
 }
@@ -23,7 +23,7 @@ enum Sort {
 pub type Make = fn(FrontierOptions) -> Store;
 
 pub fn memory(options: FrontierOptions) -> Store {
-    Store { sort: Sort::Memory(MemoryFrontier::new(options.clone())), options }
+    Store { sort: Sort::Memory(Box::new(MemoryFrontier::new(options.clone()))), options }
 }
 
 pub fn embedded(options: FrontierOptions) -> Store {
@@ -36,7 +36,7 @@ impl Store {
     /// As after the death of the process.
     pub fn reopen(&mut self, now: EpochMs) {
         match &mut self.sort {
-            Sort::Memory(frontier) => *frontier = frontier.reopened(self.options.clone(), now),
+            Sort::Memory(frontier) => **frontier = frontier.reopened(self.options.clone(), now),
             Sort::Embedded(frontier, dir) => {
                 frontier.take();
                 let opened = EmbeddedFrontier::open(dir.path(), self.options.clone(), now).unwrap();
@@ -51,7 +51,7 @@ impl std::ops::Deref for Store {
 
     fn deref(&self) -> &(dyn Frontier + 'static) {
         match &self.sort {
-            Sort::Memory(frontier) => frontier,
+            Sort::Memory(frontier) => &**frontier,
             Sort::Embedded(frontier, _) => frontier.as_deref().unwrap(),
         }
     }
