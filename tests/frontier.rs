@@ -3,6 +3,8 @@
 
 #[path = "frontier/addresses.rs"]
 mod addresses;
+#[path = "frontier/concurrent.rs"]
+mod concurrent;
 #[path = "frontier/conformance.rs"]
 mod conformance;
 #[path = "frontier/kill.rs"]

@@ -126,9 +126,6 @@ impl Frontier for MemoryFrontier {
     }
 
     fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
-        for url in &release.fetched {
-            split(url)?;
-        }
         let (mut kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
         let Some((origin, urls)) = volatile.leases.remove(&lease.id) else { return Ok(()) };
         for url in urls.iter().filter(|url| !release.fetched.contains(url)) {

@@ -61,6 +61,8 @@ pub struct HostState {
     /// Grows with every change of the host's queues in the store: who read them before does not know of it.
     epoch: u64,
     lease: Option<u64>,
+    /// While a lease reads the host's queues: URLs that got a verdict meanwhile. It may have read them still.
+    finished_meanwhile: Option<Vec<UrlKey>>,
     /// The host's entry in `Schedule::due`.
     listed: Option<EpochMs>,
 }
@@ -70,12 +72,6 @@ pub struct HostState {
 pub enum Source {
     Ready,
     Later(EpochMs),
-}
-
-#[derive(Debug)]
-struct InFlight {
-    lease: u64,
-    source: Source,
 }
 
 #[derive(Debug)]
@@ -131,7 +127,7 @@ pub struct Schedule {
     pub totals: Totals,
     hosts: HashMap<HostKey, HostState>,
     due: BTreeSet<(EpochMs, u64, HostKey)>,
-    in_flight: HashMap<UrlKey, InFlight>,
+    in_flight: HashMap<UrlKey, Source>,
     leases: HashMap<u64, Leased>,
     hosts_with_work: u64,
     last_lease: u64,
@@ -159,7 +155,16 @@ impl Totals {
 impl HostState {
     fn new(record: HostRecord) -> HostState {
         let next_later = record.later_first;
-        HostState { record, in_flight_ready: 0, in_flight_later: 0, next_later, epoch: 0, lease: None, listed: None }
+        HostState {
+            record,
+            in_flight_ready: 0,
+            in_flight_later: 0,
+            next_later,
+            epoch: 0,
+            lease: None,
+            finished_meanwhile: None,
+            listed: None,
+        }
     }
 
     fn has_ready(&self) -> bool {
@@ -227,10 +232,13 @@ impl Schedule {
         let state = self.hosts.entry(host).or_insert_with(|| HostState::new(record.clone()));
         state.record = record;
         state.epoch += 1;
+        if let Some(meanwhile) = &mut state.finished_meanwhile {
+            meanwhile.extend_from_slice(finished);
+        }
         let mut all_were_in_flight = true;
         for url in finished {
             match self.in_flight.remove(url) {
-                Some(flight) => state.landed(flight.source),
+                Some(source) => state.landed(source),
                 None => all_were_in_flight = false,
             }
         }
@@ -256,6 +264,7 @@ impl Schedule {
         self.last_lease += 1;
         state.listed = None;
         state.lease = Some(self.last_lease);
+        state.finished_meanwhile = Some(Vec::new());
         self.leases.insert(self.last_lease, Leased { host, urls: Vec::new() });
         Some(Claim {
             lease: self.last_lease,
@@ -299,7 +308,11 @@ impl Schedule {
         now: EpochMs,
         max_urls: usize,
     ) -> Vec<Candidate<T>> {
-        let free = |candidate: &&Candidate<T>| !self.in_flight.contains_key(&candidate.url);
+        let meanwhile = self.hosts.get_mut(&claim.host).and_then(|state| state.finished_meanwhile.take());
+        let meanwhile = meanwhile.unwrap_or_default();
+        let free = |candidate: &&Candidate<T>| {
+            !self.in_flight.contains_key(&candidate.url) && !meanwhile.contains(&candidate.url)
+        };
         let is_due = |candidate: &&Candidate<T>| matches!(candidate.source, Source::Later(due) if due <= now);
         let mut chosen: Vec<Candidate<T>> = found.ready.iter().filter(free).take(max_urls).copied().collect();
         chosen.extend(found.later.iter().filter(is_due).filter(free).take(super::LATER_WINDOW).copied());
@@ -338,7 +351,7 @@ impl Schedule {
                 Source::Ready => state.in_flight_ready += 1,
                 Source::Later(_) => state.in_flight_later += 1,
             }
-            self.in_flight.insert(*url, InFlight { lease: claim.lease, source: *source });
+            self.in_flight.insert(*url, *source);
             leased.urls.push(*url);
         }
     }
@@ -371,15 +384,13 @@ impl Schedule {
     fn end(&mut self, lease: u64, fetched: &HashSet<UrlKey>) {
         let Some(Leased { host, urls }) = self.leases.remove(&lease) else { return };
         let Some(state) = self.hosts.get_mut(&host) else { return };
-        state.lease = None;
+        (state.lease, state.finished_meanwhile) = (None, None);
         for url in urls.iter().filter(|url| !fetched.contains(url)) {
-            if self.in_flight.get(url).is_some_and(|flight| flight.lease == lease)
-                && let Some(flight) = self.in_flight.remove(url)
-            {
-                state.landed(flight.source);
-                if let Source::Later(due) = flight.source {
-                    state.next_later = state.next_later.min(due);
-                }
+            // None when its verdict came before the release.
+            let Some(source) = self.in_flight.remove(url) else { continue };
+            state.landed(source);
+            if let Source::Later(due) = source {
+                state.next_later = state.next_later.min(due);
             }
         }
         self.list(host);

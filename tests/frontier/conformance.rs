@@ -17,6 +17,7 @@ on_every_frontier!(
     counts_pages_by_state,
     changes_nothing_the_second_time,
     lets_no_old_verdict_undo_a_newer_one,
+    believes_the_log_more_than_the_clock,
     takes_verdicts_of_urls_never_proposed,
     refuses_a_batch_as_a_whole,
     keeps_everything_over_a_restart,
@@ -139,6 +140,19 @@ fn lets_no_old_verdict_undo_a_newer_one(make: Make) {
     assert_eq!(frontier.apply(&batch(2, again, vec![]), 0).unwrap().verdicts, 0);
     assert_eq!(frontier.counts().work_proposed, 0);
     assert_eq!(frontier.page(url).unwrap().unwrap().event_id, id(2));
+}
+
+/// An id older than the record's is an old event, unless one is awaited: then the clock was set back.
+fn believes_the_log_more_than_the_clock(make: Make) {
+    let frontier = make(plain());
+    let url = "http://a.example/";
+    frontier.apply(&batch(1, vec![fetched(url, 50, Some(0))], vec![]), 0).unwrap();
+    assert_eq!(frontier.apply(&batch(2, vec![fetched(url, 40, None)], vec![]), 0).unwrap().verdicts, 0);
+    let lease = lease_one(&*frontier, 0, 1);
+    all_fetched(&*frontier, lease);
+    assert_eq!(frontier.apply(&batch(3, vec![fetched(url, 45, None)], vec![]), 0).unwrap().verdicts, 1);
+    assert_eq!(frontier.page(url).unwrap().unwrap().event_id, id(45));
+    assert_eq!(frontier.counts().in_flight, 0);
 }
 
 fn takes_verdicts_of_urls_never_proposed(make: Make) {

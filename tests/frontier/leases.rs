@@ -96,7 +96,7 @@ fn gives_unfetched_urls_again(make: Make) {
     let frontier = make(plain());
     frontier.propose(&pages(&["http://a.example/1", "http://a.example/2", "http://a.example/3"]), 0).unwrap();
     let lease = lease_one(&*frontier, 0, 3);
-    let fetched = vec!["http://a.example/2".to_owned(), "http://elsewhere.example/".to_owned()];
+    let fetched = vec!["http://a.example/2".to_owned(), "http://elsewhere.example/".to_owned(), "no URL".to_owned()];
     frontier.release(lease, Release { fetched, ..Release::default() }).unwrap();
     assert_eq!(urls(&lease_one(&*frontier, 0, 9)), ["http://a.example/1", "http://a.example/3"]);
 }

@@ -14,32 +14,33 @@ pub struct Store {
 }
 
 enum Sort {
-    Memory(MemoryFrontier),
+    Memory(Box<MemoryFrontier>),
     /// The folder last, so that it outlives the frontier.
-    Embedded(Option<EmbeddedFrontier>, TempDir),
+    Embedded(Option<Box<EmbeddedFrontier>>, TempDir),
 }
 
 /// Makes a frontier, opened at time 0.
 pub type Make = fn(FrontierOptions) -> Store;
 
 pub fn memory(options: FrontierOptions) -> Store {
-    Store { sort: Sort::Memory(MemoryFrontier::new(options.clone())), options }
+    Store { sort: Sort::Memory(Box::new(MemoryFrontier::new(options.clone()))), options }
 }
 
 pub fn embedded(options: FrontierOptions) -> Store {
     let dir = tempfile::tempdir().unwrap();
     let frontier = EmbeddedFrontier::open(dir.path(), options.clone(), 0).unwrap();
-    Store { sort: Sort::Embedded(Some(frontier), dir), options }
+    Store { sort: Sort::Embedded(Some(Box::new(frontier)), dir), options }
 }
 
 impl Store {
     /// As after the death of the process.
     pub fn reopen(&mut self, now: EpochMs) {
         match &mut self.sort {
-            Sort::Memory(frontier) => *frontier = frontier.reopened(self.options.clone(), now),
+            Sort::Memory(frontier) => **frontier = frontier.reopened(self.options.clone(), now),
             Sort::Embedded(frontier, dir) => {
                 frontier.take();
-                *frontier = Some(EmbeddedFrontier::open(dir.path(), self.options.clone(), now).unwrap());
+                let opened = EmbeddedFrontier::open(dir.path(), self.options.clone(), now).unwrap();
+                *frontier = Some(Box::new(opened));
             }
         }
     }
@@ -50,8 +51,8 @@ impl std::ops::Deref for Store {
 
     fn deref(&self) -> &(dyn Frontier + 'static) {
         match &self.sort {
-            Sort::Memory(frontier) => frontier,
-            Sort::Embedded(frontier, _) => frontier.as_ref().unwrap(),
+            Sort::Memory(frontier) => &**frontier,
+            Sort::Embedded(frontier, _) => frontier.as_deref().unwrap(),
         }
     }
 }

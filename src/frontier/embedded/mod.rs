@@ -17,7 +17,6 @@ mod store;
 mod verdicts;
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -35,7 +34,7 @@ use super::{
 use crate::log::Position;
 use crate::page::EpochMs;
 use known::Known;
-use store::Store;
+use store::{FolderLock, Store};
 
 /// See the module's description.
 pub struct EmbeddedFrontier {
@@ -44,13 +43,15 @@ pub struct EmbeddedFrontier {
     /// No host is visited before this; see [`FrontierOptions::default_delay`].
     opened_at: EpochMs,
     default_delay_ms: u64,
+    /// Hosts with this number and above were first seen by this process.
+    hosts_at_opening: u64,
     writer: Mutex<Known>,
     host_writes: Mutex<()>,
     schedule: Mutex<Schedule>,
     addresses: Mutex<Addresses>,
     durable: Mutex<Option<Position>>,
-    /// Held as long as the store is open.
-    _lock: File,
+    /// Last: dropped when the store is closed.
+    _lock: FolderLock,
 }
 
 impl EmbeddedFrontier {
@@ -63,6 +64,7 @@ impl EmbeddedFrontier {
             max_pages_per_host: options.max_pages_per_host,
             opened_at: now,
             default_delay_ms: u64::try_from(options.default_delay.as_millis()).unwrap_or(u64::MAX / 4),
+            hosts_at_opening: totals.next_host,
             writer: Mutex::default(),
             host_writes: Mutex::default(),
             schedule: Mutex::new(Schedule::new(totals)),
@@ -90,8 +92,10 @@ impl EmbeddedFrontier {
     /// The host with the restart rule applied: it may have been visited until the very moment the last process was killed,
     /// so its delay begins when this one started.
     fn after_opening(&self, mut host: super::schedule::HostRecord) -> super::schedule::HostRecord {
-        let delay = self.default_delay_ms.max(host.delay_ms);
-        host.not_before = host.not_before.max(self.opened_at.saturating_add(delay));
+        if host.number < self.hosts_at_opening {
+            let delay = self.default_delay_ms.max(host.delay_ms);
+            host.not_before = host.not_before.max(self.opened_at.saturating_add(delay));
+        }
         host
     }
 }
@@ -118,11 +122,10 @@ impl Frontier for EmbeddedFrontier {
     }
 
     fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
-        let mut fetched = HashSet::with_capacity(release.fetched.len());
-        for url in &release.fetched {
-            let (origin, path) = split(url)?;
-            fetched.insert(self.store.keys.url(self.store.keys.host(origin), path));
-        }
+        let keys = self.store.keys;
+        // What is no URL is none of the lease's either.
+        let parts = release.fetched.iter().filter_map(|url| split(url).ok());
+        let fetched: HashSet<_> = parts.map(|(origin, path)| keys.url(keys.host(origin), path)).collect();
         let _in_order = self.host_writes.lock();
         let released = self.schedule.lock().release(lease.id, &fetched, &release);
         let Some((host, record)) = released else { return Ok(()) };

@@ -55,13 +55,23 @@ enum Problem {
     Panic(String),
 }
 
-/// Opens the store in `dir`, or makes one. The file returned is the lock on the folder: the store is ours as long as it is
-/// open.
-pub fn open(dir: &Path, cache_bytes: u64) -> Result<(Store, File), FrontierError> {
+/// The lock on a folder, held until this is dropped or the process ends.
+pub struct FolderLock(File);
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // Closing is not enough: a child process just being started has a copy of the file for a moment.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Opens the store in `dir`, or makes one. It is ours as long as the lock is held.
+pub fn open(dir: &Path, cache_bytes: u64) -> Result<(Store, FolderLock), FrontierError> {
     let io = |source| error(dir, REMEDY_IO, source);
     fs::create_dir_all(dir).map_err(io)?;
     let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock")).map_err(io)?;
     lock.try_lock().map_err(|_| error(dir, REMEDY_LOCKED, Problem::Locked))?;
+    let lock = FolderLock(lock);
     let place = dir.join("store");
     if !place.try_exists().map_err(io)? {
         create(dir, &place, cache_bytes)?;
