@@ -173,16 +173,14 @@ impl Visitor {
             event.outcome = failed(reason, message);
             None
         };
-        let target = match parse::url::resolve(url, location).and_then(|target| Url::parse(&target).ok()) {
-            Some(target) => target,
-            None => {
-                return refuse(
-                    event,
-                    FailureReason::BadRedirect,
-                    format!("redirects to {location:?}, which cannot be fetched"),
-                );
-            }
+        // As the server wrote it, not normalised: it may insist on its own order of a query's parameters.
+        let Some(mut target) =
+            parse::url::join(url, location).filter(|target| matches!(target.scheme(), "http" | "https"))
+        else {
+            let message = format!("redirects to {location:?}, which cannot be fetched");
+            return refuse(event, FailureReason::BadRedirect, message);
         };
+        target.set_fragment(None);
         let Outcome::Response(response) = &event.outcome else { return None };
         let hop = Hop {
             url: url.as_str().to_owned(),
