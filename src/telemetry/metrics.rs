@@ -19,14 +19,16 @@ pub struct Metrics {
     pages: IntCounterVec,
     links: IntCounterVec,
     pub delivery_seconds: prometheus::HistogramVec,
-    frontier: IntGaugeVec,
+    frontier_urls: IntGaugeVec,
+    frontier_hosts: IntGaugeVec,
     log_bytes: IntGauge,
     log_segments: IntGauge,
     log_full: IntGauge,
-    sink_events: IntGaugeVec,
-    restarts: IntGaugeVec,
+    sink_events: IntCounterVec,
+    sink_pending: IntGaugeVec,
+    restarts: IntCounterVec,
     stuck: IntGaugeVec,
-    dns: IntGaugeVec,
+    dns: IntCounterVec,
 }
 
 /// What the gauges are read from.
@@ -52,15 +54,16 @@ impl Metrics {
                 vec![0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
             HistogramOpts::new(name, help).buckets(buckets)
         };
-        let counters =
-            |name: &str, help: &str, label: &str| keep(&registry, IntCounterVec::new(Opts::new(name, help), &[label]));
+        let counters = |name: &str, help: &str, labels: &[&str]| {
+            keep(&registry, IntCounterVec::new(Opts::new(name, help), labels))
+        };
         let gauges =
             |name: &str, help: &str, labels: &[&str]| keep(&registry, IntGaugeVec::new(Opts::new(name, help), labels));
         Metrics {
             fetches: counters(
                 "seine_fetches_total",
                 "Attempts to fetch a URL, by status class or failure reason.",
-                "outcome",
+                &["outcome"],
             ),
             fetch_seconds: keep(
                 &registry,
@@ -81,8 +84,12 @@ impl Metrics {
                     "From handing an event to the page log until it is fsynced.",
                 )),
             ),
-            pages: counters("seine_validated_total", "Validated events, by what they meant for their page.", "change"),
-            links: counters("seine_links_total", "Links proposed, by what became of them.", "result"),
+            pages: counters(
+                "seine_validated_total",
+                "Validated events, by what they meant for their page.",
+                &["change"],
+            ),
+            links: counters("seine_links_total", "Links proposed, by what became of them.", &["result"]),
             delivery_seconds: keep(
                 &registry,
                 prometheus::HistogramVec::new(
@@ -90,21 +97,31 @@ impl Metrics {
                     &["sink"],
                 ),
             ),
-            frontier: gauges("seine_frontier", "URLs and hosts in the frontier, by table or state.", &["kind"]),
+            frontier_urls: gauges(
+                "seine_frontier_urls",
+                "URLs, by table of the data model or state of their page.",
+                &["state"],
+            ),
+            frontier_hosts: gauges("seine_frontier_hosts", "Hosts, by what the frontier has for them.", &["state"]),
             log_bytes: keep(&registry, IntGauge::new("seine_log_size_bytes", "Bytes of the page log on disk.")),
             log_segments: keep(&registry, IntGauge::new("seine_log_segments", "Segment files of the page log.")),
             log_full: keep(
                 &registry,
                 IntGauge::new("seine_log_full", "1 while the page log is at its disk limit and fetching waits."),
             ),
-            sink_events: gauges(
-                "seine_sink_events",
+            sink_events: counters(
+                "seine_sink_events_total",
                 "The books of each sink: accepted = delivered + skipped + dead_lettered + damaged + pending.",
                 &["sink", "book"],
             ),
-            restarts: gauges("seine_part_restarts", "Restarts of each supervised part since the start.", &["part"]),
+            sink_pending: gauges(
+                "seine_sink_pending_events",
+                "Accepted events that a sink has not dealt with yet.",
+                &["sink"],
+            ),
+            restarts: counters("seine_part_restarts_total", "Restarts of each supervised part.", &["part"]),
             stuck: gauges("seine_part_stuck", "1 while a part runs without progress.", &["part"]),
-            dns: gauges("seine_dns_lookups", "Look-ups of host names since the start.", &["result"]),
+            dns: counters("seine_dns_lookups_total", "Look-ups of host names, by result.", &["result"]),
             registry,
         }
     }
@@ -184,42 +201,51 @@ impl Metrics {
 
     fn set_gauges(&self, snapshot: &Snapshot) {
         let counts = snapshot.counts;
-        let page_proposed = snapshot.log.page_proposed();
-        for (kind, value) in [
+        for (state, value) in [
             ("work_proposed", counts.work_proposed),
-            ("page_proposed", page_proposed),
+            ("page_proposed", snapshot.log.page_proposed()),
             ("page", counts.page),
-            ("page_live", counts.live),
-            ("page_gone", counts.gone),
-            ("page_refused", counts.refused),
-            ("page_failed", counts.failed),
-            ("hosts", counts.hosts),
-            ("hosts_with_work", counts.hosts_with_work),
-            ("hosts_leased", counts.hosts_leased),
-            ("urls_in_flight", counts.in_flight),
+            ("live", counts.live),
+            ("gone", counts.gone),
+            ("refused", counts.refused),
+            ("failed", counts.failed),
+            ("in_flight", counts.in_flight),
         ] {
-            self.frontier.with_label_values(&[kind]).set(value as i64);
+            self.frontier_urls.with_label_values(&[state]).set(value as i64);
+        }
+        for (state, value) in
+            [("known", counts.hosts), ("with_work", counts.hosts_with_work), ("leased", counts.hosts_leased)]
+        {
+            self.frontier_hosts.with_label_values(&[state]).set(value as i64);
         }
         self.log_bytes.set(snapshot.log.bytes as i64);
         self.log_segments.set(snapshot.log.segments as i64);
         self.log_full.set(i64::from(!snapshot.log.room));
         for (name, books) in snapshot.log.sinks() {
-            let set = |book, value: u64| self.sink_events.with_label_values(&[name, book]).set(value as i64);
-            set("accepted", books.accepted);
-            set("delivered", books.delivered);
-            set("skipped", books.skipped);
-            set("dead_lettered", books.dead);
-            set("damaged", books.damaged);
-            set("pending", books.pending);
+            for (book, value) in [
+                ("accepted", books.accepted),
+                ("delivered", books.delivered),
+                ("skipped", books.skipped),
+                ("dead_lettered", books.dead),
+                ("damaged", books.damaged),
+            ] {
+                raise(&self.sink_events.with_label_values(&[name, book]), value);
+            }
+            self.sink_pending.with_label_values(&[name]).set(books.pending as i64);
         }
         for part in snapshot.parts {
-            self.restarts.with_label_values(&[part.name.as_str()]).set(part.restarts as i64);
+            raise(&self.restarts.with_label_values(&[part.name.as_str()]), part.restarts);
             self.stuck.with_label_values(&[part.name.as_str()]).set(i64::from(part.stuck));
         }
         for (result, count) in snapshot.dns {
-            self.dns.with_label_values(&[result]).set(count as i64);
+            raise(&self.dns.with_label_values(&[result]), count);
         }
     }
+}
+
+/// Brings a counter up to what is counted elsewhere.
+fn raise(counter: &IntCounter, to: u64) {
+    counter.inc_by(to.saturating_sub(counter.get()));
 }
 
 /// Registers a metric. Names and labels are constants of this file: a mistake shows in the first test.
