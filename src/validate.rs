@@ -96,19 +96,20 @@ impl Validator {
             return Change::Page { record: before.clone(), due_again: self.due_again(before) };
         }
         if let Some(at) = pause::retry_at(event, &self.config) {
-            let failures = u32::from(event.attempt) + 1;
-            let ailing = pause::host_health(&event.outcome) == pause::HostHealth::Ailing;
-            let host = if ailing {
-                let not_before = pause::host_not_before(event, self.config.host_delay, failures, &self.config);
-                HostPause { not_before, failures }
-            } else {
-                HostPause::default()
-            };
-            return Change::Retry { at, attempt: event.attempt + 1, host };
+            return Change::Retry { at, attempt: event.attempt + 1, host: self.host_pause(event) };
         }
         let record = record(event, derived, before);
         let due_again = self.due_again(&record);
         Change::Page { record, due_again }
+    }
+
+    /// What the host's worker said at the lease's end, should that have been lost with the process: one failure.
+    fn host_pause(&self, event: &PageEvent) -> HostPause {
+        if pause::host_health(&event.outcome) != pause::HostHealth::Ailing || !is_of_its_host(event) {
+            return HostPause::default();
+        }
+        let (outcome, delay) = (&event.outcome, self.config.host_delay);
+        HostPause { not_before: pause::host_not_before(outcome, event.ended_ms, delay, 1, &self.config), failures: 1 }
     }
 
     /// Pages that are there are looked at again; what is gone or was refused is not.
@@ -132,6 +133,12 @@ impl Validator {
             proposals.push(Proposal { url: sitemap.clone(), kind: Kind::Sitemap, depth, priority: 0 });
         }
     }
+}
+
+/// Whether the URL's own host was asked last: not another one behind a redirect, nor nobody at all.
+fn is_of_its_host(event: &PageEvent) -> bool {
+    let was_asked = !event.request_headers.0.is_empty();
+    was_asked && parse::url::origin(&event.url) == parse::url::origin(&event.final_url)
 }
 
 /// What `page` keeps of a final answer.

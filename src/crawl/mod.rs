@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, ScopeRule};
@@ -301,26 +302,32 @@ async fn end_parts(running: Arc<Running>, deadline: Option<Instant>) {
     }
 }
 
+/// Both are listened for all the time: a signal that comes while nobody waits for it is not lost.
 struct Signals {
-    terminate: Option<tokio::signal::unix::Signal>,
+    terminate: Option<Signal>,
+    interrupt: Option<Signal>,
 }
 
 impl Signals {
     fn listen() -> Signals {
-        let terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate());
-        Signals { terminate: terminate.inspect_err(|error| tracing::warn!(%error, "SIGTERM is not listened for")).ok() }
+        let listen =
+            |kind, name| signal(kind).inspect_err(|error| tracing::warn!(%error, "{name} is not listened for")).ok();
+        Signals {
+            terminate: listen(SignalKind::terminate(), "SIGTERM"),
+            interrupt: listen(SignalKind::interrupt(), "SIGINT"),
+        }
     }
 
     async fn next(&mut self) {
-        let terminate = async {
-            match &mut self.terminate {
-                Some(signal) => signal.recv().await,
+        async fn one(signal: &mut Option<Signal>) {
+            match signal {
+                Some(signal) => _ = signal.recv().await,
                 None => std::future::pending().await,
             }
-        };
+        }
         tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate => {}
+            () = one(&mut self.interrupt) => {}
+            () = one(&mut self.terminate) => {}
         }
     }
 }
@@ -334,7 +341,8 @@ impl Running {
     }
 
     fn is_page_limit_reached(&self) -> bool {
-        self.pages_left() == Some(0) && self.frontier.counts().hosts_leased == 0 && self.is_validated()
+        // What is in flight does not count: it may bring no page.
+        self.config.frontier.max_pages.is_some_and(|pages| self.frontier.counts().live >= pages)
     }
 
     /// Pages to go until `max_pages`, those in flight counted as if they were there.

@@ -1,7 +1,7 @@
 //! One exchange with one server: a request, a response read under limits. No redirects, no retries, no robots.
 
 use std::error::Error as _;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::{Bytes, BytesMut};
@@ -9,7 +9,9 @@ use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 use super::dns::{Dns, DnsError};
 use crate::config::{Cookie, FetchConfig, UserAgent};
-use crate::page::{EpochMs, Failure, FailureReason, Headers, HttpVersion, Response, Truncated, latin1_to_string};
+use crate::page::{
+    EpochMs, Failure, FailureReason, Headers, HttpVersion, Outcome, Response, Truncated, latin1_to_string,
+};
 
 /// The HTTP client: HTTP/1.1 and 2, TLS verified, bodies as received.
 pub struct Client {
@@ -42,7 +44,7 @@ pub struct Conditions {
 #[derive(Debug)]
 pub struct Exchange {
     pub request_headers: Headers,
-    pub result: Result<Response, Failure>,
+    pub outcome: Outcome,
     /// The address that answered.
     pub ip: Option<IpAddr>,
     pub started_ms: EpochMs,
@@ -112,13 +114,16 @@ impl Client {
         self.limits
     }
 
-    /// Asks for `url` once. Never fails as a call: what went wrong is in the result.
+    /// Asks for `url` once. Never fails as a call: what went wrong is in the outcome.
     pub async fn get(&self, url: &url::Url, conditions: &Conditions, limits: Limits) -> Exchange {
         let request_headers = self.request_headers(url, conditions);
         let started_ms = now_ms();
         let mut ip = None;
-        let result = self.exchange(url, &request_headers, limits, &mut ip).await;
-        Exchange { request_headers: shown(&request_headers), result, ip, started_ms, ended_ms: now_ms() }
+        let outcome = match self.exchange(url, &request_headers, limits, &mut ip).await {
+            Ok(response) => Outcome::Response(response),
+            Err(failure) => Outcome::Failure(failure),
+        };
+        Exchange { request_headers: shown(&request_headers), outcome, ip, started_ms, ended_ms: now_ms() }
     }
 
     async fn exchange(
@@ -129,6 +134,10 @@ impl Client {
         ip: &mut Option<IpAddr>,
     ) -> Result<Response, Failure> {
         let deadline = Instant::now() + limits.total_time;
+        if let Some(url::Host::Ipv4(_) | url::Host::Ipv6(_)) = url.host() {
+            // The connector asks our resolver for names only.
+            self.dns.resolve(url.host_str().unwrap_or_default()).await.map_err(|error| dns_failure(&error))?;
+        }
         let request = self.http.get(url.clone()).headers(headers.clone()).send();
         let mut response = match tokio::time::timeout_at(deadline.into(), request).await {
             Ok(answer) => answer.map_err(|error| failure(&error))?,
@@ -255,16 +264,18 @@ fn failure(error: &reqwest::Error) -> Failure {
         if let Some(dns) = error.downcast_ref::<DnsError>() {
             return dns_failure(dns);
         }
-        // rustls reports through io::Error, whose inner error is not in the chain.
-        let inner = error.downcast_ref::<std::io::Error>().and_then(|io| io.get_ref());
-        if error.is::<rustls::Error>() || inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
+        if error.is::<rustls::Error>() {
             reason = FailureReason::Tls;
         }
         if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
             reason = FailureReason::Protocol;
         }
         message = error.to_string(); // the innermost says most
-        cause = error.source();
+        // rustls reports through io::Error (and that in another), whose inner error is not in the chain.
+        cause = match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
     }
     if message.is_empty() {
         message = error.to_string();
@@ -313,13 +324,14 @@ fn version(version: reqwest::Version) -> HttpVersion {
     }
 }
 
-/// RFC 6265 §5.1.3.
+/// RFC 6265 §5.1.3: an address has no domains above it.
 fn domain_matches(host: &str, domain: &str) -> bool {
     let domain = domain.trim_start_matches('.');
     host.eq_ignore_ascii_case(domain)
-        || host.len().checked_sub(domain.len() + 1).is_some_and(|dot| {
-            host.as_bytes()[dot] == b'.' && host.as_bytes()[dot + 1..].eq_ignore_ascii_case(domain.as_bytes())
-        })
+        || host.parse::<Ipv4Addr>().is_err()
+            && host.len().checked_sub(domain.len() + 1).is_some_and(|dot| {
+                host.as_bytes()[dot] == b'.' && host.as_bytes()[dot + 1..].eq_ignore_ascii_case(domain.as_bytes())
+            })
 }
 
 /// RFC 6265 §5.1.4.

@@ -109,17 +109,20 @@ impl Dns {
     async fn look_up(&self, name: &str) -> Answer {
         let inner = &*self.0;
         inner.counts.asked.fetch_add(1, Ordering::Relaxed);
+        let no_address = |message: String| Answer {
+            addresses: Err(DnsError::NoAddress { name: name.to_owned(), message }),
+            expires: Instant::now() + inner.negative_ttl,
+        };
         if let Some(fixed) = inner.static_hosts.get(name) {
+            if fixed.is_empty() {
+                return no_address("it is configured with none".to_owned());
+            }
             return Answer { addresses: Ok(fixed.as_slice().into()), expires: Instant::now() + MAX_TTL };
         }
         if name == "localhost" || name.ends_with(".localhost") {
             let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST); // RFC 6761 §6.3
             return Answer { addresses: Ok([loopback].into()), expires: Instant::now() + MAX_TTL };
         }
-        let no_address = |message: String| Answer {
-            addresses: Err(DnsError::NoAddress { name: name.to_owned(), message }),
-            expires: Instant::now() + inner.negative_ttl,
-        };
         let Some(resolver) = &inner.resolver else {
             inner.counts.failed.fetch_add(1, Ordering::Relaxed);
             return no_address("the system has no DNS configuration (/etc/resolv.conf)".to_owned());

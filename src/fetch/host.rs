@@ -6,7 +6,7 @@ use super::pause::{HostHealth, host_health, host_not_before};
 use super::robots::Rules;
 use crate::config::FrontierConfig;
 use crate::frontier::{Lease, Release, Robots};
-use crate::page::{EpochMs, PageEvent};
+use crate::page::{EpochMs, Outcome};
 
 pub struct LeasedHost {
     pub lease: Lease,
@@ -16,18 +16,47 @@ pub struct LeasedHost {
     pub new_robots: Option<Robots>,
     /// No request before this.
     pub not_before: EpochMs,
+    /// How long its turn is waited for; for a longer time it is given back.
+    pub patience: Duration,
     pub failures: u32,
+    /// The last answer says that it should be left alone for now.
+    pub is_ailing: bool,
 }
+
+/// Before the first request of a URL, a worker has better things to do than wait.
+const SHORT_PATIENCE: Duration = Duration::from_secs(2);
+/// In the middle of redirects it waits: begun again, it would come to the same place. More than any crawl-delay, and than
+/// the line before an address shared by hundreds of hosts.
+const LONG_PATIENCE: Duration = Duration::from_secs(300);
 
 impl LeasedHost {
     /// A host that may be visited now.
     pub fn new(lease: Lease) -> LeasedHost {
         let failures = lease.host.failures;
-        LeasedHost { lease, rules: None, new_robots: None, not_before: 0, failures }
+        LeasedHost {
+            lease,
+            rules: None,
+            new_robots: None,
+            not_before: 0,
+            patience: SHORT_PATIENCE,
+            failures,
+            is_ailing: false,
+        }
+    }
+
+    /// A host that a redirect leads to.
+    pub fn borrowed(lease: Lease) -> LeasedHost {
+        LeasedHost { patience: LONG_PATIENCE, ..LeasedHost::new(lease) }
     }
 
     pub fn origin(&self) -> &str {
         &self.lease.host.origin
+    }
+
+    /// Another URL's turn: nothing of it was asked yet.
+    pub fn begin(&mut self) {
+        self.patience = SHORT_PATIENCE;
+        self.is_ailing = false;
     }
 
     /// Between the end of one visit and the start of the next: the configured delay, or robots.txt's when longer.
@@ -42,18 +71,24 @@ impl LeasedHost {
     /// A request was answered (or not) at `ended`: the next one waits for the delay.
     pub fn visited(&mut self, ended: EpochMs, config: &FrontierConfig) {
         self.not_before = self.not_before.max(ended + self.delay(config).as_millis() as u64);
+        self.patience = LONG_PATIENCE;
     }
 
-    /// What an attempt's end means for the host. True when it should be left alone for now.
-    pub fn judge(&mut self, event: &PageEvent, config: &FrontierConfig) -> bool {
-        let health = host_health(&event.outcome);
-        self.failures = match health {
-            HostHealth::Well => 0,
-            HostHealth::Ailing => self.failures + 1,
-            HostHealth::Unknown => return false,
-        };
-        self.not_before = self.not_before.max(host_not_before(event, self.delay(config), self.failures, config));
-        health == HostHealth::Ailing
+    /// What an answer (or none) means for the host.
+    pub fn judge(&mut self, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
+        match host_health(outcome) {
+            HostHealth::Well => self.failures = 0,
+            HostHealth::Ailing => self.failed(outcome, ended, config),
+            HostHealth::Unknown => {}
+        }
+    }
+
+    /// It failed us once more: it rests, longer each time.
+    pub fn failed(&mut self, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
+        self.failures = self.failures.saturating_add(1);
+        self.is_ailing = true;
+        self.not_before =
+            self.not_before.max(host_not_before(outcome, ended, self.delay(config), self.failures, config));
     }
 
     /// The lease's end. `fetched`: URLs whose event the page log has accepted.

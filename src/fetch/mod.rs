@@ -2,9 +2,11 @@
 //! turn, redirects. Only the frontier decides when a host may be visited; this module keeps to what it says.
 
 pub mod address;
+mod borrow;
 pub mod client;
 pub mod dns;
 pub mod host;
+mod learn;
 pub mod pause;
 pub mod robots;
 pub mod visit;

@@ -15,39 +15,43 @@ pub enum HostHealth {
     Well,
     /// It did not, or asked for rest (429, 503): it rests, longer each time.
     Ailing,
-    /// Says nothing of the host (robots.txt forbade the URL, a private address).
+    /// Says nothing of the host (robots.txt forbade the URL, a private address, no address at all).
     Unknown,
 }
 
-/// Judges the host by one attempt at it.
+/// Judges a host by what it answered.
 pub fn host_health(outcome: &Outcome) -> HostHealth {
     match outcome {
         Outcome::Response(response) if matches!(response.status, 429 | 503) => HostHealth::Ailing,
         Outcome::Response(_) => HostHealth::Well,
         Outcome::Failure(failure) => match failure.reason {
-            FailureReason::Dns | FailureReason::Connect | FailureReason::Tls | FailureReason::Timeout => {
-                HostHealth::Ailing
-            }
+            FailureReason::Connect | FailureReason::Tls | FailureReason::Timeout => HostHealth::Ailing,
             FailureReason::Protocol | FailureReason::UnwantedType => HostHealth::Well,
             _ => HostHealth::Unknown,
         },
     }
 }
 
-/// When the host may be visited next, after an attempt that ended at `event.ended_ms`: its delay, and on top of it
-/// Retry-After or the back-off of `failures` in a row.
-pub fn host_not_before(event: &PageEvent, delay: Duration, failures: u32, config: &FrontierConfig) -> EpochMs {
+/// When the host may be visited next, after an attempt that ended at `ended_ms`: its delay, or Retry-After or the
+/// back-off of `failures` in a row when that is longer.
+pub fn host_not_before(
+    outcome: &Outcome,
+    ended_ms: EpochMs,
+    delay: Duration,
+    failures: u32,
+    config: &FrontierConfig,
+) -> EpochMs {
     let mut rest = delay;
     if failures > 0 {
         rest = rest.max(back_off(failures, config));
     }
-    if let Some(asked) = event.response().and_then(|response| retry_after(response, event.ended_ms)) {
-        rest = rest.max(asked);
+    if let Outcome::Response(response) = outcome {
+        rest = rest.max(retry_after(response, ended_ms).unwrap_or_default());
     }
-    event.ended_ms + rest.as_millis() as u64
+    ended_ms + rest.as_millis() as u64
 }
 
-/// When the URL is due again, or none when this answer is final.
+/// When the URL is due again, or none when this answer is final. Jitter comes on top of the longest back-off too.
 pub fn retry_at(event: &PageEvent, config: &FrontierConfig) -> Option<EpochMs> {
     let may_get_better = match &event.outcome {
         Outcome::Response(response) => response.status == 429 || response.status >= 500,
@@ -79,12 +83,11 @@ fn retry_after(response: &Response, now: EpochMs) -> Option<Duration> {
         return None;
     }
     let value = response.headers.get("retry-after")?.trim();
-    let wait = match value.parse::<u64>() {
-        Ok(seconds) => Duration::from_secs(seconds),
-        Err(_) => {
-            let at = httpdate::parse_http_date(value).ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-            at.saturating_sub(Duration::from_millis(now))
-        }
+    let wait = if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        value.parse().map_or(MAX_RETRY_AFTER, Duration::from_secs) // more than fits is long enough
+    } else {
+        let at = httpdate::parse_http_date(value).ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+        at.saturating_sub(Duration::from_millis(now))
     };
     Some(wait.min(MAX_RETRY_AFTER))
 }

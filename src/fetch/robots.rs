@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
 use crate::frontier::{Host, Robots, RobotsAccess};
-use crate::page::{EpochMs, Failure, Response};
+use crate::page::{EpochMs, Failure, FailureReason, Outcome, Response};
+use crate::parse::decode::decode_body;
 use crate::parse::robots::RobotsTxt;
 
 /// RFC 9309 §2.5: at least 500 KiB must be parsed; we parse as much.
@@ -26,14 +28,35 @@ pub enum Rules {
 
 /// Parsed files, so that a host leased again and again has its rules read once.
 pub struct RulesCache {
-    parsed: Cache<(String, EpochMs), Arc<RobotsTxt>>,
+    parsed: Cache<(String, EpochMs), Parsed, ByLength>,
     agent: String,
 }
+
+#[derive(Clone)]
+struct Parsed {
+    file: Arc<RobotsTxt>,
+    /// Of the file's text; the rules take a small multiple of it.
+    bytes: u64,
+}
+
+#[derive(Clone)]
+struct ByLength;
+
+impl Weighter<(String, EpochMs), Parsed> for ByLength {
+    fn weight(&self, _: &(String, EpochMs), parsed: &Parsed) -> u64 {
+        // Not even an empty file is free.
+        parsed.bytes + 256
+    }
+}
+
+/// Files kept parsed, about, and their text together: a few of the longest that are read, or all of the usual ones.
+const FILES: usize = 1000;
+const BYTES: u64 = 16 << 20;
 
 impl RulesCache {
     /// `agent`: the product token whose group applies.
     pub fn new(agent: &str) -> RulesCache {
-        RulesCache { parsed: Cache::new(1000), agent: agent.to_owned() }
+        RulesCache { parsed: Cache::with_weighter(FILES, BYTES, ByLength), agent: agent.to_owned() }
     }
 
     /// The rules for a host; none when they are not known or have expired.
@@ -44,10 +67,12 @@ impl RulesCache {
             RobotsAccess::Unreachable(failure) => Rules::Unreachable(failure.clone()),
             RobotsAccess::Rules(text) => {
                 let key = (host.origin.clone(), robots.fetched_ms);
-                let parse =
-                    || Ok::<_, std::convert::Infallible>(Arc::new(RobotsTxt::parse(text.as_bytes(), &self.agent)));
+                let parse = || -> Result<Parsed, std::convert::Infallible> {
+                    let file = Arc::new(RobotsTxt::parse(text.as_bytes(), &self.agent));
+                    Ok(Parsed { file, bytes: text.len() as u64 })
+                };
                 match self.parsed.get_or_insert_with(&key, parse) {
-                    Ok(parsed) => Rules::File(parsed),
+                    Ok(parsed) => Rules::File(parsed.file),
                     Err(never) => match never {},
                 }
             }
@@ -56,20 +81,29 @@ impl RulesCache {
 }
 
 /// What an answer to `GET /robots.txt` means (RFC 9309 §2.3.1).
-pub fn judge(answer: Result<&Response, &Failure>, text: String, now: EpochMs) -> Robots {
-    let (access, kept) = match answer {
-        Ok(response) if response.is_success() => (RobotsAccess::Rules(text), KEPT_MS),
+pub fn judge(outcome: &Outcome, max_decoded_bytes: u64, now: EpochMs) -> Robots {
+    let (access, kept) = match outcome {
+        Outcome::Response(response) if response.is_success() => {
+            (RobotsAccess::Rules(text(response, max_decoded_bytes)), KEPT_MS)
+        }
         // Redirects that lead nowhere count as "unavailable", like 4xx; 429 is a server in need of rest, like 5xx.
-        Ok(response) if response.status < 500 && response.status != 429 => (RobotsAccess::AllowAll, KEPT_MS),
-        Ok(response) => (RobotsAccess::Unreachable(server_error(response)), KEPT_UNREACHABLE_MS),
-        Err(failure) => (RobotsAccess::Unreachable(failure.clone()), KEPT_UNREACHABLE_MS),
+        Outcome::Response(response) if response.status < 500 && response.status != 429 => {
+            (RobotsAccess::AllowAll, KEPT_MS)
+        }
+        Outcome::Response(response) => (RobotsAccess::Unreachable(server_error(response)), KEPT_UNREACHABLE_MS),
+        Outcome::Failure(failure) => (RobotsAccess::Unreachable(failure.clone()), KEPT_UNREACHABLE_MS),
     };
     Robots { fetched_ms: now, expires_ms: now + kept, access }
 }
 
+fn text(response: &Response, max_decoded_bytes: u64) -> String {
+    let decoded = decode_body(response, max_decoded_bytes.min(MAX_ROBOTS_BYTES));
+    String::from_utf8_lossy(&decoded.body).into_owned()
+}
+
 fn server_error(response: &Response) -> Failure {
     Failure {
-        reason: crate::page::FailureReason::RobotsUnreachable,
+        reason: FailureReason::RobotsUnreachable,
         message: format!("robots.txt answered with status {}", response.status),
     }
 }

@@ -10,10 +10,10 @@ use url::Url;
 
 use super::client::{Client, Conditions, Exchange, Limits, dns_failure, now_ms};
 use super::host::LeasedHost;
-use super::robots::{self, MAX_ROBOTS_BYTES, Rules, RulesCache};
+use super::robots::{Rules, RulesCache};
 use crate::config::Config;
 use crate::frontier::scope::Scope;
-use crate::frontier::{Frontier, FrontierError, HostTurn, Lease, Proposal, Turn, Work};
+use crate::frontier::{Frontier, FrontierError, Lease, Turn, Work};
 use crate::log::{PageLog, Ticket};
 use crate::page::{EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageEvent, Relevance, Response};
 use crate::parse::{self, DeriveOptions};
@@ -36,28 +36,38 @@ pub struct Visitor {
     pub crawler_id: Arc<str>,
 }
 
-/// A worker waits so long for a turn; for a longer one it gives the host back.
-const PATIENCE_MS: u64 = 2_000;
-/// How long a redirect waits for its other host.
-const BORROW_PATIENCE: Duration = Duration::from_secs(30);
-/// robots.txt: RFC 9309 §2.3.1.2 asks for at least five hops.
-const MAX_ROBOTS_HOPS: usize = 5;
 const MAX_SITEMAP_BYTES: u64 = 50 << 20;
-/// Sitemaps first: they say what else there is.
-const SITEMAP_PRIORITY: u8 = 0;
+/// After the stop, a request that was sent already has this long to be answered.
+const LAST_ANSWER: Duration = Duration::from_secs(5);
+/// A host that another worker keeps is asked for again after so long.
+const TAKEN_REST_MS: u64 = 1_000;
 
-/// Why a visit stopped before the lease was done.
-enum GivenBack {
-    /// Its turn is too far away, or the crawl is stopping.
-    Later,
+/// Why a request was not made.
+pub(super) enum Interrupted {
+    /// The host's turn is too far away to wait for; `LeasedHost::not_before` says when it is.
+    Resting,
+    /// Another worker has had the host for too long.
+    Taken,
+    /// The crawl is stopping.
+    Stopping,
     Frontier(FrontierError),
 }
 
-impl From<FrontierError> for GivenBack {
+impl From<FrontierError> for Interrupted {
     fn from(error: FrontierError) -> Self {
-        GivenBack::Frontier(error)
+        Interrupted::Frontier(error)
     }
 }
+
+/// One request as it is to be made.
+struct Request<'w> {
+    work: &'w Work,
+    conditions: Conditions,
+    limits: Limits,
+}
+
+/// What a request brought, and where its answer redirects to.
+type Asked = (Exchange, Option<String>);
 
 impl Visitor {
     /// Works through a lease and gives the host back. An error is the frontier's; the host is given back all the same.
@@ -67,23 +77,30 @@ impl Visitor {
         let worked = self.work_through(&mut host, &mut tickets).await;
         let mut fetched = Vec::with_capacity(tickets.len());
         for (url, ticket) in tickets {
-            match ticket.accepted().await {
-                Ok(_) => fetched.push(url),
+            match ticket.accepted_after().await {
+                Ok((_, took)) => {
+                    self.metrics.accept_seconds.observe(took.as_secs_f64());
+                    fetched.push(url);
+                }
                 Err(error) => tracing::debug!(%url, %error, "not accepted, stays in work_proposed"),
             }
         }
         self.give_back(host, fetched)?;
         match worked {
-            Err(GivenBack::Frontier(error)) => Err(error),
-            Ok(()) | Err(GivenBack::Later) => Ok(()),
+            Err(Interrupted::Frontier(error)) => Err(error),
+            Ok(()) | Err(_) => Ok(()),
         }
     }
 
-    async fn work_through(&self, host: &mut LeasedHost, tickets: &mut Vec<(String, Ticket)>) -> Result<(), GivenBack> {
+    async fn work_through(
+        &self,
+        host: &mut LeasedHost,
+        tickets: &mut Vec<(String, Ticket)>,
+    ) -> Result<(), Interrupted> {
         self.learn_rules(host).await?;
         for work in std::mem::take(&mut host.lease.work) {
+            host.begin();
             let mut event = self.fetch(host, &work).await?;
-            let leave = host.judge(&event, &self.config.frontier);
             self.metrics.fetched(&event);
             let derived = self.derive(&event);
             event.relevance = Relevance::by_type(derived.is_html && event.response().is_some_and(Response::is_success));
@@ -91,10 +108,10 @@ impl Visitor {
                 Ok(ticket) => tickets.push((work.url, ticket)),
                 Err(error) => {
                     tracing::debug!(url = work.url, %error, "not accepted, stays in work_proposed");
-                    return Err(GivenBack::Later);
+                    return Err(Interrupted::Stopping);
                 }
             }
-            if leave {
+            if host.is_ailing {
                 break;
             }
         }
@@ -111,7 +128,7 @@ impl Visitor {
         }
     }
 
-    fn give_back(&self, host: LeasedHost, fetched: Vec<String>) -> Result<(), FrontierError> {
+    pub(super) fn give_back(&self, host: LeasedHost, fetched: Vec<String>) -> Result<(), FrontierError> {
         let (lease, release) = host.release(fetched, &self.config.frontier);
         let result = self.frontier.release(lease, release);
         self.changed.send_replace(());
@@ -119,33 +136,22 @@ impl Visitor {
     }
 
     /// One URL, redirects and all, as an event.
-    async fn fetch(&self, host: &mut LeasedHost, work: &Work) -> Result<PageEvent, GivenBack> {
+    async fn fetch(&self, host: &mut LeasedHost, work: &Work) -> Result<PageEvent, Interrupted> {
         let mut event = self.blank_event(work);
         let Ok(mut url) = Url::parse(&work.url) else {
             event.outcome = failed(FailureReason::BadUrl, "not a URL".to_owned());
             return Ok(event);
         };
-        let conditions = Conditions { etag: work.etag.clone(), last_modified: work.last_modified.clone() };
-        let limits = match work.kind {
-            Kind::Page => self.client.limits(),
-            Kind::Sitemap => Limits { body_bytes: MAX_SITEMAP_BYTES, ..self.client.limits() },
+        let request = Request {
+            work,
+            conditions: Conditions { etag: work.etag.clone(), last_modified: work.last_modified.clone() },
+            limits: match work.kind {
+                Kind::Page => self.client.limits(),
+                Kind::Sitemap => Limits { body_bytes: MAX_SITEMAP_BYTES, ..self.client.limits() },
+            },
         };
         loop {
-            let (exchange, followed) = if url.origin().ascii_serialization() == host.origin() {
-                self.ask(host, &url, work.kind, &conditions, limits).await?
-            } else {
-                let mut other = match self.borrow(&url).await? {
-                    Ok(other) => other,
-                    Err(again) => {
-                        host.not_before = host.not_before.max(again);
-                        return Err(GivenBack::Later);
-                    }
-                };
-                let asked = self.ask_at_other(&mut other, &url, work.kind, &conditions, limits).await;
-                host.not_before = host.not_before.max(if asked.is_err() { other.not_before } else { 0 });
-                self.give_back(other, Vec::new())?;
-                asked?
-            };
+            let (exchange, next) = self.ask_whoever(host, &url, &request, event.hops.is_empty()).await?;
             if event.started_ms == 0 {
                 event.started_ms = exchange.started_ms;
             }
@@ -153,11 +159,7 @@ impl Visitor {
             event.ip = exchange.ip;
             event.request_headers = exchange.request_headers;
             event.final_url = url.as_str().to_owned();
-            let next = followed.filter(|_| exchange.result.is_ok());
-            event.outcome = match exchange.result {
-                Ok(response) => Outcome::Response(response),
-                Err(failure) => Outcome::Failure(failure),
-            };
+            event.outcome = exchange.outcome;
             let Some(location) = next else { break };
             match self.next_hop(&mut event, &url, &location) {
                 Some(target) => url = target,
@@ -165,6 +167,126 @@ impl Visitor {
             }
         }
         Ok(event)
+    }
+
+    /// Asks the leased host, or the one that a redirect leads to. Before the first request of a URL, what keeps us from
+    /// asking sends it back untouched; later it is a failure, so that a host that cannot be had costs an attempt, not
+    /// the time of the host that points at it.
+    async fn ask_whoever(
+        &self,
+        host: &mut LeasedHost,
+        url: &Url,
+        request: &Request<'_>,
+        is_first: bool,
+    ) -> Result<Asked, Interrupted> {
+        let asked = if url.origin().ascii_serialization() == host.origin() {
+            self.ask(host, url, request).await
+        } else {
+            self.ask_other(host.origin(), url, request).await
+        };
+        match asked {
+            // Only another worker is in the way: no reason to give the URL up for good.
+            Err(Interrupted::Taken) if request.work.attempt >= self.config.frontier.max_retries => {
+                host.not_before = host.not_before.max(now_ms() + TAKEN_REST_MS);
+                Err(Interrupted::Resting)
+            }
+            Err(Interrupted::Resting | Interrupted::Taken) if !is_first => {
+                let message = format!("redirects to {url}, whose host could not be visited in time");
+                Ok((unasked(Failure { reason: FailureReason::HostBusy, message }), None))
+            }
+            asked => asked,
+        }
+    }
+
+    /// A request to a host whose lease is not ours yet.
+    async fn ask_other(&self, own_origin: &str, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
+        let mut other = self.borrow(url, own_origin).await?;
+        self.learn_rules(&mut other).await?;
+        self.ask(&mut other, url, request).await
+    }
+
+    /// One exchange with a host whose lease we hold, if its robots.txt allows it, at its turn.
+    async fn ask(&self, host: &mut LeasedHost, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
+        if let Some(refusal) = self.refusal(host, url, request.work.kind) {
+            return Ok((unasked(refusal), None));
+        }
+        if let Err(failure) = self.wait_for_turn(host, url).await? {
+            return Ok((unasked(failure), None));
+        }
+        let exchange = self.exchange(host, url, &request.conditions, request.limits).await?;
+        host.judge(&exchange.outcome, exchange.ended_ms, &self.config.frontier);
+        let location = redirect_location(&exchange.outcome);
+        Ok((exchange, location))
+    }
+
+    /// One exchange, and the host's rest after it. Given up soon after the stop: the URL is still in `work_proposed`.
+    pub(super) async fn exchange(
+        &self,
+        host: &mut LeasedHost,
+        url: &Url,
+        conditions: &Conditions,
+        limits: Limits,
+    ) -> Result<Exchange, Interrupted> {
+        let given_up = async {
+            self.stop.cancelled().await;
+            tokio::time::sleep(LAST_ANSWER).await;
+        };
+        let exchange = tokio::select! {
+            biased;
+            exchange = self.client.get(url, conditions, limits) => Ok(exchange),
+            () = given_up => Err(Interrupted::Stopping),
+        };
+        host.visited(exchange.as_ref().map_or_else(|_| now_ms(), |exchange| exchange.ended_ms), &self.config.frontier);
+        exchange
+    }
+
+    fn refusal(&self, host: &LeasedHost, url: &Url, kind: Kind) -> Option<Failure> {
+        let rules = host.rules.as_ref().filter(|_| self.config.fetch.obey_robots)?;
+        match rules {
+            Rules::Unreachable(failure) => Some(failure.clone()),
+            // A sitemap that robots.txt names is meant to be read.
+            rules if kind == Kind::Page && !rules.allows(url) => {
+                Some(Failure { reason: FailureReason::RobotsDenied, message: "robots.txt disallows it".to_owned() })
+            }
+            _ => None,
+        }
+    }
+
+    /// Waits until the host and its address may be visited. The inner error is a name that does not resolve.
+    pub(super) async fn wait_for_turn(
+        &self,
+        host: &mut LeasedHost,
+        url: &Url,
+    ) -> Result<Result<(), Failure>, Interrupted> {
+        let ip = match self.client.dns().resolve(url.host_str().unwrap_or_default()).await {
+            Ok(addresses) => addresses[0],
+            Err(error) => return Ok(Err(dns_failure(&error))),
+        };
+        let delay = self.config.frontier.ip_delay.unwrap_or_else(|| host.delay(&self.config.frontier));
+        loop {
+            self.sleep_until(host.not_before, host.patience).await?;
+            match self.frontier.claim_address(&host.lease, ip, delay, now_ms()) {
+                Turn::Now => return Ok(Ok(())),
+                Turn::At(turn) => host.not_before = turn.max(now_ms() + 1),
+            }
+        }
+    }
+
+    async fn sleep_until(&self, at: EpochMs, patience: Duration) -> Result<(), Interrupted> {
+        if self.stop.is_cancelled() {
+            return Err(Interrupted::Stopping);
+        }
+        let wait = Duration::from_millis(at.saturating_sub(now_ms()));
+        if wait.is_zero() {
+            return Ok(());
+        }
+        if wait > patience {
+            return Err(Interrupted::Resting);
+        }
+        tokio::select! {
+            () = tokio::time::sleep(wait) => Ok(()),
+            () = self.stop.cancelled() => Err(Interrupted::Stopping),
+        }
     }
 
     /// Notes a redirect and says where it leads; none when it is not followed, with the outcome set.
@@ -204,195 +326,6 @@ impl Visitor {
         Some(target)
     }
 
-    async fn ask_at_other(
-        &self,
-        other: &mut LeasedHost,
-        url: &Url,
-        kind: Kind,
-        conditions: &Conditions,
-        limits: Limits,
-    ) -> Result<(Exchange, Option<String>), GivenBack> {
-        self.learn_rules(other).await?;
-        self.ask(other, url, kind, conditions, limits).await
-    }
-
-    /// One exchange with a host whose lease we hold, if its robots.txt allows it, at its turn. Also says where the answer
-    /// redirects to.
-    async fn ask(
-        &self,
-        host: &mut LeasedHost,
-        url: &Url,
-        kind: Kind,
-        conditions: &Conditions,
-        limits: Limits,
-    ) -> Result<(Exchange, Option<String>), GivenBack> {
-        if let Some(refusal) = self.refusal(host, url, kind) {
-            return Ok((unasked(refusal), None));
-        }
-        if let Err(failure) = self.wait_for_turn(host, url).await? {
-            return Ok((unasked(failure), None));
-        }
-        let exchange = self.client.get(url, conditions, limits).await;
-        host.visited(exchange.ended_ms, &self.config.frontier);
-        let location = exchange.result.as_ref().ok().and_then(redirect_location);
-        Ok((exchange, location))
-    }
-
-    fn refusal(&self, host: &LeasedHost, url: &Url, kind: Kind) -> Option<Failure> {
-        let rules = host.rules.as_ref().filter(|_| self.config.fetch.obey_robots)?;
-        match rules {
-            Rules::Unreachable(failure) => Some(failure.clone()),
-            // A sitemap that robots.txt names is meant to be read.
-            rules if kind == Kind::Page && !rules.allows(url) => {
-                Some(Failure { reason: FailureReason::RobotsDenied, message: "robots.txt disallows it".to_owned() })
-            }
-            _ => None,
-        }
-    }
-
-    /// Waits until the host and its address may be visited. The inner error is a name that does not resolve.
-    async fn wait_for_turn(&self, host: &mut LeasedHost, url: &Url) -> Result<Result<(), Failure>, GivenBack> {
-        let ip = match self.client.dns().resolve(url.host_str().unwrap_or_default()).await {
-            Ok(addresses) => addresses[0],
-            Err(error) => return Ok(Err(dns_failure(&error))),
-        };
-        let delay = self.config.frontier.ip_delay.unwrap_or_else(|| host.delay(&self.config.frontier));
-        loop {
-            self.sleep_until(host.not_before).await?;
-            match self.frontier.claim_address(&host.lease, ip, delay, now_ms()) {
-                Turn::Now => return Ok(Ok(())),
-                Turn::At(turn) => host.not_before = turn.max(now_ms() + 1),
-            }
-        }
-    }
-
-    async fn sleep_until(&self, at: EpochMs) -> Result<(), GivenBack> {
-        if self.stop.is_cancelled() {
-            return Err(GivenBack::Later);
-        }
-        let wait = at.saturating_sub(now_ms());
-        if wait == 0 {
-            return Ok(());
-        }
-        if wait > PATIENCE_MS {
-            return Err(GivenBack::Later);
-        }
-        tokio::select! {
-            () = tokio::time::sleep(Duration::from_millis(wait)) => Ok(()),
-            () = self.stop.cancelled() => Err(GivenBack::Later),
-        }
-    }
-
-    /// Leases the host that a redirect leads to. The inner error: not to be had for now, try again then.
-    async fn borrow(&self, url: &Url) -> Result<Result<LeasedHost, EpochMs>, GivenBack> {
-        let origin = url.origin().ascii_serialization();
-        let deadline = tokio::time::Instant::now() + BORROW_PATIENCE;
-        let mut changed = self.changed.subscribe();
-        loop {
-            changed.mark_unchanged();
-            let again = match self.frontier.lease_host(&origin, now_ms())? {
-                HostTurn::Leased(lease) => return Ok(Ok(LeasedHost::new(lease))),
-                HostTurn::At(at) if at > now_ms() + BORROW_PATIENCE.as_millis() as u64 => return Ok(Err(at)),
-                HostTurn::At(at) => tokio::time::Instant::now() + Duration::from_millis(at.saturating_sub(now_ms())),
-                HostTurn::Taken => deadline,
-            };
-            tokio::select! {
-                _ = changed.changed() => {}
-                () = tokio::time::sleep_until(again) => {}
-                () = self.stop.cancelled() => return Err(GivenBack::Later),
-            }
-            if tokio::time::Instant::now() >= deadline {
-                return Ok(Err(now_ms() + PATIENCE_MS));
-            }
-        }
-    }
-
-    /// Makes sure that the host's robots.txt is known, fetching it when need be. A host that does not answer is given
-    /// back to be tried again, until its failures are more than a URL's retries: then its URLs fail.
-    async fn learn_rules(&self, host: &mut LeasedHost) -> Result<(), GivenBack> {
-        let config = &self.config;
-        if !config.fetch.obey_robots && !config.frontier.sitemaps {
-            return Ok(());
-        }
-        host.rules = self.rules.rules(&host.lease.host, now_ms());
-        if host.rules.is_some() {
-            return Ok(());
-        }
-        let event = self.fetch_robots(host).await?;
-        let text = event.response().map(|response| robots_text(response, &self.derive)).unwrap_or_default();
-        let answer = match &event.outcome {
-            Outcome::Response(response) => Ok(response),
-            Outcome::Failure(failure) => Err(failure),
-        };
-        let unreachable = answer.is_err_and(|failure| failure.reason.is_transient());
-        let robots = robots::judge(answer, text, event.ended_ms);
-        let ailing = host.judge(&event, &config.frontier);
-        if (ailing || unreachable) && host.failures <= u32::from(config.frontier.max_retries) {
-            return Err(GivenBack::Later); // not kept: asked for again at the next lease
-        }
-        host.lease.host.robots = Some(robots.clone());
-        host.rules = self.rules.rules(&host.lease.host, now_ms());
-        if config.frontier.sitemaps {
-            self.propose_sitemaps(host)?;
-        }
-        host.new_robots = Some(robots);
-        Ok(())
-    }
-
-    /// robots.txt, redirects followed to whichever host: they are visits at the addresses' turns, without a lease.
-    async fn fetch_robots(&self, host: &mut LeasedHost) -> Result<PageEvent, GivenBack> {
-        let limits = Limits { body_bytes: MAX_ROBOTS_BYTES, ..self.client.limits() };
-        let work = Work {
-            url: format!("{}/robots.txt", host.origin()),
-            kind: Kind::Sitemap,
-            depth: 0,
-            attempt: 0,
-            etag: None,
-            last_modified: None,
-        };
-        let mut event = self.blank_event(&work);
-        let Ok(mut url) = Url::parse(&work.url) else {
-            event.outcome = failed(FailureReason::BadUrl, "not a URL".to_owned());
-            return Ok(event);
-        };
-        for _ in 0..=MAX_ROBOTS_HOPS {
-            if let Err(failure) = self.wait_for_turn(host, &url).await? {
-                event.ended_ms = now_ms();
-                event.outcome = Outcome::Failure(failure);
-                return Ok(event);
-            }
-            let exchange = self.client.get(&url, &Conditions::default(), limits).await;
-            self.metrics.robots_fetched();
-            host.visited(exchange.ended_ms, &self.config.frontier);
-            event.ended_ms = exchange.ended_ms;
-            let location = exchange.result.as_ref().ok().and_then(redirect_location);
-            event.outcome = match exchange.result {
-                Ok(response) => Outcome::Response(response),
-                Err(failure) => Outcome::Failure(failure),
-            };
-            match location.and_then(|location| url.join(&location).ok()) {
-                Some(target) if matches!(target.scheme(), "http" | "https") => url = target,
-                _ => break,
-            }
-        }
-        Ok(event)
-    }
-
-    fn propose_sitemaps(&self, host: &LeasedHost) -> Result<(), FrontierError> {
-        let named = match &host.rules {
-            Some(Rules::File(file)) => file.sitemaps(),
-            _ => &[],
-        };
-        let mut urls: Vec<String> = named.iter().filter_map(|url| parse::url::parse(url)).collect();
-        if urls.is_empty() && !matches!(host.rules, Some(Rules::Unreachable(_))) {
-            urls.push(format!("{}/sitemap.xml", host.origin()));
-        }
-        let in_scope = urls.into_iter().filter(|url| self.scope.admits(url));
-        let proposals: Vec<Proposal> =
-            in_scope.map(|url| Proposal { url, kind: Kind::Sitemap, depth: 0, priority: SITEMAP_PRIORITY }).collect();
-        self.frontier.propose(&proposals, now_ms()).map(|_| ())
-    }
-
     fn blank_event(&self, work: &Work) -> PageEvent {
         PageEvent {
             id: uuid::Uuid::now_v7().simple().to_string(),
@@ -414,12 +347,9 @@ impl Visitor {
     }
 }
 
-fn robots_text(response: &Response, derive: &DeriveOptions) -> String {
-    let decoded = parse::decode::decode_body(response, derive.max_decoded_bytes.min(MAX_ROBOTS_BYTES));
-    String::from_utf8_lossy(&decoded.body).into_owned()
-}
-
-fn redirect_location(response: &Response) -> Option<String> {
+/// Where an answer redirects to, as the server wrote it.
+pub(super) fn redirect_location(outcome: &Outcome) -> Option<String> {
+    let Outcome::Response(response) = outcome else { return None };
     let redirects = matches!(response.status, 301 | 302 | 303 | 307 | 308);
     // Header values are kept as Latin-1; a Location is in practice UTF-8.
     let location = response.headers.get("location").filter(|_| redirects)?;
@@ -433,5 +363,6 @@ fn failed(reason: FailureReason, message: String) -> Outcome {
 /// An exchange that did not take place.
 fn unasked(failure: Failure) -> Exchange {
     let now = now_ms();
-    Exchange { request_headers: Default::default(), result: Err(failure), ip: None, started_ms: now, ended_ms: now }
+    let outcome = Outcome::Failure(failure);
+    Exchange { request_headers: Default::default(), outcome, ip: None, started_ms: now, ended_ms: now }
 }

@@ -279,7 +279,7 @@ impl Kept {
         host.pages += u64::from(is_unknown && verdict.kind == Kind::Page);
         if let Change::Retry { host: HostPause { not_before, failures }, .. } = verdict.change {
             host.not_before = host.not_before.max(not_before);
-            host.failures = failures;
+            host.failures = host.failures.max(failures);
         }
         let new = Url { origin, kind: verdict.kind, depth: 0, attempt: 0, rank, queue: Queue::None, page: None };
         let url = self.urls.entry(verdict.url.clone()).or_insert(new);

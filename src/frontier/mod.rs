@@ -219,7 +219,8 @@ pub enum Change {
     Retry { at: EpochMs, attempt: u16, host: HostPause },
 }
 
-/// What a failure means for the host, kept with it.
+/// What a failure means for the host, at least: a release may have said more already, and only a release says that the
+/// host is well again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HostPause {
     pub not_before: EpochMs,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
@@ -31,7 +31,7 @@ pub(super) struct Pending {
     pub head: Vec<u8>,
     pub payload_crc: u32,
     pub queued: Instant,
-    pub accepted: oneshot::Sender<Position>,
+    pub accepted: oneshot::Sender<(Position, Duration)>,
     _room: OwnedSemaphorePermit,
 }
 
@@ -47,11 +47,16 @@ impl Pending {
 
 /// A promise: the event is queued.
 #[derive(Debug)]
-pub struct Ticket(oneshot::Receiver<Position>);
+pub struct Ticket(oneshot::Receiver<(Position, Duration)>);
 
 impl Ticket {
     /// Waits until the event's record is fsynced; returns the place behind it. [`LogError::Closed`]: the log ended first.
     pub async fn accepted(self) -> Result<Position, LogError> {
+        self.accepted_after().await.map(|(position, _)| position)
+    }
+
+    /// The same, and how long it took from the queueing on, however late it is asked.
+    pub async fn accepted_after(self) -> Result<(Position, Duration), LogError> {
         self.0.await.map_err(|_| LogError::Closed)
     }
 }

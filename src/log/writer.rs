@@ -206,7 +206,7 @@ impl Writer {
         inner.published.notify_all();
         for (pending, end) in told {
             // Nobody need be waiting any more.
-            let _ = pending.accepted.send(end);
+            let _ = pending.accepted.send((end, pending.queued.elapsed()));
         }
     }
 

@@ -151,13 +151,15 @@ pub enum FailureReason {
     UnwantedType,
     /// The URL itself cannot be fetched.
     BadUrl,
+    /// A redirect's host could not be visited in time: it rests, or others wait for it.
+    HostBusy,
 }
 
 impl FailureReason {
     /// Whether the same attempt may go better later. 429 and 5xx responses are judged by status, not here.
     pub fn is_transient(self) -> bool {
         use FailureReason::*;
-        matches!(self, Dns | Connect | Tls | Timeout | Protocol | RobotsUnreachable)
+        matches!(self, Dns | Connect | Tls | Timeout | Protocol | RobotsUnreachable | HostBusy)
     }
 
     /// The stored name, for example `robots_denied`.
@@ -176,6 +178,7 @@ impl FailureReason {
             BadRedirect => "bad_redirect",
             UnwantedType => "unwanted_type",
             BadUrl => "bad_url",
+            HostBusy => "host_busy",
         }
     }
 }

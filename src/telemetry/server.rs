@@ -3,13 +3,14 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, header};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,9 @@ pub struct ListenError {
     address: SocketAddr,
     source: std::io::Error,
 }
+
+/// Who connects and does not ask for so long, the first time or again, is hung up on.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What the server shows, asked anew for every request.
 pub trait Status: Send + Sync + 'static {
@@ -40,12 +44,14 @@ pub async fn start(address: SocketAddr, status: Arc<dyn Status>) -> Result<Socke
                 Ok((stream, _)) => {
                     let status = status.clone();
                     let service = service_fn(move |request| answer(request, status.clone()));
-                    tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+                    let mut http = http1::Builder::new();
+                    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+                    tokio::spawn(http.serve_connection(TokioIo::new(stream), service));
                 }
                 // Out of file descriptors, for example: the next connection may go better.
                 Err(error) => {
                     tracing::warn!(%error, "metrics server: cannot accept a connection");
-                    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                    tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
         }

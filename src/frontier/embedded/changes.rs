@@ -279,16 +279,19 @@ impl HostChange {
         self.record.has_robots = now.has_robots;
     }
 
-    /// Of several pauses the longest counts, and the last number of failures.
+    /// Of several pauses the longest counts, and the most failures.
     pub fn pause(&mut self, pause: HostPause) {
-        let longest = self.pause.map_or(0, |before| before.not_before).max(pause.not_before);
-        self.pause = Some(HostPause { not_before: longest, ..pause });
+        let before = self.pause.unwrap_or_default();
+        self.pause = Some(HostPause {
+            not_before: before.not_before.max(pause.not_before),
+            failures: before.failures.max(pause.failures),
+        });
     }
 
     fn apply_pause(&mut self) {
         if let Some(pause) = self.pause.take() {
             self.record.not_before = self.record.not_before.max(pause.not_before);
-            self.record.failures = pause.failures;
+            self.record.failures = self.record.failures.max(pause.failures);
         }
     }
 }

@@ -227,7 +227,7 @@ pub fn decode_page(bytes: &[u8], origin: &str) -> Option<PageRecord> {
 }
 
 /// Stored: only add.
-const REASONS: [FailureReason; 12] = [
+const REASONS: [FailureReason; 13] = [
     FailureReason::Dns,
     FailureReason::PrivateAddress,
     FailureReason::Connect,
@@ -240,6 +240,7 @@ const REASONS: [FailureReason; 12] = [
     FailureReason::BadRedirect,
     FailureReason::UnwantedType,
     FailureReason::BadUrl,
+    FailureReason::HostBusy,
 ];
 
 fn state_code(state: PageState) -> u8 {
@@ -280,6 +281,7 @@ fn reason_code(reason: FailureReason) -> u8 {
         BadRedirect => 9,
         UnwantedType => 10,
         BadUrl => 11,
+        HostBusy => 12,
     }
 }
 

@@ -1,0 +1,93 @@
+//! A host's robots.txt, as part of a visit: fetched when it is not known, its redirects followed, its sitemaps proposed.
+
+use url::Url;
+
+use super::client::{Conditions, Limits, now_ms};
+use super::host::LeasedHost;
+use super::robots::{self, MAX_ROBOTS_BYTES, Rules};
+use super::visit::{Interrupted, Visitor, redirect_location};
+use crate::frontier::{FrontierError, Proposal, RobotsAccess};
+use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
+use crate::parse;
+
+/// robots.txt: RFC 9309 §2.3.1.2 asks for at least five hops.
+const MAX_ROBOTS_HOPS: usize = 5;
+/// Sitemaps first: they say what else there is.
+const SITEMAP_PRIORITY: u8 = 0;
+
+impl Visitor {
+    /// Makes sure that the host's robots.txt is known, fetching it when need be. A host that does not answer is given
+    /// back to be tried again, until its failures are more than a URL's retries: then its URLs fail.
+    pub(super) async fn learn_rules(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
+        let config = &self.config;
+        if !config.fetch.obey_robots && !config.frontier.sitemaps {
+            return Ok(());
+        }
+        host.rules = self.rules.rules(&host.lease.host, now_ms());
+        if host.rules.is_some() {
+            return Ok(());
+        }
+        let (outcome, ended_ms) = self.fetch_robots(host).await?;
+        let robots = robots::judge(&outcome, config.fetch.max_decoded_bytes, ended_ms);
+        match &robots.access {
+            RobotsAccess::Unreachable(failure) if config.fetch.obey_robots => {
+                host.failed(&outcome, ended_ms, &config.frontier);
+                if failure.reason.is_transient() && host.failures <= u32::from(config.frontier.max_retries) {
+                    return Err(Interrupted::Resting); // not kept: asked for again at the next lease
+                }
+            }
+            _ => host.judge(&outcome, ended_ms, &config.frontier),
+        }
+        host.lease.host.robots = Some(robots.clone());
+        host.rules = self.rules.rules(&host.lease.host, now_ms());
+        // Only now it is known how long the host wants to rest after a visit, and this was one.
+        host.visited(ended_ms, &config.frontier);
+        if config.frontier.sitemaps {
+            self.propose_sitemaps(host)?;
+        }
+        host.new_robots = Some(robots);
+        Ok(())
+    }
+
+    /// robots.txt and when it came, redirects followed to whichever host: they are visits at the addresses' turns,
+    /// without a lease.
+    async fn fetch_robots(&self, host: &mut LeasedHost) -> Result<(Outcome, EpochMs), Interrupted> {
+        let limits = Limits { body_bytes: MAX_ROBOTS_BYTES, ..self.client.limits() };
+        let Ok(mut url) = Url::parse(&format!("{}/robots.txt", host.origin())) else {
+            let failure = Failure { reason: FailureReason::BadUrl, message: "not a host's URL".to_owned() };
+            return Ok((Outcome::Failure(failure), now_ms()));
+        };
+        let mut hops = 0;
+        loop {
+            if let Err(failure) = self.wait_for_turn(host, &url).await? {
+                return Ok((Outcome::Failure(failure), now_ms()));
+            }
+            let exchange = self.exchange(host, &url, &Conditions::default(), limits).await?;
+            self.metrics.robots_fetched();
+            let target = redirect_location(&exchange.outcome).and_then(|location| parse::url::join(&url, &location));
+            match target.filter(|target| matches!(target.scheme(), "http" | "https")) {
+                Some(target) if hops < MAX_ROBOTS_HOPS => url = target,
+                _ => return Ok((exchange.outcome, exchange.ended_ms)),
+            }
+            hops += 1;
+        }
+    }
+
+    /// Sitemaps that robots.txt names; without any, the usual place, unless the rules forbid it.
+    fn propose_sitemaps(&self, host: &LeasedHost) -> Result<(), FrontierError> {
+        let named = match &host.rules {
+            Some(Rules::File(file)) => file.sitemaps(),
+            _ => &[],
+        };
+        let mut urls: Vec<String> = named.iter().filter_map(|url| parse::url::parse(url)).collect();
+        if urls.is_empty() {
+            let guess = Url::parse(&format!("{}/sitemap.xml", host.origin())).ok();
+            let allowed = guess.filter(|url| host.rules.as_ref().is_some_and(|rules| rules.allows(url)));
+            urls.extend(allowed.map(String::from));
+        }
+        let in_scope = urls.into_iter().filter(|url| self.scope.admits(url));
+        let proposals: Vec<Proposal> =
+            in_scope.map(|url| Proposal { url, kind: Kind::Sitemap, depth: 0, priority: SITEMAP_PRIORITY }).collect();
+        self.frontier.propose(&proposals, now_ms()).map(|_| ())
+    }
+}

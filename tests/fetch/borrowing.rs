@@ -1,0 +1,176 @@
+//! Redirects need two hosts at once. Nobody waits for ever, nobody is punished for somebody else, nothing is lost.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use seine::demo::server::{Answer, Ask};
+use seine::fetch::client::now_ms;
+use seine::frontier::{
+    Applied, Batch, Counts, Frontier, FrontierError, FrontierOptions, HostTurn, Lease, MemoryFrontier, PageRecord,
+    Proposal, Proposed, Release, Turn,
+};
+use seine::log::Position;
+use seine::page::EpochMs;
+
+use crate::redirects::site;
+use crate::support::{MiniCrawl, config_for, event_of, status_of};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hosts_that_redirect_to_each_other_do_not_block_each_other() {
+    let site = site(3, |ask, port| {
+        let to = |host: &str| Answer::redirect(302, &format!("http://{host}:{port}/end"));
+        // Slow enough that every host is leased before the first redirect is followed.
+        match (ask.host.as_str(), ask.path()) {
+            ("a.test", "/") => to("b.test").after(Duration::from_millis(100)),
+            ("b.test", "/") => to("c.test").after(Duration::from_millis(100)),
+            ("c.test", "/") => to("a.test").after(Duration::from_millis(100)),
+            _ => Answer::html("end"),
+        }
+    });
+    let seeds = ["a", "b", "c"].map(|host| format!("http://{host}.test:{}/", site.port));
+    let mut config = config_for(&site);
+    config.frontier.max_retries = 3;
+    let events = MiniCrawl::new(config, &seeds.each_ref().map(String::as_str)).run(Duration::from_secs(20)).await;
+    for seed in &seeds {
+        assert_eq!(status_of(event_of(&events, seed)), 200, "{seed}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redirect_to_a_host_that_rests_for_long_does_not_hold_up_its_own() {
+    let site = site(2, |ask, port| match (ask.host.as_str(), ask.path()) {
+        ("a.test", "/1") => Answer::redirect(302, &format!("http://b.test:{port}/")),
+        ("b.test", _) => Answer::new(503, "").header("retry-after", "3600"),
+        _ => Answer::html("page"),
+    });
+    let seeds = ["/1", "/2", "/3"].map(|path| format!("http://a.test:{}{path}", site.port));
+    let crawl = MiniCrawl::new(config_for(&site), &seeds.each_ref().map(String::as_str));
+    let is_fetched = |events: &[Arc<seine::page::PageEvent>], path: &str| {
+        events.iter().any(|event| event.url.ends_with(path) && status_of(event) == 200)
+    };
+    let enough = |events: &[_]| is_fetched(events, "/2") && is_fetched(events, "/3");
+    crawl.run_until(Duration::from_secs(5), enough).await;
+    assert_eq!(site.visits.all().iter().filter(|visit| visit.host == "b.test" && visit.path == "/").count(), 1);
+    // The host that asked for rest is the one that rests.
+    let now = now_ms();
+    match crawl.frontier.lease_host(&format!("http://b.test:{}", site.port), now).unwrap() {
+        HostTurn::At(at) => assert!(at > now + 3_000_000, "b.test rests for {} ms only", at - now),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redirect_to_a_host_that_is_down_is_tried_again_and_given_up() {
+    let site = site(2, |ask, port| match (ask.host.as_str(), ask.path()) {
+        ("a.test", "/1") => Answer::redirect(302, &format!("http://b.test:{port}/")),
+        ("b.test", _) => Answer::close(),
+        _ => Answer::html("page"),
+    });
+    let seeds = ["/1", "/2"].map(|path| format!("http://a.test:{}{path}", site.port));
+    let crawl = MiniCrawl::new(config_for(&site), &seeds.each_ref().map(String::as_str));
+    let events = crawl.run(Duration::from_secs(10)).await;
+    assert_eq!(status_of(event_of(&events, &seeds[1])), 200);
+    assert_eq!(status_of(event_of(&events, &seeds[0])), 0);
+    match crawl.frontier.lease_host(&format!("http://a.test:{}", site.port), now_ms()).unwrap() {
+        HostTurn::Leased(lease) => assert_eq!(lease.host.failures, 0, "a.test answered all the time"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_is_not_begun_again_because_of_a_long_delay() {
+    let site = crate::sites::Running::start_with(1, |_| {
+        Arc::new(|ask: &Ask| match ask.path() {
+            "/robots.txt" => Answer::redirect(301, "/moved-robots.txt"),
+            "/moved-robots.txt" => Answer::text("User-agent: *\nDisallow: /private\n"),
+            "/1" => Answer::redirect(301, "/2"),
+            _ => Answer::html("page"),
+        })
+    });
+    let mut config = config_for(&site);
+    config.frontier.host_delay = Duration::from_millis(2300);
+    let seed = format!("http://a.test:{}/1", site.port);
+    let started = Instant::now();
+    let events = MiniCrawl::new(config, &[&seed]).run(Duration::from_secs(20)).await;
+    assert_eq!(status_of(event_of(&events, &seed)), 200);
+    let paths: Vec<String> = site.visits.all().into_iter().map(|visit| visit.path).collect();
+    assert_eq!(paths, ["/robots.txt", "/moved-robots.txt", "/1", "/2"]);
+    assert!(site.visits.min_gap(|_| true).unwrap() >= Duration::from_millis(2299));
+    assert!(started.elapsed() < Duration::from_secs(12));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_in_the_middle_leaves_no_host_leased() {
+    let site = site(2, |ask, port| match (ask.host.as_str(), ask.path()) {
+        ("a.test", "/1") => Answer::redirect(302, &format!("http://b.test:{port}/2")),
+        _ => Answer::html("page"),
+    });
+    let options = FrontierOptions { default_delay: Duration::ZERO, ..FrontierOptions::default() };
+    let brittle = Arc::new(Brittle { inner: MemoryFrontier::new(options), broke: AtomicBool::new(false) });
+    let seeds = [format!("http://a.test:{}/1", site.port)];
+    let mut config = config_for(&site);
+    config.fetch.obey_robots = false;
+    let crawl = MiniCrawl::with_frontier(config, &[&seeds[0]], brittle.clone());
+    let lease = crawl.frontier.lease(now_ms(), 1, 1).unwrap().remove(0);
+    let visitor = crawl.visitor.clone();
+    assert!(tokio::spawn(async move { visitor.visit(lease).await }).await.unwrap_err().is_panic());
+    assert!(brittle.broke.load(Ordering::SeqCst));
+    assert_eq!(crawl.frontier.counts().hosts_leased, 1, "only the lease that the dispatcher gives back itself");
+}
+
+/// Panics at the first visit of `b.test`.
+struct Brittle {
+    inner: MemoryFrontier,
+    broke: AtomicBool,
+}
+
+impl Frontier for Brittle {
+    fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
+        if lease.host.origin.contains("b.test") && !self.broke.swap(true, Ordering::SeqCst) {
+            panic!("as the test wants it");
+        }
+        self.inner.claim_address(lease, ip, delay, now)
+    }
+
+    fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
+        self.inner.propose(work, now)
+    }
+    fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError> {
+        self.inner.lease(now, max_hosts, max_urls)
+    }
+    fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError> {
+        self.inner.lease_host(origin, now)
+    }
+    fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
+        self.inner.release(lease, release)
+    }
+    fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError> {
+        self.inner.apply(batch, now)
+    }
+    fn cursor(&self) -> Result<Position, FrontierError> {
+        self.inner.cursor()
+    }
+    fn durable_cursor(&self) -> Result<Position, FrontierError> {
+        self.inner.durable_cursor()
+    }
+    fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
+        self.inner.page(url)
+    }
+    fn counts(&self) -> Counts {
+        self.inner.counts()
+    }
+    fn next_due(&self) -> Option<EpochMs> {
+        self.inner.next_due()
+    }
+    fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {
+        self.inner.note(name)
+    }
+    fn set_note(&self, name: &str, value: &str) -> Result<(), FrontierError> {
+        self.inner.set_note(name, value)
+    }
+    fn flush(&self) -> Result<(), FrontierError> {
+        self.inner.flush()
+    }
+}

@@ -1,0 +1,135 @@
+//! Names to addresses, without asking the world: there need not be any DNS where this runs.
+
+use std::net::IpAddr;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use seine::config::FetchConfig;
+use seine::demo::server::Answer;
+use seine::fetch::{Dns, DnsError};
+use seine::page::FailureReason;
+use tokio::task::JoinSet;
+
+use crate::support::{failure, fetch_config, get_url, response, site};
+
+fn ips(texts: &[&str]) -> Vec<IpAddr> {
+    texts.iter().map(|text| text.parse().unwrap()).collect()
+}
+
+/// `.invalid` never exists (RFC 6761 §6.4).
+const NOWHERE: &str = "nowhere.invalid";
+
+#[tokio::test]
+async fn fixed_names_localhost_and_literal_addresses_need_no_dns() {
+    let static_hosts = [("shop.test".to_owned(), ips(&["127.0.0.9", "::1"]))].into();
+    let dns = Dns::new(&FetchConfig { static_hosts, ..fetch_config() });
+    for (name, expected) in [
+        ("shop.test", &["127.0.0.9", "::1"][..]),
+        ("SHOP.test.", &["127.0.0.9", "::1"]),
+        ("localhost", &["127.0.0.1"]),
+        ("a.b.localhost", &["127.0.0.1"]),
+        ("127.0.0.77", &["127.0.0.77"]),
+        ("[::1]", &["::1"]),
+    ] {
+        assert_eq!(dns.resolve(name).await.unwrap().to_vec(), ips(expected), "{name}");
+    }
+    assert_eq!(dns.counts().failed.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn private_addresses_are_refused_however_they_are_named() {
+    let static_hosts = [
+        ("inside.test".to_owned(), ips(&["10.0.0.1", "fd00::1"])),
+        ("mixed.test".to_owned(), ips(&["10.0.0.1", "93.184.215.14"])),
+    ];
+    let dns = Dns::new(&FetchConfig { static_hosts: static_hosts.into(), allow_private: false, ..fetch_config() });
+    for name in
+        ["inside.test", "localhost", "x.localhost", "127.0.0.1", "[::1]", "[::ffff:10.0.0.1]", "169.254.169.254"]
+    {
+        match dns.resolve(name).await {
+            Err(DnsError::Private { name: refused, .. }) => assert_eq!(refused, name),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    assert_eq!(dns.counts().refused_private.load(Ordering::Relaxed), 7);
+    assert_eq!(dns.resolve("mixed.test").await.unwrap().to_vec(), ips(&["93.184.215.14"]));
+}
+
+#[tokio::test]
+async fn a_private_address_is_never_connected_to() {
+    let site = site(|_| Answer::html("inside"));
+    let static_hosts = [("inside.test".to_owned(), site.addresses.clone())].into();
+    let config = FetchConfig { static_hosts, allow_private: false, ..fetch_config() };
+    for host in ["inside.test", "127.0.0.11"] {
+        let failure = failure(get_url(&config, &format!("http://{host}:{}/", site.port)).await);
+        assert_eq!(failure.reason, FailureReason::PrivateAddress, "{host}: {}", failure.message);
+        assert!(failure.message.contains("--allow-private"), "{}", failure.message);
+    }
+    assert!(site.visits.is_empty());
+}
+
+#[tokio::test]
+async fn a_name_without_address_is_a_dns_failure_and_asked_once() {
+    let dns = Dns::new(&fetch_config());
+    for _ in 0..3 {
+        match dns.resolve(NOWHERE).await {
+            Err(DnsError::NoAddress { name, .. }) => assert_eq!(name, NOWHERE),
+            other => panic!("{other:?}"),
+        }
+    }
+    let counts = dns.counts();
+    assert_eq!(counts.asked.load(Ordering::Relaxed), 1);
+    assert_eq!(counts.failed.load(Ordering::Relaxed), 1);
+    assert_eq!(counts.cached.load(Ordering::Relaxed), 2);
+    let failure = failure(get_url(&fetch_config(), &format!("http://{NOWHERE}/")).await);
+    assert_eq!(failure.reason, FailureReason::Dns);
+    assert!(failure.message.contains(NOWHERE), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn what_did_not_exist_is_asked_again_in_time() {
+    let dns = Dns::new(&FetchConfig { dns_negative_ttl: Duration::ZERO, ..fetch_config() });
+    assert!(dns.resolve(NOWHERE).await.is_err());
+    assert!(dns.resolve(NOWHERE).await.is_err());
+    assert_eq!(dns.counts().asked.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn many_who_want_one_name_ask_once() {
+    let dns = Dns::new(&fetch_config());
+    let mut asking = JoinSet::new();
+    for _ in 0..50 {
+        let dns = dns.clone();
+        asking.spawn(async move { dns.resolve(NOWHERE).await.is_err() });
+    }
+    assert!(asking.join_all().await.into_iter().all(|failed| failed));
+    assert_eq!(dns.counts().asked.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn the_cache_keeps_within_its_limit() {
+    let static_hosts = (0..100).map(|n| (format!("h{n}.test"), ips(&["127.0.0.9"]))).collect();
+    let dns = Dns::new(&FetchConfig { static_hosts, dns_cache_entries: 10, ..fetch_config() });
+    for _ in 0..2 {
+        for n in 0..100 {
+            dns.resolve(&format!("h{n}.test")).await.unwrap();
+        }
+    }
+    let asked = dns.counts().asked.load(Ordering::Relaxed);
+    assert!(asked >= 180, "{asked} look-ups for 200 questions and 10 places");
+}
+
+#[tokio::test]
+async fn a_fixed_name_without_addresses_is_a_dns_failure() {
+    let dns = Dns::new(&FetchConfig { static_hosts: [("none.test".to_owned(), vec![])].into(), ..fetch_config() });
+    assert!(matches!(dns.resolve("none.test").await, Err(DnsError::NoAddress { .. })));
+}
+
+#[tokio::test]
+async fn a_name_may_end_with_a_dot() {
+    let site = site(|ask| Answer::html(ask.host.clone()));
+    let static_hosts = [("shop.test".to_owned(), site.addresses.clone())].into();
+    let config = FetchConfig { static_hosts, ..fetch_config() };
+    let response = response(get_url(&config, &format!("http://shop.test.:{}/", site.port)).await);
+    assert_eq!(response.status, 200);
+}

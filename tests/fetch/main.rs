@@ -1,0 +1,16 @@
+//! Fetching at its public edge: one exchange (`Client`), names (`Dns`), pauses, and whole visits of hosts (`Visitor`)
+//! with everything a server can do to them.
+
+mod bodies;
+mod borrowing;
+mod dns;
+mod exchange;
+mod pauses;
+mod redirects;
+mod requests;
+mod robots;
+#[path = "../support/mod.rs"]
+mod sites;
+mod support;
+mod tls;
+mod visits;

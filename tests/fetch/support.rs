@@ -1,0 +1,244 @@
+//! A client against one answer, and a small crawl in this process: visitor, page log and validator, without dispatcher
+//! and supervisor.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use seine::config::{Config, FetchConfig, FrontierConfig, LogConfig, ScopeConfig};
+use seine::demo::server::{Answer, Ask};
+use seine::fetch::client::{Conditions, Exchange, now_ms};
+use seine::fetch::robots::RulesCache;
+use seine::fetch::{Client, Visitor};
+use seine::frontier::scope::Scope;
+use seine::frontier::{Frontier, FrontierOptions, MemoryFrontier, Proposal};
+use seine::log::PageLog;
+use seine::page::{Failure, Kind, Outcome, PageEvent, Response};
+use seine::parse::DeriveOptions;
+use seine::telemetry::Metrics;
+use seine::validate::Validator;
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+
+use crate::sites::Running;
+
+/// Loopback allowed; short waits everywhere.
+pub fn fetch_config() -> FetchConfig {
+    FetchConfig {
+        allow_private: true,
+        connect_timeout: Duration::from_secs(5),
+        read_timeout: Duration::from_secs(5),
+        total_timeout: Duration::from_secs(10),
+        ..FetchConfig::default()
+    }
+}
+
+pub fn config() -> Config {
+    Config {
+        fetch: fetch_config(),
+        frontier: FrontierConfig {
+            host_delay: Duration::ZERO,
+            max_retries: 1,
+            backoff_base: Duration::from_millis(20),
+            backoff_max: Duration::from_secs(1),
+            sitemaps: false,
+            ..FrontierConfig::default()
+        },
+        log: LogConfig { commit_interval: Duration::from_millis(1), ..LogConfig::default() },
+        ..Config::default()
+    }
+}
+
+/// `a.test` is the site's first address, `b.test` its second, and so on.
+pub fn names(site: &Running) -> BTreeMap<String, Vec<IpAddr>> {
+    let name = |at: usize| format!("{}.test", (b'a' + at as u8) as char);
+    site.addresses.iter().enumerate().map(|(at, ip)| (name(at), vec![*ip])).collect()
+}
+
+/// A server that answers everything alike.
+pub fn site(answer: impl Fn(&Ask) -> Answer + Send + Sync + 'static) -> Running {
+    Running::start(1, Arc::new(answer))
+}
+
+/// Asks `site` for `/`.
+pub async fn get_with(config: &FetchConfig, site: &Running) -> Exchange {
+    get_url(config, &format!("{}/", site.origin(0))).await
+}
+
+pub async fn get_url(config: &FetchConfig, url: &str) -> Exchange {
+    let client = Client::new(config).unwrap();
+    client.get(&url.parse().unwrap(), &Conditions::default(), client.limits()).await
+}
+
+/// What a client makes of one answer.
+pub async fn get(answer: Answer) -> Exchange {
+    let site = site(move |_| answer.clone());
+    get_with(&fetch_config(), &site).await
+}
+
+pub fn response(exchange: Exchange) -> Response {
+    match exchange.outcome {
+        Outcome::Response(response) => response,
+        Outcome::Failure(failure) => panic!("failed: {failure:?}"),
+    }
+}
+
+pub fn failure(exchange: Exchange) -> Failure {
+    match exchange.outcome {
+        Outcome::Response(response) => panic!("answered: {response:?}"),
+        Outcome::Failure(failure) => failure,
+    }
+}
+
+pub fn failure_of(event: &PageEvent) -> &Failure {
+    match &event.outcome {
+        Outcome::Failure(failure) => failure,
+        Outcome::Response(response) => panic!("{} answered {}", event.url, response.status),
+    }
+}
+
+pub fn status_of(event: &PageEvent) -> u16 {
+    event.response().map_or(0, |response| response.status)
+}
+
+/// A crawl in this process. Ends with its runtime; [`MiniCrawl::run`] works until nothing is left.
+pub struct MiniCrawl {
+    pub frontier: Arc<dyn Frontier>,
+    pub visitor: Arc<Visitor>,
+    events: Arc<Mutex<Vec<Arc<PageEvent>>>>,
+    log: PageLog,
+    _folder: TempDir,
+}
+
+impl MiniCrawl {
+    pub fn new(config: Config, seeds: &[&str]) -> MiniCrawl {
+        let options = FrontierOptions { default_delay: Duration::ZERO, ..FrontierOptions::default() };
+        MiniCrawl::with_frontier(config, seeds, Arc::new(MemoryFrontier::new(options)))
+    }
+
+    pub fn with_frontier(config: Config, seeds: &[&str], frontier: Arc<dyn Frontier>) -> MiniCrawl {
+        let folder = tempfile::tempdir().unwrap();
+        let (log, _) = PageLog::open(&folder.path().join("log"), &config.log).unwrap();
+        let seeds: Vec<String> = seeds.iter().map(|seed| seine::parse::url::parse(seed).unwrap()).collect();
+        let scope = Arc::new(Scope::new(&config.scope, &seeds).unwrap());
+        let seed = |url: &String| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0 };
+        frontier.propose(&seeds.iter().map(seed).collect::<Vec<_>>(), now_ms()).unwrap();
+        let derive = DeriveOptions::new(&config);
+        let metrics = Arc::new(Metrics::new());
+        let validator = Validator {
+            frontier: frontier.clone(),
+            scope: scope.clone(),
+            config: config.frontier.clone(),
+            derive: derive.clone(),
+            metrics: metrics.clone(),
+        };
+        let visitor = Visitor {
+            frontier: frontier.clone(),
+            log: log.clone(),
+            client: Client::new(&config.fetch).unwrap(),
+            scope,
+            derive,
+            rules: RulesCache::new(&config.fetch.user_agent.name),
+            metrics,
+            changed: Default::default(),
+            stop: Default::default(),
+            crawler_id: "test".into(),
+            config: Arc::new(config),
+        };
+        let crawl = MiniCrawl {
+            frontier,
+            visitor: Arc::new(visitor),
+            events: Default::default(),
+            log: log.clone(),
+            _folder: folder,
+        };
+        crawl.start_log(validator);
+        crawl
+    }
+
+    /// The log's writer and the validator, each in a thread, until the log is closed.
+    fn start_log(&self, validator: Validator) {
+        let log = self.log.clone();
+        std::thread::spawn(move || log.run_writer(&mut || ()).unwrap());
+        let mut reader = self.log.reader("validator").unwrap();
+        let (events, visitor) = (self.events.clone(), self.visitor.clone());
+        std::thread::spawn(move || {
+            while !reader.is_closed_and_drained() {
+                let entries = reader.next(100, 10 << 20, Duration::from_millis(20)).unwrap();
+                // First seen, then applied: who finds nothing left to do finds every event.
+                events.lock().extend(entries.iter().map(|entry| entry.event.clone()));
+                validator.validate(&entries).unwrap();
+                visitor.changed.send_replace(());
+            }
+        });
+    }
+
+    /// Every event so far, in the order they were accepted.
+    pub fn events(&self) -> Vec<Arc<PageEvent>> {
+        self.events.lock().clone()
+    }
+
+    /// Crawls until nothing is left to do; every event there was.
+    ///
+    /// # Panics
+    /// When it takes longer than `limit`.
+    pub async fn run(&self, limit: Duration) -> Vec<Arc<PageEvent>> {
+        self.run_until(limit, |_| false).await
+    }
+
+    /// The same, or until `enough` says so.
+    pub async fn run_until(&self, limit: Duration, enough: impl Fn(&[Arc<PageEvent>]) -> bool) -> Vec<Arc<PageEvent>> {
+        let work = async {
+            let mut visits = JoinSet::new();
+            let mut changed = self.visitor.changed.subscribe();
+            while !self.is_done() && !enough(&self.events()) {
+                changed.mark_unchanged();
+                for lease in self.frontier.lease(now_ms(), 8, 4).unwrap() {
+                    let visitor = self.visitor.clone();
+                    visits.spawn(async move { visitor.visit(lease).await });
+                }
+                while let Some(visit) = visits.try_join_next() {
+                    match visit {
+                        Ok(visited) => visited.unwrap(),
+                        Err(panic) => eprintln!("a visit panicked: {panic}"),
+                    }
+                }
+                let due = self.frontier.next_due().map_or(50, |due| due.saturating_sub(now_ms()).clamp(1, 50));
+                let _ = tokio::time::timeout(Duration::from_millis(due), changed.changed()).await;
+            }
+        };
+        if tokio::time::timeout(limit, work).await.is_err() {
+            let outcomes: Vec<_> =
+                self.events().iter().map(|event| format!("{}: {:.80?}", event.url, event.outcome)).collect();
+            panic!("not done after {limit:?}: {:?}\n{}", self.frontier.counts(), outcomes.join("\n"));
+        }
+        self.events()
+    }
+
+    fn is_done(&self) -> bool {
+        let counts = self.frontier.counts();
+        counts.first_time == 0 && counts.hosts_leased == 0 && self.frontier.cursor().unwrap() >= self.log.status().end
+    }
+}
+
+impl Drop for MiniCrawl {
+    fn drop(&mut self) {
+        self.visitor.stop.cancel();
+        self.log.close();
+    }
+}
+
+/// The last event of a URL.
+pub fn event_of<'e>(events: &'e [Arc<PageEvent>], url: &str) -> &'e PageEvent {
+    events.iter().rfind(|event| event.url == url).unwrap_or_else(|| panic!("no event of {url}"))
+}
+
+/// A configuration in which `a.test`, `b.test`, … are the site's hosts, in scope.
+pub fn config_for(site: &Running) -> Config {
+    let mut config = config();
+    config.fetch.static_hosts = names(site);
+    config.scope = ScopeConfig { hosts: names(site).into_keys().collect(), ..config.scope };
+    config
+}

@@ -1,0 +1,160 @@
+//! HTTPS: who is trusted, and HTTP/2 by ALPN. The roots are the system's; `SSL_CERT_FILE` names others, for a whole
+//! process, so what trusts the test's own root is a crawl by the binary.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use seine::config::LogConfig;
+use seine::log::PageLog;
+use seine::page::{FailureReason, HttpVersion, PageEvent};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
+
+use crate::support::{failure, failure_of, fetch_config, get_url};
+
+/// A root of our own and a server it vouches for, as `shop.test`.
+struct SecureSite {
+    address: SocketAddr,
+    /// The root's certificate as PEM.
+    root: String,
+}
+
+impl SecureSite {
+    async fn start(alpn: &[&[u8]]) -> SecureSite {
+        let mut authority = CertificateParams::new(vec![]).unwrap();
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let root = authority.self_signed(&key).unwrap();
+        let issuer = Issuer::new(authority, key);
+        let key = KeyPair::generate().unwrap();
+        let certificate =
+            CertificateParams::new(vec!["shop.test".to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
+
+        let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+        let mut tls = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], PrivatePkcs8KeyDer::from(key.serialize_der()).into())
+            .unwrap();
+        tls.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(accept(listener, TlsAcceptor::from(Arc::new(tls))));
+        SecureSite { address, root: root.pem() }
+    }
+}
+
+async fn accept(listener: TcpListener, acceptor: TlsAcceptor) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let acceptor = acceptor.clone();
+        // A client that does not trust us leaves in the middle of the handshake.
+        tokio::spawn(async move { converse(acceptor, stream).await.unwrap_or_default() });
+    }
+}
+
+async fn converse(acceptor: TlsAcceptor, stream: TcpStream) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let stream = acceptor.accept(stream).await?;
+    let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    let service = service_fn(|request: hyper::Request<hyper::body::Incoming>| async move {
+        let body = format!("<title>{:?}</title>", request.version());
+        let response = hyper::Response::builder().header("content-type", "text/html");
+        Ok::<_, Infallible>(response.body(Full::new(Bytes::from(body))).expect("a valid response"))
+    });
+    if is_http2 {
+        hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+            .serve_connection(TokioIo::new(stream), service)
+            .await?;
+    } else {
+        hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await?;
+    }
+    Ok(())
+}
+
+/// Crawls one page with the binary, trusting `root`; every event there was.
+fn crawl(folder: &Path, site: &SecureSite, host: &str) -> Vec<Arc<PageEvent>> {
+    let root = folder.join("root.pem");
+    std::fs::write(&root, &site.root).unwrap();
+    let data = folder.join("data");
+    std::fs::create_dir_all(&data).unwrap();
+    // A reader of our own keeps the events for us.
+    let (log, _) = PageLog::open(&data.join("log"), &LogConfig::default()).unwrap();
+    drop(log.reader("test").unwrap());
+    drop(log);
+    let done = Command::new(env!("CARGO_BIN_EXE_seine"))
+        .args(["crawl", "--quiet", "--delay", "0", "--allow-private", "--sink", "void", "--resolve"])
+        .arg(format!("{host}=127.0.0.1"))
+        .args(["--seed", &format!("https://{host}:{}/", site.address.port())])
+        .arg("-o")
+        .arg(&data)
+        .env("SSL_CERT_FILE", &root)
+        .env_remove("SSL_CERT_DIR")
+        .env("SEINE__LINK_STORAGE__DOWNLOAD_SITEMAP_XML", "false")
+        .env("SEINE__LINK_STORAGE__SCHEDULER__BACKOFF_BASE", "10ms")
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let (log, _) = PageLog::open(&data.join("log"), &LogConfig::default()).unwrap();
+    let entries = log.reader("test").unwrap().next(1000, 1 << 30, Duration::ZERO).unwrap();
+    entries.iter().map(|entry| entry.event.clone()).collect()
+}
+
+#[tokio::test]
+async fn who_is_not_trusted_is_a_tls_failure() {
+    let site = SecureSite::start(&[b"h2", b"http/1.1"]).await;
+    let mut config = fetch_config();
+    config.static_hosts.insert("shop.test".into(), vec![site.address.ip()]);
+    let failure = failure(get_url(&config, &format!("https://shop.test:{}/", site.address.port())).await);
+    assert_eq!(failure.reason, FailureReason::Tls, "{}", failure.message);
+    assert!(failure.message.contains("certificate"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn plain_http_where_tls_should_be_is_a_tls_failure() {
+    let site = crate::support::site(|_| seine::demo::server::Answer::html("plain"));
+    let failure = failure(get_url(&fetch_config(), &format!("https://127.0.0.11:{}/", site.port)).await);
+    assert_eq!(failure.reason, FailureReason::Tls, "{}", failure.message);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn https_is_fetched_in_the_version_the_server_chooses() {
+    for (alpn, expected) in [
+        (&[&b"h2"[..], b"http/1.1"][..], HttpVersion::Http2),
+        (&[b"http/1.1"], HttpVersion::Http11),
+        (&[], HttpVersion::Http11),
+    ] {
+        let site = SecureSite::start(alpn).await;
+        let folder = tempfile::tempdir().unwrap();
+        let events = tokio::task::block_in_place(|| crawl(folder.path(), &site, "shop.test"));
+        let response = events[0].response().unwrap_or_else(|| panic!("{:?}", events[0].outcome));
+        assert_eq!((response.status, response.version), (200, expected));
+        let (reason, title) = match expected {
+            HttpVersion::Http2 => ("", "HTTP/2.0"),
+            _ => ("OK", "HTTP/1.1"),
+        };
+        assert_eq!(response.reason, reason);
+        assert_eq!(response.body, format!("<title>{title}</title>"));
+        assert_eq!(events[0].ip, Some(site.address.ip()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_for_another_name_is_a_tls_failure() {
+    let site = SecureSite::start(&[b"http/1.1"]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let events = tokio::task::block_in_place(|| crawl(folder.path(), &site, "other.test"));
+    let failure = failure_of(events.last().unwrap());
+    assert_eq!(failure.reason, FailureReason::Tls);
+    assert!(failure.message.contains("other.test"), "{}", failure.message);
+}

@@ -1,0 +1,174 @@
+//! A worker's visit as a whole: pauses between requests, failures in a row, the end of a crawl.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use seine::config::FetchConfig;
+use seine::demo::server::{Answer, Ask};
+use seine::fetch::client::now_ms;
+use seine::page::FailureReason;
+
+use crate::redirects::site;
+use crate::sites::Running;
+use crate::support::{MiniCrawl, config_for, event_of, failure_of, status_of};
+
+const LIMIT: Duration = Duration::from_secs(15);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_without_address_fail_without_holding_anybody_up() {
+    let site = site(1, |_, _| Answer::html("page"));
+    let lost: Vec<String> = (0..20).map(|n| format!("http://nowhere.invalid/{n}")).collect();
+    let here = format!("http://a.test:{}/", site.port);
+    let seeds: Vec<&str> = lost.iter().chain([&here]).map(String::as_str).collect();
+    for obey_robots in [true, false] {
+        let mut config = config_for(&site);
+        config.fetch.obey_robots = obey_robots;
+        config.frontier.backoff_base = Duration::from_millis(100);
+        config.frontier.backoff_max = Duration::from_secs(3600);
+        let events = MiniCrawl::new(config, &seeds).run(LIMIT).await;
+        assert_eq!(status_of(event_of(&events, &here)), 200);
+        for url in &lost {
+            assert_eq!(failure_of(event_of(&events, url)).reason, FailureReason::Dns, "{url}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn private_addresses_end_as_events_without_a_visit() {
+    let site = site(1, |_, _| Answer::html("inside"));
+    let mut config = config_for(&site);
+    config.fetch = FetchConfig { allow_private: false, ..config.fetch };
+    let urls = [format!("http://a.test:{}/", site.port), format!("http://127.0.0.11:{}/x", site.port)];
+    let events = MiniCrawl::new(config, &urls.each_ref().map(String::as_str)).run(LIMIT).await;
+    assert_eq!(events.len(), 2, "nothing is tried again");
+    for url in &urls {
+        assert_eq!(failure_of(event_of(&events, url)).reason, FailureReason::PrivateAddress, "{url}");
+    }
+    assert!(site.visits.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_goes_on_failing_is_left_alone_longer_and_longer() {
+    let site = site(1, |_, _| Answer::new(503, ""));
+    // Every one of them is at its first attempt: it is the host that fails again and again.
+    let urls: Vec<String> = (0..5).map(|n| format!("http://a.test:{}/{n}", site.port)).collect();
+    let mut config = config_for(&site);
+    config.frontier.max_retries = 0;
+    config.frontier.backoff_base = Duration::from_millis(100);
+    config.frontier.backoff_max = Duration::from_secs(60);
+    config.fetch.obey_robots = false;
+    let seeds: Vec<&str> = urls.iter().map(String::as_str).collect();
+    MiniCrawl::new(config.clone(), &seeds).run(LIMIT).await;
+    let gaps = |site: &Running| -> Vec<u128> {
+        let at: Vec<Instant> = site.visits.all().iter().map(|visit| visit.at).collect();
+        at.windows(2).map(|pair| (pair[1] - pair[0]).as_millis()).collect()
+    };
+    for (gap, least) in gaps(&site).into_iter().zip([100, 200, 400, 800]) {
+        assert!(gap + 2 >= least, "{:?}", gaps(&site));
+    }
+    // With retries, what the validator says of a URL's first attempt does not make the host's failures fewer.
+    let again = self::site(1, |_, _| Answer::new(503, ""));
+    let urls: Vec<String> = (0..5).map(|n| format!("http://a.test:{}/{n}", again.port)).collect();
+    config.frontier.max_retries = 1;
+    config.fetch.static_hosts = crate::support::names(&again);
+    let seeds: Vec<&str> = urls.iter().map(String::as_str).collect();
+    let visits = again.visits.clone();
+    MiniCrawl::new(config, &seeds).run_until(LIMIT, |_| visits.len() >= 5).await;
+    for (gap, least) in gaps(&again).into_iter().zip([100, 200, 400, 800]) {
+        assert!(gap + 2 >= least, "{:?}", gaps(&again));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_ends_a_row_of_failures() {
+    let asked = AtomicU32::new(0);
+    let site = site(1, move |_, _| match asked.fetch_add(1, Ordering::SeqCst) % 2 {
+        0 => Answer::new(503, ""),
+        _ => Answer::html("page"),
+    });
+    let urls: Vec<String> = (0..6).map(|n| format!("http://a.test:{}/{n}", site.port)).collect();
+    let mut config = config_for(&site);
+    config.frontier.backoff_base = Duration::from_millis(50);
+    config.frontier.backoff_max = Duration::from_secs(60);
+    config.frontier.max_retries = 5;
+    let seeds: Vec<&str> = urls.iter().map(String::as_str).collect();
+    let events = MiniCrawl::new(config, &seeds).run(LIMIT).await;
+    for url in &urls {
+        assert_eq!(status_of(event_of(&events, url)), 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn retry_after_holds_for_the_whole_host() {
+    let asked = AtomicU32::new(0);
+    let site = site(1, move |_, _| match asked.fetch_add(1, Ordering::SeqCst) {
+        1 => Answer::new(429, "").header("retry-after", "1"),
+        _ => Answer::html("page"),
+    });
+    let urls: Vec<String> = (0..4).map(|n| format!("http://a.test:{}/{n}", site.port)).collect();
+    let seeds: Vec<&str> = urls.iter().map(String::as_str).collect();
+    let events = MiniCrawl::new(config_for(&site), &seeds).run(LIMIT).await;
+    for url in &urls {
+        assert_eq!(status_of(event_of(&events, url)), 200);
+    }
+    let visits: Vec<_> = site.visits.all().into_iter().filter(|visit| visit.path != "/robots.txt").collect();
+    assert!(visits[2].at - visits[1].at >= Duration::from_millis(995), "{:?}", visits[2].at - visits[1].at);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn crawl_delay_is_kept_up_to_its_limit() {
+    for (asked, limit, expected) in [("0.3", 60_000, 300), ("3600", 250, 250)] {
+        let site = Running::start(
+            1,
+            Arc::new(move |ask: &Ask| match ask.path() {
+                "/robots.txt" => Answer::text(format!("User-agent: *\nCrawl-delay: {asked}\n")),
+                _ => Answer::html("page"),
+            }),
+        );
+        let urls: Vec<String> = (0..3).map(|n| format!("http://a.test:{}/{n}", site.port)).collect();
+        let seeds: Vec<&str> = urls.iter().map(String::as_str).collect();
+        let mut config = config_for(&site);
+        config.frontier.max_crawl_delay = Duration::from_millis(limit);
+        MiniCrawl::new(config, &seeds).run(LIMIT).await;
+        let gap = site.visits.min_gap(|_| true).unwrap();
+        assert!(gap + Duration::from_millis(1) >= Duration::from_millis(expected), "Crawl-delay {asked}: {gap:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hosts_of_one_address_take_turns() {
+    let site = site(1, |_, _| Answer::html("page"));
+    let names: Vec<String> = (0..5).map(|n| format!("host{n}.test")).collect();
+    let urls: Vec<String> = names.iter().map(|name| format!("http://{name}:{}/", site.port)).collect();
+    let seeds: Vec<&str> = urls.iter().map(String::as_str).collect();
+    let mut config = config_for(&site);
+    config.fetch.static_hosts = names.iter().map(|name| (name.clone(), site.addresses.clone())).collect();
+    config.frontier.ip_delay = Some(Duration::from_millis(100));
+    let events = MiniCrawl::new(config, &seeds).run(LIMIT).await;
+    assert!(urls.iter().all(|url| status_of(event_of(&events, url)) == 200));
+    let gap = site.visits.min_gap(|_| true).unwrap();
+    assert!(gap >= Duration::from_millis(98), "{gap:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_does_not_wait_for_a_server_that_does_not_answer() {
+    let site = site(1, |_, _| Answer::html("late").after(Duration::from_secs(100)));
+    let url = format!("http://a.test:{}/", site.port);
+    let mut config = config_for(&site);
+    config.fetch.total_timeout = Duration::from_secs(100);
+    config.fetch.read_timeout = Duration::from_secs(100);
+    let crawl = MiniCrawl::new(config, &[&url]);
+    let lease = crawl.frontier.lease(now_ms(), 1, 1).unwrap().remove(0);
+    let visitor = crawl.visitor.clone();
+    let visit = tokio::spawn(async move { visitor.visit(lease).await });
+    let visits = site.visits.clone();
+    while visits.len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    crawl.visitor.stop.cancel();
+    tokio::time::timeout(Duration::from_secs(8), visit).await.expect("ended in time").unwrap().unwrap();
+    let counts = crawl.frontier.counts();
+    assert_eq!((counts.work_proposed, counts.in_flight, counts.hosts_leased), (1, 0, 0), "the URL went back");
+    assert!(crawl.events().is_empty());
+}
