@@ -58,8 +58,21 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     match result {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("seine: {error:#}");
+            eprintln!("seine: {}", explain(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// An error and its causes, each said once: most of our errors name their cause themselves.
+fn explain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }

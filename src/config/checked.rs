@@ -163,7 +163,7 @@ impl Default for Config {
             log: LogConfig::default(),
             sinks: vec![SinkConfig::FILES],
             http: HttpConfig { listen: Some(HttpConfig::LISTEN) },
-            logging: LoggingConfig { json: false, filter: "info".into() },
+            logging: LoggingConfig { json: false, filter: "warn,seine=info".into() },
         }
     }
 }

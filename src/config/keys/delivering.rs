@@ -79,8 +79,8 @@ pub(super) const LOGGING: &[Key] = &[
     ),
     ours(
         "logging.filter",
-        "info",
+        "warn,seine=info",
         Text(draft::set_log_filter),
-        "error, warn, info, debug or trace; or by part: info,seine::fetch=debug.",
+        "error, warn, info, debug or trace; or by part: warn,seine::fetch=debug. The store below speaks at info too.",
     ),
 ];

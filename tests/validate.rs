@@ -1,0 +1,280 @@
+//! The validator at its public edge, on both frontiers: what events mean for `page` and `work_proposed`, and that
+//! validating the same entries again changes nothing.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use seine::config::{Config, FrontierConfig, ScopeConfig};
+use seine::frontier::scope::Scope;
+use seine::frontier::{
+    Counts, EmbeddedFrontier, Frontier, FrontierOptions, MemoryFrontier, PageState, Proposal, Release,
+};
+use seine::log::{Entry, Position};
+use seine::page::{Failure, FailureReason, Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response};
+use seine::parse::DeriveOptions;
+use seine::telemetry::Metrics;
+use seine::validate::Validator;
+use tempfile::TempDir;
+
+const SEED: &str = "http://site.example/";
+
+/// A validator on a frontier, and a log of its own.
+struct Bench {
+    frontier: Arc<dyn Frontier>,
+    validator: Validator,
+    end: Position,
+    now: u64,
+    _folder: TempDir,
+}
+
+fn benches(config: FrontierConfig) -> [Bench; 2] {
+    let options = || FrontierOptions { default_delay: Duration::ZERO, ..FrontierOptions::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let embedded = EmbeddedFrontier::open(folder.path(), options(), 0).unwrap();
+    [
+        Bench::new(Arc::new(embedded), folder, config.clone()),
+        Bench::new(Arc::new(MemoryFrontier::new(options())), tempfile::tempdir().unwrap(), config),
+    ]
+}
+
+impl Bench {
+    fn new(frontier: Arc<dyn Frontier>, folder: TempDir, config: FrontierConfig) -> Bench {
+        let seed = Proposal { url: SEED.into(), kind: Kind::Page, depth: 0, priority: 0 };
+        frontier.propose(&[seed], 1).unwrap();
+        let scope = Scope::new(&ScopeConfig { obey_nofollow: true, ..ScopeConfig::default() }, &[SEED.into()]).unwrap();
+        let validator = Validator {
+            frontier: frontier.clone(),
+            scope: Arc::new(scope),
+            config,
+            derive: DeriveOptions::new(&Config::default()),
+            metrics: Arc::new(Metrics::new()),
+        };
+        Bench { frontier, validator, end: Position::default(), now: 1_000_000, _folder: folder }
+    }
+
+    fn entry(&mut self, event: PageEvent) -> Arc<Entry> {
+        self.end = Position { index: self.end.index + 1, offset: self.end.offset + 100 };
+        Arc::new(Entry::new(self.end, Arc::new(event), None))
+    }
+
+    fn validate(&mut self, event: PageEvent) -> Arc<Entry> {
+        let entry = self.entry(event);
+        self.validator.validate(std::slice::from_ref(&entry)).unwrap();
+        entry
+    }
+
+    fn event(&mut self, url: &str, outcome: Outcome) -> PageEvent {
+        self.now += 1000;
+        PageEvent {
+            id: format!("{:032x}", self.now),
+            url: url.into(),
+            kind: Kind::Page,
+            depth: 0,
+            attempt: 0,
+            method: "GET".into(),
+            request_headers: Headers::default(),
+            hops: Vec::new(),
+            final_url: url.into(),
+            ip: None,
+            started_ms: self.now - 10,
+            ended_ms: self.now,
+            outcome,
+            relevance: Relevance::by_type(true),
+            crawler_id: "test".into(),
+        }
+    }
+
+    fn page(&mut self, url: &str, body: &str) -> PageEvent {
+        self.event(url, response(200, body))
+    }
+
+    fn state(&self, url: &str) -> Option<PageState> {
+        self.frontier.page(url).unwrap().map(|record| record.state)
+    }
+
+    /// URLs that can be leased at the end of time.
+    fn work(&self) -> BTreeSet<String> {
+        let mut urls = BTreeSet::new();
+        let mut leases = Vec::new();
+        loop {
+            let more = self.frontier.lease(u64::MAX / 2, 100, 1000).unwrap();
+            if more.is_empty() {
+                break;
+            }
+            urls.extend(more.iter().flat_map(|lease| &lease.work).map(|work| work.url.clone()));
+            leases.extend(more);
+        }
+        for lease in leases {
+            self.frontier.release(lease, Release::default()).unwrap();
+        }
+        urls
+    }
+}
+
+fn response(status: u16, body: &str) -> Outcome {
+    let headers = Headers(vec![("content-type".into(), "text/html; charset=utf-8".into())]);
+    let body = Bytes::copy_from_slice(body.as_bytes());
+    Outcome::Response(Response {
+        status,
+        reason: String::new(),
+        version: HttpVersion::Http11,
+        headers,
+        body,
+        truncated: None,
+    })
+}
+
+fn failure(reason: FailureReason) -> Outcome {
+    Outcome::Failure(Failure { reason, message: "test".into() })
+}
+
+#[test]
+fn a_new_page_enters_page_and_its_links_enter_work_proposed() {
+    for mut bench in benches(FrontierConfig::default()) {
+        let body = "<a href=/a>a</a><a href=/b#x>b</a><a href=/a>again</a><a href=/c rel=nofollow>c</a>\
+                    <a href=http://other.example/>out of scope</a>";
+        let event = bench.page(SEED, body);
+        bench.validate(event);
+        assert_eq!(bench.state(SEED), Some(PageState::New));
+        assert_eq!(bench.work(), BTreeSet::from(["http://site.example/a".into(), "http://site.example/b".into()]));
+        let counts = bench.frontier.counts();
+        assert_eq!((counts.work_proposed, counts.page, counts.live), (2, 1, 1));
+        assert_eq!(bench.frontier.cursor().unwrap(), bench.end);
+    }
+}
+
+#[test]
+fn new_unchanged_changed_and_gone_are_told_apart() {
+    for mut bench in benches(FrontierConfig::default()) {
+        let steps = [
+            (response(200, "one"), PageState::New),
+            (response(200, "one"), PageState::Unchanged),
+            (response(304, ""), PageState::Unchanged),
+            (response(200, "two"), PageState::Changed),
+            (response(404, "not here"), PageState::Gone),
+            (response(200, "two"), PageState::New),
+        ];
+        for (step, (outcome, expected)) in steps.into_iter().enumerate() {
+            let event = bench.event(SEED, outcome);
+            bench.validate(event);
+            assert_eq!(bench.state(SEED), Some(expected), "step {step}");
+        }
+        assert_eq!(bench.frontier.counts().page, 1);
+    }
+}
+
+#[test]
+fn a_first_answer_that_is_no_page_is_refused_and_a_final_failure_keeps_its_reason() {
+    for mut bench in benches(FrontierConfig::default()) {
+        let gone = bench.event("http://site.example/404", response(404, ""));
+        let denied = bench.event("http://site.example/denied", failure(FailureReason::RobotsDenied));
+        bench.validate(gone);
+        bench.validate(denied);
+        assert_eq!(bench.state("http://site.example/404"), Some(PageState::Refused));
+        assert_eq!(bench.state("http://site.example/denied"), Some(PageState::Failed(FailureReason::RobotsDenied)));
+    }
+}
+
+#[test]
+fn what_may_get_better_is_tried_again_and_then_given_up() {
+    for outcome in [response(503, ""), response(429, ""), response(500, ""), failure(FailureReason::Connect)] {
+        for mut bench in benches(FrontierConfig { max_retries: 2, ..FrontierConfig::default() }) {
+            for attempt in 0..2 {
+                let event = PageEvent { attempt, ..bench.event(SEED, outcome.clone()) };
+                let ended = event.ended_ms;
+                bench.validate(event);
+                assert_eq!(bench.state(SEED), None, "attempt {attempt} is not final");
+                assert_eq!(bench.work(), BTreeSet::from([SEED.into()]));
+                assert!(bench.frontier.next_due().unwrap() > ended, "not at once");
+            }
+            let last = PageEvent { attempt: 2, ..bench.event(SEED, outcome.clone()) };
+            bench.validate(last);
+            assert!(matches!(bench.state(SEED), Some(PageState::Refused | PageState::Failed(_))));
+            assert_eq!(bench.work(), BTreeSet::new());
+        }
+    }
+}
+
+#[test]
+fn depth_ends_where_the_configuration_says() {
+    for mut bench in benches(FrontierConfig { max_depth: Some(1), ..FrontierConfig::default() }) {
+        let seed = bench.page(SEED, "<a href=/one>");
+        bench.validate(seed);
+        let deeper = PageEvent { depth: 1, ..bench.page("http://site.example/one", "<a href=/two>") };
+        bench.validate(deeper);
+        assert_eq!(bench.work(), BTreeSet::new(), "/two would have depth 2");
+    }
+}
+
+#[test]
+fn a_sitemap_gives_work_and_is_no_page() {
+    for mut bench in benches(FrontierConfig::default()) {
+        let xml = "<urlset><url><loc>http://site.example/from-map</loc></url></urlset>";
+        let map = PageEvent { kind: Kind::Sitemap, ..bench.page("http://site.example/sitemap.xml", xml) };
+        bench.validate(map);
+        assert!(bench.work().contains("http://site.example/from-map"));
+        assert_eq!(bench.frontier.counts().page, 0);
+    }
+}
+
+#[test]
+fn a_page_is_due_again_when_recrawling_is_on() {
+    let hour = Duration::from_secs(3600);
+    for mut bench in benches(FrontierConfig { recrawl_after: Some(hour), ..FrontierConfig::default() }) {
+        let event = bench.page(SEED, "one");
+        let due = event.ended_ms + hour.as_millis() as u64;
+        bench.validate(event);
+        assert_eq!(bench.frontier.next_due(), Some(due));
+        assert_eq!(bench.frontier.counts().first_time, 0);
+        let gone = bench.event(SEED, response(410, ""));
+        bench.validate(gone);
+        assert_eq!(bench.frontier.next_due(), None, "what is gone is left alone");
+    }
+}
+
+/// One step of a random crawl: which URL, how it was answered.
+fn steps() -> impl Strategy<Value = Vec<(u8, u8, u8)>> {
+    proptest::collection::vec((0..6u8, 0..6u8, 0..4u8), 1..40)
+}
+
+fn outcome(kind: u8, content: u8) -> Outcome {
+    match kind {
+        0..=2 => response(200, &format!("<p>{content}</p><a href=/u{content}><a href=/u{}>", content + 1)),
+        3 => response(404, ""),
+        4 => response(503, ""),
+        _ => failure(FailureReason::Timeout),
+    }
+}
+
+/// What can be seen of a frontier.
+fn view(bench: &Bench) -> (Counts, BTreeSet<String>, Vec<Option<PageState>>) {
+    let states = (0..6).map(|n| bench.state(&format!("http://site.example/u{n}"))).collect();
+    (bench.frontier.counts(), bench.work(), states)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The log read again from any place, as after a crash that lost the cursor's last moves, in batches of any size.
+    #[test]
+    fn validating_again_changes_nothing(steps in steps(), again_from in 0..40usize, batch in 1..7usize) {
+        for mut bench in benches(FrontierConfig::default()) {
+            let mut entries = Vec::new();
+            for (url, kind, content) in &steps {
+                let event = bench.event(&format!("http://site.example/u{url}"), outcome(*kind, *content));
+                entries.push(bench.entry(event));
+            }
+            for entries in entries.chunks(batch) {
+                bench.validator.validate(entries).unwrap();
+            }
+            let before = view(&bench);
+            for entries in entries[again_from.min(entries.len())..].chunks(batch) {
+                bench.validator.validate(entries).unwrap();
+            }
+            prop_assert_eq!(view(&bench), before);
+        }
+    }
+}
