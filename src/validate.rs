@@ -46,14 +46,26 @@ impl Validator {
         while !reader.is_closed_and_drained() {
             let entries = reader.next(BATCH_EVENTS, BATCH_BYTES, IDLE)?;
             if entries.is_empty() {
+                self.release(reader)?; // a segment may have been closed since
                 beat.idle();
                 continue;
             }
             self.validate(&entries)?;
-            reader.release(self.frontier.durable_cursor()?);
+            self.release(reader)?;
             beat.progress(entries.len() as u64);
             applied();
         }
+        Ok(())
+    }
+
+    /// Lets the log remove what is validated. Only then need it be durable in the frontier, once a segment: an fsync for
+    /// every batch holds up whoever gives a host back.
+    fn release(&self, reader: &mut Reader) -> Result<(), ValidateError> {
+        let done = self.frontier.cursor()?;
+        if reader.would_free(done) {
+            self.frontier.durable_cursor()?;
+        }
+        reader.release(done);
         Ok(())
     }
 

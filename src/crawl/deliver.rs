@@ -1,11 +1,13 @@
 //! One sink's loop: reads the log at its own pace, delivers, commits what is durable there.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::Running;
 use crate::config::SinkConfig;
 use crate::log::{Cursor, Reader};
+use crate::parse;
 use crate::sinks::{self, Delivered, Sink};
 use crate::supervisor::Beat;
 
@@ -20,7 +22,10 @@ pub(crate) fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> an
     let mut reader = running.log.reader(name)?;
     let before = reader.cursor().clone();
     let derive = running.visitor.derive.clone();
-    let derive: sinks::Derive = std::sync::Arc::new(move |event| crate::parse::derive(event, &derive));
+    let derive: sinks::Derive = match config {
+        SinkConfig::Files { .. } => Arc::new(move |event| parse::derive_body_only(event, &derive)),
+        _ => Arc::new(move |event| parse::derive(event, &derive)),
+    };
     let mut sink = sinks::open(config, &running.folder.join(name), &before.state, derive)?;
     // What the sink opened is noted before anything is delivered into it, so that a crash finds it.
     let opened = sink.flush()?;

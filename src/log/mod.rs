@@ -25,6 +25,8 @@ mod writer;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
+
 pub use append::Ticket;
 pub use error::LogError;
 pub use open::{PageLog, Recovery, Torn};
@@ -51,6 +53,7 @@ pub struct Entry {
     pub end: Position,
     pub event: Arc<PageEvent>,
     derived: OnceLock<Arc<Derived>>,
+    body: OnceLock<Bytes>,
 }
 
 impl Entry {
@@ -59,12 +62,20 @@ impl Entry {
         if let Some(derived) = derived {
             let _ = cell.set(derived);
         }
-        Entry { end, event, derived: cell }
+        Entry { end, event, derived: cell, body: OnceLock::new() }
     }
 
     /// What the fetch worker derived, or derived now for an entry read back from disk.
     pub fn derived(&self, derive: impl FnOnce(&PageEvent) -> Derived) -> &Arc<Derived> {
         self.derived.get_or_init(|| Arc::new(derive(&self.event)))
+    }
+
+    /// The body with its content codings taken off: what was derived already, or decoded now, for who needs no more.
+    pub fn body(&self, decode: impl FnOnce(&PageEvent) -> Bytes) -> &Bytes {
+        match self.derived.get() {
+            Some(derived) => &derived.body,
+            None => self.body.get_or_init(|| decode(&self.event)),
+        }
     }
 }
 

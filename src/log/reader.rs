@@ -216,6 +216,14 @@ impl Reader {
         Ok(())
     }
 
+    /// Whether this follower holds a segment that it would no longer hold once it releases `position`. Then, and only
+    /// then, must what it has finished before `position` be durable first.
+    pub fn would_free(&self, position: Position) -> bool {
+        let held = self.file.stored().cursor.position;
+        let next = self.inner.state.lock().segment_behind(held).map(|segment| segment.start);
+        next.is_some_and(|next| next.index <= position.index)
+    }
+
     /// A follower has finished everything before `position`. Kept on disk once a segment; a failure to write there
     /// only keeps segments longer.
     pub fn release(&mut self, position: Position) {
@@ -223,9 +231,7 @@ impl Reader {
             Ok(cursor) => cursor,
             Err(error) => return tracing::error!(%error, "a follower released what it has not read"),
         };
-        let held = self.file.stored().cursor.position;
-        let frees = self.inner.state.lock().segment_of(held).is_some_and(|view| view.end.index <= position.index);
-        let written = if frees { self.file.write(&cursor) } else { Ok(()) };
+        let written = if self.would_free(position) { self.file.write(&cursor) } else { Ok(()) };
         if let Err(error) = written {
             tracing::warn!(%error, reader = self.name, "segments are kept longer");
         }

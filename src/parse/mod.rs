@@ -109,6 +109,13 @@ pub fn derive_with_text(event: &PageEvent, options: &DeriveOptions) -> (Derived,
     })
 }
 
+/// The body alone, its content codings taken off: nothing else is derived. For who reads a log behind the others.
+pub fn derive_body_only(event: &PageEvent, options: &DeriveOptions) -> Derived {
+    let Some(response) = event.response() else { return Derived::default() };
+    let Decoded { body, problem } = decode_body(response, max_decoded_bytes(event.kind, options));
+    Derived { body, decode_problem: problem, ..Derived::default() }
+}
+
 impl Derived {
     /// An HTML body as text in its charset; any other body as UTF-8, what is malformed replaced.
     pub fn text(&self) -> Cow<'_, str> {
@@ -123,11 +130,7 @@ fn derive_by(
     read: impl FnOnce(&str) -> (HtmlFacts, Option<PageFacts>),
 ) -> (Derived, Option<PageFacts>) {
     let Some(response) = event.response() else { return (Derived::default(), None) };
-    let max_bytes = match event.kind {
-        Kind::Page => options.max_decoded_bytes,
-        Kind::Sitemap => options.max_decoded_bytes.max(sitemap::MAX_BYTES as u64),
-    };
-    let mut derived = derive_body(response, max_bytes, options);
+    let mut derived = derive_body(response, max_decoded_bytes(event.kind, options), options);
     match event.kind {
         Kind::Sitemap if response.is_success() => {
             let found = sitemap::parse(&derived.body, response.content_type(), &event.final_url);
@@ -142,6 +145,13 @@ fn derive_by(
             (derived, page)
         }
         Kind::Page => (derived, None),
+    }
+}
+
+fn max_decoded_bytes(kind: Kind, options: &DeriveOptions) -> u64 {
+    match kind {
+        Kind::Page => options.max_decoded_bytes,
+        Kind::Sitemap => options.max_decoded_bytes.max(sitemap::MAX_BYTES as u64),
     }
 }
 

@@ -55,8 +55,9 @@ impl FilesSink {
         if !files::is_held(&entry.event) {
             return false;
         }
-        let derived = entry.derived(|event| (self.derive)(event));
-        files::write_event(&entry.event, &derived.body, &mut self.line)
+        // Of what was derived, FILES needs the body alone: a page read back from disk is not read for its links.
+        let body = entry.body(|event| (self.derive)(event).body);
+        files::write_event(&entry.event, body, &mut self.line)
     }
 
     /// Runs a step; after a failed one no other is run.

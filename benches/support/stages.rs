@@ -1,0 +1,135 @@
+//! What the stages of a page's way cost by themselves, in one thread, on the bench site's own pages.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use seine::config::Config;
+use seine::formats::files::write_event;
+use seine::formats::zlib_stream::ZlibStream;
+use seine::log::{Entry, Position};
+use seine::page::{Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response, codec};
+use seine::parse::{DeriveOptions, derive, html_stream};
+use seine::sinks::{Sink, stdout::StdoutSink};
+use sha2::{Digest, Sha256};
+
+use super::site::{self, Site};
+
+const PAGES: usize = 400;
+const ROUNDS: u32 = 5;
+/// The kernel brings a running thread's CPU time up to date every few milliseconds: a round takes many of these.
+const ROUND: Duration = Duration::from_millis(200);
+
+/// A stage's name, and its CPU time a page: the best of several rounds.
+pub fn measure() -> Vec<(&'static str, Duration)> {
+    let options = DeriveOptions::new(&Config::default());
+    let entries = entries(&options);
+    let events: Vec<&PageEvent> = entries.iter().map(|entry| &*entry.event).collect();
+    let body = |event: &PageEvent| event.response().map_or(Bytes::new(), |response| response.body.clone());
+    let lines: Vec<Vec<u8>> = events.iter().map(|event| line(event, &body(event))).collect();
+    vec![
+        ("parse: all that is derived", best(|| events.iter().map(|event| derive(event, &options).links.len()).sum())),
+        ("  of it the markup", best(|| events.iter().map(|event| markup_links(&body(event))).sum())),
+        ("  of it SHA-256", best(|| events.iter().map(|event| usize::from(Sha256::digest(body(event))[0])).sum())),
+        ("page log: the event's head as JSON", best(|| events.iter().map(|event| head(event)).sum())),
+        ("page log: CRC-32", best(|| events.iter().map(|event| crc32fast::hash(&body(event)) as usize).sum())),
+        ("stdout: the line", best(|| write_lines(&entries))),
+        ("files: the line (base64)", best(|| events.iter().map(|event| line(event, &body(event)).len()).sum())),
+        ("files: DEFLATE, level 6", best(|| deflate(&lines))),
+    ]
+}
+
+fn best(mut run: impl FnMut() -> usize) -> Duration {
+    let mut round = || {
+        let (start, mut times) = (cpu_time(), 0);
+        while cpu_time().saturating_sub(start) < ROUND {
+            black_box(run());
+            times += PAGES as u32;
+        }
+        cpu_time().saturating_sub(start) / times
+    };
+    (0..ROUNDS).map(|_| round()).min().unwrap_or_default()
+}
+
+fn markup_links(body: &[u8]) -> usize {
+    let text = std::str::from_utf8(body).unwrap_or_default();
+    html_stream::read(text, "Seine").map_or(0, |facts| facts.links.len())
+}
+
+fn head(event: &PageEvent) -> usize {
+    let mut out = Vec::with_capacity(2048);
+    codec::encode_head(event, &mut out);
+    out.len()
+}
+
+fn line(event: &PageEvent, body: &[u8]) -> Vec<u8> {
+    let mut line = Vec::new();
+    write_event(event, body, &mut line);
+    line
+}
+
+fn write_lines(entries: &[Arc<Entry>]) -> usize {
+    let mut sink = StdoutSink::new(std::io::sink(), Arc::new(|_| Default::default()));
+    sink.deliver(entries).map_or(0, |delivered| delivered.delivered as usize)
+}
+
+fn deflate(lines: &[Vec<u8>]) -> usize {
+    let (mut stream, mut out) = (ZlibStream::new(6), Vec::new());
+    for line in lines {
+        stream.write(line, &mut out).expect("a new stream takes every byte");
+    }
+    out.len()
+}
+
+fn entries(options: &DeriveOptions) -> Vec<Arc<Entry>> {
+    let site = Site::new(8080);
+    let entry = |page: usize| {
+        let mut html = Vec::new();
+        site.render(page, &mut html);
+        let event = event(site::url(8080, page), html.into());
+        let derived = derive(&event, options);
+        Arc::new(Entry::new(Position::default(), Arc::new(event), Some(Arc::new(derived))))
+    };
+    (0..PAGES).map(|nth| entry(nth * site::PAGES / PAGES)).collect()
+}
+
+fn event(url: String, body: Bytes) -> PageEvent {
+    let mut headers = Headers::default();
+    headers.push("server", "bench");
+    headers.push("content-type", "text/html; charset=utf-8");
+    headers.push("cache-control", "max-age=0");
+    headers.push("content-length", body.len().to_string());
+    PageEvent {
+        id: "0190a6c0b5d17c1b9d5e3c8f7a6b5c4d".into(),
+        final_url: url.clone(),
+        url,
+        kind: Kind::Page,
+        depth: 1,
+        attempt: 0,
+        method: "GET".into(),
+        request_headers: Headers::default(),
+        hops: Vec::new(),
+        ip: Some([127, 0, 1, 1].into()),
+        started_ms: 1_795_271_825_000,
+        ended_ms: 1_795_271_825_985,
+        outcome: Outcome::Response(Response {
+            status: 200,
+            reason: "OK".into(),
+            version: HttpVersion::Http11,
+            headers,
+            body,
+            truncated: None,
+        }),
+        relevance: Relevance::by_type(true),
+        crawler_id: "bench".into(),
+    }
+}
+
+/// CPU time of this thread where the system tells (Linux), else the time on the wall.
+fn cpu_time() -> Duration {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    let on_cpu = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = on_cpu.and_then(|text| text.split(' ').next().and_then(|it| it.parse().ok()));
+    nanos.map_or_else(|| START.get_or_init(Instant::now).elapsed(), Duration::from_nanos)
+}
