@@ -167,6 +167,10 @@ fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> an
         }
         tracing::error!(part = part.name, %error, again_in_ms = back_off.as_millis() as u64, "failed, will be started again");
         shared.ending_rang.wait_for(&mut ending, back_off);
+        if *ending {
+            part.state.lock().phase = Phase::Finished;
+            return;
+        }
         drop(ending);
         back_off = (back_off * 2).min(LAST_BACK_OFF);
         part.restarts.fetch_add(1, Ordering::Relaxed);

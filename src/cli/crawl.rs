@@ -117,17 +117,12 @@ pub(super) fn start(
 
 /// Seeds from the command line and from a file, normalised.
 pub(super) fn read_seeds(given: &[String], file: Option<&std::path::Path>) -> anyhow::Result<Vec<String>> {
-    let mut seeds = Vec::new();
-    for seed in given {
-        let normalised = normalise_seed(seed);
-        seeds.push(normalised.with_context(|| {
-            format!("seed {seed:?} is no http or https URL; write for example https://example.com/")
-        })?);
-    }
-    if let Some(file) = file {
-        seeds.extend(config::read_seeds(file)?);
-    }
-    Ok(seeds)
+    let in_file = file.map(config::read_seeds).transpose()?.unwrap_or_default();
+    let normalised = |seed: &String| {
+        normalise_seed(seed)
+            .with_context(|| format!("seed {seed:?} is no http or https URL; write for example https://example.com/"))
+    };
+    given.iter().chain(&in_file).map(normalised).collect()
 }
 
 impl Args {

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 
-use crate::crawl;
+use crate::crawl::{self, CrawlError};
+use crate::log::LogError;
 use crate::telemetry::progress::grouped;
 
 /// Show how far a crawl is: work_proposed, page_proposed, page, processed, remaining, by state.
@@ -28,7 +29,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             args.folder.display()
         );
     }
-    let (counts, log) = crawl::stats(&args.folder)?;
+    let (counts, log) = crawl::stats(&args.folder).map_err(|error| match error {
+        CrawlError::Log(LogError::Locked { .. }) => {
+            anyhow!("the crawl in {} is running; its /metrics have these figures", args.folder.display())
+        }
+        other => other.into(),
+    })?;
     let page_proposed = log.page_proposed();
     let processed = counts.page + page_proposed;
     if args.json {
@@ -37,7 +43,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             .map(|(name, books)| {
                 serde_json::json!({
                     "name": name, "accepted": books.accepted, "delivered": books.delivered, "skipped": books.skipped,
-                    "dead_lettered": books.dead, "pending": books.pending,
+                    "dead_lettered": books.dead, "damaged": books.damaged, "pending": books.pending,
                 })
             })
             .collect();
@@ -69,11 +75,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     for (name, books) in log.sinks() {
         println!(
-            "sink {:<11} {:>13}   delivered, {} not held by the format, {} dead letters, {} pending, of {} accepted",
+            "sink {:<11} {:>13}   delivered, {} not held by the format, {} dead letters, {} lost to a damaged disk, \
+             {} pending, of {} accepted",
             name,
             grouped(books.delivered),
             grouped(books.skipped),
             grouped(books.dead),
+            grouped(books.damaged),
             grouped(books.pending),
             grouped(books.accepted),
         );

@@ -21,6 +21,7 @@ use crate::frontier::{Counts, EmbeddedFrontier, Frontier, FrontierError, Frontie
 use crate::log::{LogError, PageLog, Recovery, VALIDATOR};
 use crate::page::Kind;
 use crate::parse::{self, DeriveOptions};
+use crate::sinks::SinkError;
 use crate::supervisor::Supervisor;
 use crate::telemetry::Metrics;
 use crate::telemetry::metrics::Snapshot;
@@ -52,6 +53,9 @@ pub enum CrawlError {
     Frontier(#[from] FrontierError),
     #[error(transparent)]
     Log(#[from] LogError),
+    /// A sink of this run cannot know what it has delivered.
+    #[error("{0}")]
+    Cursor(String),
     #[error(transparent)]
     Scope(#[from] ScopeError),
     #[error(transparent)]
@@ -59,7 +63,7 @@ pub enum CrawlError {
     #[error(transparent)]
     Listen(#[from] ListenError),
     #[error(transparent)]
-    Sink(#[from] crate::sinks::SinkError),
+    Sink(#[from] SinkError),
     #[error("the runtime cannot be started: {0}")]
     Runtime(#[source] std::io::Error),
     #[error("{0} did not end in time and was left behind; what it had is on disk and goes on with the next start")]
@@ -89,6 +93,8 @@ pub(crate) struct Running {
     pub stop: CancellationToken,
     /// Sinks end after their present batch, whatever is pending.
     pub hurry: AtomicBool,
+    /// Nobody takes the pages any more, as with `| head`.
+    pub reader_gone: CancellationToken,
 }
 
 impl Crawl {
@@ -121,6 +127,9 @@ impl Crawl {
 }
 
 fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<Running, CrawlError> {
+    if seeds.is_empty() && !folder.join("frontier").is_dir() {
+        return Err(CrawlError::NoSeeds); // before anything is made
+    }
     std::fs::create_dir_all(&folder).map_err(|source| CrawlError::Folder { path: folder.clone(), source })?;
     let options = FrontierOptions {
         max_pages_per_host: config.frontier.max_pages_per_host,
@@ -129,6 +138,9 @@ fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<Running, Cr
     };
     let (log, recovery) = PageLog::open(&folder.join("log"), &config.log)?;
     warn_of(&recovery, &config);
+    if let Some((_, why)) = recovery.unreadable.iter().find(|(name, _)| is_sink(name, &config)) {
+        return Err(CrawlError::Cursor(why.clone()));
+    }
     let frontier: Arc<dyn Frontier> = Arc::new(EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?);
     let scope = Arc::new(scope(&config, &*frontier, seeds)?);
     propose_seeds(&*frontier, seeds)?;
@@ -159,6 +171,7 @@ fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<Running, Cr
         supervisor: Supervisor::default(),
         stop,
         hurry: AtomicBool::new(false),
+        reader_gone: CancellationToken::new(),
     })
 }
 
@@ -174,7 +187,7 @@ fn warn_of(recovery: &Recovery, config: &Config) {
         tracing::error!(reader = name, why, "page log: a reader's cursor cannot be read; it holds every segment");
     }
     for (name, _) in &recovery.readers {
-        if name != VALIDATOR && !config.sinks.iter().any(|sink| sink.name() == name) {
+        if name != VALIDATOR && !is_sink(name, config) {
             tracing::warn!(
                 reader = name,
                 "page log: this sink is not among those of this run, and the log keeps everything for it; \
@@ -182,6 +195,10 @@ fn warn_of(recovery: &Recovery, config: &Config) {
             );
         }
     }
+}
+
+fn is_sink(name: &str, config: &Config) -> bool {
+    config.sinks.iter().any(|sink| sink.name() == name)
 }
 
 /// The crawl's scope: the seeds' hosts of this run and of all runs before it in this folder.
@@ -228,7 +245,15 @@ fn start_parts(running: &Arc<Running>, handle: &tokio::runtime::Handle) {
 
     for sink in running.config.sinks.clone() {
         let at = running.clone();
-        supervisor.start(&format!("sink {}", sink.name()), STUCK_AFTER, move |beat| deliver::deliver(&at, &sink, beat));
+        supervisor.start(&format!("sink {}", sink.name()), STUCK_AFTER, move |beat| {
+            match deliver::deliver(&at, &sink, beat) {
+                Err(error) if matches!(error.downcast_ref(), Some(SinkError::ReaderGone)) => {
+                    at.reader_gone.cancel();
+                    Ok(())
+                }
+                result => result,
+            }
+        });
     }
 
     let at = running.clone();
@@ -245,6 +270,8 @@ pub enum Ended {
     PageLimit,
     /// A signal came.
     Stopped,
+    /// Nobody reads standard output any more.
+    ReaderGone,
 }
 
 /// Watches until there is nothing left to do or a signal comes, then ends every part.
@@ -254,6 +281,7 @@ async fn watch(running: Arc<Running>, stay: bool, mut progress: Progress) -> End
     let ended = loop {
         tokio::select! {
             () = signals.next() => break Ended::Stopped,
+            () = running.reader_gone.cancelled() => break Ended::ReaderGone,
             _ = tick.tick() => {}
         }
         progress.show(&running.figures());
@@ -264,10 +292,10 @@ async fn watch(running: Arc<Running>, stay: bool, mut progress: Progress) -> End
             break Ended::Done;
         }
     };
-    let deadline = (ended == Ended::Stopped).then(|| Instant::now() + GRACE);
+    let mut hurried = matches!(ended, Ended::Stopped | Ended::ReaderGone);
+    let deadline = hurried.then(|| Instant::now() + GRACE);
     let ending = end_parts(running.clone(), deadline);
     tokio::pin!(ending);
-    let mut hurried = ended == Ended::Stopped;
     loop {
         tokio::select! {
             () = &mut ending => return ended,
@@ -333,11 +361,11 @@ impl Signals {
 }
 
 impl Running {
-    /// Nothing to fetch for the first time, nothing in flight, everything accepted is validated.
+    /// Nothing to fetch for the first time, nothing in flight, everything accepted is validated, no page to look at again.
     fn is_done(&self) -> bool {
         // The order matters: what leaves one of them has entered the next before.
         let counts = self.frontier.counts();
-        counts.first_time == 0 && counts.hosts_leased == 0 && self.is_validated()
+        counts.first_time == 0 && counts.hosts_leased == 0 && self.is_validated() && !self.frontier.has_due(now_ms())
     }
 
     fn is_page_limit_reached(&self) -> bool {

@@ -65,6 +65,7 @@ impl fmt::Display for Summary {
             Ended::Done => "Done: nothing is left to fetch.",
             Ended::PageLimit => "Done: the limit of pages is reached.",
             Ended::Stopped => "Stopped. The same command goes on from here.",
+            Ended::ReaderGone => "Stopped: nobody reads standard output any more. The same command goes on from here.",
         };
         let seconds = self.took.as_secs_f64();
         let attempts: u64 = self.outcomes.iter().map(|(_, count)| count).sum();

@@ -206,6 +206,13 @@ impl Frontier for MemoryFrontier {
         volatile.next_host(&kept).map(|((due, _), _)| due)
     }
 
+    fn has_due(&self, now: EpochMs) -> bool {
+        let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
+        let is_leased = |origin: &str| volatile.leases.values().any(|(leased, _)| leased == origin);
+        let mut origins = kept.hosts.keys().filter(|origin| !is_leased(origin));
+        origins.any(|origin| volatile.free(&kept, origin).any(|(_, url)| url.due() <= now))
+    }
+
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {
         Ok(self.kept.lock().notes.get(name).cloned())
     }

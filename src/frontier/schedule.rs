@@ -205,6 +205,12 @@ impl Schedule {
         self.due.first().map(|(due, ..)| *due)
     }
 
+    /// Whether any URL of a host that is not leased may be fetched by `now`, however long the host rests.
+    pub fn has_due(&self, now: EpochMs) -> bool {
+        let is_due = |state: &HostState| state.has_ready() || state.next_later <= now;
+        self.due.iter().any(|(.., host)| self.hosts.get(host).is_some_and(is_due))
+    }
+
     pub fn counts(&self) -> Counts {
         let Totals { live, gone, refused, failed, .. } = self.totals;
         Counts {

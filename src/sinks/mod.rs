@@ -64,6 +64,9 @@ pub struct Delivered {
 pub enum SinkError {
     #[error("{action} {path}: {source}; {remedy}")]
     File { action: &'static str, path: String, source: std::io::Error, remedy: &'static str },
+    /// Trying again is of no use.
+    #[error("stdout: whoever read standard output has gone away; keep the reading end of the pipe open")]
+    ReaderGone,
     #[error("{sink}: {problem}; {remedy}")]
     Other { sink: &'static str, problem: String, remedy: &'static str },
 }

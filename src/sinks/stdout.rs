@@ -144,8 +144,7 @@ fn write_page(event: &PageEvent, response: &Response, derived: &Derived, line: &
 
 fn write_error(error: std::io::Error) -> SinkError {
     if error.kind() == ErrorKind::BrokenPipe {
-        let problem = "whoever read standard output has gone away".into();
-        return SinkError::Other { sink: "stdout", problem, remedy: "keep the reading end of the pipe open" };
+        return SinkError::ReaderGone;
     }
     let problem = format!("writing to standard output failed: {error}");
     SinkError::Other { sink: "stdout", problem, remedy: "look where standard output leads" }

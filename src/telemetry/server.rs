@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "cannot listen on {address} for metrics: {source}; choose another with http.host and http.port, or http.port: 0 for none"
+    "cannot listen on {address} for metrics: {source}; choose another with --listen or http.host and http.port, or set http.enabled: false for none"
 )]
 pub struct ListenError {
     address: SocketAddr,

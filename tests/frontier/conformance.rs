@@ -24,6 +24,7 @@ on_every_frontier!(
     keeps_robots_and_failures_of_a_host,
     waits_out_the_delay_after_a_restart,
     keeps_notes,
+    knows_whether_anything_is_due_however_long_its_host_rests,
     keeps_every_field_of_a_page,
     tells_the_durable_cursor,
 );
@@ -59,6 +60,24 @@ fn keeps_to_the_limit_of_a_host(make: Make) {
     frontier.reopen(1);
     let more = pages(&["http://a.example/3", "http://b.example/2", "http://b.example/3"]);
     assert_eq!(frontier.propose(&more, 0).unwrap(), Proposed { added: 1, known: 0, over_limit: 2 });
+}
+
+fn knows_whether_anything_is_due_however_long_its_host_rests(make: Make) {
+    let frontier = make(plain());
+    assert!(!frontier.has_due(0), "nothing is known");
+    frontier.propose(&pages(&["https://a.example/1", "https://a.example/2"]), 0).unwrap();
+    assert!(frontier.has_due(0));
+    let lease = lease_one(&*frontier, 0, 1);
+    assert!(!frontier.has_due(0), "its host is leased");
+    let release = Release { fetched: vec![lease.work[0].url.clone()], not_before: 9_000, ..Release::default() };
+    frontier.release(lease, release).unwrap();
+    assert!(frontier.has_due(10), "the other URL, while its host rests");
+    assert_eq!(frontier.next_due(), Some(9_000));
+
+    let verdicts = vec![fetched("https://a.example/1", 1, Some(20_000)), fetched("https://a.example/2", 2, None)];
+    frontier.apply(&batch(1, verdicts, vec![]), 10).unwrap();
+    assert!(!frontier.has_due(19_999), "it is looked at again later");
+    assert!(frontier.has_due(20_000));
 }
 
 fn moves_a_url_from_work_to_page(make: Make) {

@@ -4,6 +4,8 @@
 // Each test binary uses its own part of this.
 #![allow(dead_code)]
 
+pub mod program;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, mpsc};
@@ -74,6 +76,17 @@ fn address(host: usize) -> IpAddr {
 
 fn origin(port: u16, host: usize) -> String {
     format!("http://{}:{port}", address(host))
+}
+
+/// A page with one link.
+pub fn link(to: &str) -> String {
+    links(&[to])
+}
+
+/// A page with these links.
+pub fn links(to: &[&str]) -> String {
+    let links: String = to.iter().map(|url| format!("<li><a href=\"{url}\">{url}</a></li>\n")).collect();
+    format!("<!DOCTYPE html>\n<title>Links</title>\n<ul>\n{links}</ul>\n")
 }
 
 /// What a [`TestSite`] is made of. "Every n-th" counts pages; 0 means none.
@@ -163,6 +176,23 @@ impl TestSite {
     /// The shortest time between the starts of two requests to a host (`127.0.0.11`, no port), robots.txt included.
     pub fn min_gap(&self, host: &str) -> Option<Duration> {
         self.running.visits.min_gap(|visit| visit.host == host)
+    }
+
+    /// The shortest time between two requests to any of the hosts, each by itself.
+    pub fn shortest_gap(&self) -> Duration {
+        let hosts: BTreeSet<String> = self.visits().into_iter().map(|visit| visit.host).collect();
+        hosts.iter().filter_map(|host| self.min_gap(host)).min().unwrap_or(Duration::MAX)
+    }
+
+    /// URLs that end as pages, redirects included: what the FILES sink must hold.
+    pub fn pages(&self) -> BTreeSet<String> {
+        let kept = |state: &Final| matches!(state, Final::Fetched | Final::Redirected(_));
+        self.oracle().into_iter().filter(|(_, state)| kept(state)).map(|(url, _)| url).collect()
+    }
+
+    /// How many URLs end in this way.
+    pub fn count(&self, is_so: impl Fn(&Final) -> bool) -> u64 {
+        self.oracle().values().filter(|state| is_so(state)).count() as u64
     }
 
     /// URLs asked for at least once, without robots.txt and the guessed sitemap.

@@ -179,6 +179,10 @@ impl Frontier for EmbeddedFrontier {
         self.schedule.lock().next_due()
     }
 
+    fn has_due(&self, now: EpochMs) -> bool {
+        self.schedule.lock().has_due(now)
+    }
+
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {
         let bytes = self.store.note_bytes(&format!("note:{name}"))?;
         bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| self.store.unreadable("notes"))).transpose()

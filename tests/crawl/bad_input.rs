@@ -1,0 +1,207 @@
+//! What people get wrong and what goes wrong on disks: each is told with its name and what to do, and nothing crashes.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+
+use crate::support::program::{Place, Process, Ran, command, eventually, run};
+use crate::support::{Plan, TestSite};
+
+/// A finished crawl, to be damaged.
+fn finished() -> (TestSite, Place) {
+    let site = TestSite::start(Plan { pages: 20, hosts: 2, ..Plan::default() });
+    let place = Place::new();
+    Process::start(place.crawl(&site.seeds(), &["--delay", "0"])).wait().ok();
+    (site, place)
+}
+
+fn crawl_again(site: &TestSite, place: &Place) -> Ran {
+    Process::start(place.crawl(&site.seeds(), &["--delay", "0"])).wait()
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn seeds() {
+    let place = Place::new();
+    let data = place.data();
+    let crawl = |arguments: &[&str]| {
+        let base = ["crawl", "-o", data.to_str().unwrap()];
+        run(&[&base[..], arguments].concat())
+    };
+    crawl(&[]).fails_naming(&["no seeds", "--seed", "-s FILE"]);
+    assert!(!data.exists(), "nothing is made before there is something to do");
+    for seed in ["::no url::", "ftp://example.com/", "http://", "mailto:someone@example.com", "/etc/passwd", ""] {
+        crawl(&["--seed", seed]).fails_naming(&[&format!("{seed:?}"), "https://example.com/"]);
+    }
+    let missing = crawl(&["-s", "/nowhere/seeds.txt"]).fails_naming(&["/nowhere/seeds.txt", "-s"]);
+    assert_eq!(missing.stderr.matches("No such file").count(), 1, "said once: {}", missing.stderr);
+    let file = |name: &str, content: &[u8]| place.write(name, content).to_str().unwrap().to_owned();
+    let malformed = file("malformed.txt", b"http://ok.test/\nhttp://\nexample.com\n");
+    crawl(&["-s", &malformed]).fails_naming(&["malformed.txt", "line 2", "line 3", "https://example.com"]);
+    let binary = file("binary.txt", b"http://ok.test/\n\0\xff\xfe");
+    crawl(&["-s", &binary]).fails_naming(&["binary.txt", "UTF-8"]);
+    let empty = file("empty.txt", b"# nothing yet\n\n");
+    crawl(&["-s", &empty]).fails_naming(&["empty.txt", "one a line"]);
+    let folder = place.data().parent().unwrap().to_str().unwrap().to_owned();
+    crawl(&["-s", &folder]).fails_naming(&[&folder]);
+    assert!(!data.exists());
+}
+
+#[test]
+fn arguments() {
+    for (arguments, words) in [
+        (&["crawl", "--delay", "soon"][..], &["--delay", "soon"][..]),
+        (&["crawl", "--sink", "printer"], &["--sink", "printer", "files"]),
+        (&["crawl", "--scope", "galaxy"], &["--scope", "galaxy", "domain"]),
+        (&["crawl", "--resolve", "name"], &["--resolve", "NAME=IP"]),
+        (&["crawl", "--resolve", "name=home"], &["--resolve", "home", "IP address"]),
+        (&["crawl", "--listen", "8080"], &["--listen", "8080"]),
+        (&["crawl", "--concurrency", "0"], &["--concurrency", "1..=100000"]),
+        (&["crawl", "--max-depth", "-1"], &["-1"]),
+        (&["fish"], &["fish", "--help"]),
+        (&["startCrawl", "-c", "x"], &["--seeds", "--outputDir"]),
+    ] {
+        run(arguments).fails_naming(words);
+    }
+}
+
+#[test]
+fn configuration() {
+    let place = Place::new();
+    let with = |text: &str| {
+        let config = place.write("odd.yml", text);
+        let data = place.data();
+        run(&["crawl", "--seed", "http://a.test/", "-c", config.to_str().unwrap(), "-o", data.to_str().unwrap()])
+    };
+    with("crawler_manager.downloader.max_redirect: 3\n").fails_naming(&[
+        "odd.yml:1",
+        "crawler_manager.downloader.max_redirect",
+        "max_redirects",
+    ]);
+    with("crawler_id: fine\nhttp.port: eighty\n").fails_naming(&["odd.yml:2", "http.port", "eighty"]);
+    with("target_storage.data_formats: [WARC]\n").fails_naming(&["odd.yml:1", "WARC", "FILES"]);
+    with("a: [1, 2\n").fails_naming(&["odd.yml"]);
+    with("page_log.segment_size: 64MiB\npage_log.max_size: 64MiB\n").fails_naming(&["page_log.max_size", "raise"]);
+    run(&["crawl", "--seed", "http://a.test/", "-c", "/nowhere/seine.yml"]).fails_naming(&["/nowhere/seine.yml"]);
+    let mut environment = command(&["crawl", "--seed", "http://a.test/", "-o", place.data().to_str().unwrap()]);
+    environment.env("SEINE__HTTP__PORT", "many");
+    Process::start(environment).wait().fails_naming(&["SEINE__HTTP__PORT", "many"]);
+    assert!(!place.data().exists());
+}
+
+#[test]
+fn a_data_folder_that_cannot_be_one() {
+    let place = Place::new();
+    let file = place.write("data", "I am a file");
+    let ran = Process::start(place.crawl(&["http://127.0.0.1:9/".into()], &[])).wait();
+    ran.fails_naming(&[file.to_str().unwrap(), "-o"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "I am a file");
+    run(&["stats", file.to_str().unwrap()]).fails_naming(&[file.to_str().unwrap(), "-o"]);
+    run(&["stats", "/nowhere/at/all"]).fails_naming(&["/nowhere/at/all", "-o"]);
+    run(&["cat", "/nowhere/at/all"]).fails_naming(&["/nowhere/at/all"]);
+}
+
+/// One thing of the store after the other is damaged: whatever fjall makes of it, it is told, or it does no harm.
+#[test]
+fn a_damaged_frontier() {
+    let (site, place) = finished();
+    let store = place.data().join("frontier");
+    let pages = place.kept();
+    let mut refused = 0;
+    for file in files_in(&store) {
+        let whole = fs::read(&file).unwrap();
+        if whole.is_empty() || !file.exists() {
+            continue;
+        }
+        fs::write(&file, b"this is no database, not at all, this is no database".repeat(4)).unwrap();
+        let ran = crawl_again(&site, &place);
+        if !ran.status.success() {
+            refused += 1;
+            ran.fails_naming(&[store.to_str().unwrap(), ";"]);
+        }
+        fs::write(&file, whole).unwrap();
+        if refused == 3 {
+            break; // every start takes a while
+        }
+    }
+    assert!(refused > 0, "no damage was noticed");
+    assert_eq!(place.kept(), pages);
+}
+
+#[test]
+fn a_frontier_of_another_program() {
+    let (site, place) = finished();
+    let store = place.data().join("frontier");
+    fs::remove_dir_all(store.join("store")).unwrap();
+    fs::write(store.join("store"), "something else").unwrap();
+    crawl_again(&site, &place).fails_naming(&[store.to_str().unwrap(), ";"]);
+}
+
+#[test]
+fn a_damaged_or_foreign_log() {
+    let (site, place) = finished();
+    let log = place.data().join("log");
+    let kept = place.kept();
+    // Its segments are damaged: what can be read is, and the rest is told.
+    for segment in files_in(&log).into_iter().filter(|path| path.parent() == Some(&log)) {
+        let mut bytes = fs::read(&segment).unwrap();
+        if bytes.len() > 100 {
+            let middle = bytes.len() / 2;
+            bytes[middle..middle + 40].fill(0x55);
+            fs::write(&segment, bytes).unwrap();
+        }
+    }
+    crawl_again(&site, &place).ok();
+    assert_eq!(place.kept(), kept);
+
+    // A cursor that cannot be read names its file and the way out.
+    let cursor =
+        files_in(&log.join("cursors")).into_iter().find(|path| path.to_string_lossy().contains("files")).unwrap();
+    let whole = fs::read(&cursor).unwrap();
+    fs::write(&cursor, "scribble").unwrap();
+    let ran =
+        Process::start(place.crawl(&site.seeds(), &["--delay", "0"])).wait_for(std::time::Duration::from_secs(30));
+    ran.fails_naming(&[cursor.to_str().unwrap(), "delete the file"]);
+    fs::write(&cursor, whole).unwrap();
+
+    // And somebody else's file where the log should be.
+    fs::remove_dir_all(&log).unwrap();
+    fs::write(&log, "diary").unwrap();
+    crawl_again(&site, &place).fails_naming(&[log.to_str().unwrap()]);
+    assert_eq!(fs::read_to_string(&log).unwrap(), "diary");
+}
+
+#[test]
+fn a_port_in_use() {
+    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let place = Place::new();
+    let ran = Process::start(place.crawl(&["http://127.0.0.1:9/".into()], &["--listen", &address])).wait();
+    ran.fails_naming(&[&address, "--listen", "http.enabled"]);
+}
+
+#[test]
+fn a_second_crawl_in_the_same_folder() {
+    let site = TestSite::start(Plan { pages: 60, hosts: 2, ..Plan::default() });
+    let place = Place::new();
+    let first = Process::start(place.crawl(&site.seeds(), &["--delay", "20", "--stay"]));
+    eventually("the first is under way", || site.running.visits.len() > 5);
+    crawl_again(&site, &place).fails_naming(&[place.data().to_str().unwrap(), "in use by another seine"]);
+    run(&["demo", "-o", place.data().to_str().unwrap()]).fails_naming(&["choose another folder"]);
+    eventually("the first goes on", || site.visited_urls().is_superset(&site.pages()));
+    first.signal("TERM");
+    first.wait().ok();
+    assert_eq!(place.stats()["frontier"]["live"], site.pages().len());
+}

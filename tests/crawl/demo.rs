@@ -1,0 +1,56 @@
+//! `seine demo`: what a newcomer tries first.
+
+use std::collections::BTreeSet;
+
+use seine::demo::{Expected, catalogue};
+
+use crate::support::program::{cat, run, stats};
+
+#[test]
+fn ends_by_itself_with_exactly_the_pages_of_the_catalogue() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("demo");
+    let ran = run(&["demo".as_ref(), "-o".as_ref(), data.as_os_str()]).ok();
+    assert_eq!(ran.stdout, "", "standard output is for data");
+
+    let pages = cat(&data.join("files"));
+    let path_of = |url: &str| {
+        let url = url::Url::parse(url).unwrap();
+        format!("{}{}", url.host_str().unwrap(), &url[url::Position::BeforePath..])
+    };
+    let urls: Vec<String> = pages.iter().map(|page| path_of(page["url"].as_str().unwrap())).collect();
+    let found: BTreeSet<String> = urls.iter().cloned().collect();
+    assert_eq!(urls.len(), found.len(), "a page is in the files twice");
+    let wanted = |known: &seine::demo::Known| matches!(known.expected, Expected::Fetched | Expected::Redirect { .. });
+    let expected: BTreeSet<String> =
+        catalogue().into_iter().filter(wanted).map(|known| known.host + &known.path).collect();
+    assert_eq!(found.difference(&expected).collect::<Vec<_>>(), [""; 0], "found, and not in the catalogue");
+    assert_eq!(expected.difference(&found).collect::<Vec<_>>(), [""; 0], "in the catalogue, and not found");
+
+    for known in catalogue() {
+        let Expected::Redirect { to } = &known.expected else { continue };
+        let asked = format!("{}{}", known.host, known.path);
+        let page = &pages[urls.iter().position(|url| *url == asked).unwrap()];
+        let target = to.strip_prefix("http://").map_or_else(|| format!("{}{to}", known.host), str::to_owned);
+        assert_eq!(path_of(page["redirected_url"].as_str().unwrap()), target, "{asked}");
+    }
+
+    let stats = stats(&data);
+    assert_eq!(stats["frontier"]["live"], expected.len());
+    assert_eq!(stats["remaining"], 0);
+    for told in ["Done: nothing is left to fetch.", "attempts", "robots_denied", "seine cat"] {
+        assert!(ran.stderr.contains(told), "{told:?} is not in the summary:\n{}", ran.stderr);
+    }
+    let plain = ran.stderr.lines().any(|line| line.contains(" pages  ") && line.contains(" queued"));
+    assert!(plain, "no line of progress:\n{}", ran.stderr);
+    assert!(!ran.stderr.contains('\u{1b}'), "no terminal, and so no escape codes:\n{}", ran.stderr);
+}
+
+#[test]
+fn replaces_an_earlier_demo_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("thesis.txt"), "years of work").unwrap();
+    let path = folder.path().to_str().unwrap();
+    run(&["demo", "-o", path]).fails_naming(&[path, "choose another folder with -o"]);
+    assert_eq!(std::fs::read_to_string(folder.path().join("thesis.txt")).unwrap(), "years of work");
+}

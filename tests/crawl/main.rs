@@ -1,0 +1,17 @@
+//! The program from end to end, as its user sees it: the real binary as a child process, real sockets, real files.
+
+mod bad_input;
+mod books;
+mod demo;
+mod full_log;
+mod kill;
+mod limits;
+mod recrawl;
+mod resume;
+mod robots;
+mod signals;
+mod sinks;
+mod watching;
+
+#[path = "../support/mod.rs"]
+mod support;

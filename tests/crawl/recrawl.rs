@@ -1,0 +1,105 @@
+//! Looking at pages again: what is unchanged, changed and gone is told apart.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use seine::demo::server::{Answer, Ask};
+
+use crate::support::program::{Place, Process, eventually, free_port, get};
+use crate::support::{Running, links};
+
+const PATHS: [&str; 4] = ["/etag", "/same", "/changing", "/leaving"];
+
+/// Path and status of every answer.
+type Answers = Arc<Mutex<Vec<(String, u16)>>>;
+
+/// Pages that behave differently when they are asked for again. `/etag` answers 304 when it should.
+fn site() -> (Running, Answers) {
+    let answers = Answers::default();
+    let noted = answers.clone();
+    let site = Running::start_with(1, |_| {
+        let asked = Mutex::new(HashMap::<String, u32>::new());
+        Arc::new(move |ask| {
+            let mut asked = asked.lock().unwrap();
+            let times = asked.entry(ask.path().to_owned()).or_default();
+            *times += 1;
+            let answer = answer(ask, *times);
+            noted.lock().unwrap().push((ask.path().to_owned(), answer.status));
+            answer
+        })
+    });
+    (site, answers)
+}
+
+fn answer(ask: &Ask, times: u32) -> Answer {
+    match (ask.path(), times) {
+        ("/", _) => Answer::html(links(&PATHS)),
+        ("/etag", _) if ask.header("if-none-match") == Some("\"v1\"") => Answer::new(304, "").header("etag", "\"v1\""),
+        ("/etag", _) => Answer::html("with an etag").header("etag", "\"v1\""),
+        ("/same", _) => Answer::html("always the same"),
+        ("/changing", times) => Answer::html(format!("version {times}")),
+        ("/leaving", 1) => Answer::html("here today"),
+        _ => Answer::text("").status(404),
+    }
+}
+
+/// A metric's value.
+fn value(metrics: &str, name: &str) -> u64 {
+    let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.map_or(0, |value| value.parse().unwrap())
+}
+
+#[test]
+fn pages_are_looked_at_again_and_what_became_of_them_is_told_apart() {
+    let (site, answers) = site();
+    let place = Place::with("link_storage.recrawl.interval: 1s");
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let more = ["--delay", "0", "--stay", "--listen", &address.to_string()];
+    let process = Process::start(place.crawl(&[site.origin(0) + "/"], &more));
+    let validated = |change: &str| {
+        let metrics = get(address, "/metrics").map(|(_, text)| text).unwrap_or_default();
+        value(&metrics, &format!("seine_validated_total{{change=\"{change}\"}}"))
+    };
+    // A second look at each of the five, and a third at one.
+    eventually("everything was looked at again", || {
+        (validated("unchanged"), validated("changed"), validated("gone")) >= (4, 2, 1) && validated("changed") >= 2
+    });
+    assert_eq!(validated("new"), 5);
+    assert_eq!(validated("gone"), 1, "what is gone is not looked at again");
+    process.signal("TERM");
+    process.wait().ok();
+
+    let stats = place.stats();
+    assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["gone"]), (&4.into(), &1.into()));
+    assert_eq!(stats["remaining"], 4, "those that are there are due again");
+    let answers = answers.lock().unwrap();
+    let statuses =
+        |path: &str| answers.iter().filter(|(it, _)| it == path).map(|(_, status)| *status).collect::<Vec<_>>();
+    assert_eq!(statuses("/etag")[..2], [200, 304], "asked for under a condition");
+    assert_eq!(statuses("/leaving"), [200, 404]);
+    // The sink has what was fetched: the first time, and every change; a 304 has no page in it.
+    let kept = place.kept();
+    assert_eq!(kept[&(site.origin(0) + "/etag")], 1);
+    assert_eq!(kept[&(site.origin(0) + "/leaving")], 1);
+    assert_eq!(kept[&(site.origin(0) + "/changing")], statuses("/changing").len());
+}
+
+/// From cron, say: each run does what is due and ends.
+#[test]
+fn a_later_run_looks_at_what_has_become_due_and_ends() {
+    let (site, answers) = site();
+    let place = Place::with("link_storage.recrawl.interval: 1s");
+    let run = || Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "20"])).wait().ok();
+    run();
+    let fetched = std::time::Instant::now();
+    assert_eq!(place.stats()["frontier"]["live"], 5);
+    eventually("a second has passed", || fetched.elapsed() > std::time::Duration::from_secs(1));
+    run();
+    let stats = place.stats();
+    assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["gone"]), (&4.into(), &1.into()));
+    let answers = answers.lock().unwrap();
+    for path in PATHS {
+        assert!(answers.iter().filter(|(it, _)| it == path).count() >= 2, "{path} was not looked at again");
+    }
+}

@@ -1,0 +1,83 @@
+//! Running again in the same folder.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use crate::support::program::{Place, Process, run};
+use crate::support::{Plan, TestSite};
+
+fn site(seed: u64) -> TestSite {
+    TestSite::start(Plan { pages: 30, hosts: 2, seed, ..Plan::default() })
+}
+
+#[test]
+fn a_finished_crawl_ends_at_once_and_fetches_nothing_twice() {
+    let site = site(1);
+    let place = Place::new();
+    Process::start(place.crawl(&site.seeds(), &["--delay", "0"])).wait().ok();
+    let (kept, visits) = (place.cat(), site.visits().len());
+    for seeds in [site.seeds(), Vec::new()] {
+        let started = Instant::now();
+        let ran = Process::start(place.crawl(&seeds, &["--delay", "1000"])).wait().ok();
+        assert!(ran.stderr.contains("Done: nothing is left to fetch."), "{}", ran.stderr);
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+        assert_eq!(site.visits().len(), visits);
+        assert_eq!(place.cat(), kept);
+    }
+}
+
+#[test]
+fn a_seed_added_later_widens_the_scope() {
+    let (first, second) = (site(2), site(3));
+    let place = Place::new();
+    Process::start(place.crawl(&first.seeds()[..1], &["--delay", "0"])).wait().ok();
+    assert!(place.kept().keys().all(|url| url.starts_with(&first.running.origin(0))));
+    let before = place.kept().len();
+
+    Process::start(place.crawl(&second.seeds(), &["--delay", "0"])).wait().ok();
+    let kept: BTreeSet<String> = place.kept().into_keys().collect();
+    assert!(kept.is_superset(&second.pages()));
+    assert_eq!(kept.len(), before + second.pages().len(), "and what was there stays");
+
+    // The scope of all runs before is kept: without seeds, and with a limit that leaves work over.
+    assert_eq!(place.stats()["remaining"], 0);
+}
+
+#[test]
+fn what_a_run_leaves_over_the_next_takes_up_without_seeds() {
+    let site = site(4);
+    let place = Place::new();
+    Process::start(place.crawl(&site.seeds(), &["--delay", "0", "--max-pages", "5"])).wait().ok();
+    assert_eq!(place.kept().len(), 5);
+    Process::start(place.crawl(&[], &["--delay", "0"])).wait().ok();
+    assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
+}
+
+/// Seeds as people write them, in a file and on the command line, are the same URLs.
+#[test]
+fn seeds_in_a_file_are_normalised_like_those_on_the_command_line() {
+    let site = site(5);
+    let place = Place::new();
+    let [first, second] = &site.seeds()[..] else { panic!("two hosts") };
+    let odd = first.replace("http://", "HTTP://").replace("/p/0", "/x/../p/0#top");
+    let file = place.write("seeds.txt", format!("# two hosts\r\n\r\n{odd}\r\n  {second}  \r\n"));
+    let config = place.config();
+    let data = place.data();
+    let arguments = ["crawl", "-c", config.to_str().unwrap(), "-o", data.to_str().unwrap(), "--delay", "0"];
+    run(&[&arguments[..], &["-s", file.to_str().unwrap(), "--seed", first]].concat()).ok();
+    assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
+}
+
+/// ACHE's command line.
+#[test]
+fn start_crawl_crawls_into_a_folder_of_the_crawlers_name() {
+    let site = site(6);
+    let place = Place::with("link_storage.scheduler.host_min_access_interval: 0");
+    let seeds = place.write("seeds.txt", site.seeds().join("\n"));
+    let (config, data) = (place.config(), place.data());
+    let paths = [config.to_str().unwrap(), seeds.to_str().unwrap(), data.to_str().unwrap()];
+    run(&["startCrawl", "-c", paths[0], "-s", paths[1], "-o", paths[2], "-cid", "boats", "-m", "model"]).ok();
+    let pages = crate::support::program::cat(&place.data().join("boats").join("files"));
+    assert_eq!(pages.len(), site.pages().len());
+    assert!(pages.iter().all(|page| page["crawler_id"] == "boats"));
+}

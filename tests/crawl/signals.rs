@@ -1,0 +1,98 @@
+//! SIGTERM and Ctrl-C: the first ends cleanly, the second at once, and the same command goes on.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use seine::demo::server::Answer;
+
+use crate::support::program::{Place, Process, eventually};
+use crate::support::{Final, Plan, Running, TestSite, link};
+
+#[test]
+fn after_a_signal_it_ends_cleanly_and_goes_on_where_it_stopped() {
+    let site = TestSite::start(Plan { pages: 120, failing_every: 0, ..Plan::default() });
+    let place = Place::new();
+    let start = || Process::start(place.crawl(&site.seeds(), &["--delay", "20"]));
+    for (signal, visits) in [("TERM", 40), ("INT", 90)] {
+        let process = start();
+        eventually("the crawl is under way", || site.running.visits.len() >= visits);
+        process.signal(signal);
+        let signalled = Instant::now();
+        let ran = process.wait_for(Duration::from_secs(20)).ok();
+        println!("SIG{signal}: ended after {:?}", signalled.elapsed());
+        assert!(ran.stderr.contains("Stopped. The same command goes on from here."), "{}", ran.stderr);
+        let stats = place.stats();
+        assert_eq!(stats["page_proposed"], 0, "what was accepted is validated");
+        assert_eq!(stats["sinks"][0]["pending"], 0, "and delivered");
+        assert!(stats["remaining"].as_u64() > Some(0));
+    }
+    start().wait().ok();
+    assert_eq!(place.kept().keys().cloned().collect::<BTreeSet<_>>(), site.pages());
+    // What was in flight was finished: nothing is asked for twice but what redirects lead to.
+    for (url, state) in site.oracle() {
+        let redirects = site.count(|other| *other == Final::Redirected(url.clone())) as usize;
+        let own = usize::from(state != Final::Forbidden);
+        // A redirect may have been given up halfway, once a signal.
+        let again = if matches!(state, Final::Redirected(_)) { 2 } else { 0 };
+        let asks = site.asks(&url);
+        assert!((own + redirects..=own + redirects + again).contains(&asks), "{url}: {asks}");
+    }
+    assert!(site.shortest_gap() >= Duration::from_millis(20), "{:?}", site.shortest_gap());
+}
+
+/// A front page and one that does not answer for a minute when it is asked for the first time.
+fn sleepy_site() -> Running {
+    Running::start_with(1, |_| {
+        let asked = AtomicBool::new(false);
+        Arc::new(move |ask| match ask.path() {
+            "/" => Answer::html(link("/slow")),
+            "/slow" if !asked.swap(true, Ordering::Relaxed) => Answer::html("late").after(Duration::from_secs(60)),
+            "/slow" => Answer::html("here it is"),
+            _ => Answer::text("").status(404),
+        })
+    })
+}
+
+fn is_asked(site: &Running, path: &str) -> bool {
+    site.visits.all().iter().any(|visit| visit.path == path)
+}
+
+#[test]
+fn a_page_that_does_not_come_does_not_hold_up_the_end() {
+    let site = sleepy_site();
+    let place = Place::new();
+    let seeds = [site.origin(0) + "/"];
+    let process = Process::start(place.crawl(&seeds, &["--delay", "5"]));
+    eventually("the slow page is asked for", || is_asked(&site, "/slow"));
+    process.signal("TERM");
+    let ran = process.wait_for(Duration::from_secs(10)).ok();
+    assert!(ran.stderr.contains("Stopped."), "{}", ran.stderr);
+    assert_eq!(place.stats()["remaining"], 1);
+
+    Process::start(place.crawl(&seeds, &["--delay", "5"])).wait().ok();
+    assert_eq!(place.kept().len(), 2);
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once_and_nothing_is_lost() {
+    for signal in ["TERM", "INT"] {
+        let site = sleepy_site();
+        let place = Place::new();
+        let seeds = [site.origin(0) + "/"];
+        let mut process = Process::start(place.crawl(&seeds, &["--delay", "5"]));
+        eventually("the slow page is asked for", || is_asked(&site, "/slow"));
+        // Two that come at the same time are one: sent until it has ended.
+        let first = Instant::now();
+        while !process.has_ended() {
+            assert!(first.elapsed() < Duration::from_secs(3), "not ended at once");
+            process.signal(signal);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let ran = process.wait();
+        assert_eq!(ran.status.code(), Some(130), "{}", ran.stderr);
+        Process::start(place.crawl(&seeds, &["--delay", "5"])).wait().ok();
+        assert_eq!(place.kept().len(), 2);
+    }
+}

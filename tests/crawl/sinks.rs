@@ -1,0 +1,95 @@
+//! Where pages go: standard output, nowhere, several places at once.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::time::Duration;
+
+use crate::support::program::{Place, Process, count, json_lines};
+use crate::support::{Final, Plan, TestSite};
+
+fn small_site() -> TestSite {
+    TestSite::start(Plan { pages: 40, hosts: 2, ..Plan::default() })
+}
+
+/// Every page that was answered, whatever the status.
+fn answered(site: &TestSite) -> BTreeSet<String> {
+    let oracle = site.oracle().into_iter();
+    oracle.filter(|(_, state)| *state != Final::Forbidden).map(|(url, _)| url).collect()
+}
+
+#[test]
+fn standard_output_has_one_object_a_line_and_nothing_else() {
+    let site = small_site();
+    let place = Place::with("logging.filter: info");
+    let ran = Process::start(place.crawl(&site.seeds(), &["--delay", "0", "--sink", "stdout"])).wait().ok();
+    assert!(ran.stdout.ends_with('\n'));
+    let pages = ran.json_lines();
+    assert_eq!(count(pages.iter()).into_keys().collect::<BTreeSet<_>>(), answered(&site));
+    assert!(pages.iter().all(|page| page["id"].as_str().is_some_and(|id| id.len() == 32)));
+    assert!(!place.data().join("files").exists(), "FILES was not asked for");
+    // Failed attempts are answers too: both of the two of a page that is busy at first.
+    let busy: Vec<_> = pages.iter().filter(|page| page["status"] == 503).collect();
+    assert!(!busy.is_empty());
+    for page in busy {
+        assert_eq!(count(pages.iter())[page["url"].as_str().unwrap()], 2);
+    }
+}
+
+#[test]
+fn void_takes_everything_and_keeps_nothing() {
+    let site = small_site();
+    let place = Place::new();
+    let ran = Process::start(place.crawl(&site.seeds(), &["--delay", "0", "--sink", "void"])).wait().ok();
+    assert_eq!(ran.stdout, "");
+    let stats = place.stats();
+    assert_eq!(stats["sinks"][0]["name"], "void");
+    assert_eq!(stats["sinks"][0]["pending"], 0);
+    assert_eq!(stats["page"], site.oracle().len());
+    assert!(!place.data().join("files").exists());
+}
+
+#[test]
+fn several_sinks_get_the_same_pages_each_with_books_of_its_own() {
+    let site = small_site();
+    let place = Place::new();
+    let sinks = ["--sink", "files", "--sink", "stdout", "--sink", "void", "--delay", "0"];
+    let ran = Process::start(place.crawl(&site.seeds(), &sinks)).wait().ok();
+    assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
+    assert_eq!(count(ran.json_lines().iter()).into_keys().collect::<BTreeSet<_>>(), answered(&site));
+    let stats = place.stats();
+    let names: Vec<_> = stats["sinks"].as_array().unwrap().iter().map(|sink| sink["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["files", "stdout", "void"]);
+    let accepted: BTreeSet<_> =
+        stats["sinks"].as_array().unwrap().iter().map(|sink| sink["accepted"].as_u64().unwrap()).collect();
+    assert_eq!(accepted.len(), 1, "{stats}");
+}
+
+/// As with `| head`.
+#[test]
+fn when_its_reader_goes_away_the_crawl_ends_and_can_go_on() {
+    let site = small_site();
+    let place = Place::new();
+    let sinks = ["--sink", "files", "--sink", "stdout", "--delay", "20"];
+    let (process, out) = Process::start_unread(place.crawl(&site.seeds(), &sinks));
+    let mut first = String::new();
+    BufReader::new(out).read_line(&mut first).unwrap();
+    assert_eq!(json_lines(&first)[0]["status"], 200);
+    let ran = process.wait_for(Duration::from_secs(30)).ok();
+    assert!(ran.stderr.contains("Stopped: nobody reads standard output any more."), "{}", ran.stderr);
+    assert!(place.stats()["remaining"].as_u64() > Some(0), "the crawl had come to its end already");
+
+    // Nothing is lost: the next run delivers what the first could not.
+    let ran = Process::start(place.crawl(&site.seeds(), &sinks)).wait().ok();
+    assert!(ran.json_lines().len() < answered(&site).len(), "what was taken is not delivered again");
+    assert_eq!(place.stats()["sinks"][1]["pending"], 0);
+    assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages(), "FILES has them all, once");
+    assert!(place.kept().values().all(|times| *times == 1));
+}
+
+#[test]
+fn quiet_is_quiet() {
+    let site = small_site();
+    let place = Place::new();
+    let ran = Process::start(place.crawl(&site.seeds(), &["--delay", "0", "--quiet"])).wait().ok();
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
+}

@@ -1,0 +1,98 @@
+//! Watching a crawl: metrics, health, statistics.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use crate::support::program::{Place, Process, eventually, free_port, get, run};
+use crate::support::{Plan, TestSite};
+
+#[test]
+fn a_running_crawl_shows_its_figures_and_its_health() {
+    let site = TestSite::start(Plan { pages: 60, hosts: 2, ..Plan::default() });
+    let place = Place::new();
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let more = ["--delay", "2", "--stay", "--listen", &address.to_string()];
+    let process = Process::start(place.crawl(&site.seeds(), &more));
+    let metrics = || get(address, "/metrics").filter(|(status, _)| *status == 200).map(|(_, text)| text);
+    let done = [
+        "seine_frontier_urls{state=\"work_proposed\"} 0".to_owned(),
+        format!("seine_frontier_urls{{state=\"page\"}} {}", site.oracle().len()),
+        "seine_sink_pending_events{sink=\"files\"} 0".to_owned(),
+    ];
+    let is_done = || metrics().is_some_and(|text| done.iter().all(|line| text.lines().any(|it| it == line)));
+    eventually("everything is fetched and delivered", is_done);
+
+    let text = metrics().unwrap();
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{name} is not in\n{text}")).parse::<f64>().unwrap() as u64
+    };
+    let pages = site.pages().len() as u64;
+    assert_eq!(value("seine_frontier_urls{state=\"live\"}"), pages);
+    assert_eq!(value("seine_validated_total{change=\"new\"}"), pages);
+    let book = |name: &str| value(&format!("seine_sink_events_total{{book=\"{name}\",sink=\"files\"}}"));
+    assert_eq!(book("delivered"), pages);
+    assert_eq!(book("accepted"), book("delivered") + book("skipped") + book("dead_lettered") + book("damaged"));
+    assert_eq!(value("seine_frontier_hosts{state=\"known\"}"), 2);
+    assert_eq!(value("seine_log_full"), 0);
+    assert_eq!(value("seine_robots_fetches_total"), 2);
+    for part in ["log", "validator", "sink files", "fetch"] {
+        assert_eq!(value(&format!("seine_part_stuck{{part=\"{part}\"}}")), 0);
+        assert_eq!(value(&format!("seine_part_restarts_total{{part=\"{part}\"}}")), 0);
+    }
+    check_exposition(&text);
+
+    assert_eq!(get(address, "/healthz"), Some((200, "alive\n".into())));
+    assert_eq!(get(address, "/readyz"), Some((200, "ready\n".into())));
+    assert_eq!(get(address, "/elsewhere").unwrap().0, 404);
+    let health = run(&["health", "--url", &format!("http://{address}/readyz")]).ok();
+    assert_eq!(health.stdout, "ready\n");
+
+    // Statistics of a running crawl come from its metrics, and `stats` says so.
+    run(&["stats", place.data().to_str().unwrap()]).fails_naming(&["is running", "/metrics"]);
+
+    process.signal("TERM");
+    process.wait().ok();
+    run(&["health", "--url", &format!("http://{address}/readyz")]).fails_naming(&["no service answers", "readyz"]);
+}
+
+/// Each family has its help and type before its samples, and no sample twice.
+fn check_exposition(text: &str) {
+    let mut described = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            described.insert(rest.split(' ').next().unwrap());
+            continue;
+        }
+        if line.starts_with("# HELP ") {
+            assert!(line.split(' ').count() > 4, "no help: {line}");
+            continue;
+        }
+        let (sample, value) = line.rsplit_once(' ').unwrap();
+        value.parse::<f64>().unwrap();
+        let name = sample.split('{').next().unwrap();
+        let family = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+        assert!(described.contains(family) || described.contains(name), "{line} has no TYPE");
+        assert!(seen.insert(sample), "{sample} is there twice");
+    }
+}
+
+#[test]
+fn statistics_for_people_say_what_those_for_programs_say() {
+    let site = TestSite::start(Plan { pages: 30, hosts: 2, ..Plan::default() });
+    let place = Place::new();
+    Process::start(place.crawl(&site.seeds(), &["--delay", "0", "--max-pages", "12"])).wait().ok();
+    let stats = place.stats();
+    let table = run(&["stats", place.data().to_str().unwrap()]).ok().stdout;
+    let row = |name: &str| {
+        let line = table.lines().find(|line| line.trim_start().starts_with(&format!("{name} "))).unwrap();
+        line.trim_start()[name.len()..].split_whitespace().next().unwrap().parse::<u64>().unwrap()
+    };
+    assert_eq!(row("live"), 12);
+    assert_eq!(row("work_proposed"), stats["work_proposed"].as_u64().unwrap());
+    assert!(row("work_proposed") > 0);
+    assert_eq!(row("processed"), stats["processed"].as_u64().unwrap());
+    assert_eq!(stats["processed"].as_u64().unwrap(), row("page_proposed") + row("page"));
+    assert_eq!(row("sink files"), 12);
+}

@@ -1,0 +1,203 @@
+//! The supervisor: parts that fail are started again, each by itself, and everybody can see it.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use seine::supervisor::{PartStatus, Phase, Supervisor};
+use support::program::eventually;
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn soon() -> Instant {
+    Instant::now() + LONG
+}
+
+fn part(supervisor: &Supervisor, name: &str) -> PartStatus {
+    supervisor.status().into_iter().find(|part| part.name == name).unwrap()
+}
+
+#[test]
+fn a_part_that_fails_then_panics_then_works_is_started_again_each_time() {
+    let supervisor = Supervisor::default();
+    let starts: Arc<Mutex<Vec<Instant>>> = Arc::default();
+    let noted = starts.clone();
+    supervisor.start("shaky", LONG, move |beat| {
+        let mut starts = noted.lock();
+        starts.push(Instant::now());
+        match starts.len() {
+            1 => anyhow::bail!("the disk is full"),
+            2 => panic!("a bug"),
+            3 => std::panic::panic_any(17),
+            4 => Err(anyhow::anyhow!("no room").context("writing failed")),
+            _ => {
+                beat.progress(5);
+                Ok(())
+            }
+        }
+    });
+    let errors = Mutex::new(std::collections::BTreeSet::new());
+    eventually("it works in the end", || {
+        let status = part(&supervisor, "shaky");
+        errors.lock().extend(status.last_error.clone());
+        status.phase == Phase::Finished
+    });
+    assert!(supervisor.join(soon()));
+    let status = part(&supervisor, "shaky");
+    assert_eq!((status.restarts, status.panics, status.done), (4, 2, 5));
+    assert!(!status.stuck);
+    for error in ["the disk is full", "panic: a bug", "panic: of unknown cause", "writing failed: no room"] {
+        assert!(errors.lock().contains(error), "{error:?} was not shown, but {:?}", errors.lock());
+    }
+    // The back-off doubles.
+    let starts = starts.lock();
+    let waits: Vec<_> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    for (wait, at_least) in waits.iter().zip([100, 200, 400, 800]) {
+        assert!(*wait >= Duration::from_millis(at_least), "{waits:?}");
+    }
+}
+
+#[test]
+fn progress_makes_the_back_off_short_again() {
+    let supervisor = Supervisor::default();
+    let starts: Arc<Mutex<Vec<Instant>>> = Arc::default();
+    let noted = starts.clone();
+    supervisor.start("slow luck", LONG, move |beat| {
+        noted.lock().push(Instant::now());
+        let times = noted.lock().len();
+        match times {
+            1..=3 => anyhow::bail!("not yet"),
+            4 => {
+                beat.progress(1);
+                anyhow::bail!("after some work")
+            }
+            _ => Ok(()),
+        }
+    });
+    assert!(supervisor.join(soon()));
+    let starts = starts.lock();
+    let waits: Vec<_> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(waits[2] >= Duration::from_millis(400), "{waits:?}");
+    assert!(waits[3] >= Duration::from_millis(100) && waits[3] < waits[2], "{waits:?}");
+}
+
+#[test]
+fn other_parts_do_not_notice() {
+    let supervisor = Supervisor::default();
+    let (stop, stopped) = mpsc::channel::<()>();
+    let beats = Arc::new(AtomicU64::new(0));
+    let counted = beats.clone();
+    supervisor.start("steady", LONG, move |beat| {
+        while let Err(mpsc::TryRecvError::Empty) = stopped.try_recv() {
+            counted.fetch_add(1, Ordering::Relaxed);
+            beat.progress(1);
+            std::thread::yield_now();
+        }
+        Ok(())
+    });
+    supervisor.start("broken", LONG, |_| panic!("always"));
+    eventually("the broken one was started again", || part(&supervisor, "broken").restarts >= 2);
+    let so_far = beats.load(Ordering::Relaxed);
+    eventually("the steady one goes on", || beats.load(Ordering::Relaxed) > so_far);
+    let steady = part(&supervisor, "steady");
+    assert_eq!((steady.phase, steady.restarts, steady.panics), (Phase::Running, 0, 0));
+    assert_eq!(steady.last_error, None);
+    eventually("its waiting is shown", || part(&supervisor, "broken").phase == Phase::BackingOff);
+    stop.send(()).unwrap();
+    supervisor.end();
+    assert!(supervisor.join(soon()));
+}
+
+#[test]
+fn a_part_without_a_sign_of_life_is_shown_as_stuck_until_it_gives_one() {
+    let supervisor = Supervisor::default();
+    let (wake, woken) = mpsc::channel::<()>();
+    let patience = Duration::from_millis(50);
+    supervisor.start("sleeper", patience, move |beat| {
+        woken.recv()?;
+        for _ in woken.iter() {
+            beat.idle();
+        }
+        Ok(())
+    });
+    supervisor.start("over", patience, |_| Ok(()));
+    eventually("it is stuck", || part(&supervisor, "sleeper").stuck);
+    assert!(part(&supervisor, "sleeper").since_last_sign > patience);
+    assert_eq!(part(&supervisor, "sleeper").phase, Phase::Running, "shown, not shot");
+    wake.send(()).unwrap();
+    eventually("a sign of life clears it", || {
+        wake.send(()).unwrap();
+        !part(&supervisor, "sleeper").stuck
+    });
+    assert!(!part(&supervisor, "over").stuck, "what is over is not stuck");
+    drop(wake);
+    assert!(supervisor.join(soon()));
+}
+
+#[test]
+fn after_end_nothing_is_started_again_and_back_offs_are_cut_short() {
+    let supervisor = Supervisor::default();
+    let starts = Arc::new(AtomicU64::new(0));
+    let counted = starts.clone();
+    supervisor.start("broken", LONG, move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        anyhow::bail!("always")
+    });
+    eventually("it rests for a while", || starts.load(Ordering::Relaxed) == 4);
+    let ended = Instant::now();
+    supervisor.end();
+    assert!(supervisor.join(soon()));
+    assert!(
+        ended.elapsed() < Duration::from_millis(700),
+        "the back-off of 800 ms was waited for: {:?}",
+        ended.elapsed()
+    );
+    assert_eq!(part(&supervisor, "broken").phase, Phase::Finished);
+    assert_eq!(starts.load(Ordering::Relaxed), 4, "it was started again");
+
+    // A part that fails later is not started again either.
+    supervisor.start("late", LONG, |_| anyhow::bail!("now"));
+    assert!(supervisor.join(soon()));
+    let late = part(&supervisor, "late");
+    assert_eq!((late.phase, late.restarts, late.last_error.as_deref()), (Phase::Finished, 0, Some("now")));
+}
+
+#[test]
+fn join_gives_up_at_its_deadline() {
+    let supervisor = Supervisor::default();
+    let (stop, stopped) = mpsc::channel::<()>();
+    supervisor.start("long", LONG, move |_| Ok(stopped.recv()?));
+    supervisor.start("short", LONG, |_| Ok(()));
+    let asked = Instant::now();
+    assert!(!supervisor.join(Instant::now() + Duration::from_millis(100)));
+    assert!(asked.elapsed() >= Duration::from_millis(100));
+    assert_eq!(part(&supervisor, "long").phase, Phase::Running);
+    stop.send(()).unwrap();
+    assert!(supervisor.join(soon()));
+}
+
+/// What a part holds (a lock, a file) is free again once join has returned.
+#[test]
+fn what_a_part_holds_is_given_up_before_it_counts_as_ended() {
+    struct Holds(Arc<AtomicBool>);
+    impl Drop for Holds {
+        fn drop(&mut self) {
+            self.0.store(false, Ordering::SeqCst);
+        }
+    }
+    for _ in 0..50 {
+        let supervisor = Supervisor::default();
+        let held = Arc::new(AtomicBool::new(true));
+        let holds = Holds(held.clone());
+        supervisor.start("holder", LONG, move |_| {
+            let _holds = &holds;
+            Ok(())
+        });
+        assert!(supervisor.join(soon()));
+        assert!(!held.load(Ordering::SeqCst));
+    }
+}
