@@ -5,6 +5,7 @@ mod bodies;
 mod borrowing;
 mod dns;
 mod exchange;
+mod golden;
 mod pauses;
 mod redirects;
 mod requests;
