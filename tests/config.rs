@@ -364,6 +364,7 @@ fn a_wrong_value_names_its_place_the_value_and_what_is_expected() {
     wrong("link_storage.scheduler: 5", &["a group of keys"]);
     wrong("link_storage.scheduler: {backoff_base: 2h, backoff_max: 1h}", &["backoff_max", "longer"]);
     wrong("page_log: {segment_size: 1GiB, max_size: 1GiB}", &["page_log.max_size", "two segments"]);
+    wrong("crawler_manager.downloader.max_body_size: 201MiB", &["max_body_size", "200 MiB"]);
 }
 
 #[test]

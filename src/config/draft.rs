@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use super::checked::{Config, ScopeRule, SinkConfig};
 use super::error::Problem;
 use super::values::is_header_value;
+use crate::log::MAX_BODY_BYTES;
 
 /// What the keys say, before those that only mean something together are joined.
 pub(super) struct Draft {
@@ -102,6 +103,12 @@ pub(super) fn contradictions(config: &Config) -> Vec<Problem> {
         add(
             "page_log.segment_size and page_log.max_size",
             "the log needs room for two segments at least; raise max_size or lower segment_size",
+        );
+    }
+    if config.fetch.max_body_bytes > MAX_BODY_BYTES {
+        add(
+            "crawler_manager.downloader.max_body_size and the page log",
+            "an event of the log holds a body of 200 MiB at most; lower max_body_size",
         );
     }
     problems

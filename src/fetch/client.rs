@@ -55,7 +55,7 @@ pub struct Exchange {
 pub enum ClientError {
     #[error("{part} {value:?} cannot be sent in a header: use visible ASCII characters only")]
     Header { part: &'static str, value: String },
-    #[error("the HTTP client cannot be set up: {0}")]
+    #[error("the HTTP client cannot be set up: {}", cause_of(.0))]
     Setup(#[from] reqwest::Error),
 }
 
@@ -67,23 +67,17 @@ impl Client {
         // Installing it twice is fine: the first one stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dns = Dns::new(config);
-        let http = reqwest::Client::builder()
-            .dns_resolver(dns.clone())
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .referer(false)
-            .no_gzip()
-            .no_brotli()
-            .no_deflate()
-            .no_zstd()
-            .connect_timeout(config.connect_timeout)
-            .read_timeout(config.read_timeout)
-            .http1_max_headers(MAX_HEADERS)
-            .http1_ignore_invalid_headers_in_responses(true)
-            .pool_max_idle_per_host(1) // a host is leased to one worker at a time
-            .pool_idle_timeout(Duration::from_secs(20))
-            .tcp_nodelay(true)
-            .build()?;
+        let http = match builder(config, &dns).build() {
+            Ok(http) => http,
+            // What a system without any CA certificates has to say; http works without.
+            Err(error) => {
+                tracing::warn!(
+                    error = cause_of(&error),
+                    "no https: nobody is trusted; install ca-certificates or point SSL_CERT_FILE at some"
+                );
+                builder(config, &dns).tls_certs_only([]).build()?
+            }
+        };
         let user_agent = header_value("user agent", &config.user_agent.header())?;
         for cookie in &config.cookies {
             header_value("a cookie for", cookie.cookie.expose()).map_err(|_| ClientError::Header {
@@ -214,6 +208,26 @@ impl UserAgent {
     }
 }
 
+/// What the transport is told, the same for every request.
+fn builder(config: &FetchConfig, dns: &Dns) -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .dns_resolver(dns.clone())
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .referer(false)
+        .no_gzip()
+        .no_brotli()
+        .no_deflate()
+        .no_zstd()
+        .connect_timeout(config.connect_timeout)
+        .read_timeout(config.read_timeout)
+        .http1_max_headers(MAX_HEADERS)
+        .http1_ignore_invalid_headers_in_responses(true)
+        .pool_max_idle_per_host(1) // a host is leased to one worker at a time
+        .pool_idle_timeout(Duration::from_secs(20))
+        .tcp_nodelay(true)
+}
+
 /// Reads until the end, the byte limit, the deadline or a break, and says which of the last three it was.
 async fn read_body(response: &mut reqwest::Response, deadline: Instant, limit: u64) -> (Bytes, Option<Truncated>) {
     let mut whole = BytesMut::new();
@@ -281,6 +295,15 @@ fn failure(error: &reqwest::Error) -> Failure {
         message = error.to_string();
     }
     Failure { reason, message }
+}
+
+/// The innermost cause: it says most.
+fn cause_of(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
 }
 
 /// A failed look-up as a failed fetch.

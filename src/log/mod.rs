@@ -35,6 +35,9 @@ pub use reader::Reader;
 use crate::page::PageEvent;
 use crate::parse::Derived;
 
+/// A body this long fits into a record (256 MiB), with the heads of all its redirects.
+pub const MAX_BODY_BYTES: u64 = 200 << 20;
+
 /// The validator's name as a reader.
 pub const VALIDATOR: &str = "validator";
 

@@ -7,7 +7,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Where progress and logs go: standard error. Cheap to clone.
 #[derive(Clone)]
-pub struct Screen(Option<ProgressBar>);
+pub struct Screen {
+    bar: Option<ProgressBar>,
+    quiet: bool,
+}
 
 /// Plain lines come this often.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
@@ -35,19 +38,19 @@ pub struct Progress {
 }
 
 impl Screen {
-    /// A live line when standard error is a terminal and `quiet` is not set.
+    /// A live line when standard error is a terminal, lines now and then when it is not, neither when `quiet` is set.
     pub fn new(quiet: bool) -> Screen {
         if quiet || !std::io::stderr().is_terminal() {
-            return Screen(None);
+            return Screen { bar: None, quiet };
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
         bar.set_style(ProgressStyle::with_template("{spinner} {msg}").expect("the template is a constant"));
-        Screen(Some(bar))
+        Screen { bar: Some(bar), quiet }
     }
 
     /// Prints whole lines above the live line.
     pub fn print(&self, text: &str) {
-        match &self.0 {
+        match &self.bar {
             // suspend, not println: that one drops lines when the bar is hidden.
             Some(bar) => bar.suspend(|| write_error(text)),
             None => write_error(text),
@@ -56,7 +59,7 @@ impl Screen {
 
     /// Takes the live line away.
     pub fn clear(&self) {
-        if let Some(bar) = &self.0 {
+        if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
     }
@@ -79,12 +82,12 @@ impl Progress {
             self.rate = figures.pages.saturating_sub(pages) as f64 / since.elapsed().as_secs_f64();
             self.window = Some((Instant::now(), figures.pages));
         }
-        match &self.screen.0 {
+        match &self.screen.bar {
             Some(bar) => {
                 bar.set_message(self.line(figures));
                 bar.tick();
             }
-            None if self.last_plain.elapsed() >= PLAIN_EVERY => {
+            None if !self.screen.quiet && self.last_plain.elapsed() >= PLAIN_EVERY => {
                 self.last_plain = Instant::now();
                 self.screen.print(&format!("{}\n", self.line(figures)));
             }

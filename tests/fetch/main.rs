@@ -6,6 +6,7 @@ mod borrowing;
 mod dns;
 mod exchange;
 mod golden;
+mod output;
 mod pauses;
 mod redirects;
 mod requests;

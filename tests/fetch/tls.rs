@@ -56,6 +56,12 @@ impl SecureSite {
     }
 }
 
+impl SecureSite {
+    fn url(&self, host: &str) -> String {
+        format!("https://{host}:{}/", self.address.port())
+    }
+}
+
 async fn accept(listener: TcpListener, acceptor: TlsAcceptor) {
     while let Ok((stream, _)) = listener.accept().await {
         let acceptor = acceptor.clone();
@@ -82,10 +88,11 @@ async fn converse(acceptor: TlsAcceptor, stream: TcpStream) -> Result<(), Box<dy
     Ok(())
 }
 
-/// Crawls one page with the binary, trusting `root`; every event there was.
-fn crawl(folder: &Path, site: &SecureSite, host: &str) -> Vec<Arc<PageEvent>> {
+/// Crawls one page with the binary, trusting `roots` only; every event there was.
+fn crawl(folder: &Path, roots: &str, url: &str) -> Vec<Arc<PageEvent>> {
+    std::fs::create_dir_all(folder).unwrap();
     let root = folder.join("root.pem");
-    std::fs::write(&root, &site.root).unwrap();
+    std::fs::write(&root, roots).unwrap();
     let data = folder.join("data");
     std::fs::create_dir_all(&data).unwrap();
     // A reader of our own keeps the events for us.
@@ -93,10 +100,8 @@ fn crawl(folder: &Path, site: &SecureSite, host: &str) -> Vec<Arc<PageEvent>> {
     drop(log.reader("test").unwrap());
     drop(log);
     let done = Command::new(env!("CARGO_BIN_EXE_seine"))
-        .args(["crawl", "--quiet", "--delay", "0", "--allow-private", "--sink", "void", "--resolve"])
-        .arg(format!("{host}=127.0.0.1"))
-        .args(["--seed", &format!("https://{host}:{}/", site.address.port())])
-        .arg("-o")
+        .args(["crawl", "--quiet", "--delay", "0", "--allow-private", "--sink", "void"])
+        .args(["--resolve", "shop.test=127.0.0.1", "--resolve", "other.test=127.0.0.1", "--seed", url, "-o"])
         .arg(&data)
         .env("SSL_CERT_FILE", &root)
         .env_remove("SSL_CERT_DIR")
@@ -136,7 +141,7 @@ async fn https_is_fetched_in_the_version_the_server_chooses() {
     ] {
         let site = SecureSite::start(alpn).await;
         let folder = tempfile::tempdir().unwrap();
-        let events = tokio::task::block_in_place(|| crawl(folder.path(), &site, "shop.test"));
+        let events = tokio::task::block_in_place(|| crawl(folder.path(), &site.root, &site.url("shop.test")));
         let response = events[0].response().unwrap_or_else(|| panic!("{:?}", events[0].outcome));
         assert_eq!((response.status, response.version), (200, expected));
         let (reason, title) = match expected {
@@ -153,8 +158,21 @@ async fn https_is_fetched_in_the_version_the_server_chooses() {
 async fn a_certificate_for_another_name_is_a_tls_failure() {
     let site = SecureSite::start(&[b"http/1.1"]).await;
     let folder = tempfile::tempdir().unwrap();
-    let events = tokio::task::block_in_place(|| crawl(folder.path(), &site, "other.test"));
+    let events = tokio::task::block_in_place(|| crawl(folder.path(), &site.root, &site.url("other.test")));
     let failure = failure_of(events.last().unwrap());
     assert_eq!(failure.reason, FailureReason::Tls);
     assert!(failure.message.contains("other.test"), "{}", failure.message);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_any_roots_http_still_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = crate::support::site(|_| seine::demo::server::Answer::html("plain"));
+    let url = format!("{}/", plain.origin(0));
+    let events = tokio::task::block_in_place(|| crawl(&folder.path().join("plain"), "", &url));
+    assert_eq!(crate::support::status_of(&events[0]), 200);
+    let site = SecureSite::start(&[b"http/1.1"]).await;
+    let url = site.url("shop.test");
+    let events = tokio::task::block_in_place(|| crawl(&folder.path().join("secure"), "", &url));
+    assert_eq!(failure_of(events.last().unwrap()).reason, FailureReason::Tls);
 }

@@ -1,0 +1,28 @@
+//! What a crawl that is told to be quiet says.
+
+use std::process::Command;
+use std::time::Duration;
+
+use seine::demo::server::Answer;
+
+use crate::support::site;
+
+#[test]
+fn quiet_is_quiet_for_longer_than_a_moment() {
+    // Longer than from one line of progress to the next.
+    let site = site(|ask| match ask.path() {
+        "/" => Answer::html("page").after(Duration::from_millis(5500)),
+        _ => Answer::new(404, ""),
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let done = Command::new(env!("CARGO_BIN_EXE_seine"))
+        .args(["crawl", "--quiet", "--delay", "0", "--allow-private", "--sink", "void", "--seed"])
+        .arg(format!("{}/", site.origin(0)))
+        .arg("-o")
+        .arg(folder.path())
+        .env("SEINE__LOGGING__FILTER", "warn")
+        .output()
+        .unwrap();
+    assert!(done.status.success());
+    assert_eq!((String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr)), ("".into(), "".into()));
+}
