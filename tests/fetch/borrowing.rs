@@ -161,6 +161,9 @@ impl Frontier for Brittle {
     fn counts(&self) -> Counts {
         self.inner.counts()
     }
+    fn has_work(&self, now: EpochMs) -> bool {
+        self.inner.has_work(now)
+    }
     fn next_due(&self) -> Option<EpochMs> {
         self.inner.next_due()
     }
