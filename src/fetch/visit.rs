@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::client::{Client, Conditions, Exchange, Limits, dns_failure, now_ms};
-use super::host::LeasedHost;
+use super::host::{LeasedHost, whole_rest};
 use super::robots::{Rules, RulesCache};
 use crate::config::Config;
 use crate::frontier::scope::Scope;
@@ -98,7 +98,14 @@ impl Visitor {
         tickets: &mut Vec<(String, Ticket)>,
     ) -> Result<(), Interrupted> {
         self.learn_rules(host).await?;
+        if host.new_robots.is_some() && host.delay(&self.config.frontier) > self.config.frontier.host_delay {
+            // Given back, its own delay is on disk before its next visit: who is killed there still honours it.
+            return Err(Interrupted::Resting);
+        }
         for work in std::mem::take(&mut host.lease.work) {
+            if !self.log.room() {
+                return Err(Interrupted::Resting);
+            }
             host.begin();
             let mut event = self.fetch(host, &work).await?;
             self.metrics.fetched(&event);
@@ -265,7 +272,7 @@ impl Visitor {
         let delay = self.config.frontier.ip_delay.unwrap_or_else(|| host.delay(&self.config.frontier));
         loop {
             self.sleep_until(host.not_before, host.patience).await?;
-            match self.frontier.claim_address(&host.lease, ip, delay, now_ms()) {
+            match self.frontier.claim_address(&host.lease, ip, whole_rest(delay), now_ms()) {
                 Turn::Now => return Ok(Ok(())),
                 Turn::At(turn) => host.not_before = turn.max(now_ms() + 1),
             }
