@@ -14,7 +14,7 @@ use super::robots::{self, MAX_ROBOTS_BYTES, Rules, RulesCache};
 use crate::config::Config;
 use crate::frontier::scope::Scope;
 use crate::frontier::{Frontier, FrontierError, HostTurn, Lease, Proposal, Turn, Work};
-use crate::log::{PageLog, Ticket};
+use crate::log::{PageLog, Ticket, VALIDATOR};
 use crate::page::{EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageEvent, Relevance, Response};
 use crate::parse::{self, DeriveOptions};
 use crate::telemetry::Metrics;
@@ -82,6 +82,7 @@ impl Visitor {
     async fn work_through(&self, host: &mut LeasedHost, tickets: &mut Vec<(String, Ticket)>) -> Result<(), GivenBack> {
         self.learn_rules(host).await?;
         for work in std::mem::take(&mut host.lease.work) {
+            self.let_validator_catch_up().await?;
             let mut event = self.fetch(host, &work).await?;
             let leave = host.judge(&event, &self.config.frontier);
             self.metrics.fetched(&event);
@@ -96,6 +97,22 @@ impl Visitor {
             }
             if leave {
                 break;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is fetched faster than it can be validated piles up, and costs more the further it is behind: it has to be
+    /// read from disk and parsed again.
+    async fn let_validator_catch_up(&self) -> Result<(), GivenBack> {
+        if self.log.is_near_end(VALIDATOR) {
+            return Ok(());
+        }
+        let mut changed = self.changed.subscribe();
+        while !self.log.is_near_end(VALIDATOR) {
+            tokio::select! {
+                _ = changed.changed() => {}
+                () = self.stop.cancelled() => return Err(GivenBack::Later),
             }
         }
         Ok(())
