@@ -14,7 +14,7 @@ use super::robots::{Rules, RulesCache};
 use crate::config::Config;
 use crate::frontier::scope::Scope;
 use crate::frontier::{Frontier, FrontierError, Lease, Turn, Work};
-use crate::log::{PageLog, Ticket};
+use crate::log::{PageLog, Ticket, VALIDATOR};
 use crate::page::{EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageEvent, Relevance, Response};
 use crate::parse::{self, DeriveOptions};
 use crate::telemetry::Metrics;
@@ -107,6 +107,7 @@ impl Visitor {
                 return Err(Interrupted::Resting);
             }
             host.begin();
+            self.let_validator_catch_up().await?;
             let mut event = self.fetch(host, &work).await?;
             self.metrics.fetched(&event);
             let derived = self.derive(&event);
@@ -120,6 +121,22 @@ impl Visitor {
             }
             if host.is_ailing {
                 break;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is fetched faster than it can be validated piles up, and costs more the further it is behind: it has to be
+    /// read from disk and parsed again.
+    async fn let_validator_catch_up(&self) -> Result<(), Interrupted> {
+        if self.log.is_near_end(VALIDATOR) {
+            return Ok(());
+        }
+        let mut changed = self.changed.subscribe();
+        while !self.log.is_near_end(VALIDATOR) {
+            tokio::select! {
+                _ = changed.changed() => {}
+                () = self.stop.cancelled() => return Err(Interrupted::Stopping),
             }
         }
         Ok(())
