@@ -167,9 +167,6 @@ impl Frontier for Brittle {
     fn next_due(&self) -> Option<EpochMs> {
         self.inner.next_due()
     }
-    fn has_due(&self, now: EpochMs) -> bool {
-        self.inner.has_due(now)
-    }
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {
         self.inner.note(name)
     }
