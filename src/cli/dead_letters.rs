@@ -138,7 +138,8 @@ fn list(folder: &Path, json: bool) -> anyhow::Result<ExitCode> {
     let code = each(folder, &mut |note, _| {
         let time = serde_json::to_value(IsoTime(note.time))?;
         if json {
-            let line = json!({"id": note.id, "url": note.url, "time": time, "attempts": note.attempts, "reason": note.reason});
+            let line =
+                json!({"id": note.id, "url": note.url, "time": time, "attempts": note.attempts, "reason": note.reason});
             writeln!(out, "{line}")?;
         } else {
             let (time, reason) = (time.as_str().unwrap_or_default(), note.reason.escape_debug());
@@ -187,10 +188,7 @@ fn letter_line(note: &Note, event: &PageEvent) -> anyhow::Result<serde_json::Val
 type Event<'a> = dyn FnMut() -> anyhow::Result<PageEvent> + 'a;
 
 /// Visits every letter. What cannot be read is told, and the exit status is then 1.
-fn each(
-    folder: &Path,
-    visit: &mut dyn FnMut(Note, &mut Event<'_>) -> anyhow::Result<()>,
-) -> anyhow::Result<ExitCode> {
+fn each(folder: &Path, visit: &mut dyn FnMut(Note, &mut Event<'_>) -> anyhow::Result<()>) -> anyhow::Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for path in dead_letters::files(folder)? {
         let mut failed = Ok(());

@@ -35,12 +35,8 @@ pub(super) enum Format {
     Void,
 }
 
-const FORMATS: &[(&str, Format)] = &[
-    ("FILES", Format::Files),
-    ("KAFKA", Format::Kafka),
-    ("STDOUT", Format::Stdout),
-    ("VOID", Format::Void),
-];
+const FORMATS: &[(&str, Format)] =
+    &[("FILES", Format::Files), ("KAFKA", Format::Kafka), ("STDOUT", Format::Stdout), ("VOID", Format::Void)];
 
 pub(super) const LINK_CLASSIFIERS: &[&str] = &[
     "LinkClassifierBreadthSearch",

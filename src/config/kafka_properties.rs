@@ -83,10 +83,7 @@ fn rule(name: &str) -> Result<&'static Rule, String> {
         Some((nearest, likeness)) if likeness >= 0.65 => format!("did you mean {nearest}?"),
         _ => "see the producer configurations of Apache Kafka or librdkafka's CONFIGURATION.md".into(),
     };
-    Err(format!(
-        "properties of the Java producer or of librdkafka; {} is neither's, {hint}",
-        short.escape_debug()
-    ))
+    Err(format!("properties of the Java producer or of librdkafka; {} is neither's, {hint}", short.escape_debug()))
 }
 
 fn kibibytes(name: &str, value: &str) -> Result<String, String> {
@@ -226,7 +223,9 @@ fn ask_librdkafka(found: &BTreeMap<String, String>) -> Result<(), String> {
         KafkaError::ClientConfig(RDKafkaConfRes::RD_KAFKA_CONF_INVALID, _, name, _) => {
             format!("another value for {name}, as the producer configurations of Kafka and librdkafka list them")
         }
-        KafkaError::ClientConfig(_, _, name, _) => format!("a property that this build of librdkafka knows; {name} is none"),
+        KafkaError::ClientConfig(_, _, name, _) => {
+            format!("a property that this build of librdkafka knows; {name} is none")
+        }
         _ => "properties that librdkafka takes".into(),
     })
 }

@@ -36,6 +36,9 @@ struct Open {
     synced: bool,
 }
 
+/// A file of letters, being read.
+pub type FileReader = LetterReader<BufReader<File>>;
+
 /// What to do with a letter when its file is written anew.
 pub enum Fate {
     Drop,
@@ -138,7 +141,7 @@ pub fn size(sink_folder: &Path) -> Result<Size, SinkError> {
 /// Calls `visit` with each note of a file, and a reader for its event.
 pub fn for_each(
     path: &Path,
-    visit: &mut dyn FnMut(Note, &mut LetterReader<BufReader<File>>) -> Result<(), LetterError>,
+    visit: &mut dyn FnMut(Note, &mut FileReader) -> Result<(), LetterError>,
 ) -> Result<(), LetterError> {
     let mut reader = LetterReader::new(BufReader::new(File::open(path)?))?;
     while let Some(note) = reader.next_note()? {

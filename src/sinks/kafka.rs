@@ -26,6 +26,8 @@ use crate::page::EpochMs;
 const LOOK: Duration = Duration::from_millis(500);
 /// `flush` comes back after so long without a report.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Once the broker answers, a producer has so long to get going: it waits up to 10 s before it connects again.
+const GRACE: Duration = Duration::from_secs(15);
 /// More entries are not held between the first that is not settled and the last taken.
 const MAX_SLOTS: usize = 200_000;
 
@@ -93,7 +95,8 @@ impl KafkaSink {
                 self.send_suspects()?;
             }
         }
-        let state = if self.write_value(entry) { self.send(entry, self.first + self.slots.len())? } else { State::Skipped };
+        let state =
+            if self.write_value(entry) { self.send(entry, self.first + self.slots.len())? } else { State::Skipped };
         self.slots.push_back(Slot { end: entry.end, state });
         Ok(())
     }
@@ -202,7 +205,10 @@ impl KafkaSink {
             MessageSizeTooLarge | InvalidMessageSize => {
                 let limit = *self.limit.get_or_insert_with(|| client::topic_limit(&self.config));
                 let limit = limit.map_or("the broker's limit".into(), |bytes| format!("{bytes}"));
-                let reason = format!("{} bytes, compressed still more than {limit} (the topic's max.message.bytes)", self.value.len());
+                let reason = format!(
+                    "{} bytes, compressed still more than {limit} (the topic's max.message.bytes)",
+                    self.value.len()
+                );
                 self.set(sequence, |entry| State::Dead(entry, reason));
             }
             code => return Err(self.failure(&KafkaError::MessageProduction(code))),
@@ -277,11 +283,12 @@ impl KafkaSink {
             return Ok(());
         }
         // The broker may have come back this moment.
-        let reports = self.producer.context().take(self.config.stuck_after.min(PATIENCE * 5));
+        let reports = self.producer.context().take(GRACE);
         if !reports.is_empty() {
             return self.take_in(reports);
         }
-        let problem = format!("{} messages were not delivered for {waited:?}, although the broker answers", self.in_flight);
+        let problem =
+            format!("{} messages were not delivered for {waited:?}, although the broker answers", self.in_flight);
         Err(trouble(problem, REMADE))
     }
 

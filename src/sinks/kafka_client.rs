@@ -1,6 +1,7 @@
 //! The connection to Kafka: the producer and its delivery reports, and what is asked of the broker about the topic.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -8,6 +9,7 @@ use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, Top
 use rdkafka::client::{Client, DefaultClientContext};
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
+use rdkafka::metadata::{Metadata, MetadataTopic};
 use rdkafka::producer::{DeliveryResult, NoCustomPartitioner, Producer, ProducerContext, ThreadedProducer};
 use rdkafka::{ClientConfig, ClientContext};
 
@@ -16,6 +18,8 @@ use crate::config::KafkaConfig;
 
 /// For one question to the broker.
 const ANSWER: Duration = Duration::from_secs(10);
+/// After each of these, a look whether there is anybody to answer.
+const SLICE: Duration = Duration::from_secs(1);
 /// The same trouble is told again after so long.
 const TELL_AGAIN: Duration = Duration::from_secs(60);
 
@@ -35,6 +39,8 @@ pub(super) struct Reports {
     waiting: Mutex<Vec<Report>>,
     arrived: Condvar,
     complaint: Mutex<Option<(String, Instant)>>,
+    /// Every broker known was tried and cannot be reached.
+    all_down: AtomicBool,
 }
 
 impl Reports {
@@ -55,6 +61,10 @@ impl ClientContext for Reports {
 
     /// librdkafka goes on trying after each of these.
     fn error(&self, error: KafkaError, reason: &str) {
+        if code_of(&error) == RDKafkaErrorCode::AllBrokersDown {
+            // Why each is down has been told.
+            return self.all_down.store(true, Ordering::Relaxed);
+        }
         let mut complaint = self.complaint.lock();
         let same = complaint.as_ref().is_some_and(|(last, at)| last == reason && at.elapsed() < TELL_AGAIN);
         if !same {
@@ -99,7 +109,7 @@ pub(super) fn could_deliver(config: &KafkaConfig) -> bool {
     let client: KafkaResult<KafkaProducer> = client_config(config).create_with_context(Reports::default());
     let metadata = client.and_then(|it| it.client().fetch_metadata(Some(&config.topic), ANSWER));
     let Ok(metadata) = metadata else { return false };
-    let leads = |topic: &rdkafka::metadata::MetadataTopic| {
+    let leads = |topic: &MetadataTopic| {
         topic.error().is_none() && topic.partitions().iter().all(|it| it.error().is_none() && it.leader() >= 0)
     };
     metadata.topics().iter().all(leads)
@@ -129,7 +139,7 @@ fn client_config(config: &KafkaConfig) -> ClientConfig {
 /// Asks for all topics: asked for one by name, a broker may make it.
 fn has_topic(client: &Client<Reports>, config: &KafkaConfig) -> Result<bool, SinkError> {
     let topic = &config.topic;
-    let metadata = client.fetch_metadata(None, ANSWER).map_err(|error| no_answer(client.context(), config, &error))?;
+    let metadata = fetch_metadata(client).map_err(|error| no_answer(client.context(), config, &error))?;
     match metadata.topics().iter().find(|it| it.name() == topic).map(|it| it.error()) {
         Some(None) => Ok(true),
         Some(Some(error)) => Err(trouble(
@@ -141,6 +151,17 @@ fn has_topic(client: &Client<Reports>, config: &KafkaConfig) -> Result<bool, Sin
             format!("the broker shows no topic {topic}"),
             "create it, or set target_storage.data_format.kafka.create_topic: true, or let this user see it (ACL DESCRIBE)",
         )),
+    }
+}
+
+fn fetch_metadata(client: &Client<Reports>) -> KafkaResult<Metadata> {
+    let started = Instant::now();
+    loop {
+        let answer = client.fetch_metadata(None, SLICE);
+        let give_up = client.context().all_down.load(Ordering::Relaxed) || started.elapsed() >= ANSWER;
+        if answer.is_ok() || give_up {
+            return answer;
+        }
     }
 }
 
