@@ -46,16 +46,16 @@ impl Broker {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/services/kafka");
         let mut command = Command::new(script);
         command.arg("start").arg(&folder).arg(remove).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut keeper = command.spawn().expect("scripts/services/kafka runs");
-        let mut said = HashMap::new();
-        for line in BufReader::new(keeper.stdout.take().unwrap()).lines() {
+        let keeper = command.spawn().expect("scripts/services/kafka runs");
+        let mut broker = Broker { folder, keeper, pid: String::new(), plain: String::new(), secure: String::new() };
+        for line in BufReader::new(broker.keeper.stdout.take().unwrap()).lines() {
             let line = line.unwrap();
-            if line == "ready" {
-                let mut take = |name: &str| said.remove(name).expect("the script says where its broker is");
-                return Broker { plain: take("plain"), secure: take("secure"), pid: take("pid"), folder, keeper };
-            }
-            if let Some((name, value)) = line.split_once(' ') {
-                said.insert(name.to_owned(), value.to_owned());
+            match line.split_once(' ') {
+                Some(("plain", address)) => broker.plain = address.to_owned(),
+                Some(("secure", address)) => broker.secure = address.to_owned(),
+                Some(("pid", pid)) => broker.pid = pid.to_owned(),
+                _ if line == "ready" => return broker,
+                _ => {}
             }
         }
         panic!("no broker: type scripts/services/kafka install, and see above what it lacks");
