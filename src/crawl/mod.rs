@@ -273,7 +273,7 @@ async fn watch(running: Arc<Running>, stay: bool, mut progress: Progress) -> End
                     // Everything accepted is on disk: leaving now loses nothing.
                     std::process::exit(130);
                 }
-                running.hurry.store(true, Ordering::Relaxed);
+                running.hurry();
             }
             _ = tick.tick() => progress.show(&running.figures()),
         }
@@ -284,7 +284,7 @@ async fn watch(running: Arc<Running>, stay: bool, mut progress: Progress) -> End
 async fn end_parts(running: Arc<Running>, deadline: Option<Instant>) {
     running.stop.cancel();
     if deadline.is_some() {
-        running.hurry.store(true, Ordering::Relaxed);
+        running.hurry();
     }
     let far = Instant::now() + Duration::from_secs(365 * 24 * 3600);
     let joined = tokio::task::spawn_blocking(move || running.supervisor.join(deadline.unwrap_or(far)));
@@ -316,6 +316,12 @@ impl Signals {
 }
 
 impl Running {
+    /// Parts end soon, whatever is pending; one that fails is not started again, such as a sink whose server is away.
+    fn hurry(&self) {
+        self.hurry.store(true, Ordering::Relaxed);
+        self.supervisor.end();
+    }
+
     /// Nothing to fetch for the first time, nothing in flight, everything accepted is validated.
     fn is_done(&self) -> bool {
         // The order matters: what leaves one of them has entered the next before.

@@ -283,7 +283,7 @@ impl KafkaSink {
             return Ok(());
         }
         // The broker may have come back this moment.
-        let reports = self.producer.context().take(GRACE);
+        let reports = self.producer.context().take(GRACE.min(self.config.stuck_after * 5));
         if !reports.is_empty() {
             return self.take_in(reports);
         }

@@ -65,11 +65,13 @@ impl ClientContext for Reports {
             // Why each is down has been told.
             return self.all_down.store(true, Ordering::Relaxed);
         }
+        // Behind it stands how long it took and how often it came.
+        let gist = reason.split(" (after ").next().unwrap_or(reason);
         let mut complaint = self.complaint.lock();
-        let same = complaint.as_ref().is_some_and(|(last, at)| last == reason && at.elapsed() < TELL_AGAIN);
+        let same = complaint.as_ref().is_some_and(|(last, at)| last == gist && at.elapsed() < TELL_AGAIN);
         if !same {
-            tracing::warn!(%error, "kafka: {reason}");
-            *complaint = Some((reason.to_owned(), Instant::now()));
+            tracing::warn!("kafka: {gist}");
+            *complaint = Some((gist.to_owned(), Instant::now()));
         }
     }
 

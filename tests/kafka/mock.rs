@@ -89,3 +89,26 @@ fn a_refused_record_is_a_dead_letter_only_when_it_is_refused_alone() {
     let delivered = finish(&mut sink, 2).unwrap();
     assert_eq!((delivered.delivered, delivered.dead), (1, 1));
 }
+
+#[test]
+fn an_outage_is_no_reason_to_give_a_producer_up_and_holds_up_no_flush_and_no_end() {
+    let (cluster, mut config) = cluster();
+    config.stuck_after = Duration::from_millis(200);
+    let folder = tempfile::tempdir().unwrap();
+    let mut sink = open(&config, folder.path()).unwrap();
+    sink.deliver(&pages(0..10, 100)).unwrap();
+    finish(&mut sink, 10).unwrap();
+    cluster.broker_down(1).unwrap();
+    sink.deliver(&pages(10..20, 100)).unwrap();
+    // So long that a producer was given up by now if nobody asked whether the broker answers.
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(15) {
+        let delivered = sink.flush().unwrap();
+        assert_eq!((delivered.up_to.index, delivered.delivered), (10, 10));
+    }
+    assert!(started.elapsed() < Duration::from_secs(40), "a flush comes back");
+    // Nor does an outage hold up the end.
+    let started = Instant::now();
+    drop(sink);
+    assert!(started.elapsed() < Duration::from_secs(20));
+}

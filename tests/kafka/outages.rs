@@ -11,13 +11,19 @@ use crate::{LONG, finish, kafka_config, open, pages};
 const PAGES: u64 = 3000;
 
 /// Delivers in a thread of its own, and tells how far it is. Ends with what it delivered.
-fn deliver(broker: &Broker, topic: &str) -> (mpsc::Receiver<u64>, std::thread::JoinHandle<Delivered>) {
+fn deliver(
+    broker: &Broker,
+    topic: &str,
+    stuck_after: &str,
+) -> (mpsc::Receiver<u64>, std::thread::JoinHandle<Delivered>) {
     let config = kafka_config(
         &broker.plain,
         topic,
-        // So that most of it is still to be sent when the broker goes, and an outage is longer than a producer's patience.
-        "target_storage.data_format.kafka.properties.buffer.memory: 200000\n\
-         target_storage.data_format.kafka.stuck_after: 1s\n",
+        // So that most of it is still to be sent when the broker goes.
+        &format!(
+            "target_storage.data_format.kafka.properties.buffer.memory: 200000\n\
+             target_storage.data_format.kafka.stuck_after: {stuck_after}\n"
+        ),
     );
     let (tell, told) = mpsc::channel();
     let thread = std::thread::spawn(move || {
@@ -45,7 +51,7 @@ fn killed_or_paused_brokers_lose_nothing() {
     let mut broker = Broker::start(folder.path().into(), "");
 
     broker.make_topic("killed", &[]);
-    let (told, thread) = deliver(&broker, "killed");
+    let (told, thread) = deliver(&broker, "killed", "1m");
     wait_for(&told, 300);
     broker = broker.restart();
     let delivered = thread.join().unwrap();
@@ -54,7 +60,7 @@ fn killed_or_paused_brokers_lose_nothing() {
     assert_eq!(counted(&seen).len() as u64, PAGES);
 
     broker.make_topic("paused", &[]);
-    let (told, thread) = deliver(&broker, "paused");
+    let (told, thread) = deliver(&broker, "paused", "1s");
     wait_for(&told, 300);
     broker.signal("-STOP");
     // Longer than `stuck_after`: the sink must find out that it is the broker, not its producer.
