@@ -1,5 +1,6 @@
 # syntax=docker/dockerfile:1
 # The binary alone on a small Debian: docker build -t seine .
+# The Rust image has what librdkafka is built with (g++, make, pkg-config, libssl-dev); ca-certificates brings libssl3.
 
 FROM rust:1.95-bookworm AS build
 WORKDIR /src

@@ -3,6 +3,8 @@
 CARGO ?= cargo
 # Cases of each property test in `make fuzz`.
 CASES ?= 20000
+# What librdkafka is built with, besides a C compiler.
+BUILD = cc cxx make pkg-config libssl
 
 .PHONY: help demo build test lint audit bench fuzz docs
 
@@ -10,19 +12,19 @@ help: ## show this
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
 demo: ## build Seine and watch it crawl a website of its own
-	@scripts/need cargo cc
+	@scripts/need cargo $(BUILD)
 	$(CARGO) run --locked --release -- demo
 
 build: ## build the release binary, target/release/seine
-	@scripts/need cargo cc
+	@scripts/need cargo $(BUILD)
 	$(CARGO) build --locked --release
 
 test: ## run every test that must pass
-	@scripts/need cargo cc
+	@scripts/need cargo $(BUILD)
 	$(CARGO) test --locked --no-fail-fast
 
 lint: ## check the format and run clippy; warnings are errors
-	@scripts/need cargo cc rustfmt clippy
+	@scripts/need cargo $(BUILD) rustfmt clippy
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 
@@ -31,13 +33,13 @@ audit: ## check the dependencies' licences, sources, yanked versions and advisor
 	scripts/audit
 
 bench: ## run the benchmarks
-	@scripts/need cargo cc
+	@scripts/need cargo $(BUILD)
 	$(CARGO) bench --locked
 
 fuzz: ## run the property tests with many more cases: make fuzz CASES=100000
-	@scripts/need cargo cc
+	@scripts/need cargo $(BUILD)
 	PROPTEST_CASES=$(CASES) $(CARGO) test --locked --release --tests
 
 docs: ## build the code's documentation, target/doc/seine
-	@scripts/need cargo cc
+	@scripts/need cargo $(BUILD)
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps

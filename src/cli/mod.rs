@@ -3,6 +3,7 @@
 mod cat;
 mod check_config;
 mod crawl;
+mod dead_letters;
 mod demo;
 mod health;
 mod start_crawl;
@@ -40,6 +41,7 @@ enum Command {
     Stats(stats::Args),
     CheckConfig(check_config::Args),
     Health(health::Args),
+    DeadLetters(dead_letters::Args),
 }
 
 /// Parses the arguments and runs the command they name. Errors go to standard error; the exit status is 0 when all went
@@ -54,6 +56,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Stats(args) => stats::run(args),
         Command::CheckConfig(args) => check_config::run(args),
         Command::Health(args) => health::run(args),
+        Command::DeadLetters(args) => dead_letters::run(args),
     };
     match result {
         Ok(code) => code,

@@ -7,6 +7,7 @@ use anyhow::{anyhow, bail};
 
 use crate::crawl::{self, CrawlError};
 use crate::log::LogError;
+use crate::sinks::dead_letters;
 use crate::telemetry::progress::grouped;
 
 /// Show how far a crawl is: work_proposed, page_proposed, page, processed, remaining, by state.
@@ -44,6 +45,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 serde_json::json!({
                     "name": name, "accepted": books.accepted, "delivered": books.delivered, "skipped": books.skipped,
                     "dead_lettered": books.dead, "damaged": books.damaged, "pending": books.pending,
+                    "dead_letter_bytes": letters(&args.folder, name),
                 })
             })
             .collect();
@@ -85,6 +87,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             grouped(books.pending),
             grouped(books.accepted),
         );
+        let bytes = letters(&args.folder, name);
+        if bytes > 0 {
+            row("  dead letters", bytes, "bytes on disk; see seine dead-letters");
+        }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Bytes of a sink's dead letters on disk.
+fn letters(folder: &std::path::Path, sink: &str) -> u64 {
+    dead_letters::size(&folder.join(sink)).map_or(0, |size| size.bytes)
 }

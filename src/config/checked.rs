@@ -131,8 +131,37 @@ pub struct LogConfig {
 #[derive(Debug, Clone, PartialEq)]
 pub enum SinkConfig {
     Files { max_file_size: u64, compression_level: u32 },
+    Kafka(KafkaConfig),
     Stdout,
     Void,
+}
+
+/// `target_storage.data_format.kafka.*`: a topic, and how it is written to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KafkaConfig {
+    pub topic: String,
+    pub format: KafkaFormat,
+    /// By librdkafka's names; any of them may be secret.
+    pub properties: BTreeMap<String, Secret>,
+    /// CDR's `team`.
+    pub team: Option<String>,
+    /// Make the topic when it is absent.
+    pub create_topic: bool,
+    /// Of a topic that is made; none: as the broker has it by default.
+    pub partitions: Option<u16>,
+    pub replication_factor: Option<u16>,
+    /// A producer that delivers nothing for so long, while the broker answers, is made anew.
+    pub stuck_after: Duration,
+}
+
+/// What a message's value holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KafkaFormat {
+    /// The FILES object.
+    #[default]
+    Json,
+    /// Memex CDR 3.1.
+    Cdr31,
 }
 
 /// The service's own web server: metrics and health.
@@ -226,6 +255,7 @@ impl SinkConfig {
     pub fn name(&self) -> &'static str {
         match self {
             SinkConfig::Files { .. } => "files",
+            SinkConfig::Kafka(_) => "kafka",
             SinkConfig::Stdout => "stdout",
             SinkConfig::Void => "void",
         }

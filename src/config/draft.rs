@@ -1,9 +1,12 @@
 //! The configuration while keys are read into it, and the checks that one key alone can pass or fail.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
-use super::checked::{Config, ScopeRule, SinkConfig};
+use super::checked::{Config, KafkaConfig, KafkaFormat, ScopeRule, SinkConfig};
 use super::error::Problem;
+use super::kafka_properties;
 use super::values::is_header_value;
 use crate::log::MAX_BODY_BYTES;
 
@@ -17,6 +20,7 @@ pub(super) struct Draft {
     pub formats: Vec<Format>,
     pub files_max_file_size: u64,
     pub files_compression_level: u32,
+    pub kafka: KafkaConfig,
     pub http_enabled: bool,
     pub http_host: IpAddr,
     pub http_port: u16,
@@ -27,11 +31,13 @@ pub(super) struct Draft {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Files,
+    Kafka,
     Stdout,
     Void,
 }
 
-const FORMATS: &[(&str, Format)] = &[("FILES", Format::Files), ("STDOUT", Format::Stdout), ("VOID", Format::Void)];
+const FORMATS: &[(&str, Format)] =
+    &[("FILES", Format::Files), ("KAFKA", Format::Kafka), ("STDOUT", Format::Stdout), ("VOID", Format::Void)];
 
 pub(super) const LINK_CLASSIFIERS: &[&str] = &[
     "LinkClassifierBreadthSearch",
@@ -54,6 +60,16 @@ impl Default for Draft {
             formats: Vec::new(),
             files_max_file_size: 0,
             files_compression_level: 0,
+            kafka: KafkaConfig {
+                topic: String::new(),
+                format: KafkaFormat::Json,
+                properties: BTreeMap::new(),
+                team: None,
+                create_topic: false,
+                partitions: None,
+                replication_factor: None,
+                stuck_after: Duration::ZERO,
+            },
             http_enabled: true,
             http_host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             http_port: 0,
@@ -80,6 +96,7 @@ impl Draft {
             .iter()
             .map(|format| match format {
                 Format::Files => SinkConfig::Files { max_file_size, compression_level },
+                Format::Kafka => SinkConfig::Kafka(self.kafka.clone()),
                 Format::Stdout => SinkConfig::Stdout,
                 Format::Void => SinkConfig::Void,
             })
@@ -109,6 +126,13 @@ pub(super) fn contradictions(config: &Config) -> Vec<Problem> {
         add(
             "crawler_manager.downloader.max_body_size and the page log",
             "an event of the log holds a body of 200 MiB at most; lower max_body_size",
+        );
+    }
+    let lacks_topic = |sink: &SinkConfig| matches!(sink, SinkConfig::Kafka(kafka) if kafka.topic.is_empty());
+    if config.sinks.iter().any(lacks_topic) {
+        add(
+            "target_storage.data_formats and target_storage.data_format.kafka.topic_name",
+            "KAFKA needs the name of a topic; set topic_name",
         );
     }
     problems
@@ -193,13 +217,13 @@ pub(super) fn set_agent_part(place: &mut Option<String>, value: Option<&str>) ->
 }
 
 pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), String> {
-    let available = "one or several of FILES, STDOUT and VOID";
+    let available = "one or several of FILES, KAFKA, STDOUT and VOID";
     let mut formats = Vec::new();
     for name in names {
         let name = name.to_ascii_uppercase();
         let Some((_, format)) = FORMATS.iter().find(|(known, _)| *known == name) else {
             return Err(match name.as_str() {
-                "WARC" | "ELASTICSEARCH" | "KAFKA" | "ROCKSDB" => not_available(&name, available),
+                "WARC" | "ELASTICSEARCH" | "ROCKSDB" => not_available(&name, available),
                 "FILESYSTEM_HTML" | "FILESYSTEM_JSON" | "FILESYSTEM_CBOR" => not_available(&name, available),
                 _ => format!("{available}; {name} is none"),
             });
@@ -218,6 +242,35 @@ pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), S
 
 fn not_available(name: &str, available: &str) -> String {
     format!("{available}; {name} is not available in this version, and its pages would be lost")
+}
+
+/// Kafka's own rule for names (`org.apache.kafka.common.internals.Topic`).
+pub(super) fn set_kafka_topic(draft: &mut Draft, name: Option<&str>) -> Result<(), String> {
+    let name = name.unwrap_or_default();
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.len() > 249 || matches!(name, "." | "..") || !name.chars().all(allowed) {
+        return Err("a topic's name: 1 to 249 letters, digits, `-`, `_` and `.`".into());
+    }
+    draft.kafka.topic = name.to_owned();
+    Ok(())
+}
+
+pub(super) fn set_kafka_format(draft: &mut Draft, name: &str) -> Result<(), String> {
+    draft.kafka.format = match name.to_ascii_uppercase().as_str() {
+        "JSON" => KafkaFormat::Json,
+        "CDR31" => KafkaFormat::Cdr31,
+        // Here, in `KafkaFormat` and in the sink's `write_value`: one arm each, once formats/ has ACHE's Elasticsearch document.
+        "ELASTIC" => return Err("JSON or CDR31; ELASTIC is not available in this version".into()),
+        _ => return Err("JSON or CDR31".into()),
+    };
+    Ok(())
+}
+
+pub(super) fn set_kafka_properties(draft: &mut Draft, given: BTreeMap<String, String>) -> Result<(), String> {
+    let translated = kafka_properties::translate(&given)?;
+    draft.kafka.properties = translated.properties;
+    draft.notes.extend(translated.notes);
+    Ok(())
 }
 
 pub(super) fn set_http_host(draft: &mut Draft, host: &str) -> Result<(), String> {

@@ -8,6 +8,8 @@ pub mod checked;
 mod draft;
 mod error;
 mod files;
+mod kafka_names;
+mod kafka_properties;
 mod keys;
 mod render;
 mod secret;

@@ -158,7 +158,7 @@ fn variable(key: &Key, text: &str) -> Result<Node, String> {
         List(_) if !text.starts_with('[') => {
             Ok(Node { line: 0, value: Value::List(text.split(',').map(|word| Node::plain(word.trim())).collect()) })
         }
-        List(_) | Cookies(_) | Hosts(_) | Properties => yaml::parse(text).map_err(|error| error.problem),
+        List(_) | Cookies(_) | Hosts(_) | Properties(_) => yaml::parse(text).map_err(|error| error.problem),
         _ => Ok(Node::plain(text)),
     }
 }

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::Running;
 use crate::config::SinkConfig;
-use crate::log::{Cursor, Reader};
+use crate::log::{Cursor, Position, Reader};
 use crate::parse;
-use crate::sinks::{self, Delivered, Sink};
+use crate::sinks::{self, Delivered};
 use crate::supervisor::Beat;
 
 const BATCH_EVENTS: usize = 1024;
@@ -31,26 +31,28 @@ pub(crate) fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> an
     let opened = sink.flush()?;
     commit(&mut reader, &before, &opened)?;
     let seconds = running.metrics.delivery_seconds.with_label_values(&[name]);
+    let mut taken = Position::default();
     while !reader.is_closed_and_drained() && !running.hurry.load(Ordering::Relaxed) {
         let entries = reader.next(BATCH_EVENTS, BATCH_BYTES, IDLE)?;
         let started = Instant::now();
         let delivered = if entries.is_empty() { sink.flush()? } else { sink.deliver(&entries)? };
+        taken = entries.last().map_or(taken, |last| last.end);
         if commit(&mut reader, &before, &delivered)? {
             seconds.observe(started.elapsed().as_secs_f64());
         }
-        if entries.is_empty() {
-            beat.idle();
-        } else {
+        if !entries.is_empty() {
             beat.progress(entries.len() as u64);
+        } else if delivered.up_to >= taken {
+            beat.idle();
         }
     }
-    end(&mut *sink, &mut reader, &before)
-}
-
-fn end(sink: &mut dyn Sink, reader: &mut Reader, before: &Cursor) -> anyhow::Result<()> {
-    let delivered = sink.flush()?;
-    commit(reader, before, &delivered)?;
-    Ok(sink.close()?)
+    loop {
+        let delivered = sink.flush()?;
+        commit(&mut reader, &before, &delivered)?;
+        if delivered.up_to >= taken || running.hurry.load(Ordering::Relaxed) {
+            return Ok(sink.close()?);
+        }
+    }
 }
 
 /// Moves the cursor when the sink came further. The sink counts since it was opened, the cursor over its whole life.

@@ -304,7 +304,7 @@ async fn watch(running: Arc<Running>, stay: bool, mut progress: Progress) -> End
                     // Everything accepted is on disk: leaving now loses nothing.
                     std::process::exit(130);
                 }
-                running.hurry.store(true, Ordering::Relaxed);
+                running.hurry();
             }
             _ = tick.tick() => progress.show(&running.figures()),
         }
@@ -314,7 +314,9 @@ async fn watch(running: Arc<Running>, stay: bool, mut progress: Progress) -> End
 /// Fetching ends first, then the log's writer, then its readers: the order in which a page goes.
 async fn end_parts(running: Arc<Running>, deadline: Option<Instant>) {
     running.stop.cancel();
-    running.hurry.fetch_or(deadline.is_some(), Ordering::Relaxed);
+    if deadline.is_some() {
+        running.hurry();
+    }
     let join = move || {
         let far = Instant::now() + Duration::from_secs(365 * 24 * 3600);
         if !running.supervisor.join(deadline.unwrap_or(far)) {
@@ -361,6 +363,12 @@ impl Signals {
 }
 
 impl Running {
+    /// Parts end soon, whatever is pending; one that fails is not started again, such as a sink whose server is away.
+    fn hurry(&self) {
+        self.hurry.store(true, Ordering::Relaxed);
+        self.supervisor.end();
+    }
+
     /// Nothing to fetch for the first time, nothing in flight, everything accepted is validated, no page to look at again.
     fn is_done(&self) -> bool {
         // The order matters: what validating brings is in the frontier before it counts as validated.

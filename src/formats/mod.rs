@@ -1,7 +1,9 @@
 //! Formats: one file each, bytes ⇄ records, both ways, no I/O of their own.
 
 pub mod base64;
+pub mod cdr31;
 pub mod files;
 pub mod inflate;
+pub mod letters;
 pub mod text;
 pub mod zlib_stream;

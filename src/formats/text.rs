@@ -1,6 +1,7 @@
 //! What the JSON outputs for people need: a body as text, a time as ISO 8601.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use encoding_rs::Encoding;
 use serde::{Serialize, Serializer};
@@ -40,4 +41,30 @@ impl Serialize for IsoTime {
             None => serializer.serialize_u64(self.0),
         }
     }
+}
+
+/// A time that is written as ISO 8601 in UTC without fractions (`2026-11-21T14:32:32Z`); beyond the year 9999, where ISO
+/// 8601 ends, as its last second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IsoSeconds(pub EpochMs);
+
+impl fmt::Display for IsoSeconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const LAST: u64 = 253_402_300_799;
+        let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]Z");
+        let time = OffsetDateTime::from_unix_timestamp((self.0 / 1000).min(LAST) as i64).map_err(|_| fmt::Error)?;
+        f.write_str(&time.format(format).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl Serialize for IsoSeconds {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Reads ISO 8601 with any offset and fraction (RFC 3339). None for anything else, and for times before 1970.
+pub fn parse_iso(text: &str) -> Option<EpochMs> {
+    let time = OffsetDateTime::parse(text, &time::format_description::well_known::Rfc3339).ok()?;
+    EpochMs::try_from(time.unix_timestamp_nanos() / 1_000_000).ok()
 }

@@ -1,6 +1,9 @@
 //! Sinks: one file a destination, on top of a format. A sink sees log entries and never the frontier.
 
+pub mod dead_letters;
 pub mod files;
+pub mod kafka;
+mod kafka_client;
 pub mod rolling;
 mod salvage;
 pub mod stdout;
@@ -25,10 +28,11 @@ pub fn open(
     state: &serde_json::Value,
     derive: Derive,
 ) -> Result<Box<dyn Sink>, SinkError> {
-    Ok(match *config {
+    Ok(match config {
         SinkConfig::Files { max_file_size, compression_level } => {
-            Box::new(files::FilesSink::open(folder, max_file_size, compression_level, state, derive)?)
+            Box::new(files::FilesSink::open(folder, *max_file_size, *compression_level, state, derive)?)
         }
+        SinkConfig::Kafka(config) => Box::new(kafka::KafkaSink::open(config, folder, derive)?),
         SinkConfig::Stdout => Box::new(stdout::StdoutSink::new(std::io::stdout(), derive)),
         SinkConfig::Void => Box::<void::VoidSink>::default(),
     })
@@ -40,7 +44,8 @@ pub trait Sink: Send {
     /// less than what was taken: the rest is in flight until a later `deliver` or `flush`.
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError>;
 
-    /// Waits until everything taken is durable at the destination.
+    /// Waits until everything taken is durable at the destination. A sink whose server does not answer may come back
+    /// with what is durable by now, so that the caller can look around; it is called again for the rest.
     fn flush(&mut self) -> Result<Delivered, SinkError>;
 
     /// Ends cleanly: files are closed, connections too. Called after `flush`.

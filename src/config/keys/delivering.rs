@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Kind::{self, Bool, Count, List, OneOf, Size, Text};
+use super::Kind::{self, Bool, Count, List, MaybeCount, MaybeText, OneOf, Properties, Size, Text};
 use super::{Key, ache, ours};
 use crate::config::draft;
 use crate::config::values::Unit::Millis;
@@ -34,8 +34,8 @@ pub(super) const SINKS: &[Key] = &[
         "[FILES]",
         "[FILES]",
         List(draft::set_formats),
-        "One or several of FILES (compressed JSON lines), STDOUT (JSON lines) and VOID (nowhere: pages are counted \
-         and dropped). ACHE's older target_storage.data_format.type means the same.",
+        "One or several of FILES (compressed JSON lines), KAFKA (a topic), STDOUT (JSON lines) and VOID (nowhere: pages \
+         are counted and dropped). ACHE's older target_storage.data_format.type means the same.",
     ),
     ache(
         "target_storage.data_format.files.max_file_size",
@@ -49,6 +49,64 @@ pub(super) const SINKS: &[Key] = &[
         "6",
         Count(0, 9, |d, v| d.files_compression_level = draft::to_u32(v)),
         "Of zlib: 0 none, 1 fastest, 9 smallest.",
+    ),
+    ache(
+        "target_storage.data_format.kafka.topic_name",
+        "null",
+        "null",
+        MaybeText(draft::set_kafka_topic),
+        "The topic that KAFKA writes to.",
+    ),
+    ache(
+        "target_storage.data_format.kafka.format",
+        "JSON",
+        "JSON",
+        Text(draft::set_kafka_format),
+        "What a message holds: JSON (the object that FILES writes) or CDR31 (Memex CDR 3.1, HTML pages only). The key is \
+         the URL, form-encoded; the headers are event_id, schema and status.",
+    ),
+    ache(
+        "target_storage.data_format.kafka.properties",
+        "{}",
+        "{}",
+        Properties(draft::set_kafka_properties),
+        "Properties of the Java producer or of librdkafka, such as {bootstrap.servers: \"localhost:9092\", linger.ms: 100}. \
+         Unless they say otherwise: localhost:9092, acks all, idempotent, lz4, linger.ms 20, buffer.memory 32 MiB, messages as \
+         large as the buffer. Pages are sent until the broker has them, however long that takes; what it refuses for good goes to \
+         the dead letters.",
+    ),
+    ours(
+        "target_storage.data_format.kafka.team",
+        "null",
+        MaybeText(|d, v| {
+            d.kafka.team = v.map(str::to_owned);
+            Ok(())
+        }),
+        "CDR31's team; without one, documents have none.",
+    ),
+    ours(
+        "target_storage.data_format.kafka.create_topic",
+        "false",
+        Bool(|d, v| d.kafka.create_topic = v),
+        "Make the topic when the broker has none of that name.",
+    ),
+    ours(
+        "target_storage.data_format.kafka.partitions",
+        "null",
+        MaybeCount(1, 10_000, |d, v| d.kafka.partitions = v.map(draft::to_u16)),
+        "Of a topic that is made. null: the broker's default.",
+    ),
+    ours(
+        "target_storage.data_format.kafka.replication_factor",
+        "null",
+        MaybeCount(1, 100, |d, v| d.kafka.replication_factor = v.map(draft::to_u16)),
+        "Of a topic that is made. null: the broker's default.",
+    ),
+    ours(
+        "target_storage.data_format.kafka.stuck_after",
+        "1m",
+        Kind::Duration(Millis, Duration::from_millis(100), |d, v| d.kafka.stuck_after = v),
+        "A producer that delivers nothing for so long, while the broker answers, is made anew.",
     ),
 ];
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::Kind::{self, List, MaybeText, Number, OneOf, Properties};
+use super::Kind::{self, List, MaybeText, Number};
 use super::{Key, lacking, secret};
 use crate::config::values::Unit::{Millis, Minutes};
 
@@ -26,7 +26,6 @@ const NO_NEAR_DUPLICATES: &str = "not supported: near-duplicates are kept as any
 const NO_FILESYSTEM: &str = "no effect: the FILESYSTEM_* formats are not available yet";
 const NO_WARC: &str = "no effect: the WARC format is not available yet";
 const NO_ELASTIC: &str = "no effect: the ELASTICSEARCH format is not available yet";
-const NO_KAFKA: &str = "no effect: the KAFKA format is not available yet";
 const NO_TOR: &str = "not supported: .onion hosts are not reached";
 const NO_PROXY: &str = "not supported: pages are fetched without a proxy";
 const OWN_CLIENT: &str = "no effect: Seine has one HTTP client; set crawler_manager.downloader.httpclient.*";
@@ -64,14 +63,6 @@ pub(super) const KEYS: &[Key] = &[
     lacking("target_storage.data_format.elasticsearch.cluster_name", "null", TEXT, NO_ELASTIC),
     lacking("target_storage.data_format.elasticsearch.index_name", "ache-data", TEXT, NO_ELASTIC),
     lacking("target_storage.data_format.elasticsearch.type_name", "page", TEXT, NO_ELASTIC),
-    lacking("target_storage.data_format.kafka.topic_name", "null", TEXT, NO_KAFKA),
-    lacking(
-        "target_storage.data_format.kafka.format",
-        "JSON",
-        OneOf(&["JSON", "ELASTIC", "CDR31"], |_, _| ()),
-        NO_KAFKA,
-    ),
-    lacking("target_storage.data_format.kafka.properties", "{}", Properties, NO_KAFKA),
     lacking("link_storage.link_classifier.parameters.class_values", "[]", LIST, NO_LEARNING),
     lacking("link_storage.link_strategy.backlinks", "false", BOOL, NO_BACKLINKS),
     lacking("link_storage.directory", "data_url/dir", TEXT, OWN_FOLDERS),

@@ -47,7 +47,7 @@ pub(super) enum Kind {
     MaybeText(fn(&mut Draft, Option<&str>) -> Result<(), String>),
     OneOf(&'static [&'static str], fn(&mut Draft, &str)),
     List(fn(&mut Draft, Vec<String>) -> Result<(), String>),
-    Properties,
+    Properties(fn(&mut Draft, std::collections::BTreeMap<String, String>) -> Result<(), String>),
     Hosts(fn(&mut Draft, std::collections::BTreeMap<String, Vec<std::net::IpAddr>>)),
     Cookies(fn(&mut Draft, Vec<super::checked::Cookie>)),
 }
@@ -159,7 +159,11 @@ impl Kind {
                 let shown = values::shown_list(&value);
                 set(draft, value).map(|()| shown)
             }
-            Kind::Properties => values::properties(node).map(|value| values::shown_properties(&value)),
+            Kind::Properties(set) => {
+                let value = values::properties(node)?;
+                let shown = values::shown_properties(&value);
+                set(draft, value).map(|()| shown)
+            }
             Kind::Hosts(set) => values::hosts(node).map(|value| {
                 let shown = values::shown_hosts(&value);
                 set(draft, value);
@@ -175,7 +179,7 @@ impl Kind {
 
     /// Its value is a mapping, whose names are the user's.
     pub fn is_mapping(&self) -> bool {
-        matches!(self, Kind::Properties | Kind::Hosts(_))
+        matches!(self, Kind::Properties(_) | Kind::Hosts(_))
     }
 }
 

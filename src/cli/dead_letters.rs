@@ -1,0 +1,314 @@
+//! `seine dead-letters`: what a destination refused for good: look at it, deliver it after all, or drop it.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use serde_json::json;
+
+use crate::config::{self, SinkConfig};
+use crate::formats::base64;
+use crate::formats::letters::Note;
+use crate::formats::text::{IsoTime, text_of};
+use crate::log::{Entry, Position};
+use crate::page::PageEvent;
+use crate::parse::{self, DeriveOptions};
+use crate::sinks::dead_letters::{self, Fate};
+use crate::sinks::{self, Derive};
+use crate::telemetry::progress::grouped;
+
+/// Look at what a destination refused for good, deliver it after all, or drop it.
+///
+/// Letters stay until they are dropped or delivered. A running crawl's newest file can be read; replay and drop leave
+/// it for later.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// One line a letter: when, how often refused, URL, reason.
+    List {
+        #[command(flatten)]
+        place: Place,
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print letters whole, event and content, one JSON object a line.
+    Show {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        choice: Choice,
+    },
+    /// Deliver them again; what is refused again stays.
+    Replay {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        choice: Choice,
+        /// The crawl's configuration: a file, or a folder with seine.yml or ache.yml in it.
+        #[arg(short, long, value_name = "FILE|DIR")]
+        config: Option<PathBuf>,
+    },
+    /// Remove them for good.
+    Drop {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        choice: Choice,
+    },
+}
+
+#[derive(clap::Args)]
+struct Place {
+    /// The destination: kafka, ….
+    #[arg(long, value_name = "NAME")]
+    sink: String,
+    /// The data folder.
+    #[arg(short, long, value_name = "DIR", default_value = "data")]
+    output: PathBuf,
+}
+
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct Choice {
+    /// The letters of these events.
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// All of them.
+    #[arg(long)]
+    all: bool,
+}
+
+impl Place {
+    fn folder(&self) -> anyhow::Result<PathBuf> {
+        let folder = self.output.join(&self.sink);
+        if self.sink.contains(std::path::is_separator) || !folder.is_dir() {
+            bail!(
+                "{} holds nothing of a destination {}; name the folder that was given to -o, and one of its sinks",
+                self.output.display(),
+                self.sink
+            );
+        }
+        Ok(folder)
+    }
+}
+
+impl Choice {
+    fn has(&self, note: &Note) -> bool {
+        self.all || self.ids.contains(&note.id)
+    }
+
+    /// Says which of the ids asked for are not there.
+    fn check(&self, found: &HashSet<String>) -> ExitCode {
+        let missing: Vec<_> = self.ids.iter().filter(|id| !found.contains(*id)).collect();
+        for id in &missing {
+            eprintln!("seine: there is no dead letter {id} (or a running crawl still writes its file)");
+        }
+        if missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let result = match args.action {
+        Action::List { place, json } => list(&place.folder()?, json),
+        Action::Show { place, choice } => show(&place.folder()?, &choice),
+        Action::Replay { place, choice, config } => return replay(&place, &choice, config.as_deref()),
+        Action::Drop { place, choice } => return drop_letters(&place.folder()?, &choice),
+    };
+    match result {
+        Err(error) if is_closed_pipe(&error) => Ok(ExitCode::SUCCESS),
+        other => other,
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+fn list(folder: &Path, json: bool) -> anyhow::Result<ExitCode> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let code = each(folder, &mut |note, _| {
+        let time = serde_json::to_value(IsoTime(note.time))?;
+        if json {
+            let line =
+                json!({"id": note.id, "url": note.url, "time": time, "attempts": note.attempts, "reason": note.reason});
+            writeln!(out, "{line}")?;
+        } else {
+            let (time, reason) = (time.as_str().unwrap_or_default(), note.reason.escape_debug());
+            writeln!(out, "{time}  {}  {}x  {}\n    {reason}", note.id, note.attempts, note.url)?;
+        }
+        Ok(())
+    })?;
+    out.flush()?;
+    Ok(code)
+}
+
+fn show(folder: &Path, choice: &Choice) -> anyhow::Result<ExitCode> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut found = HashSet::new();
+    let code = each(folder, &mut |note, event| {
+        if choice.has(&note) {
+            let line = letter_line(&note, &event()?)?;
+            writeln!(out, "{line}")?;
+            found.insert(note.id);
+        }
+        Ok(())
+    })?;
+    out.flush()?;
+    Ok(if code == ExitCode::SUCCESS { choice.check(&found) } else { code })
+}
+
+/// The event with its body as received: as text where it is some.
+fn letter_line(note: &Note, event: &PageEvent) -> anyhow::Result<serde_json::Value> {
+    let mut line = json!({
+        "id": note.id, "url": note.url, "time": IsoTime(note.time), "attempts": note.attempts, "reason": note.reason,
+        "event": event,
+    });
+    if let Some(response) = event.response() {
+        match text_of(response.content_type(), &response.body) {
+            Some(text) => line["content"] = text.into(),
+            None => {
+                let mut coded = Vec::new();
+                base64::encode_into(&response.body, &mut coded);
+                line["content_base64"] = String::from_utf8(coded)?.into();
+            }
+        }
+    }
+    Ok(line)
+}
+
+type Event<'a> = dyn FnMut() -> anyhow::Result<PageEvent> + 'a;
+
+/// Visits every letter. What cannot be read is told, and the exit status is then 1.
+fn each(folder: &Path, visit: &mut dyn FnMut(Note, &mut Event<'_>) -> anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+    let mut code = ExitCode::SUCCESS;
+    for path in dead_letters::files(folder)? {
+        let mut failed = Ok(());
+        let read = dead_letters::for_each(&path, &mut |note, reader| {
+            if failed.is_ok() {
+                failed = visit(note, &mut || Ok(reader.event()?));
+            }
+            Ok(())
+        });
+        failed?;
+        if let Err(error) = read {
+            eprintln!("seine: {}: {error}", path.display());
+            code = ExitCode::FAILURE;
+        }
+    }
+    Ok(code)
+}
+
+fn drop_letters(folder: &Path, choice: &Choice) -> anyhow::Result<ExitCode> {
+    let mut dropped = HashSet::new();
+    for path in dead_letters::files(folder)? {
+        let Some(_lock) = lock(&path)? else { continue };
+        dead_letters::rewrite(&path, &mut |note| {
+            if !choice.has(note) {
+                return Fate::Keep(note.clone());
+            }
+            dropped.insert(note.id.clone());
+            Fate::Drop
+        })?;
+    }
+    println!("{} dropped", grouped(dropped.len() as u64));
+    Ok(choice.check(&dropped))
+}
+
+fn lock(path: &Path) -> anyhow::Result<Option<std::fs::File>> {
+    let lock = dead_letters::lock(path)?;
+    if lock.is_none() {
+        eprintln!("seine: {} is left out: a running crawl writes to it", path.display());
+    }
+    Ok(lock)
+}
+
+/// File by file: a replay that is broken off has done the files before, and repeats the one it was at.
+fn replay(place: &Place, choice: &Choice, config: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let folder = place.folder()?;
+    let loaded = config::load(config, &config::environment())?;
+    let sink = loaded.config.sinks.iter().find(|sink| sink.name() == place.sink).with_context(|| {
+        format!("the configuration has no destination {}; name the crawl's own with -c", place.sink)
+    })?;
+    let options = DeriveOptions::new(&loaded.config);
+    let derive: Derive = Arc::new(move |event| parse::derive(event, &options));
+    let mut chosen = HashSet::new();
+    let mut refused = 0;
+    for path in dead_letters::files(&folder)? {
+        let Some(_lock) = lock(&path)? else { continue };
+        refused += replay_file(&path, &folder.join("replay"), choice, sink, &derive, &mut chosen)?;
+    }
+    println!("{} delivered, {} refused again", grouped(chosen.len() as u64 - refused), grouped(refused));
+    Ok(choice.check(&chosen))
+}
+
+/// Sends a file's letters through a sink in a folder of its own; what it refuses is a dead letter there. Returns how many.
+fn replay_file(
+    path: &Path,
+    folder: &Path,
+    choice: &Choice,
+    config: &SinkConfig,
+    derive: &Derive,
+    chosen: &mut HashSet<String>,
+) -> anyhow::Result<u64> {
+    remove_folder(folder)?;
+    let mut sink = sinks::open(config, folder, &serde_json::Value::Null, derive.clone())?;
+    let mut end = Position::default();
+    let mut failed: anyhow::Result<()> = Ok(());
+    let before = chosen.len();
+    dead_letters::for_each(path, &mut |note, reader| {
+        if failed.is_ok() && choice.has(&note) {
+            let event = Arc::new(reader.event()?);
+            end = Position { index: end.index + 1, offset: end.offset + 1 };
+            failed = sink.deliver(&[Arc::new(Entry::new(end, event, None))]).map(drop).map_err(Into::into);
+            chosen.insert(note.id);
+        }
+        Ok(())
+    })
+    .with_context(|| path.display().to_string())?;
+    failed?;
+    while sink.flush()?.up_to < end {}
+    sink.close()?;
+    drop(sink);
+    if chosen.len() == before {
+        return Ok(0);
+    }
+    let refused = refusals(folder)?;
+    dead_letters::rewrite(path, &mut |note| match refused.get(&note.id) {
+        _ if !choice.has(note) => Fate::Keep(note.clone()),
+        Some(again) => Fate::Keep(Note { attempts: note.attempts.saturating_add(1), ..again.clone() }),
+        None => Fate::Drop,
+    })?;
+    remove_folder(folder)?;
+    Ok(refused.len() as u64)
+}
+
+/// By id.
+fn refusals(folder: &Path) -> anyhow::Result<HashMap<String, Note>> {
+    let mut refused = HashMap::new();
+    for path in dead_letters::files(folder)? {
+        dead_letters::for_each(&path, &mut |note, _| {
+            refused.insert(note.id.clone(), note);
+            Ok(())
+        })
+        .with_context(|| path.display().to_string())?;
+    }
+    Ok(refused)
+}
+
+fn remove_folder(folder: &Path) -> anyhow::Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("{} cannot be removed", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}

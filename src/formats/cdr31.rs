@@ -1,0 +1,223 @@
+//! Memex CDR 3.1 (seed 003, `CDR31` of the KAFKA format): one HTML page as one JSON object.
+//!
+//! Keys in this order: `_id` (upper-case hex SHA-256 of `<url>-<timestamp_crawl>`) · `content_type` · `crawler` ·
+//! `objects` (media objects; Seine writes none) · `raw_content` (the page as text) · `response_headers` (name → values
+//! joined with `,`) · `team` (left out when none is set) · `timestamp_crawl` and `timestamp_index`
+//! (`yyyy-MM-ddTHH:mm:ssZ`, UTC) · `url` (final) · `version` (the number 3.1).
+//!
+//! ACHE hashes the time as Java's `Date` prints it in the machine's time zone; the same page has another `_id` there.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::files::{headers_of, page_of};
+use super::text::{IsoSeconds, parse_iso};
+use crate::page::{EpochMs, PageEvent};
+use crate::parse::Derived;
+
+/// What `version` says.
+pub const VERSION: f64 = 3.1;
+
+/// One page, as CDR 3.1 has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CdrRecord {
+    /// `_id`.
+    pub id: String,
+    /// The `Content-Type` header as sent.
+    pub content_type: Option<String>,
+    pub crawler: String,
+    /// Media objects, as others wrote them.
+    pub objects: Vec<serde_json::Value>,
+    pub raw_content: String,
+    /// In order; the values of one name joined with `,`.
+    pub response_headers: Vec<(String, String)>,
+    pub team: Option<String>,
+    /// When the page was fetched, in whole seconds.
+    pub timestamp_crawl: EpochMs,
+    /// When the document was made, in whole seconds.
+    pub timestamp_index: EpochMs,
+    /// The final URL.
+    pub url: String,
+}
+
+/// Appends the page's document to `out`, without a line feed. Returns false and appends nothing for what CDR does not
+/// hold: sitemaps, failures, answers other than 2xx, and what is not HTML. `index_ms`: now.
+pub fn write_event(
+    event: &PageEvent,
+    derived: &Derived,
+    team: Option<&str>,
+    index_ms: EpochMs,
+    out: &mut Vec<u8>,
+) -> bool {
+    let Some(response) = page_of(event).filter(|_| derived.is_html) else { return false };
+    let headers = headers_of(response, &derived.body);
+    Document {
+        id: &id_of(&event.final_url, event.ended_ms),
+        // None is sent with a page that only looks like HTML: its type is what it was taken for.
+        content_type: Some(response.content_type().unwrap_or("text/html")),
+        crawler: &event.crawler_id,
+        objects: &[],
+        raw_content: &derived.text(),
+        response_headers: Joined(headers.iter().map(|(name, values)| (*name, joined(values))).collect()),
+        team,
+        timestamp_crawl: IsoSeconds(event.ended_ms),
+        timestamp_index: IsoSeconds(index_ms),
+        url: &event.final_url,
+        version: VERSION,
+    }
+    .write(out);
+    true
+}
+
+/// Reads one document, CDR 3.1 or 3.0 (which has no response headers), keys in any order, unknown ones passed over.
+pub fn parse_document(json: &[u8]) -> Result<CdrRecord, serde_json::Error> {
+    let raw: RawDocument = serde_json::from_slice(json)?;
+    Ok(CdrRecord {
+        id: raw.id,
+        content_type: raw.content_type,
+        crawler: raw.crawler,
+        objects: raw.objects.unwrap_or_default(),
+        raw_content: raw.raw_content,
+        response_headers: raw.response_headers.unwrap_or_default().0,
+        team: raw.team,
+        timestamp_crawl: raw.timestamp_crawl.0,
+        timestamp_index: raw.timestamp_index.unwrap_or(raw.timestamp_crawl).0,
+        url: raw.url,
+    })
+}
+
+/// `_id` of a page: of its final URL and when it was fetched.
+pub fn id_of(url: &str, crawled_ms: EpochMs) -> String {
+    format!("{:X}", Sha256::digest(format!("{url}-{}", IsoSeconds(crawled_ms))))
+}
+
+impl CdrRecord {
+    /// Appends the document to `out`, without a line feed.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let headers = self.response_headers.iter();
+        Document {
+            id: &self.id,
+            content_type: self.content_type.as_deref(),
+            crawler: &self.crawler,
+            objects: &self.objects,
+            raw_content: &self.raw_content,
+            response_headers: Joined(headers.map(|(name, value)| (name.as_str(), Cow::Borrowed(&**value))).collect()),
+            team: self.team.as_deref(),
+            timestamp_crawl: IsoSeconds(self.timestamp_crawl),
+            timestamp_index: IsoSeconds(self.timestamp_index),
+            url: &self.url,
+            version: VERSION,
+        }
+        .write(out);
+    }
+}
+
+fn joined<'a>(values: &[&'a str]) -> Cow<'a, str> {
+    match values {
+        [one] => Cow::Borrowed(one),
+        many => Cow::Owned(many.join(",")),
+    }
+}
+
+/// A document on its way out, borrowed.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(rename = "_id")]
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_type: Option<&'a str>,
+    crawler: &'a str,
+    objects: &'a [serde_json::Value],
+    raw_content: &'a str,
+    response_headers: Joined<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    team: Option<&'a str>,
+    timestamp_crawl: IsoSeconds,
+    timestamp_index: IsoSeconds,
+    url: &'a str,
+    version: f64,
+}
+
+impl Document<'_> {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.reserve(self.raw_content.len() + 2048);
+        serde_json::to_writer(out, self).expect("strings and numbers are always JSON, and a Vec takes every byte");
+    }
+}
+
+/// An object in its own order.
+struct Joined<'a>(Vec<(&'a str, Cow<'a, str>)>);
+
+impl Serialize for Joined<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+/// What a document may hold.
+#[derive(Deserialize)]
+struct RawDocument {
+    #[serde(rename = "_id")]
+    id: String,
+    content_type: Option<String>,
+    crawler: String,
+    objects: Option<Vec<serde_json::Value>>,
+    raw_content: String,
+    response_headers: Option<HeaderMap>,
+    team: Option<String>,
+    timestamp_crawl: Time,
+    timestamp_index: Option<Time>,
+    url: String,
+    #[serde(rename = "version", deserialize_with = "version_3")]
+    _version: (),
+}
+
+#[derive(Clone, Copy)]
+struct Time(EpochMs);
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        parse_iso(&text).map(Time).ok_or_else(|| D::Error::custom("a time is not of the form 2026-11-21T14:32:32Z"))
+    }
+}
+
+fn version_3<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+    let version = f64::deserialize(deserializer)?;
+    if version == VERSION || version == 3.0 {
+        return Ok(());
+    }
+    Err(D::Error::custom(format!("this is CDR {version}; 3.0 and 3.1 can be read")))
+}
+
+#[derive(Default)]
+struct HeaderMap(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for HeaderMap {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MapVisitor;
+        impl<'de> Visitor<'de> for MapVisitor {
+            type Value = HeaderMap;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an object of header names and values")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<HeaderMap, A::Error> {
+                let mut headers = Vec::new();
+                while let Some(header) = map.next_entry()? {
+                    headers.push(header);
+                }
+                Ok(HeaderMap(headers))
+            }
+        }
+        deserializer.deserialize_map(MapVisitor)
+    }
+}

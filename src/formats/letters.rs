@@ -1,0 +1,160 @@
+//! Dead letters as bytes: what a sink's destination refused for good, with the reason and the whole event.
+//!
+//! A letter is a header of 24 bytes, its note as JSON, and the event as `page::codec` writes it. Numbers little-endian.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 4 | magic |
+//! | 4 | length of the note |
+//! | 4 | length of the event |
+//! | 4 | CRC-32 of the note |
+//! | 4 | CRC-32 of the event |
+//! | 4 | CRC-32 of the 20 bytes before |
+
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::page::codec::{self, CodecError};
+use crate::page::{EpochMs, PageEvent};
+
+const HEADER: usize = 24;
+const MAGIC: [u8; 4] = *b"\xA7Dl\n";
+/// No note is longer; a reason is cut before it comes near.
+const MAX_NOTE: u32 = 1 << 20;
+/// As in the page log.
+const MAX_EVENT: u32 = 256 << 20;
+const MAX_REASON: usize = 4096;
+
+/// What is known of a letter without its event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// The event's.
+    pub id: String,
+    pub url: String,
+    /// When it was refused last.
+    pub time: EpochMs,
+    /// How often it was refused: once, and once more with every replay.
+    pub attempts: u32,
+    /// What the destination said, for people.
+    pub reason: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LetterError {
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// Nothing behind it can be found.
+    #[error("damaged at byte {offset}: {what} does not match its checksum; what lies behind is not read")]
+    Damaged { offset: u64, what: &'static str },
+    #[error(transparent)]
+    Event(#[from] CodecError),
+}
+
+impl Note {
+    pub fn new(event: &PageEvent, reason: &str, time: EpochMs) -> Note {
+        let reason = reason.chars().take(MAX_REASON).collect();
+        Note { id: event.id.clone(), url: event.url.clone(), time, attempts: 1, reason }
+    }
+}
+
+/// Appends a letter to `out`. `event`: as `page::codec` writes it.
+pub fn write(note: &Note, event: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(&[0; HEADER]);
+    serde_json::to_writer(&mut *out, note).expect("strings and numbers are always JSON, and a Vec takes every byte");
+    let note_bytes = out.len() - start - HEADER;
+    let mut header = [0; HEADER];
+    header[..4].copy_from_slice(&MAGIC);
+    header[4..8].copy_from_slice(&(note_bytes as u32).to_le_bytes());
+    header[8..12].copy_from_slice(&(event.len() as u32).to_le_bytes());
+    header[12..16].copy_from_slice(&crc32fast::hash(&out[start + HEADER..]).to_le_bytes());
+    header[16..20].copy_from_slice(&crc32fast::hash(event).to_le_bytes());
+    let crc = crc32fast::hash(&header[..20]);
+    header[20..].copy_from_slice(&crc.to_le_bytes());
+    out[start..start + HEADER].copy_from_slice(&header);
+    out.extend_from_slice(event);
+}
+
+/// Reads letters in order, the events only where they are wanted. A letter that its writer did not finish ends the file:
+/// it was never acknowledged.
+pub struct LetterReader<R> {
+    input: R,
+    length: u64,
+    /// Of the next header.
+    offset: u64,
+    event: EventPlace,
+}
+
+#[derive(Clone, Copy, Default)]
+struct EventPlace {
+    offset: u64,
+    length: u32,
+    crc: u32,
+}
+
+impl<R: Read + Seek> LetterReader<R> {
+    /// `input`: at its beginning, and buffered.
+    pub fn new(mut input: R) -> Result<LetterReader<R>, LetterError> {
+        let length = input.seek(SeekFrom::End(0))?;
+        input.seek(SeekFrom::Start(0))?;
+        Ok(LetterReader { input, length, offset: 0, event: EventPlace::default() })
+    }
+
+    /// The next letter's note. After an error nothing more is read.
+    pub fn next_note(&mut self) -> Result<Option<Note>, LetterError> {
+        let offset = self.offset;
+        self.offset = self.length;
+        self.input.seek(SeekFrom::Start(offset))?;
+        let Some(header) = self.read(offset, HEADER as u64)? else { return Ok(None) };
+        let damaged = |what| LetterError::Damaged { offset, what };
+        let number = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes of a header"));
+        if header[..4] != MAGIC || number(20) != crc32fast::hash(&header[..20]) {
+            return Err(damaged("a header"));
+        }
+        let (note_bytes, event_bytes) = (number(4), number(8));
+        if note_bytes > MAX_NOTE || event_bytes > MAX_EVENT {
+            return Err(damaged("a length"));
+        }
+        let event = offset + HEADER as u64 + u64::from(note_bytes);
+        let end = event + u64::from(event_bytes);
+        if end > self.length {
+            return Ok(None);
+        }
+        let Some(note) = self.read(offset + HEADER as u64, u64::from(note_bytes))? else { return Ok(None) };
+        if number(12) != crc32fast::hash(&note) {
+            return Err(damaged("a note"));
+        }
+        let note = serde_json::from_slice(&note).map_err(|_| damaged("a note"))?;
+        self.event = EventPlace { offset: event, length: event_bytes, crc: number(16) };
+        self.offset = end;
+        Ok(Some(note))
+    }
+
+    /// The bytes of the event of the letter read last.
+    pub fn event_bytes(&mut self) -> Result<Bytes, LetterError> {
+        let EventPlace { offset, length, crc } = self.event;
+        self.input.seek(SeekFrom::Start(offset))?;
+        let bytes = self.read(offset, u64::from(length))?.ok_or(ErrorKind::UnexpectedEof).map_err(io::Error::from)?;
+        if crc32fast::hash(&bytes) != crc {
+            return Err(LetterError::Damaged { offset, what: "an event" });
+        }
+        Ok(bytes.into())
+    }
+
+    /// The event of the letter read last.
+    pub fn event(&mut self) -> Result<PageEvent, LetterError> {
+        Ok(codec::decode(&self.event_bytes()?)?)
+    }
+
+    /// None when the file ends before.
+    fn read(&mut self, offset: u64, length: u64) -> Result<Option<Vec<u8>>, LetterError> {
+        if self.length.saturating_sub(offset) < length {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; length as usize];
+        self.input.read_exact(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+}

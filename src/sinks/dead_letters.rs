@@ -1,0 +1,235 @@
+//! A sink's dead letters on disk: what its destination refused for good stays here until somebody drops it or has it
+//! delivered after all (`seine dead-letters`).
+//!
+//! A folder of append-only files of [`letters`], one begun by each run and closed at 64 MiB. Whoever writes or changes a
+//! file holds its lock, so that old ones can be worked on beside a running crawl.
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{BufReader, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::SinkError;
+use super::rolling::{file_error, sync_folder};
+use crate::formats::letters::{self, LetterError, LetterReader, Note};
+use crate::page::{EpochMs, PageEvent, codec};
+
+/// In a sink's own folder.
+const FOLDER: &str = "dead_letters";
+const SUFFIX: &str = ".letters";
+const FILE_BYTES: u64 = 64 << 20;
+
+/// Takes letters for one sink.
+pub struct DeadLetters {
+    folder: PathBuf,
+    /// Hashes of the ids of all letters there: an event that comes again after a crash is refused again, and lies here.
+    known: HashSet<u64>,
+    open: Option<Open>,
+}
+
+struct Open {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    synced: bool,
+}
+
+/// A file of letters, being read.
+pub type FileReader = LetterReader<BufReader<File>>;
+
+/// What to do with a letter when its file is written anew.
+pub enum Fate {
+    Drop,
+    /// With this note.
+    Keep(Note),
+}
+
+/// How much there is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Size {
+    pub files: u64,
+    pub bytes: u64,
+}
+
+impl DeadLetters {
+    /// Reads the notes of what is there already. Nothing is made on disk before the first letter. `sink_folder`: the
+    /// sink's own.
+    pub fn open(sink_folder: &Path) -> Result<DeadLetters, SinkError> {
+        let folder = sink_folder.join(FOLDER);
+        let mut known = HashSet::new();
+        for path in files(sink_folder)? {
+            let read = for_each(&path, &mut |note, _| {
+                known.insert(hash(&note.id));
+                Ok(())
+            });
+            // Letters that cannot be read can still be told of, and new ones be taken.
+            if let Err(error) = read {
+                tracing::error!(path = %path.display(), %error, "dead letters cannot be read");
+            }
+        }
+        Ok(DeadLetters { folder, known, open: None })
+    }
+
+    /// Adds an event, unless it lies there already. Durable after [`sync`](DeadLetters::sync).
+    pub fn add(&mut self, event: &PageEvent, reason: &str) -> Result<(), SinkError> {
+        tracing::warn!(url = event.url, id = event.id, reason, "refused for good, kept as a dead letter");
+        if !self.known.insert(hash(&event.id)) {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        codec::encode(event, &mut bytes);
+        let mut letter = Vec::with_capacity(bytes.len() + 512);
+        letters::write(&Note::new(event, reason, now_ms()), &bytes, &mut letter);
+        if self.open.as_ref().is_some_and(|open| open.bytes + letter.len() as u64 > FILE_BYTES) {
+            self.sync()?;
+            self.open = None;
+        }
+        let open = match &mut self.open {
+            Some(open) => open,
+            none => none.insert(create(&self.folder)?),
+        };
+        open.file.write_all(&letter).map_err(|e| file_error("writing", &open.path, e))?;
+        open.bytes += letter.len() as u64;
+        open.synced = false;
+        Ok(())
+    }
+
+    /// Makes everything added durable: to be called before the sink's cursor passes it.
+    pub fn sync(&mut self) -> Result<(), SinkError> {
+        match &mut self.open {
+            Some(open) if !open.synced => {
+                open.file.sync_data().map_err(|e| file_error("syncing", &open.path, e))?;
+                open.synced = true;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The files of a sink's dead letters, oldest first; none when there is no such folder.
+pub fn files(sink_folder: &Path) -> Result<Vec<PathBuf>, SinkError> {
+    let folder = sink_folder.join(FOLDER);
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(file_error("listing", &folder, error)),
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|e| file_error("listing", &folder, e))?.path();
+        if number_of(&path).is_some() {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// How much a sink's dead letters take on disk.
+pub fn size(sink_folder: &Path) -> Result<Size, SinkError> {
+    let mut size = Size::default();
+    for path in files(sink_folder)? {
+        size.files += 1;
+        size.bytes += std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+    }
+    Ok(size)
+}
+
+/// Calls `visit` with each note of a file, and a reader for its event.
+pub fn for_each(
+    path: &Path,
+    visit: &mut dyn FnMut(Note, &mut FileReader) -> Result<(), LetterError>,
+) -> Result<(), LetterError> {
+    let mut reader = LetterReader::new(BufReader::new(File::open(path)?))?;
+    while let Some(note) = reader.next_note()? {
+        visit(note, &mut reader)?;
+    }
+    Ok(())
+}
+
+/// The lock of a file, for who changes it; none while a running crawl writes to it.
+pub fn lock(path: &Path) -> Result<Option<File>, SinkError> {
+    let file = OpenOptions::new().read(true).open(path).map_err(|e| file_error("opening", path, e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(file_error("locking", path, error)),
+    }
+}
+
+/// Writes a file anew with what `fate` keeps of it, in one step; it goes when nothing is kept. Hold its lock. A file that is
+/// damaged stays as it is.
+pub fn rewrite(path: &Path, fate: &mut dyn FnMut(&Note) -> Fate) -> Result<(), RewriteError> {
+    let at = |action| move |e| RewriteError::Sink(file_error(action, path, e));
+    let copy = path.with_extension("new");
+    let mut kept = 0_u64;
+    let mut out = BufWriter::new(File::create(&copy).map_err(at("creating a copy of"))?);
+    let mut letter = Vec::new();
+    let copied = for_each(path, &mut |note, reader| {
+        if let Fate::Keep(note) = fate(&note) {
+            letter.clear();
+            letters::write(&note, &reader.event_bytes()?, &mut letter);
+            out.write_all(&letter)?;
+            kept += 1;
+        }
+        Ok(())
+    });
+    if let Err(error) = copied {
+        let _ = std::fs::remove_file(&copy);
+        return Err(RewriteError::Letter { path: path.into(), error });
+    }
+    let file = out.into_inner().map_err(|e| at("writing a copy of")(e.into_error()))?;
+    file.sync_all().map_err(at("syncing a copy of"))?;
+    if kept > 0 {
+        std::fs::rename(&copy, path).map_err(at("replacing"))?;
+    } else {
+        std::fs::remove_file(path).map_err(at("removing"))?;
+        let _ = std::fs::remove_file(&copy);
+    }
+    sync_folder(path.parent().unwrap_or(Path::new(".")))?;
+    Ok(())
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RewriteError {
+    #[error(transparent)]
+    Sink(#[from] SinkError),
+    #[error("{path}: {error}")]
+    Letter { path: PathBuf, error: LetterError },
+}
+
+fn create(folder: &Path) -> Result<Open, SinkError> {
+    std::fs::create_dir_all(folder).map_err(|e| file_error("creating the folder", folder, e))?;
+    if let Some(parent) = folder.parent() {
+        sync_folder(parent)?;
+    }
+    let listed = folder.parent().map_or(Ok(Vec::new()), files)?;
+    let mut number = listed.last().and_then(|path| number_of(path)).map_or(1, |last| last + 1);
+    loop {
+        let path = folder.join(format!("{number:08}{SUFFIX}"));
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => {
+                file.lock().map_err(|e| file_error("locking", &path, e))?;
+                sync_folder(folder)?;
+                return Ok(Open { path, file, bytes: 0, synced: true });
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(file_error("creating", &path, error)),
+        }
+    }
+}
+
+fn number_of(path: &Path) -> Option<u64> {
+    path.file_name()?.to_str()?.strip_suffix(SUFFIX)?.parse().ok()
+}
+
+fn hash(id: &str) -> u64 {
+    xxh3_64(id.as_bytes())
+}
+
+fn now_ms() -> EpochMs {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |it| it.as_millis() as EpochMs)
+}

@@ -1,0 +1,340 @@
+//! The KAFKA sink: one message a page, many in flight.
+//!
+//! librdkafka sends and sends again until the broker has a message; the sink's place in the log moves, in order, past
+//! what is acknowledged. An outage holds everything up and loses nothing. Only what is wrong with one message alone makes
+//! it a dead letter. Everything else that goes wrong for good is an error of the sink, which is then made anew and starts
+//! from its cursor.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::producer::{BaseRecord, Producer};
+
+use super::dead_letters::DeadLetters;
+use super::kafka_client::{self as client, KafkaProducer, Report, trouble};
+use super::{Delivered, Derive, Sink, SinkError};
+use crate::config::{KafkaConfig, KafkaFormat};
+use crate::formats::{cdr31, files};
+use crate::log::{Entry, Position};
+use crate::page::EpochMs;
+
+/// The longest single wait for reports.
+const LOOK: Duration = Duration::from_millis(500);
+/// `flush` comes back after so long without a report.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Once the broker answers, a producer has so long to get going: it waits up to 10 s before it connects again.
+const GRACE: Duration = Duration::from_secs(15);
+/// More entries are not held between the first that is not settled and the last taken.
+const MAX_SLOTS: usize = 200_000;
+
+/// Writes every page that its format holds to one topic.
+pub struct KafkaSink {
+    producer: KafkaProducer,
+    config: KafkaConfig,
+    derive: Derive,
+    dead: DeadLetters,
+    /// What was taken and has not been passed, in the log's order. The first has the number `first`.
+    slots: VecDeque<Slot>,
+    first: usize,
+    /// Messages that the producer has not reported on.
+    in_flight: usize,
+    /// Refused with the batch they were in: each is sent once more, alone.
+    suspects: Vec<usize>,
+    /// The suspect that is being sent.
+    alone: Option<usize>,
+    /// When the producer last reported, or was given work after it had none.
+    last_sign: Instant,
+    /// The topic's limit, once a message was too large for it.
+    limit: Option<Option<u64>>,
+    value: Vec<u8>,
+    so_far: Delivered,
+}
+
+struct Slot {
+    end: Position,
+    state: State,
+}
+
+enum State {
+    InFlight(Arc<Entry>),
+    Delivered,
+    Skipped,
+    /// With the reason.
+    Dead(Arc<Entry>, String),
+}
+
+impl KafkaSink {
+    /// Connects, and finds or makes the topic. `folder`: for dead letters.
+    pub fn open(config: &KafkaConfig, folder: &Path, derive: Derive) -> Result<KafkaSink, SinkError> {
+        Ok(KafkaSink {
+            dead: DeadLetters::open(folder)?,
+            producer: client::connect(config)?,
+            config: config.clone(),
+            derive,
+            slots: VecDeque::new(),
+            first: 0,
+            in_flight: 0,
+            suspects: Vec::new(),
+            alone: None,
+            last_sign: Instant::now(),
+            limit: None,
+            value: Vec::new(),
+            so_far: Delivered::default(),
+        })
+    }
+
+    fn take(&mut self, entry: &Arc<Entry>) -> Result<(), SinkError> {
+        while self.slots.len() >= MAX_SLOTS {
+            if self.in_flight > 0 {
+                self.wait()?;
+            } else {
+                self.send_suspects()?;
+            }
+        }
+        let state =
+            if self.write_value(entry) { self.send(entry, self.first + self.slots.len())? } else { State::Skipped };
+        self.slots.push_back(Slot { end: entry.end, state });
+        Ok(())
+    }
+
+    /// Puts the message's value into `self.value`; false for what the format does not hold.
+    fn write_value(&mut self, entry: &Entry) -> bool {
+        self.value.clear();
+        if !files::is_held(&entry.event) {
+            return false;
+        }
+        let derived = entry.derived(|event| (self.derive)(event));
+        match self.config.format {
+            KafkaFormat::Json => {
+                let held = files::write_event(&entry.event, &derived.body, &mut self.value);
+                self.value.pop_if(|byte| *byte == b'\n');
+                held
+            }
+            KafkaFormat::Cdr31 => {
+                cdr31::write_event(&entry.event, derived, self.config.team.as_deref(), now_ms(), &mut self.value)
+            }
+        }
+    }
+
+    /// Gives `self.value` to the producer. Blocks while its queue is full.
+    fn send(&mut self, entry: &Arc<Entry>, sequence: usize) -> Result<State, SinkError> {
+        let key: String = url::form_urlencoded::byte_serialize(entry.event.url.as_bytes()).collect();
+        loop {
+            let record = BaseRecord::with_opaque_to(&self.config.topic, sequence)
+                .key(&key)
+                .payload(&self.value)
+                .headers(self.headers(entry));
+            let error = match self.producer.send(record) {
+                Ok(()) => {
+                    if self.in_flight == 0 {
+                        self.last_sign = Instant::now();
+                    }
+                    self.in_flight += 1;
+                    return Ok(State::InFlight(entry.clone()));
+                }
+                Err((error, _)) => error,
+            };
+            match client::code_of(&error) {
+                RDKafkaErrorCode::QueueFull => {
+                    self.wait()?;
+                }
+                RDKafkaErrorCode::MessageSizeTooLarge => {
+                    let limit = self.config.properties.get("message.max.bytes").map_or("", |it| it.expose());
+                    let reason = format!(
+                        "{} bytes, of which {limit} are taken (max.request.size, and never more than buffer.memory)",
+                        self.value.len()
+                    );
+                    return Ok(State::Dead(entry.clone(), reason));
+                }
+                _ => return Err(self.failure(&error)),
+            }
+        }
+    }
+
+    fn headers(&self, entry: &Entry) -> OwnedHeaders {
+        let status = entry.event.response().map_or(0, |response| response.status).to_string();
+        let schema = match self.config.format {
+            KafkaFormat::Json => "files",
+            KafkaFormat::Cdr31 => "cdr-3.1",
+        };
+        OwnedHeaders::new_with_capacity(3)
+            .insert(Header { key: "event_id", value: Some(&entry.event.id) })
+            .insert(Header { key: "schema", value: Some(schema) })
+            .insert(Header { key: "status", value: Some(&status) })
+    }
+
+    /// Waits a while for reports and takes them in. True when some came.
+    fn wait(&mut self) -> Result<bool, SinkError> {
+        let reports = self.producer.context().take(LOOK);
+        let came = !reports.is_empty();
+        self.take_in(reports)?;
+        if !came {
+            self.look_after()?;
+        }
+        Ok(came)
+    }
+
+    fn take_in(&mut self, reports: Vec<Report>) -> Result<(), SinkError> {
+        if reports.is_empty() {
+            return Ok(());
+        }
+        self.last_sign = Instant::now();
+        for report in reports {
+            self.in_flight -= 1;
+            self.note(report)?;
+        }
+        self.settle()
+    }
+
+    fn note(&mut self, Report { sequence, problem }: Report) -> Result<(), SinkError> {
+        use RDKafkaErrorCode::{InvalidDifferentRecord, InvalidMessageSize, InvalidRecord, MessageSizeTooLarge};
+        let Some(code) = problem else {
+            self.set(sequence, |_| State::Delivered);
+            return Ok(());
+        };
+        match code {
+            InvalidDifferentRecord => self.suspects.push(sequence),
+            MessageSizeTooLarge | InvalidMessageSize | InvalidRecord if self.alone != Some(sequence) => {
+                self.suspects.push(sequence);
+            }
+            InvalidRecord => self.set(sequence, |entry| State::Dead(entry, format!("refused by the broker: {code}"))),
+            MessageSizeTooLarge | InvalidMessageSize => {
+                let limit = *self.limit.get_or_insert_with(|| client::topic_limit(&self.config));
+                let limit = limit.map_or("the broker's limit".into(), |bytes| format!("{bytes}"));
+                let reason = format!(
+                    "{} bytes, compressed still more than {limit} (the topic's max.message.bytes)",
+                    self.value.len()
+                );
+                self.set(sequence, |entry| State::Dead(entry, reason));
+            }
+            code => return Err(self.failure(&KafkaError::MessageProduction(code))),
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, sequence: usize, state: impl FnOnce(Arc<Entry>) -> State) {
+        let slot = sequence.checked_sub(self.first).and_then(|at| self.slots.get_mut(at));
+        if let Some(slot) = slot
+            && let State::InFlight(entry) = &slot.state
+        {
+            slot.state = state(entry.clone());
+        }
+    }
+
+    /// Passes what is settled, in order; dead letters are on disk before.
+    fn settle(&mut self) -> Result<(), SinkError> {
+        while let Some(slot) = self.slots.front() {
+            match &slot.state {
+                State::InFlight(_) => break,
+                State::Delivered => self.so_far.delivered += 1,
+                State::Skipped => self.so_far.skipped += 1,
+                State::Dead(entry, reason) => {
+                    self.dead.add(&entry.event, reason)?;
+                    self.so_far.dead += 1;
+                }
+            }
+            self.so_far.up_to = slot.end;
+            self.slots.pop_front();
+            self.first += 1;
+        }
+        self.dead.sync()
+    }
+
+    /// A batch is refused as a whole; which message was at fault shows when each is alone.
+    fn send_suspects(&mut self) -> Result<(), SinkError> {
+        while !self.suspects.is_empty() {
+            while self.in_flight > 0 {
+                self.wait()?;
+            }
+            let sequence = self.suspects.remove(0);
+            let slot = sequence.checked_sub(self.first).and_then(|at| self.slots.get(at));
+            let Some(State::InFlight(entry)) = slot.map(|slot| &slot.state) else { continue };
+            let entry = entry.clone();
+            self.write_value(&entry);
+            self.alone = Some(sequence);
+            if let State::Dead(_, reason) = self.send(&entry, sequence)? {
+                self.set(sequence, |entry| State::Dead(entry, reason));
+            }
+            while self.in_flight > 0 {
+                self.wait()?;
+            }
+            self.alone = None;
+        }
+        self.settle()
+    }
+
+    /// No report came: is the producer still of use?
+    fn look_after(&mut self) -> Result<(), SinkError> {
+        if let Some((code, reason)) = self.producer.client().fatal_error() {
+            return Err(trouble(format!("{code}: {reason}"), REMADE));
+        }
+        if self.in_flight == 0 || self.last_sign.elapsed() < self.config.stuck_after {
+            return Ok(());
+        }
+        let waited = self.last_sign.elapsed();
+        if !client::could_deliver(&self.config) {
+            // An outage: librdkafka waits it out, and knows what it sent before.
+            self.last_sign = Instant::now();
+            tracing::warn!(messages = self.in_flight, "kafka: the broker does not answer; pages wait for it");
+            return Ok(());
+        }
+        // The broker may have come back this moment.
+        let reports = self.producer.context().take(GRACE.min(self.config.stuck_after * 5));
+        if !reports.is_empty() {
+            return self.take_in(reports);
+        }
+        let problem =
+            format!("{} messages were not delivered for {waited:?}, although the broker answers", self.in_flight);
+        Err(trouble(problem, REMADE))
+    }
+
+    fn failure(&self, error: &KafkaError) -> SinkError {
+        match (self.producer.client().fatal_error(), client::code_of(error)) {
+            (Some((code, reason)), _) => trouble(format!("{code}: {reason}"), REMADE),
+            (None, RDKafkaErrorCode::UnknownTopic | RDKafkaErrorCode::UnknownTopicOrPartition) => trouble(
+                format!("topic {} is gone", self.config.topic),
+                "create it, or set target_storage.data_format.kafka.create_topic: true",
+            ),
+            (None, code) => trouble(code.to_string(), REMADE),
+        }
+    }
+}
+
+const REMADE: &str = "the producer is made anew and goes on from the last acknowledged page";
+
+impl Sink for KafkaSink {
+    fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
+        for entry in entries {
+            self.take(entry)?;
+        }
+        let reports = self.producer.context().take(Duration::ZERO);
+        self.take_in(reports)?;
+        self.send_suspects()?;
+        Ok(self.so_far.clone())
+    }
+
+    fn flush(&mut self) -> Result<Delivered, SinkError> {
+        let mut last_report = Instant::now();
+        while self.in_flight > 0 && last_report.elapsed() < PATIENCE {
+            if self.wait()? {
+                last_report = Instant::now();
+            }
+        }
+        if self.in_flight == 0 {
+            self.send_suspects()?;
+        }
+        Ok(self.so_far.clone())
+    }
+
+    fn close(&mut self) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
+fn now_ms() -> EpochMs {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |it| it.as_millis() as EpochMs)
+}

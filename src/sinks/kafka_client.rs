@@ -1,0 +1,215 @@
+//! The connection to Kafka: the producer and its delivery reports, and what is asked of the broker about the topic.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
+use rdkafka::client::{Client, DefaultClientContext};
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
+use rdkafka::metadata::{Metadata, MetadataTopic};
+use rdkafka::producer::{DeliveryResult, NoCustomPartitioner, Producer, ProducerContext, ThreadedProducer};
+use rdkafka::{ClientConfig, ClientContext};
+
+use super::SinkError;
+use crate::config::KafkaConfig;
+
+/// For one question to the broker.
+const ANSWER: Duration = Duration::from_secs(10);
+/// After each of these, a look whether there is anybody to answer.
+const SLICE: Duration = Duration::from_secs(1);
+/// The same trouble is told again after so long.
+const TELL_AGAIN: Duration = Duration::from_secs(60);
+
+/// librdkafka's producer, which reports on every message by its number, in a thread of its own.
+pub(super) type KafkaProducer = ThreadedProducer<Reports>;
+
+/// What became of a message.
+pub(super) struct Report {
+    pub sequence: usize,
+    /// None: every broker that must have it has it.
+    pub problem: Option<RDKafkaErrorCode>,
+}
+
+/// Where reports wait for the sink, and what the client last complained of.
+#[derive(Default)]
+pub(super) struct Reports {
+    waiting: Mutex<Vec<Report>>,
+    arrived: Condvar,
+    complaint: Mutex<Option<(String, Instant)>>,
+    /// Every broker known was tried and cannot be reached.
+    all_down: AtomicBool,
+}
+
+impl Reports {
+    /// The reports that came since the last call; waits up to `wait` for the first.
+    pub fn take(&self, wait: Duration) -> Vec<Report> {
+        let mut waiting = self.waiting.lock();
+        if waiting.is_empty() && !wait.is_zero() {
+            self.arrived.wait_for(&mut waiting, wait);
+        }
+        std::mem::take(&mut waiting)
+    }
+}
+
+impl ClientContext for Reports {
+    fn log(&self, _level: RDKafkaLogLevel, facility: &str, message: &str) {
+        tracing::debug!(facility, "librdkafka: {message}");
+    }
+
+    /// librdkafka goes on trying after each of these.
+    fn error(&self, error: KafkaError, reason: &str) {
+        if code_of(&error) == RDKafkaErrorCode::AllBrokersDown {
+            // Why each is down has been told.
+            return self.all_down.store(true, Ordering::Relaxed);
+        }
+        // Behind it stands how long it took and how often it came.
+        let gist = reason.split(" (after ").next().unwrap_or(reason);
+        let mut complaint = self.complaint.lock();
+        let same = complaint.as_ref().is_some_and(|(last, at)| last == gist && at.elapsed() < TELL_AGAIN);
+        if !same {
+            tracing::warn!("kafka: {gist}");
+            *complaint = Some((gist.to_owned(), Instant::now()));
+        }
+    }
+
+    fn stats_raw(&self, _json: &[u8]) {}
+}
+
+impl ProducerContext<NoCustomPartitioner> for Reports {
+    type DeliveryOpaque = usize;
+
+    fn delivery(&self, result: &DeliveryResult<'_>, sequence: usize) {
+        let problem = result.as_ref().err().map(|(error, _)| code_of(error));
+        self.waiting.lock().push(Report { sequence, problem });
+        self.arrived.notify_one();
+    }
+}
+
+pub(super) fn code_of(error: &KafkaError) -> RDKafkaErrorCode {
+    error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Unknown)
+}
+
+/// A producer whose topic is there.
+pub(super) fn connect(config: &KafkaConfig) -> Result<KafkaProducer, SinkError> {
+    let client = client_config(config);
+    let made = client.create_with_context::<_, KafkaProducer>(Reports::default());
+    let producer = made.map_err(|e| {
+        trouble(format!("no producer can be made: {e}"), "correct target_storage.data_format.kafka.properties")
+    })?;
+    if !has_topic(producer.client(), config)? {
+        create_topic(&client, config)?;
+    }
+    Ok(producer)
+}
+
+/// Whether a broker answers and every partition of the topic has a leader. Asked through a connection of its own: the
+/// producer's may be what is stuck.
+pub(super) fn could_deliver(config: &KafkaConfig) -> bool {
+    let client: KafkaResult<KafkaProducer> = client_config(config).create_with_context(Reports::default());
+    let metadata = client.and_then(|it| it.client().fetch_metadata(Some(&config.topic), ANSWER));
+    let Ok(metadata) = metadata else { return false };
+    let leads = |topic: &MetadataTopic| {
+        topic.error().is_none() && topic.partitions().iter().all(|it| it.error().is_none() && it.leader() >= 0)
+    };
+    metadata.topics().iter().all(leads)
+}
+
+/// The topic's `max.message.bytes`: how large a batch may be, compressed. None when the broker does not tell.
+pub(super) fn topic_limit(config: &KafkaConfig) -> Option<u64> {
+    let admin: AdminClient<DefaultClientContext> = client_config(config).create().ok()?;
+    let topic = [ResourceSpecifier::Topic(&config.topic)];
+    let answer = wait(admin.describe_configs(&topic, &admin_options())).ok()?;
+    let described = answer.into_iter().next()?.ok()?;
+    described.get("max.message.bytes")?.value.as_ref()?.parse().ok()
+}
+
+pub(super) fn trouble(problem: String, remedy: &'static str) -> SinkError {
+    SinkError::Other { sink: "kafka", problem, remedy }
+}
+
+fn client_config(config: &KafkaConfig) -> ClientConfig {
+    let mut client = ClientConfig::new();
+    for (name, value) in &config.properties {
+        client.set(name, value.expose());
+    }
+    client
+}
+
+/// Asks for all topics: asked for one by name, a broker may make it.
+fn has_topic(client: &Client<Reports>, config: &KafkaConfig) -> Result<bool, SinkError> {
+    let topic = &config.topic;
+    let metadata = fetch_metadata(client).map_err(|error| no_answer(client.context(), config, &error))?;
+    match metadata.topics().iter().find(|it| it.name() == topic).map(|it| it.error()) {
+        Some(None) => Ok(true),
+        Some(Some(error)) => Err(trouble(
+            format!("topic {topic}: {}", RDKafkaErrorCode::from(error)),
+            "let this user write to it (ACL WRITE and DESCRIBE)",
+        )),
+        None if config.create_topic => Ok(false),
+        None => Err(trouble(
+            format!("the broker shows no topic {topic}"),
+            "create it, or set target_storage.data_format.kafka.create_topic: true, or let this user see it (ACL DESCRIBE)",
+        )),
+    }
+}
+
+fn fetch_metadata(client: &Client<Reports>) -> KafkaResult<Metadata> {
+    let started = Instant::now();
+    loop {
+        let answer = client.fetch_metadata(None, SLICE);
+        let give_up = client.context().all_down.load(Ordering::Relaxed) || started.elapsed() >= ANSWER;
+        if answer.is_ok() || give_up {
+            return answer;
+        }
+    }
+}
+
+fn no_answer(context: &Arc<Reports>, config: &KafkaConfig, error: &KafkaError) -> SinkError {
+    let servers = config.properties.get("bootstrap.servers").map_or("", |it| it.expose());
+    let why = match &*context.complaint.lock() {
+        Some((complaint, _)) => complaint.clone(),
+        None => error.to_string(),
+    };
+    trouble(
+        format!("no broker answers at {servers}: {why}"),
+        "start it, or correct target_storage.data_format.kafka.properties; delivery is tried again",
+    )
+}
+
+fn create_topic(client: &ClientConfig, config: &KafkaConfig) -> Result<(), SinkError> {
+    let failed = |why: String| {
+        trouble(
+            format!("topic {} cannot be made: {why}", config.topic),
+            "create it by hand, or correct partitions and replication_factor",
+        )
+    };
+    // -1 is the broker's default.
+    let partitions = config.partitions.map_or(-1, i32::from);
+    let replicas = config.replication_factor.map_or(-1, i32::from);
+    let admin: AdminClient<DefaultClientContext> = client.create().map_err(|e| failed(e.to_string()))?;
+    let topic = NewTopic::new(&config.topic, partitions, TopicReplication::Fixed(replicas));
+    let made = wait(admin.create_topics(&[topic], &admin_options())).map_err(|e| failed(e.to_string()))?;
+    for result in made {
+        match result {
+            Ok(_) => tracing::info!(topic = config.topic, "kafka: made the topic"),
+            Err((_, RDKafkaErrorCode::TopicAlreadyExists)) => {}
+            Err((_, code)) => return Err(failed(code.to_string())),
+        }
+    }
+    Ok(())
+}
+
+fn admin_options() -> AdminOptions {
+    AdminOptions::new().request_timeout(Some(ANSWER)).operation_timeout(Some(ANSWER))
+}
+
+/// Waits for an answer, which a thread of librdkafka's brings.
+fn wait<T>(answer: impl Future<Output = KafkaResult<T>>) -> KafkaResult<T> {
+    match tokio::runtime::Builder::new_current_thread().build() {
+        Ok(runtime) => runtime.block_on(answer),
+        Err(error) => Err(KafkaError::ClientCreation(error.to_string())),
+    }
+}

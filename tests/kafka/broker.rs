@@ -1,0 +1,168 @@
+//! A real broker, and what a reader of its topics sees.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::client::DefaultClientContext;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::message::{Headers, Message};
+use rdkafka::{Offset, TopicPartitionList};
+
+use crate::LONG;
+
+/// One for all tests that leave it in peace. It ends with this process.
+pub static BROKER: LazyLock<Broker> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap().keep();
+    Broker::start(folder, "remove")
+});
+
+pub struct Broker {
+    folder: PathBuf,
+    /// Ends the broker when its standard input closes.
+    keeper: Child,
+    pid: String,
+    pub plain: String,
+    /// SASL_SSL.
+    pub secure: String,
+}
+
+/// A message as a reader sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    pub key: String,
+    pub value: Vec<u8>,
+    pub headers: HashMap<String, String>,
+}
+
+impl Broker {
+    /// In a folder that a broker may have used before.
+    pub fn start(folder: PathBuf, remove: &str) -> Broker {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/services/kafka");
+        let mut command = Command::new(script);
+        command.arg("start").arg(&folder).arg(remove).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let keeper = command.spawn().expect("scripts/services/kafka runs");
+        let mut broker = Broker { folder, keeper, pid: String::new(), plain: String::new(), secure: String::new() };
+        for line in BufReader::new(broker.keeper.stdout.take().unwrap()).lines() {
+            let line = line.unwrap();
+            match line.split_once(' ') {
+                Some(("plain", address)) => broker.plain = address.to_owned(),
+                Some(("secure", address)) => broker.secure = address.to_owned(),
+                Some(("pid", pid)) => broker.pid = pid.to_owned(),
+                _ if line == "ready" => return broker,
+                _ => {}
+            }
+        }
+        panic!("no broker: type scripts/services/kafka install, and see above what it lacks");
+    }
+
+    pub fn signal(&self, signal: &str) {
+        assert!(Command::new("kill").args([signal, &self.pid]).status().unwrap().success());
+    }
+
+    /// Killed, and running again on the same ports when this returns.
+    pub fn restart(mut self) -> Broker {
+        self.signal("-KILL");
+        drop(self.keeper.stdin.take());
+        self.keeper.wait().unwrap();
+        Broker::start(self.folder.clone(), "")
+    }
+
+    /// The authority of its certificate.
+    pub fn ca(&self) -> PathBuf {
+        self.folder.join("ca.pem")
+    }
+
+    /// Makes a topic with two partitions, and waits until it is served.
+    pub fn make_topic(&self, name: &str, settings: &[(&str, &str)]) {
+        let topic = NewTopic::new(name, 2, TopicReplication::Fixed(1));
+        let topic = settings.iter().fold(topic, |topic, (key, value)| topic.set(key, value));
+        let admin: AdminClient<DefaultClientContext> = self.client().create().unwrap();
+        let options = AdminOptions::new().operation_timeout(Some(LONG));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(admin.create_topics(&[topic], &options)).unwrap().remove(0).unwrap();
+        self.partitions(name);
+    }
+
+    /// How many partitions a topic has, once each of them has a leader.
+    pub fn partitions(&self, name: &str) -> usize {
+        let consumer: BaseConsumer = self.client().create().unwrap();
+        let started = Instant::now();
+        loop {
+            let metadata = consumer.fetch_metadata(Some(name), LONG).unwrap();
+            let topic = &metadata.topics()[0];
+            if topic.error().is_none()
+                && !topic.partitions().is_empty()
+                && topic.partitions().iter().all(|it| it.leader() >= 0)
+            {
+                return topic.partitions().len();
+            }
+            assert!(started.elapsed() < LONG, "{name} is not served");
+        }
+    }
+
+    /// Everything in a topic.
+    pub fn read(&self, name: &str) -> Vec<Seen> {
+        let consumer: BaseConsumer = self.client().create().unwrap();
+        let mut left = HashMap::new();
+        let mut assigned = TopicPartitionList::new();
+        for partition in 0..self.partitions(name) as i32 {
+            let (low, high) = consumer.fetch_watermarks(name, partition, LONG).unwrap();
+            left.insert(partition, high - low);
+            assigned.add_partition_offset(name, partition, Offset::Beginning).unwrap();
+        }
+        consumer.assign(&assigned).unwrap();
+        let started = Instant::now();
+        let mut seen = Vec::new();
+        while left.values().any(|count| *count > 0) {
+            assert!(started.elapsed() < LONG, "{name} cannot be read: {left:?} are missing");
+            let Some(message) = consumer.poll(Duration::from_millis(200)) else { continue };
+            let message = message.unwrap();
+            *left.get_mut(&message.partition()).unwrap() -= 1;
+            let text = |bytes: Option<&[u8]>| String::from_utf8(bytes.unwrap().to_vec()).unwrap();
+            let headers = message.headers().unwrap();
+            seen.push(Seen {
+                key: text(message.key()),
+                value: message.payload().unwrap().to_vec(),
+                headers: headers.iter().map(|header| (header.key.to_owned(), text(header.value))).collect(),
+            });
+        }
+        seen
+    }
+
+    fn client(&self) -> ClientConfig {
+        let mut client = ClientConfig::new();
+        client
+            .set("bootstrap.servers", &self.plain)
+            .set("group.id", "tests")
+            .set("fetch.message.max.bytes", "50000000");
+        client
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        let _ = self.keeper.wait();
+    }
+}
+
+impl Seen {
+    pub fn id(&self) -> &str {
+        &self.headers["event_id"]
+    }
+}
+
+/// How often each event is there.
+pub fn counted(seen: &[Seen]) -> HashMap<&str, usize> {
+    let mut counts = HashMap::new();
+    for message in seen {
+        *counts.entry(message.id()).or_default() += 1;
+    }
+    counts
+}

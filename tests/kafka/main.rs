@@ -1,0 +1,135 @@
+//! The KAFKA sink at its public edge, against a real broker (`scripts/services/kafka`) and, where a broker must
+//! misbehave on command, against librdkafka's mock of one.
+
+mod broker;
+mod cdr31;
+mod crashes;
+mod delivery;
+mod letters;
+mod mock;
+mod outages;
+mod properties;
+mod refusals;
+mod security;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use seine::config::{self, Config, KafkaConfig, SinkConfig};
+use seine::log::{Entry, Position};
+use seine::page::{Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response};
+use seine::parse::{self, DeriveOptions};
+use seine::sinks::kafka::KafkaSink;
+use seine::sinks::{Delivered, Derive, Sink, SinkError};
+
+/// Longer than any wait of a passing test.
+const LONG: Duration = Duration::from_secs(90);
+
+fn derive() -> Derive {
+    let options = DeriveOptions::new(&Config::default());
+    Arc::new(move |event| parse::derive(event, &options))
+}
+
+fn html(number: u64, content: &str) -> PageEvent {
+    page(number, "text/html; charset=utf-8", content.as_bytes())
+}
+
+fn page(number: u64, content_type: &str, body: &[u8]) -> PageEvent {
+    let url = format!("http://a.example/{number}");
+    PageEvent {
+        id: format!("{number:032x}"),
+        url: url.clone(),
+        kind: Kind::Page,
+        depth: 1,
+        attempt: 0,
+        method: "GET".into(),
+        request_headers: Headers::default(),
+        hops: Vec::new(),
+        final_url: url,
+        ip: Some([192, 0, 2, 1].into()),
+        started_ms: 1_795_271_825_000,
+        ended_ms: 1_795_271_825_985,
+        outcome: Outcome::Response(Response {
+            status: 200,
+            reason: "OK".into(),
+            version: HttpVersion::Http11,
+            headers: Headers(vec![("content-type".into(), content_type.into())]),
+            body: Bytes::copy_from_slice(body),
+            truncated: None,
+        }),
+        relevance: Relevance::by_type(true),
+        crawler_id: Arc::from("test"),
+    }
+}
+
+fn response(event: &mut PageEvent) -> &mut Response {
+    match &mut event.outcome {
+        Outcome::Response(response) => response,
+        Outcome::Failure(_) => panic!("a response"),
+    }
+}
+
+/// Text that does not compress, the same for a number every time.
+fn noise(number: u64, length: usize) -> String {
+    let mut random = fastrand::Rng::with_seed(number);
+    (0..length).map(|_| random.alphanumeric()).collect()
+}
+
+/// Pages of `length` bytes, numbered.
+fn pages(numbers: std::ops::Range<u64>, length: usize) -> Vec<Arc<Entry>> {
+    entries(numbers.map(|number| html(number, &noise(number, length))))
+}
+
+/// Entries in the places that the events' numbers say.
+fn entries(events: impl IntoIterator<Item = PageEvent>) -> Vec<Arc<Entry>> {
+    let entry = |event: PageEvent| {
+        let index = u64::from_str_radix(&event.id, 16).unwrap() + 1;
+        Arc::new(Entry::new(Position { index, offset: index * 100 }, Arc::new(event), None))
+    };
+    events.into_iter().map(entry).collect()
+}
+
+/// The sink's configuration as a user's file gives it.
+fn kafka_config(servers: &str, topic: &str, more: &str) -> KafkaConfig {
+    match load(&format!(
+        "target_storage.data_format.type: KAFKA\n\
+         target_storage.data_format.kafka.topic_name: {topic}\n\
+         target_storage.data_format.kafka.properties.bootstrap.servers: '{servers}'\n{more}"
+    )) {
+        Ok(config) => config,
+        Err(problem) => panic!("{problem}"),
+    }
+}
+
+fn load(yaml: &str) -> Result<KafkaConfig, String> {
+    let loaded = load_all(yaml)?;
+    match loaded.config.sinks.into_iter().next() {
+        Some(SinkConfig::Kafka(config)) => Ok(config),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn load_all(yaml: &str) -> Result<config::Loaded, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seine.yml");
+    std::fs::write(&path, yaml).unwrap();
+    config::load(Some(&path), &[]).map_err(|error| error.to_string())
+}
+
+fn open(config: &KafkaConfig, folder: &Path) -> Result<KafkaSink, SinkError> {
+    KafkaSink::open(config, folder, derive())
+}
+
+/// Asks until everything up to `last` is settled, or an error comes.
+fn finish(sink: &mut KafkaSink, last: u64) -> Result<Delivered, SinkError> {
+    let started = Instant::now();
+    loop {
+        let delivered = sink.flush()?;
+        if delivered.up_to.index >= last {
+            return Ok(delivered);
+        }
+        assert!(started.elapsed() < LONG, "not delivered in time: {delivered:?}");
+    }
+}
