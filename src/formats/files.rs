@@ -132,12 +132,12 @@ impl FilesRecord {
 }
 
 /// The response of an event that FILES holds.
-fn page_of(event: &PageEvent) -> Option<&Response> {
+pub(super) fn page_of(event: &PageEvent) -> Option<&Response> {
     event.response().filter(|response| event.kind == Kind::Page && response.is_success())
 }
 
 /// The headers to keep, repeats gathered under the first of the same name.
-fn headers_of<'a>(response: &'a Response, body: &[u8]) -> Vec<(&'a str, Vec<&'a str>)> {
+pub(super) fn headers_of<'a>(response: &'a Response, body: &[u8]) -> Vec<(&'a str, Vec<&'a str>)> {
     let decoded = response.headers.get("content-encoding").is_some() && response.body != body;
     let mut gathered: Vec<(&str, Vec<&str>)> = Vec::with_capacity(response.headers.0.len());
     let mut places: HashMap<&str, usize> = HashMap::with_capacity(response.headers.0.len());
@@ -229,7 +229,7 @@ impl<'de> Deserialize<'de> for Content {
 
 /// An object of names → value or values, in its own order.
 #[derive(Default)]
-struct HeaderMap(Vec<(String, Vec<String>)>);
+pub(super) struct HeaderMap(pub(super) Vec<(String, Vec<String>)>);
 
 impl<'de> Deserialize<'de> for HeaderMap {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
