@@ -131,8 +131,38 @@ pub struct LogConfig {
 #[derive(Debug, Clone, PartialEq)]
 pub enum SinkConfig {
     Files { max_file_size: u64, compression_level: u32 },
+    Elasticsearch(ElasticConfig),
     Stdout,
     Void,
+}
+
+/// `target_storage.data_format.elasticsearch.*`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ElasticConfig {
+    /// At least one, each with its port.
+    pub hosts: Vec<url::Url>,
+    /// A valid name, made when absent.
+    pub index: String,
+    /// Basic authentication …
+    pub username: Option<String>,
+    pub password: Option<Secret>,
+    /// … or an API key, as Elasticsearch shows it: base64 of id and key.
+    pub api_key: Option<Secret>,
+    /// Certificates in PEM that are trusted besides the usual ones.
+    pub ca_file: Option<PathBuf>,
+    pub connect_timeout: Duration,
+    /// For one request and its whole answer.
+    pub socket_timeout: Duration,
+    /// How long one bulk is tried again without progress before the sink reports failure and is started anew.
+    pub max_retry: Duration,
+    /// A bulk is sent with so many bytes …
+    pub bulk_bytes: u64,
+    /// … or so many documents …
+    pub bulk_documents: usize,
+    /// … or when its first document has waited for so long.
+    pub flush_interval: Duration,
+    /// The mapping is also put as an index template.
+    pub index_template: bool,
 }
 
 /// The service's own web server: metrics and health.
@@ -226,6 +256,7 @@ impl SinkConfig {
     pub fn name(&self) -> &'static str {
         match self {
             SinkConfig::Files { .. } => "files",
+            SinkConfig::Elasticsearch(_) => "elasticsearch",
             SinkConfig::Stdout => "stdout",
             SinkConfig::Void => "void",
         }

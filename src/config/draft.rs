@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::checked::{Config, ScopeRule, SinkConfig};
+use super::elastic::{self, ElasticDraft};
 use super::error::Problem;
 use super::values::is_header_value;
 
@@ -16,6 +17,7 @@ pub(super) struct Draft {
     pub formats: Vec<Format>,
     pub files_max_file_size: u64,
     pub files_compression_level: u32,
+    pub elastic: ElasticDraft,
     pub http_enabled: bool,
     pub http_host: IpAddr,
     pub http_port: u16,
@@ -26,11 +28,17 @@ pub(super) struct Draft {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Files,
+    Elasticsearch,
     Stdout,
     Void,
 }
 
-const FORMATS: &[(&str, Format)] = &[("FILES", Format::Files), ("STDOUT", Format::Stdout), ("VOID", Format::Void)];
+const FORMATS: &[(&str, Format)] = &[
+    ("FILES", Format::Files),
+    ("ELASTICSEARCH", Format::Elasticsearch),
+    ("STDOUT", Format::Stdout),
+    ("VOID", Format::Void),
+];
 
 pub(super) const LINK_CLASSIFIERS: &[&str] = &[
     "LinkClassifierBreadthSearch",
@@ -53,6 +61,7 @@ impl Default for Draft {
             formats: Vec::new(),
             files_max_file_size: 0,
             files_compression_level: 0,
+            elastic: ElasticDraft::default(),
             http_enabled: true,
             http_host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             http_port: 0,
@@ -79,6 +88,7 @@ impl Draft {
             .iter()
             .map(|format| match format {
                 Format::Files => SinkConfig::Files { max_file_size, compression_level },
+                Format::Elasticsearch => SinkConfig::Elasticsearch(self.elastic.finish()),
                 Format::Stdout => SinkConfig::Stdout,
                 Format::Void => SinkConfig::Void,
             })
@@ -103,6 +113,11 @@ pub(super) fn contradictions(config: &Config) -> Vec<Problem> {
             "page_log.segment_size and page_log.max_size",
             "the log needs room for two segments at least; raise max_size or lower segment_size",
         );
+    }
+    for sink in &config.sinks {
+        if let SinkConfig::Elasticsearch(elastic) = sink {
+            elastic::contradictions(elastic, &mut add);
+        }
     }
     problems
 }
@@ -186,13 +201,13 @@ pub(super) fn set_agent_part(place: &mut Option<String>, value: Option<&str>) ->
 }
 
 pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), String> {
-    let available = "one or several of FILES, STDOUT and VOID";
+    let available = "one or several of FILES, ELASTICSEARCH, STDOUT and VOID";
     let mut formats = Vec::new();
     for name in names {
         let name = name.to_ascii_uppercase();
         let Some((_, format)) = FORMATS.iter().find(|(known, _)| *known == name) else {
             return Err(match name.as_str() {
-                "WARC" | "ELASTICSEARCH" | "KAFKA" | "ROCKSDB" => not_available(&name, available),
+                "WARC" | "KAFKA" | "ROCKSDB" => not_available(&name, available),
                 "FILESYSTEM_HTML" | "FILESYSTEM_JSON" | "FILESYSTEM_CBOR" => not_available(&name, available),
                 _ => format!("{available}; {name} is none"),
             });

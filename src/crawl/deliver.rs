@@ -21,7 +21,7 @@ pub(crate) fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> an
     let before = reader.cursor().clone();
     let derive = running.visitor.derive.clone();
     let derive: sinks::Derive = std::sync::Arc::new(move |event| crate::parse::derive(event, &derive));
-    let mut sink = sinks::open(config, &running.folder.join(name), &before.state, derive)?;
+    let mut sink = sinks::open(config, &running.folder.join(name), &before.state, derive, running.hurry.clone())?;
     // What the sink opened is noted before anything is delivered into it, so that a crash finds it.
     let opened = sink.flush()?;
     commit(&mut reader, &before, &opened)?;

@@ -85,7 +85,7 @@ pub(crate) struct Running {
     /// No new leases.
     pub stop: CancellationToken,
     /// Sinks end after their present batch, whatever is pending.
-    pub hurry: AtomicBool,
+    pub hurry: Arc<AtomicBool>,
 }
 
 impl Crawl {
@@ -155,7 +155,7 @@ fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<Running, Cr
         metrics,
         supervisor: Supervisor::default(),
         stop,
-        hurry: AtomicBool::new(false),
+        hurry: Arc::default(),
     })
 }
 

@@ -103,7 +103,8 @@ pub fn compare(mappings: &Value) -> Comparison {
         if !accepted(&name, wanted).contains(&given) {
             comparison.conflicts.push(format!("{name} is {given}, and has to be {wanted}"));
         }
-        comparison.headers_are_fields |= name == "responseHeaders" && given == "object" && field.get("enabled").is_none();
+        comparison.headers_are_fields |=
+            name == "responseHeaders" && given == "object" && field.get("enabled").is_none();
     }
     comparison
 }
