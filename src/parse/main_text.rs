@@ -141,6 +141,10 @@ fn action_of(element: &Element) -> Action {
 struct Reader {
     blocks: Vec<Block>,
     block: Block,
+    /// Where in the block's text the last run without a blank begins, and whether it is linked: it may go on behind a
+    /// tag, so its words are counted at the next blank.
+    run: usize,
+    run_is_linked: bool,
     /// A blank is due before the next word.
     blank: bool,
     /// A tag has broken the line since the last text.
@@ -221,28 +225,30 @@ impl Reader {
     /// Text without a blank in it.
     fn piece(&mut self, piece: &str) {
         if std::mem::take(&mut self.blank) && !self.block.text.is_empty() {
+            self.end_run();
             self.block.text.push(' ');
+            self.run += 1;
         }
+        // The tags of links are blanks: a run is linked as a whole or not at all.
+        self.run_is_linked = self.in_links > 0;
         self.block.text.push_str(piece);
-        for length in words(piece) {
-            self.word(length);
-        }
     }
 
-    fn word(&mut self, length: usize) {
-        self.block.words += 1;
-        self.block.linked_words += usize::from(self.in_links > 0);
-        let blank = usize::from(self.block.words > 1);
-        self.wrap.length += length + blank;
-        self.wrap.words += 1;
-        if self.wrap.length > LINE {
-            self.wrap = Wrap { length, words: 1, lines: self.wrap.lines + 1 };
+    fn end_run(&mut self) {
+        let run = self.block.text.get(self.run..).unwrap_or_default();
+        for length in words(run) {
+            self.block.words += 1;
+            self.block.linked_words += usize::from(self.run_is_linked);
+            self.wrap.word(length, self.block.words == 1);
         }
+        self.run = self.block.text.len();
     }
 
     fn end_block(&mut self) {
+        self.end_run();
         let wrap = std::mem::take(&mut self.wrap);
         let mut block = std::mem::take(&mut self.block);
+        self.run = 0;
         self.blank = false;
         if block.text.is_empty() {
             return;
@@ -253,10 +259,20 @@ impl Reader {
     }
 }
 
-/// The lengths in characters of a piece's words. A piece is cut where letters or digits meet another sign, unless that is
+impl Wrap {
+    fn word(&mut self, length: usize, is_first: bool) {
+        self.length += length + usize::from(!is_first);
+        self.words += 1;
+        if self.length > LINE {
+            *self = Wrap { length, words: 1, lines: self.lines + 1 };
+        }
+    }
+}
+
+/// The lengths in characters of the words in a run without blanks. It is cut where letters or digits meet another sign, unless that is
 /// one that stands in and beside words; what has neither letter nor digit is no word.
-fn words(piece: &str) -> impl Iterator<Item = usize> {
-    let mut signs = piece.chars().map(Sign::of).peekable();
+fn words(run: &str) -> impl Iterator<Item = usize> {
+    let mut signs = run.chars().map(Sign::of).peekable();
     std::iter::from_fn(move || {
         loop {
             let first = signs.next()?;

@@ -1,7 +1,7 @@
 //! The words of a page, most significant first: `words` and `wordsMeta` of the ELASTICSEARCH format (seed 003).
 //!
-//! A word is a run of letters, digits, marks and inner hyphens, in lower case and composed form. A word with accents
-//! counts without them as well, so that `creme` finds `crème`. The weights are those of ACHE; where a weight is shared,
+//! A word is a run of letters, digits, marks and inner hyphens, in lower case and composed form. A Latin word with
+//! accents counts without them as well, so that `creme` finds `crème`. The weights are those of ACHE; where a weight is shared,
 //! the word that comes first in the page is first.
 
 use std::collections::HashMap;
@@ -137,14 +137,23 @@ fn is_indic_punctuation(c: char) -> bool {
     matches!(c, '\u{964}' | '\u{965}' | '\u{970}')
 }
 
-/// The word without its combining accents (U+0300 to U+036F); none when it has none.
+/// The word without the accents (U+0300 to U+036F) of its Latin letters; none when it has none. In other scripts they
+/// make other letters: `й` is no `и`.
 fn without_accents(word: &str) -> Option<String> {
     let taken_apart = DecomposingNormalizerBorrowed::new_nfd().normalize(word);
-    let is_accent = |c: char| matches!(c, '\u{300}'..='\u{36f}');
-    if !taken_apart.contains(is_accent) {
+    let mut on_latin = false;
+    let mut plain = String::with_capacity(taken_apart.len());
+    for c in taken_apart.chars() {
+        let is_accent = matches!(c, '\u{300}'..='\u{36f}');
+        if !is_accent {
+            on_latin = c.is_alphabetic() && c < '\u{250}';
+        }
+        if !(is_accent && on_latin) {
+            plain.push(c);
+        }
+    }
+    if plain.len() == taken_apart.len() {
         return None;
     }
-    let plain: String = taken_apart.chars().filter(|&c| !is_accent(c)).collect();
-    let plain = ComposingNormalizerBorrowed::new_nfc().normalize(&plain).into_owned();
-    (!plain.is_empty() && plain != word).then_some(plain)
+    Some(ComposingNormalizerBorrowed::new_nfc().normalize(&plain).into_owned())
 }

@@ -18,11 +18,11 @@ use crate::log::Entry;
 use crate::sinks::SinkError;
 
 const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
-const LAST_BACK_OFF: Duration = Duration::from_secs(10);
+const LAST_BACK_OFF: Duration = Duration::from_secs(5);
 /// Told to hurry, a request under way still has this long.
 const LAST_CHANCE: Duration = Duration::from_secs(3);
 const LOOK_UP: Duration = Duration::from_millis(50);
-const LONGEST_REASON: usize = 1000;
+const LONGEST_REASON: usize = 500;
 
 /// A document and the line before it.
 #[derive(Clone)]
@@ -319,9 +319,9 @@ impl ItemAnswer {
 
     fn shown(&self) -> String {
         let Some(error) = &self.error else { return self.status.to_string() };
-        let reason = error.reason.as_deref().unwrap_or_default();
+        let reason = cut(error.reason.as_deref().unwrap_or_default());
         let cause = error.caused_by.as_ref().map(|cause| format!("; caused by {cause}")).unwrap_or_default();
-        format!("{} {}: {}", self.status, error.kind, cut(&format!("{reason}{cause}")))
+        format!("{} {}: {reason}{}", self.status, error.kind, cut(&cause))
     }
 }
 
