@@ -75,12 +75,13 @@ pub(super) fn set_hosts(draft: &mut Draft, hosts: Vec<String>) -> Result<(), Str
 /// A server's URL, with Elasticsearch's port when it names none.
 fn host_url(text: &str) -> Result<Url, String> {
     let expected = |what: &str| format!("URLs such as http://node1:9200; {what}");
+    // Before anything is shown of it.
+    if text.contains('@') {
+        return Err(expected("user and password have keys of their own, rest.username and rest.password"));
+    }
     let mut url = Url::parse(text).map_err(|_| expected(&format!("{text} is none")))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(expected(&format!("{text} is none")));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(expected("user and password have keys of their own, rest.username and rest.password"));
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err(expected(&format!("{text} has more than a path")));

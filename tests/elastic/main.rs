@@ -8,6 +8,7 @@ mod main_text;
 mod mapping;
 mod node;
 mod proxy;
+mod settings;
 mod without_server;
 mod words;
 
