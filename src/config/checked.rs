@@ -131,7 +131,7 @@ pub struct LogConfig {
 #[derive(Debug, Clone, PartialEq)]
 pub enum SinkConfig {
     Files { max_file_size: u64, compression_level: u32 },
-    Elasticsearch(ElasticConfig),
+    Elasticsearch(Box<ElasticConfig>),
     Stdout,
     Void,
 }

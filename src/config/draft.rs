@@ -88,7 +88,7 @@ impl Draft {
             .iter()
             .map(|format| match format {
                 Format::Files => SinkConfig::Files { max_file_size, compression_level },
-                Format::Elasticsearch => SinkConfig::Elasticsearch(self.elastic.finish()),
+                Format::Elasticsearch => SinkConfig::Elasticsearch(Box::new(self.elastic.finish())),
                 Format::Stdout => SinkConfig::Stdout,
                 Format::Void => SinkConfig::Void,
             })

@@ -57,7 +57,7 @@ pub struct ElasticDocument<'a> {
     pub html: Option<Cow<'a, str>>,
     /// Name → values, names in order of first appearance.
     #[serde(default, serialize_with = "write_headers", deserialize_with = "read_headers")]
-    pub response_headers: Vec<(Cow<'a, str>, Vec<Cow<'a, str>>)>,
+    pub response_headers: Vec<Header<'a>>,
     /// `relevant` or `irrelevant`.
     #[serde(default, serialize_with = "write_relevant", deserialize_with = "read_relevant")]
     pub is_relevant: bool,
@@ -84,6 +84,9 @@ pub struct ElasticDocument<'a> {
     #[serde(default)]
     pub event_id: Option<Cow<'a, str>>,
 }
+
+/// A header's name and its values.
+pub type Header<'a> = (Cow<'a, str>, Vec<Cow<'a, str>>);
 
 /// Appends the page's document to `out`, without a line feed and without one in it. Returns false and appends nothing for
 /// what the format does not hold: sitemaps, failures, answers other than 2xx.
@@ -172,7 +175,7 @@ impl<'a> ElasticDocument<'a> {
     }
 }
 
-fn borrowed<'a>(headers: Vec<(&'a str, Vec<&'a str>)>) -> Vec<(Cow<'a, str>, Vec<Cow<'a, str>>)> {
+fn borrowed<'a>(headers: Vec<(&'a str, Vec<&'a str>)>) -> Vec<Header<'a>> {
     let values = |values: Vec<&'a str>| values.into_iter().map(Cow::from).collect();
     headers.into_iter().map(|(name, given)| (name.into(), values(given))).collect()
 }
@@ -217,10 +220,7 @@ fn parse_time(text: &str) -> Option<EpochMs> {
     u64::try_from(time.unix_timestamp_nanos() / 1_000_000).ok()
 }
 
-fn write_headers<S: Serializer>(
-    headers: &[(Cow<'_, str>, Vec<Cow<'_, str>>)],
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
+fn write_headers<S: Serializer>(headers: &[Header<'_>], serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(headers.len()))?;
     for (name, values) in headers {
         map.serialize_entry(name, values)?;
@@ -228,9 +228,7 @@ fn write_headers<S: Serializer>(
     map.end()
 }
 
-fn read_headers<'de, 'a, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<(Cow<'a, str>, Vec<Cow<'a, str>>)>, D::Error> {
+fn read_headers<'de, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Header<'a>>, D::Error> {
     let HeaderMap(headers) = Option::deserialize(deserializer)?.unwrap_or_default();
     let values = |values: Vec<String>| values.into_iter().map(Cow::from).collect();
     Ok(headers.into_iter().map(|(name, given)| (name.into(), values(given))).collect())

@@ -19,7 +19,7 @@ fn elastic(yaml: &str) -> ElasticConfig {
 
 fn of(loaded: &Loaded) -> ElasticConfig {
     match &loaded.config.sinks[..] {
-        [SinkConfig::Elasticsearch(config)] => config.clone(),
+        [SinkConfig::Elasticsearch(config)] => ElasticConfig::clone(config),
         other => panic!("one Elasticsearch sink, not {other:?}"),
     }
 }

@@ -41,7 +41,7 @@ pub(super) async fn prepare(client: &Client, index: &str, with_template: bool) -
 }
 
 async fn create(client: &Client, index: &str) -> Result<(), NotReady> {
-    let answer = put_mapped(client, &format!("/{index}"), |headers| index_body(headers)).await?;
+    let answer = put_mapped(client, &format!("/{index}"), index_body).await?;
     if answer.is_success() {
         tracing::info!(index, "index created");
         return Ok(());
