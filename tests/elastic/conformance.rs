@@ -10,13 +10,17 @@ use seine::sinks::{Delivered, Sink, SinkError};
 use serde_json::{Value, json};
 use tokio_rustls::TlsAcceptor;
 
+use crate::crawl;
 use crate::node::{MAX_REQUEST, Node, wait_until};
 use crate::proxy::Proxy;
 use crate::{FETCHED, at, closed_port, config, derived, entries, numbered, open, page, response};
 
 #[test]
 fn elasticsearch_8() {
-    conforms(&mut Node::start("elasticsearch", "8.19.21"), "flattened");
+    let mut node = Node::start("elasticsearch", "8.19.21");
+    conforms(&mut node, "flattened");
+    crawl::every_page_of_a_crawl_is_a_document(&node);
+    crawl::a_crawl_ends_without_its_server_and_goes_on_with_it(&node);
 }
 
 #[test]

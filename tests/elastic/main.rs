@@ -3,12 +3,15 @@
 //! The servers come from Maven Central by `scripts/services/`, once, and need Java 17. They are started one at a time.
 
 mod conformance;
+mod crawl;
 mod document;
 mod main_text;
 mod mapping;
 mod node;
 mod proxy;
 mod settings;
+#[path = "../support/mod.rs"]
+mod support;
 mod without_server;
 mod words;
 
