@@ -550,12 +550,12 @@ fn a_broken_pipe_is_an_error_and_not_a_loss() {
 fn every_configured_sink_can_be_opened_and_counts() {
     for config in [SinkConfig::FILES, SinkConfig::Void] {
         let folder = tempfile::tempdir().unwrap();
-        let mut sink = sinks::open(&config, folder.path(), &Value::Null, derive()).unwrap();
+        let mut sink = sinks::open(&config, folder.path(), &Value::Null, derive(), Default::default()).unwrap();
         assert_eq!(sink.flush().unwrap().up_to, Position::default());
         let Delivered { up_to, delivered, skipped, dead, .. } = sink.deliver(&pages(0..3)).unwrap();
         assert_eq!((up_to.index, delivered, skipped, dead), (3, 3, 0, 0));
         assert_eq!(sink.deliver(&[]).unwrap().up_to.index, 3);
         sink.close().unwrap();
     }
-    sinks::open(&SinkConfig::Stdout, Path::new("/nowhere"), &Value::Null, derive()).unwrap();
+    sinks::open(&SinkConfig::Stdout, Path::new("/nowhere"), &Value::Null, derive(), Default::default()).unwrap();
 }

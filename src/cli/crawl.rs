@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::ValueEnum;
 
-use crate::config::{self, Config, ScopeRule, SinkConfig};
+use crate::config::{self, Config, ScopeRule};
 use crate::crawl::{Crawl, normalise_seed};
 use crate::telemetry::logging;
 use crate::telemetry::progress::Screen;
@@ -34,6 +34,12 @@ pub struct Args {
     /// Where pages go; repeatable. Instead of what the configuration says.
     #[arg(long = "sink", value_name = "NAME", value_enum)]
     sinks: Vec<SinkName>,
+    /// The Elasticsearch index, for --sink elasticsearch.
+    #[arg(short, long = "elasticIndex", value_name = "INDEX")]
+    elastic_index: Option<String>,
+    /// Taken as in ACHE and not used: servers from Elasticsearch 7 on have no types.
+    #[arg(short = 't', long = "elasticType", value_name = "TYPE")]
+    elastic_type: Option<String>,
     /// Which links are followed: those to the seeds' hosts, to their domains, or any.
     #[arg(long, value_name = "RULE", value_enum)]
     scope: Option<Scope>,
@@ -70,6 +76,8 @@ pub struct Args {
 enum SinkName {
     /// Rolling compressed JSON lines, as ACHE writes them.
     Files,
+    /// One document a page in an index of Elasticsearch or OpenSearch.
+    Elasticsearch,
     /// One JSON object a page on standard output.
     Stdout,
     /// Nowhere: for measuring.
@@ -84,7 +92,9 @@ enum Scope {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let loaded = config::load(args.config.as_deref(), &config::environment())?;
+    let mut options = elastic_options(args.elastic_index.as_deref(), args.elastic_type.as_deref());
+    options.extend(args.data_formats());
+    let loaded = config::load_with(args.config.as_deref(), &config::environment(), &options)?;
     let mut config = loaded.config;
     if args.config.is_none() {
         config.http.listen = None;
@@ -126,10 +136,13 @@ pub(super) fn read_seeds(given: &[String], file: Option<&std::path::Path>) -> an
 }
 
 impl Args {
+    /// `--sink`, as the key it stands for.
+    fn data_formats(&self) -> Option<(&'static str, String)> {
+        let names: Vec<&str> = self.sinks.iter().map(|sink| sink.format()).collect();
+        (!names.is_empty()).then(|| ("target_storage.data_formats", names.join(",")))
+    }
+
     fn override_config(&self, config: &mut Config) {
-        if !self.sinks.is_empty() {
-            config.sinks = self.sinks.iter().map(|name| name.config(&config.sinks)).collect();
-        }
         if let Some(scope) = self.scope {
             config.scope.rule = match scope {
                 Scope::Host => ScopeRule::Host,
@@ -154,15 +167,24 @@ impl Args {
 }
 
 impl SinkName {
-    /// The sink as configured, or with its defaults.
-    fn config(self, configured: &[SinkConfig]) -> SinkConfig {
-        let default = match self {
-            SinkName::Files => SinkConfig::FILES,
-            SinkName::Stdout => SinkConfig::Stdout,
-            SinkName::Void => SinkConfig::Void,
-        };
-        configured.iter().find(|sink| sink.name() == default.name()).cloned().unwrap_or(default)
+    /// Its name in `target_storage.data_formats`.
+    fn format(self) -> &'static str {
+        match self {
+            SinkName::Files => "FILES",
+            SinkName::Elasticsearch => "ELASTICSEARCH",
+            SinkName::Stdout => "STDOUT",
+            SinkName::Void => "VOID",
+        }
     }
+}
+
+/// The keys that -e and -t stand for.
+pub(super) fn elastic_options(index: Option<&str>, type_name: Option<&str>) -> Vec<(&'static str, String)> {
+    let keys = [
+        ("target_storage.data_format.elasticsearch.index_name", index),
+        ("target_storage.data_format.elasticsearch.type_name", type_name),
+    ];
+    keys.into_iter().filter_map(|(key, value)| Some((key, value?.to_owned()))).collect()
 }
 
 fn parse_resolve(text: &str) -> Result<(String, IpAddr), String> {

@@ -68,7 +68,7 @@ enum Action {
 
 #[derive(clap::Args)]
 struct Place {
-    /// The destination: kafka, ….
+    /// The destination: kafka or elasticsearch.
     #[arg(long, value_name = "NAME")]
     sink: String,
     /// The data folder.
@@ -260,7 +260,7 @@ fn replay_file(
     chosen: &mut HashSet<String>,
 ) -> anyhow::Result<u64> {
     remove_folder(folder)?;
-    let mut sink = sinks::open(config, folder, &serde_json::Value::Null, derive.clone())?;
+    let mut sink = sinks::open(config, folder, &serde_json::Value::Null, derive.clone(), Arc::default())?;
     let mut end = Position::default();
     let mut failed: anyhow::Result<()> = Ok(());
     let before = chosen.len();

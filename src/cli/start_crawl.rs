@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::config::{self, Origin, Warning};
+use crate::config::{self, Origin, SinkConfig, Warning};
 
 /// Crawl with ACHE's command line: -c CONFIG -s SEEDS -o DIR [-m MODEL] [-e INDEX] [-t TYPE] [-cid ID].
 #[derive(clap::Args)]
@@ -38,7 +38,8 @@ pub fn with_long_names(arguments: impl Iterator<Item = OsString>) -> impl Iterat
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let mut loaded = config::load(Some(&args.config), &config::environment())?;
+    let options = super::crawl::elastic_options(args.elastic_index.as_deref(), args.elastic_type.as_deref());
+    let mut loaded = config::load_with(Some(&args.config), &config::environment(), &options)?;
     if let Some(id) = args.crawler_id {
         loaded.config.crawler_id = id;
     }
@@ -46,9 +47,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let text = "taken but not used: there is no page classifier yet, and every HTML page counts as relevant";
         loaded.warnings.push(Warning { at: Origin::CommandLine, key: "-m", text: text.into() });
     }
-    if args.elastic_index.is_some() || args.elastic_type.is_some() {
-        let text = "taken but not used: no ELASTICSEARCH sink is available yet";
-        loaded.warnings.push(Warning { at: Origin::CommandLine, key: "-e, -t", text: text.into() });
+    let has_elastic = loaded.config.sinks.iter().any(|sink| matches!(sink, SinkConfig::Elasticsearch(_)));
+    if args.elastic_index.is_some() && !has_elastic {
+        let text = "taken but not used: ELASTICSEARCH is not among target_storage.data_formats";
+        loaded.warnings.push(Warning { at: Origin::CommandLine, key: "-e", text: text.into() });
     }
     let seeds = super::crawl::read_seeds(&[], Some(&args.seeds))?;
     let folder = args.output.join(&loaded.config.crawler_id);

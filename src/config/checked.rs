@@ -132,6 +132,7 @@ pub struct LogConfig {
 pub enum SinkConfig {
     Files { max_file_size: u64, compression_level: u32 },
     Kafka(KafkaConfig),
+    Elasticsearch(Box<ElasticConfig>),
     Stdout,
     Void,
 }
@@ -162,6 +163,37 @@ pub enum KafkaFormat {
     Json,
     /// Memex CDR 3.1.
     Cdr31,
+    /// ACHE's Elasticsearch document.
+    Elastic,
+}
+
+/// `target_storage.data_format.elasticsearch.*`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ElasticConfig {
+    /// At least one, each with its port.
+    pub hosts: Vec<url::Url>,
+    /// A valid name, made when absent.
+    pub index: String,
+    /// Basic authentication …
+    pub username: Option<String>,
+    pub password: Option<Secret>,
+    /// … or an API key, as Elasticsearch shows it: base64 of id and key.
+    pub api_key: Option<Secret>,
+    /// Certificates in PEM that are trusted besides the usual ones.
+    pub ca_file: Option<PathBuf>,
+    pub connect_timeout: Duration,
+    /// For one request and its whole answer.
+    pub socket_timeout: Duration,
+    /// How long one bulk is tried again without progress before the sink reports failure and is started anew.
+    pub max_retry: Duration,
+    /// A bulk is sent with so many bytes …
+    pub bulk_bytes: u64,
+    /// … or so many documents …
+    pub bulk_documents: usize,
+    /// … or when its first document has waited for so long.
+    pub flush_interval: Duration,
+    /// The mapping is also put as an index template.
+    pub index_template: bool,
 }
 
 /// The service's own web server: metrics and health.
@@ -256,6 +288,7 @@ impl SinkConfig {
         match self {
             SinkConfig::Files { .. } => "files",
             SinkConfig::Kafka(_) => "kafka",
+            SinkConfig::Elasticsearch(_) => "elasticsearch",
             SinkConfig::Stdout => "stdout",
             SinkConfig::Void => "void",
         }

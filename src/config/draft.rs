@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use super::checked::{Config, KafkaConfig, KafkaFormat, ScopeRule, SinkConfig};
+use super::elastic::{self, ElasticDraft};
 use super::error::Problem;
 use super::kafka_properties;
 use super::values::is_header_value;
@@ -21,6 +22,7 @@ pub(super) struct Draft {
     pub files_max_file_size: u64,
     pub files_compression_level: u32,
     pub kafka: KafkaConfig,
+    pub elastic: ElasticDraft,
     pub http_enabled: bool,
     pub http_host: IpAddr,
     pub http_port: u16,
@@ -32,12 +34,18 @@ pub(super) struct Draft {
 pub(super) enum Format {
     Files,
     Kafka,
+    Elasticsearch,
     Stdout,
     Void,
 }
 
-const FORMATS: &[(&str, Format)] =
-    &[("FILES", Format::Files), ("KAFKA", Format::Kafka), ("STDOUT", Format::Stdout), ("VOID", Format::Void)];
+const FORMATS: &[(&str, Format)] = &[
+    ("FILES", Format::Files),
+    ("KAFKA", Format::Kafka),
+    ("ELASTICSEARCH", Format::Elasticsearch),
+    ("STDOUT", Format::Stdout),
+    ("VOID", Format::Void),
+];
 
 pub(super) const LINK_CLASSIFIERS: &[&str] = &[
     "LinkClassifierBreadthSearch",
@@ -70,6 +78,7 @@ impl Default for Draft {
                 replication_factor: None,
                 stuck_after: Duration::ZERO,
             },
+            elastic: ElasticDraft::default(),
             http_enabled: true,
             http_host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             http_port: 0,
@@ -97,6 +106,7 @@ impl Draft {
             .map(|format| match format {
                 Format::Files => SinkConfig::Files { max_file_size, compression_level },
                 Format::Kafka => SinkConfig::Kafka(self.kafka.clone()),
+                Format::Elasticsearch => SinkConfig::Elasticsearch(Box::new(self.elastic.finish())),
                 Format::Stdout => SinkConfig::Stdout,
                 Format::Void => SinkConfig::Void,
             })
@@ -134,6 +144,11 @@ pub(super) fn contradictions(config: &Config) -> Vec<Problem> {
             "target_storage.data_formats and target_storage.data_format.kafka.topic_name",
             "KAFKA needs the name of a topic; set topic_name",
         );
+    }
+    for sink in &config.sinks {
+        if let SinkConfig::Elasticsearch(elastic) = sink {
+            elastic::contradictions(elastic, &mut add);
+        }
     }
     problems
 }
@@ -217,13 +232,13 @@ pub(super) fn set_agent_part(place: &mut Option<String>, value: Option<&str>) ->
 }
 
 pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), String> {
-    let available = "one or several of FILES, KAFKA, STDOUT and VOID";
+    let available = "one or several of FILES, KAFKA, ELASTICSEARCH, STDOUT and VOID";
     let mut formats = Vec::new();
     for name in names {
         let name = name.to_ascii_uppercase();
         let Some((_, format)) = FORMATS.iter().find(|(known, _)| *known == name) else {
             return Err(match name.as_str() {
-                "WARC" | "ELASTICSEARCH" | "ROCKSDB" => not_available(&name, available),
+                "WARC" | "ROCKSDB" => not_available(&name, available),
                 "FILESYSTEM_HTML" | "FILESYSTEM_JSON" | "FILESYSTEM_CBOR" => not_available(&name, available),
                 _ => format!("{available}; {name} is none"),
             });
@@ -259,9 +274,8 @@ pub(super) fn set_kafka_format(draft: &mut Draft, name: &str) -> Result<(), Stri
     draft.kafka.format = match name.to_ascii_uppercase().as_str() {
         "JSON" => KafkaFormat::Json,
         "CDR31" => KafkaFormat::Cdr31,
-        // Here, in `KafkaFormat` and in the sink's `write_value`: one arm each, once formats/ has ACHE's Elasticsearch document.
-        "ELASTIC" => return Err("JSON or CDR31; ELASTIC is not available in this version".into()),
-        _ => return Err("JSON or CDR31".into()),
+        "ELASTIC" => KafkaFormat::Elastic,
+        _ => return Err("JSON, CDR31 or ELASTIC".into()),
     };
     Ok(())
 }

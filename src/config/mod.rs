@@ -6,6 +6,7 @@
 
 pub mod checked;
 mod draft;
+mod elastic;
 mod error;
 mod files;
 mod kafka_names;
@@ -57,6 +58,15 @@ pub struct Effective {
 /// # Errors
 /// Everything that is wrong, at once: unreadable files, unknown keys, values of the wrong kind, contradictions.
 pub fn load(path: Option<&Path>, env: &[(String, String)]) -> Result<Loaded, ConfigError> {
+    load_with(path, env, &[])
+}
+
+/// [`load`], with options of the command line laid over the rest: keys and their values as they were typed.
+pub fn load_with(
+    path: Option<&Path>,
+    env: &[(String, String)],
+    options: &[(&'static str, String)],
+) -> Result<Loaded, ConfigError> {
     let mut problems = Vec::new();
     let files = files::open(path, &mut problems);
     let mut settings = Settings::new();
@@ -64,6 +74,7 @@ pub fn load(path: Option<&Path>, env: &[(String, String)]) -> Result<Loaded, Con
         settings = settings::from_file(path, text, &mut problems);
     }
     settings.extend(settings::from_environment(env, &mut problems));
+    settings.extend(settings::from_options(options, &mut problems));
 
     let mut reader = Reader { draft: Draft::default(), warnings: Vec::new(), effective: Vec::new(), problems };
     for key in keys::all() {

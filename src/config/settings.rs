@@ -150,6 +150,23 @@ pub(super) fn from_environment(env: &[(String, String)], problems: &mut Vec<Prob
     settings
 }
 
+/// Reads options of the command line that stand for keys.
+pub(super) fn from_options(options: &[(&'static str, String)], problems: &mut Vec<Problem>) -> Settings {
+    let mut settings = Settings::new();
+    for (name, text) in options {
+        let at = Origin::CommandLine;
+        let Some(key) = keys::find(name) else {
+            problems.push(Problem::UnknownKey { at, key: values::shown_key(name), hint: keys::hint(name) });
+            continue;
+        };
+        match variable(key, text) {
+            Ok(node) => drop(settings.insert(key.name, Setting { node, at })),
+            Err(problem) => problems.push(Problem::Yaml { at, problem }),
+        }
+    }
+    settings
+}
+
 /// Lists and mappings as YAML in one line; lists also as words with commas.
 fn variable(key: &Key, text: &str) -> Result<Node, String> {
     use keys::Kind::{Cookies, Hosts, List, Properties};

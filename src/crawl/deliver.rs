@@ -26,7 +26,7 @@ pub(crate) fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> an
         SinkConfig::Files { .. } => Arc::new(move |event| parse::derive_body_only(event, &derive)),
         _ => Arc::new(move |event| parse::derive(event, &derive)),
     };
-    let mut sink = sinks::open(config, &running.folder.join(name), &before.state, derive)?;
+    let mut sink = sinks::open(config, &running.folder.join(name), &before.state, derive, running.hurry.clone())?;
     // What the sink opened is noted before anything is delivered into it, so that a crash finds it.
     let opened = sink.flush()?;
     commit(&mut reader, &before, &opened)?;

@@ -92,7 +92,7 @@ pub(crate) struct Running {
     /// No new leases.
     pub stop: CancellationToken,
     /// Sinks end after their present batch, whatever is pending.
-    pub hurry: AtomicBool,
+    pub hurry: Arc<AtomicBool>,
     /// Nobody takes the pages any more, as with `| head`.
     pub reader_gone: CancellationToken,
 }
@@ -170,7 +170,7 @@ fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<Running, Cr
         metrics,
         supervisor: Supervisor::default(),
         stop,
-        hurry: AtomicBool::new(false),
+        hurry: Arc::default(),
         reader_gone: CancellationToken::new(),
     })
 }

@@ -229,7 +229,7 @@ impl<'de> Deserialize<'de> for Content {
 
 /// An object of names → value or values, in its own order.
 #[derive(Default)]
-struct HeaderMap(Vec<(String, Vec<String>)>);
+pub(super) struct HeaderMap(pub(super) Vec<(String, Vec<String>)>);
 
 impl<'de> Deserialize<'de> for HeaderMap {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

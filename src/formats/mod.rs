@@ -2,6 +2,8 @@
 
 pub mod base64;
 pub mod cdr31;
+pub mod elastic;
+pub mod elastic_mapping;
 pub mod files;
 pub mod inflate;
 pub mod letters;

@@ -18,11 +18,13 @@ pub mod html_stream;
 pub mod html_text;
 pub mod html_tree;
 pub mod link_header;
+pub mod main_text;
 pub mod meta;
 mod prescan;
 pub mod robots;
 pub mod sitemap;
 pub mod url;
+pub mod words;
 
 use decode::{DecodeProblem, Decoded, decode_body};
 use html::HtmlFacts;

@@ -18,7 +18,7 @@ use super::dead_letters::DeadLetters;
 use super::kafka_client::{self as client, KafkaProducer, Report, trouble};
 use super::{Delivered, Derive, Sink, SinkError};
 use crate::config::{KafkaConfig, KafkaFormat};
-use crate::formats::{cdr31, files};
+use crate::formats::{cdr31, elastic, files};
 use crate::log::{Entry, Position};
 use crate::page::EpochMs;
 
@@ -117,6 +117,7 @@ impl KafkaSink {
             KafkaFormat::Cdr31 => {
                 cdr31::write_event(&entry.event, derived, self.config.team.as_deref(), now_ms(), &mut self.value)
             }
+            KafkaFormat::Elastic => elastic::write_event(&entry.event, derived, &mut self.value),
         }
     }
 
@@ -160,6 +161,7 @@ impl KafkaSink {
         let schema = match self.config.format {
             KafkaFormat::Json => "files",
             KafkaFormat::Cdr31 => "cdr-3.1",
+            KafkaFormat::Elastic => "elastic",
         };
         OwnedHeaders::new_with_capacity(3)
             .insert(Header { key: "event_id", value: Some(&entry.event.id) })

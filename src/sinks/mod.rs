@@ -1,6 +1,7 @@
 //! Sinks: one file a destination, on top of a format. A sink sees log entries and never the frontier.
 
 pub mod dead_letters;
+pub mod elasticsearch;
 pub mod files;
 pub mod kafka;
 mod kafka_client;
@@ -11,6 +12,7 @@ pub mod void;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::config::SinkConfig;
 use crate::log::{Entry, Position};
@@ -21,18 +23,21 @@ use crate::parse::Derived;
 pub type Derive = Arc<dyn Fn(&PageEvent) -> Derived + Send + Sync>;
 
 /// Builds a sink. `folder`: the sink's own, for what it keeps on disk. `state`: what its last committed [`Delivered`]
-/// carried, null for a sink that never delivered.
+/// carried, null for a sink that never delivered. `hurry`: set when the process is to end; a sink that waits for a server
+/// stops waiting then, and [`Sink::flush`] returns what is durable.
 pub fn open(
     config: &SinkConfig,
     folder: &Path,
     state: &serde_json::Value,
     derive: Derive,
+    hurry: Arc<AtomicBool>,
 ) -> Result<Box<dyn Sink>, SinkError> {
     Ok(match config {
         SinkConfig::Files { max_file_size, compression_level } => {
             Box::new(files::FilesSink::open(folder, *max_file_size, *compression_level, state, derive)?)
         }
         SinkConfig::Kafka(config) => Box::new(kafka::KafkaSink::open(config, folder, derive)?),
+        SinkConfig::Elasticsearch(config) => Box::new(elasticsearch::ElasticSink::open(config, folder, derive, hurry)?),
         SinkConfig::Stdout => Box::new(stdout::StdoutSink::new(std::io::stdout(), derive)),
         SinkConfig::Void => Box::<void::VoidSink>::default(),
     })

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use seine::formats::{cdr31, files};
+use seine::formats::{cdr31, elastic, files};
 use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent};
 use seine::sinks::Sink;
 
@@ -131,6 +131,28 @@ fn cdr_is_written_of_html_pages() {
             assert_eq!(message.headers["schema"], "cdr-3.1");
         }
     }
+}
+
+#[test]
+fn the_elasticsearch_document_is_written_of_any_page() {
+    BROKER.make_topic("elastic", &[("max.message.bytes", "10000000")]);
+    let folder = tempfile::tempdir().unwrap();
+    let more = "target_storage.data_format.kafka.format: ELASTIC\n";
+    let mut sink = open(&kafka_config(&BROKER.plain, "elastic", more), folder.path()).unwrap();
+    let events = entries(nasty());
+    sink.deliver(&events).unwrap();
+    let delivered = finish(&mut sink, 14).unwrap();
+    assert_eq!((delivered.delivered, delivered.skipped, delivered.dead), (11, 3, 0));
+
+    let mut seen = by_id(BROKER.read("elastic"));
+    for entry in &events[..11] {
+        let message = seen.remove(&entry.event.id).unwrap_or_else(|| panic!("{} is not there", entry.event.url));
+        let mut expected = Vec::new();
+        assert!(elastic::write_event(&entry.event, &derive()(&entry.event), &mut expected));
+        assert!(message.value == expected, "{}", entry.event.url);
+        assert_eq!(message.headers["schema"], "elastic");
+    }
+    assert!(seen.is_empty(), "{seen:?}");
 }
 
 #[test]

@@ -203,5 +203,5 @@ fn the_other_keys_are_read() {
     let told = load(&format!("{keys}.topic_name: 'a b'")).unwrap_err();
     assert!(told.contains("a topic's name"), "{told}");
     let told = load(&format!("{TOPIC}{keys}.format: XML")).unwrap_err();
-    assert!(told.contains("JSON or CDR31"), "{told}");
+    assert!(told.contains("JSON, CDR31 or ELASTIC"), "{told}");
 }

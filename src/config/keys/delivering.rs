@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::Kind::{self, Bool, Count, List, MaybeCount, MaybeText, OneOf, Properties, Size, Text};
-use super::{Key, ache, ours};
-use crate::config::draft;
+use super::{Key, ache, ours, secret};
 use crate::config::values::Unit::Millis;
+use crate::config::{draft, elastic};
 
 pub(super) const LOG: &[Key] = &[
     ours(
@@ -34,8 +34,8 @@ pub(super) const SINKS: &[Key] = &[
         "[FILES]",
         "[FILES]",
         List(draft::set_formats),
-        "One or several of FILES (compressed JSON lines), KAFKA (a topic), STDOUT (JSON lines) and VOID (nowhere: pages \
-         are counted and dropped). ACHE's older target_storage.data_format.type means the same.",
+        "One or several of FILES (compressed JSON lines), KAFKA (a topic), ELASTICSEARCH, STDOUT (JSON lines) and VOID \
+         (nowhere: pages are counted and dropped). ACHE's older target_storage.data_format.type means the same.",
     ),
     ache(
         "target_storage.data_format.files.max_file_size",
@@ -62,8 +62,8 @@ pub(super) const SINKS: &[Key] = &[
         "JSON",
         "JSON",
         Text(draft::set_kafka_format),
-        "What a message holds: JSON (the object that FILES writes) or CDR31 (Memex CDR 3.1, HTML pages only). The key is \
-         the URL, form-encoded; the headers are event_id, schema and status.",
+        "What a message holds: JSON (the object that FILES writes), CDR31 (Memex CDR 3.1, HTML pages only) or ELASTIC \
+         (the document that ELASTICSEARCH writes). The key is the URL, form-encoded; the headers are event_id, schema and status.",
     ),
     ache(
         "target_storage.data_format.kafka.properties",
@@ -107,6 +107,124 @@ pub(super) const SINKS: &[Key] = &[
         "1m",
         Kind::Duration(Millis, Duration::from_millis(100), |d, v| d.kafka.stuck_after = v),
         "A producer that delivers nothing for so long, while the broker answers, is made anew.",
+    ),
+];
+
+pub(super) const ELASTIC: &[Key] = &[
+    ache(
+        "target_storage.data_format.elasticsearch.rest.hosts",
+        "[]",
+        "[]",
+        List(elastic::set_hosts),
+        "URLs of the servers, taken in turn; one that does not answer is passed over. Without a port: 9200. Empty: \
+         http://localhost:9200.",
+    ),
+    ache(
+        "target_storage.data_format.elasticsearch.index_name",
+        "ache-data",
+        "ache-data",
+        Text(elastic::set_index),
+        "Made with its mapping when it is not there. -e on the command line.",
+    ),
+    ache(
+        "target_storage.data_format.elasticsearch.type_name",
+        "page",
+        "page",
+        Text(elastic::set_type),
+        "No effect: servers from Elasticsearch 7 on have no types. -t on the command line.",
+    ),
+    ours(
+        "target_storage.data_format.elasticsearch.index_template",
+        "true",
+        Bool(|d, v| d.elastic.index_template = v),
+        "Also put the mapping as an index template, so that the server makes the index anew as it was, should \
+         somebody delete it.",
+    ),
+    ache(
+        "target_storage.data_format.elasticsearch.rest.username",
+        "null",
+        "null",
+        MaybeText(elastic::set_username),
+        "For basic authentication.",
+    ),
+    secret(ache(
+        "target_storage.data_format.elasticsearch.rest.password",
+        "null",
+        "null",
+        MaybeText(elastic::set_password),
+        "Better in the environment: SEINE__TARGET_STORAGE__DATA_FORMAT__ELASTICSEARCH__REST__PASSWORD.",
+    )),
+    secret(ours(
+        "target_storage.data_format.elasticsearch.rest.api_key",
+        "null",
+        MaybeText(elastic::set_api_key),
+        "Instead of a user: the key as Elasticsearch shows it when it makes one (`encoded`).",
+    )),
+    ours(
+        "target_storage.data_format.elasticsearch.rest.ca_file",
+        "null",
+        MaybeText(elastic::set_ca_file),
+        "A PEM file of certificates to trust besides the public ones.",
+    ),
+    ache(
+        "target_storage.data_format.elasticsearch.rest.connect_timeout",
+        "30s",
+        "30s",
+        Kind::Duration(Millis, Duration::from_millis(1), |d, v| d.elastic.connect_timeout = v),
+        "Plain numbers are milliseconds.",
+    ),
+    ache(
+        "target_storage.data_format.elasticsearch.rest.socket_timeout",
+        "30s",
+        "30s",
+        Kind::Duration(Millis, Duration::from_millis(1), |d, v| d.elastic.socket_timeout = v),
+        "For one request and its whole answer. What takes longer is sent again in halves.",
+    ),
+    ache(
+        "target_storage.data_format.elasticsearch.rest.max_retry_timeout_millis",
+        "90s",
+        "60s",
+        Kind::Duration(Millis, Duration::from_millis(1), |d, v| d.elastic.max_retry = v),
+        "After so long without progress the failure is reported; then it is tried on. No page is given up.",
+    ),
+    ours(
+        "target_storage.data_format.elasticsearch.bulk_size",
+        "5MiB",
+        Size(1, |d, v| d.elastic.bulk_bytes = v),
+        "Pages are sent together: at most about so many bytes …",
+    ),
+    ours(
+        "target_storage.data_format.elasticsearch.bulk_documents",
+        "500",
+        Count(1, 10_000, |d, v| d.elastic.bulk_documents = draft::to_usize(v)),
+        "… or so many pages …",
+    ),
+    ours(
+        "target_storage.data_format.elasticsearch.flush_interval",
+        "1s",
+        Kind::Duration(Millis, Duration::ZERO, |d, v| d.elastic.flush_interval = v),
+        "… or once the first has waited for so long.",
+    ),
+    ache(
+        "target_storage.data_format.elasticsearch.host",
+        "null",
+        "null",
+        MaybeText(elastic::set_transport_host),
+        "Deprecated: ACHE's transport client of Elasticsearch 1. Taken for http://HOST:9200.",
+    ),
+    ache(
+        "target_storage.data_format.elasticsearch.port",
+        "9300",
+        "9300",
+        Count(1, u16::MAX as u64, |_, _| ()),
+        "Deprecated, and no effect: of the transport protocol, which newer servers do not have.",
+    ),
+    ache(
+        "target_storage.data_format.elasticsearch.cluster_name",
+        "null",
+        "null",
+        MaybeText(elastic::set_cluster_name),
+        "Deprecated, and no effect: over HTTP the hosts say which cluster it is.",
     ),
 ];
 

@@ -25,7 +25,7 @@ const NO_RECRAWL_SELECTOR: &str =
 const NO_NEAR_DUPLICATES: &str = "not supported: near-duplicates are kept as any page";
 const NO_FILESYSTEM: &str = "no effect: the FILESYSTEM_* formats are not available yet";
 const NO_WARC: &str = "no effect: the WARC format is not available yet";
-const NO_ELASTIC: &str = "no effect: the ELASTICSEARCH format is not available yet";
+const WAITS_FOR_SERVERS: &str = "no effect: a server that is not there yet is waited for, and pages with it";
 const NO_TOR: &str = "not supported: .onion hosts are not reached";
 const NO_PROXY: &str = "not supported: pages are fetched without a proxy";
 const OWN_CLIENT: &str = "no effect: Seine has one HTTP client; set crawler_manager.downloader.httpclient.*";
@@ -51,18 +51,12 @@ pub(super) const KEYS: &[Key] = &[
     lacking("target_storage.data_format.filesystem.compress_data", "false", BOOL, NO_FILESYSTEM),
     lacking("target_storage.data_format.warc.max_file_size", "262144000", SIZE, NO_WARC),
     lacking("target_storage.data_format.warc.compress", "true", BOOL, NO_WARC),
-    lacking("target_storage.data_format.elasticsearch.rest.hosts", "[]", LIST, NO_ELASTIC),
-    lacking("target_storage.data_format.elasticsearch.rest.connect_timeout", "30s", MILLIS, NO_ELASTIC),
-    lacking("target_storage.data_format.elasticsearch.rest.socket_timeout", "30s", MILLIS, NO_ELASTIC),
-    lacking("target_storage.data_format.elasticsearch.rest.max_retry_timeout_millis", "1m", MILLIS, NO_ELASTIC),
-    lacking("target_storage.data_format.elasticsearch.rest.initial_connection_timeout", "30s", MILLIS, NO_ELASTIC),
-    lacking("target_storage.data_format.elasticsearch.rest.username", "null", TEXT, NO_ELASTIC),
-    secret(lacking("target_storage.data_format.elasticsearch.rest.password", "null", TEXT, NO_ELASTIC)),
-    lacking("target_storage.data_format.elasticsearch.host", "null", TEXT, NO_ELASTIC),
-    lacking("target_storage.data_format.elasticsearch.port", "9300", COUNT, NO_ELASTIC),
-    lacking("target_storage.data_format.elasticsearch.cluster_name", "null", TEXT, NO_ELASTIC),
-    lacking("target_storage.data_format.elasticsearch.index_name", "ache-data", TEXT, NO_ELASTIC),
-    lacking("target_storage.data_format.elasticsearch.type_name", "page", TEXT, NO_ELASTIC),
+    lacking(
+        "target_storage.data_format.elasticsearch.rest.initial_connection_timeout",
+        "30s",
+        MILLIS,
+        WAITS_FOR_SERVERS,
+    ),
     lacking("link_storage.link_classifier.parameters.class_values", "[]", LIST, NO_LEARNING),
     lacking("link_storage.link_strategy.backlinks", "false", BOOL, NO_BACKLINKS),
     lacking("link_storage.directory", "data_url/dir", TEXT, OWN_FOLDERS),

@@ -64,6 +64,7 @@ pub(super) const GROUPS: &[Group] = &[
     Group { title: "Who asks", keys: crawling::IDENTITY },
     Group { title: "The page log: where a page becomes accepted", keys: delivering::LOG },
     Group { title: "Where pages are delivered", keys: delivering::SINKS },
+    Group { title: "Elasticsearch and OpenSearch", keys: delivering::ELASTIC },
     Group { title: "Metrics and health, over HTTP", keys: delivering::HTTP },
     Group { title: "Seine's own log", keys: delivering::LOGGING },
 ];

@@ -1,0 +1,178 @@
+//! The keys of the ELASTICSEARCH sink: their checks, and what the deprecated ones mean today.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use url::Url;
+
+use super::checked::ElasticConfig;
+use super::draft::Draft;
+use super::secret::Secret;
+use super::values::is_header_value;
+
+/// The keys while they are read.
+#[derive(Default)]
+pub(super) struct ElasticDraft {
+    hosts: Vec<Url>,
+    /// From the deprecated key `host`.
+    transport_host: Option<Url>,
+    index: String,
+    username: Option<String>,
+    password: Option<Secret>,
+    api_key: Option<Secret>,
+    ca_file: Option<PathBuf>,
+    pub connect_timeout: Duration,
+    pub socket_timeout: Duration,
+    pub max_retry: Duration,
+    pub bulk_bytes: u64,
+    pub bulk_documents: usize,
+    pub flush_interval: Duration,
+    pub index_template: bool,
+}
+
+impl ElasticDraft {
+    pub fn finish(&self) -> ElasticConfig {
+        let mut hosts = self.hosts.clone();
+        if hosts.is_empty() {
+            hosts.extend(self.transport_host.clone().or_else(|| Url::parse("http://localhost:9200").ok()));
+        }
+        ElasticConfig {
+            hosts,
+            index: self.index.clone(),
+            username: self.username.clone(),
+            password: self.password.clone(),
+            api_key: self.api_key.clone(),
+            ca_file: self.ca_file.clone(),
+            connect_timeout: self.connect_timeout,
+            socket_timeout: self.socket_timeout,
+            max_retry: self.max_retry,
+            bulk_bytes: self.bulk_bytes,
+            bulk_documents: self.bulk_documents,
+            flush_interval: self.flush_interval,
+            index_template: self.index_template,
+        }
+    }
+}
+
+/// Who we are cannot be said in two ways, nor in half a one.
+pub(super) fn contradictions(config: &ElasticConfig, add: &mut impl FnMut(&'static str, &str)) {
+    if config.username.is_some() && config.api_key.is_some() {
+        add(
+            "target_storage.data_format.elasticsearch.rest.username and api_key",
+            "either says who asks; remove one of them",
+        );
+    }
+    if config.username.is_none() && config.password.is_some() {
+        add("target_storage.data_format.elasticsearch.rest.username and password", "a password needs its username");
+    }
+}
+
+pub(super) fn set_hosts(draft: &mut Draft, hosts: Vec<String>) -> Result<(), String> {
+    draft.elastic.hosts = hosts.iter().map(|host| host_url(host)).collect::<Result<_, _>>()?;
+    Ok(())
+}
+
+/// A server's URL, with Elasticsearch's port when it names none.
+fn host_url(text: &str) -> Result<Url, String> {
+    let expected = |what: &str| format!("URLs such as http://node1:9200; {what}");
+    // Before anything is shown of it.
+    if text.contains('@') {
+        return Err(expected("user and password have keys of their own, rest.username and rest.password"));
+    }
+    let mut url = Url::parse(text).map_err(|_| expected(&format!("{text} is none")))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(expected(&format!("{text} is none")));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(expected(&format!("{text} has more than a path")));
+    }
+    if !names_port(text) {
+        url.set_port(Some(9200)).map_err(|()| expected(&format!("{text} is none")))?;
+    }
+    Ok(url)
+}
+
+/// `Url` drops a port that is the scheme's own; here it makes a difference whether it was written.
+fn names_port(text: &str) -> bool {
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let port = authority.rsplit_once(':').map(|(_, port)| port);
+    port.is_some_and(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The rules of Elasticsearch's "Create index" page.
+pub(super) fn set_index(draft: &mut Draft, name: &str) -> Result<(), String> {
+    let forbidden = |c: char| {
+        c.is_uppercase()
+            || c.is_whitespace()
+            || c.is_control()
+            || matches!(c, '\\' | '/' | '*' | '?' | '"' | '<' | '>')
+            || matches!(c, '|' | ',' | '#' | ':' | '%')
+    };
+    let is_right =
+        !name.is_empty() && name.len() <= 255 && !name.starts_with(['-', '_', '+', '.']) && !name.contains(forbidden);
+    if !is_right {
+        return Err("an index name: lower case, at most 255 bytes, none of \\ / * ? \" < > | , # : % and blanks, and no - _ + . first".into());
+    }
+    draft.elastic.index = name.to_owned();
+    Ok(())
+}
+
+pub(super) fn set_type(draft: &mut Draft, name: &str) -> Result<(), String> {
+    if name != "page" {
+        draft.notes.push("taken but not used: servers from Elasticsearch 7 on have no types".into());
+    }
+    Ok(())
+}
+
+pub(super) fn set_username(draft: &mut Draft, name: Option<&str>) -> Result<(), String> {
+    if name.is_some_and(|name| name.is_empty() || name.contains(':')) {
+        return Err("a user's name, without a colon".into());
+    }
+    draft.elastic.username = name.map(str::to_owned);
+    Ok(())
+}
+
+pub(super) fn set_password(draft: &mut Draft, password: Option<&str>) -> Result<(), String> {
+    draft.elastic.password = password.map(Secret::new);
+    Ok(())
+}
+
+pub(super) fn set_api_key(draft: &mut Draft, key: Option<&str>) -> Result<(), String> {
+    if key.is_some_and(|key| key.is_empty() || !is_header_value(key) || key.contains(char::is_whitespace)) {
+        return Err("the `encoded` key that Elasticsearch showed when it made it".into());
+    }
+    draft.elastic.api_key = key.map(Secret::new);
+    Ok(())
+}
+
+pub(super) fn set_ca_file(draft: &mut Draft, path: Option<&str>) -> Result<(), String> {
+    if path == Some("") {
+        return Err("the path of a PEM file".into());
+    }
+    draft.elastic.ca_file = path.map(PathBuf::from);
+    Ok(())
+}
+
+pub(super) fn set_transport_host(draft: &mut Draft, host: Option<&str>) -> Result<(), String> {
+    let Some(host) = host else { return Ok(()) };
+    let expected = || format!("a host's name or address; {host} is none");
+    let mut url = Url::parse(&format!("http://{host}")).map_err(|_| expected())?;
+    if url.path() != "/" || !url.username().is_empty() || url.query().is_some() {
+        return Err(expected());
+    }
+    url.set_port(Some(9200)).map_err(|()| expected())?;
+    draft.notes.push(format!(
+        "deprecated: the transport protocol is gone; {url} is used unless rest.hosts is set. Set \
+         target_storage.data_format.elasticsearch.rest.hosts instead"
+    ));
+    draft.elastic.transport_host = Some(url);
+    Ok(())
+}
+
+pub(super) fn set_cluster_name(draft: &mut Draft, name: Option<&str>) -> Result<(), String> {
+    if name.is_some() {
+        draft.notes.push("deprecated, and not used: over HTTP the hosts say which cluster it is".into());
+    }
+    Ok(())
+}

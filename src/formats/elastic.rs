@@ -1,0 +1,243 @@
+//! ACHE's ELASTICSEARCH document (seed 003): one page as one JSON object.
+//!
+//! The documented fields, in this order: `domain` · `url` · `title` · `text` · `retrieved` · `words` · `wordsMeta` ·
+//! `topPrivateDomain` · `html` · `responseHeaders` · `isRelevant` · `relevance` · `crawlerId`. Behind them ours:
+//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId`. What is not HTML has null for
+//! `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
+
+use std::borrow::Cow;
+
+use serde::de::Deserializer;
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+use super::files::{HeaderMap, headers_of, page_of};
+use crate::page::{EpochMs, PageEvent};
+use crate::parse::Derived;
+use crate::parse::html_text::page_facts;
+use crate::parse::html_tree::Tree;
+use crate::parse::main_text::main_text;
+use crate::parse::url::{host, registrable_domain};
+use crate::parse::words::{meta_words, words};
+
+/// Elasticsearch refuses longer document ids, in bytes.
+pub const MAX_ID_BYTES: usize = 512;
+
+/// One page, as the index holds it. Borrows from the event when it is written, owns everything when it was read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ElasticDocument<'a> {
+    /// The URL's host, without a leading `www.`
+    #[serde(default)]
+    pub domain: Cow<'a, str>,
+    /// The URL asked for.
+    pub url: Cow<'a, str>,
+    /// None for what is not HTML, empty for a page without a title.
+    #[serde(default)]
+    pub title: Option<Cow<'a, str>>,
+    /// The main text, see [`crate::parse::main_text`].
+    #[serde(default)]
+    pub text: Option<String>,
+    /// When the last byte of the body had arrived.
+    #[serde(default, serialize_with = "write_time", deserialize_with = "read_time")]
+    pub retrieved: EpochMs,
+    /// Different words, most significant first, see [`crate::parse::words`].
+    #[serde(default)]
+    pub words: Option<Vec<String>>,
+    #[serde(default)]
+    pub words_meta: Option<Vec<String>>,
+    /// By the Public Suffix List; an IP address is its own.
+    #[serde(default)]
+    pub top_private_domain: Cow<'a, str>,
+    /// The body as text in its charset.
+    #[serde(default)]
+    pub html: Option<Cow<'a, str>>,
+    /// Name → values, names in order of first appearance.
+    #[serde(default, serialize_with = "write_headers", deserialize_with = "read_headers")]
+    pub response_headers: Vec<Header<'a>>,
+    /// `relevant` or `irrelevant`.
+    #[serde(default, serialize_with = "write_relevant", deserialize_with = "read_relevant")]
+    pub is_relevant: bool,
+    #[serde(default)]
+    pub relevance: f64,
+    #[serde(default)]
+    pub crawler_id: Cow<'a, str>,
+    /// The final URL, when a redirect was followed.
+    #[serde(default)]
+    pub redirected_url: Option<Cow<'a, str>>,
+    /// None in documents of others.
+    #[serde(default)]
+    pub status: Option<u16>,
+    /// The `Content-Type` header, parameters included.
+    #[serde(default)]
+    pub content_type: Option<Cow<'a, str>>,
+    /// `<html lang>` as written.
+    #[serde(default)]
+    pub language: Option<Cow<'a, str>>,
+    /// SHA-256 of the body, content codings removed: 64 lower-case hex digits.
+    #[serde(default)]
+    pub digest: Option<Cow<'a, str>>,
+    /// The event's id.
+    #[serde(default)]
+    pub event_id: Option<Cow<'a, str>>,
+}
+
+/// A header's name and its values.
+pub type Header<'a> = (Cow<'a, str>, Vec<Cow<'a, str>>);
+
+/// Appends the page's document to `out`, without a line feed and without one in it. Returns false and appends nothing for
+/// what the format does not hold: sitemaps, failures, answers other than 2xx.
+pub fn write_event(event: &PageEvent, derived: &Derived, out: &mut Vec<u8>) -> bool {
+    let Some(document) = ElasticDocument::from_event(event, derived) else { return false };
+    document.write(out);
+    true
+}
+
+/// Whether the format holds a document for the event: it is a page, and its answer a 2xx.
+pub fn is_held(event: &PageEvent) -> bool {
+    page_of(event).is_some()
+}
+
+/// The document's `_id`: the URL asked for; its SHA-256 in lower-case hex when the URL is longer than [`MAX_ID_BYTES`].
+pub fn document_id(url: &str) -> Cow<'_, str> {
+    if url.len() <= MAX_ID_BYTES { Cow::Borrowed(url) } else { Cow::Owned(hex(&Sha256::digest(url))) }
+}
+
+/// The document's external version: of two fetches of one URL the later wins, whatever the order they come in.
+pub fn document_version(event: &PageEvent) -> EpochMs {
+    event.ended_ms
+}
+
+/// Reads a document back: as it is, as a search hit (`_source`), or as ACHE's update request has it (`doc`). Takes what
+/// ACHE and its forerunners wrote: absent fields but `url`, unknown ones, headers with a single value.
+pub fn parse_document(json: &[u8]) -> Result<ElasticDocument<'static>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Wrapped {
+        #[serde(alias = "doc")]
+        _source: ElasticDocument<'static>,
+    }
+    serde_json::from_slice(json).or_else(|error| match serde_json::from_slice::<Wrapped>(json) {
+        Ok(wrapped) => Ok(wrapped._source),
+        Err(_) => Err(error),
+    })
+}
+
+impl<'a> ElasticDocument<'a> {
+    /// The page's document; none for what the format does not hold. `derived`: what [`crate::parse::derive`] gives.
+    pub fn from_event(event: &'a PageEvent, derived: &'a Derived) -> Option<ElasticDocument<'a>> {
+        let response = page_of(event)?;
+        let host = host(&event.url).unwrap_or_default();
+        let mut document = ElasticDocument {
+            domain: host.strip_prefix("www.").unwrap_or(host).into(),
+            url: (&event.url).into(),
+            title: None,
+            text: None,
+            retrieved: event.ended_ms,
+            words: None,
+            words_meta: None,
+            top_private_domain: registrable_domain(host).into(),
+            html: None,
+            response_headers: borrowed(headers_of(response, &derived.body)),
+            is_relevant: event.relevance.is_relevant,
+            relevance: event.relevance.relevance,
+            crawler_id: (&*event.crawler_id).into(),
+            redirected_url: event.redirected_url().map(Cow::from),
+            status: Some(response.status),
+            content_type: response.content_type().map(Cow::from),
+            language: derived.lang.as_deref().map(Cow::from),
+            digest: Some(hex(&derived.digest).into()),
+            event_id: Some((&event.id).into()),
+        };
+        if derived.is_html {
+            document.add_html(derived, host);
+        }
+        Some(document)
+    }
+
+    fn add_html(&mut self, derived: &'a Derived, host: &str) {
+        let html = derived.text();
+        let tree = Tree::parse(&html);
+        let title = derived.title.as_deref();
+        let visible = page_facts(&tree, "").text;
+        self.title = Some(title.unwrap_or_default().into());
+        self.text = Some(main_text(&tree));
+        self.words = Some(words(&tree, title, Some(host), &visible));
+        self.words_meta = Some(meta_words(&tree));
+        self.html = Some(html);
+    }
+
+    /// Appends the document to `out`, without a line feed and without one in it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        serde_json::to_writer(out, self).expect("strings and numbers are always JSON, and a Vec takes every byte");
+    }
+}
+
+fn borrowed<'a>(headers: Vec<(&'a str, Vec<&'a str>)>) -> Vec<Header<'a>> {
+    let values = |values: Vec<&'a str>| values.into_iter().map(Cow::from).collect();
+    headers.into_iter().map(|(name, given)| (name.into(), values(given))).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// As documented: `2015-04-16T07:03:50.257+0000`. Beyond the year 9999 the number itself, which the mapping takes too.
+fn write_time<S: Serializer>(time: &EpochMs, serializer: S) -> Result<S::Ok, S::Error> {
+    let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]+0000");
+    let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(*time) * 1_000_000).ok();
+    match at.and_then(|at| at.format(format).ok()) {
+        Some(text) => serializer.serialize_str(&text),
+        None => serializer.serialize_u64(*time),
+    }
+}
+
+/// ISO 8601 with or without milliseconds, its offset written `Z`, `+0000` or `+00:00`; or epoch milliseconds.
+fn read_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EpochMs, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Time {
+        Number(EpochMs),
+        Text(String),
+    }
+    match Time::deserialize(deserializer)? {
+        Time::Number(time) => Ok(time),
+        Time::Text(text) => parse_time(&text).ok_or_else(|| {
+            serde::de::Error::custom(format!("retrieved: {text:?} is no time as 2015-04-16T07:03:50.257+0000"))
+        }),
+    }
+}
+
+fn parse_time(text: &str) -> Option<EpochMs> {
+    let format = format_description!(
+        version = 2,
+        "[year]-[month]-[day]T[hour]:[minute]:[second][optional [.[subsecond]]][first [Z] [[offset_hour sign:mandatory]:[offset_minute]] [[offset_hour sign:mandatory][offset_minute]]]"
+    );
+    let time = time::PrimitiveDateTime::parse(text, format).map(|time| time.assume_utc());
+    let time = OffsetDateTime::parse(text, format).or(time).ok()?;
+    u64::try_from(time.unix_timestamp_nanos() / 1_000_000).ok()
+}
+
+fn write_headers<S: Serializer>(headers: &[Header<'_>], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(headers.len()))?;
+    for (name, values) in headers {
+        map.serialize_entry(name, values)?;
+    }
+    map.end()
+}
+
+fn read_headers<'de, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Header<'a>>, D::Error> {
+    let HeaderMap(headers) = Option::deserialize(deserializer)?.unwrap_or_default();
+    let values = |values: Vec<String>| values.into_iter().map(Cow::from).collect();
+    Ok(headers.into_iter().map(|(name, given)| (name.into(), values(given))).collect())
+}
+
+fn write_relevant<S: Serializer>(is_relevant: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(if *is_relevant { "relevant" } else { "irrelevant" })
+}
+
+fn read_relevant<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.as_deref() == Some("relevant"))
+}

@@ -1,0 +1,124 @@
+//! The mapping of the ELASTICSEARCH format: which field of a document is indexed how, and whether an index that is there
+//! already can take our documents. For servers without types: Elasticsearch 7 and newer, OpenSearch.
+
+use serde_json::{Map, Value, json};
+
+/// Longer values are kept in the document and not indexed: Lucene takes no term over 32,766 bytes, and a character may
+/// have four.
+const IGNORE_ABOVE: usize = 8191;
+
+/// How the response headers are indexed: what the server has, tried in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeaderType {
+    /// Elasticsearch: one field, whatever the names.
+    Flattened,
+    /// OpenSearch's field of that kind.
+    FlatObject,
+    /// Kept in the document only.
+    Unindexed,
+}
+
+impl HeaderType {
+    pub const ALL: [HeaderType; 3] = [HeaderType::Flattened, HeaderType::FlatObject, HeaderType::Unindexed];
+
+    /// The name of its field type, as a server that has none names it in its error.
+    pub fn name(self) -> &'static str {
+        match self {
+            HeaderType::Flattened => "flattened",
+            HeaderType::FlatObject => "flat_object",
+            HeaderType::Unindexed => "object",
+        }
+    }
+
+    fn field(self) -> Value {
+        match self {
+            HeaderType::Flattened => json!({ "type": "flattened", "ignore_above": IGNORE_ABOVE }),
+            HeaderType::FlatObject => json!({ "type": "flat_object" }),
+            HeaderType::Unindexed => json!({ "type": "object", "enabled": false }),
+        }
+    }
+}
+
+/// The body of `PUT /<index>`.
+pub fn index_body(headers: HeaderType) -> Value {
+    json!({ "mappings": { "properties": fields(headers) } })
+}
+
+/// The body of `PUT /_index_template/<name>`: an index of this name that the server makes by itself, because somebody
+/// deleted ours, is mapped alike.
+pub fn template_body(index: &str, headers: HeaderType) -> Value {
+    json!({ "index_patterns": [index], "priority": 500, "template": index_body(headers) })
+}
+
+/// Every field with its mapping.
+pub fn fields(headers: HeaderType) -> Map<String, Value> {
+    let keyword = || json!({ "type": "keyword", "ignore_above": IGNORE_ABOVE });
+    let text = || json!({ "type": "text" });
+    let fields = [
+        ("domain", keyword()),
+        ("url", keyword()),
+        ("title", text()),
+        ("text", text()),
+        ("retrieved", json!({ "type": "date", "format": "date_optional_time||epoch_millis" })),
+        ("words", keyword()),
+        ("wordsMeta", keyword()),
+        ("topPrivateDomain", keyword()),
+        ("html", json!({ "type": "text", "index": false })),
+        ("responseHeaders", headers.field()),
+        ("isRelevant", keyword()),
+        ("relevance", json!({ "type": "double" })),
+        ("crawlerId", keyword()),
+        ("redirectedUrl", keyword()),
+        ("status", json!({ "type": "short" })),
+        ("contentType", keyword()),
+        ("language", keyword()),
+        ("digest", keyword()),
+        ("eventId", keyword()),
+    ];
+    fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect()
+}
+
+/// What an index that is there already says of our fields.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Comparison {
+    /// One sentence a field that is mapped to something else, such as `url is text, and has to be keyword`.
+    pub conflicts: Vec<String>,
+    /// Fields it lacks; they can be added.
+    pub missing: Vec<String>,
+    /// Header names become fields of their own, as ACHE left it: up to the index's limit of fields.
+    pub headers_are_fields: bool,
+}
+
+/// Compares an index's mapping (`mappings` of `GET /<index>/_mapping`) with ours. Other fields than ours do not matter.
+pub fn compare(mappings: &Value) -> Comparison {
+    let mut comparison = Comparison::default();
+    let theirs = mappings.get("properties").and_then(Value::as_object);
+    for (name, ours) in fields(HeaderType::Flattened) {
+        let Some(field) = theirs.and_then(|fields| fields.get(&name)) else {
+            comparison.missing.push(name);
+            continue;
+        };
+        let given = field.get("type").and_then(Value::as_str).unwrap_or("object");
+        let wanted = ours.get("type").and_then(Value::as_str).unwrap_or_default();
+        if !accepted(&name, wanted).contains(&given) {
+            comparison.conflicts.push(format!("{name} is {given}, and has to be {wanted}"));
+        }
+        comparison.headers_are_fields |=
+            name == "responseHeaders" && given == "object" && field.get("enabled").is_none();
+    }
+    comparison
+}
+
+/// The field types under which a field's documents are taken and found as documented.
+fn accepted<'a>(name: &str, wanted: &'a str) -> Vec<&'a str> {
+    match (name, wanted) {
+        ("responseHeaders", _) => vec!["flattened", "flat_object", "object"],
+        ("html", _) => vec!["text", "match_only_text", "wildcard"],
+        (_, "text") => vec!["text", "match_only_text"],
+        (_, "keyword") => vec!["keyword", "wildcard"],
+        (_, "date") => vec!["date", "date_nanos"],
+        (_, "double") => vec!["double", "float", "half_float", "scaled_float"],
+        (_, "short") => vec!["short", "integer", "long", "keyword"],
+        (_, other) => vec![other],
+    }
+}

@@ -1,0 +1,237 @@
+//! The ELASTICSEARCH sink: one document a URL, written with `_bulk`, for Elasticsearch 7 and newer and OpenSearch.
+//!
+//! * `client`: the hosts, who we are to them, one request.
+//! * `index`: the index is there and takes our documents.
+//! * `bulk`: one bulk until every document in it is judged: written, refused for good, or to be sent again.
+//!
+//! The caller's thread makes documents; a thread of the sink's own sends them, so that both go on at once. What the
+//! server refuses for good is a dead letter. Every document
+//! carries the fetch's time as its external version: what comes twice, or late, changes nothing.
+
+mod bulk;
+mod client;
+mod index;
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use bytes::Bytes;
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+
+use self::bulk::{Bulk, Item, Pushed, Pusher, Unpushed};
+use super::dead_letters::DeadLetters;
+use super::{Delivered, Derive, Sink, SinkError};
+use crate::config::ElasticConfig;
+use crate::formats::elastic::{document_id, document_version, is_held, write_event};
+use crate::log::{Entry, Position};
+
+/// The sink's name in errors.
+const SINK: &str = "elasticsearch";
+/// Bulks sent and not yet answered. One is written by the server while the next is being made and sent.
+const IN_FLIGHT: usize = 2;
+
+/// Writes every 2xx page to an index.
+pub struct ElasticSink {
+    config: ElasticConfig,
+    derive: Derive,
+    pusher: Arc<Pusher>,
+    /// Where bulks are sent. None only while the sink is dropped.
+    runtime: Option<Runtime>,
+    /// Being filled.
+    next: Batch,
+    in_flight: VecDeque<Flight>,
+    so_far: Delivered,
+    dead: DeadLetters,
+    /// Told to end before all was written: what is not in `so_far` comes again with the next start.
+    ended: bool,
+    failed: bool,
+}
+
+/// Entries on their way into one bulk.
+#[derive(Default)]
+struct Batch {
+    items: Vec<Item>,
+    bytes: usize,
+    skipped: u64,
+    /// Behind the last entry taken; none while it is empty.
+    end: Option<Position>,
+    /// When the first entry was taken.
+    since: Option<Instant>,
+}
+
+struct Flight {
+    task: JoinHandle<Result<Pushed, Unpushed>>,
+    end: Position,
+    skipped: u64,
+}
+
+impl ElasticSink {
+    /// Asks no server yet: the first bulk finds or makes the index. `hurry`: set when the process is to end; the sink then
+    /// stops waiting for a server that does not answer, and says what was written by then. `folder`: for dead letters.
+    pub fn open(
+        config: &ElasticConfig,
+        folder: &Path,
+        derive: Derive,
+        hurry: Arc<AtomicBool>,
+    ) -> Result<ElasticSink, SinkError> {
+        let client = client::Client::new(config)?;
+        // A worker rather than the caller's thread: connections live on while the caller does something else.
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("elasticsearch")
+            .enable_all()
+            .build()
+            .map_err(|error| other(format!("no thread can be started: {error}"), "raise the limit of threads"))?;
+        Ok(ElasticSink {
+            pusher: Arc::new(Pusher::new(client, config, hurry)),
+            config: config.clone(),
+            derive,
+            runtime: Some(runtime),
+            next: Batch::default(),
+            in_flight: VecDeque::new(),
+            so_far: Delivered::default(),
+            dead: DeadLetters::open(folder)?,
+            ended: false,
+            failed: false,
+        })
+    }
+
+    fn take(&mut self, entry: &Arc<Entry>) {
+        self.next.since.get_or_insert_with(Instant::now);
+        self.next.end = Some(entry.end);
+        if !is_held(&entry.event) {
+            self.next.skipped += 1;
+            return;
+        }
+        let derived = entry.derived(|event| (self.derive)(event));
+        let mut lines = action(&document_id(&entry.event.url), document_version(&entry.event));
+        write_event(&entry.event, derived, &mut lines);
+        lines.push(b'\n');
+        self.next.bytes += lines.len();
+        self.next.items.push(Item { entry: entry.clone(), lines: Bytes::from(lines) });
+    }
+
+    fn is_due(&self) -> bool {
+        let waited = self.next.since.map(|since| since.elapsed());
+        self.next.items.len() >= self.config.bulk_documents
+            || self.next.bytes as u64 >= self.config.bulk_bytes
+            || waited.is_some_and(|waited| waited >= self.config.flush_interval)
+    }
+
+    /// Sends what is gathered; waits for an earlier bulk when too many are on their way.
+    fn send(&mut self) -> Result<(), SinkError> {
+        let batch = std::mem::take(&mut self.next);
+        let Some(end) = batch.end else { return Ok(()) };
+        while self.in_flight.len() >= IN_FLIGHT {
+            self.settle_first()?;
+        }
+        if let Some(runtime) = self.runtime.as_ref().filter(|_| !self.ended) {
+            let task = runtime.spawn(self.pusher.clone().push(Bulk(batch.items)));
+            self.in_flight.push_back(Flight { task, end, skipped: batch.skipped });
+        }
+        Ok(())
+    }
+
+    /// Settles the bulks that are done, from the first on.
+    fn settle_done(&mut self) -> Result<(), SinkError> {
+        while self.in_flight.front().is_some_and(|flight| flight.task.is_finished()) {
+            self.settle_first()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the first bulk on its way and counts what became of it.
+    fn settle_first(&mut self) -> Result<(), SinkError> {
+        let (Some(flight), Some(runtime)) = (self.in_flight.pop_front(), &self.runtime) else { return Ok(()) };
+        let pushed = runtime.block_on(flight.task).map_err(|error| {
+            other(format!("the sending thread failed: {error}"), "report this as a bug; nothing is lost")
+        })?;
+        match pushed {
+            Ok(pushed) => {
+                // On disk before this sink's place in the log passes them.
+                for (entry, reason) in &pushed.dead {
+                    self.dead.add(&entry.event, reason)?;
+                }
+                self.dead.sync()?;
+                self.so_far.delivered += pushed.written;
+                self.so_far.skipped += flight.skipped;
+                self.so_far.dead += pushed.dead.len() as u64;
+                self.so_far.up_to = flight.end;
+                Ok(())
+            }
+            Err(Unpushed::Hurried) => {
+                self.ended = true;
+                self.in_flight.clear();
+                Ok(())
+            }
+            Err(Unpushed::Failed(error)) => Err(error),
+        }
+    }
+
+    /// Runs a step; after a failed one no other is run: what is on its way could be counted out of order.
+    fn step(&mut self, step: impl FnOnce(&mut Self) -> Result<(), SinkError>) -> Result<Delivered, SinkError> {
+        if self.failed {
+            return Err(other("used again after an error".into(), "open it again"));
+        }
+        self.failed = true;
+        if !self.ended {
+            step(self)?;
+        }
+        self.failed = false;
+        Ok(self.so_far.clone())
+    }
+}
+
+impl Sink for ElasticSink {
+    fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
+        self.step(|sink| {
+            for entry in entries {
+                sink.take(entry);
+                if sink.is_due() {
+                    sink.send()?;
+                }
+            }
+            sink.settle_done()
+        })
+    }
+
+    /// Waits for the server as long as it takes (an error after `max_retry_timeout` without progress), unless told to
+    /// hurry.
+    fn flush(&mut self) -> Result<Delivered, SinkError> {
+        self.step(|sink| {
+            sink.send()?;
+            while !sink.in_flight.is_empty() {
+                sink.settle_first()?;
+            }
+            Ok(())
+        })
+    }
+
+    fn close(&mut self) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
+impl Drop for ElasticSink {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// The line before a document.
+fn action(id: &str, version: u64) -> Vec<u8> {
+    let action = serde_json::json!({ "index": { "_id": id, "version": version, "version_type": "external" } });
+    let mut line = action.to_string().into_bytes();
+    line.push(b'\n');
+    line
+}
+
+fn other(problem: String, remedy: &'static str) -> SinkError {
+    SinkError::Other { sink: SINK, problem, remedy }
+}

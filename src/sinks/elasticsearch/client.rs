@@ -1,0 +1,206 @@
+//! The hosts, taken in turn; who we are to them; one request and its answer.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use elasticsearch::auth::Credentials;
+use elasticsearch::cert::{Certificate, CertificateValidation};
+use elasticsearch::http::Method;
+use elasticsearch::http::headers::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use elasticsearch::http::transport::{SingleNodeConnectionPool, Transport, TransportBuilder};
+use parking_lot::Mutex;
+use tokio::net::TcpStream;
+use url::Url;
+
+use super::other;
+use crate::config::ElasticConfig;
+use crate::sinks::SinkError;
+
+/// A host that could not be reached is left alone for so long, as long as another one can be.
+const REST: Duration = Duration::from_secs(10);
+
+pub(super) struct Client {
+    hosts: Vec<Host>,
+    /// Where the next request begins its search for a host.
+    turn: AtomicUsize,
+    connect_timeout: Duration,
+}
+
+struct Host {
+    transport: Transport,
+    /// For messages.
+    url: Url,
+    /// It answered last time; otherwise it is tried whether it can be connected to at all.
+    is_known: AtomicBool,
+    rests_until: Mutex<Option<Instant>>,
+}
+
+/// What a server said.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub status: u16,
+    pub body: Bytes,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum NoAnswer {
+    /// No host could be connected to.
+    Unreachable(String),
+    /// The request was under way: it broke, or took too long.
+    Broken(String),
+}
+
+impl Client {
+    pub fn new(config: &ElasticConfig) -> Result<Client, SinkError> {
+        let certificate = config.ca_file.as_deref().map(read_certificate).transpose()?;
+        let hosts = config.hosts.iter().map(|url| Host::new(url, config, certificate.as_deref()));
+        Ok(Client {
+            hosts: hosts.collect::<Result<_, _>>()?,
+            turn: AtomicUsize::new(0),
+            connect_timeout: config.connect_timeout,
+        })
+    }
+
+    /// Sends a request to the next host that can be connected to. `path` as it stands in the URL, query included.
+    pub async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(Bytes, &'static str)>,
+    ) -> Result<Answer, NoAnswer> {
+        let mut problems = Vec::new();
+        for host in self.in_turn() {
+            if let Err(problem) = host.reach(self.connect_timeout).await {
+                problems.push(format!("{}: {problem}", host.url));
+                continue;
+            }
+            return host.ask(method, path, body).await.map_err(|problem| {
+                host.is_known.store(false, Ordering::Relaxed);
+                NoAnswer::Broken(format!("{}: {problem}", host.url))
+            });
+        }
+        Err(NoAnswer::Unreachable(problems.join("; ")))
+    }
+
+    /// Every host once, beginning with another one each time; those at rest last.
+    fn in_turn(&self) -> Vec<&Host> {
+        let first = self.turn.fetch_add(1, Ordering::Relaxed) % self.hosts.len().max(1);
+        let now = Instant::now();
+        let (before, after) = self.hosts.split_at(first);
+        let mut hosts: Vec<&Host> = after.iter().chain(before).collect();
+        hosts.sort_by_key(|host| host.rests_until.lock().is_some_and(|until| until > now));
+        hosts
+    }
+}
+
+impl Host {
+    fn new(url: &Url, config: &ElasticConfig, certificate: Option<&[u8]>) -> Result<Host, SinkError> {
+        // As the Java client: a proxy in the environment is for the web, not for one's own servers.
+        let mut builder = TransportBuilder::new(SingleNodeConnectionPool::new(url.clone()))
+            .disable_proxy()
+            .enable_meta_header(false)
+            .timeout(config.socket_timeout);
+        if let Some(pem) = certificate {
+            let certificate = Certificate::from_pem(pem).map_err(|error| bad_certificate(config, &error))?;
+            builder = builder.cert_validation(CertificateValidation::Full(certificate));
+        }
+        if let Some(key) = &config.api_key {
+            builder = builder.auth(Credentials::EncodedApiKey(key.expose().to_owned()));
+        } else if let Some(user) = &config.username {
+            let password = config.password.as_ref().map(|password| password.expose().to_owned()).unwrap_or_default();
+            builder = builder.auth(Credentials::Basic(user.clone(), password));
+        }
+        let transport = builder.build().map_err(|error| bad_certificate(config, &error))?;
+        Ok(Host { transport, url: url.clone(), is_known: AtomicBool::new(false), rests_until: Mutex::new(None) })
+    }
+
+    /// Tries to connect, unless the host answered last time: the client behind `transport` has no time limit of its own
+    /// for that.
+    async fn reach(&self, limit: Duration) -> Result<(), String> {
+        if self.is_known.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let host = self.url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let port = self.url.port_or_known_default().unwrap_or(9200);
+        let connected = tokio::time::timeout(limit, TcpStream::connect((host, port))).await;
+        let reached = match connected {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err(format!("no connection within {} ms", limit.as_millis())),
+        };
+        *self.rests_until.lock() = reached.is_err().then(|| Instant::now() + REST);
+        reached
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: Option<(Bytes, &'static str)>) -> Result<Answer, String> {
+        let mut headers = HeaderMap::new();
+        if let Some((_, media_type)) = &body {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        }
+        let body = body.map(|(body, _)| body);
+        let sent = self.transport.send(method, path, headers, None::<&()>, body, None).await;
+        let response = sent.map_err(|error| in_full(&error))?;
+        let status = response.status_code().as_u16();
+        let body = response.bytes().await.map_err(|error| in_full(&error))?;
+        self.is_known.store(true, Ordering::Relaxed);
+        Ok(Answer { status, body })
+    }
+}
+
+impl Answer {
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// For messages: the status and the body's beginning.
+    pub fn shown(&self) -> String {
+        let text = String::from_utf8_lossy(self.body.get(..2000).unwrap_or(&self.body)).into_owned();
+        format!("{} {}", self.status, super::bulk::cut(text.trim()))
+    }
+
+    /// The user may not do this, or is not known.
+    pub fn denied(&self) -> Option<SinkError> {
+        match self.status {
+            401 => Some(other(
+                self.shown(),
+                "set username and password, or api_key, below target_storage.data_format.elasticsearch.rest",
+            )),
+            403 => Some(other(self.shown(), "give the user the right to create the index and to write into it")),
+            _ => None,
+        }
+    }
+}
+
+/// An error with all its causes: the client's own text leaves out the one that matters.
+fn in_full(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+fn read_certificate(path: &std::path::Path) -> Result<Vec<u8>, SinkError> {
+    let remedy = "set target_storage.data_format.elasticsearch.rest.ca_file to a readable PEM file";
+    std::fs::read(path).map_err(|source| SinkError::File {
+        action: "read",
+        path: path.display().to_string(),
+        source,
+        remedy,
+    })
+}
+
+fn bad_certificate(config: &ElasticConfig, error: &dyn std::error::Error) -> SinkError {
+    let path = config.ca_file.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
+    other(
+        format!("no connection can be set up with the certificates in {path:?}: {}", in_full(error)),
+        "set target_storage.data_format.elasticsearch.rest.ca_file to certificates in PEM",
+    )
+}

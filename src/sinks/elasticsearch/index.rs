@@ -1,0 +1,137 @@
+//! The index is there and takes our documents: made with its mapping when absent, checked when not.
+
+use bytes::Bytes;
+use elasticsearch::http::Method;
+use serde_json::{Value, json};
+
+use super::client::{Answer, Client, NoAnswer};
+use super::other;
+use crate::formats::elastic_mapping::{Comparison, HeaderType, compare, fields, index_body, template_body};
+use crate::sinks::SinkError;
+
+const JSON: &str = "application/json";
+
+/// Why the index is not ready.
+pub(super) enum NotReady {
+    /// Later it may be.
+    Yet(String),
+    /// Only when somebody changes something.
+    Ever(SinkError),
+}
+
+impl From<NoAnswer> for NotReady {
+    fn from(error: NoAnswer) -> NotReady {
+        match error {
+            NoAnswer::Unreachable(text) | NoAnswer::Broken(text) => NotReady::Yet(text),
+        }
+    }
+}
+
+/// Makes sure of the index, and of its template when `with_template`.
+pub(super) async fn prepare(client: &Client, index: &str, with_template: bool) -> Result<(), NotReady> {
+    if with_template {
+        put_template(client, index).await?;
+    }
+    let answer = client.send(Method::Get, &format!("/{index}/_mapping"), None).await?;
+    match answer.status {
+        200 => check(client, index, &answer).await,
+        404 => create(client, index).await,
+        _ => Err(unexpected(&answer, "reading the index's mapping")),
+    }
+}
+
+async fn create(client: &Client, index: &str) -> Result<(), NotReady> {
+    let answer = put_mapped(client, &format!("/{index}"), index_body).await?;
+    if answer.is_success() {
+        tracing::info!(index, "index created");
+        return Ok(());
+    }
+    if has_text(&answer, "resource_already_exists_exception") {
+        return Err(NotReady::Yet("somebody else created the index just now".into()));
+    }
+    Err(unexpected(&answer, "creating the index"))
+}
+
+/// The mapping of an index that is there, or of all behind an alias.
+async fn check(client: &Client, index: &str, answer: &Answer) -> Result<(), NotReady> {
+    let found: Value = serde_json::from_slice(&answer.body).map_err(|_| unexpected(answer, "reading its mapping"))?;
+    let mut missing = Vec::new();
+    let mut conflicts = Vec::new();
+    for (name, described) in found.as_object().into_iter().flatten() {
+        let of_it: Comparison = compare(described.get("mappings").unwrap_or(&Value::Null));
+        let on = |conflict: String| if name == index { conflict } else { format!("{conflict} (in {name})") };
+        conflicts.extend(of_it.conflicts.into_iter().map(on));
+        missing.extend(of_it.missing);
+        if of_it.headers_are_fields {
+            tracing::warn!(index = name, "responseHeaders makes a field of every header's name; a new index would not");
+        }
+    }
+    if !conflicts.is_empty() {
+        let problem = format!("index {index} is mapped otherwise than its documents need: {}", conflicts.join("; "));
+        let remedy = "choose another index with -e or index_name, or reindex into one that Seine makes";
+        return Err(NotReady::Ever(other(problem, remedy)));
+    }
+    if missing.is_empty() { Ok(()) } else { add_fields(client, index, &missing).await }
+}
+
+async fn add_fields(client: &Client, index: &str, missing: &[String]) -> Result<(), NotReady> {
+    let body = |headers: HeaderType| {
+        let mut fields = fields(headers);
+        fields.retain(|name, _| missing.contains(name));
+        json!({ "properties": fields })
+    };
+    let answer = put_mapped(client, &format!("/{index}/_mapping"), body).await?;
+    if answer.is_success() {
+        tracing::info!(index, fields = missing.join(", "), "fields added to the index");
+        return Ok(());
+    }
+    Err(unexpected(&answer, "adding fields to the index"))
+}
+
+/// A server that refuses the template can be used all the same.
+async fn put_template(client: &Client, index: &str) -> Result<(), NotReady> {
+    let path = format!("/_index_template/seine-{index}");
+    let answer = put_mapped(client, &path, |headers| template_body(index, headers)).await?;
+    match answer.status {
+        200..300 => {}
+        429 | 500.. => return Err(NotReady::Yet(answer.shown())),
+        _ => tracing::warn!(
+            answer = answer.shown(),
+            "no index template: should the index be deleted, the server would make it anew with a mapping of its own; \
+             target_storage.data_format.elasticsearch.index_template: false does without"
+        ),
+    }
+    Ok(())
+}
+
+/// Puts a body that maps the response headers in the first way that the server has.
+async fn put_mapped(client: &Client, path: &str, body: impl Fn(HeaderType) -> Value) -> Result<Answer, NoAnswer> {
+    let mut last = None;
+    for headers in HeaderType::ALL {
+        let json = Bytes::from(body(headers).to_string());
+        let answer = client.send(Method::Put, path, Some((json, JSON))).await?;
+        let lacks_type = answer.status == 400 && has_text(&answer, &format!("type [{}]", headers.name()));
+        if !lacks_type {
+            return Ok(answer);
+        }
+        last = Some(answer);
+    }
+    last.ok_or_else(|| NoAnswer::Broken("no mapping was tried".into()))
+}
+
+fn has_text(answer: &Answer, text: &str) -> bool {
+    memchr::memmem::find(&answer.body, text.as_bytes()).is_some()
+}
+
+fn unexpected(answer: &Answer, doing: &str) -> NotReady {
+    if let Some(denied) = answer.denied() {
+        return NotReady::Ever(denied);
+    }
+    match answer.status {
+        429 | 500.. => NotReady::Yet(answer.shown()),
+        _ => NotReady::Ever(other(
+            format!("{doing}: {}", answer.shown()),
+            "look whether target_storage.data_format.elasticsearch.rest.hosts are Elasticsearch 7 or newer, or OpenSearch",
+        )),
+    }
+}

@@ -1,0 +1,68 @@
+//! The whole program with this sink.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::closed_port;
+use crate::node::{Node, wait_until};
+use crate::support::{Final, Plan, TestSite};
+
+fn site() -> TestSite {
+    TestSite::start(Plan { pages: 60, hosts: 3, failing_every: 0, ..Plan::default() })
+}
+
+fn crawl(site: &TestSite, folder: &Path, server: &str, index: &str) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_seine"));
+    command.args(["crawl", "--sink", "elasticsearch", "-e", index, "--delay", "0", "--allow-private", "--quiet"]);
+    command.arg("-o").arg(folder).env("SEINE__TARGET_STORAGE__DATA_FORMAT__ELASTICSEARCH__REST__HOSTS", server);
+    for seed in site.seeds() {
+        command.args(["--seed", &seed]);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("seine starts")
+}
+
+fn end_well(child: Child) {
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+}
+
+/// Every page that answered is a document, and nothing else is.
+fn check(node: &Node, site: &TestSite, index: &str) {
+    let expected: BTreeSet<String> = site
+        .oracle()
+        .into_iter()
+        .filter(|(_, state)| matches!(state, Final::Fetched | Final::Redirected(_)))
+        .map(|(url, _)| url)
+        .collect();
+    assert_eq!(node.count_all(index), expected.len() as u64);
+    let hits = node.get(&format!("/{index}/_search?size=1000&_source=url"));
+    let found: BTreeSet<String> =
+        hits["hits"]["hits"].as_array().unwrap().iter().map(|hit| hit["_id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(found, expected);
+    assert_eq!(node.count(index, json!({ "exists": { "field": "redirectedUrl" } })), 6);
+}
+
+pub fn every_page_of_a_crawl_is_a_document(node: &Node) {
+    let site = site();
+    let folder = tempfile::tempdir().unwrap();
+    end_well(crawl(&site, folder.path(), &node.url, "crawled"));
+    check(node, &site, "crawled");
+}
+
+pub fn a_crawl_ends_without_its_server_and_goes_on_with_it(node: &Node) {
+    let site = site();
+    let folder = tempfile::tempdir().unwrap();
+    let child = crawl(&site, folder.path(), &closed_port(), "later");
+    wait_until("the site is fetched", || site.visited_urls().len() >= 60);
+    let told = Instant::now();
+    let signalled = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(signalled.success());
+    end_well(child);
+    assert!(told.elapsed() < Duration::from_secs(20), "{:?}", told.elapsed());
+    end_well(crawl(&site, folder.path(), &node.url, "later"));
+    check(node, &site, "later");
+}

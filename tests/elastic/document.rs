@@ -1,0 +1,178 @@
+//! The document: its fields, their order, and what is read back.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use proptest::prelude::*;
+use seine::formats::elastic::{
+    ElasticDocument, MAX_ID_BYTES, document_id, document_version, is_held, parse_document, write_event,
+};
+use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent, Relevance};
+use serde_json::Value;
+
+use crate::{FETCHED, at, derived, page, response};
+
+fn written(event: &PageEvent) -> String {
+    let mut out = Vec::new();
+    assert!(write_event(event, &derived(event), &mut out));
+    String::from_utf8(out).expect("JSON is UTF-8")
+}
+
+fn value(event: &PageEvent) -> Value {
+    serde_json::from_str(&written(event)).expect("JSON")
+}
+
+#[test]
+fn a_page_is_written_field_by_field_in_this_order() {
+    let html = "<html lang=en><head><title>Eels &amp; nets</title><meta name=keywords content=fish></head>\
+        <body><p>Eels, \"eels\".</p></body></html>";
+    let mut event = page("http://www.example.co.uk/a?b=1", "text/html; charset=utf-8", html);
+    event.hops = vec![Hop {
+        url: event.url.clone(),
+        status: 301,
+        headers: Headers::default(),
+        target: "http://www.example.co.uk/c".into(),
+        ip: None,
+    }];
+    event.final_url = "http://www.example.co.uk/c".into();
+    event.relevance = Relevance { relevance: 0.625, is_relevant: true };
+    response(&mut event).headers.push("set-cookie", "a=1");
+    response(&mut event).headers.push("set-cookie", "b=2");
+    let expected = concat!(
+        r#"{"domain":"example.co.uk","url":"http://www.example.co.uk/a?b=1","title":"Eels & nets","text":"","#,
+        r#""retrieved":"2026-11-21T14:37:05.985+0000","words":["eels","nets","example","co","uk"],"#,
+        r#""wordsMeta":["fish"],"topPrivateDomain":"example.co.uk","#,
+        r#""html":"<html lang=en><head><title>Eels &amp; nets</title><meta name=keywords content=fish></head>"#,
+        r#"<body><p>Eels, \"eels\".</p></body></html>","#,
+        r#""responseHeaders":{"server":["test/1.0"],"content-type":["text/html; charset=utf-8"],"#,
+        r#""set-cookie":["a=1","b=2"]},"isRelevant":"relevant","relevance":0.625,"crawlerId":"test","#,
+        r#""redirectedUrl":"http://www.example.co.uk/c","status":200,"contentType":"text/html; charset=utf-8","#,
+        r#""language":"en","digest":"bd632b1cb852e3d5a322f29102a89f1111442ed1eef8c190a6cd58af8f3c9a30","#,
+        r#""eventId":"0190163d8694739b9f0c1a2b3c4d5e6f"}"#,
+    );
+    assert_eq!(written(&event), expected);
+}
+
+#[test]
+fn what_is_not_html_has_no_text_but_is_there() {
+    let document = value(&page("http://a.example/x.pdf", "application/pdf", &b"%PDF\xff"[..]));
+    for field in ["title", "text", "words", "wordsMeta", "html", "language", "redirectedUrl"] {
+        assert_eq!(document[field], Value::Null, "{field}");
+    }
+    assert_eq!((&document["isRelevant"], &document["relevance"]), (&"irrelevant".into(), &0.0.into()));
+}
+
+#[test]
+fn a_page_is_decoded_in_its_true_charset() {
+    let latin = page("http://a.example/", "text/html; charset=iso-8859-1", &b"<title>caf\xe9</title>na\xefve"[..]);
+    let document = value(&latin);
+    assert_eq!(document["title"], "café");
+    assert_eq!(document["html"], "<title>café</title>naïve");
+    assert_eq!(document["words"], serde_json::json!(["café", "cafe", "a", "example", "naïve", "naive"]));
+    // XHTML is HTML, and so is what only looks like it.
+    assert_eq!(value(&page("http://a.example/", "application/xhtml+xml", "<title>x</title>"))["title"], "x");
+}
+
+#[test]
+fn a_coded_body_is_decoded_and_loses_the_headers_that_described_it() {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    gzip.write_all(b"<title>gz</title>").unwrap();
+    let mut event = page("http://a.example/", "text/html", gzip.finish().unwrap());
+    response(&mut event).headers.push("content-encoding", "gzip");
+    let document = value(&event);
+    assert_eq!(document["html"], "<title>gz</title>");
+    assert_eq!(document["responseHeaders"]["content-encoding"], Value::Null);
+    assert_eq!(document["digest"], value(&page("http://a.example/", "text/html", "<title>gz</title>"))["digest"]);
+}
+
+#[test]
+fn what_is_no_successful_page_is_not_held() {
+    let mut missing = page("http://a.example/", "text/html", "x");
+    response(&mut missing).status = 404;
+    let mut sitemap = page("http://a.example/", "text/xml", "x");
+    sitemap.kind = Kind::Sitemap;
+    let mut failed = page("http://a.example/", "text/html", "x");
+    failed.outcome = Outcome::Failure(Failure { reason: FailureReason::Dns, message: "no such host".into() });
+    for event in [missing, sitemap, failed] {
+        let mut out = Vec::new();
+        assert!(!is_held(&event) && !write_event(&event, &derived(&event), &mut out) && out.is_empty());
+    }
+}
+
+#[test]
+fn the_id_is_the_url_as_long_as_servers_take_it() {
+    let url = format!("http://a.example/{}", "x".repeat(MAX_ID_BYTES - 17));
+    assert_eq!((url.len(), &*document_id(&url)), (512, &*url));
+    let long = format!("{url}x");
+    // By sha256sum.
+    let sum = "bafd7ca7700dbf83b07270fa032cc91ea635e47561e5aa5c549aa38c5e4f9830";
+    assert_eq!(document_id(&long), sum);
+    assert_eq!(document_version(&page("http://a.example/", "text/html", "")), FETCHED);
+}
+
+#[test]
+fn times_are_read_in_every_way_they_were_written() {
+    for (text, time) in [
+        ("\"2015-04-16T07:03:50.257+0000\"", 1_429_167_830_257),
+        ("\"2026-11-21T14:40:38.590+00:00\"", 1_795_272_038_590),
+        ("\"2026-11-21T14:40:38.590Z\"", 1_795_272_038_590),
+        ("\"2026-11-21T16:40:38+02:00\"", 1_795_272_038_000),
+        ("\"2026-11-21T09:10:38.5-0530\"", 1_795_272_038_500),
+        ("1795272038590", 1_795_272_038_590),
+    ] {
+        let json = format!(r#"{{"url":"http://a.example/","retrieved":{text}}}"#);
+        assert_eq!(parse_document(json.as_bytes()).unwrap().retrieved, time, "{text}");
+    }
+    for text in ["\"yesterday\"", "\"1850-01-01T00:00:00.000+0000\"", "\"\"", "true"] {
+        let json = format!(r#"{{"url":"http://a.example/","retrieved":{text}}}"#);
+        parse_document(json.as_bytes()).unwrap_err();
+    }
+    // Beyond the years of ISO 8601.
+    let far = at(page("http://a.example/", "text/html", ""), 253_402_300_800_000);
+    assert_eq!(value(&far)["retrieved"], 253_402_300_800_000_u64);
+    assert_eq!(parse_document(written(&far).as_bytes()).unwrap().retrieved, 253_402_300_800_000);
+}
+
+#[test]
+fn documents_of_ache_are_read_bare_as_hit_and_as_update() {
+    let document = r#"{"domain":"127.0.0.51","url":"http://127.0.0.51:8801/meta.html","title":"Meta page",
+        "text":"Heading two\n","retrieved":"2026-11-21T14:40:39.112+00:00","words":["page","meta"],
+        "wordsMeta":["alpha,"],"topPrivateDomain":"127.0.0.51","html":"<p>x","responseHeaders":{"Server":["golden/1.0"],
+        "Old":"single"},"isRelevant":"relevant","relevance":1.0,"crawlerId":"golden","theirs":{"more":1}}"#;
+    let read = parse_document(document.as_bytes()).unwrap();
+    assert_eq!((&*read.title.clone().unwrap(), read.is_relevant, read.status), ("Meta page", true, None));
+    assert_eq!(read.response_headers[1], ("Old".into(), vec!["single".into()]));
+    let update = format!(r#"{{"doc":{document},"doc_as_upsert":true}}"#);
+    assert_eq!(parse_document(update.as_bytes()).unwrap(), read);
+    let hit = format!(r#"{{"_index":"ache-data","_id":"x","_score":1.0,"_source":{document}}}"#);
+    assert_eq!(parse_document(hit.as_bytes()).unwrap(), read);
+    assert_eq!(parse_document(br#"{"url":"http://a.example/"}"#).unwrap().url, "http://a.example/");
+    let error = parse_document(br#"{"title":"no URL"}"#).unwrap_err().to_string();
+    assert!(error.contains("url"), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(
+        path in "[a-z0-9/%é]{0,40}",
+        body in any::<Vec<u8>>(),
+        headers in proptest::collection::vec(("[a-zA-Z-]{1,8}", "[ -~é]{0,12}"), 0..8),
+        fetched in 0_u64..300_000_000_000_000,
+        relevance in 0.0..=1.0_f64,
+    ) {
+        let mut event = at(page(&format!("https://a.example/{path}"), "text/html", body), fetched);
+        headers.into_iter().for_each(|(name, value)| response(&mut event).headers.push(name, value));
+        event.relevance.relevance = relevance;
+        let derived = derived(&event);
+        let document = ElasticDocument::from_event(&event, &derived).unwrap();
+        let written = written(&event);
+        prop_assert!(!written.contains('\n'));
+        prop_assert_eq!(parse_document(written.as_bytes()).unwrap(), document);
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_fail_otherwise_than_with_an_error(text in any::<Vec<u8>>()) {
+        let _ = parse_document(&text);
+    }
+}

@@ -1,0 +1,175 @@
+//! Elasticsearch and OpenSearch: the document, its words and its main text; and the sink, against real servers.
+//!
+//! The servers come from Maven Central by `scripts/services/`, once, and need Java 17. They are started one at a time.
+
+mod conformance;
+mod crawl;
+mod document;
+mod main_text;
+mod mapping;
+mod node;
+mod proxy;
+mod settings;
+#[path = "../support/mod.rs"]
+mod support;
+mod without_server;
+mod words;
+
+use std::net::TcpListener;
+use std::ops::{Deref, DerefMut};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use bytes::Bytes;
+use seine::config::ElasticConfig;
+use seine::log::{Entry, Position};
+use seine::page::{Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response};
+use seine::parse::{DeriveOptions, Derived, derive};
+use seine::sinks::elasticsearch::ElasticSink;
+use seine::sinks::{Derive, dead_letters};
+use tempfile::TempDir;
+
+/// Longer than any wait of a passing test.
+const LONG: Duration = Duration::from_secs(120);
+/// 2026-11-21T14:37:05.985Z.
+const FETCHED: u64 = 1_795_271_825_985;
+
+fn page(url: &str, content_type: &str, body: impl Into<Bytes>) -> PageEvent {
+    let body = body.into();
+    let mut headers = Headers::default();
+    headers.push("server", "test/1.0");
+    headers.push("content-type", content_type);
+    PageEvent {
+        id: "0190163d8694739b9f0c1a2b3c4d5e6f".into(),
+        url: url.into(),
+        kind: Kind::Page,
+        depth: 1,
+        attempt: 0,
+        method: "GET".into(),
+        request_headers: Headers::default(),
+        hops: Vec::new(),
+        final_url: url.into(),
+        ip: None,
+        started_ms: FETCHED - 100,
+        ended_ms: FETCHED,
+        outcome: Outcome::Response(Response {
+            status: 200,
+            reason: "OK".into(),
+            version: HttpVersion::Http11,
+            headers,
+            body,
+            truncated: None,
+        }),
+        relevance: Relevance::by_type(content_type.contains("html")),
+        crawler_id: Arc::from("test"),
+    }
+}
+
+/// An HTML page, number `n` of site `http://a.example/`.
+fn numbered(n: usize) -> PageEvent {
+    let body =
+        format!("<html lang=en><title>Page {n}</title><body><h1>Heading {n}</h1><p>Text of page number {n}.</p>");
+    page(&format!("http://a.example/{n}"), "text/html; charset=utf-8", body)
+}
+
+fn at(mut event: PageEvent, fetched: u64) -> PageEvent {
+    event.ended_ms = fetched;
+    event
+}
+
+fn response(event: &mut PageEvent) -> &mut Response {
+    match &mut event.outcome {
+        Outcome::Response(response) => response,
+        Outcome::Failure(_) => panic!("the test's event has a response"),
+    }
+}
+
+fn derived(event: &PageEvent) -> Derived {
+    let options = DeriveOptions { max_decoded_bytes: 10 << 20, obey_nofollow: true, agent: "Seine".into() };
+    derive(event, &options)
+}
+
+/// Events as they come out of the log, from its beginning.
+fn entries(events: impl IntoIterator<Item = PageEvent>) -> Vec<Arc<Entry>> {
+    let numbered = (1..).zip(events);
+    numbered
+        .map(|(index, event)| Arc::new(Entry::new(Position { index, offset: index * 100 }, Arc::new(event), None)))
+        .collect()
+}
+
+fn config(hosts: &[&str], index: &str) -> ElasticConfig {
+    ElasticConfig {
+        hosts: hosts.iter().map(|host| host.parse().expect("a URL")).collect(),
+        index: index.into(),
+        username: None,
+        password: None,
+        api_key: None,
+        ca_file: None,
+        connect_timeout: Duration::from_secs(5),
+        socket_timeout: Duration::from_secs(30),
+        max_retry: LONG,
+        bulk_bytes: 5 << 20,
+        bulk_documents: 500,
+        flush_interval: Duration::from_secs(1),
+        index_template: true,
+    }
+}
+
+/// A sink in a folder of its own.
+struct Opened {
+    sink: ElasticSink,
+    folder: TempDir,
+}
+
+impl Deref for Opened {
+    type Target = ElasticSink;
+
+    fn deref(&self) -> &ElasticSink {
+        &self.sink
+    }
+}
+
+impl DerefMut for Opened {
+    fn deref_mut(&mut self) -> &mut ElasticSink {
+        &mut self.sink
+    }
+}
+
+impl Opened {
+    /// URL and reason of each dead letter on disk.
+    fn dead(&self) -> Vec<(String, String)> {
+        let mut dead = Vec::new();
+        for path in dead_letters::files(self.folder.path()).expect("a folder that can be listed") {
+            dead_letters::for_each(&path, &mut |note, reader| {
+                assert_eq!(reader.event()?.id, note.id);
+                dead.push((note.url, note.reason));
+                Ok(())
+            })
+            .expect("letters that can be read");
+        }
+        dead
+    }
+}
+
+fn open(config: &ElasticConfig) -> Opened {
+    open_until(config, Arc::default())
+}
+
+fn open_until(config: &ElasticConfig, hurry: Arc<AtomicBool>) -> Opened {
+    let folder = tempfile::tempdir().expect("a folder");
+    let derive: Derive = Arc::new(derived);
+    let sink = ElasticSink::open(config, folder.path(), derive, hurry).expect("the configuration is right");
+    Opened { sink, folder }
+}
+
+/// A URL where nobody listens.
+fn closed_port() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    format!("http://{}", listener.local_addr().expect("its address"))
+}
+
+fn project_file(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
+}

@@ -1,0 +1,59 @@
+//! The mapping, and what another mapping means for our documents.
+
+use std::collections::BTreeSet;
+
+use seine::formats::elastic::write_event;
+use seine::formats::elastic_mapping::{HeaderType, compare, fields, index_body, template_body};
+use serde_json::{Value, json};
+
+use crate::{derived, numbered};
+
+#[test]
+fn every_field_of_the_document_is_mapped_and_no_other() {
+    let event = numbered(1);
+    let mut document = Vec::new();
+    write_event(&event, &derived(&event), &mut document);
+    let document: Value = serde_json::from_slice(&document).unwrap();
+    let names: BTreeSet<&String> = document.as_object().unwrap().keys().collect();
+    for headers in HeaderType::ALL {
+        assert_eq!(fields(headers).keys().collect::<BTreeSet<_>>(), names);
+    }
+}
+
+#[test]
+fn our_own_mapping_needs_nothing() {
+    for headers in HeaderType::ALL {
+        assert_eq!(compare(&index_body(headers)["mappings"]), Default::default());
+    }
+    let template = template_body("pages", HeaderType::Flattened);
+    assert_eq!(template["index_patterns"], json!(["pages"]));
+    assert_eq!(template["template"], index_body(HeaderType::Flattened));
+}
+
+#[test]
+fn an_empty_index_lacks_every_field() {
+    for nothing in [json!({}), json!(null), json!({ "properties": {} })] {
+        let comparison = compare(&nothing);
+        assert_eq!((comparison.missing.len(), comparison.conflicts.len()), (fields(HeaderType::Flattened).len(), 0));
+    }
+}
+
+#[test]
+fn what_the_server_guessed_is_named_where_it_does_not_do() {
+    // As a server maps our documents when nobody told it how.
+    let text = || json!({ "type": "text", "fields": { "keyword": { "type": "keyword", "ignore_above": 256 } } });
+    let guessed = json!({ "properties": {
+        "domain": text(), "title": text(), "retrieved": text(), "relevance": { "type": "float" }, "html": text(),
+        "status": { "type": "long" }, "responseHeaders": { "properties": { "server": text() } },
+        "crawlerId": { "properties": { "x": text() } },
+    }});
+    let comparison = compare(&guessed);
+    let expected = [
+        "crawlerId is object, and has to be keyword",
+        "domain is text, and has to be keyword",
+        "retrieved is text, and has to be date",
+    ];
+    assert_eq!(comparison.conflicts, expected);
+    assert!(comparison.headers_are_fields);
+    assert!(comparison.missing.contains(&"url".to_owned()) && !comparison.missing.contains(&"title".to_owned()));
+}

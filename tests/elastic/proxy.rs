@@ -1,0 +1,101 @@
+//! A proxy in front of a server: counts what passes, asks for credentials, speaks TLS.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio_rustls::TlsAcceptor;
+
+/// Ends when dropped.
+pub struct Proxy {
+    pub address: SocketAddr,
+    state: Arc<State>,
+    _runtime: Runtime,
+}
+
+struct State {
+    server: String,
+    /// The only `Authorization` that is let through.
+    wanted: Option<String>,
+    bulks: AtomicUsize,
+    client: reqwest::Client,
+}
+
+impl Proxy {
+    pub fn start(server: &str, wanted: Option<&str>, tls: Option<TlsAcceptor>) -> Proxy {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let state = Arc::new(State {
+            server: server.to_owned(),
+            wanted: wanted.map(str::to_owned),
+            bulks: AtomicUsize::new(0),
+            client: reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap(),
+        });
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        runtime.spawn(accept(listener, tls, state.clone()));
+        Proxy { address, state, _runtime: runtime }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// `_bulk` requests so far.
+    pub fn bulks(&self) -> usize {
+        self.state.bulks.load(Ordering::SeqCst)
+    }
+}
+
+async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<State>) {
+    while let Ok((socket, _)) = listener.accept().await {
+        let (tls, state) = (tls.clone(), state.clone());
+        tokio::spawn(async move {
+            let pass = service_fn(|request| pass(request, state.clone()));
+            let http = hyper::server::conn::http1::Builder::new();
+            // A client that does not like our certificate is part of the test.
+            let _ = match tls {
+                None => http.serve_connection(TokioIo::new(socket), pass).await,
+                Some(tls) => match tls.accept(socket).await {
+                    Ok(socket) => http.serve_connection(TokioIo::new(socket), pass).await,
+                    Err(_) => Ok(()),
+                },
+            };
+        });
+    }
+}
+
+async fn pass(request: Request<Incoming>, state: Arc<State>) -> Result<Response<Full<Bytes>>, String> {
+    let (parts, body) = request.into_parts();
+    let given = parts.headers.get("authorization").and_then(|value| value.to_str().ok());
+    if state.wanted.is_some() && given != state.wanted.as_deref() {
+        return Ok(answer(401, Bytes::from_static(br#"{"error":"missing authentication credentials"}"#)));
+    }
+    let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    if path.contains("/_bulk") {
+        state.bulks.fetch_add(1, Ordering::SeqCst);
+    }
+    let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
+    let mut onward = state.client.request(parts.method, format!("{}{path}", state.server)).body(body);
+    if let Some(kind) = parts.headers.get("content-type") {
+        onward = onward.header("content-type", kind);
+    }
+    // Without an answer the connection is broken off, as a dying server does.
+    let response = onward.send().await.map_err(|error| error.to_string())?;
+    let status = response.status().as_u16();
+    Ok(answer(status, response.bytes().await.map_err(|error| error.to_string())?))
+}
+
+fn answer(status: u16, body: Bytes) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body));
+    *response.status_mut() = status.try_into().expect("a status");
+    response
+}
