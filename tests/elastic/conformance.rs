@@ -6,6 +6,7 @@ use std::time::Duration;
 use reqwest::Method;
 use seine::formats::elastic::{ElasticDocument, document_id, parse_document, write_event};
 use seine::log::Entry;
+use seine::sinks::elasticsearch::ElasticSink;
 use seine::sinks::{Delivered, Sink, SinkError};
 use serde_json::{Value, json};
 use tokio_rustls::TlsAcceptor;
@@ -50,7 +51,7 @@ fn conforms(node: &mut Node, headers: &str) {
 }
 
 /// Delivers everything and waits until it is there.
-fn deliver(sink: &mut impl Sink, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
+fn deliver(sink: &mut ElasticSink, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
     sink.deliver(entries)?;
     sink.flush()
 }
