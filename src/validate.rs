@@ -34,8 +34,8 @@ pub enum ValidateError {
     Log(#[from] LogError),
 }
 
-const BATCH_EVENTS: usize = 256;
-const BATCH_BYTES: usize = 8 << 20;
+const BATCH_EVENTS: usize = 128;
+const BATCH_BYTES: usize = 4 << 20;
 const IDLE: Duration = Duration::from_millis(200);
 /// Seeds come before what they link to, and so on; deeper ones share the last place.
 const LAST_PRIORITY: u16 = 250;

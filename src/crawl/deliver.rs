@@ -12,7 +12,7 @@ use crate::sinks::{self, Delivered, Sink};
 use crate::supervisor::Beat;
 
 const BATCH_EVENTS: usize = 1024;
-const BATCH_BYTES: usize = 16 << 20;
+const BATCH_BYTES: usize = 8 << 20;
 const IDLE: Duration = Duration::from_millis(200);
 
 /// Runs until the log is closed and read to its end, or until told to hurry. Called again after a failure, it starts

@@ -364,9 +364,8 @@ impl Signals {
 impl Running {
     /// Nothing to fetch for the first time, nothing in flight, everything accepted is validated, no page to look at again.
     fn is_done(&self) -> bool {
-        // The order matters: what leaves one of them has entered the next before.
-        let counts = self.frontier.counts();
-        counts.first_time == 0 && counts.hosts_leased == 0 && self.is_validated() && !self.frontier.has_due(now_ms())
+        // The order matters: what validating brings is in the frontier before it counts as validated.
+        self.is_validated() && !self.frontier.has_work(now_ms())
     }
 
     fn is_page_limit_reached(&self) -> bool {

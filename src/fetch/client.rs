@@ -228,10 +228,14 @@ fn builder(config: &FetchConfig, dns: &Dns) -> reqwest::ClientBuilder {
         .tcp_nodelay(true)
 }
 
+/// What a server announces is no reason to set aside more memory than this before it comes.
+const MAX_RESERVED: u64 = 1 << 20;
+
 /// Reads until the end, the byte limit, the deadline or a break, and says which of the last three it was.
 async fn read_body(response: &mut reqwest::Response, deadline: Instant, limit: u64) -> (Bytes, Option<Truncated>) {
-    let mut whole = BytesMut::new();
-    let mut first: Option<Bytes> = None;
+    // Copied out of the connection's buffer: that is larger, and used again as soon as nothing points into it.
+    let announced = response.content_length().unwrap_or(0).min(limit).min(MAX_RESERVED);
+    let mut body = BytesMut::with_capacity(announced as usize);
     let cut = loop {
         let chunk = match tokio::time::timeout_at(deadline.into(), response.chunk()).await {
             Err(_) => break Some(Truncated::Time),
@@ -240,25 +244,13 @@ async fn read_body(response: &mut reqwest::Response, deadline: Instant, limit: u
             Ok(Ok(None)) => break None,
             Ok(Ok(Some(chunk))) => chunk,
         };
-        let have = (whole.len() + first.as_ref().map_or(0, Bytes::len)) as u64;
-        let over = have + chunk.len() as u64 > limit;
-        let chunk = if over { chunk.slice(..(limit - have) as usize) } else { chunk };
-        // Most bodies come in a few chunks: the first is kept as it is, and only a second one makes a copy.
-        match first.take() {
-            None if whole.is_empty() => first = Some(chunk),
-            None => whole.extend_from_slice(&chunk),
-            Some(start) => {
-                let announced = response.content_length().unwrap_or(0).min(limit) as usize;
-                whole.reserve(announced.max(start.len() + chunk.len()));
-                whole.extend_from_slice(&start);
-                whole.extend_from_slice(&chunk);
-            }
-        }
-        if over {
+        let left = (limit - body.len() as u64) as usize;
+        body.extend_from_slice(chunk.get(..left).unwrap_or(&chunk));
+        if chunk.len() > left {
             break Some(Truncated::Length);
         }
     };
-    (first.unwrap_or_else(|| whole.freeze()), cut)
+    (body.freeze(), cut)
 }
 
 /// What kind of failure it is: told from the chain of causes, the only place where reqwest says it.

@@ -29,6 +29,11 @@ const SHORT_PATIENCE: Duration = Duration::from_secs(2);
 /// the line before an address shared by hundreds of hosts.
 const LONG_PATIENCE: Duration = Duration::from_secs(300);
 
+/// Times are cut to whole milliseconds: what began late in one would end early by up to that much.
+pub fn whole_rest(delay: Duration) -> Duration {
+    if delay.is_zero() { delay } else { delay + Duration::from_millis(1) }
+}
+
 impl LeasedHost {
     /// A host that may be visited now.
     pub fn new(lease: Lease) -> LeasedHost {
@@ -87,10 +92,7 @@ impl LeasedHost {
 
     /// A request was answered (or not) at `ended`: the next one waits for the delay.
     pub fn visited(&mut self, ended: EpochMs, config: &FrontierConfig) {
-        let delay = self.delay(config).as_millis() as u64;
-        // The clock's millisecond had begun already.
-        let rounded = u64::from(delay > 0);
-        self.not_before = self.not_before.max(ended + delay + rounded);
+        self.not_before = self.not_before.max(ended + whole_rest(self.delay(config)).as_millis() as u64);
         self.patience = LONG_PATIENCE;
     }
 

@@ -10,12 +10,12 @@ use url::Url;
 
 use super::borrow::Parking;
 use super::client::{Client, Conditions, Exchange, Limits, dns_failure, now_ms};
-use super::host::LeasedHost;
+use super::host::{LeasedHost, whole_rest};
 use super::robots::{Rules, RulesCache};
 use crate::config::Config;
 use crate::frontier::scope::Scope;
 use crate::frontier::{Frontier, FrontierError, Lease, Turn, Work};
-use crate::log::{PageLog, Ticket};
+use crate::log::{PageLog, Ticket, VALIDATOR};
 use crate::page::{EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageEvent, Relevance, Response};
 use crate::parse::{self, DeriveOptions};
 use crate::telemetry::Metrics;
@@ -104,7 +104,11 @@ impl Visitor {
             return Err(Interrupted::Resting);
         }
         for work in std::mem::take(&mut host.lease.work) {
+            if !self.log.room() {
+                return Err(Interrupted::Resting);
+            }
             host.begin();
+            self.let_validator_catch_up().await?;
             let mut event = self.fetch(host, &work).await?;
             self.metrics.fetched(&event);
             let derived = self.derive(&event);
@@ -118,6 +122,22 @@ impl Visitor {
             }
             if host.is_ailing {
                 break;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is fetched faster than it can be validated piles up, and costs more the further it is behind: it has to be
+    /// read from disk and parsed again.
+    async fn let_validator_catch_up(&self) -> Result<(), Interrupted> {
+        if self.log.is_near_end(VALIDATOR) {
+            return Ok(());
+        }
+        let mut changed = self.changed.subscribe();
+        while !self.log.is_near_end(VALIDATOR) {
+            tokio::select! {
+                _ = changed.changed() => {}
+                () = self.stop.cancelled() => return Err(Interrupted::Stopping),
             }
         }
         Ok(())
@@ -275,7 +295,7 @@ impl Visitor {
         let delay = self.config.frontier.ip_delay.unwrap_or_else(|| host.delay(&self.config.frontier));
         loop {
             self.sleep_until(host.not_before, host.patience).await?;
-            match self.frontier.claim_address(&host.lease, ip, delay, now_ms()) {
+            match self.frontier.claim_address(&host.lease, ip, whole_rest(delay), now_ms()) {
                 Turn::Now => return Ok(Ok(())),
                 Turn::At(turn) => host.not_before = turn.max(now_ms() + 1),
             }

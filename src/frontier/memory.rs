@@ -206,11 +206,11 @@ impl Frontier for MemoryFrontier {
         volatile.next_host(&kept).map(|((due, _), _)| due)
     }
 
-    fn has_due(&self, now: EpochMs) -> bool {
+    fn has_work(&self, now: EpochMs) -> bool {
         let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
-        let is_leased = |origin: &str| volatile.leases.values().any(|(leased, _)| leased == origin);
-        let mut origins = kept.hosts.keys().filter(|origin| !is_leased(origin));
-        origins.any(|origin| volatile.free(&kept, origin).any(|(_, url)| url.due() <= now))
+        let mut queued = kept.urls.values().filter(|url| url.queue != Queue::None);
+        let is_busy = !volatile.leases.is_empty() || !volatile.in_flight.is_empty();
+        is_busy || queued.any(|url| url.page.is_none() || url.due() <= now)
     }
 
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {

@@ -60,9 +60,9 @@ pub trait Frontier: Send + Sync {
     /// When the next host will be due; none when there is no work, or all of it is leased.
     fn next_due(&self) -> Option<EpochMs>;
 
-    /// Whether a host that is not leased has a URL that may be fetched by `now`, however long the host rests. Looks at hosts with work
-    /// until it finds one: to be asked when there is little else to do.
-    fn has_due(&self, now: EpochMs) -> bool;
+    /// Whether anything is left to do by `now`: a URL never fetched (or waiting to be tried again), one that is due to be
+    /// looked at again however long its host rests, one in flight, a leased host. All of it at one moment.
+    fn has_work(&self, now: EpochMs) -> bool;
 
     /// A named note kept with the frontier (scope of the crawl, format version).
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError>;

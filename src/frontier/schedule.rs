@@ -205,10 +205,12 @@ impl Schedule {
         self.due.first().map(|(due, ..)| *due)
     }
 
-    /// Whether any URL of a host that is not leased may be fetched by `now`, however long the host rests.
-    pub fn has_due(&self, now: EpochMs) -> bool {
+    /// The contract is that of [`super::Frontier::has_work`]. Looks at hosts only when all that is left are revisits, and
+    /// no further than the first that has one due.
+    pub fn has_work(&self, now: EpochMs) -> bool {
         let is_due = |state: &HostState| state.has_ready() || state.next_later <= now;
-        self.due.iter().any(|(.., host)| self.hosts.get(host).is_some_and(is_due))
+        let is_busy = self.totals.first_time > 0 || !self.leases.is_empty() || !self.in_flight.is_empty();
+        is_busy || self.due.iter().any(|(.., host)| self.hosts.get(host).is_some_and(is_due))
     }
 
     pub fn counts(&self) -> Counts {

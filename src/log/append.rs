@@ -12,6 +12,8 @@ use crate::parse::Derived;
 
 /// Bytes of records that may wait to be written.
 pub(super) const QUEUE_BYTES: usize = 16 << 20;
+/// A reader that lags by so many bytes of records is near the end: well within what is kept in memory.
+const NEAR_BYTES: u64 = 8 << 20;
 /// With so much queued the writer does not wait for more.
 pub(super) const COMPANY: usize = 512 << 10;
 
@@ -102,6 +104,12 @@ impl PageLog {
         self.inner.space.close();
         self.inner.filled.notify_all();
         self.inner.room.send_replace(true);
+    }
+
+    /// Whether a reader has passed nearly everything, so that it finds what comes next in memory. Also true when there is
+    /// no such reader.
+    pub fn is_near_end(&self, reader: &str) -> bool {
+        self.inner.state.lock().unread(reader).is_none_or(|bytes| bytes <= NEAR_BYTES)
     }
 
     /// Whether the log is below its disk limit.

@@ -8,7 +8,7 @@ use super::{Books, Cursor, Damage, Entry, Position, ReaderStatus};
 use crate::page::PageEvent;
 
 /// Bytes of accepted entries kept in memory for readers that keep up.
-const TAIL_BYTES: u64 = 16 << 20;
+const TAIL_BYTES: u64 = 24 << 20;
 pub(super) const MOST_DAMAGE: usize = 1000;
 
 #[derive(Debug)]
@@ -99,6 +99,12 @@ impl State {
         }
     }
 
+    /// Bytes of records that a reader has not passed; none when there is no such reader.
+    pub fn unread(&self, reader: &str) -> Option<u64> {
+        let at = self.readers.get(reader)?.cursor.position;
+        Some(self.end.offset.saturating_sub(at.offset))
+    }
+
     pub fn reader_status(&self) -> Vec<ReaderStatus> {
         let status = |(name, slot): (&String, &Slot)| {
             let pending = self.end.index.saturating_sub(slot.cursor.position.index);
@@ -170,7 +176,11 @@ fn cost(entry: &Entry) -> u64 {
     let event: &PageEvent = &entry.event;
     let (body, headers) = event.response().map_or((0, 0), |response| (response.body.len(), response.headers.0.len()));
     let derived = match entry.derived.get() {
-        Some(derived) => derived.body.len() + derived.links.iter().map(|link| link.url.len() + 40).sum::<usize>(),
+        Some(derived) => {
+            let is_shared = event.response().is_some_and(|response| response.body.as_ptr() == derived.body.as_ptr());
+            let links: usize = derived.links.iter().map(|link| link.url.len() + 40).sum();
+            links + if is_shared { 0 } else { derived.body.len() }
+        }
         None => body * 5,
     };
     (1000 + headers * 100 + body + derived) as u64

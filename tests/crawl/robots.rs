@@ -138,3 +138,25 @@ fn retry_after_keeps_the_host_alone() {
     assert!(!hosts.contains(&"127.0.0.11"), "visited while it rests: {:?}", &visits[refused..]);
     assert!(hosts.len() > 10, "the other host goes on meanwhile: {}", hosts.len());
 }
+
+/// A host that is not there must not hold up the crawl for longer than its tries take, however many links lead to it.
+#[test]
+fn a_dead_host_is_given_up_in_time() {
+    let port = crate::support::program::free_port();
+    let dead: Vec<String> = (0..40).map(|number| format!("http://127.0.0.1:{port}/{number}")).collect();
+    let site = Running::start_with(1, |_| {
+        let dead = dead.clone();
+        Arc::new(move |ask| match ask.path() {
+            "/" => Answer::html(links(&dead.iter().map(String::as_str).collect::<Vec<_>>())),
+            _ => Answer::text("").status(404),
+        })
+    });
+    let place = Place::with("crawler_manager.downloader.max_retry_count: 2");
+    let started = Instant::now();
+    let told = crawl(&site, &place, &["--delay", "0", "--scope", "any"]);
+    println!("40 URLs of a dead host: {:?}", started.elapsed());
+    assert!(told.contains("connect"), "{told}");
+    let stats = place.stats();
+    assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["failed"]), (&1.into(), &40.into()));
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+}

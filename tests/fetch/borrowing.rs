@@ -168,11 +168,11 @@ impl Frontier for Brittle {
     fn counts(&self) -> Counts {
         self.inner.counts()
     }
+    fn has_work(&self, now: EpochMs) -> bool {
+        self.inner.has_work(now)
+    }
     fn next_due(&self) -> Option<EpochMs> {
         self.inner.next_due()
-    }
-    fn has_due(&self, now: EpochMs) -> bool {
-        self.inner.has_due(now)
     }
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {
         self.inner.note(name)

@@ -24,7 +24,7 @@ on_every_frontier!(
     keeps_robots_and_failures_of_a_host,
     waits_out_the_delay_after_a_restart,
     keeps_notes,
-    knows_whether_anything_is_due_however_long_its_host_rests,
+    knows_whether_anything_is_left_to_do_however_long_a_host_rests,
     keeps_every_field_of_a_page,
     tells_the_durable_cursor,
 );
@@ -62,22 +62,36 @@ fn keeps_to_the_limit_of_a_host(make: Make) {
     assert_eq!(frontier.propose(&more, 0).unwrap(), Proposed { added: 1, known: 0, over_limit: 2 });
 }
 
-fn knows_whether_anything_is_due_however_long_its_host_rests(make: Make) {
+fn knows_whether_anything_is_left_to_do_however_long_a_host_rests(make: Make) {
     let frontier = make(plain());
-    assert!(!frontier.has_due(0), "nothing is known");
+    assert!(!frontier.has_work(0), "nothing is known");
     frontier.propose(&pages(&["https://a.example/1", "https://a.example/2"]), 0).unwrap();
-    assert!(frontier.has_due(0));
-    let lease = lease_one(&*frontier, 0, 1);
-    assert!(!frontier.has_due(0), "its host is leased");
-    let release = Release { fetched: vec![lease.work[0].url.clone()], not_before: 9_000, ..Release::default() };
-    frontier.release(lease, release).unwrap();
-    assert!(frontier.has_due(10), "the other URL, while its host rests");
-    assert_eq!(frontier.next_due(), Some(9_000));
+    assert!(frontier.has_work(0));
+    let lease = lease_one(&*frontier, 0, 9);
+    assert!(frontier.has_work(0), "leased");
+    all_fetched(&*frontier, lease);
+    assert!(frontier.has_work(0), "fetched, and not applied");
 
-    let verdicts = vec![fetched("https://a.example/1", 1, Some(20_000)), fetched("https://a.example/2", 2, None)];
+    let verdicts = vec![fetched("https://a.example/1", 1, Some(20)), retry("https://a.example/2", 2, 99, 1)];
     frontier.apply(&batch(1, verdicts, vec![]), 10).unwrap();
-    assert!(!frontier.has_due(19_999), "it is looked at again later");
-    assert!(frontier.has_due(20_000));
+    assert!(frontier.has_work(19), "one has never been fetched, however late it is tried again");
+    frontier.apply(&batch(2, vec![fetched("https://a.example/2", 3, Some(9_000))], vec![]), 10).unwrap();
+    assert!(!frontier.has_work(19), "both are looked at again, later");
+    assert!(frontier.has_work(20));
+
+    let lease = lease_one(&*frontier, 20, 9);
+    assert_eq!(lease.work.len(), 1);
+    assert!(frontier.has_work(20), "leased");
+    frontier.release(lease, Release { not_before: 5_000, ..Release::default() }).unwrap();
+    assert!(frontier.has_work(20), "given back unfetched: due, though its host rests");
+    assert_eq!(frontier.next_due(), Some(5_000));
+
+    let lease = lease_one(&*frontier, 5_000, 9);
+    all_fetched(&*frontier, lease);
+    assert!(frontier.has_work(5_000), "fetched again, and not applied");
+    frontier.apply(&batch(3, vec![fetched("https://a.example/1", 4, None)], vec![]), 10).unwrap();
+    assert!(!frontier.has_work(8_999));
+    assert!(frontier.has_work(9_000));
 }
 
 fn moves_a_url_from_work_to_page(make: Make) {

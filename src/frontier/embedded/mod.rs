@@ -179,8 +179,8 @@ impl Frontier for EmbeddedFrontier {
         self.schedule.lock().next_due()
     }
 
-    fn has_due(&self, now: EpochMs) -> bool {
-        self.schedule.lock().has_due(now)
+    fn has_work(&self, now: EpochMs) -> bool {
+        self.schedule.lock().has_work(now)
     }
 
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {
