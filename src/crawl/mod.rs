@@ -158,6 +158,7 @@ fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<Running, Cr
         rules: RulesCache::new(&config.fetch.user_agent.name),
         metrics: metrics.clone(),
         changed: Default::default(),
+        parking: Default::default(),
         stop: stop.clone(),
         crawler_id: config.crawler_id.as_str().into(),
     };

@@ -1,8 +1,11 @@
-//! A redirect to another host: its lease is borrowed for one request, while our own waits.
+//! A redirect to another host: its lease is borrowed for one request. Our own host waits meanwhile, and may be lent to
+//! others: so workers that redirect to each other's hosts do not wait for each other for ever.
 
+use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use url::Url;
 
@@ -11,42 +14,66 @@ use super::host::LeasedHost;
 use super::visit::{Interrupted, Visitor};
 use crate::frontier::HostTurn;
 
-/// How long a redirect waits for its other host to have rested.
-const RESTING_PATIENCE: Duration = Duration::from_secs(30);
-/// How long it waits for another worker to be done with it, when its own host comes first …
-const TAKEN_PATIENCE: Duration = Duration::from_secs(30);
-/// … and when it comes last. Two workers may wait for each other's host: one of them must give way, and the order of
-/// the hosts' names settles which.
-const GIVING_WAY: Duration = Duration::from_millis(500);
+/// How long a redirect waits for its other host to have rested, and for another worker to be done with it.
+const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A borrowed host. Whatever happens, it is given back.
+/// Leased hosts whose workers wait for another host, by origin; none while one is lent.
+#[derive(Default)]
+pub struct Parking(Mutex<HashMap<String, Option<LeasedHost>>>);
+
+/// A place in the parking. It is given up however the wait ends.
+struct Parked<'v> {
+    visitor: &'v Visitor,
+    origin: String,
+}
+
+/// A borrowed host. However the visit ends, it is given back.
 pub(super) struct Borrowed<'v> {
     visitor: &'v Visitor,
     host: Option<LeasedHost>,
+    /// From the parking, not from the frontier.
+    is_lent: bool,
 }
 
 impl Visitor {
-    /// Leases the host of `url` beside our own.
-    pub(super) async fn borrow(&self, url: &Url, own_origin: &str) -> Result<Borrowed<'_>, Interrupted> {
+    /// Runs `visit` of another host while ours is parked.
+    pub(super) async fn parked<T>(&self, host: &mut LeasedHost, visit: impl Future<Output = T>) -> T {
+        let parked = Parked { visitor: self, origin: host.origin().to_owned() };
+        let own = std::mem::replace(host, LeasedHost::absent());
+        self.parking.0.lock().insert(parked.origin.clone(), Some(own));
+        self.changed.send_replace(());
+        let result = visit.await;
+        *host = parked.back().await;
+        result
+    }
+
+    /// The host of `url`, from the frontier or from a worker that waits.
+    pub(super) async fn borrow(&self, url: &Url) -> Result<Borrowed<'_>, Interrupted> {
         let origin = url.origin().ascii_serialization();
-        let started = Instant::now();
-        let taken_patience = if own_origin < origin.as_str() { TAKEN_PATIENCE } else { GIVING_WAY };
+        let deadline = Instant::now() + PATIENCE;
         let mut changed = self.changed.subscribe();
         loop {
             changed.mark_unchanged();
             let again = match self.frontier.lease_host(&origin, now_ms())? {
                 HostTurn::Leased(lease) => {
-                    return Ok(Borrowed { visitor: self, host: Some(LeasedHost::borrowed(lease)) });
+                    return Ok(Borrowed { visitor: self, host: Some(LeasedHost::borrowed(lease)), is_lent: false });
+                }
+                HostTurn::Taken => {
+                    if let Some(host) = self.parking.lend(&origin) {
+                        return Ok(Borrowed { visitor: self, host: Some(host), is_lent: true });
+                    }
+                    if Instant::now() >= deadline {
+                        return Err(Interrupted::Taken);
+                    }
+                    deadline
                 }
                 HostTurn::At(at) => {
                     let rested = Instant::now() + Duration::from_millis(at.saturating_sub(now_ms()));
-                    if rested > started + RESTING_PATIENCE {
+                    if rested > deadline {
                         return Err(Interrupted::Resting);
                     }
                     rested
                 }
-                HostTurn::Taken if started.elapsed() >= taken_patience => return Err(Interrupted::Taken),
-                HostTurn::Taken => started + taken_patience,
             };
             tokio::select! {
                 _ = changed.changed() => {}
@@ -54,6 +81,38 @@ impl Visitor {
                 () = self.stop.cancelled() => return Err(Interrupted::Stopping),
             }
         }
+    }
+}
+
+impl Parking {
+    /// Not one that has to rest for longer than we would wait.
+    fn lend(&self, origin: &str) -> Option<LeasedHost> {
+        let latest = now_ms() + PATIENCE.as_millis() as u64;
+        let mut parking = self.0.lock();
+        let mut host = parking.get_mut(origin)?.take_if(|host| host.not_before <= latest)?;
+        host.lend();
+        Some(host)
+    }
+}
+
+impl Parked<'_> {
+    /// Our host, as soon as nobody has it: whoever does makes one request.
+    async fn back(self) -> LeasedHost {
+        let mut changed = self.visitor.changed.subscribe();
+        loop {
+            changed.mark_unchanged();
+            if let Some(host) = self.visitor.parking.0.lock().get_mut(&self.origin).and_then(Option::take) {
+                return host;
+            }
+            // The sender lives as long as the visitor.
+            let _ = changed.changed().await;
+        }
+    }
+}
+
+impl Drop for Parked<'_> {
+    fn drop(&mut self) {
+        self.visitor.parking.0.lock().remove(&self.origin);
     }
 }
 
@@ -74,6 +133,14 @@ impl DerefMut for Borrowed<'_> {
 impl Drop for Borrowed<'_> {
     fn drop(&mut self) {
         let Some(host) = self.host.take() else { return };
+        if self.is_lent {
+            // Gone, place and lease, when its worker panicked meanwhile.
+            if let Some(place) = self.visitor.parking.0.lock().get_mut(host.origin()) {
+                *place = Some(host);
+            }
+            self.visitor.changed.send_replace(());
+            return;
+        }
         let origin = host.origin().to_owned();
         if let Err(error) = self.visitor.give_back(host, Vec::new()) {
             tracing::error!(host = origin, %error, "the frontier did not take a borrowed host back");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::pause::{HostHealth, host_health, host_not_before};
 use super::robots::Rules;
 use crate::config::FrontierConfig;
-use crate::frontier::{Lease, Release, Robots};
+use crate::frontier::{Host, Lease, Release, Robots};
 use crate::page::{EpochMs, Outcome};
 
 pub struct LeasedHost {
@@ -54,6 +54,17 @@ impl LeasedHost {
         LeasedHost { patience: LONG_PATIENCE, ..LeasedHost::new(lease) }
     }
 
+    /// Stands where a host was that is lent.
+    pub(super) fn absent() -> LeasedHost {
+        let host = Host { origin: String::new(), robots: None, failures: 0 };
+        LeasedHost::new(Lease { id: 0, host, work: Vec::new() })
+    }
+
+    /// Somebody else is going to visit it, in the middle of redirects.
+    pub(super) fn lend(&mut self) {
+        self.patience = LONG_PATIENCE;
+    }
+
     pub fn origin(&self) -> &str {
         &self.lease.host.origin
     }
@@ -71,6 +82,12 @@ impl LeasedHost {
             _ => Duration::ZERO,
         };
         config.host_delay.max(asked)
+    }
+
+    /// robots.txt was just read and asks for more than the usual delay. It must be on disk before the next visit: killed
+    /// in the middle of it, we would not know.
+    pub fn has_new_delay(&self, config: &FrontierConfig) -> bool {
+        self.new_robots.is_some() && self.delay(config) > config.host_delay
     }
 
     /// A request was answered (or not) at `ended`: the next one waits for the delay.

@@ -28,7 +28,8 @@ impl Visitor {
             return Ok(());
         }
         let (outcome, ended_ms) = self.fetch_robots(host).await?;
-        let robots = robots::judge(&outcome, config.fetch.max_decoded_bytes, ended_ms);
+        let fresh = robots::judge(&outcome, config.fetch.max_decoded_bytes, ended_ms);
+        let robots = robots::or_stale(fresh, host.lease.host.robots.as_ref());
         match &robots.access {
             RobotsAccess::Unreachable(failure) if config.fetch.obey_robots => {
                 host.failed(&outcome, ended_ms, &config.frontier);

@@ -11,6 +11,7 @@ pub mod pause;
 pub mod robots;
 pub mod visit;
 
+pub use borrow::Parking;
 pub use client::{Client, ClientError};
 pub use dns::{Dns, DnsError};
 pub use visit::Visitor;

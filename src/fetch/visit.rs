@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use super::borrow::Parking;
 use super::client::{Client, Conditions, Exchange, Limits, dns_failure, now_ms};
 use super::host::{LeasedHost, whole_rest};
 use super::robots::{Rules, RulesCache};
@@ -31,6 +32,7 @@ pub struct Visitor {
     pub metrics: Arc<Metrics>,
     /// Marked changed whenever a host was given back or work came in.
     pub changed: watch::Sender<()>,
+    pub parking: Parking,
     /// No new requests from then on.
     pub stop: CancellationToken,
     pub crawler_id: Arc<str>,
@@ -98,8 +100,7 @@ impl Visitor {
         tickets: &mut Vec<(String, Ticket)>,
     ) -> Result<(), Interrupted> {
         self.learn_rules(host).await?;
-        if host.new_robots.is_some() && host.delay(&self.config.frontier) > self.config.frontier.host_delay {
-            // Given back, its own delay is on disk before its next visit: who is killed there still honours it.
+        if host.has_new_delay(&self.config.frontier) {
             return Err(Interrupted::Resting);
         }
         for work in std::mem::take(&mut host.lease.work) {
@@ -206,7 +207,7 @@ impl Visitor {
         let asked = if url.origin().ascii_serialization() == host.origin() {
             self.ask(host, url, request).await
         } else {
-            self.ask_other(host.origin(), url, request).await
+            self.parked(host, self.ask_other(url, request)).await
         };
         match asked {
             // Only another worker is in the way: no reason to give the URL up for good.
@@ -223,9 +224,14 @@ impl Visitor {
     }
 
     /// A request to a host whose lease is not ours yet.
-    async fn ask_other(&self, own_origin: &str, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
-        let mut other = self.borrow(url, own_origin).await?;
+    async fn ask_other(&self, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
+        let mut other = self.borrow(url).await?;
         self.learn_rules(&mut other).await?;
+        if other.has_new_delay(&self.config.frontier) {
+            drop(other);
+            other = self.borrow(url).await?;
+            self.learn_rules(&mut other).await?;
+        }
         self.ask(&mut other, url, request).await
     }
 

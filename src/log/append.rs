@@ -112,9 +112,10 @@ impl PageLog {
         self.inner.state.lock().unread(reader).is_none_or(|bytes| bytes <= NEAR_BYTES)
     }
 
-    /// Whether the log is below its disk limit.
+    /// Whether the log is below its disk limit, with what waits to be written counted in.
     pub fn room(&self) -> bool {
-        self.inner.state.lock().bytes() < self.inner.config.max_bytes
+        let waiting = QUEUE_BYTES.saturating_sub(self.inner.space.available_permits());
+        self.inner.state.lock().bytes() + (waiting as u64) < self.inner.config.max_bytes
     }
 
     /// Waits while the log is at its disk limit. Also returns once the log is closed.

@@ -51,9 +51,9 @@ async fn an_endless_body_ends_at_the_limit() {
 async fn what_came_in_time_of_a_slow_body_is_kept() {
     let site = site(|_| {
         let bytes = Bytes::from_static(&[b's'; 1000]);
-        Answer::html("").body(Body::Trickle { bytes, piece: 1, every: Duration::from_millis(40) })
+        Answer::html("").body(Body::Trickle { bytes, piece: 1, every: Duration::from_millis(100) })
     });
-    let config = FetchConfig { total_timeout: Duration::from_millis(400), ..fetch_config() };
+    let config = FetchConfig { total_timeout: Duration::from_millis(1500), ..fetch_config() };
     let started = Instant::now();
     let response = response(get_with(&config, &site).await);
     assert_eq!(response.truncated, Some(Truncated::Time));
@@ -67,7 +67,7 @@ async fn a_body_that_falls_silent_is_given_up() {
         let bytes = Bytes::from_static(b"then nothing");
         Answer::html("").body(Body::Trickle { bytes, piece: 4, every: Duration::from_secs(60) })
     });
-    let config = FetchConfig { read_timeout: Duration::from_millis(200), ..fetch_config() };
+    let config = FetchConfig { read_timeout: Duration::from_millis(1500), ..fetch_config() };
     let response = response(get_with(&config, &site).await);
     assert_eq!((&response.body[..], response.truncated), (&b"then"[..], Some(Truncated::Time)));
 }

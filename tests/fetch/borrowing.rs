@@ -32,10 +32,17 @@ async fn hosts_that_redirect_to_each_other_do_not_block_each_other() {
     let seeds = ["a", "b", "c"].map(|host| format!("http://{host}.test:{}/", site.port));
     let mut config = config_for(&site);
     config.frontier.max_retries = 3;
-    let events = MiniCrawl::new(config, &seeds.each_ref().map(String::as_str)).run(Duration::from_secs(20)).await;
+    let crawl = MiniCrawl::new(config, &seeds.each_ref().map(String::as_str));
+    let events = crawl.run(Duration::from_secs(10)).await;
+    assert_eq!(events.len(), seeds.len());
     for seed in &seeds {
         assert_eq!(status_of(event_of(&events, seed)), 200, "{seed}");
     }
+    for host in ["a.test", "b.test", "c.test"] {
+        let asks = site.visits.all().into_iter().filter(|visit| visit.host == host && visit.path == "/").count();
+        assert_eq!(asks, 1, "the redirect of {host} is asked for once");
+    }
+    assert_eq!(crawl.frontier.counts().hosts_leased, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -176,4 +183,41 @@ impl Frontier for Brittle {
     fn flush(&self) -> Result<(), FrontierError> {
         self.inner.flush()
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_hosts_that_redirect_to_each_other_are_asked_once_a_page_and_politely() {
+    const HOSTS: usize = 5;
+    let site = site(HOSTS, |ask, port| {
+        let number = |text: &str| text.parse::<usize>().unwrap_or(0);
+        let host = usize::from(ask.host.as_bytes()[0] - b'a');
+        match ask.path().strip_prefix("/to/").map(number) {
+            // Each page of each host leads to a page of another.
+            Some(page) => {
+                let other = (b'a' + ((host + 1 + page % (HOSTS - 1)) % HOSTS) as u8) as char;
+                Answer::redirect(302, &format!("http://{other}.test:{port}/end/{host}/{page}"))
+            }
+            None => Answer::html("end"),
+        }
+    });
+    let urls: Vec<String> = (0..HOSTS * 8)
+        .map(|n| format!("http://{}.test:{}/to/{}", (b'a' + (n % HOSTS) as u8) as char, site.port, n / HOSTS))
+        .collect();
+    let mut config = config_for(&site);
+    config.frontier.host_delay = Duration::from_millis(30);
+    let crawl = MiniCrawl::new(config, &urls.iter().map(String::as_str).collect::<Vec<_>>());
+    let events = crawl.run(Duration::from_secs(15)).await;
+    assert_eq!(events.len(), urls.len());
+    assert!(urls.iter().all(|url| status_of(event_of(&events, url)) == 200));
+    let mut asked: Vec<String> =
+        site.visits.all().iter().map(|visit| format!("{}{}", visit.host, visit.path)).collect();
+    let visits = asked.len();
+    asked.sort();
+    asked.dedup();
+    assert_eq!(asked.len(), visits, "nothing was asked for twice");
+    for host in 0..HOSTS {
+        let gap = site.visits.min_gap(|visit| visit.address == site.addresses[host]).unwrap();
+        assert!(gap >= Duration::from_millis(30), "{gap:?}");
+    }
+    assert_eq!(crawl.frontier.counts().hosts_leased, 0);
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use seine::demo::server::{Answer, Ask, Body};
+use seine::fetch::client::now_ms;
+use seine::frontier::{Release, Robots, RobotsAccess};
 use seine::page::{FailureReason, Kind};
 
 use crate::sites::Running;
@@ -146,4 +148,20 @@ async fn sitemaps_are_named_or_guessed_but_not_against_the_rules() {
         let expected: Vec<String> = expected.iter().map(|path| format!("http://a.test:{}{path}", site.port)).collect();
         assert_eq!(sitemaps, expected, "{rules}");
     }
+}
+
+/// A day later, with the server out of order: the old rules hold on.
+#[tokio::test(flavor = "multi_thread")]
+async fn known_rules_outlive_an_outage() {
+    let site = site(|_| Answer::new(500, ""));
+    let urls = ["/private", "/public"].map(|path| format!("http://a.test:{}{path}", site.port));
+    let crawl = MiniCrawl::new(config_for(&site), &urls.each_ref().map(String::as_str));
+    let lease = crawl.frontier.lease(now_ms(), 1, 10).unwrap().remove(0);
+    let rules = RobotsAccess::Rules("User-agent: *\nDisallow: /private\n".into());
+    let expired = Robots { fetched_ms: 1, expires_ms: 2, access: rules };
+    crawl.frontier.release(lease, Release { robots: Some(expired), ..Release::default() }).unwrap();
+
+    let events = crawl.run(LIMIT).await;
+    assert_eq!(failure_of(event_of(&events, &urls[0])).reason, FailureReason::RobotsDenied);
+    assert_eq!(status_of(event_of(&events, &urls[1])), 200);
 }

@@ -143,6 +143,7 @@ impl MiniCrawl {
             rules: RulesCache::new(&config.fetch.user_agent.name),
             metrics,
             changed: Default::default(),
+            parking: Default::default(),
             stop: Default::default(),
             crawler_id: "test".into(),
             config: Arc::new(config),
