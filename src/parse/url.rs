@@ -164,13 +164,29 @@ fn has_plain_origin(url: &Url) -> bool {
 }
 
 /// Whether WHATWG and our rules leave this text of an origin as it is: a name of lower-case labels that cannot be an IPv4
-/// address or IDNA, without port.
+/// address or IDNA, or an IPv4 address in four decimals; a port only where one must be written.
 fn origin_is_plain(origin: &str) -> bool {
-    let Some((_, name)) = origin.split_once("://") else { return false };
+    let Some((scheme, authority)) = origin.split_once("://") else { return false };
+    let (name, port) = authority.split_once(':').map_or((authority, None), |(name, port)| (name, Some(port)));
     let last = name.rsplit('.').next().unwrap_or_default();
-    name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.')
-        && last.starts_with(|c: char| c.is_ascii_lowercase())
-        && !name.contains("xn--")
+    let is_host = match last.bytes().next() {
+        Some(b'a'..=b'z') => {
+            name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.')
+                && !name.contains("xn--")
+        }
+        // Without leading zeros: those are refused.
+        Some(b'0'..=b'9') => name.parse::<Ipv4Addr>().is_ok(),
+        _ => false,
+    };
+    is_host && port.is_none_or(|port| port_is_plain(scheme, port))
+}
+
+fn port_is_plain(scheme: &str, port: &str) -> bool {
+    let is_default = matches!((scheme, port), ("http", "80") | ("https", "443"));
+    port.starts_with(|c: char| matches!(c, '1'..='9'))
+        && port.bytes().all(|b| b.is_ascii_digit())
+        && port.parse::<u16>().is_ok()
+        && !is_default
 }
 
 /// Whether neither WHATWG nor our rules would change this path and query.

@@ -135,6 +135,44 @@ fn links_are_resolved_as_browsers_do() {
 }
 
 #[test]
+fn a_link_to_any_origin_is_what_parsing_it_gives() {
+    let base = Url::parse("http://elsewhere.example/").unwrap();
+    let hosts = [
+        "a.example",
+        "a.1",
+        "1.a",
+        "127.0.0.1",
+        "127.1",
+        "0127.0.0.1",
+        "127.0.0.01",
+        "1.2.3.4.5",
+        "256.1.1.1",
+        "0x7f.1",
+        "1.2.3.4.",
+        "a.example.",
+        "xn--exmple-cua.org",
+        "xn--a",
+        "-a",
+        "1",
+        "",
+        "[::1]",
+        "A.example",
+        "u@a",
+        "u:80@a",
+    ];
+    let ports = ["", ":", ":80", ":443", ":8080", ":080", ":0", ":65535", ":65536", ":+80", ":8o", ":1:2"];
+    for (scheme, host, port) in ["http", "https"]
+        .into_iter()
+        .flat_map(|scheme| hosts.map(|host| (scheme, host)))
+        .flat_map(|(scheme, host)| ports.map(|port| (scheme, host, port)))
+    {
+        let href = format!("{scheme}://{host}{port}/a/b?c=d");
+        let parsed = Url::parse(&href).ok().and_then(|url| url::normalize(&url));
+        assert_eq!(url::resolve(&base, &href), parsed, "{href}");
+    }
+}
+
+#[test]
 fn parts_of_a_normalised_url() {
     assert_eq!(url::origin("https://a.org:8/b?c"), Some("https://a.org:8"));
     assert_eq!(url::origin("ftp://a.org/"), None);
