@@ -1,17 +1,17 @@
 # syntax=docker/dockerfile:1
 # The binary alone on a small Debian: docker build -t seine .
-# The Rust image has what librdkafka is built with (g++, make, pkg-config, libssl-dev); ca-certificates brings libssl3.
+# The Rust image has what librdkafka is built with (g++, make, pkg-config, libssl-dev); it needs libssl3 to run.
 
 FROM rust:1.95-bookworm AS build
 WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    cargo build --locked --release --bin seine && cp target/release/seine /seine
+    cargo build --locked --release --bin seine && strip -o /seine target/release/seine
 
 FROM debian:bookworm-slim
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends ca-certificates \
+    && apt-get install -y --no-install-recommends ca-certificates libssl3 \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin seine \
     && install -d -o seine -g seine /data /config
