@@ -1,0 +1,131 @@
+//! Opening a crawl: its stores, its scope, its seeds.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{CrawlError, Running};
+use crate::config::{Config, ScopeRule};
+use crate::fetch::client::now_ms;
+use crate::fetch::robots::RulesCache;
+use crate::fetch::{Client, Visitor};
+use crate::frontier::scope::Scope;
+use crate::frontier::{Counts, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Proposal};
+use crate::log::{PageLog, Recovery, VALIDATOR};
+use crate::page::Kind;
+use crate::parse::DeriveOptions;
+use crate::supervisor::Supervisor;
+use crate::telemetry::Metrics;
+
+/// The scope of a crawl, kept with its frontier.
+const SCOPE_NOTE: &str = "scope";
+
+pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<Running, CrawlError> {
+    if seeds.is_empty() && !folder.join("frontier").is_dir() {
+        return Err(CrawlError::NoSeeds); // before anything is made
+    }
+    std::fs::create_dir_all(&folder).map_err(|source| CrawlError::Folder { path: folder.clone(), source })?;
+    let options = FrontierOptions {
+        max_pages_per_host: config.frontier.max_pages_per_host,
+        default_delay: config.frontier.host_delay.max(config.frontier.ip_delay.unwrap_or_default()),
+        cache_bytes: config.frontier.cache_bytes,
+    };
+    let (log, recovery) = PageLog::open(&folder.join("log"), &config.log)?;
+    warn_of(&recovery, &config);
+    if let Some((_, why)) = recovery.unreadable.iter().find(|(name, _)| is_sink(name, &config)) {
+        return Err(CrawlError::Cursor(why.clone()));
+    }
+    let frontier: Arc<dyn Frontier> = Arc::new(EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?);
+    let scope = Arc::new(scope(&config, &*frontier, seeds)?);
+    propose_seeds(&*frontier, seeds)?;
+    let metrics = Arc::new(Metrics::new());
+    let stop = CancellationToken::new();
+    let derive = DeriveOptions::new(&config);
+    let config = Arc::new(config);
+    let visitor = Visitor {
+        frontier: frontier.clone(),
+        log: log.clone(),
+        client: Client::new(&config.fetch)?,
+        scope: scope.clone(),
+        config: config.clone(),
+        derive: derive.clone(),
+        rules: RulesCache::new(&config.fetch.user_agent.name),
+        metrics: metrics.clone(),
+        changed: Default::default(),
+        parking: Default::default(),
+        stop: stop.clone(),
+        crawler_id: config.crawler_id.as_str().into(),
+    };
+    Ok(Running {
+        config,
+        folder,
+        frontier,
+        log,
+        visitor: Arc::new(visitor),
+        metrics,
+        supervisor: Supervisor::default(),
+        stop,
+        hurry: Arc::default(),
+        reader_gone: CancellationToken::new(),
+    })
+}
+
+/// What a look at the log's folder found that an operator should know.
+fn warn_of(recovery: &Recovery, config: &Config) {
+    if let Some(torn) = &recovery.torn {
+        tracing::warn!(segment = %torn.segment.display(), bytes = torn.bytes, "page log: cut what a crash left of records that were never accepted");
+    }
+    for damage in &recovery.damage {
+        tracing::error!(segment = %damage.segment.display(), offset = damage.offset, events = damage.events, "page log: damaged, these events are lost");
+    }
+    for (name, why) in &recovery.unreadable {
+        tracing::error!(reader = name, why, "page log: a reader's cursor cannot be read; it holds every segment");
+    }
+    for (name, _) in &recovery.readers {
+        if name != VALIDATOR && !is_sink(name, config) {
+            tracing::warn!(
+                reader = name,
+                "page log: this sink is not among those of this run, and the log keeps everything for it; \
+                 remove its file in log/cursors to give that up"
+            );
+        }
+    }
+}
+
+fn is_sink(name: &str, config: &Config) -> bool {
+    config.sinks.iter().any(|sink| sink.name() == name)
+}
+
+/// The crawl's scope: the seeds' hosts of this run and of all runs before it in this folder.
+fn scope(config: &Config, frontier: &dyn Frontier, seeds: &[String]) -> Result<Scope, CrawlError> {
+    let known = frontier.note(SCOPE_NOTE)?;
+    if seeds.is_empty() && known.is_none() {
+        return Err(CrawlError::NoSeeds);
+    }
+    let scope = match known {
+        Some(note) => Scope::from_note(&config.scope, &note, seeds)?,
+        None => Scope::new(&config.scope, seeds)?,
+    };
+    frontier.set_note(SCOPE_NOTE, &scope.to_note())?;
+    if config.scope.rule == ScopeRule::Any {
+        tracing::warn!("scope is any: the crawl follows links to every host");
+    }
+    Ok(scope)
+}
+
+fn propose_seeds(frontier: &dyn Frontier, seeds: &[String]) -> Result<(), FrontierError> {
+    let seed = |url: &String| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0 };
+    let proposed = frontier.propose(&seeds.iter().map(seed).collect::<Vec<_>>(), now_ms())?;
+    tracing::info!(new = proposed.added, known = proposed.known, "seeds");
+    Ok(())
+}
+
+/// `seine stats`: what the stores of a crawl that is not running hold.
+pub fn stats(folder: &Path) -> Result<(Counts, crate::log::LogStatus), CrawlError> {
+    let (log, _) = PageLog::open(&folder.join("log"), &Config::default().log)?;
+    let options = FrontierOptions::default();
+    let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, 0)?;
+    let _validator = log.follower(VALIDATOR, frontier.cursor()?)?;
+    Ok((frontier.counts(), log.status()))
+}
