@@ -7,6 +7,8 @@
 
 #[path = "support/child.rs"]
 mod child;
+#[path = "support/cpu.rs"]
+mod cpu;
 #[path = "support/site.rs"]
 mod site;
 #[path = "support/stages.rs"]

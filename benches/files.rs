@@ -1,10 +1,11 @@
 //! What a page costs on its way to and from a FILES file: `cargo bench --bench files`. CPU time of one thread, best of
 //! several rounds, beside the bare work of base64 and deflate that nothing can avoid.
 
-use std::hint::black_box;
+#[path = "support/cpu.rs"]
+mod cpu;
+
 use std::io::Write;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use flate2::{Compression, write::ZlibEncoder};
@@ -28,12 +29,7 @@ fn main() {
     let body_bytes: usize = bodies.iter().map(|it| it.len()).sum();
     println!("{PAGES} pages of {} bytes on average; MB are of page bodies", body_bytes / PAGES);
     let measure = |name: &str, run: &mut dyn FnMut() -> usize| {
-        let (mut best, mut out) = (Duration::MAX, 0);
-        for _ in 0..rounds {
-            let start = cpu_time();
-            out = black_box(run());
-            best = best.min(cpu_time().saturating_sub(start));
-        }
+        let (best, out) = cpu::best_of(rounds, run);
         let micros = best.as_secs_f64() * 1e6;
         let (a_page, rate) = (micros / PAGES as f64, body_bytes as f64 / micros);
         println!("{name:<44} {a_page:9.1} us/page {rate:9.1} MB/s  {:8} bytes out/page", out / PAGES);
@@ -173,12 +169,4 @@ fn html(number: usize) -> String {
         html.push_str("</p>\n");
     }
     html
-}
-
-/// CPU time of this thread where the system tells (Linux), else the time on the wall.
-fn cpu_time() -> Duration {
-    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    let on_cpu = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanos = on_cpu.and_then(|text| text.split(' ').next().and_then(|it| it.parse().ok()));
-    nanos.map_or_else(|| START.get_or_init(Instant::now).elapsed(), Duration::from_nanos)
 }

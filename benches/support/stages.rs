@@ -1,8 +1,7 @@
 //! What the stages of a page's way cost by themselves, in one thread, on the bench site's own pages.
 
-use std::hint::black_box;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use seine::config::Config;
@@ -14,12 +13,11 @@ use seine::parse::{DeriveOptions, derive, html_stream};
 use seine::sinks::{Sink, stdout::StdoutSink};
 use sha2::{Digest, Sha256};
 
+use super::cpu;
 use super::site::{self, Site};
 
 const PAGES: usize = 400;
 const ROUNDS: u32 = 5;
-/// The kernel brings a running thread's CPU time up to date every few milliseconds: a round takes many of these.
-const ROUND: Duration = Duration::from_millis(200);
 
 /// A stage's name, and its CPU time a page: the best of several rounds.
 pub fn measure() -> Vec<(&'static str, Duration)> {
@@ -41,15 +39,7 @@ pub fn measure() -> Vec<(&'static str, Duration)> {
 }
 
 fn best(mut run: impl FnMut() -> usize) -> Duration {
-    let mut round = || {
-        let (start, mut times) = (cpu_time(), 0);
-        while cpu_time().saturating_sub(start) < ROUND {
-            black_box(run());
-            times += PAGES as u32;
-        }
-        cpu_time().saturating_sub(start) / times
-    };
-    (0..ROUNDS).map(|_| round()).min().unwrap_or_default()
+    cpu::best_of(ROUNDS, &mut run).0 / PAGES as u32
 }
 
 fn markup_links(body: &[u8]) -> usize {
@@ -124,12 +114,4 @@ fn event(url: String, body: Bytes) -> PageEvent {
         relevance: Relevance::by_type(true),
         crawler_id: "bench".into(),
     }
-}
-
-/// CPU time of this thread where the system tells (Linux), else the time on the wall.
-fn cpu_time() -> Duration {
-    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    let on_cpu = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanos = on_cpu.and_then(|text| text.split(' ').next().and_then(|it| it.parse().ok()));
-    nanos.map_or_else(|| START.get_or_init(Instant::now).elapsed(), Duration::from_nanos)
 }
