@@ -50,6 +50,7 @@ fn event(number: u64, body: &[u8]) -> PageEvent {
             headers: Headers(vec![("Content-Type".into(), "text/html".into())]),
             body: Bytes::copy_from_slice(body),
             truncated: None,
+            wire: None,
         }),
         relevance: Relevance::by_type(true),
         crawler_id: Arc::from("test"),
