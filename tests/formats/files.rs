@@ -1,4 +1,4 @@
-//! The formats: what is written, what is read, and what comes of damage.
+//! FILES, and what it is made of: base64, compressed streams, text and times.
 
 use std::io::{Cursor, Read, Write};
 use std::sync::Arc;
@@ -253,7 +253,7 @@ proptest! {
 
 #[test]
 fn reads_what_a_killed_java_writer_leaves() {
-    let (records, error, truncated) = read(include_bytes!("golden/files-killed-writer.deflate"));
+    let (records, error, truncated) = read(include_bytes!("../golden/files-killed-writer.deflate"));
     assert!(error.is_none());
     assert!(truncated);
     assert_eq!(records.len(), 3);

@@ -1,0 +1,3 @@
+//! The formats: what is written, what is read, and what comes of damage. One file a format.
+
+mod files;
