@@ -23,7 +23,7 @@ pub(crate) fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> an
     let before = reader.cursor().clone();
     let derive = running.visitor.derive.clone();
     let derive: sinks::Derive = match config {
-        SinkConfig::Files { .. } => Arc::new(move |event| parse::derive_body_only(event, &derive)),
+        config if config.needs_only_bodies() => Arc::new(move |event| parse::derive_body_only(event, &derive)),
         _ => Arc::new(move |event| parse::derive(event, &derive)),
     };
     let mut sink = sinks::open(config, &running.folder.join(name), &before.state, derive, running.hurry.clone())?;
