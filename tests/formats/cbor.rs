@@ -51,8 +51,7 @@ fn what_is_no_text_is_bytes() {
 #[test]
 fn a_file_of_ache_is_read() {
     let bytes = b"\xbfcurlt http://a.example/\x68imported\xf6\x63keyaxitimestamp\x1a\x6b\x01\xad\x04grequest\xbfgheaders\xbfoAccept-Languagehen-US,en\xfffmethodcGETfclient\xbfhsoftwaredACHEgcontact\xbfdname`eemail`\xff\xffdbody\xf6\xffhresponse\xbfdbody\x7fcabccdef\xff\xff\xff";
-    let bytes: Vec<u8> = bytes.iter().copied().collect();
-    let bytes = replace(&bytes, b"curlt http://a.example/", b"\x63url\x71http://a.example/");
+    let bytes = replace(bytes, b"curlt http://a.example/", b"\x63url\x71http://a.example/");
     let record = cbor::parse(&bytes).unwrap();
     assert_eq!((&*record.url, &*record.software, record.timestamp), ("http://a.example/", "ACHE", 1_795_271_940));
     assert_eq!(record.request_headers, Headers(vec![("Accept-Language".into(), "en-US,en".into())]));

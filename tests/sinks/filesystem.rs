@@ -42,7 +42,7 @@ fn html_is_the_body_and_the_newest_stays() {
 fn json_is_the_files_object_and_cbor_its_map() {
     let folder = tempfile::tempdir().unwrap();
     let page = entry_of(0, event(1, b"<p>text"));
-    open(folder.path(), FilesystemContent::Json).deliver(&[page.clone()]).unwrap();
+    open(folder.path(), FilesystemContent::Json).deliver(std::slice::from_ref(&page)).unwrap();
     let json = std::fs::read(path(folder.path(), 1)).unwrap();
     assert!(json.ends_with(b"}"));
     assert_eq!(&files_format::parse_line(&json).unwrap().content[..], b"<p>text");
