@@ -12,6 +12,7 @@ pub mod filesystem;
 pub mod http;
 pub mod inflate;
 pub mod letters;
+pub mod pagestore;
 pub mod text;
 pub mod web_index;
 pub mod zlib_stream;
