@@ -179,10 +179,14 @@ fn the_dockerfile_is_pinned_and_copies_what_it_is_given() {
     for image in &images {
         assert!(pinned.is_match(image), "{image}");
     }
-    let rust: Vec<u32> = Regex::new(r"\d+").unwrap().find_iter(images[0]).map(|n| n.as_str().parse().unwrap()).collect();
+    let rust: Vec<u32> =
+        Regex::new(r"\d+").unwrap().find_iter(images[0]).map(|n| n.as_str().parse().unwrap()).collect();
     let wanted: Vec<u32> = env!("CARGO_PKG_RUST_VERSION").split('.').map(|n| n.parse().unwrap()).collect();
     assert!(rust >= wanted, "{rust:?} cannot build what wants {wanted:?}");
-    assert!(dockerfile.contains(&format!("ARG VERSION={}\n", env!("CARGO_PKG_VERSION"))), "the label tells another version");
+    assert!(
+        dockerfile.contains(&format!("ARG VERSION={}\n", env!("CARGO_PKG_VERSION"))),
+        "the label tells another version"
+    );
 
     let ignore = fs::read_to_string(root().join(".dockerignore")).unwrap();
     let mut allowed: BTreeSet<&str> = starting_with(&ignore, "!").collect();
