@@ -26,6 +26,7 @@ fn every_image_is_pinned() {
 
 #[test]
 fn every_service_is_watched_limited_and_started_again() {
+    let size = Regex::new(r"^\d+[mg]$").unwrap();
     for (name, service) in services() {
         let check = &service["healthcheck"];
         assert_eq!(text(&check["test"][0]), "CMD", "{name}: a check without a shell");
@@ -35,7 +36,7 @@ fn every_service_is_watched_limited_and_started_again() {
         assert!(check["retries"].as_i64().is_some_and(|tries| tries >= 3), "{name}: healthcheck.retries");
         assert!(seconds(&check["timeout"]) < seconds(&check["interval"]), "{name}: checks that overlap");
         let memory = text(&service["mem_limit"]);
-        assert!(Regex::new(r"^\d+[mg]$").unwrap().is_match(&memory), "{name}: mem_limit {memory:?}");
+        assert!(size.is_match(&memory), "{name}: mem_limit {memory:?}");
         assert!(service["cpus"].as_i64().is_some_and(|cpus| cpus > 0), "{name}: cpus");
         assert_eq!(text(&service["restart"]), "unless-stopped", "{name}");
         assert!(!service["logging"]["options"]["max-size"].is_badvalue(), "{name}: a log without end");
