@@ -21,13 +21,6 @@ RUN touch src/lib.rs src/main.rs \
     && strip -o /seine target/release/seine
 
 FROM debian:12.15-slim
-ARG VERSION=0.1.0
-ARG REVISION=unknown
-LABEL org.opencontainers.image.title="Seine" \
-      org.opencontainers.image.description="A streaming crawl service: pages accepted durably once, delivered at least once" \
-      org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.version="$VERSION" \
-      org.opencontainers.image.revision="$REVISION"
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates libssl3 \
     && rm -rf /var/lib/apt/lists/* \
@@ -48,3 +41,11 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=6s --start-period=30s --retries=3 CMD ["seine", "health"]
 ENTRYPOINT ["seine"]
 CMD ["--help"]
+
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="Seine" \
+      org.opencontainers.image.description="A streaming crawl service: pages accepted durably once, delivered at least once" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION"

@@ -195,7 +195,7 @@ fn the_dockerfile_is_pinned_and_copies_what_it_is_given() {
         let words: Vec<&str> = line.split_whitespace().collect();
         for source in &words[..words.len() - 1] {
             assert!(root().join(source).exists(), "{source} is not there");
-            allowed.remove(source);
+            assert!(allowed.remove(source), "{source} is not sent to Docker");
         }
     }
     assert_eq!(allowed, BTreeSet::new(), "sent to Docker and not used");
