@@ -117,7 +117,10 @@ impl Metrics {
             frontier_hosts: gauges("seine_frontier_hosts", "Hosts, by what the frontier has for them.", &["state"]),
             frontier_overdue: keep(
                 &registry,
-                Gauge::new("seine_frontier_overdue_seconds", "How long the host that is due first has waited; 0: none is."),
+                Gauge::new(
+                    "seine_frontier_overdue_seconds",
+                    "How long the host that is due first has waited; 0: none is.",
+                ),
             ),
             log_bytes: keep(&registry, IntGauge::new("seine_log_size_bytes", "Bytes of the page log on disk.")),
             log_limit: keep(
