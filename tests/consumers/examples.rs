@@ -27,12 +27,20 @@ fn send_again(topic: &str, messages: &[Seen]) {
     producer.flush(LONG).unwrap();
 }
 
-/// A topic of its own with a crawl's messages, some of them twice.
+/// A topic of its own with a crawl's messages, some of them twice, and one page that was fetched once more: the same,
+/// but another event.
 fn with_duplicates(name: &str, topic: &Topic) {
     BROKER.make_topic(name, &[]);
     send_again(name, &topic.messages);
     send_again(name, &topic.messages[..4]);
-    assert_eq!(BROKER.read(name).len(), topic.messages.len() + 4);
+    send_again(name, &[fetched_again(topic)]);
+    assert_eq!(BROKER.read(name).len(), topic.messages.len() + 5);
+}
+
+fn fetched_again(topic: &Topic) -> Seen {
+    let mut message = topic.messages[0].clone();
+    message.headers.insert("event_id".into(), "f".repeat(32));
+    message
 }
 
 fn lines_of(mut command: Command) -> Vec<Value> {
@@ -76,7 +84,10 @@ fn expected(topic: &Topic, has_content: bool) -> BTreeMap<String, Value> {
         });
         (message.id().to_owned(), line)
     };
-    topic.messages.iter().zip(topic.values()).map(|(message, value)| line(message, value)).collect()
+    let mut lines: BTreeMap<_, _> =
+        topic.messages.iter().zip(topic.values()).map(|(message, value)| line(message, value)).collect();
+    lines.extend([line(&fetched_again(topic), topic.values().remove(0))]);
+    lines
 }
 
 fn check(language: &str, program: impl Fn() -> Command) {
