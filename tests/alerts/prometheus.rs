@@ -21,7 +21,7 @@ pub fn programs() -> PathBuf {
 
 /// Ends when dropped.
 pub struct Prometheus {
-    folder: TempDir,
+    _folder: TempDir,
     /// Ends the server when its standard input closes.
     keeper: Child,
     url: String,
@@ -40,7 +40,7 @@ impl Prometheus {
         let mut command = Command::new(project_file(SCRIPT));
         command.arg("start").arg(folder.path()).arg(port.to_string()).stdin(Stdio::piped());
         let started = Prometheus {
-            folder,
+            _folder: folder,
             keeper: command.spawn().expect("the script runs"),
             url: format!("http://127.0.0.1:{port}"),
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),
@@ -81,10 +81,6 @@ impl Prometheus {
             let status = response.status().as_u16();
             Some((status, serde_json::from_slice(&response.bytes().await.ok()?).unwrap_or_default()))
         })
-    }
-
-    pub fn log(&self) -> String {
-        std::fs::read_to_string(self.folder.path().join("out")).unwrap_or_default()
     }
 }
 

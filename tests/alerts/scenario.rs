@@ -9,7 +9,7 @@ use regex::{Captures, Regex};
 use crate::dashboard;
 use crate::prometheus::{Alert, Prometheus};
 use crate::rules::alert_names;
-use crate::support::program::{Place, Process, eventually, free_port};
+use crate::support::program::{Place, Process, eventually, free_port, get};
 use crate::support::{Plan, TestSite};
 use crate::text_of_file;
 
@@ -65,12 +65,11 @@ fn a_stuck_sink_is_told_of_and_so_is_what_comes_of_it() {
 
     let told = BTreeSet::from(["SeineLogFull", "SeineLogNearLimit", "SeineNoProgress", "SeineSinkStuck"]);
     let mut alerts = Vec::new();
-    eventually("the alerts fire", || {
+    eventually("these alerts fire and no others", || {
         alerts = prometheus.alerts();
         assert!(!process.has_ended(), "{:?}", alerts);
-        names(&alerts).is_superset(&told)
+        names(&alerts) == told
     });
-    assert_eq!(names(&alerts), told, "{}", prometheus.log());
     let about_sinks: Vec<_> = alerts.iter().filter(|it| it.name == "SeineSinkStuck").collect();
     let [stuck] = about_sinks[..] else { panic!("one sink is stuck: {about_sinks:?}") };
     assert_eq!(stuck.sink, "elasticsearch");
@@ -88,6 +87,21 @@ fn a_stuck_sink_is_told_of_and_so_is_what_comes_of_it() {
 
     process.kill();
     eventually("the end is told of", || names(&prometheus.alerts()).contains("SeineDown"));
+}
+
+#[test]
+fn a_service_with_nothing_left_to_fetch_has_no_host_overdue() {
+    let site = TestSite::start(Plan { pages: 20, hosts: 2, ..Plan::default() });
+    let place = Place::new();
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let _process =
+        Process::start(place.crawl(&site.seeds(), &["--delay", "0", "--stay", "--listen", &address.to_string()]));
+    let has = |line: &str| get(address, "/metrics").is_some_and(|(_, text)| text.lines().any(|it| it == line));
+    eventually("everything is fetched", || {
+        has(&format!("seine_frontier_urls{{state=\"page\"}} {}", site.oracle().len()))
+    });
+    eventually("nothing is due", || has("seine_frontier_overdue_seconds 0"));
+    assert!(has(&format!("seine_log_limit_bytes {}", 8_u64 << 30)));
 }
 
 /// In the rules: a metric or a label's value that does not exist would never raise anything.
