@@ -133,6 +133,7 @@ pub enum SinkConfig {
     Files { max_file_size: u64, compression_level: u32 },
     Kafka(KafkaConfig),
     Elasticsearch(Box<ElasticConfig>),
+    Tianwang { compress: bool, max_file_size: u64 },
     Stdout,
     Void,
 }
@@ -289,6 +290,7 @@ impl SinkConfig {
             SinkConfig::Files { .. } => "files",
             SinkConfig::Kafka(_) => "kafka",
             SinkConfig::Elasticsearch(_) => "elasticsearch",
+            SinkConfig::Tianwang { .. } => "tianwang",
             SinkConfig::Stdout => "stdout",
             SinkConfig::Void => "void",
         }

@@ -23,6 +23,8 @@ pub(super) struct Draft {
     pub files_compression_level: u32,
     pub kafka: KafkaConfig,
     pub elastic: ElasticDraft,
+    pub tianwang_compress: bool,
+    pub tianwang_max_file_size: u64,
     pub http_enabled: bool,
     pub http_host: IpAddr,
     pub http_port: u16,
@@ -35,6 +37,7 @@ pub(super) enum Format {
     Files,
     Kafka,
     Elasticsearch,
+    Tianwang,
     Stdout,
     Void,
 }
@@ -43,6 +46,7 @@ const FORMATS: &[(&str, Format)] = &[
     ("FILES", Format::Files),
     ("KAFKA", Format::Kafka),
     ("ELASTICSEARCH", Format::Elasticsearch),
+    ("TIANWANG", Format::Tianwang),
     ("STDOUT", Format::Stdout),
     ("VOID", Format::Void),
 ];
@@ -79,6 +83,8 @@ impl Default for Draft {
                 stuck_after: Duration::ZERO,
             },
             elastic: ElasticDraft::default(),
+            tianwang_compress: false,
+            tianwang_max_file_size: 0,
             http_enabled: true,
             http_host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             http_port: 0,
@@ -107,6 +113,10 @@ impl Draft {
                 Format::Files => SinkConfig::Files { max_file_size, compression_level },
                 Format::Kafka => SinkConfig::Kafka(self.kafka.clone()),
                 Format::Elasticsearch => SinkConfig::Elasticsearch(Box::new(self.elastic.finish())),
+                Format::Tianwang => SinkConfig::Tianwang {
+                    compress: self.tianwang_compress,
+                    max_file_size: self.tianwang_max_file_size,
+                },
                 Format::Stdout => SinkConfig::Stdout,
                 Format::Void => SinkConfig::Void,
             })

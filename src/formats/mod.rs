@@ -10,4 +10,5 @@ pub mod http;
 pub mod inflate;
 pub mod letters;
 pub mod text;
+pub mod tianwang;
 pub mod zlib_stream;

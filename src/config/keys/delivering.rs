@@ -34,8 +34,8 @@ pub(super) const SINKS: &[Key] = &[
         "[FILES]",
         "[FILES]",
         List(draft::set_formats),
-        "One or several of FILES (compressed JSON lines), KAFKA (a topic), ELASTICSEARCH, STDOUT (JSON lines) and VOID \
-         (nowhere: pages are counted and dropped). ACHE's older target_storage.data_format.type means the same.",
+        "One or several of FILES (compressed JSON lines), KAFKA (a topic), ELASTICSEARCH, TIANWANG (the \
+         raw format of Web InfoMall), STDOUT (JSON lines) and VOID (nowhere: pages are counted and dropped). ACHE's older target_storage.data_format.type means the same.",
     ),
     ache(
         "target_storage.data_format.files.max_file_size",
@@ -49,6 +49,18 @@ pub(super) const SINKS: &[Key] = &[
         "6",
         Count(0, 9, |d, v| d.files_compression_level = draft::to_u32(v)),
         "Of zlib: 0 none, 1 fastest, 9 smallest.",
+    ),
+    ours(
+        "target_storage.data_format.tianwang.compress",
+        "true",
+        Bool(|d, v| d.tianwang_compress = v),
+        "Each page is one zlib stream in the file.",
+    ),
+    ours(
+        "target_storage.data_format.tianwang.max_file_size",
+        "256MiB",
+        Size(1, |d, v| d.tianwang_max_file_size = v),
+        "A larger file is closed and the next one begun.",
     ),
     ache(
         "target_storage.data_format.kafka.topic_name",
