@@ -67,7 +67,11 @@ impl TianwangSink {
     fn step<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, SinkError>) -> Result<T, SinkError> {
         if self.failed {
             let problem = "used again after an error".into();
-            return Err(SinkError::Other { sink: "tianwang", problem, remedy: "open it again from its committed state" });
+            return Err(SinkError::Other {
+                sink: "tianwang",
+                problem,
+                remedy: "open it again from its committed state",
+            });
         }
         self.failed = true;
         let result = step(self)?;

@@ -143,7 +143,8 @@ fn records_whose_end_nothing_shows_are_read_in_vain_only_so_often() {
 
 #[test]
 fn an_archive_is_read_about_once() {
-    let file: Vec<u8> = (0..2000).flat_map(|number| [numbered(number), vec![b'.'; usize::from(number % 50 == 7)]].concat()).collect();
+    let file: Vec<u8> =
+        (0..2000).flat_map(|number| [numbered(number), vec![b'.'; usize::from(number % 50 == 7)]].concat()).collect();
     let (urls, report) = run(&mut std::io::Cursor::new(&file));
     assert_eq!(urls.len(), 2000);
     let times = report.bytes_read as f64 / file.len() as f64;

@@ -25,7 +25,10 @@ fn heads_are_taken_as_others_write_them() {
     let (records, errors, truncated) = read(&file);
     assert!(errors.is_empty(), "{errors:?}");
     assert!(truncated, "the last record's blank line is not there");
-    assert_eq!(urls(&records), ["http://a.example/1", "http://a.example/2", "http://a.example/3", "http://a.example/ä"]);
+    assert_eq!(
+        urls(&records),
+        ["http://a.example/1", "http://a.example/2", "http://a.example/3", "http://a.example/ä"]
+    );
     let data: Vec<_> = records.iter().map(|it| &it.data[..]).collect();
     assert_eq!(data, [&b"ab"[..], b"a\r\n", b"", b"x"]);
     assert_eq!(records[1].others, [("x-code", "one"), ("x-code", "two")].map(|(n, v)| (n.to_owned(), v.to_owned())));

@@ -120,7 +120,8 @@ fn a_record_whose_data_does_not_inflate_is_given_up_alone() {
 
 #[test]
 fn a_page_that_holds_records_is_one_record() {
-    let inner = String::from_utf8([fake(1, 1, "x"), fake(2, 1, "x"), fake(3, 1, "x"), fake(4, 1, "x")].concat()).unwrap();
+    let inner =
+        String::from_utf8([fake(1, 1, "x"), fake(2, 1, "x"), fake(3, 1, "x"), fake(4, 1, "x")].concat()).unwrap();
     let page = |number: usize| written(&record(&format!("http://a.example/{number}"), false, inner.as_bytes()));
     let file = joined(&[JUNK, &numbered(0), &page(1), &numbered(2), &page(3)]);
     assert_eq!(numbers(&file), [0, 1, 2, 3]);
@@ -183,7 +184,7 @@ fn the_form_is_the_documented_one_strictly() {
     for first in [
         &b"version:1.0\nurl:x\nlength:0\n\n\n"[..],
         b"version: \t2.10 \nx_y-1.z: \xff\nip:\nurl: x\nunknown:\nlength:  003 \n\nabc\n",
-        b"version: 1\ndate: x\nurl: \nlength: 1\n\n\n\n",
+        b"version: 1\ndate: x\nurl: y\nlength: 1\n\n\n\n",
     ] {
         assert!(is_found(first), "{}", first.escape_ascii());
     }
@@ -196,6 +197,7 @@ fn the_form_is_the_documented_one_strictly() {
         b"version: 1.0\nUrl: x\nlength: 1\n\na\n",
         b"version: 1.0\nurl: x\nlength: 1\nip: last\n\na\n",
         b"version: 1.0\nlength: 1\n\na\n",
+        b"version: 1.0\nurl: \nlength: 1\n\na\n",
         b"version: 1.0\nurl: x\n\na\n",
         b"version: 1.0\nurl: x\nurl: y\nlength: 1\n\na\n",
         b"version: 1.0\nurl: x\nlength: 1\nlength: 1\n\na\n",

@@ -24,7 +24,8 @@ fn shown(bytes: &[u8]) -> String {
 
 #[test]
 fn a_record_is_the_documented_one() {
-    let mut page = event("http://www.pku.edu.cn/", 200, &[("Content-Type", "text/html"), ("Set-Cookie", "a")], b"<p>\0\xff");
+    let mut page =
+        event("http://www.pku.edu.cn/", 200, &[("Content-Type", "text/html"), ("Set-Cookie", "a")], b"<p>\0\xff");
     insta::assert_snapshot!("plain", shown(&of(&page, false)));
 
     // After a redirect: where the answer came from, and what was asked for.
@@ -87,7 +88,7 @@ fn pages_with_an_answer_are_held_whatever_their_status() {
 
 #[test]
 fn the_longest_head_that_is_written_is_read() {
-    let url = format!("http://a.example/{}", "x".repeat(21_300));
+    let url = format!("http://a.example/{}", "x".repeat(10_800));
     let page = event(&url, 200, &[], b"x");
     let (records, errors, _) = read(&of(&page, false));
     assert!(errors.is_empty(), "{errors:?}");
@@ -107,7 +108,7 @@ fn what_would_break_the_lines_is_written_otherwise() {
     url: http://a.example/%0Alength: 3
     date: a%0D%0A%0D%0Ab
     ip: 162.105.129.12
-    -y--: 1
+    x-y--: 1
     -: 2
     fine-1: %0A
     length: 4
@@ -229,7 +230,8 @@ fn dates_are_read_in_every_usual_form() {
     for date in ["", "yesterday", "Tue, 15 Apr 1903 08:13:06 GMT", "Tue, 99 Apr 2003 08:13:06 GMT"] {
         assert_eq!(at(date), None, "{date}");
     }
-    let record = TianwangRecord { date: None, ip: Some("unknown".into()), ..record("http://a.example/", false, b"<p>") };
+    let record =
+        TianwangRecord { date: None, ip: Some("unknown".into()), ..record("http://a.example/", false, b"<p>") };
     let page = record.into_event();
     assert_eq!((page.ended_ms, page.ip), (0, None));
     // DATA without a status line is a body.

@@ -1,7 +1,7 @@
 //! The form of a record, strictly as the seed has it (§2): where it begins, where its DATA lies, where it ends.
 //!
 //! A head is well formed when its first line is `version:` with a number, every other line is a property (a lower-case
-//! name, a colon, anything but a CR), `url` is one of them, none that the format names comes twice, `length` with a number
+//! name, a colon, anything but a CR), `url` is one of them and not empty, none that the format names comes twice, `length` with a number
 //! is the last, and a blank line follows. A cut can leave the beginning of one head in front of another, so that there are
 //! two places where the head could begin; then the later is the true one, if from there it is well formed.
 
@@ -110,7 +110,8 @@ impl Open {
             _ => 0,
         };
         let is_behind_the_last = self.length.is_some();
-        if is_behind_the_last || self.seen & bit != 0 {
+        let is_empty_url = bit == 1 && value.trim_ascii().is_empty();
+        if is_behind_the_last || is_empty_url || self.seen & bit != 0 {
             return None;
         }
         let number = if bit >= 16 { Some(number(value)?) } else { None };

@@ -13,7 +13,9 @@ const PIECE: usize = 64 << 10;
 #[derive(Debug, thiserror::Error)]
 pub enum TianwangError {
     /// Reading goes on at the next line that begins with `version:`.
-    #[error("byte {offset} begins no record: {source}; reading goes on at the next `version:`, recovering may find more")]
+    #[error(
+        "byte {offset} begins no record: {source}; reading goes on at the next `version:`, recovering may find more"
+    )]
     Head { offset: u64, source: HeadError },
     /// Reading goes on at the next line that begins with `version:`.
     #[error(
@@ -153,18 +155,18 @@ impl<R: Read> TianwangReader<R> {
 
     /// Whether DATA ends here: a blank line, the input's end, or the next record without a blank line.
     fn read_blank_line(&mut self) -> Result<bool, TianwangError> {
-        let next = self.at_least(MARK.len())?;
-        let (count, is_end) = match next {
-            [b'\n', ..] => (1, true),
-            [b'\r', b'\n', ..] => (2, true),
-            [] => {
-                self.truncated = true;
-                (0, true)
+        match self.some()? {
+            [b'\n', ..] => self.use_up(1),
+            [] => self.truncated = true,
+            _ => {
+                let next = self.at_least(MARK.len())?;
+                let is_crlf = next.starts_with(b"\r\n");
+                let is_end = is_crlf || begins_with_mark(next);
+                self.use_up(if is_crlf { 2 } else { 0 });
+                return Ok(is_end);
             }
-            other => (0, begins_with_mark(other)),
-        };
-        self.use_up(count);
-        Ok(is_end)
+        }
+        Ok(true)
     }
 
     fn skip_line_ends(&mut self) -> Result<(), TianwangError> {

@@ -12,7 +12,7 @@
 //! follows, a cut in its own DATA could by chance have brought an LF to that place. There, compressed DATA must inflate
 //! to its length and checksum, and other DATA must hold no part of another record's head; among binary bytes one such
 //! damage in 256 still goes unseen. Wherever DATA does not inflate, its record is given up. What no reader can know is
-//! that uncompressed DATA or a value in a head was overwritten.
+//! that uncompressed DATA or a value in a head was overwritten, or that a cut led from one head into the next.
 //!
 //! # Time and memory
 //!
@@ -25,14 +25,16 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use super::TianwangRecord;
 use super::ahead::{Ahead, LookAhead};
 use super::framing::{Framing, LAST, MARK, is_first_line, is_last_line};
 use super::search::Search;
 use super::window::Source;
-use super::{MAX_DATA, TianwangRecord};
 
-/// So many bytes of false records are read for each byte of the file, beyond a first [`MAX_DATA`].
+/// So many bytes of false records are read for each byte of the file …
 const PATIENCE: u64 = 4;
+/// … and at its beginning.
+const FIRST_PATIENCE: u64 = 4 << 20;
 
 /// What a stretch of the file is. Pieces come in the file's order, and together they are the whole of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,10 +79,7 @@ pub struct Report {
 }
 
 /// Finds the records in `input`, from its beginning to its end, wherever it stands now. An error of `on_piece` ends it.
-pub fn recover<R: Read + Seek>(
-    input: &mut R,
-    mut on_piece: impl FnMut(Piece) -> io::Result<()>,
-) -> io::Result<Report> {
+pub fn recover<R: Read + Seek>(input: &mut R, mut on_piece: impl FnMut(Piece) -> io::Result<()>) -> io::Result<Report> {
     let source = Source::new(input)?;
     let report = Report { length: source.length, ..Report::default() };
     let mut recovery = Recovery { source, search: Search::new(), ahead: LookAhead::new(), report, wasted: 0 };
@@ -132,7 +131,7 @@ impl<R: Read + Seek> Recovery<'_, R> {
     fn read_record(&mut self, framing: Framing) -> io::Result<Option<Piece>> {
         let is_end_shown = self.ahead.at(&mut self.source, framing.end())? != Ahead::SomethingElse;
         let range = framing.start..framing.end();
-        if !is_end_shown && range.end - range.start > self.patience(framing.start) {
+        if !is_end_shown && self.wasted > FIRST_PATIENCE + PATIENCE * framing.start {
             return Ok(None);
         }
         let bytes = Bytes::from(self.source.read(range.clone())?);
@@ -146,11 +145,6 @@ impl<R: Read + Seek> Recovery<'_, R> {
                 None
             }
         })
-    }
-
-    /// How many more bytes may be read in vain.
-    fn patience(&self, position: u64) -> u64 {
-        (MAX_DATA + PATIENCE * position).saturating_sub(self.wasted)
     }
 
     /// Where the next records begin.
@@ -199,14 +193,11 @@ fn is_whole_in_itself(record: &TianwangRecord) -> bool {
     record.unzip_length.is_some() || !holds_part_of_a_head(&record.data)
 }
 
-/// Whether a line is the first one of a head, or the last before its blank line.
+/// Whether what a head begins with is in it, or the last line of one and the blank line behind it.
 fn holds_part_of_a_head(data: &[u8]) -> bool {
-    memchr::memchr_iter(b'\n', data).any(|feed| {
-        let line = &data[feed + 1..];
-        if !line.starts_with(MARK) && !line.starts_with(LAST) {
-            return false;
-        }
-        let end = memchr::memchr(b'\n', line).unwrap_or(line.len());
-        is_first_line(&line[..end]) || is_last_line(&line[..end]) && line[end..].starts_with(b"\n\n")
-    })
+    let line_at = |at: usize| data[at..].split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let is_followed_by_a_blank = |at: usize| data[at + line_at(at).len()..].starts_with(b"\n\n");
+    let mut lines = memchr::memmem::find_iter(data, LAST);
+    memchr::memmem::find_iter(data, MARK).any(|at| is_first_line(line_at(at)))
+        || lines.any(|at| is_last_line(line_at(at)) && is_followed_by_a_blank(at))
 }

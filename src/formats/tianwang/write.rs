@@ -72,7 +72,7 @@ impl TianwangWriter {
 impl TianwangRecord {
     /// Appends the record to `out`, its DATA compressed when `unzip_length` is set; the lengths written are those that
     /// DATA has. Line breaks in values become `%0A` and `%0D`. Other properties with the name of one the format has are
-    /// left out; what a name may not have becomes `-`.
+    /// left out; names become lower-case, and what they may not have `-`.
     pub fn write(&self, out: &mut Vec<u8>) {
         push(out, "version", &self.version);
         push(out, "url", &self.url);
@@ -131,7 +131,7 @@ fn is_ours(name: &str) -> bool {
 
 fn allowed(name: &str) -> String {
     let fits = |c: char| is_name(c.encode_utf8(&mut [0; 4]).as_bytes());
-    let name: String = name.chars().take(64).map(|c| if fits(c) { c } else { '-' }).collect();
+    let name: String = name.to_lowercase().chars().take(64).map(|c| if fits(c) { c } else { '-' }).collect();
     if name.is_empty() { "-".into() } else { name }
 }
 
