@@ -9,6 +9,7 @@ pub mod files;
 pub mod http;
 pub mod inflate;
 pub mod letters;
+pub mod pagestore;
 pub mod text;
 pub mod tianwang;
 pub mod zlib_stream;

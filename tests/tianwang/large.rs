@@ -57,7 +57,7 @@ fn work(length: usize, make: &dyn Fn(usize) -> Vec<u8>) -> f64 {
 }
 
 fn assert_linear(what: &str, make: impl Fn(usize) -> Vec<u8>) {
-    let (once, twice) = (work(1 << 19, &make), work(1 << 20, &make));
+    let (once, twice) = (work(1 << 17, &make), work(1 << 18, &make));
     assert!(once < 60.0 && twice < 60.0, "{what}: each byte is read {once} and {twice} times");
     assert!(twice < once * 1.3 + 1.0, "{what}: each byte is read {once} times, in a file of twice the length {twice}");
 }
@@ -99,7 +99,7 @@ fn long_head(length: usize) -> Vec<u8> {
 
 #[test]
 fn long_heads_that_many_point_at_are_read_once() {
-    for head_length in [300, 1000, 1200, 5000, 60_000] {
+    for head_length in [500, 1200, 10_000] {
         assert_linear(&format!("heads of {head_length} bytes"), |length| {
             let heads: Vec<u8> = (0..length / 2 / head_length).flat_map(|_| long_head(head_length)).collect();
             let (each, count) = (long_head(head_length).len(), length / 2 / head_length);

@@ -3,11 +3,34 @@
 use std::io::Read;
 
 use seine::formats::tianwang::{ContentError, HeadError, TianwangError, TianwangReader, TianwangRecord};
+use seine::page::PageEvent;
 
-use crate::support::{file_of, numbered, read, record, written};
+use crate::support::{file_of, numbered, read, record, recovered, written};
 
 fn urls(records: &[TianwangRecord]) -> Vec<&str> {
     records.iter().map(|record| record.url.as_str()).collect()
+}
+
+/// Made in Python, with zlib's own compressor, as the tools of Web InfoMall write it.
+#[test]
+fn a_file_of_others_is_read() {
+    let file = include_bytes!("../golden/others.tianwang");
+    let (records, errors, truncated) = read(file);
+    assert!(errors.is_empty() && !truncated, "{errors:?}");
+    let found = recovered(file).found;
+    assert_eq!(found.iter().map(|it| &it.record).collect::<Vec<_>>(), records.iter().collect::<Vec<_>>());
+    let events: Vec<_> = records.into_iter().map(TianwangRecord::into_event).collect();
+    let status = |event: &PageEvent| event.response().unwrap().status;
+    assert_eq!(events.iter().map(status).collect::<Vec<_>>(), [200, 203, 200]);
+    let [pku, net, infomall] = &events[..] else { panic!("three records") };
+    assert_eq!(
+        (&pku.url[..], pku.ended_ms, pku.relevance.is_relevant),
+        ("http://www.pku.edu.cn/", 1_076_777_160_000, true)
+    );
+    assert_eq!(pku.response().unwrap().body, &b"<title>\xb1\xb1\xbe\xa9\xb4\xf3\xd1\xa7</title>"[..]);
+    assert_eq!((&net.url[..], &net.final_url[..]), ("http://net.pku.edu.cn/", "http://net.pku.edu.cn/index.htm"));
+    assert_eq!(net.response().unwrap().body.len(), 2400);
+    assert!(!infomall.relevance.is_relevant);
 }
 
 #[test]
