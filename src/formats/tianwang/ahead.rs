@@ -9,8 +9,10 @@ use super::window::{Line, Source, Window};
 
 /// Heads longer than this are remembered: they cost more to read than a false record that points at them does to write.
 /// What is pointed at lies less than 2 · (`MAX_DATA` + `MAX_HEAD`) ahead, and heads at which lines begin do not overlap,
-/// so at the worst 540,000 are remembered, 30 MB.
+/// so at the worst 600,000 are remembered, 45 MB.
 const LONG: u64 = 1 << 10;
+/// Once so many more are remembered, those behind are forgotten.
+const MANY: usize = 64 << 10;
 
 /// What stands at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,13 +29,13 @@ pub(super) enum Ahead {
 pub(super) struct LookAhead {
     window: Window,
     remembered: HashMap<u64, Ahead>,
-    /// With so many remembered, those behind are forgotten.
-    many: usize,
+    /// How many were left when those behind were forgotten last.
+    left: usize,
 }
 
 impl LookAhead {
     pub fn new() -> LookAhead {
-        LookAhead { window: Window::new(256, 64 << 10), remembered: HashMap::new(), many: 1024 }
+        LookAhead { window: Window::new(256, 64 << 10), remembered: HashMap::new(), left: 0 }
     }
 
     /// What stands at `place`.
@@ -69,9 +71,9 @@ impl LookAhead {
 
     /// Nobody asks for places before `position` any more.
     pub fn forget_before(&mut self, position: u64) {
-        if self.remembered.len() >= self.many {
+        if self.remembered.len() >= self.left + MANY {
             self.remembered.retain(|place, _| *place >= position);
-            self.many = (self.remembered.len() * 2).max(1024);
+            self.left = self.remembered.len();
         }
     }
 
