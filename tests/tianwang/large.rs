@@ -49,6 +49,33 @@ fn a_file_of_gigabytes_is_read_once_and_a_piece_at_a_time() {
     assert!(input.largest_read < 4 << 20, "{} bytes at once", input.largest_read);
 }
 
+/// What the next test measures, in a process of its own.
+#[test]
+#[ignore = "run by memory_does_not_grow_with_the_file"]
+fn recovering_in_a_process_of_its_own() {
+    let (length, each) = (2_u64 << 30, 1_u64 << 20);
+    let places = (0..length / each).map(|number| (number * each, [false_heads(), file_of(0..3)].concat())).collect();
+    let (urls, report) = run(&mut Synthetic::new(length, b"\0", places));
+    assert_eq!((urls.len() as u64, report.losses), (length / each * 3, length / each + 1));
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    println!("peak of {} kB", peak.trim().strip_suffix(" kB").unwrap());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_does_not_grow_with_the_file() {
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["large::recovering_in_a_process_of_its_own", "--exact", "--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(child.stdout).unwrap();
+    let peak = said.lines().find_map(|line| line.strip_prefix("peak of ")?.strip_suffix(" kB"));
+    let peak: u64 = peak.unwrap_or_else(|| panic!("{said}")).parse().unwrap();
+    // Most of it is the process and the test's own list of places.
+    assert!(peak < 48 << 10, "{peak} kB");
+}
+
 /// The bytes read for each byte of the file, of a file of about `length` bytes.
 fn work(length: usize, make: &dyn Fn(usize) -> Vec<u8>) -> f64 {
     let file = make(length);
@@ -108,7 +135,7 @@ fn long_heads_that_many_point_at_are_read_once() {
             let total = length / 2 / small;
             for number in 0..total {
                 // To the long heads in turn: never the same twice, one behind the other.
-                let target = total * small + (number * 7919 % count) * each;
+                let target = total * small + (1 + number * 7919 % (count - 1)) * each;
                 let length = target - (file.len() + small) - 1;
                 file.extend_from_slice(format!("version:1\nurl:x\nlength:{length:07}\n\n").as_bytes());
             }

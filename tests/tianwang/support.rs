@@ -140,7 +140,8 @@ impl Read for Synthetic {
                 buffer.iter_mut().enumerate().for_each(|(index, byte)| *byte = from(index));
             }
         }
-        for (start, bytes) in &self.places {
+        let first = self.places.partition_point(|(start, bytes)| start + bytes.len() as u64 <= self.at);
+        for (start, bytes) in self.places[first..].iter().take_while(|(start, _)| *start < self.at + count as u64) {
             let from = self.at.max(*start);
             let to = (self.at + count as u64).min(start + bytes.len() as u64);
             if from < to {
