@@ -145,6 +145,10 @@ pub enum SinkConfig {
     Records(RecordsConfig),
     Kafka(KafkaConfig),
     Elasticsearch(Box<ElasticConfig>),
+    Tianwang {
+        compress: bool,
+        max_file_size: u64,
+    },
     Stdout,
     Void,
 }
@@ -312,6 +316,7 @@ impl SinkConfig {
             },
             SinkConfig::Kafka(_) => "kafka",
             SinkConfig::Elasticsearch(_) => "elasticsearch",
+            SinkConfig::Tianwang { .. } => "tianwang",
             SinkConfig::Stdout => "stdout",
             SinkConfig::Void => "void",
         }

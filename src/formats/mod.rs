@@ -14,5 +14,6 @@ pub mod inflate;
 pub mod letters;
 pub mod pagestore;
 pub mod text;
+pub mod tianwang;
 pub mod web_index;
 pub mod zlib_stream;

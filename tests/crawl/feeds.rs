@@ -20,7 +20,11 @@ fn site() -> Running {
                 let mut scans = scans.lock().unwrap();
                 *scans += 1;
                 let item = |number: u32| format!("<item><link>/article/{number}</link></item>");
-                let feed = format!("<rss><channel><language>cs</language>{}{}</channel></rss>", item(*scans), item(*scans + 1));
+                let feed = format!(
+                    "<rss><channel><language>cs</language>{}{}</channel></rss>",
+                    item(*scans),
+                    item(*scans + 1)
+                );
                 Answer::new(200, feed).header("content-type", "application/rss+xml")
             }
             path => Answer::html(format!("<html lang=en>{path}")),
@@ -54,6 +58,7 @@ fn every_scan_of_a_feed_stores_the_articles_that_are_new() {
     for number in 1..=4 {
         assert_eq!(listed.get(&article(number)), Some(&1), "{listed:?}");
     }
-    let kinds: Vec<_> = listed.keys().map(|(kind, path)| (*kind, path.as_str())).filter(|(kind, _)| *kind != "rssitem").collect();
+    let kinds: Vec<_> =
+        listed.keys().map(|(kind, path)| (*kind, path.as_str())).filter(|(kind, _)| *kind != "rssitem").collect();
     assert_eq!(kinds, [("rss", "feed"), ("url", ""), ("url", "page")]);
 }
