@@ -293,4 +293,16 @@ impl SinkConfig {
             SinkConfig::Void => "void",
         }
     }
+
+    /// Whether it holds exchanges exactly as they went over the connection: the client has to keep those bytes, and speaks
+    /// HTTP/1.1 only.
+    pub fn wants_exact_bytes(&self) -> bool {
+        match self {
+            SinkConfig::Files { .. }
+            | SinkConfig::Kafka(_)
+            | SinkConfig::Elasticsearch(_)
+            | SinkConfig::Stdout
+            | SinkConfig::Void => false,
+        }
+    }
 }
