@@ -16,3 +16,4 @@ mod sites;
 mod support;
 mod tls;
 mod visits;
+mod wire;
