@@ -21,12 +21,13 @@ pub(super) struct Capture {
 #[derive(Default)]
 struct Chunks {
     dechunker: Dechunker,
-    /// Of the body, received and not yet given by the client.
+    /// Of the body, received; the first `given` bytes were given by the client too.
     ahead: Vec<u8>,
+    given: usize,
     /// Bytes taken, framing included, and bytes of the body among them.
     taken: u64,
     body: u64,
-    /// The client says what became of it: it stops there too.
+    /// The client stops there too, and says so.
     is_broken: bool,
 }
 
@@ -92,10 +93,10 @@ impl Capture {
             return Ok(());
         };
         chunks.feed(received)?;
-        if !chunks.ahead.starts_with(piece) {
+        if !chunks.ahead[chunks.given..].starts_with(piece) {
             return Err(Doubt::Body);
         }
-        chunks.ahead.drain(..piece.len());
+        chunks.given += piece.len();
         Ok(())
     }
 
@@ -103,7 +104,7 @@ impl Capture {
     pub fn end(&mut self, received: &mut BytesMut, is_whole: bool) -> Result<(), Doubt> {
         let Some(chunks) = &mut self.chunks else { return Ok(()) };
         chunks.feed(received)?;
-        if is_whole && !(chunks.dechunker.is_ended() && chunks.ahead.is_empty()) {
+        if is_whole && !(chunks.dechunker.is_ended() && chunks.given == chunks.ahead.len()) {
             return Err(Doubt::End);
         }
         Ok(())
@@ -122,6 +123,11 @@ impl Chunks {
         if self.is_broken {
             return Ok(());
         }
+        // Not at every piece: pieces can be of a byte each.
+        if self.given > self.ahead.len() / 2 {
+            self.ahead.drain(..self.given);
+            self.given = 0;
+        }
         let before = self.ahead.len();
         let fed = self.dechunker.feed(received, &mut self.ahead);
         self.body += (self.ahead.len() - before) as u64;
@@ -130,7 +136,7 @@ impl Chunks {
                 received.advance(taken);
                 self.taken += taken as u64;
             }
-            // What does not begin as a chunk is no part of the response.
+            // What is no chunk is no part of the response.
             Err(_) => self.is_broken = true,
         }
         if self.taken.saturating_sub(self.body) > MAX_FRAMING {
