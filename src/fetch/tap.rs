@@ -72,7 +72,12 @@ impl Spool {
     }
 
     fn close(&mut self) {
-        *self = Spool { number: self.number, request: std::mem::take(&mut self.request), is_closed: true, ..Spool::default() };
+        *self = Spool {
+            number: self.number,
+            request: std::mem::take(&mut self.request),
+            is_closed: true,
+            ..Spool::default()
+        };
         self.request.truncate(MAX_HELD);
     }
 }

@@ -22,8 +22,7 @@ pub(super) const MAX_HEADERS: usize = 512;
 pub(super) const MAX_IDLE_PER_HOST: usize = 1;
 pub(super) const MAX_IDLE_TIME: Duration = Duration::from_secs(20);
 /// What a system without any CA certificates has to say; http works without.
-pub(super) const NO_ROOTS: &str =
-    "no https: nobody is trusted; install ca-certificates or point SSL_CERT_FILE at some";
+pub(super) const NO_ROOTS: &str = "no https: nobody is trusted; install ca-certificates or point SSL_CERT_FILE at some";
 
 pub(super) enum Transport {
     Plain(Plain),

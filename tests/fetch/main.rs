@@ -8,6 +8,7 @@ mod exchange;
 mod golden;
 mod output;
 mod pauses;
+mod raw_server;
 mod redirects;
 mod requests;
 mod robots;

@@ -1,13 +1,10 @@
-//! Exact bytes: what a server sent and was sent, byte for byte, or nothing. The server here sends prepared bytes.
+//! Exact bytes: what a server sent and was sent, byte for byte, or nothing.
 
-use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use seine::config::FetchConfig;
@@ -17,116 +14,11 @@ use seine::fetch::client::Exchange;
 use seine::formats::http::{Exactness, parse_response, write_response};
 use seine::page::wire::Wire;
 use seine::page::{FailureReason, Kind, Response, Truncated};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
-use tokio_rustls::TlsAcceptor;
 
+use crate::raw_server::{RawServer, Reply, Then};
 use crate::support::{MiniCrawl, config_for, event_of, failure, fetch_config, get_by, response};
 use crate::tls::credentials;
-
-/// What the server does once it has read a request.
-#[derive(Clone)]
-struct Reply {
-    pieces: Vec<Vec<u8>>,
-    and_then: Then,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Then {
-    NextRequest,
-    Close,
-    /// Says no more, and holds the connection.
-    Hold,
-}
-
-impl Reply {
-    fn new(bytes: impl AsRef<[u8]>, and_then: Then) -> Reply {
-        Reply { pieces: vec![bytes.as_ref().to_vec()], and_then }
-    }
-
-    /// Every byte in a write of its own.
-    fn bytewise(self) -> Reply {
-        Reply { pieces: self.pieces.concat().iter().map(|byte| vec![*byte]).collect(), ..self }
-    }
-}
-
-/// Answers requests with `replies`, in order, whatever the connection; remembers the requests.
-struct RawServer {
-    address: SocketAddr,
-    heard: Arc<Mutex<Vec<Vec<u8>>>>,
-    connections: Arc<AtomicUsize>,
-}
-
-impl RawServer {
-    async fn start(replies: Vec<Reply>) -> RawServer {
-        RawServer::start_over(replies, None).await
-    }
-
-    async fn start_over(replies: Vec<Reply>, tls: Option<TlsAcceptor>) -> RawServer {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (heard, connections) = (Arc::default(), Arc::<AtomicUsize>::default());
-        let server = RawServer { address, heard: Arc::clone(&heard), connections: connections.clone() };
-        let replies = Arc::new(Mutex::new(VecDeque::from(replies)));
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                connections.fetch_add(1, Ordering::SeqCst);
-                stream.set_nodelay(true).unwrap();
-                let (heard, replies, tls) = (heard.clone(), replies.clone(), tls.clone());
-                tokio::spawn(async move {
-                    match tls {
-                        None => converse(stream, &heard, &replies).await,
-                        Some(tls) => converse(tls.accept(stream).await.unwrap(), &heard, &replies).await,
-                    }
-                });
-            }
-        });
-        server
-    }
-
-    fn url(&self) -> String {
-        format!("http://{}/page?q=1", self.address)
-    }
-
-    fn heard(&self) -> Vec<Vec<u8>> {
-        self.heard.lock().clone()
-    }
-}
-
-async fn converse(
-    mut stream: impl AsyncRead + AsyncWrite + Unpin,
-    heard: &Mutex<Vec<Vec<u8>>>,
-    replies: &Mutex<VecDeque<Reply>>,
-) {
-    loop {
-        let mut request = Vec::new();
-        while !request.ends_with(b"\r\n\r\n") {
-            match stream.read_u8().await {
-                Ok(byte) => request.push(byte),
-                Err(_) => return,
-            }
-        }
-        heard.lock().push(request);
-        let Some(reply) = replies.lock().pop_front() else { return };
-        for piece in reply.pieces {
-            // The client may have gone.
-            if stream.write_all(&piece).await.is_err() || stream.flush().await.is_err() {
-                return;
-            }
-        }
-        match reply.and_then {
-            Then::NextRequest => {}
-            Then::Close => {
-                let _ = stream.shutdown().await;
-                return;
-            }
-            Then::Hold => {
-                let _ = stream.read_u8().await; // until the client leaves
-                return;
-            }
-        }
-    }
-}
 
 async fn get_with(config: &FetchConfig, reply: Reply) -> (Exchange, RawServer) {
     let server = RawServer::start(vec![reply]).await;
@@ -173,13 +65,25 @@ fn whole() -> Vec<(Vec<u8>, &'static [u8])> {
     add("HTTP/1.1 301 Over There\r\nLocation: /there\r\nContent-Length: 3\r\n\r\n", "gone", b"gon");
     add("HTTP/1.1 200 OK\r\nX-Folded: one\r\n  two\r\n\tthree\r\nContent-Length: 1\r\n\r\n", "x", b"x");
     add("HTTP/1.1 200 OK\r\nBad Header: 1\r\nno colon\r\n: none\r\nContent-Length: 1\r\n\r\n", "x", b"x");
-    add("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\n", "\x1f\x0b\0\0\x01", b"\x1f\x0b\0\0\x01");
+    add(
+        "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\n",
+        "\x1f\x0b\0\0\x01",
+        b"\x1f\x0b\0\0\x01",
+    );
     add(CHUNKED, "4\r\npage\r\n0\r\n\r\n", b"page");
     add(CHUNKED, "0\r\n\r\n", b"");
     add(CHUNKED, "0004\r\npage\r\n00\r\n\r\n", b"page");
-    add(CHUNKED, "5 ;ext=\"a;b\"\r\nHello\r\n6;x\r\n world\r\n0;last\r\nX-Trailer: 1\r\nx-more: 2\r\n\r\n", b"Hello world");
+    add(
+        CHUNKED,
+        "5 ;ext=\"a;b\"\r\nHello\r\n6;x\r\n world\r\n0;last\r\nX-Trailer: 1\r\nx-more: 2\r\n\r\n",
+        b"Hello world",
+    );
     add(CHUNKED, "A\r\n0123456789\r\n1\r\n\r\r\n1\r\n\n\r\n0\r\n\r\n", b"0123456789\r\n");
-    add("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nTRANSFER-encoding: x, Chunked\r\n\r\n", "1\r\nx\r\n0\r\n\r\n", b"x");
+    add(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nTRANSFER-encoding: x, Chunked\r\n\r\n",
+        "1\r\nx\r\n0\r\n\r\n",
+        b"x",
+    );
     let both = "HTTP/1.1 200 OK\r\nContent-Length: 99\r\nTransfer-Encoding: chunked\r\n\r\n";
     add(both, "1\r\nx\r\n0\r\n\r\n", b"x");
     all
@@ -290,10 +194,9 @@ async fn a_body_cut_at_the_limit_is_a_beginning_of_what_was_sent() {
 
 #[tokio::test]
 async fn a_body_cut_for_time_is_a_beginning_of_what_was_sent() {
-    for set in [
-        (|config| config.read_timeout = Duration::from_millis(300)) as fn(&mut FetchConfig),
-        |config| config.total_timeout = Duration::from_millis(300),
-    ] {
+    for set in [(|config| config.read_timeout = Duration::from_millis(300)) as fn(&mut FetchConfig), |config| {
+        config.total_timeout = Duration::from_millis(300)
+    }] {
         let mut config = fetch_config();
         set(&mut config);
         let sent = format!("{CHUNKED}5\r\nHello\r\n6\r\n wo");
