@@ -72,7 +72,7 @@ impl Client {
 
     /// HTTP/1.1 only, so that responses come with their [`Response::wire`]: for archives that want exact bytes.
     pub fn keeping_wire(config: &FetchConfig) -> Result<Client, ClientError> {
-        Client::over(config, |dns| Ok(Transport::Tapped(Tapped::new(config, dns)?)))
+        Client::over(config, |dns| Ok(Transport::Tapped(Box::new(Tapped::new(config, dns)?))))
     }
 
     fn over(

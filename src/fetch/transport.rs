@@ -26,7 +26,7 @@ pub(super) const NO_ROOTS: &str = "no https: nobody is trusted; install ca-certi
 
 pub(super) enum Transport {
     Plain(Plain),
-    Tapped(Tapped),
+    Tapped(Box<Tapped>),
 }
 
 /// What an answer begins with.
