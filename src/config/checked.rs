@@ -330,4 +330,10 @@ impl SinkConfig {
             _ => false,
         }
     }
+
+    /// Whether it holds exchanges exactly as they went over the connection: the client has to keep those bytes, and speaks
+    /// HTTP/1.1 only.
+    pub fn wants_exact_bytes(&self) -> bool {
+        matches!(self, SinkConfig::Tianwang { .. })
+    }
 }
