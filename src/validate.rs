@@ -96,9 +96,8 @@ impl Validator {
                 change,
             });
         }
-        let verdicts: Vec<_> = batch.verdicts.iter().map(|verdict| verdict.change.clone()).collect();
         let applied = self.frontier.apply(&batch, now_ms())?;
-        self.metrics.validated(&verdicts, &applied);
+        self.metrics.validated(&batch.verdicts, &applied);
         Ok(())
     }
 
@@ -127,8 +126,7 @@ impl Validator {
     /// Pages that are there are looked at again; what is gone or was refused is not.
     fn due_again(&self, record: &PageRecord) -> Option<u64> {
         let interval = self.config.recrawl_after?;
-        let live = matches!(record.state, PageState::New | PageState::Unchanged | PageState::Changed);
-        live.then(|| record.fetched_ms + interval.as_millis() as u64)
+        record.state.is_live().then(|| record.fetched_ms + interval.as_millis() as u64)
     }
 
     fn propose_links(&self, event: &PageEvent, derived: &Derived, proposals: &mut Vec<Proposal>) {
@@ -155,8 +153,7 @@ fn is_of_its_host(event: &PageEvent) -> bool {
 
 /// What `page` keeps of a final answer.
 fn record(event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> PageRecord {
-    let was_live =
-        before.is_some_and(|b| matches!(b.state, PageState::New | PageState::Unchanged | PageState::Changed));
+    let was_live = before.is_some_and(|before| before.state.is_live());
     let mut record = PageRecord {
         url: event.url.clone(),
         event_id: event.id.clone(),

@@ -260,6 +260,13 @@ pub enum PageState {
     Failed(FailureReason),
 }
 
+impl PageState {
+    /// The page was there when it was last asked for.
+    pub fn is_live(self) -> bool {
+        matches!(self, PageState::New | PageState::Unchanged | PageState::Changed)
+    }
+}
+
 /// What `apply` did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Applied {
