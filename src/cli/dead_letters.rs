@@ -15,7 +15,7 @@ use crate::formats::letters::Note;
 use crate::formats::text::{IsoTime, text_of};
 use crate::log::{Entry, Position};
 use crate::page::PageEvent;
-use crate::parse::{self, DeriveOptions};
+use crate::parse::DeriveOptions;
 use crate::sinks::dead_letters::{self, Fate};
 use crate::sinks::{self, Derive};
 use crate::telemetry::progress::grouped;
@@ -239,7 +239,7 @@ fn replay(place: &Place, choice: &Choice, config: Option<&Path>) -> anyhow::Resu
         format!("the configuration has no destination {}; name the crawl's own with -c", place.sink)
     })?;
     let options = DeriveOptions::new(&loaded.config);
-    let derive: Derive = Arc::new(move |event| parse::derive(event, &options));
+    let derive = sinks::derive_for(sink, options);
     let mut chosen = HashSet::new();
     let mut refused = 0;
     for path in dead_letters::files(&folder)? {

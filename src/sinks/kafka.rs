@@ -107,17 +107,19 @@ impl KafkaSink {
         if !files::is_held(&entry.event) {
             return false;
         }
-        let derived = entry.derived(|event| (self.derive)(event));
+        let derived = || entry.derived(|event| (self.derive)(event));
         match self.config.format {
             KafkaFormat::Json => {
-                let held = files::write_event(&entry.event, &derived.body, &mut self.value);
+                // The body alone: a page read back from disk is not read for its links.
+                let body = entry.body(|event| (self.derive)(event).body);
+                let held = files::write_event(&entry.event, body, &mut self.value);
                 self.value.pop_if(|byte| *byte == b'\n');
                 held
             }
             KafkaFormat::Cdr31 => {
-                cdr31::write_event(&entry.event, derived, self.config.team.as_deref(), now_ms(), &mut self.value)
+                cdr31::write_event(&entry.event, derived(), self.config.team.as_deref(), now_ms(), &mut self.value)
             }
-            KafkaFormat::Elastic => elastic::write_event(&entry.event, derived, &mut self.value),
+            KafkaFormat::Elastic => elastic::write_event(&entry.event, derived(), &mut self.value),
         }
     }
 

@@ -14,13 +14,26 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::config::SinkConfig;
+use crate::config::{KafkaConfig, KafkaFormat, SinkConfig};
 use crate::log::{Entry, Position};
 use crate::page::PageEvent;
-use crate::parse::Derived;
+use crate::parse::{self, DeriveOptions, Derived};
 
-/// Derives again what an entry read back from disk lacks.
+/// Derives again what an entry read back from disk lacks, as much of it as the sink needs.
 pub type Derive = Arc<dyn Fn(&PageEvent) -> Derived + Send + Sync>;
+
+/// What a sink of this kind needs of a page: those that want nothing of the markup leave it unread.
+pub fn derive_for(config: &SinkConfig, options: DeriveOptions) -> Derive {
+    match config {
+        SinkConfig::Files { .. } | SinkConfig::Kafka(KafkaConfig { format: KafkaFormat::Json, .. }) => {
+            Arc::new(move |event| parse::derive_body_only(event, &options))
+        }
+        SinkConfig::Kafka(KafkaConfig { format: KafkaFormat::Cdr31, .. }) => {
+            Arc::new(move |event| parse::derive_without_markup(event, &options))
+        }
+        _ => Arc::new(move |event| parse::derive(event, &options)),
+    }
+}
 
 /// Builds a sink. `folder`: the sink's own, for what it keeps on disk. `state`: what its last committed [`Delivered`]
 /// carried, null for a sink that never delivered. `hurry`: set when the process is to end; a sink that waits for a server
