@@ -8,12 +8,13 @@ use seine::config::Config;
 use seine::formats::files::write_event;
 use seine::formats::zlib_stream::ZlibStream;
 use seine::log::{Entry, Position};
-use seine::page::{Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response, codec};
+use seine::page::{PageEvent, codec};
 use seine::parse::{DeriveOptions, derive, html_stream};
 use seine::sinks::{Sink, stdout::StdoutSink};
 use sha2::{Digest, Sha256};
 
 use super::cpu;
+use super::event;
 use super::site::{self, Site};
 
 const PAGES: usize = 400;
@@ -85,33 +86,12 @@ fn entries(options: &DeriveOptions) -> Vec<Arc<Entry>> {
 }
 
 fn event(url: String, body: Bytes) -> PageEvent {
-    let mut headers = Headers::default();
-    headers.push("server", "bench");
-    headers.push("content-type", "text/html; charset=utf-8");
-    headers.push("cache-control", "max-age=0");
-    headers.push("content-length", body.len().to_string());
-    PageEvent {
-        id: "0190a6c0b5d17c1b9d5e3c8f7a6b5c4d".into(),
-        final_url: url.clone(),
-        url,
-        kind: Kind::Page,
-        depth: 1,
-        attempt: 0,
-        method: "GET".into(),
-        request_headers: Headers::default(),
-        hops: Vec::new(),
-        ip: Some([127, 0, 1, 1].into()),
-        started_ms: 1_795_271_825_000,
-        ended_ms: 1_795_271_825_985,
-        outcome: Outcome::Response(Response {
-            status: 200,
-            reason: "OK".into(),
-            version: HttpVersion::Http11,
-            headers,
-            body,
-            truncated: None,
-        }),
-        relevance: Relevance::by_type(true),
-        crawler_id: "bench".into(),
-    }
+    let length = body.len().to_string();
+    let headers = [
+        ("server", "bench"),
+        ("content-type", "text/html; charset=utf-8"),
+        ("cache-control", "max-age=0"),
+        ("content-length", &length),
+    ];
+    PageEvent { ip: Some([127, 0, 1, 1].into()), crawler_id: "bench".into(), ..event::page(url, &headers, body) }
 }
