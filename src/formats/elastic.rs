@@ -2,8 +2,8 @@
 //!
 //! The documented fields, in this order: `domain` · `url` · `title` · `text` · `retrieved` · `words` · `wordsMeta` ·
 //! `topPrivateDomain` · `html` · `responseHeaders` · `isRelevant` · `relevance` · `crawlerId`. Behind them ours:
-//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId`. What is not HTML has null for
-//! `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
+//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`. What is not HTML has null
+//! for `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 use super::files::{HeaderMap, headers_of, page_of};
-use crate::page::{EpochMs, PageEvent};
+use crate::page::{EpochMs, PageChange, PageEvent};
 use crate::parse::Derived;
 use crate::parse::html_text::page_facts;
 use crate::parse::html_tree::Tree;
@@ -83,6 +83,9 @@ pub struct ElasticDocument<'a> {
     /// The event's id.
     #[serde(default)]
     pub event_id: Option<Cow<'a, str>>,
+    /// What became of the page since the fetch before this one, see [`crate::page::PageChange`].
+    #[serde(default)]
+    pub change: Option<PageChange>,
 }
 
 /// A header's name and its values.
@@ -150,6 +153,7 @@ impl<'a> ElasticDocument<'a> {
             language: derived.lang.as_deref().map(Cow::from),
             digest: Some(hex(&derived.digest).into()),
             event_id: Some((&event.id).into()),
+            change: event.change,
         };
         if derived.is_html {
             document.add_html(derived, host);

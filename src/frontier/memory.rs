@@ -367,14 +367,6 @@ impl Url {
     }
 
     fn work(&self, name: &str) -> Work {
-        let page = self.page.as_ref();
-        Work {
-            url: name.to_owned(),
-            kind: self.kind,
-            depth: self.depth,
-            attempt: self.attempt,
-            etag: page.and_then(|page| page.etag.clone()),
-            last_modified: page.and_then(|page| page.last_modified.clone()),
-        }
+        Work::new(name.to_owned(), self.kind, self.depth, self.attempt, self.page.clone())
     }
 }

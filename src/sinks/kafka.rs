@@ -20,7 +20,7 @@ use super::{Delivered, Derive, Sink, SinkError};
 use crate::config::{KafkaConfig, KafkaFormat};
 use crate::formats::{cdr31, elastic, files};
 use crate::log::{Entry, Position};
-use crate::page::EpochMs;
+use crate::page::{EpochMs, PageChange};
 
 /// The longest single wait for reports.
 const LOOK: Duration = Duration::from_millis(500);
@@ -158,17 +158,24 @@ impl KafkaSink {
         }
     }
 
+    /// `event_id`, `schema`, `status`, and `change` (see [`PageChange`]), which events of before it was noted lack. What is
+    /// gone has no message: no format holds it.
     fn headers(&self, entry: &Entry) -> OwnedHeaders {
         let status = entry.event.response().map_or(0, |response| response.status).to_string();
+        let change = entry.event.change.map(PageChange::name);
         let schema = match self.config.format {
             KafkaFormat::Json => "files",
             KafkaFormat::Cdr31 => "cdr-3.1",
             KafkaFormat::Elastic => "elastic",
         };
-        OwnedHeaders::new_with_capacity(3)
+        let headers = OwnedHeaders::new_with_capacity(4)
             .insert(Header { key: "event_id", value: Some(&entry.event.id) })
             .insert(Header { key: "schema", value: Some(schema) })
-            .insert(Header { key: "status", value: Some(&status) })
+            .insert(Header { key: "status", value: Some(&status) });
+        match change {
+            Some(_) => headers.insert(Header { key: "change", value: change }),
+            None => headers,
+        }
     }
 
     /// Waits a while for reports and takes them in. True when some came.

@@ -4,6 +4,7 @@
 mod broker;
 mod cdr31;
 mod crashes;
+mod crawl;
 mod delivery;
 #[path = "../support/event.rs"]
 mod event;
@@ -13,6 +14,8 @@ mod outages;
 mod properties;
 mod refusals;
 mod security;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::path::Path;
 use std::sync::Arc;

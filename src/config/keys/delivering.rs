@@ -63,7 +63,8 @@ pub(super) const SINKS: &[Key] = &[
         "JSON",
         Text(draft::set_kafka_format),
         "What a message holds: JSON (the object that FILES writes), CDR31 (Memex CDR 3.1, HTML pages only) or ELASTIC \
-         (the document that ELASTICSEARCH writes). The key is the URL, form-encoded; the headers are event_id, schema and status.",
+         (the document that ELASTICSEARCH writes). The key is the URL, form-encoded; the headers are event_id, schema, status and \
+         change (new, unchanged or changed since the last fetch).",
     ),
     ache(
         "target_storage.data_format.kafka.properties",
