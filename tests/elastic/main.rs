@@ -7,6 +7,7 @@ mod crawl;
 mod document;
 #[path = "../support/event.rs"]
 mod event;
+mod letters;
 mod main_text;
 mod mapping;
 mod node;
@@ -126,10 +127,13 @@ fn open(config: &ElasticConfig) -> Opened {
     open_until(config, Arc::default())
 }
 
+fn derive_all() -> Derive {
+    Arc::new(derived)
+}
+
 fn open_until(config: &ElasticConfig, hurry: Arc<AtomicBool>) -> Opened {
     let folder = tempfile::tempdir().expect("a folder");
-    let derive: Derive = Arc::new(derived);
-    let sink = ElasticSink::open(config, folder.path(), derive, hurry).expect("the configuration is right");
+    let sink = ElasticSink::open(config, folder.path(), derive_all(), hurry).expect("the configuration is right");
     Opened { sink, folder }
 }
 
