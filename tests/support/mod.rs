@@ -190,6 +190,16 @@ impl TestSite {
         self.oracle().into_iter().filter(|(_, state)| kept(state)).map(|(url, _)| url).collect()
     }
 
+    /// The body behind each of [`TestSite::pages`]: a redirect has its target's.
+    pub fn contents(&self) -> BTreeMap<String, String> {
+        let content = |target: Target| match target {
+            Target::Page(number) => Some(self.graph.page(number)),
+            Target::Redirect(number) => Some(self.graph.page(self.graph.redirect_target_number(number))),
+            Target::Missing(_) | Target::Private(_) => None,
+        };
+        self.graph.targets().filter_map(|target| Some((self.graph.url(target), content(target)?))).collect()
+    }
+
     /// How many URLs end in this way.
     pub fn count(&self, is_so: impl Fn(&Final) -> bool) -> u64 {
         self.oracle().values().filter(|state| is_so(state)).count() as u64
@@ -267,13 +277,20 @@ impl Graph {
 
     /// The page the redirect of page `number` points at; on another host as often as not.
     fn redirect_target(&self, number: usize) -> String {
-        self.url(Target::Page((number * 7 + 3) % self.plan.pages))
+        self.url(Target::Page(self.redirect_target_number(number)))
+    }
+
+    fn redirect_target_number(&self, number: usize) -> usize {
+        (number * 7 + 3) % self.plan.pages
+    }
+
+    /// Every URL there is.
+    fn targets(&self) -> impl Iterator<Item = Target> {
+        (0..self.plan.pages).flat_map(|number| [Target::Page(number)].into_iter().chain(self.specials(number)))
     }
 
     fn oracle(&self) -> BTreeMap<String, Final> {
-        let targets =
-            (0..self.plan.pages).flat_map(|number| [Target::Page(number)].into_iter().chain(self.specials(number)));
-        targets
+        self.targets()
             .map(|target| {
                 let state = match target {
                     Target::Page(_) => Final::Fetched,
