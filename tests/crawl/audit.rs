@@ -151,13 +151,13 @@ fn tampering_is_found_and_named() {
     audit(&data, &[]).ok();
     audit(&data, &["--destinations"]).fails_naming(&["at files is off by", "files were moved"]);
 
-    // The frontier of another crawl, which had seen less.
+    // The log of another crawl, which had seen less than this frontier.
     let (_folder, data) = copy_of(&place);
     let other = Place::new();
     Process::start(other.crawl(&site().seeds(), &["--delay", "0", "--max-pages", "5"])).wait().ok();
     fs::remove_dir_all(data.join("log")).unwrap();
     fs::rename(other.data().join("log"), data.join("log")).unwrap();
-    audit(&data, &[]).fails_naming(&["validator is off by"]);
+    audit(&data, &[]).fails_naming(&["page log is off by", "sink files is off by"]);
 }
 
 #[test]
