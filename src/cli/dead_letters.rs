@@ -216,7 +216,7 @@ fn drop_letters(folder: &Path, choice: &Choice) -> anyhow::Result<ExitCode> {
                 return Fate::Keep(note.clone());
             }
             dropped.insert(note.id.clone());
-            Fate::Drop
+            Fate::Dropped
         })?;
     }
     println!("{} dropped", grouped(dropped.len() as u64));
@@ -285,7 +285,7 @@ fn replay_file(
     dead_letters::rewrite(path, &mut |note| match refused.get(&note.id) {
         _ if !choice.has(note) => Fate::Keep(note.clone()),
         Some(again) => Fate::Keep(Note { attempts: note.attempts.saturating_add(1), ..again.clone() }),
-        None => Fate::Drop,
+        None => Fate::Replayed,
     })?;
     remove_folder(folder)?;
     Ok(refused.len() as u64)

@@ -14,7 +14,7 @@ pub mod scope;
 use std::net::IpAddr;
 use std::time::Duration;
 
-pub use embedded::EmbeddedFrontier;
+pub use embedded::{EmbeddedFrontier, Survey};
 pub use memory::MemoryFrontier;
 
 use crate::log::Position;

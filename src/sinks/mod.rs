@@ -1,5 +1,6 @@
 //! Sinks: one file a destination, on top of a format. A sink sees log entries and never the frontier.
 
+pub mod count;
 pub mod dead_letters;
 pub mod elasticsearch;
 pub mod files;
@@ -49,7 +50,7 @@ pub fn open(
         SinkConfig::Files { max_file_size, compression_level } => {
             Box::new(files::FilesSink::open(folder, *max_file_size, *compression_level, state, derive)?)
         }
-        SinkConfig::Kafka(config) => Box::new(kafka::KafkaSink::open(config, folder, derive)?),
+        SinkConfig::Kafka(config) => Box::new(kafka::KafkaSink::open(config, folder, derive, hurry)?),
         SinkConfig::Elasticsearch(config) => Box::new(elasticsearch::ElasticSink::open(config, folder, derive, hurry)?),
         SinkConfig::Stdout => Box::new(stdout::StdoutSink::new(std::io::stdout(), derive)),
         SinkConfig::Void => Box::<void::VoidSink>::default(),

@@ -1,7 +1,7 @@
 //! The KAFKA sink, against real brokers: one behind the proxy, and three that replicate each other.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const BATCH: u64 = (8 << 20) / PAGE_BYTES as u64 + 1;
 const BEGUN: i64 = 20;
 
 fn plan() -> Plan {
-    Plan { pages: 300, text: PAGE_BYTES, ..Plan::default() }
+    Plan { pages: 240, text: PAGE_BYTES, ..Plan::default() }
 }
 
 /// Nothing is compressed, so that requests are long enough to be cut in the middle.
@@ -95,7 +95,7 @@ impl Alone {
     fn crawl(&self, topic: &str) -> Crawl {
         self.broker().make_topic_on(topic, &[&[1]]);
         let settings = settings(&self.proxy.address.to_string(), topic);
-        let mut crawl = Crawl::new("kafka", plan(), Duration::from_millis(60), &settings, QUEUE + BATCH);
+        let mut crawl = Crawl::new("kafka", plan(), Duration::from_millis(40), &settings, QUEUE + BATCH);
         crawl.start();
         eventually("delivery begins", || self.broker().count(topic) >= BEGUN);
         crawl
@@ -185,6 +185,117 @@ fn a_crawl_told_to_end_in_an_outage_does_so() {
     alone.proxy.set(Mood::Pass);
     crawl.start();
     end_and_check(crawl, alone.broker(), "ended");
+}
+
+/// Three brokers with a copy of everything each; a message is acknowledged when two of them have it.
+struct Three {
+    nodes: [Option<Broker>; 3],
+    folders: [PathBuf; 3],
+}
+
+impl Three {
+    fn take() -> MutexGuard<'static, Three> {
+        static THREE: LazyLock<Mutex<Three>> = LazyLock::new(|| Mutex::new(Three::start()));
+        let mut three = THREE.lock().unwrap_or_else(PoisonError::into_inner);
+        // As it was before a test that failed.
+        for number in 0..3 {
+            if three.nodes[number].is_none() {
+                three.nodes[number] = Some(Broker::start(three.folders[number].clone(), &[]));
+            }
+        }
+        three
+    }
+
+    fn start() -> Three {
+        let ports: [u16; 6] = free_ports();
+        let voters: Vec<String> =
+            (0..3).map(|number| format!("{}@127.0.0.1:{}", number + 1, ports[3 + number])).collect();
+        let settings = |number: usize| {
+            let (plain, controller) = (ports[number], ports[3 + number]);
+            [
+                format!("node.id={}", number + 1),
+                format!("listeners=PLAINTEXT://127.0.0.1:{plain},CONTROLLER://127.0.0.1:{controller}"),
+                format!("advertised.listeners=PLAINTEXT://127.0.0.1:{plain}"),
+                format!("controller.quorum.voters={}", voters.join(",")),
+                "min.insync.replicas=2".to_owned(),
+                "offsets.topic.replication.factor=3".to_owned(),
+                // A dead broker is noticed soon, and who should lead does soon after it can.
+                "broker.session.timeout.ms=4000".to_owned(),
+                "broker.heartbeat.interval.ms=500".to_owned(),
+                "leader.imbalance.check.interval.seconds=1".to_owned(),
+                "leader.imbalance.per.broker.percentage=0".to_owned(),
+            ]
+        };
+        // None of them serves before two are there.
+        let start = |number: usize| {
+            let settings = settings(number);
+            std::thread::spawn(move || Broker::start(tempfile::tempdir().unwrap().keep(), &settings))
+        };
+        let nodes = [0, 1, 2].map(start).map(|thread| thread.join().expect("a broker that serves"));
+        let folders = [0, 1, 2].map(|number: usize| nodes[number].folder.clone());
+        Three { nodes: nodes.map(Some), folders }
+    }
+
+    /// By its id, 1 to 3.
+    fn node(&self, id: usize) -> &Broker {
+        self.nodes[id - 1].as_ref().expect("it runs")
+    }
+
+    /// A crawl that is delivering to a new topic. Of its partitions one may go on while another one waits, and everything
+    /// behind the one that waits is not committed: all that is pending may be there already.
+    fn crawl(&self, topic: &str, replicas: &[&[i32]]) -> Crawl {
+        self.node(1).make_topic_on(topic, replicas);
+        let servers = [1, 2, 3].map(|id| self.node(id).plain.clone()).join(",");
+        let pages = plan().pages as u64 * 2;
+        let mut crawl = Crawl::new("kafka", plan(), Duration::from_millis(120), &settings(&servers, topic), pages);
+        crawl.start();
+        eventually("delivery begins", || self.node(1).count(topic) >= BEGUN);
+        crawl
+    }
+
+    /// Gives partitions other replicas, the first of which is to lead.
+    fn reassign(&self, topic: &str, replicas: &[&[i32]]) -> Child {
+        let partition = |(number, replicas): (usize, &&[i32])| serde_json::json!({ "topic": topic, "partition": number, "replicas": replicas });
+        let partitions: Vec<_> = replicas.iter().enumerate().map(partition).collect();
+        let file = self.folders[0].join(format!("{topic}.json"));
+        std::fs::write(&file, serde_json::json!({ "version": 1, "partitions": partitions }).to_string()).unwrap();
+        let mut command = Broker::script();
+        command.args(["run", "org.apache.kafka.tools.reassign.ReassignPartitionsCommand", "--execute"]);
+        command.args(["--bootstrap-server", &self.node(1).plain, "--reassignment-json-file"]).arg(file);
+        command.stdout(Stdio::null()).spawn().expect("scripts/services/kafka runs")
+    }
+
+    fn wait_for_leaders(&self, topic: &str, leaders: &[i32]) {
+        eventually("the brokers lead that should", || self.node(1).leaders(topic) == leaders);
+    }
+}
+
+#[test]
+fn a_leader_killed_and_robbed_of_its_disk() {
+    let mut three = Three::take();
+    let mut crawl = three.crawl("wiped", &[&[3, 1, 2], &[3, 2, 1]]);
+    let folder = three.nodes[2].take().unwrap().kill();
+    std::fs::remove_dir_all(folder.join("data")).unwrap();
+    kill_and_start(&mut crawl);
+    three.nodes[2] = Some(Broker::start(folder, &[]));
+    crawl.end();
+    // It leads again once it has caught up: what is read comes from its disk.
+    three.wait_for_leaders("wiped", &[3, 3]);
+    crawl.check(&read(three.node(3), "wiped"));
+}
+
+#[test]
+fn leadership_moved() {
+    let three = Three::take();
+    let mut crawl = three.crawl("moved", &[&[1, 2, 3], &[2, 3, 1]]);
+    let mut moving = three.reassign("moved", &[&[2, 3, 1], &[3, 1, 2]]);
+    kill_and_start(&mut crawl);
+    assert!(moving.wait().unwrap().success());
+    three.wait_for_leaders("moved", &[2, 3]);
+    crawl.goes_on(5);
+    assert!(three.reassign("moved", &[&[3, 1, 2], &[1, 2, 3]]).wait().unwrap().success());
+    three.wait_for_leaders("moved", &[3, 1]);
+    end_and_check(crawl, three.node(1), "moved");
 }
 
 /// Everything in a topic, read by two clients that have nothing in common, which agree.

@@ -78,11 +78,15 @@ impl Crawl {
         let mut child = self.child.take().expect("it runs");
         child.kill().expect("it is ours");
         child.wait().expect("it is ours");
+        self.note_pending();
+    }
+
+    fn note_pending(&mut self) {
         let pending = self.book(&self.place.stats(), "pending");
         self.pending_at_kills.push(pending);
     }
 
-    /// SIGTERM; how long it took to end after that.
+    /// SIGTERM; how long it took to end after that. What is on its way is left there, as by a kill.
     pub fn terminate(&mut self) -> Duration {
         let child = self.child.take().expect("it runs");
         let sent = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
@@ -90,14 +94,19 @@ impl Crawl {
         let told = Instant::now();
         self.child = Some(child);
         self.end();
-        told.elapsed()
+        let took = told.elapsed();
+        self.note_pending();
+        took
     }
 
     /// Waits until it has ended by itself, and well.
     pub fn end(&mut self) {
         let deadline = Instant::now() + DEADLINE;
         while !has_ended(&mut self.child) {
-            assert!(Instant::now() < deadline, "it does not end: {}", last_words(&self.said));
+            if Instant::now() > deadline {
+                self.kill();
+                panic!("it did not end: {}; {}", last_words(&self.said), self.place.stats());
+            }
             std::thread::sleep(Duration::from_millis(5));
         }
         let status = self.child.take().expect("it ran").wait().expect("it is ours");
@@ -148,6 +157,9 @@ impl Crawl {
         assert_eq!((&stats["work_proposed"], &stats["page_proposed"]), (&0.into(), &0.into()));
         assert_eq!(self.book(&stats, "delivered") + self.book(&stats, "dead_lettered"), pages);
         assert_eq!((self.book(&stats, "damaged"), self.book(&stats, "pending")), (0, 0));
+        let mut audit = command(&["audit", "--destinations", "-c"]);
+        audit.arg(self.place.config()).arg(self.place.data());
+        Process::start(audit).wait().ok();
     }
 
     /// Times in which the running program gave its sink up and made another one: what was under way then came again. One

@@ -97,7 +97,7 @@ fn load_all(yaml: &str) -> Result<config::Loaded, String> {
 }
 
 fn open(config: &KafkaConfig, folder: &Path) -> Result<KafkaSink, SinkError> {
-    KafkaSink::open(config, folder, derive())
+    KafkaSink::open(config, folder, derive(), Arc::default())
 }
 
 /// Asks until everything up to `last` is settled, or an error comes.
