@@ -20,7 +20,6 @@ mod words;
 
 use std::net::TcpListener;
 use std::ops::{Deref, DerefMut};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -141,8 +140,4 @@ fn open_until(config: &ElasticConfig, hurry: Arc<AtomicBool>) -> Opened {
 fn closed_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     format!("http://{}", listener.local_addr().expect("its address"))
-}
-
-fn project_file(path: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
 }

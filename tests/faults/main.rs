@@ -6,6 +6,7 @@
 //! * `proxy`: a network that fails on command.
 //! * one module a destination.
 
+mod elastic;
 mod kafka;
 mod oracle;
 mod proxy;
@@ -13,6 +14,9 @@ mod proxy;
 #[allow(dead_code)]
 #[path = "../kafka/broker.rs"]
 mod broker;
+#[allow(dead_code)]
+#[path = "../elastic/node.rs"]
+mod node;
 #[path = "../support/mod.rs"]
 mod support;
 

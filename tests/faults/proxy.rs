@@ -26,6 +26,8 @@ pub enum Mood {
     Reset,
     /// Each is reset after so many more bytes to the server: in the middle of a request that is longer.
     CutAfter(u64),
+    /// Requests arrive whole; each connection is reset when the server begins to answer.
+    LoseAnswers,
 }
 
 /// In front of one server. Ends when dropped.
@@ -108,7 +110,7 @@ async fn accept(listener: TcpListener, shared: &Arc<Shared>) {
 async fn connection(mut client: TcpStream, shared: Arc<Shared>) {
     let mut mood = shared.mood.subscribe();
     let server = match until(&mut mood, |mood| mood != Mood::Stall).await {
-        Mood::Pass | Mood::CutAfter(_) => TcpStream::connect(shared.server).await.ok(),
+        Mood::Pass | Mood::CutAfter(_) | Mood::LoseAnswers => TcpStream::connect(shared.server).await.ok(),
         _ => None,
     };
     let Some(mut server) = server else { return reset(&client) };
@@ -116,7 +118,7 @@ async fn connection(mut client: TcpStream, shared: Arc<Shared>) {
         let ((from_client, to_client), (from_server, to_server)) = (client.split(), server.split());
         tokio::select! {
             is_cut = carry_up(from_client, to_server, &shared) => is_cut,
-            () = carry_down(from_server, to_client, &shared) => false,
+            is_cut = carry_down(from_server, to_client, &shared) => is_cut,
             _ = until(&mut mood, |mood| matches!(mood, Mood::Reset | Mood::Refuse)) => true,
         }
     };
@@ -163,15 +165,20 @@ async fn carry_up(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, shared: &Shared
     false
 }
 
-async fn carry_down(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, shared: &Shared) {
+/// True when an answer was lost.
+async fn carry_down(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, shared: &Shared) -> bool {
     let mut mood = shared.mood.subscribe();
     let mut buffer = vec![0; 64 << 10];
     while let Some(count) = read(&mut from, &mut buffer).await {
-        until(&mut mood, |mood| mood != Mood::Stall).await;
+        if until(&mut mood, |mood| mood != Mood::Stall).await == Mood::LoseAnswers {
+            shared.cuts.fetch_add(1, Ordering::SeqCst);
+            return true;
+        }
         if to.write_all(&buffer[..count]).await.is_err() {
-            return;
+            return false;
         }
     }
+    false
 }
 
 /// None at the end, orderly or not.

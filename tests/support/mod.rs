@@ -106,8 +106,11 @@ pub struct Plan {
     pub failing_every: usize,
     /// The 503's Retry-After, in seconds.
     pub retry_after: Option<u32>,
-    /// Bytes of text on each page, besides the links.
+    /// Bytes of text on each page, besides the links …
     pub text: usize,
+    /// … and on every n-th, so many.
+    pub long_every: usize,
+    pub long_text: usize,
     pub seed: u64,
 }
 
@@ -123,6 +126,8 @@ impl Default for Plan {
             failing_every: 25,
             retry_after: None,
             text: 500,
+            long_every: 0,
+            long_text: 0,
             seed: 1,
         }
     }
@@ -354,8 +359,10 @@ impl Graph {
             .into_iter()
             .map(|target| format!("<li><a href=\"{0}\">{0}</a></li>\n", self.url(target)));
         let mut rng = Rng::with_seed(self.plan.seed ^ number as u64);
-        let mut text = String::with_capacity(self.plan.text + 16);
-        while text.len() < self.plan.text {
+        let Plan { text: length, long_every, long_text, .. } = self.plan;
+        let length = if is_nth(number, long_every) { long_text } else { length };
+        let mut text = String::with_capacity(length + 16);
+        while text.len() < length {
             text.push_str(["net ", "tide ", "gull ", "rope ", "salt ", "lamp ", "keel ", "weir "][rng.usize(..8)]);
         }
         let links: String = links.collect();
