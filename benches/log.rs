@@ -3,6 +3,8 @@
 //!
 //! `cargo bench --bench log [-- EVENTS [FOLDER]]`: 50,000 events in the system's temporary folder unless told.
 
+#[path = "support/child.rs"]
+mod child;
 #[path = "../tests/support/event.rs"]
 mod event;
 
@@ -149,12 +151,8 @@ fn run_bare(path: &Path, bytes: u64, batch: usize) -> Figures {
     Figures { events, bytes: written, wall, cpu, commits, p50: none, p99: none, max: none }
 }
 
-/// User and system time of this process, from /proc: to 10 ms.
 fn cpu_time() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
-    let after_name = stat.rsplit(')').next().unwrap_or_default();
-    let ticks: u64 = after_name.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
-    Duration::from_millis(ticks * 10)
+    child::Times::read(Path::new("/proc/self")).expect("Linux").cpu()
 }
 
 fn sample() -> PageEvent {

@@ -23,7 +23,7 @@ const ROUNDS: u32 = 5;
 /// A stage's name, and its CPU time a page: the best of several rounds.
 pub fn measure() -> Vec<(&'static str, Duration)> {
     let options = DeriveOptions::new(&Config::default());
-    let entries = entries(&options);
+    let entries = entries(PAGES);
     let events: Vec<&PageEvent> = entries.iter().map(|entry| &*entry.event).collect();
     let body = |event: &PageEvent| event.response().map_or(Bytes::new(), |response| response.body.clone());
     let lines: Vec<Vec<u8>> = events.iter().map(|event| line(event, &body(event))).collect();
@@ -73,16 +73,19 @@ fn deflate(lines: &[Vec<u8>]) -> usize {
     out.len()
 }
 
-fn entries(options: &DeriveOptions) -> Vec<Arc<Entry>> {
-    let site = Site::new(8080);
-    let entry = |page: usize| {
+/// So many of the site's pages, as the log hands them out that were just fetched.
+pub fn entries(count: usize) -> Vec<Arc<Entry>> {
+    let (site, options) = (Site::new(8080), DeriveOptions::new(&Config::default()));
+    let entry = |nth: usize| {
+        let page = nth * site::PAGES / count;
         let mut html = Vec::new();
         site.render(page, &mut html);
         let event = event(site::url(8080, page), html.into());
-        let derived = derive(&event, options);
-        Arc::new(Entry::new(Position::default(), Arc::new(event), Some(Arc::new(derived))))
+        let derived = derive(&event, &options);
+        let end = Position { index: nth as u64 + 1, offset: nth as u64 + 1 };
+        Arc::new(Entry::new(end, Arc::new(event), Some(Arc::new(derived))))
     };
-    (0..PAGES).map(|nth| entry(nth * site::PAGES / PAGES)).collect()
+    (0..count).map(entry).collect()
 }
 
 fn event(url: String, body: Bytes) -> PageEvent {
