@@ -17,7 +17,7 @@ use time::macros::format_description;
 use super::files::{HeaderMap, headers_of, page_of};
 use crate::page::{EpochMs, PageChange, PageEvent};
 use crate::parse::Derived;
-use crate::parse::html_text::page_facts;
+use crate::parse::html_text::visible_text;
 use crate::parse::html_tree::Tree;
 use crate::parse::main_text::main_text;
 use crate::parse::url::{host, registrable_domain};
@@ -165,7 +165,7 @@ impl<'a> ElasticDocument<'a> {
         let html = derived.text();
         let tree = Tree::parse(&html);
         let title = derived.title.as_deref();
-        let visible = page_facts(&tree, "").text;
+        let visible = visible_text(&tree);
         self.title = Some(title.unwrap_or_default().into());
         self.text = Some(main_text(&tree));
         self.words = Some(words(&tree, title, Some(host), &visible));
