@@ -1,5 +1,6 @@
 //! The command line: one file a command.
 
+mod audit;
 mod cat;
 mod check_config;
 mod crawl;
@@ -39,6 +40,7 @@ enum Command {
     Demo(demo::Args),
     Cat(cat::Args),
     Stats(stats::Args),
+    Audit(audit::Args),
     CheckConfig(check_config::Args),
     Health(health::Args),
     DeadLetters(dead_letters::Args),
@@ -54,6 +56,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Demo(args) => demo::run(args),
         Command::Cat(args) => cat::run(args),
         Command::Stats(args) => stats::run(args),
+        Command::Audit(args) => audit::run(args),
         Command::CheckConfig(args) => check_config::run(args),
         Command::Health(args) => health::run(args),
         Command::DeadLetters(args) => dead_letters::run(args),

@@ -1,13 +1,11 @@
 //! One sink's loop: reads the log at its own pace, delivers, commits what is durable there.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::Running;
 use crate::config::SinkConfig;
 use crate::log::{Cursor, Position, Reader};
-use crate::parse;
 use crate::sinks::{self, Delivered};
 use crate::supervisor::Beat;
 
@@ -21,11 +19,7 @@ pub(crate) fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> an
     let name = config.name();
     let mut reader = running.log.reader(name)?;
     let before = reader.cursor().clone();
-    let derive = running.visitor.derive.clone();
-    let derive: sinks::Derive = match config {
-        config if config.needs_only_bodies() => Arc::new(move |event| parse::derive_body_only(event, &derive)),
-        _ => Arc::new(move |event| parse::derive(event, &derive)),
-    };
+    let derive = sinks::derive_for(config, running.visitor.derive.clone());
     let mut sink = sinks::open(config, &running.folder.join(name), &before.state, derive, running.hurry.clone())?;
     // What the sink opened is noted before anything is delivered into it, so that a crash finds it.
     let opened = sink.flush()?;
