@@ -23,7 +23,7 @@ const BATCH: u64 = (8 << 20) / PAGE_BYTES as u64 + 1;
 const BEGUN: i64 = 20;
 
 fn plan() -> Plan {
-    Plan { pages: 240, text: PAGE_BYTES, ..Plan::default() }
+    Plan { pages: 200, text: PAGE_BYTES, ..Plan::default() }
 }
 
 /// Nothing is compressed, so that requests are long enough to be cut in the middle.
@@ -95,7 +95,7 @@ impl Alone {
     fn crawl(&self, topic: &str) -> Crawl {
         self.broker().make_topic_on(topic, &[&[1]]);
         let settings = settings(&self.proxy.address.to_string(), topic);
-        let mut crawl = Crawl::new("kafka", plan(), Duration::from_millis(40), &settings, QUEUE + BATCH);
+        let mut crawl = Crawl::new("kafka", plan(), Duration::from_millis(80), &settings, QUEUE + BATCH);
         crawl.start();
         eventually("delivery begins", || self.broker().count(topic) >= BEGUN);
         crawl
@@ -247,7 +247,7 @@ impl Three {
         self.node(1).make_topic_on(topic, replicas);
         let servers = [1, 2, 3].map(|id| self.node(id).plain.clone()).join(",");
         let pages = plan().pages as u64 * 2;
-        let mut crawl = Crawl::new("kafka", plan(), Duration::from_millis(120), &settings(&servers, topic), pages);
+        let mut crawl = Crawl::new("kafka", plan(), Duration::from_millis(400), &settings(&servers, topic), pages);
         crawl.start();
         eventually("delivery begins", || self.node(1).count(topic) >= BEGUN);
         crawl

@@ -34,7 +34,6 @@ pub struct Crawl {
     /// The most events that the sink has under way, by its configuration: taken from the log, and its place there not
     /// yet committed behind them.
     most_under_way: u64,
-    delay: Duration,
     child: Option<Child>,
     /// What each life said on standard error.
     said: Vec<PathBuf>,
@@ -43,20 +42,21 @@ pub struct Crawl {
 }
 
 impl Crawl {
-    /// `sink`: its name in `seine stats`. `settings`: the lines that configure it. `most_under_way`: see
-    /// [`most_under_way`].
-    pub fn new(sink: &'static str, plan: Plan, delay: Duration, settings: &str, most_under_way: u64) -> Crawl {
+    /// `sink`: its name in `seine stats`. `settings`: the lines that configure it. `most_under_way`: see the field. The site
+    /// answers slowly, one answer in `pace` on each host, until [`Crawl::end`]: that the crawl does not end before its
+    /// faults do.
+    pub fn new(sink: &'static str, plan: Plan, pace: Duration, settings: &str, most_under_way: u64) -> Crawl {
         let (site, place) = (TestSite::start(plan), Place::with(settings));
+        site.set_pace(pace);
         let (said, pending_at_kills) = (Vec::new(), Vec::new());
-        Crawl { site, place, sink, most_under_way, delay, child: None, said, pending_at_kills }
+        Crawl { site, place, sink, most_under_way, child: None, said, pending_at_kills }
     }
 
     /// The same command for the first time and every time after.
     pub fn start(&mut self) {
         assert!(self.child.is_none(), "it runs");
         let path = self.place.write(&format!("said-{}", self.said.len()), "");
-        let mut command = self.place.crawl(&self.site.seeds(), &["--quiet"]);
-        command.args(["--delay", &self.delay.as_millis().to_string()]);
+        let mut command = self.place.crawl(&self.site.seeds(), &["--quiet", "--delay", "0"]);
         command.stdout(Stdio::null()).stderr(File::create(&path).expect("a file for what it says"));
         self.said.push(path);
         self.child = Some(command.spawn().expect("the program starts"));
@@ -93,14 +93,19 @@ impl Crawl {
         assert!(sent.expect("kill is there").success());
         let told = Instant::now();
         self.child = Some(child);
-        self.end();
+        self.wait_for_end();
         let took = told.elapsed();
         self.note_pending();
         took
     }
 
-    /// Waits until it has ended by itself, and well.
+    /// Waits until it has ended by itself, and well. The site answers at once from now on.
     pub fn end(&mut self) {
+        self.site.set_pace(Duration::ZERO);
+        self.wait_for_end();
+    }
+
+    fn wait_for_end(&mut self) {
         let deadline = Instant::now() + DEADLINE;
         while !has_ended(&mut self.child) {
             if Instant::now() > deadline {
