@@ -110,7 +110,7 @@ fn kill_and_start(crawl: &mut Crawl) {
     crawl.goes_on(20);
 }
 
-fn end_and_check(mut crawl: Crawl, broker: &Broker, topic: &str) {
+fn end_and_check(crawl: &mut Crawl, broker: &Broker, topic: &str) {
     crawl.end();
     crawl.check(&read(broker, topic));
 }
@@ -122,7 +122,7 @@ fn a_broker_that_stands_still() {
     alone.broker().signal("-STOP");
     kill_and_start(&mut crawl);
     alone.broker().signal("-CONT");
-    end_and_check(crawl, alone.broker(), "stopped");
+    end_and_check(&mut crawl, alone.broker(), "stopped");
 }
 
 #[test]
@@ -132,7 +132,13 @@ fn a_broker_killed() {
     alone.broker.take().unwrap().kill();
     kill_and_start(&mut crawl);
     alone.broker = Some(Broker::start(alone.folder.clone(), &[]));
-    end_and_check(crawl, alone.broker(), "killed");
+    end_and_check(&mut crawl, alone.broker(), "killed");
+
+    // Had the topic been lost with the broker, the audit would tell.
+    alone.broker().make_topic_on("lost", &[&[1]]);
+    let config = crawl.place.write("lost.yml", settings(&alone.proxy.address.to_string(), "lost"));
+    let pages = crawl.site.pages().len();
+    crawl.audit(&config).fails_naming(&[&format!("at kafka is off by {pages}")]);
 }
 
 fn through_the_proxy(topic: &str, mood: Mood) {
@@ -148,7 +154,7 @@ fn through_the_proxy(topic: &str, mood: Mood) {
         assert!(alone.proxy.sent() - sent < 200_000, "the proxy passed {} bytes on", alone.proxy.sent() - sent);
     }
     alone.proxy.set(Mood::Pass);
-    end_and_check(crawl, alone.broker(), topic);
+    end_and_check(&mut crawl, alone.broker(), topic);
 }
 
 #[test]
@@ -184,7 +190,7 @@ fn a_crawl_told_to_end_in_an_outage_does_so() {
     assert!(took < Duration::from_secs(6), "{took:?}");
     alone.proxy.set(Mood::Pass);
     crawl.start();
-    end_and_check(crawl, alone.broker(), "ended");
+    end_and_check(&mut crawl, alone.broker(), "ended");
 }
 
 /// Three brokers with a copy of everything each; a message is acknowledged when two of them have it.
@@ -295,7 +301,7 @@ fn leadership_moved() {
     crawl.goes_on(5);
     assert!(three.reassign("moved", &[&[3, 1, 2], &[1, 2, 3]]).wait().unwrap().success());
     three.wait_for_leaders("moved", &[3, 1]);
-    end_and_check(crawl, three.node(1), "moved");
+    end_and_check(&mut crawl, three.node(1), "moved");
 }
 
 /// Everything in a topic, read by two clients that have nothing in common, which agree.

@@ -10,7 +10,6 @@ mod kafka;
 mod oracle;
 mod proxy;
 
-#[allow(dead_code)]
 #[path = "../kafka/broker.rs"]
 mod broker;
 #[path = "../support/mod.rs"]

@@ -8,13 +8,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::program::{DEADLINE, Place, Process, command, eventually};
+use crate::support::program::{DEADLINE, Place, Process, Ran, command, eventually};
 use crate::support::{Final, Plan, TestSite};
 
 /// One event as a destination holds it.
@@ -162,9 +162,14 @@ impl Crawl {
         assert_eq!((&stats["work_proposed"], &stats["page_proposed"]), (&0.into(), &0.into()));
         assert_eq!(self.book(&stats, "delivered") + self.book(&stats, "dead_lettered"), pages);
         assert_eq!((self.book(&stats, "damaged"), self.book(&stats, "pending")), (0, 0));
+        self.audit(&self.place.config()).ok();
+    }
+
+    /// `seine audit --destinations`.
+    pub fn audit(&self, config: &Path) -> Ran {
         let mut audit = command(&["audit", "--destinations", "-c"]);
-        audit.arg(self.place.config()).arg(self.place.data());
-        Process::start(audit).wait().ok();
+        audit.arg(config).arg(self.place.data());
+        Process::start(audit).wait()
     }
 
     /// Times in which the running program gave its sink up and made another one: what was under way then came again. One
