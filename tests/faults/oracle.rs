@@ -147,7 +147,7 @@ impl Crawl {
         let remade = self.times_remade();
         let most = at_kills + remade * self.most_under_way;
         println!(
-            "{} events, {repeated} repeated of at most {most} (kills: {:?} pending; made anew {remade} times)",
+            "{} messages, {repeated} repeated of at most {most} (kills: {:?} pending; made anew {remade} times)",
             held.len(),
             self.pending_at_kills
         );
@@ -187,7 +187,7 @@ impl Crawl {
         books.map_or(0, |books| books[book].as_u64().expect("a number"))
     }
 
-    fn dead_letters(&self) -> Vec<Held> {
+    pub fn dead_letters(&self) -> Vec<Held> {
         // Made with the first letter.
         if !self.place.data().join(self.sink).join("dead_letters").is_dir() {
             return Vec::new();

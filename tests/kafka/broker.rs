@@ -99,8 +99,8 @@ impl Broker {
     }
 
     /// Makes a topic with these brokers for each of its partitions, the one to lead it first.
-    pub fn make_topic_on(&self, name: &str, brokers: &[&[i32]]) {
-        self.make(NewTopic::new(name, brokers.len() as i32, TopicReplication::Variable(brokers)), name, &[]);
+    pub fn make_topic_on(&self, name: &str, brokers: &[&[i32]], settings: &[(&str, &str)]) {
+        self.make(NewTopic::new(name, brokers.len() as i32, TopicReplication::Variable(brokers)), name, settings);
     }
 
     fn make(&self, topic: NewTopic<'_>, name: &str, settings: &[(&str, &str)]) {

@@ -109,6 +109,8 @@ pub struct Plan {
     pub retry_after: Option<u32>,
     /// Bytes of text on each page, besides the links.
     pub text: usize,
+    /// Every n-th page has ten times as much.
+    pub large_every: usize,
     pub seed: u64,
 }
 
@@ -124,6 +126,7 @@ impl Default for Plan {
             failing_every: 25,
             retry_after: None,
             text: 500,
+            large_every: 0,
             seed: 1,
         }
     }
@@ -364,8 +367,9 @@ impl Graph {
             .into_iter()
             .map(|target| format!("<li><a href=\"{0}\">{0}</a></li>\n", self.url(target)));
         let mut rng = Rng::with_seed(self.plan.seed ^ number as u64);
-        let mut text = String::with_capacity(self.plan.text + 16);
-        while text.len() < self.plan.text {
+        let bytes = self.plan.text * if is_nth(number, self.plan.large_every) { 10 } else { 1 };
+        let mut text = String::with_capacity(bytes + 16);
+        while text.len() < bytes {
             text.push_str(["net ", "tide ", "gull ", "rope ", "salt ", "lamp ", "keel ", "weir "][rng.usize(..8)]);
         }
         let links: String = links.collect();
