@@ -1,5 +1,6 @@
 //! `seine audit`: whether the books of a crawl balance.
 
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -49,10 +50,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ),
         other => other.into(),
     })?;
-    if args.json {
-        println!("{}", json(&audit))
-    } else {
-        print(&audit)
+    let text = if args.json { format!("{}\n", json(&audit)) } else { table(&audit) };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        // As with `| head`: what the exit status says is known all the same.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error.into()),
+        _ => {}
     }
     if audit.balances() {
         return Ok(ExitCode::SUCCESS);
@@ -78,15 +80,14 @@ impl Args {
     }
 }
 
-fn print(audit: &Audit) {
+/// One line a book, and one a note.
+fn table(audit: &Audit) -> String {
     let width = audit.books.iter().map(|book| book.name.len()).max().unwrap_or_default();
-    for book in &audit.books {
+    let line = |book: &Book| {
         let sign = if book.balances() { '✓' } else { '✗' };
-        println!("{sign} {:<width$}  {}", book.name, equation(book));
-    }
-    for note in &audit.notes {
-        println!("  {note}");
-    }
+        format!("{sign} {:<width$}  {}\n", book.name, equation(book))
+    };
+    audit.books.iter().map(line).chain(audit.notes.iter().map(|note| format!("  {note}\n"))).collect()
 }
 
 fn equation(book: &Book) -> String {

@@ -98,6 +98,12 @@ const LETTERS_GONE: &str = "files below dead_letters/ are gone or damaged: resto
 const FRONTIER_OFF: &str = "frontier/ is damaged, or this is a bug to report: restore it from a backup, or remove it and \
                             crawl anew";
 
+const FILES_GONE: &str = "files were moved or damaged: put them back";
+const MESSAGES_GONE: &str = "messages that were acknowledged are gone: the topic was made anew, or its acks or replication \
+                             are too low";
+const DOCUMENTS_GONE: &str = "documents were deleted, or the index was made anew: without log/cursors/elasticsearch.cursor \
+                              it is filled again from what the log still holds";
+
 /// Adds everything up. `destinations`: those to be looked at too. An error when the crawl runs, or when something cannot
 /// be read at all.
 pub fn audit(folder: &Path, destinations: &[SinkConfig]) -> Result<Audit, CrawlError> {
@@ -248,18 +254,9 @@ impl Audit {
         let name = format!("at {}", reader.name);
         let books = &reader.books;
         let (delivered, remedy) = match config {
-            SinkConfig::Elasticsearch(_) => (
-                ("pages delivered", pages_delivered(books, counts)),
-                "documents were deleted, or \
-                the index was made anew: remove log/cursors/elasticsearch.cursor to have the index filled from what the \
-                log still holds",
-            ),
-            SinkConfig::Kafka(_) => (
-                ("delivered", books.delivered),
-                "messages were acknowledged and are gone: the topic was \
-                made anew, or acks is not all; see to its replication",
-            ),
-            _ => (("delivered", books.delivered), "files were moved or damaged: put them back"),
+            SinkConfig::Elasticsearch(_) => (("pages delivered", pages_delivered(books, counts)), DOCUMENTS_GONE),
+            SinkConfig::Kafka(_) => (("delivered", books.delivered), MESSAGES_GONE),
+            _ => (("delivered", books.delivered), FILES_GONE),
         };
         self.books.push(Book::new(name, delivered, &[(held.what, held.count)]).at_least().or(remedy));
         self.notes.extend(held.notes);

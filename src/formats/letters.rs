@@ -117,6 +117,12 @@ pub struct LetterReader<R> {
     tally: Tally,
 }
 
+/// A letter or a tally, without the event.
+struct Record {
+    is_tally: bool,
+    json: Vec<u8>,
+}
+
 #[derive(Clone, Copy, Default)]
 struct EventPlace {
     offset: u64,
@@ -144,14 +150,17 @@ impl<R: Read + Seek> LetterReader<R> {
             let damaged = |_| LetterError::Damaged { offset, what: "a note" };
             match self.next_record()? {
                 None => return Ok(None),
-                Some((MAGIC, note)) => return serde_json::from_slice(&note).map_err(damaged).map(Some),
-                Some((_, tally)) => self.tally += serde_json::from_slice(&tally).map_err(damaged)?,
+                Some(Record { is_tally: false, json }) => {
+                    return serde_json::from_slice(&json).map_err(damaged).map(Some);
+                }
+                Some(Record { is_tally: true, json }) => {
+                    self.tally += serde_json::from_slice(&json).map_err(damaged)?;
+                }
             }
         }
     }
 
-    /// Magic and JSON of the next letter or tally.
-    fn next_record(&mut self) -> Result<Option<([u8; 4], Vec<u8>)>, LetterError> {
+    fn next_record(&mut self) -> Result<Option<Record>, LetterError> {
         let offset = self.offset;
         self.offset = self.length;
         self.input.seek(SeekFrom::Start(offset))?;
@@ -177,7 +186,7 @@ impl<R: Read + Seek> LetterReader<R> {
         }
         self.event = EventPlace { offset: event, length: event_bytes, crc: number(16) };
         self.offset = end;
-        Ok(Some((magic, note)))
+        Ok(Some(Record { is_tally: magic == TALLY_MAGIC, json: note }))
     }
 
     /// The bytes of the event of the letter read last.

@@ -4,6 +4,8 @@ mod audit;
 mod bad_input;
 mod books;
 mod demo;
+#[path = "../support/event.rs"]
+mod event;
 mod feeds;
 mod full_log;
 mod kill;

@@ -19,11 +19,14 @@ const QUEUE: u64 = 50;
 /// A batch from the log is 8 MiB of records, and the one that goes beyond: all of it is taken before the sink's place in
 /// the log is committed again.
 const BATCH: u64 = (8 << 20) / PAGE_BYTES as u64 + 1;
+/// Of a topic's messages and batches: more than two pages as JSON, and much less than a large one.
+const TOPIC_LIMIT: &str = "200000";
+const BATCH_LIMIT: u32 = 150_000;
 /// Delivery has begun, and is far from its end.
 const BEGUN: i64 = 20;
 
 fn plan() -> Plan {
-    Plan { pages: 240, text: PAGE_BYTES, ..Plan::default() }
+    Plan { pages: 200, text: PAGE_BYTES, ..Plan::default() }
 }
 
 /// Nothing is compressed, so that requests are long enough to be cut in the middle.
@@ -36,6 +39,7 @@ fn settings(servers: &str, topic: &str) -> String {
          {kafka}.properties.bootstrap.servers: '{servers}'\n\
          {kafka}.properties.linger.ms: 5\n\
          {kafka}.properties.compression.type: none\n\
+         {kafka}.properties.batch.size: {BATCH_LIMIT}\n\
          {kafka}.properties.queue.buffering.max.messages: {QUEUE}\n\
          {kafka}.properties.request.timeout.ms: 3000\n\
          {kafka}.properties.socket.connection.setup.timeout.ms: 2000\n\
@@ -92,10 +96,10 @@ impl Alone {
     }
 
     /// A crawl that is delivering to a new topic of one partition: what is sent there is acknowledged in order.
-    fn crawl(&self, topic: &str) -> Crawl {
-        self.broker().make_topic_on(topic, &[&[1]]);
+    fn crawl(&self, topic: &str, plan: Plan) -> Crawl {
+        self.broker().make_topic_on(topic, &[&[1]], &[("max.message.bytes", TOPIC_LIMIT)]);
         let settings = settings(&self.proxy.address.to_string(), topic);
-        let mut crawl = Crawl::new("kafka", plan(), Duration::from_millis(40), &settings, QUEUE + BATCH);
+        let mut crawl = Crawl::new("kafka", plan, Duration::from_millis(80), &settings, QUEUE + BATCH);
         crawl.start();
         eventually("delivery begins", || self.broker().count(topic) >= BEGUN);
         crawl
@@ -110,7 +114,7 @@ fn kill_and_start(crawl: &mut Crawl) {
     crawl.goes_on(20);
 }
 
-fn end_and_check(mut crawl: Crawl, broker: &Broker, topic: &str) {
+fn end_and_check(crawl: &mut Crawl, broker: &Broker, topic: &str) {
     crawl.end();
     crawl.check(&read(broker, topic));
 }
@@ -118,26 +122,32 @@ fn end_and_check(mut crawl: Crawl, broker: &Broker, topic: &str) {
 #[test]
 fn a_broker_that_stands_still() {
     let alone = Alone::take();
-    let mut crawl = alone.crawl("stopped");
+    let mut crawl = alone.crawl("stopped", plan());
     alone.broker().signal("-STOP");
     kill_and_start(&mut crawl);
     alone.broker().signal("-CONT");
-    end_and_check(crawl, alone.broker(), "stopped");
+    end_and_check(&mut crawl, alone.broker(), "stopped");
 }
 
 #[test]
 fn a_broker_killed() {
     let mut alone = Alone::take();
-    let mut crawl = alone.crawl("killed");
+    let mut crawl = alone.crawl("killed", plan());
     alone.broker.take().unwrap().kill();
     kill_and_start(&mut crawl);
     alone.broker = Some(Broker::start(alone.folder.clone(), &[]));
-    end_and_check(crawl, alone.broker(), "killed");
+    end_and_check(&mut crawl, alone.broker(), "killed");
+
+    // Had the topic been lost with the broker, the audit would tell.
+    alone.broker().make_topic_on("lost", &[&[1]], &[]);
+    let config = crawl.place.write("lost.yml", settings(&alone.proxy.address.to_string(), "lost"));
+    let pages = crawl.site.pages().len();
+    crawl.audit(&config).fails_naming(&[&format!("at kafka is off by {pages}")]);
 }
 
-fn through_the_proxy(topic: &str, mood: Mood) {
+fn through_the_proxy(topic: &str, mood: Mood, plan: Plan) -> Crawl {
     let alone = Alone::take();
-    let mut crawl = alone.crawl(topic);
+    let mut crawl = alone.crawl(topic, plan);
     let (sent, cuts) = (alone.proxy.sent(), alone.proxy.cuts());
     alone.proxy.set(mood);
     kill_and_start(&mut crawl);
@@ -148,35 +158,41 @@ fn through_the_proxy(topic: &str, mood: Mood) {
         assert!(alone.proxy.sent() - sent < 200_000, "the proxy passed {} bytes on", alone.proxy.sent() - sent);
     }
     alone.proxy.set(Mood::Pass);
-    end_and_check(crawl, alone.broker(), topic);
+    end_and_check(&mut crawl, alone.broker(), topic);
+    crawl
 }
 
 #[test]
 fn connections_refused() {
-    through_the_proxy("refused", Mood::Refuse);
+    through_the_proxy("refused", Mood::Refuse, plan());
 }
 
 #[test]
 fn connections_that_stall() {
-    through_the_proxy("stalled", Mood::Stall);
+    through_the_proxy("stalled", Mood::Stall, plan());
 }
 
+/// Among the pages are some that the topic does not take: each is a dead letter, and one only.
 #[test]
 fn connections_reset() {
-    through_the_proxy("reset", Mood::Reset);
+    let crawl = through_the_proxy("reset", Mood::Reset, Plan { long_every: 20, long_text: 10 * plan().text, ..plan() });
+    let large = crawl.site.contents().values().filter(|content| content.len() > 5 * PAGE_BYTES).count();
+    let dead = crawl.dead_letters();
+    assert!(large >= 10 && dead.iter().all(|letter| letter.content.len() > 5 * PAGE_BYTES));
+    assert_eq!(dead.len(), large);
 }
 
 /// A page is longer than what is let through.
 #[test]
 fn requests_cut_halfway() {
-    through_the_proxy("cut", Mood::CutAfter(PAGE_BYTES as u64 / 2));
+    through_the_proxy("cut", Mood::CutAfter(PAGE_BYTES as u64 / 2), plan());
 }
 
 /// With the producer's queue full, the sink waits in the middle of a batch.
 #[test]
 fn a_crawl_told_to_end_in_an_outage_does_so() {
     let alone = Alone::take();
-    let mut crawl = alone.crawl("ended");
+    let mut crawl = alone.crawl("ended", plan());
     alone.proxy.set(Mood::Stall);
     crawl.goes_on(3 * QUEUE as usize);
     let took = crawl.terminate();
@@ -184,7 +200,7 @@ fn a_crawl_told_to_end_in_an_outage_does_so() {
     assert!(took < Duration::from_secs(6), "{took:?}");
     alone.proxy.set(Mood::Pass);
     crawl.start();
-    end_and_check(crawl, alone.broker(), "ended");
+    end_and_check(&mut crawl, alone.broker(), "ended");
 }
 
 /// Three brokers with a copy of everything each; a message is acknowledged when two of them have it.
@@ -244,10 +260,10 @@ impl Three {
     /// A crawl that is delivering to a new topic. Of its partitions one may go on while another one waits, and everything
     /// behind the one that waits is not committed: all that is pending may be there already.
     fn crawl(&self, topic: &str, replicas: &[&[i32]]) -> Crawl {
-        self.node(1).make_topic_on(topic, replicas);
+        self.node(1).make_topic_on(topic, replicas, &[]);
         let servers = [1, 2, 3].map(|id| self.node(id).plain.clone()).join(",");
         let pages = plan().pages as u64 * 2;
-        let mut crawl = Crawl::new("kafka", plan(), Duration::from_millis(120), &settings(&servers, topic), pages);
+        let mut crawl = Crawl::new("kafka", plan(), Duration::from_millis(400), &settings(&servers, topic), pages);
         crawl.start();
         eventually("delivery begins", || self.node(1).count(topic) >= BEGUN);
         crawl
@@ -295,7 +311,7 @@ fn leadership_moved() {
     crawl.goes_on(5);
     assert!(three.reassign("moved", &[&[3, 1, 2], &[1, 2, 3]]).wait().unwrap().success());
     three.wait_for_leaders("moved", &[3, 1]);
-    end_and_check(crawl, three.node(1), "moved");
+    end_and_check(&mut crawl, three.node(1), "moved");
 }
 
 /// Everything in a topic, read by two clients that have nothing in common, which agree.

@@ -11,7 +11,6 @@ mod kafka;
 mod oracle;
 mod proxy;
 
-#[allow(dead_code)]
 #[path = "../kafka/broker.rs"]
 mod broker;
 #[allow(dead_code)]

@@ -8,13 +8,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::program::{DEADLINE, Place, Process, command, eventually};
+use crate::support::program::{DEADLINE, Place, Process, Ran, command, eventually};
 use crate::support::{Final, Plan, TestSite};
 
 /// One event as a destination holds it.
@@ -34,7 +34,6 @@ pub struct Crawl {
     /// The most events that the sink has under way, by its configuration: taken from the log, and its place there not
     /// yet committed behind them.
     most_under_way: u64,
-    delay: Duration,
     child: Option<Child>,
     /// What each life said on standard error.
     said: Vec<PathBuf>,
@@ -43,20 +42,21 @@ pub struct Crawl {
 }
 
 impl Crawl {
-    /// `sink`: its name in `seine stats`. `settings`: the lines that configure it. `most_under_way`: see
-    /// [`most_under_way`].
-    pub fn new(sink: &'static str, plan: Plan, delay: Duration, settings: &str, most_under_way: u64) -> Crawl {
+    /// `sink`: its name in `seine stats`. `settings`: the lines that configure it. `most_under_way`: see the field. The site
+    /// answers slowly, one answer in `pace` on each host, until [`Crawl::end`]: that the crawl does not end before its
+    /// faults do.
+    pub fn new(sink: &'static str, plan: Plan, pace: Duration, settings: &str, most_under_way: u64) -> Crawl {
         let (site, place) = (TestSite::start(plan), Place::with(settings));
+        site.set_pace(pace);
         let (said, pending_at_kills) = (Vec::new(), Vec::new());
-        Crawl { site, place, sink, most_under_way, delay, child: None, said, pending_at_kills }
+        Crawl { site, place, sink, most_under_way, child: None, said, pending_at_kills }
     }
 
     /// The same command for the first time and every time after.
     pub fn start(&mut self) {
         assert!(self.child.is_none(), "it runs");
         let path = self.place.write(&format!("said-{}", self.said.len()), "");
-        let mut command = self.place.crawl(&self.site.seeds(), &["--quiet"]);
-        command.args(["--delay", &self.delay.as_millis().to_string()]);
+        let mut command = self.place.crawl(&self.site.seeds(), &["--quiet", "--delay", "0"]);
         command.stdout(Stdio::null()).stderr(File::create(&path).expect("a file for what it says"));
         self.said.push(path);
         self.child = Some(command.spawn().expect("the program starts"));
@@ -98,14 +98,19 @@ impl Crawl {
         assert!(sent.expect("kill is there").success());
         let told = Instant::now();
         self.child = Some(child);
-        self.end();
+        self.wait_for_end();
         let took = told.elapsed();
         self.note_pending();
         took
     }
 
-    /// Waits until it has ended by itself, and well.
+    /// Waits until it has ended by itself, and well. The site answers at once from now on.
     pub fn end(&mut self) {
+        self.site.set_pace(Duration::ZERO);
+        self.wait_for_end();
+    }
+
+    fn wait_for_end(&mut self) {
         let deadline = Instant::now() + DEADLINE;
         while !has_ended(&mut self.child) {
             if Instant::now() > deadline {
@@ -147,7 +152,7 @@ impl Crawl {
         let remade = self.times_remade();
         let most = at_kills + remade * self.most_under_way;
         println!(
-            "{} events, {repeated} repeated of at most {most} (kills: {:?} pending; made anew {remade} times)",
+            "{} messages, {repeated} repeated of at most {most} (kills: {:?} pending; made anew {remade} times)",
             held.len(),
             self.pending_at_kills
         );
@@ -162,9 +167,14 @@ impl Crawl {
         assert_eq!((&stats["work_proposed"], &stats["page_proposed"]), (&0.into(), &0.into()));
         assert_eq!(self.book(&stats, "delivered") + self.book(&stats, "dead_lettered"), pages);
         assert_eq!((self.book(&stats, "damaged"), self.book(&stats, "pending")), (0, 0));
+        self.audit(&self.place.config()).ok();
+    }
+
+    /// `seine audit --destinations`.
+    pub fn audit(&self, config: &Path) -> Ran {
         let mut audit = command(&["audit", "--destinations", "-c"]);
-        audit.arg(self.place.config()).arg(self.place.data());
-        Process::start(audit).wait().ok();
+        audit.arg(config).arg(self.place.data());
+        Process::start(audit).wait()
     }
 
     /// Times in which the running program gave its sink up and made another one: what was under way then came again. One
@@ -182,7 +192,7 @@ impl Crawl {
         books.map_or(0, |books| books[book].as_u64().expect("a number"))
     }
 
-    fn dead_letters(&self) -> Vec<Held> {
+    pub fn dead_letters(&self) -> Vec<Held> {
         // Made with the first letter.
         if !self.place.data().join(self.sink).join("dead_letters").is_dir() {
             return Vec::new();

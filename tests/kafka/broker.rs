@@ -1,5 +1,8 @@
 //! A real broker, and what a reader of its topics sees.
 
+// Each test binary uses its own part of this.
+#![allow(dead_code)]
+
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -96,8 +99,8 @@ impl Broker {
     }
 
     /// Makes a topic with these brokers for each of its partitions, the one to lead it first.
-    pub fn make_topic_on(&self, name: &str, brokers: &[&[i32]]) {
-        self.make(NewTopic::new(name, brokers.len() as i32, TopicReplication::Variable(brokers)), name, &[]);
+    pub fn make_topic_on(&self, name: &str, brokers: &[&[i32]], settings: &[(&str, &str)]) {
+        self.make(NewTopic::new(name, brokers.len() as i32, TopicReplication::Variable(brokers)), name, settings);
     }
 
     fn make(&self, topic: NewTopic<'_>, name: &str, settings: &[(&str, &str)]) {

@@ -8,6 +8,7 @@ pub mod program;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -151,16 +152,25 @@ pub struct TestSite {
     pub plan: Plan,
     pub running: Running,
     graph: Graph,
+    /// Milliseconds that every answer waits.
+    pace: Arc<AtomicU64>,
 }
 
 impl TestSite {
     pub fn start(plan: Plan) -> TestSite {
+        let pace = Arc::new(AtomicU64::new(0));
+        let wait = pace.clone();
         let running = Running::start_with(plan.hosts, |port| {
             let graph = Graph { plan, port };
             let asked = Mutex::new(HashMap::new());
-            Arc::new(move |ask| graph.answer(ask, &asked))
+            Arc::new(move |ask| graph.answer(ask, &asked).after(Duration::from_millis(wait.load(Ordering::Relaxed))))
         });
-        TestSite { plan, graph: Graph { plan, port: running.port }, running }
+        TestSite { plan, graph: Graph { plan, port: running.port }, running, pace }
+    }
+
+    /// Every answer from now on takes so long.
+    pub fn set_pace(&self, pace: Duration) {
+        self.pace.store(pace.as_millis() as u64, Ordering::Relaxed);
     }
 
     /// The first page of each host.
