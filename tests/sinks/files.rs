@@ -19,8 +19,6 @@ use seine::sinks::stdout::StdoutSink;
 use seine::sinks::{self, Delivered, Derive, Sink, SinkError};
 use serde_json::{Value, json};
 
-use crate::event;
-
 const NO_LIMIT: u64 = 1 << 40;
 
 pub fn derive() -> Derive {
@@ -33,8 +31,8 @@ pub fn derive() -> Derive {
 
 fn event(number: u64, body: &[u8]) -> PageEvent {
     let url = format!("http://a.example/{number}");
-    let page = event::page(url, &[("Content-Type", "text/html")], Bytes::copy_from_slice(body));
-    PageEvent { id: event::id(number), depth: 2, ip: Some([192, 0, 2, 1].into()), ..page }
+    let page = crate::event::page(url, &[("Content-Type", "text/html")], Bytes::copy_from_slice(body));
+    PageEvent { id: crate::event::id(number), depth: 2, ip: Some([192, 0, 2, 1].into()), ..page }
 }
 
 pub fn entry_of(number: u64, event: PageEvent) -> Arc<Entry> {
