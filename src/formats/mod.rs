@@ -10,4 +10,5 @@ pub mod http;
 pub mod inflate;
 pub mod letters;
 pub mod text;
+pub mod warc;
 pub mod zlib_stream;
