@@ -57,6 +57,11 @@ impl Dechunker {
         Ok(at)
     }
 
+    /// Whether a whole line with a chunk's size was read.
+    pub fn is_begun(&self) -> bool {
+        !self.pending.is_empty() || !self.framing.is_empty()
+    }
+
     /// Whether the last chunk and its trailers were read.
     pub fn is_ended(&self) -> bool {
         self.state == State::Ended

@@ -171,13 +171,13 @@ fn body_of(received: Bytes, headers: &Headers) -> (Bytes, Vec<Framing>) {
     let mut body = Vec::with_capacity(received.len());
     let mut chunks = Dechunker::default();
     match chunks.feed(&received, &mut body) {
-        Ok(taken) => {
+        Ok(taken) if chunks.is_begun() => {
             let mut framing = chunks.into_framing();
             if taken < received.len() {
                 framing.push(Framing { at: body.len() as u64, bytes: received.slice(taken..) });
             }
             (body.into(), framing)
         }
-        Err(_) => (received, Vec::new()),
+        _ => (received, Vec::new()),
     }
 }
