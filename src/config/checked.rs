@@ -131,10 +131,34 @@ pub struct LogConfig {
 #[derive(Debug, Clone, PartialEq)]
 pub enum SinkConfig {
     Files { max_file_size: u64, compression_level: u32 },
+    Warc(WarcConfig),
     Kafka(KafkaConfig),
     Elasticsearch(Box<ElasticConfig>),
     Stdout,
     Void,
+}
+
+/// `target_storage.data_format.warc.*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WarcConfig {
+    /// A larger file is closed and the next one begun; only a single page that is larger makes a larger file.
+    pub max_file_size: u64,
+    /// Each record is a gzip member.
+    pub compress: bool,
+    /// Of zlib, 0 to 9.
+    pub compression_level: u32,
+    /// Write an index beside each file.
+    pub cdxj: bool,
+    /// Write a `metadata` record for each page.
+    pub metadata: bool,
+    /// For how many URLs the last payload is remembered.
+    pub revisits: usize,
+    /// For `warcinfo`: whoever runs the crawl …
+    pub operator: Option<String>,
+    /// … as whom it asks …
+    pub user_agent: String,
+    /// … and whether it obeys robots.txt.
+    pub obeys_robots: bool,
 }
 
 /// `target_storage.data_format.kafka.*`: a topic, and how it is written to.
@@ -287,6 +311,7 @@ impl SinkConfig {
     pub fn name(&self) -> &'static str {
         match self {
             SinkConfig::Files { .. } => "files",
+            SinkConfig::Warc(_) => "warc",
             SinkConfig::Kafka(_) => "kafka",
             SinkConfig::Elasticsearch(_) => "elasticsearch",
             SinkConfig::Stdout => "stdout",

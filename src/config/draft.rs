@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use super::checked::{Config, KafkaConfig, KafkaFormat, ScopeRule, SinkConfig};
+use super::checked::{Config, KafkaConfig, KafkaFormat, ScopeRule, SinkConfig, WarcConfig};
 use super::elastic::{self, ElasticDraft};
 use super::error::Problem;
 use super::kafka_properties;
@@ -21,6 +21,7 @@ pub(super) struct Draft {
     pub formats: Vec<Format>,
     pub files_max_file_size: u64,
     pub files_compression_level: u32,
+    pub warc: WarcConfig,
     pub kafka: KafkaConfig,
     pub elastic: ElasticDraft,
     pub http_enabled: bool,
@@ -33,6 +34,7 @@ pub(super) struct Draft {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Files,
+    Warc,
     Kafka,
     Elasticsearch,
     Stdout,
@@ -41,6 +43,7 @@ pub(super) enum Format {
 
 const FORMATS: &[(&str, Format)] = &[
     ("FILES", Format::Files),
+    ("WARC", Format::Warc),
     ("KAFKA", Format::Kafka),
     ("ELASTICSEARCH", Format::Elasticsearch),
     ("STDOUT", Format::Stdout),
@@ -68,6 +71,17 @@ impl Default for Draft {
             formats: Vec::new(),
             files_max_file_size: 0,
             files_compression_level: 0,
+            warc: WarcConfig {
+                max_file_size: 0,
+                compress: true,
+                compression_level: 0,
+                cdxj: false,
+                metadata: false,
+                revisits: 0,
+                operator: None,
+                user_agent: String::new(),
+                obeys_robots: true,
+            },
             kafka: KafkaConfig {
                 topic: String::new(),
                 format: KafkaFormat::Json,
@@ -100,11 +114,15 @@ impl Draft {
             config.scope.rule = ScopeRule::Any;
         }
         let (max_file_size, compression_level) = (self.files_max_file_size, self.files_compression_level);
+        self.warc.user_agent = config.fetch.user_agent.header();
+        self.warc.obeys_robots = config.fetch.obey_robots;
+        self.warc.operator = self.warc.operator.take().or_else(|| config.fetch.user_agent.email.clone());
         config.sinks = self
             .formats
             .iter()
             .map(|format| match format {
                 Format::Files => SinkConfig::Files { max_file_size, compression_level },
+                Format::Warc => SinkConfig::Warc(self.warc.clone()),
                 Format::Kafka => SinkConfig::Kafka(self.kafka.clone()),
                 Format::Elasticsearch => SinkConfig::Elasticsearch(Box::new(self.elastic.finish())),
                 Format::Stdout => SinkConfig::Stdout,
@@ -232,13 +250,13 @@ pub(super) fn set_agent_part(place: &mut Option<String>, value: Option<&str>) ->
 }
 
 pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), String> {
-    let available = "one or several of FILES, KAFKA, ELASTICSEARCH, STDOUT and VOID";
+    let available = "one or several of FILES, WARC, KAFKA, ELASTICSEARCH, STDOUT and VOID";
     let mut formats = Vec::new();
     for name in names {
         let name = name.to_ascii_uppercase();
         let Some((_, format)) = FORMATS.iter().find(|(known, _)| *known == name) else {
             return Err(match name.as_str() {
-                "WARC" | "ROCKSDB" => not_available(&name, available),
+                "ROCKSDB" => not_available(&name, available),
                 "FILESYSTEM_HTML" | "FILESYSTEM_JSON" | "FILESYSTEM_CBOR" => not_available(&name, available),
                 _ => format!("{available}; {name} is none"),
             });
@@ -257,6 +275,14 @@ pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), S
 
 fn not_available(name: &str, available: &str) -> String {
     format!("{available}; {name} is not available in this version, and its pages would be lost")
+}
+
+pub(super) fn set_warc_operator(draft: &mut Draft, name: Option<&str>) -> Result<(), String> {
+    if name.is_some_and(|text| text.trim().is_empty() || text.chars().any(char::is_control)) {
+        return Err("a name on one line".into());
+    }
+    draft.warc.operator = name.map(str::to_owned);
+    Ok(())
 }
 
 /// Kafka's own rule for names (`org.apache.kafka.common.internals.Topic`).

@@ -10,6 +10,8 @@ pub mod rolling;
 mod salvage;
 pub mod stdout;
 pub mod void;
+pub mod warc;
+mod warc_index;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -37,6 +39,7 @@ pub fn open(
         SinkConfig::Files { max_file_size, compression_level } => {
             Box::new(files::FilesSink::open(folder, *max_file_size, *compression_level, state, derive)?)
         }
+        SinkConfig::Warc(config) => Box::new(warc::WarcSink::open(config, folder, state, derive)?),
         SinkConfig::Kafka(config) => Box::new(kafka::KafkaSink::open(config, folder, derive)?),
         SinkConfig::Elasticsearch(config) => Box::new(elasticsearch::ElasticSink::open(config, folder, derive, hurry)?),
         SinkConfig::Stdout => Box::new(stdout::StdoutSink::new(std::io::stdout(), derive)),

@@ -21,7 +21,7 @@ struct Capture<'a> {
     mime: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<String>,
-    /// SHA-1 of the payload in base32, without a label; other digests with theirs.
+    /// Of the payload, labelled: as the record states it, else its SHA-1.
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     length: String,
@@ -51,7 +51,7 @@ pub fn line(record: &WarcRecord, file_name: &str) -> Option<String> {
         url,
         mime,
         status: response.map(|it| it.status.to_string()),
-        digest: digest.map(|it| it.strip_prefix("sha1:").map(str::to_owned).unwrap_or(it)),
+        digest,
         length: length.to_string(),
         offset: record.place.offset.to_string(),
         filename: file_name,

@@ -24,10 +24,15 @@ pub enum DigestVerdict {
     /// It is of bytes that another record holds: those of a revisit or of a record in segments.
     Elsewhere,
     /// Neither SHA-1 nor SHA-256, or not written in base32, base64 or hexadecimal digits.
-    Unknown { stated: String },
+    Unknown {
+        stated: String,
+    },
     Right,
     /// `found`: of the bytes that are there, as `sha1:` and base32 or `sha256:` and base32.
-    Wrong { stated: String, found: String },
+    Wrong {
+        stated: String,
+        found: String,
+    },
 }
 
 impl DigestCheck {

@@ -210,7 +210,9 @@ fn belong_together(a: &WarcRecord, b: &WarcRecord) -> bool {
     let names = |from: &WarcRecord, to: &WarcRecord| {
         let Some(id) = to.id() else { return false };
         let is_it = |name: &str| from.fields.all(name).any(|it| without_brackets(it) == id);
-        is_it("WARC-Concurrent-To") || is_it("Seine-Redirects-To") || from.kind() == "metadata" && is_it("WARC-Refers-To")
+        is_it("WARC-Concurrent-To")
+            || is_it("Seine-Redirects-To")
+            || from.kind() == "metadata" && is_it("WARC-Refers-To")
     };
     let same = |name: &str| a.get(name).is_some() && a.get(name) == b.get(name);
     let is_named = |it: &WarcRecord| it.get("WARC-Concurrent-To").or(it.get("Seine-Redirects-To")).is_some();

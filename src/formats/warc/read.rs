@@ -238,7 +238,10 @@ impl<R: Read> WarcReader<R> {
             }
             if version(&line).is_some() {
                 self.source.unread(&[line.as_slice(), b"\r\n"].concat());
-                return Err(Failed::Error(WarcError::Record { offset, problem: "another one begins inside its fields" }));
+                return Err(Failed::Error(WarcError::Record {
+                    offset,
+                    problem: "another one begins inside its fields",
+                }));
             }
             match (line.first(), fields.0.last_mut()) {
                 (Some(b' ' | b'\t'), Some((_, value))) => {
@@ -468,12 +471,14 @@ fn find_inner_version(block: &[u8]) -> Option<usize> {
 /// How many of the last bytes may be the beginning of a version line.
 fn tail_of_version(bytes: &[u8]) -> usize {
     let most = bytes.len().min(VERSION.len());
-    (1..=most).rev().find(|count| {
-        let tail = &bytes[bytes.len() - count..];
-        let whole = [b"\n", VERSION].concat();
-        whole.starts_with(tail)
-    })
-    .unwrap_or(0)
+    (1..=most)
+        .rev()
+        .find(|count| {
+            let tail = &bytes[bytes.len() - count..];
+            let whole = [b"\n", VERSION].concat();
+            whole.starts_with(tail)
+        })
+        .unwrap_or(0)
 }
 
 /// UTF-8, as WARC says, or else Latin-1.

@@ -206,8 +206,7 @@ impl<R: Read> Source<R> {
             let Coding::Gzip(inflate) = &mut self.coding else { return Ok(More::MemberEnd) };
             let (before_in, before_out) = (inflate.total_in(), inflate.total_out());
             self.plain.reserve(PIECE);
-            let result =
-                inflate.decompress_vec(&self.raw[self.raw_start..], &mut self.plain, FlushDecompress::None);
+            let result = inflate.decompress_vec(&self.raw[self.raw_start..], &mut self.plain, FlushDecompress::None);
             let used = (inflate.total_in() - before_in) as usize;
             let made = inflate.total_out() - before_out;
             self.raw_start += used;

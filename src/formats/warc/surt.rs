@@ -137,8 +137,11 @@ fn escaped(bytes: &[u8]) -> Vec<u8> {
 /// ASP.NET's.
 fn without_path_session(path: Vec<u8>) -> Vec<u8> {
     static SESSIONS: LazyLock<[Regex; 2]> = LazyLock::new(|| {
-        [r"(?i-u)^(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)$", r"(?i-u)^(.*/)\([0-9a-z]{24}\)/([^?]+\.aspx.*)$"]
-            .map(|it| Regex::new(it).expect("a constant"))
+        [
+            r"(?i-u)^(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)$",
+            r"(?i-u)^(.*/)\([0-9a-z]{24}\)/([^?]+\.aspx.*)$",
+        ]
+        .map(|it| Regex::new(it).expect("a constant"))
     });
     SESSIONS.iter().fold(path, |path, session| session.replace(&path, &b"$1$2"[..]).into_owned())
 }

@@ -78,14 +78,7 @@ impl WarcWriter {
     }
 
     /// Appends the record a file begins with. `file_name`: without folder and `.open`. `crawler_id`: as `isPartOf`.
-    pub fn write_info(
-        &mut self,
-        info: &WarcInfo,
-        file_name: &str,
-        crawler_id: &str,
-        at: EpochMs,
-        out: &mut Vec<u8>,
-    ) {
+    pub fn write_info(&mut self, info: &WarcInfo, file_name: &str, crawler_id: &str, at: EpochMs, out: &mut Vec<u8>) {
         self.block.clear();
         let fields = [
             ("software", Some(info.software.as_str())),
