@@ -148,6 +148,16 @@ fn jwarc_makes_the_same_index() {
         ours.sort_by_key(|it| it.0);
         let mut theirs: Vec<_> = text(&output).lines().map(parse).collect();
         theirs.sort_by_key(|it| it.0);
+        // Where a record states no digest, of a body in its chunks or of none, it tells none.
+        for ((.., ours), (.., theirs)) in ours.iter_mut().zip(&theirs) {
+            if theirs.get("digest").is_none() {
+                let digest = ours.as_object_mut().unwrap().remove("digest");
+                assert!(
+                    digest.is_none() || [url(3), url(900), url(901)].contains(&ours["url"].as_str().unwrap().into()),
+                    "{ours}"
+                );
+            }
+        }
         assert_eq!(ours, theirs);
     }
 }

@@ -45,7 +45,9 @@ fn every_compressed_record_is_a_gzip_member_of_its_own() {
 
 #[test]
 fn an_exchange_that_was_kept_is_written_as_it_went() {
-    let event = chunked(1, b"0123456789");
+    let mut event = chunked(1, b"0123456789");
+    let last = response(&mut event).wire.as_mut().unwrap().framing.last_mut().unwrap();
+    last.bytes = "\r\n0\r\nX-Trailer: t\r\n\r\n".into();
     let all = records(&file_of(std::slice::from_ref(&event), PLAIN));
     let wire = event.response().unwrap().wire.as_ref().unwrap();
     let mut whole = Vec::new();

@@ -43,6 +43,8 @@ pub fn line(record: &WarcRecord, file_name: &str) -> Option<String> {
     };
     let digest = match (record.get("WARC-Payload-Digest"), &response) {
         (Some(stated), _) => Some(stated.to_owned()),
+        // A rest of a body has another.
+        _ if record.get("WARC-Truncated").is_some() => None,
         (None, Some(response)) if !is_revisit => Some(labelled(&sha1(&response.body))),
         (None, None) if !is_revisit && !record.is_http() => Some(labelled(&sha1(&record.block))),
         _ => None,

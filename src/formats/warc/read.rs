@@ -17,6 +17,8 @@ use crate::page::{Headers, latin1_to_string};
 pub const MAX_BLOCK: u64 = 256 << 20;
 /// Of a record's version line and fields together.
 const MAX_HEAD: usize = 1 << 20;
+/// So long is a version line at most, with its end.
+const VERSION_LINE: usize = 16;
 /// What a version line begins with.
 const VERSION: &[u8] = b"WARC/";
 
@@ -41,8 +43,6 @@ pub enum WarcError {
 pub struct WarcReader<R> {
     source: Source<R>,
     max_block: u64,
-    /// Comes next: a record that stands behind an error.
-    queued: Option<WarcRecord>,
     /// Comes next, and last: an error of the disk.
     failed: Option<StreamError>,
     /// Looking for the next version line.
@@ -77,7 +77,6 @@ impl<R: Read> WarcReader<R> {
         WarcReader {
             source: Source::new(input),
             max_block,
-            queued: None,
             failed: None,
             lost: false,
             truncated: false,
@@ -169,10 +168,15 @@ impl<R: Read> WarcReader<R> {
     }
 
     fn version(&mut self, offset: u64) -> Result<String, Failed> {
-        match self.line(MAX_HEAD)?.as_deref().and_then(version) {
-            Some(version) => Ok(version),
-            None => Err(self.lose("it does not begin with WARC/ and a version", offset)),
+        let line = self.line(MAX_HEAD)?;
+        if let Some(version) = line.as_deref().and_then(version) {
+            return Ok(version);
         }
+        let line = [line.as_deref().unwrap_or_default(), b"\n"].concat();
+        if let Some(at) = find_version(&line) {
+            self.source.unread(&line[at..]);
+        }
+        Err(self.lose("it does not begin with WARC/ and a version", offset))
     }
 
     /// Reading goes on with the next version line.
@@ -312,16 +316,7 @@ impl<R: Read> WarcReader<R> {
 
     /// Looks at what is behind the block: line ends, and then another record or nothing.
     fn check_end(&mut self, record: &mut WarcRecord) -> Result<(), Failed> {
-        let (clean, length) = match self.end_of_record(record.place) {
-            Ok(end) => end,
-            // The block is complete, but its member's checksum is wrong or its end is missing.
-            Err(error) => {
-                if record.check_digests().block == DigestVerdict::Right {
-                    self.queued = Some(record.clone());
-                }
-                return Err(error);
-            }
-        };
+        let (clean, length) = self.end_of_record(record.place)?;
         record.place.length = length;
         let inner = find_inner_version(&record.block);
         if clean && inner.is_none() {
@@ -339,7 +334,12 @@ impl<R: Read> WarcReader<R> {
                 let problem = "its Content-Length is wrong";
                 Err(Failed::Error(WarcError::Record { offset: record.place.offset, problem }))
             }
-            None if !is_right => Err(self.lose("its Content-Length is wrong", record.place.offset)),
+            None if !is_right => {
+                // It may have swallowed the beginning of the next version line.
+                let tail = record.block.len().saturating_sub(VERSION_LINE);
+                self.source.unread(&record.block[tail..]);
+                Err(self.lose("its Content-Length is wrong", record.place.offset))
+            }
             _ => Ok(()),
         }
     }
@@ -399,10 +399,6 @@ impl<R: Read> Iterator for WarcReader<R> {
     type Item = Result<WarcRecord, WarcError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(record) = self.queued.take() {
-            self.records += 1;
-            return Some(Ok(record));
-        }
         if let Some(error) = self.failed.take() {
             self.ended = true;
             return Some(Err(error.into()));
@@ -448,18 +444,17 @@ fn version(line: &[u8]) -> Option<String> {
     is_version.then(|| latin1_to_string(rest))
 }
 
-/// Where a version line begins, at the start or behind a line feed.
+/// Where a version and the end of its line stand, as far as they are there. What is before them on the line may be damage.
 fn find_version(bytes: &[u8]) -> Option<usize> {
-    let begins_line = |at: &usize| at.checked_sub(1).is_none_or(|before| bytes[before] == b'\n');
     let is_whole_enough = |at: &usize| {
         let line = &bytes[*at..];
         let end = memchr::memchr(b'\n', line);
-        end.map_or(line.len() < 16, |end| version(&line[..end]).is_some())
+        end.map_or(line.len() < VERSION_LINE, |end| version(&line[..end]).is_some())
     };
-    memmem::find_iter(bytes, VERSION).filter(begins_line).find(is_whole_enough)
+    memmem::find_iter(bytes, VERSION).find(is_whole_enough)
 }
 
-/// The same inside a block, behind an empty line, and followed by a whole line.
+/// A version line inside a block.
 fn find_inner_version(block: &[u8]) -> Option<usize> {
     let is_line = |at: &usize| {
         let line = &block[*at..];
@@ -468,17 +463,10 @@ fn find_inner_version(block: &[u8]) -> Option<usize> {
     memmem::find_iter(block, b"\nWARC/").map(|at| at + 1).find(is_line)
 }
 
-/// How many of the last bytes may be the beginning of a version line.
+/// How many of the last bytes may be the beginning of a version.
 fn tail_of_version(bytes: &[u8]) -> usize {
     let most = bytes.len().min(VERSION.len());
-    (1..=most)
-        .rev()
-        .find(|count| {
-            let tail = &bytes[bytes.len() - count..];
-            let whole = [b"\n", VERSION].concat();
-            whole.starts_with(tail)
-        })
-        .unwrap_or(0)
+    (1..=most).rev().find(|count| VERSION.starts_with(&bytes[bytes.len() - count..])).unwrap_or(0)
 }
 
 /// UTF-8, as WARC says, or else Latin-1.

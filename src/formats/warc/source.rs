@@ -14,6 +14,8 @@ use crate::formats::inflate::StreamError;
 const PIECE: usize = 64 << 10;
 /// Of a member's compressed bytes, at most so many are kept for the search behind damage.
 const KEPT: usize = 8 << 20;
+/// So much of a file is looked through to see what it is, when its first bytes do not say.
+const BEGINNING: usize = 1 << 20;
 /// ID1, ID2 and CM of RFC 1952.
 const MAGIC: &[u8] = b"\x1f\x8b\x08";
 /// So many bytes of a suspected member are tried: enough for the first words of a record.
@@ -45,6 +47,8 @@ pub(super) struct Source<R> {
     /// Decompressed and not consumed: from `plain_start` on.
     plain: Vec<u8>,
     plain_start: usize,
+    /// Found behind bytes that are still to be handed out.
+    damaged: Option<StreamError>,
     truncated: bool,
     /// Before this, bytes were decompressed twice; never a third time.
     searched: u64,
@@ -70,6 +74,7 @@ impl<R: Read> Source<R> {
             member_made: 0,
             plain: Vec::new(),
             plain_start: 0,
+            damaged: None,
             truncated: false,
             searched: 0,
         }
@@ -136,19 +141,27 @@ impl<R: Read> Source<R> {
         self.fill(10)?;
         let rest = &self.raw[self.raw_start..];
         // Some writers fill up their last block.
-        if rest.iter().all(|byte| *byte == 0) && self.input_ended {
+        if self.input_ended && rest.iter().all(|byte| *byte == 0) {
             return Ok(false);
         }
-        let begins_file = self.raw_base + self.raw_start as u64 == 0;
         if rest.starts_with(&MAGIC[..rest.len().min(MAGIC.len())]) {
             self.begin_member(self.raw_start);
-        } else if begins_file || rest.starts_with(b"WARC/") {
+        } else if rest.starts_with(b"WARC/") || self.is_plain_from_here()? {
             self.begin_member(self.raw_start);
             self.coding = Coding::Plain;
         } else {
-            return Err(self.damage("what stands between two gzip members is none".into()));
+            return Err(self.damage("what stands before a gzip member is none".into()));
         }
         Ok(true)
+    }
+
+    /// Whether this is the beginning of a file that is not compressed, although it does not begin as one should.
+    fn is_plain_from_here(&mut self) -> Result<bool, StreamError> {
+        if self.raw_base + self.raw_start as u64 > 0 {
+            return Ok(false);
+        }
+        self.fill(BEGINNING)?;
+        Ok(!begins_compressed(&self.raw[self.raw_start..]))
     }
 
     /// Looks for the next gzip member behind damage. False at the end of the input.
@@ -160,6 +173,7 @@ impl<R: Read> Source<R> {
         self.searched = self.searched.max(high);
         self.raw_start = usize::try_from(from.saturating_sub(self.raw_base)).unwrap_or(usize::MAX).min(self.raw_start);
         self.coding = Coding::Between;
+        self.damaged = None;
         self.plain.clear();
         self.plain_start = 0;
         loop {
@@ -200,6 +214,9 @@ impl<R: Read> Source<R> {
     }
 
     fn more_inflated(&mut self) -> Result<More, StreamError> {
+        if let Some(damage) = self.damaged.take() {
+            return Err(damage);
+        }
         loop {
             self.forget_long_member();
             self.fill(1)?;
@@ -212,6 +229,11 @@ impl<R: Read> Source<R> {
             self.raw_start += used;
             self.member_made += made;
             match result {
+                // What was made before may hold the end of the record before.
+                Err(error) if made > 0 => {
+                    self.damaged = Some(self.damage(error.to_string()));
+                    return Ok(More::Bytes);
+                }
                 Err(error) => return Err(self.damage(error.to_string())),
                 Ok(Status::StreamEnd) => {
                     self.coding = Coding::Between;
@@ -280,6 +302,12 @@ impl<R: Read> Source<R> {
             self.drop_used();
         }
     }
+}
+
+/// Whether a file whose first bytes are damaged is a compressed one.
+fn begins_compressed(raw: &[u8]) -> bool {
+    let plain = memmem::find(raw, b"WARC/").unwrap_or(raw.len());
+    memmem::find_iter(&raw[..plain], MAGIC).any(|at| begins_record(&raw[at..]))
 }
 
 /// Whether a gzip member of a WARC file seems to begin here.
