@@ -54,7 +54,8 @@ fn of_a_damaged_member_nothing_else_is_lost() {
                 }
                 damaged[at as usize] = value;
                 let (found, errors, truncated) = read(&damaged);
-                assert!(are_of(&found, &all), "{at} of {number}");
+                let odd = found.iter().find(|it| !are_of(std::slice::from_ref(it), &all));
+                assert!(odd.is_none(), "{at} of {number}: {odd:?}");
                 assert!(found.len() >= all.len() - 1, "{at} of {number}: {} records, {errors:?}", found.len());
                 // The time and the operating system in a gzip head say nothing.
                 let is_idle = (start + 4..start + 10).contains(&at);

@@ -319,11 +319,14 @@ impl<R: Read> WarcReader<R> {
         let (clean, length) = self.end_of_record(record.place)?;
         record.place.length = length;
         let inner = find_inner_version(&record.block);
-        if clean && inner.is_none() {
+        // A member that goes on behind its record has a checksum that was not seen yet.
+        let is_unchecked = length.is_none() && self.source.is_compressed() && record.place.inner == 0;
+        if clean && inner.is_none() && !is_unchecked {
             return Ok(());
         }
         let is_right = match record.check_digests().block {
-            DigestVerdict::Right => true,
+            // The fields have no other checksum.
+            DigestVerdict::Right => clean || !is_unchecked,
             DigestVerdict::Wrong { .. } => false,
             _ => clean,
         };
@@ -357,7 +360,7 @@ impl<R: Read> WarcReader<R> {
                 Some(next) => {
                     let follows = self.source.available();
                     let is_next = follows.starts_with(&VERSION[..follows.len().min(VERSION.len())]);
-                    let is_clean = is_next || next.is_ascii_whitespace();
+                    let is_clean = is_next || feeds == 2 && matches!(next, b'\r' | b'\n');
                     let is_plain = !self.source.is_compressed();
                     return Ok((is_clean, (is_plain && feeds == 2).then(|| self.source.offset() - place.offset)));
                 }
