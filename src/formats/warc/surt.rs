@@ -47,7 +47,7 @@ fn host_key(scheme: &str, authority: &str) -> Vec<u8> {
         None => (host_and_port, ""),
     };
     let host = unescaped(host.as_bytes());
-    let host = match std::str::from_utf8(&host).map(|it| idna(it)) {
+    let host = match std::str::from_utf8(&host).map(idna) {
         Ok(host) => host.into_bytes(),
         Err(_) => host.into_owned(),
     };
