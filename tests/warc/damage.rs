@@ -92,7 +92,7 @@ fn of_a_damaged_plain_file_nothing_else_is_lost() {
 
 #[test]
 fn what_was_inserted_or_torn_out_costs_only_what_it_hit() {
-    let seed: Vec<u8> = (0..300_u32).map(|it| (it * 7919 >> 3) as u8).collect();
+    let seed: Vec<u8> = (0..300_u32).map(|it| ((it * 7919) >> 3) as u8).collect();
     for options in [PLAIN, GZIP] {
         let file = file_of(&events(), options);
         let all = records(&file);

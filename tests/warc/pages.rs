@@ -95,6 +95,9 @@ fn ache_files_are_read() {
     assert_eq!((first.relevance, picture.relevance), (Relevance::by_type(true), Relevance::by_type(false)));
     assert_eq!(picture.redirected_url(), None);
     assert_eq!(last.relevance, Relevance { relevance: 0.25, is_relevant: false });
+    let (lines, _) = seine::formats::warc::cdxj::index(&file[..], "x.warc.gz");
+    assert!(lines[0].starts_with("example,a)/none 20261121143744 {"), "{}", lines[0]);
+    assert!(lines[1].contains(r#""mime":"image/png","status":"200","digest":"sha1:"#), "{}", lines[1]);
     // Written again, they are valid: the hop that nothing is known of is no record.
     let kinds: Vec<_> = records(&file_of(&[first], GZIP)).iter().map(|it| it.kind().to_owned()).collect();
     assert_eq!(kinds, ["warcinfo", "response"]);

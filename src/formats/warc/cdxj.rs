@@ -6,10 +6,11 @@ use std::io::Read;
 use serde::Serialize;
 
 use super::digest::{labelled, sha1};
-use super::read::{WarcError, WarcReader};
+use super::error::WarcError;
+use super::pages::message;
+use super::read::WarcReader;
 use super::record::WarcRecord;
 use super::surt::surt;
-use crate::formats::http;
 use crate::formats::text::IsoTime;
 
 /// The JSON of a line, in this order; numbers are written as text, as all tools do. Absent ones are left out.
@@ -35,7 +36,7 @@ pub fn line(record: &WarcRecord, file_name: &str) -> Option<String> {
     let url = record.target_uri().filter(|_| matches!(record.kind(), "response" | "revisit" | "resource"))?;
     let length = record.place.length.filter(|_| record.place.inner == 0)?;
     let is_revisit = record.kind() == "revisit";
-    let response = record.is_http().then(|| http::parse_response(&record.block).ok()).flatten();
+    let response = record.is_http().then(|| message(&record.block).ok()).flatten();
     let mime = match (&response, is_revisit) {
         (_, true) => Some("warc/revisit".to_owned()),
         (Some(response), _) => response.content_type().map(essence),

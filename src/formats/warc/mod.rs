@@ -27,6 +27,7 @@
 
 pub mod cdxj;
 mod digest;
+mod error;
 mod member;
 pub mod pages;
 pub mod read;
@@ -34,10 +35,12 @@ mod record;
 mod revisits;
 mod source;
 pub mod surt;
+mod version;
 pub mod write;
 
 pub use digest::{DigestCheck, DigestVerdict};
+pub use error::WarcError;
 pub use pages::WarcPages;
-pub use read::{WarcError, WarcReader};
+pub use read::WarcReader;
 pub use record::{Place, WarcRecord};
 pub use write::{WarcInfo, WarcWriter, WriteOptions};

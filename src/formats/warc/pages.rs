@@ -8,7 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::read::{WarcError, WarcReader};
+use super::error::WarcError;
+use super::read::WarcReader;
 use super::record::{WarcRecord, without_brackets};
 use crate::formats::http::{self, HttpError};
 use crate::page::{Headers, Hop, HttpVersion, Outcome, PageEvent, Relevance, Response, Truncated, latin1_to_string};
@@ -226,7 +227,7 @@ fn response_of(record: &WarcRecord) -> Option<Result<Response, HttpError>> {
         "resource" => resource(record),
         "revisit" => revisit(record)?,
         _ if !record.is_http() => return None,
-        _ => match http::parse_response(&record.block).or_else(|error| without_status_line(&record.block, error)) {
+        _ => match message(&record.block) {
             Ok(response) => response,
             Err(error) => return Some(Err(error)),
         },
@@ -242,6 +243,11 @@ fn response_of(record: &WarcRecord) -> Option<Result<Response, HttpError>> {
         response.truncated = truncated(record);
     }
     Some(Ok(response))
+}
+
+/// The response in a block, with or without a status line.
+pub(super) fn message(block: &Bytes) -> Result<Response, HttpError> {
+    http::parse_response(block).or_else(|error| without_status_line(block, error))
 }
 
 /// ACHE's blocks begin with the headers; it keeps nothing but 2xx.

@@ -4,12 +4,12 @@
 use std::io::Read;
 
 use bytes::Bytes;
-use memchr::memmem;
 
 use super::digest::DigestVerdict;
+use super::error::{Failed, WarcError};
 use super::record::{Place, WarcRecord};
 use super::source::{More, Source};
-use crate::formats::http::HttpError;
+use super::version::{VERSION, VERSION_LINE, find_inner_version, find_version, tail_of_version, version};
 use crate::formats::inflate::StreamError;
 use crate::page::{Headers, latin1_to_string};
 
@@ -17,28 +17,6 @@ use crate::page::{Headers, latin1_to_string};
 pub const MAX_BLOCK: u64 = 256 << 20;
 /// Of a record's version line and fields together.
 const MAX_HEAD: usize = 1 << 20;
-/// So long is a version line at most, with its end.
-const VERSION_LINE: usize = 16;
-/// What a version line begins with.
-const VERSION: &[u8] = b"WARC/";
-
-/// Why something could not be read. `offset`: of the record in the file, or of its gzip member.
-#[derive(Debug, thiserror::Error)]
-pub enum WarcError {
-    /// Reading goes on with the next record.
-    #[error("what stands at byte {offset} is no WARC record: {problem}")]
-    Record { offset: u64, problem: &'static str },
-    /// Reading goes on behind it.
-    #[error("the record at byte {offset} is longer ({length} bytes) than {limit} bytes and was passed over")]
-    TooLong { offset: u64, length: u64, limit: u64 },
-    /// Damage: reading goes on with the next record that can be found. An error of the disk: nothing more is read.
-    #[error(transparent)]
-    Stream(#[from] StreamError),
-    /// The record is whole, but its block is no message (only from [`WarcPages`](super::WarcPages)).
-    #[error("the block of the record at byte {offset} is no HTTP message: {source}")]
-    Http { offset: u64, source: HttpError },
-}
-
 /// Reads a file record by record.
 pub struct WarcReader<R> {
     source: Source<R>,
@@ -51,19 +29,6 @@ pub struct WarcReader<R> {
     ended: bool,
     records: u64,
     whole: u64,
-}
-
-/// What came instead of a record.
-enum Failed {
-    /// The input ended inside the record.
-    Cut,
-    Error(WarcError),
-}
-
-impl From<StreamError> for Failed {
-    fn from(error: StreamError) -> Failed {
-        Failed::Error(error.into())
-    }
 }
 
 impl<R: Read> WarcReader<R> {
@@ -435,41 +400,6 @@ impl<R: Read> WarcReader<R> {
             _ => {}
         }
     }
-}
-
-/// `WARC/1.1` → `1.1`
-fn version(line: &[u8]) -> Option<String> {
-    let rest = line.trim_ascii().strip_prefix(VERSION)?;
-    let is_version = rest.first().is_some_and(u8::is_ascii_digit)
-        && rest.contains(&b'.')
-        && rest.len() <= 8
-        && rest.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
-    is_version.then(|| latin1_to_string(rest))
-}
-
-/// Where a version and the end of its line stand, as far as they are there. What is before them on the line may be damage.
-fn find_version(bytes: &[u8]) -> Option<usize> {
-    let is_whole_enough = |at: &usize| {
-        let line = &bytes[*at..];
-        let end = memchr::memchr(b'\n', line);
-        end.map_or(line.len() < VERSION_LINE, |end| version(&line[..end]).is_some())
-    };
-    memmem::find_iter(bytes, VERSION).find(is_whole_enough)
-}
-
-/// A version line inside a block.
-fn find_inner_version(block: &[u8]) -> Option<usize> {
-    let is_line = |at: &usize| {
-        let line = &block[*at..];
-        memchr::memchr(b'\n', line).is_some_and(|end| version(&line[..end]).is_some())
-    };
-    memmem::find_iter(block, b"\nWARC/").map(|at| at + 1).find(is_line)
-}
-
-/// How many of the last bytes may be the beginning of a version.
-fn tail_of_version(bytes: &[u8]) -> usize {
-    let most = bytes.len().min(VERSION.len());
-    (1..=most).rev().find(|count| VERSION.starts_with(&bytes[bytes.len() - count..])).unwrap_or(0)
 }
 
 /// UTF-8, as WARC says, or else Latin-1.
