@@ -15,7 +15,7 @@
 //! Decisions:
 //!
 //! * A message that was rebuilt from what the client told says so: `Seine-Message: rebuilt`. So is every HTTP/2 message,
-//!   as HTTP/1.1, with `WARC-Protocol: h2` (the field that Nutch, StormCrawler and Browsertrix use).
+//!   as HTTP/1.1, with `WARC-Protocol: h2` (the field that Nutch and StormCrawler use).
 //! * `WARC-Payload-Digest` is left out where the body is still in its transfer coding: ISO 28500 takes the digest of the
 //!   body without the coding, warcio and FastWARC of the body with it, and either way somebody finds the record damaged.
 //!   The block's digest is always there. A [`cdxj`] line has the digest that ISO 28500 means.

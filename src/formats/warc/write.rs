@@ -215,7 +215,9 @@ impl WarcWriter {
         let Some(exactness) = http::write_request(event, &mut self.block) else { return };
         self.begin("request", &capture.id("request"), capture.date);
         push_uri(&mut self.fields, "WARC-Target-URI", &event.final_url);
-        self.push_exchange(event, protocol(response.version), exactness);
+        // A server of HTTP/1.0 is asked in HTTP/1.1 too.
+        let asked_in = if response.version == HttpVersion::Http2 { HttpVersion::Http2 } else { HttpVersion::Http11 };
+        self.push_exchange(event, protocol(asked_in), exactness);
         push_field(&mut self.fields, "WARC-Concurrent-To", &urn(&capture.uuid));
         self.finish(HTTP_REQUEST, out);
     }
