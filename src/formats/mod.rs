@@ -15,5 +15,6 @@ pub mod letters;
 pub mod pagestore;
 pub mod text;
 pub mod tianwang;
+pub mod warc;
 pub mod web_index;
 pub mod zlib_stream;
