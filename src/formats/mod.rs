@@ -1,5 +1,6 @@
 //! Formats: one file each, bytes ⇄ records, both ways, no I/O of their own.
 
+mod as_event;
 pub mod base64;
 pub mod cdr31;
 pub mod elastic;
@@ -7,5 +8,6 @@ pub mod elastic_mapping;
 pub mod files;
 pub mod inflate;
 pub mod letters;
+pub mod lines;
 pub mod text;
 pub mod zlib_stream;
