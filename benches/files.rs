@@ -128,6 +128,7 @@ fn event(number: usize) -> PageEvent {
             headers: headers(),
             body: html(number).into(),
             truncated: None,
+            wire: None,
         }),
         relevance: Relevance::by_type(true),
         crawler_id: Arc::from("bench"),

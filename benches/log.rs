@@ -180,6 +180,7 @@ fn sample() -> PageEvent {
             headers,
             body: Bytes::from(vec![b'x'; BODY]),
             truncated: None,
+            wire: None,
         }),
         relevance: Relevance::by_type(true),
         crawler_id: "bench".into(),

@@ -45,6 +45,7 @@ fn response(headers: &[(&str, &str)], body: impl Into<Bytes>) -> Response {
         headers: given,
         body: body.into(),
         truncated: None,
+        wire: None,
     }
 }
 

@@ -124,6 +124,7 @@ fn response(status: u16, body: &str) -> Outcome {
         headers,
         body,
         truncated: None,
+        wire: None,
     })
 }
 

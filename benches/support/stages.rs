@@ -110,6 +110,7 @@ fn event(url: String, body: Bytes) -> PageEvent {
             headers,
             body,
             truncated: None,
+            wire: None,
         }),
         relevance: Relevance::by_type(true),
         crawler_id: "bench".into(),

@@ -145,6 +145,7 @@ impl Client {
             headers: shown(response.headers()),
             body: Bytes::new(),
             truncated: None,
+            wire: None,
         };
         if kept.is_success() && !self.is_wanted(kept.content_type()) {
             let sent = kept.content_type().unwrap_or_default();

@@ -3,9 +3,11 @@
 mod as_event;
 pub mod base64;
 pub mod cdr31;
+pub mod chunked;
 pub mod elastic;
 pub mod elastic_mapping;
 pub mod files;
+pub mod http;
 pub mod inflate;
 pub mod letters;
 pub mod lines;

@@ -4,12 +4,16 @@
 //! [`codec`] gives them.
 
 pub mod codec;
+pub mod read_back;
+pub mod wire;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+
+use wire::Wire;
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
 pub type EpochMs = u64;
@@ -74,6 +78,9 @@ pub struct Response {
     pub body: Bytes,
     /// Set when the body was cut, with the reason.
     pub truncated: Option<Truncated>,
+    /// The exact bytes around the body, where an archive asked for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire: Option<Wire>,
 }
 
 /// Headers in order of arrival, repeats kept. Names as the client gives them (lower case when it does not keep case);

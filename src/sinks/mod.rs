@@ -1,5 +1,6 @@
 //! Sinks: one file a destination, on top of a format. A sink sees log entries and never the frontier.
 
+pub mod appended;
 pub mod dead_letters;
 pub mod elasticsearch;
 pub mod files;

@@ -150,7 +150,7 @@ impl Current {
     }
 }
 
-fn create_folder(folder: &Path) -> Result<(), SinkError> {
+pub(super) fn create_folder(folder: &Path) -> Result<(), SinkError> {
     if folder.is_dir() {
         return Ok(());
     }
@@ -246,11 +246,16 @@ fn is_our_name(name: &str) -> bool {
 
 /// The folder's files of our naming whose name begins with `prefix`, in order.
 pub(super) fn list(folder: &Path, prefix: &str) -> Result<Vec<PathBuf>, SinkError> {
+    list_named(folder, |name| name.starts_with(prefix) && is_our_name(name))
+}
+
+/// The folder's files of such names, in order.
+pub(super) fn list_named(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, SinkError> {
     let names = std::fs::read_dir(folder)
         .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>())
         .map_err(|e| file_error("listing", folder, e))?;
-    let ours = |name: &std::ffi::OsString| name.to_str().is_some_and(|it| it.starts_with(prefix) && is_our_name(it));
-    let mut paths: Vec<PathBuf> = names.into_iter().filter(ours).map(|name| folder.join(name)).collect();
+    let wanted = |name: &std::ffi::OsString| name.to_str().is_some_and(&is_wanted);
+    let mut paths: Vec<PathBuf> = names.into_iter().filter(wanted).map(|name| folder.join(name)).collect();
     paths.sort();
     Ok(paths)
 }
@@ -269,6 +274,6 @@ pub(super) fn file_error(action: &'static str, path: &Path, source: std::io::Err
     SinkError::File { action, path: path.display().to_string(), source, remedy }
 }
 
-fn now_ms() -> EpochMs {
+pub(super) fn now_ms() -> EpochMs {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_millis() as EpochMs)
 }

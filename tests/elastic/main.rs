@@ -61,6 +61,7 @@ fn page(url: &str, content_type: &str, body: impl Into<Bytes>) -> PageEvent {
             headers,
             body,
             truncated: None,
+            wire: None,
         }),
         relevance: Relevance::by_type(content_type.contains("html")),
         crawler_id: Arc::from("test"),

@@ -32,6 +32,7 @@ fn answered(status: u16, retry_after: Option<&str>) -> Outcome {
         headers,
         body: Default::default(),
         truncated: None,
+        wire: None,
     })
 }
 

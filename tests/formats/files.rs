@@ -34,6 +34,7 @@ fn event(headers: &[(&str, &str)], body: &[u8]) -> PageEvent {
             headers: Headers(headers.iter().map(|&(n, v)| (n.into(), v.into())).collect()),
             body: Bytes::copy_from_slice(body),
             truncated: None,
+            wire: None,
         }),
         relevance: Relevance::by_type(true),
         crawler_id: Arc::from("golden"),

@@ -58,6 +58,7 @@ fn page(number: u64, content_type: &str, body: &[u8]) -> PageEvent {
             headers: Headers(vec![("content-type".into(), content_type.into())]),
             body: Bytes::copy_from_slice(body),
             truncated: None,
+            wire: None,
         }),
         relevance: Relevance::by_type(true),
         crawler_id: Arc::from("test"),

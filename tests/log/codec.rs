@@ -34,6 +34,7 @@ fn response() -> impl Strategy<Value = Response> {
             headers,
             body: body.into(),
             truncated,
+            wire: None,
         },
     )
 }

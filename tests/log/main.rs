@@ -55,6 +55,7 @@ fn event(n: u64, body: usize) -> PageEvent {
             headers,
             body: Bytes::from(vec![n as u8; body]),
             truncated: None,
+            wire: None,
         }),
         relevance: Relevance::by_type(true),
         crawler_id: "test".into(),

@@ -50,6 +50,7 @@ fn event(number: u64, body: &[u8]) -> PageEvent {
             headers: Headers(vec![("Content-Type".into(), "text/html".into())]),
             body: Bytes::copy_from_slice(body),
             truncated: None,
+            wire: None,
         }),
         relevance: Relevance::by_type(true),
         crawler_id: Arc::from("test"),
@@ -445,7 +446,7 @@ fn killed_writers_lose_nothing_and_repeat_nothing() {
     let mut random = fastrand::Rng::with_seed(7);
     for round in 0..8 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["killed_writer", "--exact", "--ignored", "--nocapture"])
+            .args(["files::killed_writer", "--exact", "--ignored", "--nocapture"])
             .env(CHILD_FOLDER, base.path())
             .stdout(Stdio::piped())
             .spawn()

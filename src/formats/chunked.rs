@@ -1,0 +1,138 @@
+//! The chunked transfer coding (RFC 9112 §7.1) taken apart into body and framing, so that the two give back the same
+//! bytes. Piece by piece: what comes in is held nowhere but in what goes out.
+
+use crate::page::wire::Framing;
+
+/// The longest line of a chunk size or a trailer, in bytes.
+const MAX_LINE: usize = 16 << 10;
+/// Of all chunk sizes and trailers of one body. Chunks of a byte each need five times the body.
+const MAX_FRAMING: usize = 64 << 20;
+
+/// Takes a chunked body apart.
+#[derive(Debug, Default)]
+pub struct Dechunker {
+    state: State,
+    /// Bytes of the line being read.
+    line: Vec<u8>,
+    /// Framing since the last byte of the body.
+    pending: Vec<u8>,
+    framing: Vec<Framing>,
+    /// Bytes of framing so far, and of the body.
+    framed: usize,
+    body: u64,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    #[default]
+    Size,
+    /// Inside a chunk, with so many bytes to come.
+    Data(u64),
+    /// At the line end behind a chunk.
+    DataEnd,
+    Trailers,
+    Ended,
+    Broken,
+}
+
+/// A body that is not chunked as it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("after {body} bytes of the body: no valid chunk")]
+pub struct BadChunk {
+    pub body: u64,
+}
+
+impl Dechunker {
+    /// Appends the body's bytes of `input` to `body`. Returns how many bytes were taken: all of them, unless the body ended
+    /// before. An error stays an error.
+    pub fn feed(&mut self, input: &[u8], body: &mut Vec<u8>) -> Result<usize, BadChunk> {
+        let mut at = 0;
+        while at < input.len() && self.state != State::Ended {
+            let rest = &input[at..];
+            at += match self.state {
+                State::Data(left) => self.data(rest, left, body),
+                _ => self.line(rest)?,
+            };
+        }
+        Ok(at)
+    }
+
+    /// Whether a whole line with a chunk's size was read.
+    pub fn is_begun(&self) -> bool {
+        !self.pending.is_empty() || !self.framing.is_empty()
+    }
+
+    /// Whether the last chunk and its trailers were read.
+    pub fn is_ended(&self) -> bool {
+        self.state == State::Ended
+    }
+
+    /// What stood between the bytes of the body; when it broke off inside a line, that beginning too.
+    pub fn into_framing(mut self) -> Vec<Framing> {
+        self.pending.append(&mut self.line);
+        self.place_framing();
+        self.framing
+    }
+
+    fn data(&mut self, rest: &[u8], left: u64, body: &mut Vec<u8>) -> usize {
+        self.place_framing();
+        let count = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        body.extend_from_slice(&rest[..count]);
+        self.body += count as u64;
+        self.state = if count as u64 == left { State::DataEnd } else { State::Data(left - count as u64) };
+        count
+    }
+
+    /// Reads up to the next line feed.
+    fn line(&mut self, rest: &[u8]) -> Result<usize, BadChunk> {
+        let bad = BadChunk { body: self.body };
+        let feed = memchr::memchr(b'\n', rest);
+        let count = feed.map_or(rest.len(), |at| at + 1);
+        if self.state == State::Broken || self.line.len() + count > MAX_LINE || self.framed + count > MAX_FRAMING {
+            self.state = State::Broken;
+            return Err(bad);
+        }
+        self.line.extend_from_slice(&rest[..count]);
+        self.framed += count;
+        if feed.is_some() {
+            self.state = self.after_line();
+            if self.state == State::Broken {
+                return Err(bad);
+            }
+            self.pending.append(&mut self.line);
+        }
+        Ok(count)
+    }
+
+    fn after_line(&self) -> State {
+        let line = self.line.trim_ascii();
+        match self.state {
+            State::Size => match chunk_size(line) {
+                None => State::Broken,
+                Some(0) => State::Trailers,
+                Some(size) => State::Data(size),
+            },
+            State::DataEnd if line.is_empty() => State::Size,
+            State::Trailers if line.is_empty() => State::Ended,
+            State::Trailers => State::Trailers,
+            _ => State::Broken,
+        }
+    }
+
+    fn place_framing(&mut self) {
+        if !self.pending.is_empty() {
+            let bytes = std::mem::take(&mut self.pending).into();
+            self.framing.push(Framing { at: self.body, bytes });
+        }
+    }
+}
+
+/// Hexadecimal digits, then nothing or an extension.
+fn chunk_size(line: &[u8]) -> Option<u64> {
+    let end = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
+    let (digits, behind) = line.split_at(end);
+    if !behind.trim_ascii_start().is_empty() && !behind.trim_ascii_start().starts_with(b";") {
+        return None;
+    }
+    u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}

@@ -1,0 +1,4 @@
+//! The sinks at their public edge. One file a kind of sink.
+
+mod appended;
+mod files;
