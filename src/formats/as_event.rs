@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 
-use crate::page::read_back::id_of;
 use crate::page::{Headers, Outcome, PageEvent, Response};
 use crate::parse::charset;
 
@@ -26,11 +25,11 @@ pub(super) fn each_header(
 
 /// Gives a read-back event its answer, and the id that such an answer always has.
 pub(super) fn answer(event: &mut PageEvent, headers: Headers, body: Bytes) {
-    event.id = id_of(&event.url, event.ended_ms, &body);
     if let Some(response) = response_mut(event) {
         response.headers = headers;
         response.body = body;
     }
+    event.give_id();
 }
 
 pub(super) fn response_mut(event: &mut PageEvent) -> Option<&mut Response> {

@@ -112,7 +112,7 @@ impl<R: Read> JsonLines<R, CdrRecord> {
 impl CdrRecord {
     /// What the document says of a page; its URL is the final one. The body is one that reads as `raw_content`.
     pub fn into_event(self) -> PageEvent {
-        let mut event = PageEvent::read_back(&self.url);
+        let mut event = PageEvent::read_back(self.url.as_str());
         event.started_ms = self.timestamp_crawl;
         event.ended_ms = self.timestamp_crawl;
         event.relevance = Relevance::by_type(true);

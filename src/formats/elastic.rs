@@ -141,7 +141,7 @@ impl<R: Read> JsonLines<R, ElasticDocument<'static>> {
 impl ElasticDocument<'_> {
     /// What the document says of a page. The body is one that reads as `html`; of what is not HTML there is none.
     pub fn into_event(self) -> PageEvent {
-        let mut event = PageEvent::read_back(&self.url);
+        let mut event = PageEvent::read_back(&*self.url);
         if let Some(target) = self.redirected_url {
             event.final_url = target.into_owned();
         }
@@ -150,8 +150,7 @@ impl ElasticDocument<'_> {
         event.relevance = Relevance { relevance: self.relevance, is_relevant: self.is_relevant };
         event.crawler_id = Arc::from(self.crawler_id);
         let owned = |(name, values): Header<'_>| (name.into_owned(), values.into_iter().map(Cow::into_owned).collect());
-        let headers =
-            each_header(self.response_headers.into_iter().map(owned), self.content_type.map(Cow::into_owned));
+        let headers = each_header(self.response_headers.into_iter().map(owned), self.content_type.map(Cow::into_owned));
         let html = self.html.map(Cow::into_owned).unwrap_or_default();
         let body = body_of_text(html, headers.get("content-type"));
         answer(&mut event, headers, body);

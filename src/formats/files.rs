@@ -99,7 +99,7 @@ impl<R: Read> JsonLines<R, FilesRecord> {
 impl FilesRecord {
     /// What the record says of a page. Of a redirect it knows where it led and no more.
     pub fn into_event(self) -> PageEvent {
-        let mut event = PageEvent::read_back(&self.url);
+        let mut event = PageEvent::read_back(self.url.as_str());
         event.final_url = self.redirected_url.unwrap_or(self.url);
         event.started_ms = self.fetch_time;
         event.ended_ms = self.fetch_time;

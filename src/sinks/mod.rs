@@ -6,6 +6,7 @@ pub mod elasticsearch;
 pub mod files;
 pub mod kafka;
 mod kafka_client;
+pub(crate) mod pump;
 pub mod rolling;
 mod salvage;
 pub mod stdout;

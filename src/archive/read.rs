@@ -1,0 +1,273 @@
+//! Any part of an archive as pages, each with its place. One record at a time: memory does not grow with the archive.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::format::Format;
+use super::source::{Input, Part};
+use super::topic::{Partition, PartitionReader, Taken};
+use crate::formats::cdr31::{self, CdrReader, CdrRecord};
+use crate::formats::elastic::{self, ElasticDocument, ElasticReader};
+use crate::formats::files::{self, FilesReader, FilesRecord};
+use crate::page::PageEvent;
+
+/// A page, and where it was.
+#[derive(Debug, Clone)]
+pub struct Page {
+    pub event: PageEvent,
+    pub format: Format,
+    pub place: Place,
+}
+
+/// Where something is in an archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub part: Arc<str>,
+    /// The how manieth record of its part, from 1, unreadable ones counted; of a topic the message's offset and 1.
+    pub number: u64,
+    /// Where it begins, in bytes of the decompressed part or, where records are compressed one by one, of the file. None
+    /// where there are no such bytes.
+    pub offset: Option<u64>,
+}
+
+/// A record that could not be read, or is not as it should be.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    pub place: Place,
+    pub text: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place.part, self.text)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{part}: {problem}")]
+pub struct OpenError {
+    part: Arc<str>,
+    problem: String,
+}
+
+/// What a part's record comes to.
+pub(super) enum Item {
+    Page(Box<PageEvent>, Format),
+    /// A record that is no page, such as the one that describes a file.
+    Other,
+    Problem(String),
+}
+
+/// A reader of some format, told apart no more.
+pub(super) trait Records {
+    fn next(&mut self) -> Option<Item>;
+
+    /// Number of the record that [`next`](Records::next) gave last, where records have numbers of their own.
+    fn number(&self) -> Option<u64> {
+        None
+    }
+
+    /// Where that record begins.
+    fn offset(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether the part breaks off. Known at its end.
+    fn truncated(&self) -> bool {
+        false
+    }
+}
+
+/// The pages of one part, in order.
+pub struct Pages {
+    part: Arc<str>,
+    records: Box<dyn Records>,
+    number: u64,
+    others: u64,
+}
+
+impl Pages {
+    /// `after`: the number of the last record that is of no interest; 0 for all. `counter`: has the bytes read from disk
+    /// added.
+    pub fn open(part: &Part, after: u64, counter: &Arc<AtomicU64>) -> Result<Pages, OpenError> {
+        let failed = |problem: String| OpenError { part: part.name.clone(), problem };
+        let records: Box<dyn Records> = match &part.input {
+            Input::File { path, format } => open_file(path, *format, counter).map_err(|e| failed(e.to_string()))?,
+            Input::Topic(partition) => open_topic(partition, after).map_err(|e| failed(e.to_string()))?,
+        };
+        let mut pages = Pages { part: part.name.clone(), records, number: 0, others: 0 };
+        while matches!(part.input, Input::File { .. }) && pages.number < after && pages.step().is_some() {}
+        Ok(pages)
+    }
+
+    /// Whether the part breaks off, as when its writer was killed or still writes. Known at its end.
+    pub fn truncated(&self) -> bool {
+        self.records.truncated()
+    }
+
+    /// The part that is read.
+    pub fn part(&self) -> &Arc<str> {
+        &self.part
+    }
+
+    /// Records so far that are no pages and need not be.
+    pub fn others(&self) -> u64 {
+        self.others
+    }
+
+    fn step(&mut self) -> Option<Item> {
+        let item = self.records.next()?;
+        self.number = self.records.number().unwrap_or(self.number + 1);
+        Some(item)
+    }
+}
+
+impl Iterator for Pages {
+    type Item = Result<Page, Problem>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let item = self.step()?;
+            let place = Place { part: self.part.clone(), number: self.number, offset: self.records.offset() };
+            match item {
+                Item::Page(event, format) => return Some(Ok(Page { event: *event, format, place })),
+                Item::Problem(text) => return Some(Err(Problem { place, text })),
+                Item::Other => self.others += 1,
+            }
+        }
+    }
+}
+
+fn open_file(path: &Path, format: Format, counter: &Arc<AtomicU64>) -> std::io::Result<Box<dyn Records>> {
+    let input = Counted { file: open_or_renamed(path)?, counter: counter.clone() };
+    Ok(match format {
+        Format::Files => Box::new(Codec {
+            reader: FilesReader::new(input),
+            event: |record: FilesRecord| Some(record.into_event()),
+            truncated: FilesReader::truncated,
+            offset: FilesReader::offset,
+            format,
+        }),
+        Format::Cdr31 => Box::new(Codec {
+            reader: CdrReader::new(input),
+            event: |record: CdrRecord| Some(record.into_event()),
+            truncated: CdrReader::truncated,
+            offset: CdrReader::offset,
+            format,
+        }),
+        Format::Elastic => Box::new(Codec {
+            reader: ElasticReader::new(input),
+            event: |record: ElasticDocument<'static>| Some(record.into_event()),
+            truncated: ElasticReader::truncated,
+            offset: ElasticReader::offset,
+            format,
+        }),
+    })
+}
+
+/// A file that was still being written when it was listed may have lost its `.open` since.
+fn open_or_renamed(path: &Path) -> std::io::Result<File> {
+    match (File::open(path), path.extension()) {
+        (Err(error), Some(open)) if error.kind() == ErrorKind::NotFound && open == "open" => {
+            File::open(path.with_extension(""))
+        }
+        (opened, _) => opened,
+    }
+}
+
+/// A file whose reading is counted.
+struct Counted {
+    file: File,
+    counter: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.counter.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// A codec's reader, and what its records are.
+struct Codec<R, T> {
+    reader: R,
+    event: fn(T) -> Option<PageEvent>,
+    truncated: fn(&R) -> bool,
+    offset: fn(&R) -> u64,
+    format: Format,
+}
+
+impl<R, T, E> Records for Codec<R, T>
+where
+    R: Iterator<Item = Result<T, E>>,
+    E: fmt::Display,
+{
+    fn next(&mut self) -> Option<Item> {
+        Some(match self.reader.next()? {
+            Ok(record) => match (self.event)(record) {
+                Some(event) => Item::Page(Box::new(event), self.format),
+                None => Item::Other,
+            },
+            Err(error) => Item::Problem(error.to_string()),
+        })
+    }
+
+    fn offset(&self) -> Option<u64> {
+        Some((self.offset)(&self.reader))
+    }
+
+    fn truncated(&self) -> bool {
+        (self.truncated)(&self.reader)
+    }
+}
+
+/// A partition's messages, each in its own format.
+struct Messages {
+    reader: PartitionReader,
+    last: u64,
+}
+
+fn open_topic(partition: &Partition, after: u64) -> Result<Box<dyn Records>, super::topic::TopicError> {
+    let after = after.checked_sub(1).and_then(|offset| i64::try_from(offset).ok());
+    Ok(Box::new(Messages { reader: PartitionReader::open(partition, after)?, last: 0 }))
+}
+
+impl Records for Messages {
+    fn next(&mut self) -> Option<Item> {
+        let taken = match self.reader.take()? {
+            Ok(taken) => taken,
+            Err(problem) => return Some(Item::Problem(problem)),
+        };
+        self.last = u64::try_from(taken.offset).unwrap_or_default() + 1;
+        Some(message(&taken))
+    }
+
+    fn number(&self) -> Option<u64> {
+        Some(self.last)
+    }
+}
+
+fn message(taken: &Taken) -> Item {
+    let (value, offset) = (&taken.value, taken.offset);
+    let parsed = match taken.format {
+        _ if value.is_empty() => return Item::Other,
+        Some(format @ Format::Files) => files::parse_line(value).map(|it| (it.into_event(), format)),
+        Some(format @ Format::Cdr31) => cdr31::parse_document(value).map(|it| (it.into_event(), format)),
+        Some(format @ Format::Elastic) => elastic::parse_document(value).map(|it| (it.into_event(), format)),
+        None => return Item::Problem(format!("the message at offset {offset} is in none of the known formats")),
+    };
+    match parsed {
+        Ok((event, format)) => Item::Page(Box::new(event), format),
+        Err(error) => Item::Problem(format!("the message at offset {offset} cannot be read: {error}")),
+    }
+}
+
+/// What a file's name says it was: its writer has not ended it yet.
+pub fn is_being_written(name: &str) -> bool {
+    PathBuf::from(name).extension().is_some_and(|extension| extension == "open")
+}

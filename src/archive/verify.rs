@@ -1,0 +1,1 @@
+//! Is everything in an archive whole?
