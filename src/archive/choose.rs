@@ -63,7 +63,9 @@ impl Choice {
 pub fn parse_status(text: &str) -> Result<(u16, u16), String> {
     let number = |text: &str| text.parse::<u16>().ok().filter(|status| (100..=999).contains(status));
     let range = match (text.strip_suffix("xx"), text.split_once('-')) {
-        (Some(class), _) => class.parse().ok().filter(|class| (1..=9).contains(class)).map(|it: u16| (it * 100, it * 100 + 99)),
+        (Some(class), _) => {
+            class.parse().ok().filter(|class| (1..=9).contains(class)).map(|it: u16| (it * 100, it * 100 + 99))
+        }
         (None, Some((first, last))) => number(first).zip(number(last)),
         (None, None) => number(text).map(|status| (status, status)),
     };

@@ -65,7 +65,8 @@ fn by_keys(keys: &[String]) -> Option<Format> {
     if has(&["topPrivateDomain", "retrieved", "wordsMeta", "html", "domain", "_source", "doc"]) {
         return Some(Format::Elastic);
     }
-    let is_files = has(&["url"]) && has(&["content", "response_body", "redirected_url", "fetch_time", "response_headers"]);
+    let is_files =
+        has(&["url"]) && has(&["content", "response_body", "redirected_url", "fetch_time", "response_headers"]);
     (is_files || keys == ["url"]).then_some(Format::Files)
 }
 

@@ -164,6 +164,14 @@ impl Format {
         Format::ALL.map(Format::name).join(", ")
     }
 
+    /// The sink that writes files of it, as in `target_storage.data_formats`; none when there is no such sink.
+    pub fn sink(self) -> Option<&'static str> {
+        match self {
+            Format::Files => Some("FILES"),
+            Format::Cdr31 | Format::Elastic => None,
+        }
+    }
+
     /// How much of a field it holds.
     pub fn holds(self, field: Field) -> Held {
         self.table().iter().find(|(held, _)| *held == field).map_or(Held::No, |(_, how)| *how)

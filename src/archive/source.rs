@@ -26,7 +26,10 @@ pub struct Part {
 
 #[derive(Debug, Clone)]
 pub enum Input {
-    File { path: PathBuf, format: Format },
+    File {
+        path: PathBuf,
+        format: Format,
+    },
     /// Each message says what it is.
     Topic(Partition),
 }
@@ -36,7 +39,10 @@ pub enum Input {
 pub enum Found {
     Part(Part),
     /// Lies in a folder and is nothing to read.
-    PassedOver { name: Arc<str>, why: String },
+    PassedOver {
+        name: Arc<str>,
+        why: String,
+    },
 }
 
 /// How an archive is looked at.
@@ -56,7 +62,10 @@ pub enum SourceError {
     Pattern { pattern: String, problem: String },
     #[error("{path}: reading it failed: {source}")]
     Read { path: String, source: std::io::Error },
-    #[error("{path} is in none of the known formats: it {begins}; looked for {}; or name it with --format", detect::looked_for())]
+    #[error(
+        "{path} is in none of the known formats: it {begins}; looked for {}; or name it with --format",
+        detect::looked_for()
+    )]
     Unknown { path: String, begins: String },
     #[error(transparent)]
     Topic(#[from] TopicError),
@@ -191,9 +200,8 @@ fn matching(pattern: &str) -> Result<Vec<Named>, SourceError> {
 }
 
 fn walk(folder: &Path) -> walkdir::IntoIter {
-    let order = |a: &DirEntry, b: &DirEntry| {
-        by_name(&a.file_name().to_string_lossy(), &b.file_name().to_string_lossy())
-    };
+    let order =
+        |a: &DirEntry, b: &DirEntry| by_name(&a.file_name().to_string_lossy(), &b.file_name().to_string_lossy());
     WalkDir::new(folder).sort_by(order).into_iter()
 }
 

@@ -39,7 +39,9 @@ pub enum StateError {
     File { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error("{path} holds no progress that can be read ({source}); remove it to begin anew")]
     Unreadable { path: PathBuf, source: serde_json::Error },
-    #[error("{path} is of another task: it was begun with {theirs}; finish that, or choose another folder, or remove the file to begin anew")]
+    #[error(
+        "{path} is of another task: it was begun with {theirs}; finish that, or choose another folder, or remove the file to begin anew"
+    )]
     OtherTask { path: PathBuf, theirs: String },
 }
 

@@ -81,7 +81,8 @@ pub fn partitions(address: &str, properties: &BTreeMap<String, String>) -> Resul
     let mut numbers: Vec<i32> = found.partitions().iter().map(|it| it.id()).collect();
     numbers.sort_unstable();
     let look = |number: i32| {
-        let (low, high) = consumer.fetch_watermarks(topic, number, ANSWER).map_err(|error| broker(error.to_string()))?;
+        let (low, high) =
+            consumer.fetch_watermarks(topic, number, ANSWER).map_err(|error| broker(error.to_string()))?;
         let (servers, topic, properties) = (servers.to_owned(), topic.to_owned(), properties.clone());
         Ok(Partition { servers, topic, number, low, high, properties })
     };
@@ -111,7 +112,8 @@ fn connect(servers: &str, properties: &BTreeMap<String, String>) -> Result<BaseC
 impl PartitionReader {
     /// `after`: messages up to this offset were read before.
     pub fn open(partition: &Partition, after: Option<i64>) -> Result<PartitionReader, TopicError> {
-        let broker = |error: KafkaError| TopicError::Broker { address: partition.to_string(), problem: error.to_string() };
+        let broker =
+            |error: KafkaError| TopicError::Broker { address: partition.to_string(), problem: error.to_string() };
         let next = after.map_or(partition.low, |after| after.saturating_add(1).max(partition.low));
         let consumer = connect(&partition.servers, &partition.properties).map_err(broker)?;
         let mut assigned = TopicPartitionList::new();
@@ -140,7 +142,9 @@ impl PartitionReader {
                 None => {
                     self.failed = true;
                     let missing = self.partition.high - self.next;
-                    return Some(Err(format!("the broker sent nothing for {PATIENCE:?}, and {missing} offsets are missing")));
+                    return Some(Err(format!(
+                        "the broker sent nothing for {PATIENCE:?}, and {missing} offsets are missing"
+                    )));
                 }
             }
         }

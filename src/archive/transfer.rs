@@ -188,7 +188,9 @@ impl Feed for ArchiveFeed<'_> {
     }
 
     fn commit(&mut self, cursor: Cursor) -> anyhow::Result<()> {
-        while let Some(sent) = self.sent.pop_front_if(|sent| sent.index <= cursor.position.index) {
+        while self.sent.front().is_some_and(|sent| sent.index <= cursor.position.index)
+            && let Some(sent) = self.sent.pop_front()
+        {
             self.state.settled = Some((sent.part.to_string(), sent.number));
             self.state.unreadable = sent.unreadable;
             self.state.left_out = sent.left_out;

@@ -9,8 +9,8 @@ use super::Running;
 use crate::config::SinkConfig;
 use crate::log::{Cursor, Entry, Reader};
 use crate::parse;
-use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, Step, pump};
 use crate::sinks;
+use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, Step, pump};
 use crate::supervisor::Beat;
 
 const IDLE: Duration = Duration::from_millis(200);

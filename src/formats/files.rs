@@ -151,12 +151,15 @@ pub(super) fn page_of(event: &PageEvent) -> Option<&Response> {
 /// The headers to keep, repeats gathered under the first of the same name.
 pub(super) fn headers_of<'a>(response: &'a Response, body: &[u8]) -> Vec<(&'a str, Vec<&'a str>)> {
     let decoded = response.headers.get("content-encoding").is_some() && response.body != body;
-    let mut gathered: Vec<(&str, Vec<&str>)> = Vec::with_capacity(response.headers.0.len());
-    let mut places: HashMap<&str, usize> = HashMap::with_capacity(response.headers.0.len());
-    for (name, value) in &response.headers.0 {
-        if decoded && OF_THE_CODED_BODY.iter().any(|it| name.eq_ignore_ascii_case(it)) {
-            continue;
-        }
+    let goes = |name: &str| decoded && OF_THE_CODED_BODY.iter().any(|it| name.eq_ignore_ascii_case(it));
+    gathered(response.headers.0.iter().filter(|(name, _)| !goes(name)))
+}
+
+/// Headers with the values of one name together, where the name came first; names are told apart by case.
+pub fn gathered<'a>(headers: impl IntoIterator<Item = &'a (String, String)>) -> Vec<(&'a str, Vec<&'a str>)> {
+    let mut gathered: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (name, value) in headers {
         let place = *places.entry(name).or_insert(gathered.len());
         match gathered.get_mut(place) {
             Some((_, values)) => values.push(value),
