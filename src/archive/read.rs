@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::format::Format;
+use super::format::{Field, Format, Held};
 use super::source::{Input, Part};
 use super::topic::{Partition, PartitionReader, Taken};
 use crate::formats::cdr31::{self, CdrReader, CdrRecord};
 use crate::formats::elastic::{self, ElasticDocument, ElasticReader};
 use crate::formats::files::{self, FilesReader, FilesRecord};
-use crate::page::PageEvent;
+use crate::page::{PageEvent, Relevance};
+use crate::parse::is_html;
 
 /// A page, and where it was.
 #[derive(Debug, Clone)]
@@ -134,12 +135,29 @@ impl Iterator for Pages {
             let item = self.step()?;
             let place = Place { part: self.part.clone(), number: self.number, offset: self.records.offset() };
             match item {
-                Item::Page(event, format) => return Some(Ok(Page { event: *event, format, place })),
+                Item::Page(event, format) => {
+                    return Some(Ok(Page { event: completed(*event, format), format, place }));
+                }
                 Item::Problem(text) => return Some(Err(Problem { place, text })),
                 Item::Other => self.others += 1,
             }
         }
     }
+}
+
+/// What a format does not hold, and a page cannot be without.
+fn completed(mut event: PageEvent, format: Format) -> PageEvent {
+    if format.holds(Field::Started) == Held::No {
+        event.started_ms = event.ended_ms;
+    }
+    if format.holds(Field::Relevance) == Held::No {
+        let is_html = event.response().is_some_and(|it| is_html(it.content_type(), &it.body));
+        event.relevance = Relevance::by_type(is_html);
+    }
+    if event.id.is_empty() {
+        event.give_id();
+    }
+    event
 }
 
 fn open_file(path: &Path, format: Format, counter: &Arc<AtomicU64>) -> std::io::Result<Box<dyn Records>> {

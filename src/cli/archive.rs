@@ -242,7 +242,9 @@ fn summary_text(summary: &Summary, to: &str, folder: &Path, took: Duration) -> S
     let mut text = format!("\n  {from} to {to} in {seconds:.1} s\n\n");
     let mut line = |count: &u64, name: &str, what: &str| {
         if *count > 0 || name == "delivered" {
-            text += &format!("  {name:<12}{:>10}   {what}\n", grouped(*count));
+            let line = format!("  {name:<12}{:>10}   {what}", grouped(*count));
+            text += line.trim_end();
+            text.push('\n');
         }
     };
     line(delivered, "delivered", "");

@@ -22,7 +22,7 @@ use super::files::{headers_of, page_of};
 use super::lines::{JsonLines, MAX_LINE};
 use super::text::{IsoSeconds, parse_iso};
 use crate::page::{EpochMs, PageEvent, Relevance};
-use crate::parse::Derived;
+use crate::parse::{Derived, is_html};
 
 /// What `version` says.
 pub const VERSION: f64 = 3.1;
@@ -113,12 +113,12 @@ impl CdrRecord {
     /// What the document says of a page; its URL is the final one. The body is one that reads as `raw_content`.
     pub fn into_event(self) -> PageEvent {
         let mut event = PageEvent::read_back(self.url.as_str());
-        event.started_ms = self.timestamp_crawl;
         event.ended_ms = self.timestamp_crawl;
         event.relevance = Relevance::by_type(true);
         event.crawler_id = Arc::from(self.crawler);
-        // Without a type among its headers, the page's was made up.
-        let content_type = self.content_type.filter(|it| self.response_headers.is_empty() || it != "text/html");
+        // Where there was no header to say so, what looks like HTML is written as such.
+        let is_made_up = |given: &str| given == "text/html" && is_html(None, self.raw_content.as_bytes());
+        let content_type = self.content_type.filter(|given| !is_made_up(given));
         let headers = self.response_headers.into_iter().map(|(name, value)| (name, vec![value]));
         let headers = each_header(headers, content_type);
         let body = body_of_text(self.raw_content, headers.get("content-type"));

@@ -145,7 +145,6 @@ impl ElasticDocument<'_> {
         if let Some(target) = self.redirected_url {
             event.final_url = target.into_owned();
         }
-        event.started_ms = self.retrieved;
         event.ended_ms = self.retrieved;
         event.relevance = Relevance { relevance: self.relevance, is_relevant: self.is_relevant };
         event.crawler_id = Arc::from(self.crawler_id);

@@ -101,7 +101,6 @@ impl FilesRecord {
     pub fn into_event(self) -> PageEvent {
         let mut event = PageEvent::read_back(self.url.as_str());
         event.final_url = self.redirected_url.unwrap_or(self.url);
-        event.started_ms = self.fetch_time;
         event.ended_ms = self.fetch_time;
         event.relevance = self.relevance;
         event.crawler_id = Arc::from(self.crawler_id);

@@ -18,7 +18,7 @@ use crate::formats::lines::MAX_LINE;
 const NO_RECORD: &str = "no whole record";
 const NO_START: &str = "nothing that begins a stream or a record";
 /// What one step of reading on trial costs besides its bytes.
-const TRIAL_STEP: u64 = 4096;
+const TRIAL_STEP: u64 = 16 << 10;
 
 pub(super) enum Problem {
     Read(io::Error),

@@ -6,8 +6,10 @@ use std::os::unix::fs::FileExt;
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-/// Read at once.
+/// Read at once, from the second time on.
 const BLOCK: usize = 64 << 10;
+/// Most places where something might begin are told from the first bytes.
+const FIRST_BLOCK: usize = 4 << 10;
 /// Decompressed at once. Small: damage is told to the nearest such piece.
 const PIECE: usize = 16 << 10;
 /// The largest window of deflate, as its logarithm.
@@ -140,7 +142,7 @@ impl<'a> Pieces<'a> {
     pub fn advance(&mut self) -> io::Result<Got> {
         self.piece.clear();
         if self.used == self.block.len() {
-            self.block.resize(BLOCK, 0);
+            self.block.resize(if self.block.is_empty() { FIRST_BLOCK } else { BLOCK }, 0);
             let count = self.input.read(self.at, &mut self.block)?;
             self.block.truncate(count);
             self.used = 0;
