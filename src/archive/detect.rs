@@ -1,4 +1,5 @@
-//! Which format a file has, by its content: by what its first bytes are once they are decompressed.
+//! Which format a file has, by its content: by what its first bytes are once they are decompressed. Only where a format's
+//! files are named after the pages in them does the name tell, too: such a page's body may be anything.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,6 +7,7 @@ use std::path::Path;
 
 use super::format::Format;
 use crate::formats::inflate::{Inflating, StreamError};
+use crate::formats::{cbor, filesystem};
 
 /// As much of a file is looked at.
 const LOOK_BYTES: u64 = 64 << 10;
@@ -24,11 +26,41 @@ pub enum Detected {
     Unknown(String),
 }
 
-/// Looks at the file's start.
+/// Looks at the file's start, and at its name.
 pub fn detect(path: &Path) -> std::io::Result<Detected> {
     let mut start = Vec::new();
     File::open(path)?.take(LOOK_BYTES).read_to_end(&mut start)?;
-    Ok(by_content(&start))
+    Ok(named_after_page(path, &start).map_or_else(|| by_content(&start), Detected::Format))
+}
+
+/// The URL that a file of FILESYSTEM_HTML is named after, when its folder is that of the URL's host.
+pub fn url_of_path(path: &Path) -> Option<String> {
+    let url = filesystem::url_of(path.file_name()?.to_str()?)?;
+    is_at(path, &url, false).then_some(url)
+}
+
+/// A file whose folder and name are those of the page in it.
+fn named_after_page(path: &Path, start: &[u8]) -> Option<Format> {
+    let plain = decompressed(start);
+    let said = match plain.first() {
+        Some(b'{') => first_url(&plain).map(|url| (url, Format::FilesystemJson)),
+        Some(0xa0..=0xbf) => cbor::url_at_start(&plain).map(|url| (url, Format::FilesystemCbor)),
+        _ => None,
+    };
+    let said = said.filter(|(url, _)| is_at(path, url, false) || is_at(path, url, true));
+    said.map(|(_, format)| format).or_else(|| url_of_path(path).map(|_| Format::FilesystemHtml))
+}
+
+/// Whether a page of this URL has this path, below some folder.
+fn is_at(path: &Path, url: &str, hashed: bool) -> bool {
+    filesystem::path_of(url, hashed).is_ok_and(|(folder, name)| path.ends_with(Path::new(&folder).join(name)))
+}
+
+/// The value of a JSON object's first key, if that is `url`.
+fn first_url(text: &[u8]) -> Option<String> {
+    let value = text.strip_prefix(b"{\"url\":")?;
+    let mut values = serde_json::Deserializer::from_slice(value).into_iter::<String>();
+    values.next()?.ok()
 }
 
 /// The same for bytes that begin a file.
@@ -52,6 +84,10 @@ pub fn looked_for() -> String {
 fn by_plain_content(text: &[u8]) -> Option<Format> {
     match text.first()? {
         b'{' => by_keys(&top_level_keys(text)),
+        b'"' if text.starts_with(b"\"{\"\"") => {
+            memchr::memmem::find(text, b"\"\"original_url\"\"").map(|_| Format::WebIndex)
+        }
+        0xa0..=0xbf => cbor::url_at_start(text).map(|_| Format::FilesystemCbor),
         _ => None,
     }
 }

@@ -11,6 +11,14 @@ pub enum Format {
     Cdr31,
     /// The ELASTICSEARCH document, one a line.
     Elastic,
+    /// One file a page, named after its URL: the body alone.
+    FilesystemHtml,
+    /// The same, the file a FILES object.
+    FilesystemJson,
+    /// The same, the file a CBOR map.
+    FilesystemCbor,
+    /// One JSON object a row of CSV.
+    WebIndex,
 }
 
 /// Something known of a page, or a kind of page, that a format holds or not.
@@ -70,6 +78,8 @@ pub enum Part {
     Text,
     /// Content: as text, and of HTML pages alone.
     HtmlText,
+    /// Content: as text where it is some.
+    TextOrBytes,
 }
 
 impl Field {
@@ -137,19 +147,32 @@ impl fmt::Display for Part {
             Part::Seconds => "in whole seconds",
             Part::Text => "as text",
             Part::HtmlText => "as text, of HTML pages alone",
+            Part::TextOrBytes => "in UTF-8 where it is text",
         })
     }
 }
 
 impl Format {
-    pub const ALL: [Format; 3] = [Format::Files, Format::Cdr31, Format::Elastic];
+    pub const ALL: [Format; 7] = [
+        Format::Files,
+        Format::Cdr31,
+        Format::Elastic,
+        Format::FilesystemHtml,
+        Format::FilesystemJson,
+        Format::FilesystemCbor,
+        Format::WebIndex,
+    ];
 
-    /// Its name, as in `target_storage.data_formats` where it is one of those.
+    /// Its name, also that of the sink that writes files of it, as in `target_storage.data_formats`.
     pub fn name(self) -> &'static str {
         match self {
             Format::Files => "FILES",
             Format::Cdr31 => "CDR31",
             Format::Elastic => "ELASTIC",
+            Format::FilesystemHtml => "FILESYSTEM_HTML",
+            Format::FilesystemJson => "FILESYSTEM_JSON",
+            Format::FilesystemCbor => "FILESYSTEM_CBOR",
+            Format::WebIndex => "WEB_INDEX",
         }
     }
 
@@ -164,14 +187,6 @@ impl Format {
         Format::ALL.map(Format::name).join(", ")
     }
 
-    /// The sink that writes files of it, as in `target_storage.data_formats`; none when there is no such sink.
-    pub fn sink(self) -> Option<&'static str> {
-        match self {
-            Format::Files => Some("FILES"),
-            Format::Cdr31 | Format::Elastic => None,
-        }
-    }
-
     /// How much of a field it holds.
     pub fn holds(self, field: Field) -> Held {
         self.table().iter().find(|(held, _)| *held == field).map_or(Held::No, |(_, how)| *how)
@@ -181,7 +196,7 @@ impl Format {
     fn table(self) -> &'static [(Field, Held)] {
         use Held::{Partly, Whole};
         match self {
-            Format::Files => &[
+            Format::Files | Format::FilesystemJson => &[
                 (Field::Url, Whole),
                 (Field::FinalUrl, Whole),
                 (Field::Headers, Partly(Part::Gathered)),
@@ -210,6 +225,17 @@ impl Format {
                 (Field::EventId, Whole),
                 (Field::OtherTypes, Whole),
             ],
+            Format::FilesystemHtml => &[(Field::Url, Whole), (Field::Body, Whole), (Field::OtherTypes, Whole)],
+            Format::FilesystemCbor => &[
+                (Field::Url, Whole),
+                (Field::Body, Partly(Part::TextOrBytes)),
+                (Field::Fetched, Partly(Part::Seconds)),
+                (Field::Request, Whole),
+                (Field::OtherTypes, Whole),
+            ],
+            Format::WebIndex => {
+                &[(Field::Url, Whole), (Field::FinalUrl, Whole), (Field::Fetched, Partly(Part::Seconds))]
+            }
         }
     }
 }

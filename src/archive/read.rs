@@ -7,14 +7,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::detect;
 use super::format::{Field, Format, Held};
 use super::source::{Input, Part};
 use super::topic::{Partition, PartitionReader, Taken};
+use crate::formats::cbor;
 use crate::formats::cdr31::{self, CdrReader, CdrRecord};
+use crate::formats::csv_cells::Cells;
 use crate::formats::elastic::{self, ElasticDocument, ElasticReader};
 use crate::formats::files::{self, FilesReader, FilesRecord};
-use crate::page::{PageEvent, Relevance};
+use crate::formats::web_index::WebIndexRecord;
+use crate::page::{Outcome, PageEvent, Relevance};
 use crate::parse::is_html;
+
+/// A file that is one page is no larger.
+const MAX_PAGE_FILE: u64 = 256 << 20;
 
 /// A page, and where it was.
 #[derive(Debug, Clone)]
@@ -163,28 +170,114 @@ fn completed(mut event: PageEvent, format: Format) -> PageEvent {
 fn open_file(path: &Path, format: Format, counter: &Arc<AtomicU64>) -> std::io::Result<Box<dyn Records>> {
     let input = Counted { file: open_or_renamed(path)?, counter: counter.clone() };
     Ok(match format {
-        Format::Files => Box::new(Codec {
+        Format::Files | Format::FilesystemJson => Box::new(Codec {
             reader: FilesReader::new(input),
             event: |record: FilesRecord| Some(record.into_event()),
             truncated: FilesReader::truncated,
-            offset: FilesReader::offset,
+            offset: |reader| Some(reader.offset()),
             format,
         }),
         Format::Cdr31 => Box::new(Codec {
             reader: CdrReader::new(input),
             event: |record: CdrRecord| Some(record.into_event()),
             truncated: CdrReader::truncated,
-            offset: CdrReader::offset,
+            offset: |reader| Some(reader.offset()),
             format,
         }),
         Format::Elastic => Box::new(Codec {
             reader: ElasticReader::new(input),
             event: |record: ElasticDocument<'static>| Some(record.into_event()),
             truncated: ElasticReader::truncated,
-            offset: ElasticReader::offset,
+            offset: |reader| Some(reader.offset()),
             format,
         }),
+        Format::WebIndex => Box::new(Codec {
+            reader: Rows(Cells::new(input)),
+            event: |record: WebIndexRecord| Some(record.into_event()),
+            truncated: |rows| rows.0.truncated(),
+            offset: |_| None,
+            format,
+        }),
+        Format::FilesystemHtml => {
+            let url = detect::url_of_path(path);
+            Box::new(OnePage::new(input, format, move |bytes| html_page(bytes, url)))
+        }
+        Format::FilesystemCbor => Box::new(OnePage::new(input, format, |bytes| {
+            cbor::parse(&bytes).map(|record| record.into_event()).map_err(|error| error.to_string())
+        })),
     })
+}
+
+/// The web index's cells as records.
+struct Rows<R>(Cells<R>);
+
+impl<R: Read> Iterator for Rows<R> {
+    type Item = Result<WebIndexRecord, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let cell = self.0.next()?;
+        let row = self.0.row();
+        Some(cell.map_err(|error| error.to_string()).and_then(|cell| {
+            serde_json::from_slice(&cell).map_err(|error| format!("row {row} is no record of a web index: {error}"))
+        }))
+    }
+}
+
+fn html_page(body: Vec<u8>, url: Option<String>) -> Result<PageEvent, String> {
+    let url = url.ok_or("its name tells no URL, as when names are hashed; FILESYSTEM_HTML holds none elsewhere")?;
+    let mut event = PageEvent::read_back(url);
+    if let Outcome::Response(response) = &mut event.outcome {
+        response.body = body.into();
+    }
+    Ok(event)
+}
+
+type ReadPage = Box<dyn FnOnce(Vec<u8>) -> Result<PageEvent, String>>;
+
+/// A file that is one page, read whole; a zlib stream or not.
+struct OnePage {
+    input: Option<(Counted, ReadPage)>,
+    format: Format,
+}
+
+impl OnePage {
+    fn new(
+        input: Counted,
+        format: Format,
+        page: impl FnOnce(Vec<u8>) -> Result<PageEvent, String> + 'static,
+    ) -> OnePage {
+        OnePage { input: Some((input, Box::new(page))), format }
+    }
+}
+
+impl Records for OnePage {
+    fn next(&mut self) -> Option<Item> {
+        let (input, page) = self.input.take()?;
+        let event = read_limited(input)
+            .map_err(|error| format!("reading it failed: {error}"))
+            .and_then(|bytes| page(unpacked(bytes)));
+        Some(match event {
+            Ok(event) => Item::Page(Box::new(event), self.format),
+            Err(problem) => Item::Problem(problem),
+        })
+    }
+}
+
+fn read_limited(input: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    input.take(MAX_PAGE_FILE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_PAGE_FILE {
+        return Err(std::io::Error::other(format!("it is larger than {MAX_PAGE_FILE} bytes, as no page is")));
+    }
+    Ok(bytes)
+}
+
+/// What a zlib stream holds, if that is what all of the bytes are.
+fn unpacked(bytes: Vec<u8>) -> Vec<u8> {
+    let mut decoder = flate2::bufread::ZlibDecoder::new(bytes.as_slice());
+    let mut plain = Vec::new();
+    let read = (&mut decoder).take(MAX_PAGE_FILE).read_to_end(&mut plain);
+    if read.is_ok() && decoder.into_inner().is_empty() { plain } else { bytes }
 }
 
 /// A file that was still being written when it was listed may have lost its `.open` since.
@@ -216,7 +309,7 @@ struct Codec<R, T> {
     reader: R,
     event: fn(T) -> Option<PageEvent>,
     truncated: fn(&R) -> bool,
-    offset: fn(&R) -> u64,
+    offset: fn(&R) -> Option<u64>,
     format: Format,
 }
 
@@ -236,7 +329,7 @@ where
     }
 
     fn offset(&self) -> Option<u64> {
-        Some((self.offset)(&self.reader))
+        (self.offset)(&self.reader)
     }
 
     fn truncated(&self) -> bool {
@@ -274,10 +367,12 @@ fn message(taken: &Taken) -> Item {
     let (value, offset) = (&taken.value, taken.offset);
     let parsed = match taken.format {
         _ if value.is_empty() => return Item::Other,
-        Some(format @ Format::Files) => files::parse_line(value).map(|it| (it.into_event(), format)),
+        Some(format @ (Format::Files | Format::FilesystemJson)) => {
+            files::parse_line(value).map(|it| (it.into_event(), format))
+        }
         Some(format @ Format::Cdr31) => cdr31::parse_document(value).map(|it| (it.into_event(), format)),
         Some(format @ Format::Elastic) => elastic::parse_document(value).map(|it| (it.into_event(), format)),
-        None => return Item::Problem(format!("the message at offset {offset} is in none of the known formats")),
+        _ => return Item::Problem(format!("the message at offset {offset} is in none of the known formats")),
     };
     match parsed {
         Ok((event, format)) => Item::Page(Box::new(event), format),

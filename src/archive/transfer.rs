@@ -105,9 +105,9 @@ impl Transfer {
 /// As much as the sink needs.
 fn derive_for(sink: &SinkConfig, options: DeriveOptions) -> Derive {
     let options = DeriveOptions { max_decoded_bytes: options.max_decoded_bytes.max(MAX_DECODED_BYTES), ..options };
-    match sink {
-        SinkConfig::Files { .. } => Arc::new(move |event| parse::derive_body_only(event, &options)),
-        _ => Arc::new(move |event| parse::derive(event, &options)),
+    match sink.needs_only_bodies() {
+        true => Arc::new(move |event| parse::derive_body_only(event, &options)),
+        false => Arc::new(move |event| parse::derive(event, &options)),
     }
 }
 

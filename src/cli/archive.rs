@@ -20,7 +20,7 @@ const MAX_TOLD: u64 = 100;
 /// How archives are read.
 #[derive(clap::Args)]
 pub(super) struct Reading {
-    /// The format of what is read, instead of looking at the content: FILES, CDR31, ELASTIC.
+    /// The format of what is read, instead of looking at the content: FILES, CDR31, ELASTIC, WEB_INDEX, FILESYSTEM_HTML, …
     #[arg(long, value_name = "FORMAT", value_parser = Format::parse)]
     format: Option<Format>,
     /// A configuration file, or a folder with seine.yml or ache.yml in it.

@@ -42,16 +42,12 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  seine convert ache/data_pages out --to FILES              an archive of ACHE's as one of FILES
+  seine convert data/files index --to WEB_INDEX             what the pages say, as CSV
   seine convert kafka://localhost:9092/pages out --to FILES
-  seine convert data/files out --to FILES --host example.com --from 2026-11-01";
+  seine convert ache/data_pages out --to CDR31 --host example.com --from 2026-11-01";
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let Some(sink) = args.to.sink() else {
-        let names: Vec<_> = Format::ALL.iter().filter(|it| it.sink().is_some()).map(|it| it.name()).collect();
-        bail!("{} is not written as files; choose one of {}", args.to, names.join(", "));
-    };
-    let (config, sink) = args.reading.with_sink(sink)?;
+    let (config, sink) = args.reading.with_sink(args.to.name())?;
     let mut task = vec!["convert".to_owned()];
     task.extend(absolute(&args.from_names));
     task.push(format!("--to {}", args.to));

@@ -116,7 +116,9 @@ fn begin(args: &Args, state_file: &std::path::Path) -> anyhow::Result<State> {
 /// The format that the destination keeps pages in, to say what is lost.
 fn format_of(sink: &SinkConfig) -> Option<Format> {
     match sink {
-        SinkConfig::Files { .. } => Some(Format::Files),
+        SinkConfig::Files { .. } | SinkConfig::Filesystem(_) | SinkConfig::Records(_) => {
+            Format::parse(sink.name()).ok()
+        }
         SinkConfig::Elasticsearch(_) => Some(Format::Elastic),
         SinkConfig::Kafka(kafka) => Some(match kafka.format {
             KafkaFormat::Json => Format::Files,

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::archives::{FilesystemConfig, FilesystemContent, RecordsConfig, RecordsFormat};
 use super::secret::Secret;
 
 /// Everything a crawl needs to know. [`Config::default`] is polite: see `config/seine.yml` for each value's meaning.
@@ -130,7 +131,14 @@ pub struct LogConfig {
 /// A destination. Names are those of `target_storage.data_formats`, and `VOID`, `STDOUT`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SinkConfig {
-    Files { max_file_size: u64, compression_level: u32 },
+    Files {
+        max_file_size: u64,
+        compression_level: u32,
+    },
+    /// FILESYSTEM_HTML, FILESYSTEM_JSON and FILESYSTEM_CBOR.
+    Filesystem(FilesystemConfig),
+    /// CDR31, ELASTIC and WEB_INDEX as files.
+    Records(RecordsConfig),
     Kafka(KafkaConfig),
     Elasticsearch(Box<ElasticConfig>),
     Stdout,
@@ -287,10 +295,29 @@ impl SinkConfig {
     pub fn name(&self) -> &'static str {
         match self {
             SinkConfig::Files { .. } => "files",
+            SinkConfig::Filesystem(config) => match config.content {
+                FilesystemContent::Html => "filesystem_html",
+                FilesystemContent::Json => "filesystem_json",
+                FilesystemContent::Cbor => "filesystem_cbor",
+            },
+            SinkConfig::Records(config) => match config.format {
+                RecordsFormat::Cdr31 { .. } => "cdr31",
+                RecordsFormat::Elastic => "elastic",
+                RecordsFormat::WebIndex(_) => "web_index",
+            },
             SinkConfig::Kafka(_) => "kafka",
             SinkConfig::Elasticsearch(_) => "elasticsearch",
             SinkConfig::Stdout => "stdout",
             SinkConfig::Void => "void",
+        }
+    }
+
+    /// Of what is derived from a page, only the body is wanted.
+    pub fn needs_only_bodies(&self) -> bool {
+        match self {
+            SinkConfig::Files { .. } => true,
+            SinkConfig::Filesystem(config) => config.content != FilesystemContent::Cbor,
+            _ => false,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use super::archives::{ArchivesDraft, FilesystemContent, RecordsFormat};
 use super::checked::{Config, KafkaConfig, KafkaFormat, ScopeRule, SinkConfig};
 use super::elastic::{self, ElasticDraft};
 use super::error::Problem;
@@ -23,6 +24,7 @@ pub(super) struct Draft {
     pub files_compression_level: u32,
     pub kafka: KafkaConfig,
     pub elastic: ElasticDraft,
+    pub archives: ArchivesDraft,
     pub http_enabled: bool,
     pub http_host: IpAddr,
     pub http_port: u16,
@@ -35,6 +37,12 @@ pub(super) enum Format {
     Files,
     Kafka,
     Elasticsearch,
+    FilesystemHtml,
+    FilesystemJson,
+    FilesystemCbor,
+    Cdr31,
+    Elastic,
+    WebIndex,
     Stdout,
     Void,
 }
@@ -43,6 +51,12 @@ const FORMATS: &[(&str, Format)] = &[
     ("FILES", Format::Files),
     ("KAFKA", Format::Kafka),
     ("ELASTICSEARCH", Format::Elasticsearch),
+    ("FILESYSTEM_HTML", Format::FilesystemHtml),
+    ("FILESYSTEM_JSON", Format::FilesystemJson),
+    ("FILESYSTEM_CBOR", Format::FilesystemCbor),
+    ("CDR31", Format::Cdr31),
+    ("ELASTIC", Format::Elastic),
+    ("WEB_INDEX", Format::WebIndex),
     ("STDOUT", Format::Stdout),
     ("VOID", Format::Void),
 ];
@@ -79,6 +93,7 @@ impl Default for Draft {
                 stuck_after: Duration::ZERO,
             },
             elastic: ElasticDraft::default(),
+            archives: ArchivesDraft::default(),
             http_enabled: true,
             http_host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             http_port: 0,
@@ -99,20 +114,28 @@ impl Draft {
         if !self.use_scope {
             config.scope.rule = ScopeRule::Any;
         }
-        let (max_file_size, compression_level) = (self.files_max_file_size, self.files_compression_level);
-        config.sinks = self
-            .formats
-            .iter()
-            .map(|format| match format {
-                Format::Files => SinkConfig::Files { max_file_size, compression_level },
-                Format::Kafka => SinkConfig::Kafka(self.kafka.clone()),
-                Format::Elasticsearch => SinkConfig::Elasticsearch(Box::new(self.elastic.finish())),
-                Format::Stdout => SinkConfig::Stdout,
-                Format::Void => SinkConfig::Void,
-            })
-            .collect();
-        config.http.listen = self.http_enabled.then_some(SocketAddr::new(self.http_host, self.http_port));
+        self.config.sinks = self.formats.iter().map(|format| self.sink(*format)).collect();
+        self.config.http.listen = self.http_enabled.then_some(SocketAddr::new(self.http_host, self.http_port));
         self.config
+    }
+
+    fn sink(&self, format: Format) -> SinkConfig {
+        match format {
+            Format::Files => SinkConfig::Files {
+                max_file_size: self.files_max_file_size,
+                compression_level: self.files_compression_level,
+            },
+            Format::Kafka => SinkConfig::Kafka(self.kafka.clone()),
+            Format::Elasticsearch => SinkConfig::Elasticsearch(Box::new(self.elastic.finish())),
+            Format::FilesystemHtml => SinkConfig::Filesystem(self.filesystem(FilesystemContent::Html)),
+            Format::FilesystemJson => SinkConfig::Filesystem(self.filesystem(FilesystemContent::Json)),
+            Format::FilesystemCbor => SinkConfig::Filesystem(self.filesystem(FilesystemContent::Cbor)),
+            Format::Cdr31 => SinkConfig::Records(self.records(RecordsFormat::Cdr31 { team: self.kafka.team.clone() })),
+            Format::Elastic => SinkConfig::Records(self.records(RecordsFormat::Elastic)),
+            Format::WebIndex => SinkConfig::Records(self.records(RecordsFormat::WebIndex(self.archives.web_index))),
+            Format::Stdout => SinkConfig::Stdout,
+            Format::Void => SinkConfig::Void,
+        }
     }
 }
 
@@ -232,14 +255,14 @@ pub(super) fn set_agent_part(place: &mut Option<String>, value: Option<&str>) ->
 }
 
 pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), String> {
-    let available = "one or several of FILES, KAFKA, ELASTICSEARCH, STDOUT and VOID";
+    let known: Vec<&str> = FORMATS.iter().map(|(name, _)| *name).collect();
+    let available = format!("one or several of {}", known.join(", "));
     let mut formats = Vec::new();
     for name in names {
         let name = name.to_ascii_uppercase();
         let Some((_, format)) = FORMATS.iter().find(|(known, _)| *known == name) else {
             return Err(match name.as_str() {
-                "WARC" | "ROCKSDB" => not_available(&name, available),
-                "FILESYSTEM_HTML" | "FILESYSTEM_JSON" | "FILESYSTEM_CBOR" => not_available(&name, available),
+                "WARC" | "ROCKSDB" => not_available(&name, &available),
                 _ => format!("{available}; {name} is none"),
             });
         };

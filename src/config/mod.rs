@@ -4,6 +4,7 @@
 //! single values, `draft` joins them into [`Config`]. `-c FILE|DIR`; `SEINE__LINK_STORAGE__CACHE_SIZE=64MiB` overrides
 //! `link_storage.cache_size`.
 
+mod archives;
 pub mod checked;
 mod draft;
 mod elastic;
@@ -21,6 +22,7 @@ pub(crate) mod yaml;
 
 use std::path::{Path, PathBuf};
 
+pub use archives::*;
 pub use checked::*;
 pub use error::{ConfigError, Origin, Problem, Warning};
 pub use render::{check_config, render, sample};

@@ -22,7 +22,7 @@ pub(crate) fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> an
     let reader = running.log.reader(name)?;
     let derive = running.visitor.derive.clone();
     let derive: sinks::Derive = match config {
-        SinkConfig::Files { .. } => Arc::new(move |event| parse::derive_body_only(event, &derive)),
+        config if config.needs_only_bodies() => Arc::new(move |event| parse::derive_body_only(event, &derive)),
         _ => Arc::new(move |event| parse::derive(event, &derive)),
     };
     let seconds = running.metrics.delivery_seconds.with_label_values(&[name]);

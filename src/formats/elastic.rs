@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use serde::de::Deserializer;
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
@@ -107,7 +108,7 @@ pub fn is_held(event: &PageEvent) -> bool {
 
 /// The document's `_id`: the URL asked for; its SHA-256 in lower-case hex when the URL is longer than [`MAX_ID_BYTES`].
 pub fn document_id(url: &str) -> Cow<'_, str> {
-    if url.len() <= MAX_ID_BYTES { Cow::Borrowed(url) } else { Cow::Owned(hex(&Sha256::digest(url))) }
+    if url.len() <= MAX_ID_BYTES { Cow::Borrowed(url) } else { Cow::Owned(HEXLOWER.encode(&Sha256::digest(url))) }
 }
 
 /// The document's external version: of two fetches of one URL the later wins, whatever the order they come in.
@@ -186,7 +187,7 @@ impl<'a> ElasticDocument<'a> {
             status: Some(response.status),
             content_type: response.content_type().map(Cow::from),
             language: derived.lang.as_deref().map(Cow::from),
-            digest: Some(hex(&derived.digest).into()),
+            digest: Some(HEXLOWER.encode(&derived.digest).into()),
             event_id: Some((&event.id).into()),
         };
         if derived.is_html {
@@ -216,10 +217,6 @@ impl<'a> ElasticDocument<'a> {
 fn borrowed<'a>(headers: Vec<(&'a str, Vec<&'a str>)>) -> Vec<Header<'a>> {
     let values = |values: Vec<&'a str>| values.into_iter().map(Cow::from).collect();
     headers.into_iter().map(|(name, given)| (name.into(), values(given))).collect()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// As documented: `2015-04-16T07:03:50.257+0000`. Beyond the year 9999 the number itself, which the mapping takes too.

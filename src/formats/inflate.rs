@@ -31,6 +31,7 @@ pub struct Inflating<R> {
     /// Damage found behind data that is still to be handed out.
     damage: Option<StreamError>,
     truncated: bool,
+    any_text: bool,
 }
 
 /// What the bytes at `offset` are.
@@ -59,7 +60,13 @@ impl<R: Read> Inflating<R> {
             plain: Buffer::new(),
             damage: None,
             truncated: false,
+            any_text: false,
         }
+    }
+
+    /// What is not compressed may be any text, not JSON alone.
+    pub fn of_text(input: R) -> Inflating<R> {
+        Inflating { any_text: true, ..Inflating::new(input) }
     }
 
     /// The next decompressed bytes; empty at the end. They come again until they are [consumed](Self::consume). After
@@ -136,6 +143,7 @@ impl<R: Read> Inflating<R> {
                 Coding::End
             }
             [b'{' | b' ' | b'\t' | b'\r' | b'\n', ..] => Coding::None,
+            [b'!'..=b'~' | 0xef, ..] if self.any_text => Coding::None,
             ref other => {
                 let found = other.iter().take(4).copied().collect();
                 return Err(StreamError::Unknown { offset: self.offset, found });

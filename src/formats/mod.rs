@@ -2,14 +2,18 @@
 
 mod as_event;
 pub mod base64;
+pub mod cbor;
 pub mod cdr31;
 pub mod chunked;
+pub mod csv_cells;
 pub mod elastic;
 pub mod elastic_mapping;
 pub mod files;
+pub mod filesystem;
 pub mod http;
 pub mod inflate;
 pub mod letters;
 pub mod lines;
 pub mod text;
+pub mod web_index;
 pub mod zlib_stream;

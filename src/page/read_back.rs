@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use super::{EpochMs, Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response};
@@ -54,5 +55,5 @@ pub fn id_of(url: &str, ended_ms: EpochMs, body: &[u8]) -> String {
     hash.update(url);
     hash.update(ended_ms.to_le_bytes());
     hash.update(body);
-    hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&hash.finalize()[..16])
 }

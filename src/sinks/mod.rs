@@ -4,9 +4,11 @@ pub mod appended;
 pub mod dead_letters;
 pub mod elasticsearch;
 pub mod files;
+pub mod filesystem;
 pub mod kafka;
 mod kafka_client;
 pub(crate) mod pump;
+pub mod records;
 pub mod rolling;
 mod salvage;
 pub mod stdout;
@@ -38,6 +40,8 @@ pub fn open(
         SinkConfig::Files { max_file_size, compression_level } => {
             Box::new(files::FilesSink::open(folder, *max_file_size, *compression_level, state, derive)?)
         }
+        SinkConfig::Filesystem(config) => Box::new(filesystem::FilesystemSink::open(folder, config, derive)?),
+        SinkConfig::Records(config) => Box::new(records::RecordsSink::open(folder, config, state, derive)?),
         SinkConfig::Kafka(config) => Box::new(kafka::KafkaSink::open(config, folder, derive)?),
         SinkConfig::Elasticsearch(config) => Box::new(elasticsearch::ElasticSink::open(config, folder, derive, hurry)?),
         SinkConfig::Stdout => Box::new(stdout::StdoutSink::new(std::io::stdout(), derive)),

@@ -140,7 +140,11 @@ fn convert_writes_what_a_crawl_would_have_and_says_what_is_lost() {
     let found = pages(&at("files"));
     assert_eq!(found.len(), 8);
     assert!(found.iter().all(|page| page.format == Format::Files));
-    let told = ["from ELASTIC: FILES holds no status, event id", "delivered            8\n", "left out             2   not asked for\n"];
+    let told = [
+        "from ELASTIC: FILES holds no status, event id",
+        "delivered            8\n",
+        "left out             2   not asked for\n",
+    ];
     for told in told {
         assert!(ran.stderr.contains(told), "{told} is not in {}", ran.stderr);
     }

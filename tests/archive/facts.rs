@@ -2,6 +2,7 @@
 
 use seine::archive::format::{Field, Format, Held, Part};
 use seine::formats::files::gathered;
+use seine::formats::text::text_of;
 use seine::page::{Headers, PageEvent, Relevance};
 use seine::parse::{self, Derived};
 
@@ -83,15 +84,40 @@ impl Known {
             Part::Text => short(self.derived.text().as_bytes()),
             Part::HtmlText if self.derived.is_html => short(self.derived.text().as_bytes()),
             Part::HtmlText => short(b""),
+            Part::TextOrBytes => short(self.utf8().as_deref().unwrap_or(&self.derived.body)),
         }
     }
 
     /// Of content that is held as text, its text is compared.
     pub fn found(&self, field: Field, format: Format) -> String {
         match format.holds(field) {
-            Held::Partly(Part::Text | Part::HtmlText) if self.derived.is_html => short(self.derived.text().as_bytes()),
+            Held::Partly(Part::Text | Part::HtmlText | Part::TextOrBytes) if self.derived.is_html => {
+                short(self.derived.text().as_bytes())
+            }
             _ => self.field(field),
         }
+    }
+
+    /// The content in UTF-8, where it is text.
+    fn utf8(&self) -> Option<Vec<u8>> {
+        if self.derived.is_html {
+            return Some(self.derived.text().as_bytes().to_vec());
+        }
+        let content_type = self.event.response()?.content_type();
+        text_of(content_type, &self.derived.body).map(|text| text.as_bytes().to_vec())
+    }
+
+    /// Whether the format's reader takes it for HTML: where it holds no headers, by what it looks like.
+    fn looks_html_in(&self, format: Format) -> bool {
+        if format.holds(Field::Headers) != Held::No {
+            return self.derived.is_html;
+        }
+        let body = match format.holds(Field::Body) {
+            Held::Whole => self.derived.body.to_vec(),
+            Held::Partly(_) => self.utf8().unwrap_or_else(|| self.derived.body.to_vec()),
+            Held::No => Vec::new(),
+        };
+        parse::is_html(None, &body)
     }
 
     /// What stands in the place of what is not held.
@@ -101,7 +127,11 @@ impl Known {
             Field::Status => "200".into(),
             Field::Reason => "OK Http11".into(),
             Field::Started => self.field_in(Field::Fetched, format),
-            Field::Relevance => format!("{:?}", Relevance::by_type(self.derived.is_html)),
+            Field::Relevance => format!("{:?}", Relevance::by_type(self.looks_html_in(format))),
+            Field::FinalUrl => self.field(Field::Url),
+            Field::Fetched => "0".into(),
+            Field::Headers => String::new(),
+            Field::Body => short(b""),
             Field::Hops => "[]".into(),
             Field::Request => shown(&Headers::default()),
             Field::CrawlerId => String::new(),

@@ -43,36 +43,24 @@ fn sink_config(name: &str) -> SinkConfig {
     config::load_with(None, &[], &formats).unwrap().config.sinks.remove(0)
 }
 
-/// Files of a format as a crawl writes them, or, where no sink writes any, as its lines.
+/// Files of a format as a crawl writes them.
 fn write(format: Format, events: &[PageEvent], folder: &Path) {
     let entry = |(index, event): (usize, &PageEvent)| {
         let index = index as u64 + 1;
         Arc::new(Entry::new(Position { index, offset: index }, Arc::new(event.clone()), None))
     };
     let entries: Vec<_> = events.iter().enumerate().map(entry).collect();
-    let Some(name) = format.sink() else { return write_lines(format, events, folder) };
-    let (config, options) = (sink_config(name), options());
-    let derive: sinks::Derive = Arc::new(move |event| parse::derive(event, &options));
+    let (config, options) = (sink_config(format.name()), options());
+    let only_bodies = config.needs_only_bodies();
+    let derive: sinks::Derive = Arc::new(move |event| match only_bodies {
+        true => parse::derive_body_only(event, &options),
+        false => parse::derive(event, &options),
+    });
     let mut sink = sinks::open(&config, folder, &serde_json::Value::Null, derive, Arc::default()).unwrap();
     sink.flush().unwrap();
     sink.deliver(&entries).unwrap();
     sink.flush().unwrap();
     sink.close().unwrap();
-}
-
-fn write_lines(format: Format, events: &[PageEvent], folder: &Path) {
-    let mut lines = Vec::new();
-    for event in events {
-        let derived = parse::derive(event, &options());
-        let held = match format {
-            Format::Cdr31 => seine::formats::cdr31::write_event(event, &derived, Some("team"), 1, &mut lines),
-            Format::Elastic => seine::formats::elastic::write_event(event, &derived, &mut lines),
-            other => panic!("{other} has a sink"),
-        };
-        lines.extend(held.then_some(b'\n'));
-    }
-    std::fs::create_dir_all(folder).unwrap();
-    std::fs::write(folder.join("lines.jsonl"), lines).unwrap();
 }
 
 fn source(path: &Path) -> Source {

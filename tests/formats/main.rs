@@ -1,4 +1,7 @@
 //! The formats: what is written, what is read, and what comes of damage. One file a format.
 
+mod cbor;
 mod files;
+mod filesystem;
 mod http;
+mod web_index;

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 const NO_LIMIT: u64 = 1 << 40;
 
-fn derive() -> Derive {
+pub fn derive() -> Derive {
     Arc::new(|event| Derived {
         body: event.response().map(|it| it.body.clone()).unwrap_or_default(),
         links: vec![Link { url: "http://a.example/x".into(), nofollow: false }],
@@ -29,7 +29,7 @@ fn derive() -> Derive {
     })
 }
 
-fn event(number: u64, body: &[u8]) -> PageEvent {
+pub fn event(number: u64, body: &[u8]) -> PageEvent {
     PageEvent {
         id: format!("{number:032x}"),
         url: format!("http://a.example/{number}"),
@@ -57,21 +57,21 @@ fn event(number: u64, body: &[u8]) -> PageEvent {
     }
 }
 
-fn entry_of(number: u64, event: PageEvent) -> Arc<Entry> {
+pub fn entry_of(number: u64, event: PageEvent) -> Arc<Entry> {
     Arc::new(Entry::new(Position { index: number + 1, offset: (number + 1) * 100 }, Arc::new(event), None))
 }
 
 /// Noise that does not compress, the same for a number every time.
-fn noise(number: u64, length: usize) -> Vec<u8> {
+pub fn noise(number: u64, length: usize) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(number);
     (0..length).map(|_| random.u8(..)).collect()
 }
 
-fn page(number: u64, length: usize) -> Arc<Entry> {
+pub fn page(number: u64, length: usize) -> Arc<Entry> {
     entry_of(number, event(number, &noise(number, length)))
 }
 
-fn pages(numbers: std::ops::Range<u64>) -> Vec<Arc<Entry>> {
+pub fn pages(numbers: std::ops::Range<u64>) -> Vec<Arc<Entry>> {
     numbers.map(|number| page(number, 300)).collect()
 }
 

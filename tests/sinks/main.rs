@@ -2,3 +2,5 @@
 
 mod appended;
 mod files;
+mod filesystem;
+mod records;

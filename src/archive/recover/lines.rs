@@ -109,7 +109,7 @@ impl Saving<'_> {
             if feed.is_some() || got == Got::End {
                 return Ok((self.is_record)(&line));
             }
-            let is_object = line.is_empty() || line.starts_with(b"{");
+            let is_object = matches!(line.first(), None | Some(b'{' | b'"'));
             if got != Got::More || !is_object || line.len() > MAX_LINE {
                 return Ok(false);
             }

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 use super::detect::{self, Detected};
 use super::format::Format;
+use crate::formats::csv_cells::Cells;
+use crate::formats::web_index::WebIndexRecord;
 use crate::formats::{cdr31, elastic, files};
 
 /// So many ranges are kept by name.
@@ -53,6 +55,8 @@ pub enum RecoverError {
         Format::names()
     )]
     Unknown { path: PathBuf, begins: String },
+    #[error("{0} is one page: it is whole or lost; seine verify tells which pages of a folder are whole")]
+    OnePage(PathBuf),
     #[error("{0} is empty: there is nothing to recover")]
     Empty(PathBuf),
 }
@@ -78,6 +82,13 @@ impl Recovery {
     }
 }
 
+/// A row of the web index, its one cell a record.
+fn is_row(line: &[u8]) -> bool {
+    let mut cells = Cells::new(line);
+    let cell = cells.next().and_then(Result::ok);
+    cell.is_some_and(|cell| serde_json::from_slice::<WebIndexRecord>(&cell).is_ok())
+}
+
 /// Saves what is whole in `damaged` to `out`, which must not be there; it appears when it is complete. `format`: instead of
 /// looking at the beginning, which may be damaged. `tick`: called now and then with records and bytes so far.
 pub fn recover(
@@ -98,6 +109,9 @@ pub fn recover(
             Detected::Unknown(begins) => return Err(RecoverError::Unknown { path: damaged.into(), begins }),
         },
     };
+    if matches!(format, Format::FilesystemHtml | Format::FilesystemJson | Format::FilesystemCbor) {
+        return Err(RecoverError::OnePage(damaged.into()));
+    }
     let file = File::open(damaged).map_err(read_error)?;
     let length = file.metadata().map_err(read_error)?.len();
     let write_error = |source| RecoverError::File { action: "writing", path: out.into(), source };
@@ -111,6 +125,10 @@ pub fn recover(
         }
         Format::Elastic => {
             lines::save(input, |line| elastic::parse_document(line).is_ok(), &mut output, &mut recovery, tick)
+        }
+        Format::WebIndex => lines::save(input, is_row, &mut output, &mut recovery, tick),
+        Format::FilesystemHtml | Format::FilesystemJson | Format::FilesystemCbor => {
+            return Err(RecoverError::OnePage(damaged.into()));
         }
     };
     saved.map_err(|problem| match problem {

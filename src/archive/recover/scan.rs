@@ -29,7 +29,7 @@ pub(super) enum Start {
     Gzip,
     /// Behind a flush inside a zlib stream: deflate data without its head.
     Flush,
-    /// An object as text.
+    /// An object as text, or a quoted one.
     Text,
 }
 
@@ -40,7 +40,7 @@ impl Start {
             [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] => Some((Start::Zlib, 0)),
             [0x1f, 0x8b, 0x08, ..] => Some((Start::Gzip, 0)),
             [0x00, 0x00, 0xff, 0xff, ..] => Some((Start::Flush, 4)),
-            [b'{', b'"', ..] => Some((Start::Text, 0)),
+            [b'{', b'"', ..] | [b'"', b'{', b'"', b'"', ..] => Some((Start::Text, 0)),
             _ => None,
         }
     }
@@ -76,7 +76,7 @@ impl Input<'_> {
         while at < self.length {
             let count = self.read(at, &mut block)?;
             let bytes = &block[..count];
-            let may_begin = |byte: &u8| matches!(byte, 0x78 | 0x1f | 0x00 | b'{');
+            let may_begin = |byte: &u8| matches!(byte, 0x78 | 0x1f | 0x00 | b'{' | b'"');
             let found = (0..count).filter(|place| may_begin(&bytes[*place])).find_map(|place| {
                 let (start, before) = Start::of(&bytes[place..])?;
                 Some((at + place as u64 + before, start))

@@ -34,8 +34,10 @@ pub(super) const SINKS: &[Key] = &[
         "[FILES]",
         "[FILES]",
         List(draft::set_formats),
-        "One or several of FILES (compressed JSON lines), KAFKA (a topic), ELASTICSEARCH, STDOUT (JSON lines) and VOID \
-         (nowhere: pages are counted and dropped). ACHE's older target_storage.data_format.type means the same.",
+        "One or several of FILES (compressed JSON lines), KAFKA (a topic), ELASTICSEARCH, FILESYSTEM_HTML, FILESYSTEM_JSON and \
+         FILESYSTEM_CBOR (a file a page), CDR31 and ELASTIC (JSON lines), WEB_INDEX (CSV), STDOUT (JSON lines) and VOID \
+         (nowhere: pages are counted and dropped). Each writes to a folder of its own, named after it in lower case, below the \
+         data folder. ACHE's older target_storage.data_format.type means the same.",
     ),
     ache(
         "target_storage.data_format.files.max_file_size",

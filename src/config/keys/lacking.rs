@@ -23,7 +23,6 @@ const NO_BACKLINKS: &str = "not supported: no search engine is asked for backlin
 const NO_RECRAWL_SELECTOR: &str =
     "not supported: set link_storage.recrawl.interval, and every page is due again after it";
 const NO_NEAR_DUPLICATES: &str = "not supported: near-duplicates are kept as any page";
-const NO_FILESYSTEM: &str = "no effect: the FILESYSTEM_* formats are not available yet";
 const NO_WARC: &str = "no effect: the WARC format is not available yet";
 const WAITS_FOR_SERVERS: &str = "no effect: a server that is not there yet is waited for, and pages with it";
 const NO_TOR: &str = "not supported: .onion hosts are not reached";
@@ -47,8 +46,6 @@ pub(super) const KEYS: &[Key] = &[
     lacking("target_storage.near_duplicate_detection.enabled", "false", BOOL, NO_NEAR_DUPLICATES),
     lacking("target_storage.near_duplicate_detection.store", "false", BOOL, NO_NEAR_DUPLICATES),
     lacking("target_storage.near_duplicate_detection.similarity", "0.9", Number, NO_NEAR_DUPLICATES),
-    lacking("target_storage.data_format.filesystem.hash_file_name", "false", BOOL, NO_FILESYSTEM),
-    lacking("target_storage.data_format.filesystem.compress_data", "false", BOOL, NO_FILESYSTEM),
     lacking("target_storage.data_format.warc.max_file_size", "262144000", SIZE, NO_WARC),
     lacking("target_storage.data_format.warc.compress", "true", BOOL, NO_WARC),
     lacking(

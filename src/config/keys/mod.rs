@@ -1,6 +1,7 @@
 //! The table of keys: name, type, default, meaning. It drives reading, unknown-key detection, `check-config` and
 //! `config/seine.yml`; there is no second list.
 
+mod archives;
 mod crawling;
 mod delivering;
 mod lacking;
@@ -64,6 +65,7 @@ pub(super) const GROUPS: &[Group] = &[
     Group { title: "Who asks", keys: crawling::IDENTITY },
     Group { title: "The page log: where a page becomes accepted", keys: delivering::LOG },
     Group { title: "Where pages are delivered", keys: delivering::SINKS },
+    Group { title: "Files other than FILES", keys: archives::KEYS },
     Group { title: "Elasticsearch and OpenSearch", keys: delivering::ELASTIC },
     Group { title: "Metrics and health, over HTTP", keys: delivering::HTTP },
     Group { title: "Seine's own log", keys: delivering::LOGGING },

@@ -1,0 +1,74 @@
+//! What the formats that are files ask of the configuration.
+
+use super::draft::Draft;
+use crate::formats::web_index::Limits;
+
+/// `target_storage.data_format.filesystem.*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilesystemConfig {
+    pub content: FilesystemContent,
+    /// Names are the URLs' SHA-256.
+    pub hash_file_name: bool,
+    /// Each file is a zlib stream.
+    pub compress_data: bool,
+}
+
+/// What a page's file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FilesystemContent {
+    /// The body alone.
+    Html,
+    /// The FILES object.
+    Json,
+    Cbor,
+}
+
+/// Rolling files of one record a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordsConfig {
+    pub format: RecordsFormat,
+    pub max_file_size: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecordsFormat {
+    Cdr31 { team: Option<String> },
+    Elastic,
+    WebIndex(Limits),
+}
+
+/// The keys while they are read.
+pub(super) struct ArchivesDraft {
+    pub hash_file_name: bool,
+    pub compress_data: bool,
+    /// Of CDR31, ELASTIC and WEB_INDEX.
+    pub records_max_file_size: u64,
+    pub web_index: Limits,
+}
+
+impl Default for ArchivesDraft {
+    fn default() -> Self {
+        let web_index = Limits {
+            title: 0,
+            heading: 0,
+            description: 0,
+            keywords: 0,
+            author: 0,
+            content_snippet: 0,
+            image_alts: 0,
+            link_texts: 0,
+        };
+        ArchivesDraft { hash_file_name: false, compress_data: false, records_max_file_size: 0, web_index }
+    }
+}
+
+impl Draft {
+    pub(super) fn filesystem(&self, content: FilesystemContent) -> FilesystemConfig {
+        let (hash_file_name, compress_data) = (self.archives.hash_file_name, self.archives.compress_data);
+        FilesystemConfig { content, hash_file_name, compress_data }
+    }
+
+    pub(super) fn records(&self, format: RecordsFormat) -> RecordsConfig {
+        RecordsConfig { format, max_file_size: self.archives.records_max_file_size }
+    }
+}

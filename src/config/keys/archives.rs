@@ -1,0 +1,77 @@
+//! The keys of the formats that are files, FILES apart.
+
+use super::Kind::{Bool, Count, Size};
+use super::{Key, ache, ours};
+use crate::config::draft::to_usize;
+
+pub(super) const KEYS: &[Key] = &[
+    ache(
+        "target_storage.data_format.filesystem.hash_file_name",
+        "false",
+        "false",
+        Bool(|d, v| d.archives.hash_file_name = v),
+        "FILESYSTEM_*: files are named by their URL's SHA-256, not by the URL. A URL whose name would be longer than 255 bytes \
+         needs it; without, its page goes to the dead letters.",
+    ),
+    ache(
+        "target_storage.data_format.filesystem.compress_data",
+        "false",
+        "false",
+        Bool(|d, v| d.archives.compress_data = v),
+        "FILESYSTEM_*: each file is one zlib stream.",
+    ),
+    ours(
+        "target_storage.data_format.records.max_file_size",
+        "256MiB",
+        Size(1, |d, v| d.archives.records_max_file_size = v),
+        "CDR31, ELASTIC and WEB_INDEX: a larger file is closed and the next one begun.",
+    ),
+    ours(
+        "target_storage.data_format.web_index.max_title",
+        "200",
+        Count(0, 1_000_000, |d, v| d.archives.web_index.title = to_usize(v)),
+        "WEB_INDEX: longer titles are cut; in characters, as all of these.",
+    ),
+    ours(
+        "target_storage.data_format.web_index.max_heading",
+        "200",
+        Count(0, 1_000_000, |d, v| d.archives.web_index.heading = to_usize(v)),
+        "WEB_INDEX: of each heading.",
+    ),
+    ours(
+        "target_storage.data_format.web_index.max_description",
+        "500",
+        Count(0, 1_000_000, |d, v| d.archives.web_index.description = to_usize(v)),
+        "WEB_INDEX: of <meta name=description>.",
+    ),
+    ours(
+        "target_storage.data_format.web_index.max_keywords",
+        "500",
+        Count(0, 1_000_000, |d, v| d.archives.web_index.keywords = to_usize(v)),
+        "WEB_INDEX: of <meta name=keywords>.",
+    ),
+    ours(
+        "target_storage.data_format.web_index.max_author",
+        "200",
+        Count(0, 1_000_000, |d, v| d.archives.web_index.author = to_usize(v)),
+        "WEB_INDEX: of <meta name=author>.",
+    ),
+    ours(
+        "target_storage.data_format.web_index.max_content_snippet",
+        "500",
+        Count(0, 1_000_000, |d, v| d.archives.web_index.content_snippet = to_usize(v)),
+        "WEB_INDEX: of the snippet of the page's content.",
+    ),
+    ours(
+        "target_storage.data_format.web_index.max_image_alts",
+        "2000",
+        Count(0, 1_000_000, |d, v| d.archives.web_index.image_alts = to_usize(v)),
+        "WEB_INDEX: of all images' descriptions together.",
+    ),
+    ours(
+        "target_storage.data_format.web_index.max_link_texts",
+        "5000",
+        Count(0, 1_000_000, |d, v| d.archives.web_index.link_texts = to_usize(v)),
+        "WEB_INDEX: of all links' texts together.",
+    ),
+];

@@ -1,0 +1,95 @@
+//! CSV files (RFC 4180) of one column, read cell by cell from any input: also gzip or zlib, cut off, or damaged.
+
+use std::io::Read;
+
+use csv_core::ReadFieldResult;
+
+use super::inflate::{Inflating, StreamError};
+
+/// The longest cell that is read, in bytes.
+pub const MAX_CELL: usize = 16 << 20;
+
+/// Why a cell could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum CellError {
+    /// Reading goes on with the next row.
+    #[error("row {row} is longer than {MAX_CELL} bytes and was passed over; is a quote missing?")]
+    TooLong { row: u64 },
+    /// Nothing can be read behind it.
+    #[error("after {rows} rows: {source}")]
+    Stream { rows: u64, source: StreamError },
+}
+
+/// Reads the first cell of each row that is not empty.
+pub struct Cells<R> {
+    stream: Inflating<R>,
+    csv: csv_core::Reader,
+    rows: u64,
+    ended: bool,
+    unfinished: bool,
+}
+
+impl<R: Read> Cells<R> {
+    pub fn new(input: R) -> Cells<R> {
+        Cells {
+            stream: Inflating::of_text(input),
+            csv: csv_core::Reader::new(),
+            rows: 0,
+            ended: false,
+            unfinished: false,
+        }
+    }
+
+    /// Whether the file broke off inside a compressed stream or a row. Known once the iterator has ended.
+    pub fn truncated(&self) -> bool {
+        self.stream.truncated() || self.unfinished
+    }
+
+    /// The row that was given last, from 1.
+    pub fn row(&self) -> u64 {
+        self.rows
+    }
+
+    /// The next row's first cell. None at the end.
+    fn cell(&mut self) -> Result<Option<Vec<u8>>, CellError> {
+        let mut cell = Vec::new();
+        let mut is_first = true;
+        let mut is_too_long = false;
+        let mut room = [0; 8 << 10];
+        loop {
+            let chunk = self.stream.chunk().map_err(|source| CellError::Stream { rows: self.rows, source })?;
+            let at_end = chunk.is_empty();
+            let (result, taken, filled) = self.csv.read_field(chunk, &mut room);
+            self.stream.consume(taken);
+            if is_first && cell.len() + filled <= MAX_CELL {
+                cell.extend_from_slice(&room[..filled]);
+            } else if is_first && filled > 0 {
+                is_too_long = true;
+            }
+            match result {
+                ReadFieldResult::InputEmpty | ReadFieldResult::OutputFull => {}
+                ReadFieldResult::Field { record_end: false } => is_first = false,
+                // The end of the input closes an open quote too.
+                ReadFieldResult::Field { record_end: true } => {
+                    self.unfinished = at_end;
+                    self.rows += 1;
+                    return if is_too_long { Err(CellError::TooLong { row: self.rows }) } else { Ok(Some(cell)) };
+                }
+                ReadFieldResult::End => return Ok(None),
+            }
+        }
+    }
+}
+
+impl<R: Read> Iterator for Cells<R> {
+    type Item = Result<Vec<u8>, CellError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let cell = self.cell();
+        self.ended = matches!(cell, Ok(None) | Err(CellError::Stream { .. }));
+        cell.transpose()
+    }
+}

@@ -1,0 +1,191 @@
+//! The web index (seed 001): one HTML page as one JSON object, in one cell of a CSV file (RFC 4180) with one column and no
+//! header row.
+//!
+//! Fields in this order: `original_url` · `final_url` · `original_canonical_url` · `final_canonical_url` ·
+//! `crawl_timestamp` (epoch seconds) · `language` (`<html lang>` as found) · `title` · `headings` {`h1`: […], …} ·
+//! `description` · `keywords` · `author` · `content_snippet` · `content_snippet_quality` (0 to 1) · `image_alts` ·
+//! `link_texts` · `total_links_count`. Strings may be empty and are cut at [`Limits`].
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::files::page_of;
+use crate::page::PageEvent;
+use crate::parse::Derived;
+use crate::parse::html_text::{PageFacts, page_facts};
+use crate::parse::html_tree::Tree;
+use crate::parse::main_text::main_text;
+use crate::parse::url;
+
+/// The most characters of each kind of string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub title: usize,
+    /// Of each heading.
+    pub heading: usize,
+    pub description: usize,
+    pub keywords: usize,
+    pub author: usize,
+    pub content_snippet: usize,
+    pub image_alts: usize,
+    pub link_texts: usize,
+}
+
+/// One page, as the web index has it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WebIndexRecord {
+    pub original_url: String,
+    #[serde(default)]
+    pub final_url: String,
+    #[serde(default)]
+    pub original_canonical_url: String,
+    #[serde(default)]
+    pub final_canonical_url: String,
+    /// Epoch seconds.
+    #[serde(default)]
+    pub crawl_timestamp: u64,
+    #[serde(default)]
+    pub language: String,
+    #[serde(default)]
+    pub title: String,
+    /// `h1` to `h6` → texts; only levels that the page has.
+    #[serde(default)]
+    pub headings: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    pub description: String,
+    #[serde(default)]
+    pub keywords: String,
+    #[serde(default)]
+    pub author: String,
+    #[serde(default)]
+    pub content_snippet: String,
+    #[serde(default)]
+    pub content_snippet_quality: f64,
+    #[serde(default)]
+    pub image_alts: String,
+    #[serde(default)]
+    pub link_texts: String,
+    #[serde(default)]
+    pub total_links_count: u64,
+}
+
+/// Appends the page's row to `out`, line end included. Returns false and appends nothing for what the index does not hold:
+/// sitemaps, failures, answers other than 2xx, and what is not HTML.
+pub fn write_event(event: &PageEvent, derived: &Derived, limits: &Limits, out: &mut Vec<u8>) -> bool {
+    let Some(record) = WebIndexRecord::from_event(event, derived, limits) else { return false };
+    record.write_row(out);
+    true
+}
+
+impl WebIndexRecord {
+    /// The page's record; none for what the index does not hold.
+    pub fn from_event(event: &PageEvent, derived: &Derived, limits: &Limits) -> Option<WebIndexRecord> {
+        page_of(event).filter(|_| derived.is_html)?;
+        let html = derived.text();
+        let tree = Tree::parse(&html);
+        let facts = page_facts(&tree, "");
+        let meta = |name: &str, limit| {
+            let found = facts.html.meta.iter().find(|(given, content)| given == name && !content.trim().is_empty());
+            cut(found.map(|(_, content)| content.trim()).unwrap_or_default(), limit)
+        };
+        let description = meta("description", limits.description);
+        let (content_snippet, content_snippet_quality) =
+            snippet(&main_text(&tree), &description, &facts.text, limits.content_snippet);
+        Some(WebIndexRecord {
+            original_url: event.url.clone(),
+            final_url: event.final_url.clone(),
+            original_canonical_url: canonical(&event.url),
+            final_canonical_url: canonical(&event.final_url),
+            crawl_timestamp: event.ended_ms / 1000,
+            language: facts.html.lang.clone().unwrap_or_default(),
+            title: cut(derived.title.as_deref().unwrap_or_default(), limits.title),
+            headings: headings(&facts, limits.heading),
+            keywords: meta("keywords", limits.keywords),
+            author: meta("author", limits.author),
+            description,
+            content_snippet,
+            content_snippet_quality,
+            image_alts: joined(&facts.image_alts, limits.image_alts),
+            link_texts: joined(&facts.link_texts, limits.link_texts),
+            total_links_count: facts.html.links.len() as u64,
+        })
+    }
+
+    /// Appends the row to `out`: a quoted cell, its quotes doubled, and CRLF.
+    pub fn write_row(&self, out: &mut Vec<u8>) {
+        let json = serde_json::to_string(self).expect("strings and numbers are always JSON");
+        out.reserve(json.len() + json.len() / 4);
+        out.push(b'"');
+        out.extend_from_slice(json.replace('"', "\"\"").as_bytes());
+        out.extend_from_slice(b"\"\r\n");
+    }
+
+    /// What it says of the page: everything but its body.
+    pub fn into_event(self) -> PageEvent {
+        let mut event = PageEvent::read_back(self.original_url);
+        if !self.final_url.is_empty() {
+            event.final_url = self.final_url;
+        }
+        event.ended_ms = self.crawl_timestamp.saturating_mul(1000);
+        event.started_ms = event.ended_ms;
+        event.give_id();
+        event
+    }
+}
+
+/// The same for every spelling of one URL: normalised, without fragment. What is no URL stays as it is.
+fn canonical(given: &str) -> String {
+    url::parse(given).unwrap_or_else(|| given.to_owned())
+}
+
+fn headings(facts: &PageFacts, limit: usize) -> BTreeMap<String, Vec<String>> {
+    let mut headings: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for heading in &facts.headings {
+        headings.entry(format!("h{}", heading.level)).or_default().push(cut(&heading.text, limit));
+    }
+    headings
+}
+
+/// The beginning of what the page is about, and how well it says that. The main text is best (0.5 to 1, more for a
+/// longer snippet), then what the author says of it (0.4), then whatever text there is (up to 0.3).
+fn snippet(main: &str, description: &str, visible: &str, limit: usize) -> (String, f64) {
+    let main = one_line(main, limit);
+    let fill = |text: &str| (text.chars().count() as f64 / limit.max(1) as f64).min(1.0);
+    if !main.is_empty() {
+        let quality = 0.5 + 0.5 * fill(&main);
+        return (main, quality);
+    }
+    if !description.is_empty() {
+        return (one_line(description, limit), 0.4);
+    }
+    let visible = one_line(visible, limit);
+    let quality = 0.3 * fill(&visible);
+    (visible, quality)
+}
+
+/// Words with one blank between them, cut.
+fn one_line(text: &str, limit: usize) -> String {
+    joined(text.split_whitespace(), limit)
+}
+
+/// With blanks between them, cut.
+fn joined<T: AsRef<str>>(texts: impl IntoIterator<Item = T>, limit: usize) -> String {
+    let mut all = String::new();
+    for text in texts {
+        if !all.is_empty() {
+            all.push(' ');
+        }
+        all.push_str(text.as_ref());
+        // A character has four bytes at most, so nothing beyond is needed.
+        if all.len() >= limit.saturating_mul(4) {
+            break;
+        }
+    }
+    cut(&all, limit)
+}
+
+/// At most so many characters.
+fn cut(text: &str, limit: usize) -> String {
+    text.char_indices().nth(limit).map_or(text, |(end, _)| &text[..end]).to_owned()
+}

@@ -1,0 +1,128 @@
+//! Formats of one self-contained record a page, in rolling files: CDR31 and ELASTIC as JSON lines, WEB_INDEX as CSV.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::appended::{AppendedFiles, Shape, Stamp};
+use super::rolling::now_ms;
+use super::{Delivered, Derive, Sink, SinkError};
+use crate::config::{RecordsConfig, RecordsFormat};
+use crate::formats::{cdr31, elastic, web_index};
+use crate::log::Entry;
+
+/// Writes every page that its format holds; what it acknowledges is on disk.
+pub struct RecordsSink {
+    files: AppendedFiles,
+    format: RecordsFormat,
+    derive: Derive,
+    record: Vec<u8>,
+    so_far: Delivered,
+    /// A call failed halfway: the files no longer match what was acknowledged.
+    failed: bool,
+}
+
+impl RecordsSink {
+    /// As [`AppendedFiles::open`].
+    pub fn open(
+        folder: &Path,
+        config: &RecordsConfig,
+        state: &serde_json::Value,
+        derive: Derive,
+    ) -> Result<RecordsSink, SinkError> {
+        let shape = Shape {
+            suffix: match config.format {
+                RecordsFormat::Cdr31 { .. } | RecordsFormat::Elastic => ".jsonl",
+                RecordsFormat::WebIndex(_) => ".csv",
+            },
+            stamp: Stamp::EpochMs,
+            serial_digits: 1,
+            max_file_size: config.max_file_size,
+            whole_length: whole_lines,
+        };
+        Ok(RecordsSink {
+            files: AppendedFiles::open(folder, shape, state)?,
+            format: config.format.clone(),
+            derive,
+            record: Vec::new(),
+            so_far: Delivered::default(),
+            failed: false,
+        })
+    }
+
+    fn append(&mut self, entries: &[Arc<Entry>]) -> Result<(), SinkError> {
+        for entry in entries {
+            self.record.clear();
+            if self.write_record(entry) {
+                self.files.append(&self.record, |_| Vec::new())?;
+                self.so_far.delivered += 1;
+            } else {
+                self.so_far.skipped += 1;
+            }
+            self.so_far.up_to = entry.end;
+        }
+        self.so_far.state = self.files.sync()?;
+        Ok(())
+    }
+
+    fn write_record(&mut self, entry: &Entry) -> bool {
+        if !elastic::is_held(&entry.event) {
+            return false;
+        }
+        let derived = entry.derived(|event| (self.derive)(event));
+        let (event, out) = (&entry.event, &mut self.record);
+        let is_held = match &self.format {
+            RecordsFormat::WebIndex(limits) => return web_index::write_event(event, derived, limits, out),
+            RecordsFormat::Elastic => elastic::write_event(event, derived, out),
+            RecordsFormat::Cdr31 { team } => cdr31::write_event(event, derived, team.as_deref(), now_ms(), out),
+        };
+        if is_held {
+            out.push(b'\n');
+        }
+        is_held
+    }
+
+    /// Runs a step; after a failed one no other is run.
+    fn step<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, SinkError>) -> Result<T, SinkError> {
+        if std::mem::replace(&mut self.failed, true) {
+            let problem = "used again after an error".into();
+            return Err(SinkError::Other { sink: "files", problem, remedy: "open it again from its committed state" });
+        }
+        let result = step(self)?;
+        self.failed = false;
+        Ok(result)
+    }
+}
+
+impl Sink for RecordsSink {
+    fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
+        self.step(|sink| sink.append(entries))?;
+        Ok(self.so_far.clone())
+    }
+
+    fn flush(&mut self) -> Result<Delivered, SinkError> {
+        self.deliver(&[])
+    }
+
+    fn close(&mut self) -> Result<(), SinkError> {
+        self.step(|sink| sink.files.close())
+    }
+}
+
+/// Behind the last line feed: no record of ours has another than at its end.
+fn whole_lines(file: &mut File) -> std::io::Result<u64> {
+    let mut end = file.seek(SeekFrom::End(0))?;
+    let mut piece = vec![0; 64 << 10];
+    while end > 0 {
+        let start = end.saturating_sub(piece.len() as u64);
+        let length = (end - start) as usize;
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(&mut piece[..length])?;
+        if let Some(at) = memchr::memrchr(b'\n', &piece[..length]) {
+            return Ok(start + at as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}

@@ -1,0 +1,129 @@
+//! The web index: rows of CSV with JSON in them.
+
+use std::io::Read;
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use seine::formats::csv_cells::Cells;
+use seine::formats::web_index::{Limits, WebIndexRecord, write_event};
+use seine::page::{Hop, Outcome, PageEvent};
+use seine::parse::{DeriveOptions, derive};
+
+const PAGE: &str = r#"<!doctype html><html lang="cs-CZ"><head><title>A "quoted", title</title>
+<meta name="Description" content=" Číst o tom "><meta name=keywords content="a, b"><meta name=author content="Jana">
+<body><h1>Big</h1><h2>One</h2><h2>Two &amp; more</h2>
+<p>Žluťoučký kůň is a sentence long enough to be taken for the page's own content by anyone who counts its words, as
+the extractor does; and this is the second half of it, which makes the block dense enough to be kept in the end.</p>
+<img alt="a boat"><img alt=""><img alt="two
+boats"><a href="/x">first link</a><a href="http://b.example/">second</a><a>no link</a></html>"#;
+
+fn limits(each: usize) -> Limits {
+    Limits {
+        title: each,
+        heading: each,
+        description: each,
+        keywords: each,
+        author: each,
+        content_snippet: each,
+        image_alts: each,
+        link_texts: each,
+    }
+}
+
+fn event(html: &str) -> PageEvent {
+    let mut event = PageEvent::read_back("http://a.example/old?b=1&a=2");
+    event.final_url = "http://a.example/new#part".into();
+    event.ended_ms = 1_795_271_940_999;
+    let Outcome::Response(response) = &mut event.outcome else { unreachable!() };
+    response.headers.push("content-type", "text/html; charset=utf-8");
+    response.body = Bytes::copy_from_slice(html.as_bytes());
+    event.hops.push(Hop {
+        url: event.url.clone(),
+        status: 302,
+        headers: Default::default(),
+        target: event.final_url.clone(),
+        ip: None,
+    });
+    event
+}
+
+fn rows(html: &str, limits: &Limits) -> Vec<u8> {
+    let event = event(html);
+    let options = DeriveOptions { max_decoded_bytes: 1 << 30, obey_nofollow: false, agent: "Seine".into() };
+    let mut out = Vec::new();
+    assert!(write_event(&event, &derive(&event, &options), limits, &mut out));
+    out
+}
+
+fn read(bytes: &[u8]) -> Vec<WebIndexRecord> {
+    Cells::new(bytes).map(|cell| serde_json::from_slice(&cell.unwrap()).unwrap()).collect()
+}
+
+#[test]
+fn a_page_is_one_row_with_every_field() {
+    let rows = rows(PAGE, &limits(100));
+    assert!(rows.starts_with(b"\"{\"\"original_url\"\":") && rows.ends_with(b"}\"\r\n"));
+    insta::assert_json_snapshot!(read(&rows));
+}
+
+#[test]
+fn strings_are_cut_by_characters() {
+    let rows = rows(PAGE, &limits(3));
+    let record = &read(&rows)[0];
+    assert_eq!((&*record.title, &*record.description, &*record.link_texts), ("A \"", "Čís", "fir"));
+    assert_eq!(record.headings["h2"], ["One", "Two"]);
+    assert!(read(&self::rows(PAGE, &limits(0)))[0].title.is_empty());
+}
+
+#[test]
+fn the_less_a_snippet_says_of_the_page_the_lower_its_quality() {
+    let quality = |html: &str| {
+        let record = read(&rows(html, &limits(100))).remove(0);
+        (record.content_snippet, record.content_snippet_quality)
+    };
+    let (text, main) = quality(PAGE);
+    assert!(text.contains("Žluťoučký kůň is") && main > 0.5, "{text} {main}");
+    let (text, described) = quality("<meta name=description content='What it is'><p>Hi");
+    assert_eq!((&*text, described), ("What it is", 0.4));
+    let (text, visible) = quality("<p>Hi");
+    assert!(text == "Hi" && visible > 0.0 && visible < described, "{text} {visible}");
+    assert_eq!(quality("<p>"), (String::new(), 0.0));
+}
+
+#[test]
+fn cells_of_others_may_hold_line_ends_and_break_off() {
+    let file = b"\"{\"\"original_url\"\":\r\n \"\"http://a.example/\"\"}\"\n{},second column\r\n\n\"{\"\"orig";
+    let mut cells = Cells::new(&file[..]);
+    let all: Vec<_> = (&mut cells).map(|cell| String::from_utf8(cell.unwrap()).unwrap()).collect();
+    assert_eq!(all, ["{\"original_url\":\r\n \"http://a.example/\"}", "{}", "{\"orig"]);
+    assert!(cells.truncated());
+    assert!(!{
+        let mut whole = Cells::new(&file[..60]);
+        whole.by_ref().for_each(drop);
+        whole.row() == 0
+    });
+}
+
+#[test]
+fn a_quote_that_is_never_closed_takes_no_memory() {
+    let endless = std::io::repeat(b'x').take(64 << 20);
+    let mut cells = Cells::new(b"\"".chain(endless));
+    assert!(cells.next().unwrap().unwrap_err().to_string().contains("row 1 is longer than"));
+    assert!(cells.next().is_none());
+}
+
+proptest! {
+    #[test]
+    fn every_record_is_read_back(title in any::<String>(), url in any::<String>(), alts in "[\"\r\n,\u{e4}a-z]{0,40}", quality in 0.0..1.0_f64) {
+        let record = WebIndexRecord { original_url: url, title, image_alts: alts, content_snippet_quality: quality, ..WebIndexRecord::default() };
+        let mut out = Vec::new();
+        record.write_row(&mut out);
+        record.write_row(&mut out);
+        prop_assert_eq!(read(&out), [record.clone(), record]);
+    }
+
+    #[test]
+    fn any_bytes_are_read_to_their_end(bytes in prop::collection::vec(prop_oneof![Just(b'"'), Just(b','), Just(b'\n'), any::<u8>()], 0..300)) {
+        prop_assert!(Cells::new(&bytes[..]).count() <= bytes.len() + 1);
+    }
+}
