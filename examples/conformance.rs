@@ -1,6 +1,6 @@
 //! Answers the rows of a public conformance table: one JSON row a line on standard input, one JSON answer a line out.
 //!
-//! `cargo run --example conformance -- TABLE`, TABLE being `urls`, `robots`, `sitemaps` or `charset`.
+//! `cargo run --example conformance -- TABLE`, TABLE being `urls`, `robots`, `sitemaps`, `feeds` or `charset`.
 
 use std::io::{BufRead, Write, stdin, stdout};
 
@@ -13,16 +13,16 @@ use seine::parse::{charset, sitemap, url};
 use serde_json::{Value, json};
 
 fn main() -> anyhow::Result<()> {
-    let table = std::env::args().nth(1).context("name a table: urls, robots, sitemaps, charset")?;
+    let table = std::env::args().nth(1).context("name a table: urls, robots, sitemaps, feeds, charset")?;
     let mut out = stdout().lock();
     for line in stdin().lock().lines() {
         let row: Value = serde_json::from_str(&line?)?;
         let answer = match table.as_str() {
             "urls" => url_answer(&row),
             "robots" => robots_answer(&row)?,
-            "sitemaps" => sitemap_answer(&row)?,
+            "sitemaps" | "feeds" => sitemap_answer(&row)?,
             "charset" => charset_answer(&row)?,
-            _ => bail!("no table {table}: name urls, robots, sitemaps or charset"),
+            _ => bail!("no table {table}: name urls, robots, sitemaps, feeds or charset"),
         };
         writeln!(out, "{answer}")?;
     }

@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::format::Format;
+use super::small_files;
 use crate::formats::inflate::{Inflating, StreamError};
 use crate::formats::{cbor, filesystem};
 
@@ -22,12 +23,20 @@ pub enum Detected {
     Format(Format),
     /// Nothing in it, and so nothing to read.
     Empty,
+    /// Read with another file: a page of a pagestore, which its `META` lists.
+    Beside,
     /// None of the formats; how it begins, for people.
     Unknown(String),
 }
 
 /// Looks at the file's start, and at its name.
 pub fn detect(path: &Path) -> std::io::Result<Detected> {
+    if small_files::meta_place(path).is_some() {
+        return Ok(Detected::Format(Format::Pagestore));
+    }
+    if small_files::is_in_store(path) {
+        return Ok(Detected::Beside);
+    }
     let mut start = Vec::new();
     File::open(path)?.take(LOOK_BYTES).read_to_end(&mut start)?;
     Ok(named_after_page(path, &start).map_or_else(|| by_content(&start), Detected::Format))

@@ -19,6 +19,8 @@ pub enum Format {
     FilesystemCbor,
     /// One JSON object a row of CSV.
     WebIndex,
+    /// A folder a day, in it a folder a page.
+    Pagestore,
 }
 
 /// Something known of a page, or a kind of page, that a format holds or not.
@@ -74,6 +76,8 @@ pub enum Part {
     Joined,
     /// A time: in whole seconds.
     Seconds,
+    /// A time: the day.
+    Day,
     /// Content: as text.
     Text,
     /// Content: as text, and of HTML pages alone.
@@ -145,6 +149,7 @@ impl fmt::Display for Part {
             Part::Gathered => "with the values of one name together",
             Part::Joined => "with the values of one name joined by commas",
             Part::Seconds => "in whole seconds",
+            Part::Day => "as a day",
             Part::Text => "as text",
             Part::HtmlText => "as text, of HTML pages alone",
             Part::TextOrBytes => "in UTF-8 where it is text",
@@ -153,7 +158,7 @@ impl fmt::Display for Part {
 }
 
 impl Format {
-    pub const ALL: [Format; 7] = [
+    pub const ALL: [Format; 8] = [
         Format::Files,
         Format::Cdr31,
         Format::Elastic,
@@ -161,6 +166,7 @@ impl Format {
         Format::FilesystemJson,
         Format::FilesystemCbor,
         Format::WebIndex,
+        Format::Pagestore,
     ];
 
     /// Its name, also that of the sink that writes files of it, as in `target_storage.data_formats`.
@@ -173,6 +179,7 @@ impl Format {
             Format::FilesystemJson => "FILESYSTEM_JSON",
             Format::FilesystemCbor => "FILESYSTEM_CBOR",
             Format::WebIndex => "WEB_INDEX",
+            Format::Pagestore => "PAGESTORE",
         }
     }
 
@@ -231,6 +238,12 @@ impl Format {
                 (Field::Body, Partly(Part::TextOrBytes)),
                 (Field::Fetched, Partly(Part::Seconds)),
                 (Field::Request, Whole),
+                (Field::OtherTypes, Whole),
+            ],
+            Format::Pagestore => &[
+                (Field::Url, Whole),
+                (Field::Body, Whole),
+                (Field::Fetched, Partly(Part::Day)),
                 (Field::OtherTypes, Whole),
             ],
             Format::WebIndex => {

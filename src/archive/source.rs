@@ -13,6 +13,10 @@ use super::detect::{self, Detected};
 use super::format::Format;
 use super::state;
 use super::topic::{self, Partition, TopicError};
+use crate::sinks::{pagestore, placed};
+
+/// Folders that sinks keep for themselves beside their files.
+const OF_SINKS: [&str; 2] = [placed::WRITING, pagestore::INDEX_FOLDER];
 
 /// Something to read from its beginning to its end.
 #[derive(Debug, Clone)]
@@ -110,6 +114,10 @@ impl Source {
     fn walk_on(&mut self) -> Option<Result<Found, SourceError>> {
         loop {
             let entry = match self.walk.as_mut()?.next() {
+                Some(Ok(entry)) if is_of_sink(&entry) => {
+                    self.walk.as_mut()?.skip_current_dir();
+                    continue;
+                }
                 Some(Ok(entry)) => entry,
                 Some(Err(error)) => return Some(Ok(passed_over_error(&error))),
                 None => {
@@ -119,22 +127,26 @@ impl Source {
             };
             if is_file(&entry) && !state::is_own(entry.file_name()) {
                 let bytes = size(&entry);
-                return Some(self.file_in_folder(entry.into_path(), bytes));
+                if let Some(found) = self.file_in_folder(entry.into_path(), bytes).transpose() {
+                    return Some(found);
+                }
             }
         }
     }
 
-    fn file_in_folder(&self, path: PathBuf, bytes: u64) -> Result<Found, SourceError> {
+    /// None for what is read with another file.
+    fn file_in_folder(&self, path: PathBuf, bytes: u64) -> Result<Option<Found>, SourceError> {
         let name: Arc<str> = path.display().to_string().into();
         let why = match self.options.format.map_or_else(|| detect::detect(&path), |it| Ok(Detected::Format(it))) {
             Ok(Detected::Format(format)) => {
-                return Ok(Found::Part(Part { name, input: Input::File { path, format }, bytes }));
+                return Ok(Some(Found::Part(Part { name, input: Input::File { path, format }, bytes })));
             }
+            Ok(Detected::Beside) => return Ok(None),
             Ok(Detected::Empty) => "empty".into(),
             Ok(Detected::Unknown(begins)) => format!("in none of the known formats, {begins}"),
             Err(error) => error.to_string(),
         };
-        Ok(Found::PassedOver { name, why })
+        Ok(Some(Found::PassedOver { name, why }))
     }
 
     fn file_by_name(&self, path: PathBuf) -> Result<Found, SourceError> {
@@ -149,6 +161,9 @@ impl Source {
                 Ok(Found::Part(Part { name: name.into(), input: Input::File { path, format }, bytes }))
             }
             Detected::Empty => Ok(Found::PassedOver { name: name.into(), why: "empty".into() }),
+            Detected::Beside => {
+                Ok(Found::PassedOver { name: name.into(), why: "the META file of its day lists it; name that".into() })
+            }
             Detected::Unknown(begins) => Err(SourceError::Unknown { path: name, begins }),
         }
     }
@@ -203,6 +218,10 @@ fn walk(folder: &Path) -> walkdir::IntoIter {
     let order =
         |a: &DirEntry, b: &DirEntry| by_name(&a.file_name().to_string_lossy(), &b.file_name().to_string_lossy());
     WalkDir::new(folder).sort_by(order).into_iter()
+}
+
+fn is_of_sink(entry: &DirEntry) -> bool {
+    entry.depth() > 0 && entry.file_type().is_dir() && OF_SINKS.iter().any(|name| entry.file_name() == *name)
 }
 
 /// A file, or a link to one. Links to folders are not followed.

@@ -161,7 +161,7 @@ fn taken(message: &BorrowedMessage<'_>) -> Taken {
         Some(b"elastic") => Some(Format::Elastic),
         _ => match detect::by_content(&value) {
             Detected::Format(format) => Some(format),
-            Detected::Empty | Detected::Unknown(_) => None,
+            Detected::Empty | Detected::Beside | Detected::Unknown(_) => None,
         },
     };
     Taken { offset: message.offset(), format, value }

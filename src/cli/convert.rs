@@ -10,6 +10,7 @@ use crate::archive::format::Format;
 use crate::archive::source::Source;
 use crate::archive::state::{self, State};
 use crate::archive::transfer::Transfer;
+use crate::config::SinkConfig;
 use crate::parse::DeriveOptions;
 
 /// Write an archive's pages as files of another format.
@@ -47,7 +48,11 @@ Examples:
   seine convert ache/data_pages out --to CDR31 --host example.com --from 2026-11-01";
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let (config, sink) = args.reading.with_sink(args.to.name())?;
+    let (config, mut sink) = args.reading.with_sink(args.to.name())?;
+    if let SinkConfig::Pagestore { base_folder } = &mut sink {
+        // A store of a crawl's is none of ours.
+        *base_folder = None;
+    }
     let mut task = vec!["convert".to_owned()];
     task.extend(absolute(&args.from_names));
     task.push(format!("--to {}", args.to));

@@ -126,6 +126,7 @@ fn format_of(sink: &SinkConfig) -> Option<Format> {
             KafkaFormat::Elastic => Format::Elastic,
         }),
         SinkConfig::Stdout | SinkConfig::Void => None,
+        _ => Format::parse(sink.name()).ok(),
     }
 }
 

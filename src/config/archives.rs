@@ -1,5 +1,7 @@
 //! What the formats that are files ask of the configuration.
 
+use std::path::PathBuf;
+
 use super::draft::Draft;
 use crate::formats::web_index::Limits;
 
@@ -44,6 +46,7 @@ pub(super) struct ArchivesDraft {
     /// Of CDR31, ELASTIC and WEB_INDEX.
     pub records_max_file_size: u64,
     pub web_index: Limits,
+    pub pagestore_base: Option<PathBuf>,
 }
 
 impl Default for ArchivesDraft {
@@ -58,7 +61,13 @@ impl Default for ArchivesDraft {
             image_alts: 0,
             link_texts: 0,
         };
-        ArchivesDraft { hash_file_name: false, compress_data: false, records_max_file_size: 0, web_index }
+        ArchivesDraft {
+            hash_file_name: false,
+            compress_data: false,
+            records_max_file_size: 0,
+            web_index,
+            pagestore_base: None,
+        }
     }
 }
 

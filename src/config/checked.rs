@@ -137,6 +137,10 @@ pub enum SinkConfig {
     },
     /// FILESYSTEM_HTML, FILESYSTEM_JSON and FILESYSTEM_CBOR.
     Filesystem(FilesystemConfig),
+    /// None: the sink's own folder.
+    Pagestore {
+        base_folder: Option<PathBuf>,
+    },
     /// CDR31, ELASTIC and WEB_INDEX as files.
     Records(RecordsConfig),
     Kafka(KafkaConfig),
@@ -300,6 +304,7 @@ impl SinkConfig {
                 FilesystemContent::Json => "filesystem_json",
                 FilesystemContent::Cbor => "filesystem_cbor",
             },
+            SinkConfig::Pagestore { .. } => "pagestore",
             SinkConfig::Records(config) => match config.format {
                 RecordsFormat::Cdr31 { .. } => "cdr31",
                 RecordsFormat::Elastic => "elastic",

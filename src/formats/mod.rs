@@ -14,6 +14,7 @@ pub mod http;
 pub mod inflate;
 pub mod letters;
 pub mod lines;
+pub mod pagestore;
 pub mod text;
 pub mod web_index;
 pub mod zlib_stream;

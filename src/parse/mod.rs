@@ -12,6 +12,7 @@ use crate::page::{Kind, PageEvent, Response};
 
 pub mod charset;
 pub mod decode;
+pub mod feed;
 pub mod html;
 mod html_sink;
 pub mod html_stream;
@@ -56,10 +57,18 @@ pub struct Derived {
     pub lang: Option<String>,
     /// Normalised http(s) URLs of the page's links, first appearance first, each once.
     pub links: Vec<Link>,
+    /// Of a successful response that is an RSS or Atom feed: the language it says it is in. Its articles are `links`.
+    pub feed: Option<FeedFacts>,
     /// Further sitemaps that a sitemap names.
     pub sitemaps: Vec<String>,
     /// What `meta` elements and `X-Robots-Tag` ask for, of any response.
     pub robots: RobotsMeta,
+}
+
+/// What a feed says of itself, its articles apart.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FeedFacts {
+    pub language: Option<String>,
 }
 
 /// A link, resolved against the page's base and normalised.
@@ -141,6 +150,12 @@ fn derive_by(
             (derived, None)
         }
         Kind::Sitemap => (derived, None),
+        Kind::Page if response.is_success() && feed::is_feed(&derived.body) => {
+            let found = feed::parse(&derived.body, response.content_type(), &event.final_url);
+            derived.links = found.items.into_iter().map(|url| Link { url, nofollow: false }).collect();
+            derived.feed = Some(FeedFacts { language: found.language });
+            (derived, None)
+        }
         Kind::Page if derived.is_html && response.is_success() => {
             let (facts, page) = read(&derived.text());
             add_facts(&mut derived, facts, event, response, options);

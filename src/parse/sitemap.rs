@@ -106,7 +106,10 @@ impl Sitemap {
         loop {
             match reader.read_event() {
                 Ok(Event::Start(start)) if open.len() < MAX_DEPTH => {
-                    let tag = Tag::of(start.local_name().as_ref());
+                    let mut tag = Tag::of(start.local_name().as_ref());
+                    if tag == Tag::Item && open.contains(&Tag::Item) {
+                        tag = Tag::Other; // an extension's: `content:item`
+                    }
                     entry.start(tag, open.last().copied(), &start);
                     open.push(tag);
                 }
@@ -215,6 +218,8 @@ struct Entry {
 /// How well a link stands for its feed entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
+    /// RSS 1.0: the item's own name.
+    Named,
     /// RSS: a guid that is a permalink. Atom: a link without `rel`.
     Implied,
     /// RSS: a link. Atom: a link with `rel="alternate"`.
@@ -229,7 +234,13 @@ impl Entry {
             (Tag::Loc, Some(Tag::Url | Tag::Sitemap)) | (Tag::Link | Tag::Guid, Some(Tag::Item))
         );
         match (tag, parent) {
-            (Tag::Item, _) => self.rank = None,
+            (Tag::Item, _) => {
+                self.rank = None;
+                if let Some(about) = attribute(start, "rdf:about") {
+                    self.text.push_str(&about);
+                    self.link(Rank::Named);
+                }
+            }
             (Tag::Guid, Some(Tag::Item)) => {
                 self.reading = attribute(start, "isPermaLink").is_none_or(|value| value.trim() != "false");
             }
@@ -277,7 +288,7 @@ impl Entry {
 }
 
 /// An attribute's value, entities resolved.
-fn attribute<'a>(start: &'a BytesStart, name: &str) -> Option<Cow<'a, str>> {
+pub(super) fn attribute<'a>(start: &'a BytesStart, name: &str) -> Option<Cow<'a, str>> {
     let attribute = start.html_attributes().flatten().find(|attribute| attribute.key.0 == name)?;
     Some(match attribute.value {
         Cow::Borrowed(raw) => quick_xml::escape::unescape(raw).unwrap_or(Cow::Borrowed(raw)),
@@ -286,7 +297,7 @@ fn attribute<'a>(start: &'a BytesStart, name: &str) -> Option<Cow<'a, str>> {
 }
 
 /// The text of a document: byte order mark, then the header's charset, then the XML declaration's, then UTF-8 (RFC 7303).
-fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
+pub(super) fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
     let encoding = content_type.and_then(charset).or_else(|| declared(bytes)).unwrap_or(encoding_rs::UTF_8);
     encoding.decode(bytes).0
 }

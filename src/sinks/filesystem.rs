@@ -1,12 +1,7 @@
 //! The FILESYSTEM_HTML, FILESYSTEM_JSON and FILESYSTEM_CBOR sinks: one file a page, the newest fetch of a URL in its place.
-//!
-//! A file is written under another name, and gets its own when it is on disk: there is never half a file, and a page
-//! delivered again replaces itself. The disk is asked once a batch, for everything (`syncfs`): a file's own `fsync` each
-//! would cost more than fetching the page.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,30 +9,23 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
 use super::dead_letters::DeadLetters;
-use super::rolling::{create_folder, file_error, sync_folder};
+use super::placed::Placing;
+use super::rolling::{create_folder, sync_folder};
 use super::{Delivered, Derive, Sink, SinkError};
 use crate::config::{FilesystemConfig, FilesystemContent};
 use crate::formats::{cbor, files, filesystem};
 use crate::log::Entry;
-
-/// Files on their way. No host's folder has such a name: `~` is always encoded there.
-const WRITING: &str = "~writing";
 
 pub struct FilesystemSink {
     folder: PathBuf,
     config: FilesystemConfig,
     derive: Derive,
     dead: DeadLetters,
+    placing: Placing,
     /// Folders of hosts that are there.
     hosts: BTreeSet<String>,
     so_far: Delivered,
     failed: bool,
-}
-
-/// A file that is written and has not its own name yet.
-struct Written {
-    temporary: PathBuf,
-    path: PathBuf,
 }
 
 /// Known folders of hosts; beyond, they are looked for again.
@@ -46,16 +34,13 @@ const MAX_HOSTS: usize = 100_000;
 impl FilesystemSink {
     /// Creates the folder when it is absent, and removes what an earlier run had not finished.
     pub fn open(folder: &Path, config: &FilesystemConfig, derive: Derive) -> Result<FilesystemSink, SinkError> {
-        let writing = folder.join(WRITING);
-        match std::fs::remove_dir_all(&writing) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(file_error("emptying", &writing, error)),
-            _ => create_folder(&writing)?,
-        }
+        create_folder(folder)?;
         Ok(FilesystemSink {
             folder: folder.into(),
             config: config.clone(),
             derive,
             dead: DeadLetters::open(folder)?,
+            placing: Placing::open(folder)?,
             hosts: BTreeSet::new(),
             so_far: Delivered::default(),
             failed: false,
@@ -63,16 +48,16 @@ impl FilesystemSink {
     }
 
     fn take(&mut self, entries: &[Arc<Entry>]) -> Result<(), SinkError> {
-        let mut written = Vec::new();
         for entry in entries {
-            self.write(entry, &mut written)?;
+            self.write(entry)?;
             self.so_far.up_to = entry.end;
         }
         self.dead.sync()?;
-        self.place(written)
+        self.placing.place()?;
+        self.placing.sync()
     }
 
-    fn write(&mut self, entry: &Arc<Entry>, written: &mut Vec<Written>) -> Result<(), SinkError> {
+    fn write(&mut self, entry: &Arc<Entry>) -> Result<(), SinkError> {
         let Some(content) = self.content(entry) else {
             self.so_far.skipped += 1;
             return Ok(());
@@ -84,8 +69,6 @@ impl FilesystemSink {
                 return self.dead.add(&entry.event, &error.to_string());
             }
         };
-        let temporary = self.folder.join(WRITING).join(written.len().to_string());
-        std::fs::write(&temporary, content).map_err(|e| file_error("writing", &temporary, e))?;
         let folder = self.folder.join(&host);
         if !self.hosts.contains(&host) {
             create_folder(&folder)?;
@@ -94,9 +77,8 @@ impl FilesystemSink {
             }
             self.hosts.insert(host);
         }
-        written.push(Written { temporary, path: folder.join(name) });
         self.so_far.delivered += 1;
-        Ok(())
+        self.placing.write(folder.join(name), &content)
     }
 
     /// The bytes of the page's file; none for what the format does not hold.
@@ -117,23 +99,6 @@ impl FilesystemSink {
             }
         }
         Some(if self.config.compress_data { zlib(&content) } else { content })
-    }
-
-    /// Everything on disk first, then the names, then those on disk.
-    fn place(&mut self, written: Vec<Written>) -> Result<(), SinkError> {
-        if written.is_empty() {
-            return Ok(());
-        }
-        self.sync_all()?;
-        for file in &written {
-            std::fs::rename(&file.temporary, &file.path).map_err(|e| file_error("renaming to", &file.path, e))?;
-        }
-        self.sync_all()
-    }
-
-    fn sync_all(&self) -> Result<(), SinkError> {
-        let synced = File::open(&self.folder).and_then(|folder| Ok(rustix::fs::syncfs(folder)?));
-        synced.map_err(|e| file_error("syncing", &self.folder, e))
     }
 }
 

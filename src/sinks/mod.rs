@@ -7,6 +7,8 @@ pub mod files;
 pub mod filesystem;
 pub mod kafka;
 mod kafka_client;
+pub mod pagestore;
+pub(crate) mod placed;
 pub(crate) mod pump;
 pub mod records;
 pub mod rolling;
@@ -41,6 +43,9 @@ pub fn open(
             Box::new(files::FilesSink::open(folder, *max_file_size, *compression_level, state, derive)?)
         }
         SinkConfig::Filesystem(config) => Box::new(filesystem::FilesystemSink::open(folder, config, derive)?),
+        SinkConfig::Pagestore { base_folder } => {
+            Box::new(pagestore::PagestoreSink::open(base_folder.as_deref().unwrap_or(folder), derive)?)
+        }
         SinkConfig::Records(config) => Box::new(records::RecordsSink::open(folder, config, state, derive)?),
         SinkConfig::Kafka(config) => Box::new(kafka::KafkaSink::open(config, folder, derive)?),
         SinkConfig::Elasticsearch(config) => Box::new(elasticsearch::ElasticSink::open(config, folder, derive, hurry)?),

@@ -39,7 +39,7 @@ impl RecordsSink {
             stamp: Stamp::EpochMs,
             serial_digits: 1,
             max_file_size: config.max_file_size,
-            whole_length: whole_lines,
+            whole_length: whole_lines_of,
         };
         Ok(RecordsSink {
             files: AppendedFiles::open(folder, shape, state)?,
@@ -111,7 +111,12 @@ impl Sink for RecordsSink {
 }
 
 /// Behind the last line feed: no record of ours has another than at its end.
-fn whole_lines(file: &mut File) -> std::io::Result<u64> {
+fn whole_lines_of(file: &mut File) -> std::io::Result<u64> {
+    whole_lines(file)
+}
+
+/// Behind the last line feed.
+pub(super) fn whole_lines(file: &mut (impl Read + Seek)) -> std::io::Result<u64> {
     let mut end = file.seek(SeekFrom::End(0))?;
     let mut piece = vec![0; 64 << 10];
     while end > 0 {

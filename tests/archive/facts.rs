@@ -81,6 +81,7 @@ impl Known {
                 shown(&Headers(joined.collect()))
             }
             Part::Seconds => (self.event.ended_ms / 1000 * 1000).to_string(),
+            Part::Day => (self.event.ended_ms / 86_400_000 * 86_400_000).to_string(),
             Part::Text => short(self.derived.text().as_bytes()),
             Part::HtmlText if self.derived.is_html => short(self.derived.text().as_bytes()),
             Part::HtmlText => short(b""),

@@ -1,5 +1,6 @@
 //! URLs and what decides about them: normalisation, robots.txt, sitemaps, the scope of a crawl.
 
+mod feed;
 mod robots;
 mod scope;
 mod sitemap;

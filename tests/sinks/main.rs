@@ -3,4 +3,5 @@
 mod appended;
 mod files;
 mod filesystem;
+mod pagestore;
 mod records;

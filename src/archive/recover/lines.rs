@@ -10,20 +10,15 @@ use std::io;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Recovery;
 use super::output::Output;
 use super::scan::{Got, Input, Pieces, Start};
+use super::{Problem, Recovery};
 use crate::formats::lines::MAX_LINE;
 
 const NO_RECORD: &str = "no whole record";
 const NO_START: &str = "nothing that begins a stream or a record";
 /// What one step of reading on trial costs besides its bytes.
 const TRIAL_STEP: u64 = 16 << 10;
-
-pub(super) enum Problem {
-    Read(io::Error),
-    Write(io::Error),
-}
 
 /// Reading on trial costs at most so many times the file's length, and this besides: a file made of false starts must not
 /// take for ever.

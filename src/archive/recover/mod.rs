@@ -55,10 +55,16 @@ pub enum RecoverError {
         Format::names()
     )]
     Unknown { path: PathBuf, begins: String },
-    #[error("{0} is one page: it is whole or lost; seine verify tells which pages of a folder are whole")]
-    OnePage(PathBuf),
+    #[error("{0} is of {1}, where each page has a file of its own, whole or lost; seine verify tells which are whole")]
+    SmallFiles(PathBuf, Format),
     #[error("{0} is empty: there is nothing to recover")]
     Empty(PathBuf),
+}
+
+/// What went wrong while saving: with the damaged file, or with the new one.
+enum Problem {
+    Read(std::io::Error),
+    Write(std::io::Error),
 }
 
 impl Recovery {
@@ -80,6 +86,17 @@ impl Recovery {
             self.lost.push(Lost { from, to, why: why.to_owned() });
         }
     }
+}
+
+/// What tells a record of the formats with one a line; none for other formats.
+fn record_test(format: Format) -> Option<fn(&[u8]) -> bool> {
+    Some(match format {
+        Format::Files => |line| files::parse_line(line).is_ok(),
+        Format::Cdr31 => |line| cdr31::parse_document(line).is_ok(),
+        Format::Elastic => |line| elastic::parse_document(line).is_ok(),
+        Format::WebIndex => is_row,
+        Format::FilesystemHtml | Format::FilesystemJson | Format::FilesystemCbor | Format::Pagestore => return None,
+    })
 }
 
 /// A row of the web index, its one cell a record.
@@ -105,35 +122,23 @@ pub fn recover(
         Some(format) => format,
         None => match detect::detect(damaged).map_err(read_error)? {
             Detected::Format(format) => format,
+            Detected::Beside => return Err(RecoverError::SmallFiles(damaged.into(), Format::Pagestore)),
             Detected::Empty => return Err(RecoverError::Empty(damaged.into())),
             Detected::Unknown(begins) => return Err(RecoverError::Unknown { path: damaged.into(), begins }),
         },
     };
-    if matches!(format, Format::FilesystemHtml | Format::FilesystemJson | Format::FilesystemCbor) {
-        return Err(RecoverError::OnePage(damaged.into()));
-    }
+    let Some(is_record) = record_test(format) else {
+        return Err(RecoverError::SmallFiles(damaged.into(), format));
+    };
     let file = File::open(damaged).map_err(read_error)?;
     let length = file.metadata().map_err(read_error)?.len();
     let write_error = |source| RecoverError::File { action: "writing", path: out.into(), source };
     let mut output = output::Output::create(out, format == Format::Files).map_err(write_error)?;
-    let input = scan::Input { file: &file, length };
     let mut recovery = Recovery::new(format, length);
-    let saved = match format {
-        Format::Files => lines::save(input, |line| files::parse_line(line).is_ok(), &mut output, &mut recovery, tick),
-        Format::Cdr31 => {
-            lines::save(input, |line| cdr31::parse_document(line).is_ok(), &mut output, &mut recovery, tick)
-        }
-        Format::Elastic => {
-            lines::save(input, |line| elastic::parse_document(line).is_ok(), &mut output, &mut recovery, tick)
-        }
-        Format::WebIndex => lines::save(input, is_row, &mut output, &mut recovery, tick),
-        Format::FilesystemHtml | Format::FilesystemJson | Format::FilesystemCbor => {
-            return Err(RecoverError::OnePage(damaged.into()));
-        }
-    };
-    saved.map_err(|problem| match problem {
-        lines::Problem::Read(source) => read_error(source),
-        lines::Problem::Write(source) => write_error(source),
+    let input = scan::Input { file: &file, length };
+    lines::save(input, is_record, &mut output, &mut recovery, tick).map_err(|problem| match problem {
+        Problem::Read(source) => read_error(source),
+        Problem::Write(source) => write_error(source),
     })?;
     output.finish().map_err(write_error)?;
     Ok(recovery)

@@ -12,7 +12,8 @@ const LEVEL: u32 = 6;
 pub(super) struct Output {
     path: PathBuf,
     copy: PathBuf,
-    file: BufWriter<File>,
+    /// None once it is finished.
+    file: Option<BufWriter<File>>,
     stream: Option<ZlibStream>,
     pending: Vec<u8>,
 }
@@ -22,17 +23,18 @@ impl Output {
     pub fn create(path: &Path, compressed: bool) -> std::io::Result<Output> {
         let mut copy = path.to_path_buf();
         copy.as_mut_os_string().push(".tmp");
-        let file = BufWriter::new(File::create(&copy)?);
+        let file = Some(BufWriter::new(File::create(&copy)?));
         let stream = compressed.then(|| ZlibStream::new(LEVEL));
         Ok(Output { path: path.into(), copy, file, stream, pending: Vec::new() })
     }
 
     pub fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
         match &mut self.stream {
-            None => self.file.write_all(bytes),
+            None => file.write_all(bytes),
             Some(stream) => {
                 stream.write(bytes, &mut self.pending)?;
-                self.file.write_all(&self.pending)?;
+                file.write_all(&self.pending)?;
                 self.pending.clear();
                 Ok(())
             }
@@ -40,12 +42,22 @@ impl Output {
     }
 
     pub fn finish(mut self) -> std::io::Result<()> {
+        let Some(mut file) = self.file.take() else { return Ok(()) };
         if let Some(stream) = &mut self.stream {
             stream.finish(&mut self.pending)?;
-            self.file.write_all(&self.pending)?;
+            file.write_all(&self.pending)?;
         }
-        let file = self.file.into_inner().map_err(|error| error.into_error())?;
+        let file = file.into_inner().map_err(|error| error.into_error())?;
         file.sync_all()?;
         std::fs::rename(&self.copy, &self.path)
+    }
+}
+
+impl Drop for Output {
+    /// What is not complete does not stay.
+    fn drop(&mut self) {
+        if self.file.take().is_some() {
+            let _ = std::fs::remove_file(&self.copy);
+        }
     }
 }

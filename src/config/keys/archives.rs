@@ -1,6 +1,8 @@
 //! The keys of the formats that are files, FILES apart.
 
-use super::Kind::{Bool, Count, Size};
+use std::path::PathBuf;
+
+use super::Kind::{Bool, Count, MaybeText, Size};
 use super::{Key, ache, ours};
 use crate::config::draft::to_usize;
 
@@ -25,6 +27,15 @@ pub(super) const KEYS: &[Key] = &[
         "256MiB",
         Size(1, |d, v| d.archives.records_max_file_size = v),
         "CDR31, ELASTIC and WEB_INDEX: a larger file is closed and the next one begun.",
+    ),
+    ours(
+        "target_storage.data_format.pagestore.base_folder",
+        "null",
+        MaybeText(|d, v| {
+            d.archives.pagestore_base = v.map(PathBuf::from);
+            Ok(())
+        }),
+        "PAGESTORE: where the folders of the years are. null: in pagestore, below the data folder.",
     ),
     ours(
         "target_storage.data_format.web_index.max_title",

@@ -1,0 +1,358 @@
+//! Pagestore (seed 000): a folder a day, in it a folder a page, and `META` files that say which page is which.
+//!
+//! `<yyyy>/<mm>/<dd>/<md5 of the URL>/contents.html` holds a page or a feed's XML; the day's `META` has a line for each,
+//! `md5 url page_id kind language`, kind `url` or `rss`. A feed's new articles are in `<md5 of the feed>/<md5 of the
+//! article>/contents.html`; the feed's `META` lists them as `md5 url feed_id rssitem language`: id and language are the
+//! feed's. Old stores have `md5 url` alone in both.
+//!
+//! Months and days are written with two digits, and read with one as well, as the original program wrote them.
+//!
+//! A line's fields are parted by blanks and not quoted, so a URL is written with `%20` and the like for blanks, control
+//! characters and line ends, and its MD5 is of what is written. Others wrote URLs as they were: when a line is read, its
+//! ends are taken off and what is left is the URL, blanks and all; where that can be done in two ways, the one whose MD5
+//! is right.
+
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read};
+
+use bytes::Bytes;
+use md5::{Digest, Md5};
+use time::{Date, Month, OffsetDateTime};
+
+use crate::page::{EpochMs, Kind, Outcome, PageEvent, Relevance, Response, latin1_to_string};
+use crate::parse::is_html;
+
+/// The longest line of a `META` file that is read, in bytes.
+pub const MAX_LINE: usize = 64 << 10;
+
+const CONTENTS: &str = "contents.html";
+const META: &str = "META";
+/// What is written for a language nobody knows (ISO 639-2).
+const UNDETERMINED: &str = "und";
+
+/// The MD5 of a URL: 32 lower-case hex digits, the name of its folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct UrlHash([u8; 16]);
+
+/// A line of a `META` file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MetaEntry {
+    /// As the line has it, which is right for [`url`](Self::url) unless the line is damaged.
+    pub hash: UrlHash,
+    pub url: String,
+    /// None in old stores.
+    pub details: Option<Details>,
+}
+
+/// What an enriched line says besides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Details {
+    /// Of the page or feed; of an article: its feed's.
+    pub id: u64,
+    pub kind: PageKind,
+    /// A code such as `en`; of an article: its feed's. None when nobody knows.
+    pub language: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PageKind {
+    /// A web page.
+    Url,
+    /// A feed.
+    Rss,
+    /// An article of a feed.
+    RssItem,
+}
+
+/// A file of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// A day's `META`: its pages and feeds.
+    DayMeta { day: Date },
+    /// The contents of a page or a feed.
+    Page { day: Date, page: UrlHash },
+    /// A feed's `META`: its articles.
+    FeedMeta { day: Date, feed: UrlHash },
+    /// The contents of an article.
+    Article { day: Date, feed: UrlHash, article: UrlHash },
+}
+
+/// A page out of a store: a line of a `META` file and the contents it speaks of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PagestoreRecord {
+    pub day: Date,
+    pub entry: MetaEntry,
+    pub contents: Bytes,
+}
+
+/// Why a line of a `META` file could not be read, or all that follow.
+#[derive(Debug, thiserror::Error)]
+pub enum MetaError {
+    /// Reading goes on with the next line.
+    #[error("line {line} is no `md5 url` or `md5 url id kind language`: {text:?}")]
+    Line { line: u64, text: String },
+    /// Reading goes on with the next line.
+    #[error("line {line} is longer than {limit} bytes and was passed over")]
+    TooLong { line: u64, limit: usize },
+    /// Nothing can be read behind it.
+    #[error("reading behind line {line} failed: {source}")]
+    Io { line: u64, source: io::Error },
+}
+
+/// Whether the format holds the event: it is a page, and its answer a 2xx.
+pub fn is_held(event: &PageEvent) -> bool {
+    event.response().is_some_and(|response| event.kind == Kind::Page && response.is_success())
+}
+
+/// The day of the store that a time belongs to, in UTC; beyond the year 9999, its last.
+pub fn day_of(ms: EpochMs) -> Date {
+    let seconds = i64::try_from(ms / 1000).unwrap_or(i64::MAX);
+    OffsetDateTime::from_unix_timestamp(seconds).map_or(Date::MAX, OffsetDateTime::date)
+}
+
+impl UrlHash {
+    pub fn of(url: &str) -> UrlHash {
+        UrlHash(Md5::digest(url).into())
+    }
+
+    /// Reads 32 hex digits, in any case.
+    pub fn parse(text: &str) -> Option<UrlHash> {
+        let digits = text.as_bytes();
+        if digits.len() != 32 {
+            return None;
+        }
+        let mut hash = [0; 16];
+        for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
+            let digit = |at: usize| char::from(*pair.get(at)?).to_digit(16);
+            *byte = (digit(0)? * 16 + digit(1)?) as u8;
+        }
+        Some(UrlHash(hash))
+    }
+}
+
+impl fmt::Display for UrlHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl PageKind {
+    /// As a line has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            PageKind::Url => "url",
+            PageKind::Rss => "rss",
+            PageKind::RssItem => "rssitem",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<PageKind> {
+        [PageKind::Url, PageKind::Rss, PageKind::RssItem].into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+impl MetaEntry {
+    /// The entry for a page that is to be written. Its `url` is what a line can hold, and its hash the hash of that.
+    pub fn new(url: &str, details: Option<Details>) -> MetaEntry {
+        let url = without_blanks(url);
+        MetaEntry { hash: UrlHash::of(&url), url, details }
+    }
+
+    /// Whether the hash is the URL's.
+    pub fn is_consistent(&self) -> bool {
+        UrlHash::of(&self.url) == self.hash
+    }
+
+    /// Reads a line, with or without its line end.
+    pub fn parse(line: &str) -> Option<MetaEntry> {
+        let line = line.trim_end_matches(['\r', '\n']);
+        let (hash, rest) = line.split_at_checked(32)?;
+        let hash = UrlHash::parse(hash)?;
+        let rest = rest.strip_prefix([' ', '\t'])?;
+        let readings = [with_language(rest), without_language(rest), Some((rest, None))];
+        // The URL as it stands, and without blanks around it.
+        let readings = readings.into_iter().flatten().filter(|(url, _)| !url.trim().is_empty());
+        let mut readings = readings.flat_map(|(url, details)| [(url, details.clone()), (url.trim(), details)]);
+        let is_right = |(url, _): &(&str, Option<Details>)| UrlHash::of(url) == hash;
+        let (url, details) = readings.clone().find(is_right).or_else(|| readings.nth(1))?;
+        Some(MetaEntry { hash, url: url.to_owned(), details })
+    }
+
+    /// Appends the line to `out`, line feed included.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(format!("{} {}", self.hash, without_blanks(&self.url)).as_bytes());
+        if let Some(Details { id, kind, language }) = &self.details {
+            let language: String = language.iter().flat_map(|it| it.split_whitespace()).collect();
+            let language = if language.is_empty() { UNDETERMINED } else { &language };
+            out.extend_from_slice(format!(" {id} {} {language}", kind.name()).as_bytes());
+        }
+        out.push(b'\n');
+    }
+}
+
+/// `url id kind language`
+fn with_language(rest: &str) -> Option<(&str, Option<Details>)> {
+    let (rest, language) = rest.trim_end().rsplit_once(is_blank)?;
+    let (rest, kind) = rest.trim_end().rsplit_once(is_blank)?;
+    details(rest, kind, Some(language).filter(|it| *it != UNDETERMINED && *it != "-"))
+}
+
+/// `url id kind`: the original program knew no language.
+fn without_language(rest: &str) -> Option<(&str, Option<Details>)> {
+    let (rest, kind) = rest.trim_end().rsplit_once(is_blank)?;
+    details(rest, kind, None)
+}
+
+fn details<'a>(rest: &'a str, kind: &str, language: Option<&str>) -> Option<(&'a str, Option<Details>)> {
+    let kind = PageKind::parse(kind)?;
+    let (url, id) = rest.trim_end().rsplit_once(is_blank)?;
+    let is_number = id.bytes().all(|byte| byte.is_ascii_digit());
+    let id = id.parse().ok().filter(|_| is_number && !url.trim().is_empty())?;
+    Some((url, Some(Details { id, kind, language: language.map(str::to_owned) })))
+}
+
+fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t')
+}
+
+/// The URL with `%XX` for what parts fields and lines.
+fn without_blanks(url: &str) -> String {
+    let mut out = String::with_capacity(url.len());
+    let mut bytes = [0; 4];
+    for c in url.chars() {
+        if c.is_whitespace() || c.is_control() {
+            out.extend(c.encode_utf8(&mut bytes).bytes().map(|byte| format!("%{byte:02X}")));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+impl Place {
+    /// Below the store's folder, parted by `/`.
+    pub fn path(&self) -> String {
+        match self {
+            Place::DayMeta { day } => format!("{}/{META}", day_path(*day)),
+            Place::Page { day, page } => format!("{}/{page}/{CONTENTS}", day_path(*day)),
+            Place::FeedMeta { day, feed } => format!("{}/{feed}/{META}", day_path(*day)),
+            Place::Article { day, feed, article } => format!("{}/{feed}/{article}/{CONTENTS}", day_path(*day)),
+        }
+    }
+
+    /// What a path below the store's folder is. None for what is none of the store's.
+    pub fn parse(path: &str) -> Option<Place> {
+        let mut parts = path.split('/');
+        let day = day(parts.next()?, parts.next()?, parts.next()?)?;
+        let rest: Vec<&str> = parts.take(4).collect();
+        Some(match rest[..] {
+            [META] => Place::DayMeta { day },
+            [page, CONTENTS] => Place::Page { day, page: UrlHash::parse(page)? },
+            [feed, META] => Place::FeedMeta { day, feed: UrlHash::parse(feed)? },
+            [feed, article, CONTENTS] => {
+                Place::Article { day, feed: UrlHash::parse(feed)?, article: UrlHash::parse(article)? }
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// `<yyyy>/<mm>/<dd>`, the folder of a day.
+pub fn day_path(day: Date) -> String {
+    format!("{:04}/{:02}/{:02}", day.year(), u8::from(day.month()), day.day())
+}
+
+/// The day that three folder names stand for; month and day may lack their leading zero.
+pub fn day(year: &str, month: &str, day: &str) -> Option<Date> {
+    let is_number = |text: &str, digits: std::ops::RangeInclusive<usize>| {
+        digits.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    if !is_number(year, 4..=4) || !is_number(month, 1..=2) || !is_number(day, 1..=2) {
+        return None;
+    }
+    let month = Month::try_from(month.parse::<u8>().ok()?).ok()?;
+    Date::from_calendar_date(year.parse().ok()?, month, day.parse().ok()?).ok()
+}
+
+impl PagestoreRecord {
+    /// The page: fetched at the beginning of its day in UTC, with status 200.
+    pub fn into_event(self) -> PageEvent {
+        let mut event = PageEvent::read_back(self.entry.url);
+        let seconds = self.day.midnight().assume_utc().unix_timestamp();
+        event.started_ms = EpochMs::try_from(seconds).unwrap_or_default() * 1000;
+        event.ended_ms = event.started_ms;
+        event.relevance = Relevance::by_type(is_html(None, &self.contents));
+        if let Outcome::Response(Response { body, .. }) = &mut event.outcome {
+            *body = self.contents;
+        }
+        event.give_id();
+        event
+    }
+}
+
+/// Reads a `META` file line by line; empty lines are passed over.
+pub struct MetaReader<R> {
+    input: BufReader<R>,
+    line: Vec<u8>,
+    lines: u64,
+    truncated: bool,
+    ended: bool,
+}
+
+impl<R: Read> MetaReader<R> {
+    /// `input` needs no buffer of its own.
+    pub fn new(input: R) -> MetaReader<R> {
+        MetaReader { input: BufReader::new(input), line: Vec::new(), lines: 0, truncated: false, ended: false }
+    }
+
+    /// Whether the last line has no end, as when its writer was killed in it. Known once the iterator has ended.
+    pub fn truncated(&self) -> bool {
+        self.truncated
+    }
+
+    /// Puts the next line into `self.line`, as far as it is no longer than the limit. False at the end.
+    fn read_line(&mut self) -> io::Result<bool> {
+        self.line.clear();
+        let mut limited = (&mut self.input).take(MAX_LINE as u64 + 1);
+        limited.read_until(b'\n', &mut self.line)?;
+        if self.line.is_empty() {
+            return Ok(false);
+        }
+        if self.line.len() > MAX_LINE && !self.line.ends_with(b"\n") {
+            self.input.skip_until(b'\n')?;
+        } else {
+            self.truncated = !self.line.ends_with(b"\n");
+        }
+        Ok(true)
+    }
+
+    fn entry(&self) -> Result<MetaEntry, MetaError> {
+        if self.line.len() > MAX_LINE {
+            return Err(MetaError::TooLong { line: self.lines, limit: MAX_LINE });
+        }
+        let text = std::str::from_utf8(&self.line).map_or_else(|_| latin1_to_string(&self.line), str::to_owned);
+        MetaEntry::parse(&text)
+            .ok_or_else(|| MetaError::Line { line: self.lines, text: text.trim_end().chars().take(200).collect() })
+    }
+}
+
+impl<R: Read> Iterator for MetaReader<R> {
+    type Item = Result<MetaEntry, MetaError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.ended {
+            match self.read_line() {
+                Ok(true) => self.lines += 1,
+                Ok(false) => self.ended = true,
+                Err(source) => {
+                    self.ended = true;
+                    return Some(Err(MetaError::Io { line: self.lines, source }));
+                }
+            }
+            if !self.ended && !self.line.trim_ascii().is_empty() {
+                return Some(self.entry());
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,211 @@
+//! The PAGESTORE sink: pages by day, and feeds with their new articles below them.
+//!
+//! A page is an article when a feed announced it before it was ever stored: it lies in the folder of that feed, of the day
+//! when the feed was scanned, once. Every other page lies in the folder of the day it was fetched.
+
+mod index;
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::placed::Placing;
+use super::records::whole_lines;
+use super::rolling::{create_folder, file_error};
+use super::{Delivered, Derive, Sink, SinkError};
+use crate::formats::files;
+use crate::formats::pagestore::{Details, MetaEntry, MetaReader, PageKind, Place, UrlHash, day_of};
+use crate::log::Entry;
+use crate::parse::Derived;
+
+pub use index::FOLDER as INDEX_FOLDER;
+use index::{Article, Index};
+
+pub struct PagestoreSink {
+    base: PathBuf,
+    index: Index,
+    placing: Placing,
+    derive: Derive,
+    /// Lines to be added, by the path of their `META` below the base folder.
+    lines: BTreeMap<String, Vec<u8>>,
+    so_far: Delivered,
+    failed: bool,
+}
+
+impl PagestoreSink {
+    /// `base`: made when absent. One process at a time.
+    pub fn open(base: &Path, derive: Derive) -> Result<PagestoreSink, SinkError> {
+        create_folder(base)?;
+        Ok(PagestoreSink {
+            base: base.into(),
+            index: Index::open(base)?,
+            placing: Placing::open(base)?,
+            derive,
+            lines: BTreeMap::new(),
+            so_far: Delivered::default(),
+            failed: false,
+        })
+    }
+
+    fn take(&mut self, entries: &[Arc<Entry>]) -> Result<(), SinkError> {
+        for entry in entries {
+            if files::is_held(&entry.event) {
+                let derived = entry.derived(|event| (self.derive)(event));
+                self.store(entry, derived)?;
+            } else {
+                self.so_far.skipped += 1;
+            }
+            self.so_far.up_to = entry.end;
+        }
+        self.placing.place()?;
+        self.append_lines()?;
+        self.placing.sync()?;
+        self.index.commit()
+    }
+
+    fn store(&mut self, entry: &Entry, derived: &Derived) -> Result<(), SinkError> {
+        let page = UrlHash::of(&entry.event.url);
+        if self.index.known_id(page)?.is_none()
+            && let Some(article) = self.index.article(page)?
+        {
+            return self.store_article(entry, derived, page, article);
+        }
+        let day = day_of(entry.event.ended_ms);
+        let id = self.index.id_of(page)?;
+        let kind = if derived.feed.is_some() { PageKind::Rss } else { PageKind::Url };
+        let said = derived.feed.as_ref().map_or(&derived.lang, |feed| &feed.language);
+        let language = said.as_deref().and_then(primary_language);
+        if kind == PageKind::Rss {
+            self.announce(
+                derived,
+                &Article { feed: page, feed_id: id, day, language: language.clone(), stored: false },
+            )?;
+        }
+        self.write(Place::Page { day, page }, derived)?;
+        self.so_far.delivered += 1;
+        let meta = Place::DayMeta { day }.path();
+        if self.index.list(&meta, page)? {
+            self.add_line(meta, &entry.event.url, Details { id, kind, language });
+        }
+        Ok(())
+    }
+
+    /// Notes a feed's articles that are new.
+    fn announce(&mut self, derived: &Derived, article: &Article) -> Result<(), SinkError> {
+        for link in &derived.links {
+            let page = UrlHash::of(&link.url);
+            if self.index.known_id(page)?.is_none() && self.index.article(page)?.is_none() {
+                self.index.set_article(page, article);
+            }
+        }
+        Ok(())
+    }
+
+    fn store_article(
+        &mut self,
+        entry: &Entry,
+        derived: &Derived,
+        page: UrlHash,
+        article: Article,
+    ) -> Result<(), SinkError> {
+        if article.stored {
+            // Fetched again it is not new, and the feed it is of was scanned long ago.
+            self.so_far.skipped += 1;
+            return Ok(());
+        }
+        let Article { feed, feed_id, day, ref language, .. } = article;
+        self.write(Place::Article { day, feed, article: page }, derived)?;
+        self.so_far.delivered += 1;
+        let meta = Place::FeedMeta { day, feed }.path();
+        if self.index.list(&meta, page)? {
+            let details = Details { id: feed_id, kind: PageKind::RssItem, language: language.clone() };
+            self.add_line(meta, &entry.event.url, details);
+        }
+        self.index.set_article(page, &Article { stored: true, ..article });
+        Ok(())
+    }
+
+    fn write(&mut self, place: Place, derived: &Derived) -> Result<(), SinkError> {
+        let path = self.base.join(place.path());
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(|e| file_error("creating the folder", folder, e))?;
+        }
+        self.placing.write(path, &derived.body)
+    }
+
+    fn add_line(&mut self, meta: String, url: &str, details: Details) {
+        MetaEntry::new(url, Some(details)).write(self.lines.entry(meta).or_default());
+    }
+
+    /// Each `META` is cut back to what was acknowledged of it, and goes on from there.
+    fn append_lines(&mut self) -> Result<(), SinkError> {
+        for (meta, mut lines) in std::mem::take(&mut self.lines) {
+            let path = self.base.join(&meta);
+            let acknowledged = match self.index.meta_length(&meta)? {
+                Some(length) => length,
+                None => self.adopt(&meta, &path, &mut lines)?,
+            };
+            let write = || {
+                let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+                file.set_len(acknowledged)?;
+                file.write_all(&lines)
+            };
+            write().map_err(|e| file_error("writing", &path, e))?;
+            self.index.set_meta_length(&meta, acknowledged + lines.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// A `META` that the index does not know: another program's, or ours from before a crash. Its whole lines stay, and what
+    /// they list is not listed again. Returns their length.
+    fn adopt(&mut self, meta: &str, path: &Path, lines: &mut Vec<u8>) -> Result<u64, SinkError> {
+        let reading = |e| file_error("reading", path, e);
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+            Err(error) => return Err(reading(error)),
+        };
+        let length = whole_lines(&mut &file).map_err(reading)?;
+        (&file).seek(SeekFrom::Start(0)).map_err(reading)?;
+        for listed in MetaReader::new((&file).take(length)).flatten() {
+            self.index.list(meta, listed.hash)?;
+            let hash = listed.hash.to_string();
+            *lines = lines
+                .split_inclusive(|it| *it == b'\n')
+                .filter(|it| !it.starts_with(hash.as_bytes()))
+                .flatten()
+                .copied()
+                .collect();
+        }
+        Ok(length)
+    }
+}
+
+impl Sink for PagestoreSink {
+    fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
+        if std::mem::replace(&mut self.failed, true) {
+            let problem = "used again after an error".into();
+            return Err(SinkError::Other { sink: "pagestore", problem, remedy: "open it again" });
+        }
+        self.take(entries)?;
+        self.failed = false;
+        Ok(self.so_far.clone())
+    }
+
+    fn flush(&mut self) -> Result<Delivered, SinkError> {
+        self.deliver(&[])
+    }
+
+    fn close(&mut self) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
+/// `en` of `en-GB`, in lower case (RFC 5646).
+fn primary_language(tag: &str) -> Option<String> {
+    let primary = tag.trim().split(['-', '_']).next()?;
+    let is_language = (2..=8).contains(&primary.len()) && primary.bytes().all(|it| it.is_ascii_alphabetic());
+    is_language.then(|| primary.to_ascii_lowercase())
+}

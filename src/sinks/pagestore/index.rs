@@ -1,0 +1,155 @@
+//! What a pagestore's folders alone do not say: the pages' ids, which articles belong to which feed, how long each `META`
+//! is, and which page is in which.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+use time::Date;
+
+use crate::formats::pagestore::{UrlHash, day, day_path};
+use crate::sinks::SinkError;
+
+/// Below the store's base folder; no year has such a name.
+pub const FOLDER: &str = "~index";
+
+/// A small table of everything, in one embedded store. Changes wait in a batch and are committed together.
+pub struct Index {
+    database: Database,
+    table: Keyspace,
+    batch: OwnedWriteBatch,
+    /// What the batch changes, so that it can be read at once.
+    changed: HashMap<Vec<u8>, Vec<u8>>,
+}
+
+/// An article that a feed announced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Article {
+    pub feed: UrlHash,
+    pub feed_id: u64,
+    /// When the feed was scanned.
+    pub day: Date,
+    /// The feed's language.
+    pub language: Option<String>,
+    /// It was fetched, and lies in the store.
+    pub stored: bool,
+}
+
+const NEXT_ID: &[u8] = b"next id";
+
+impl Index {
+    /// `base`: the store's folder, which is there.
+    pub fn open(base: &Path) -> Result<Index, SinkError> {
+        let opened = Database::builder(base.join(FOLDER)).cache_size(8 << 20).worker_threads(1).open();
+        let database = opened.map_err(failed)?;
+        let table = database.keyspace("pages", KeyspaceCreateOptions::default).map_err(failed)?;
+        let batch = new_batch(&database);
+        Ok(Index { database, table, batch, changed: HashMap::new() })
+    }
+
+    /// The page's id: a number of its own, from 1, for as long as the store lives.
+    pub fn id_of(&mut self, page: UrlHash) -> Result<u64, SinkError> {
+        if let Some(id) = self.known_id(page)? {
+            return Ok(id);
+        }
+        let next = self.number(NEXT_ID)?.unwrap_or(1);
+        self.put(key("id", &page.to_string()), next.to_be_bytes().to_vec());
+        self.put(NEXT_ID.to_vec(), (next + 1).to_be_bytes().to_vec());
+        Ok(next)
+    }
+
+    /// The id of a page that was stored as one before.
+    pub fn known_id(&self, page: UrlHash) -> Result<Option<u64>, SinkError> {
+        self.number(&key("id", &page.to_string()))
+    }
+
+    pub fn article(&self, page: UrlHash) -> Result<Option<Article>, SinkError> {
+        let bytes = self.get(&key("article", &page.to_string()))?;
+        // One that cannot be read counts as none: the page is then stored as any other.
+        Ok(bytes.and_then(|bytes| read_article(std::str::from_utf8(&bytes).ok()?)))
+    }
+
+    pub fn set_article(&mut self, page: UrlHash, article: &Article) {
+        self.put(key("article", &page.to_string()), write_article(article).into_bytes());
+    }
+
+    /// Bytes of a `META` that are acknowledged, by its path below the base folder; none when it was never written to.
+    pub fn meta_length(&self, path: &str) -> Result<Option<u64>, SinkError> {
+        self.number(&key("length", path))
+    }
+
+    pub fn set_meta_length(&mut self, path: &str, length: u64) {
+        self.put(key("length", path), length.to_be_bytes().to_vec());
+    }
+
+    /// Notes that a `META` lists a page. False when it did before.
+    pub fn list(&mut self, path: &str, page: UrlHash) -> Result<bool, SinkError> {
+        let key = key("listed", &format!("{path} {page}"));
+        let is_new = self.get(&key)?.is_none();
+        if is_new {
+            self.put(key, Vec::new());
+        }
+        Ok(is_new)
+    }
+
+    /// Makes every change durable.
+    pub fn commit(&mut self) -> Result<(), SinkError> {
+        if self.changed.is_empty() {
+            return Ok(());
+        }
+        let batch = std::mem::replace(&mut self.batch, new_batch(&self.database));
+        batch.commit().map_err(failed)?;
+        self.changed.clear();
+        Ok(())
+    }
+
+    fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
+        self.batch.insert(&self.table, key.as_slice(), value.as_slice());
+        self.changed.insert(key, value);
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, SinkError> {
+        match self.changed.get(key) {
+            Some(value) => Ok(Some(value.clone())),
+            None => Ok(self.table.get(key).map_err(failed)?.map(|bytes| bytes.to_vec())),
+        }
+    }
+
+    fn number(&self, key: &[u8]) -> Result<Option<u64>, SinkError> {
+        Ok(self.get(key)?.and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?))))
+    }
+}
+
+/// `<feed> <feed's id> <day> <1 when stored, else 0> <language>`
+fn write_article(article: &Article) -> String {
+    let Article { feed, feed_id, day, language, stored } = article;
+    let language = language.as_deref().unwrap_or_default();
+    format!("{feed} {feed_id} {} {} {language}", day_path(*day), u8::from(*stored))
+}
+
+fn read_article(text: &str) -> Option<Article> {
+    let mut words = text.split(' ');
+    let feed = UrlHash::parse(words.next()?)?;
+    let feed_id = words.next()?.parse().ok()?;
+    let mut date = words.next()?.split('/');
+    let day = day(date.next()?, date.next()?, date.next()?)?;
+    let stored = words.next()? == "1";
+    let language = words.next().filter(|it| !it.is_empty()).map(str::to_owned);
+    Some(Article { feed, feed_id, day, language, stored })
+}
+
+fn key(kind: &str, name: &str) -> Vec<u8> {
+    [kind.as_bytes(), b" ", name.as_bytes()].concat()
+}
+
+fn new_batch(database: &Database) -> OwnedWriteBatch {
+    database.batch().durability(Some(PersistMode::SyncAll))
+}
+
+fn failed(error: fjall::Error) -> SinkError {
+    SinkError::Other {
+        sink: "pagestore",
+        problem: format!("its index: {error}"),
+        remedy: "look at the disk; is another process using the same base folder?",
+    }
+}

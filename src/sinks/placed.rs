@@ -1,0 +1,64 @@
+//! Files that are there whole or not at all: written under another name, and given their own when they are on disk.
+//!
+//! The disk is asked once a batch, for everything (`syncfs`): an `fsync` for each small file would cost more than fetching
+//! what is in it.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::SinkError;
+use super::rolling::{create_folder, file_error};
+
+/// Where files are on their way, below the sink's folder. No URL's or day's folder has such a name.
+pub const WRITING: &str = "~writing";
+
+/// A batch of files on their way.
+pub(super) struct Placing {
+    folder: PathBuf,
+    waiting: Vec<Waiting>,
+}
+
+/// Written, and without its own name.
+struct Waiting {
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
+impl Placing {
+    /// Removes what an earlier run had not finished.
+    pub fn open(folder: &Path) -> Result<Placing, SinkError> {
+        let writing = folder.join(WRITING);
+        match std::fs::remove_dir_all(&writing) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(file_error("emptying", &writing, error)),
+            _ => create_folder(&writing)?,
+        }
+        Ok(Placing { folder: folder.into(), waiting: Vec::new() })
+    }
+
+    /// Writes a file that will be at `path`, whose folder is there.
+    pub fn write(&mut self, path: PathBuf, content: &[u8]) -> Result<(), SinkError> {
+        let temporary = self.folder.join(WRITING).join(self.waiting.len().to_string());
+        std::fs::write(&temporary, content).map_err(|e| file_error("writing", &temporary, e))?;
+        self.waiting.push(Waiting { temporary, path });
+        Ok(())
+    }
+
+    /// Everything written gets its name; the last of one path stays. Durable after [`sync`](Placing::sync).
+    pub fn place(&mut self) -> Result<(), SinkError> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        self.sync()?;
+        for file in self.waiting.drain(..) {
+            std::fs::rename(&file.temporary, &file.path).map_err(|e| file_error("renaming to", &file.path, e))?;
+        }
+        Ok(())
+    }
+
+    /// Makes durable whatever was written on this disk.
+    pub fn sync(&self) -> Result<(), SinkError> {
+        let synced = File::open(&self.folder).and_then(|folder| Ok(rustix::fs::syncfs(folder)?));
+        synced.map_err(|e| file_error("syncing", &self.folder, e))
+    }
+}

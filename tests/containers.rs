@@ -1,0 +1,302 @@
+//! docker-compose.yml, the Dockerfile and what they mount, as far as it can be checked without Docker.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use regex::Regex;
+use seine::config::{Config, SinkConfig, load, read_seeds};
+use yaml_rust2::{Yaml, YamlLoader};
+
+#[test]
+fn every_image_is_pinned() {
+    let pinned = Regex::new(r"^[a-z0-9./-]+:v?\d+\.\d+\.\d+$").unwrap();
+    let images: BTreeMap<String, String> =
+        services().iter().map(|(name, service)| (name.clone(), text(&service["image"]))).collect();
+    for (name, image) in &images {
+        assert!(pinned.is_match(image), "{name}: {image}");
+    }
+    let tag = |name: &str| images[name].rsplit_once(':').unwrap().1.to_owned();
+    for seine in ["seine", "seine-full"] {
+        assert_eq!(tag(seine), env!("CARGO_PKG_VERSION"), "{seine}");
+    }
+    assert_eq!(tag("kibana"), tag("elasticsearch"), "Kibana works with its own Elasticsearch");
+}
+
+#[test]
+fn every_service_is_watched_limited_and_started_again() {
+    let size = Regex::new(r"^\d+[mg]$").unwrap();
+    for (name, service) in services() {
+        let check = &service["healthcheck"];
+        assert_eq!(text(&check["test"][0]), "CMD", "{name}: a check without a shell");
+        for key in ["interval", "timeout", "start_period"] {
+            assert!(seconds(&check[key]) > 0, "{name}: healthcheck.{key}");
+        }
+        assert!(check["retries"].as_i64().is_some_and(|tries| tries >= 3), "{name}: healthcheck.retries");
+        assert!(seconds(&check["timeout"]) < seconds(&check["interval"]), "{name}: checks that overlap");
+        let memory = text(&service["mem_limit"]);
+        assert!(size.is_match(&memory), "{name}: mem_limit {memory:?}");
+        assert!(service["cpus"].as_i64().is_some_and(|cpus| cpus > 0), "{name}: cpus");
+        assert_eq!(text(&service["restart"]), "unless-stopped", "{name}");
+        assert!(!service["logging"]["options"]["max-size"].is_badvalue(), "{name}: a log without end");
+        assert!(service["ulimits"]["nofile"]["hard"].as_i64().is_some_and(|files| files >= 65_536), "{name}: nofile");
+    }
+}
+
+#[test]
+fn nothing_mounted_is_missing() {
+    let file = compose();
+    let declared: BTreeSet<String> = keys(&file["volumes"]);
+    let mut used = BTreeSet::new();
+    for (name, service) in services() {
+        for mount in mounts(&service) {
+            if mount.source.starts_with('.') {
+                assert!(root().join(&mount.source).exists(), "{name}: {} is not there", mount.source);
+                assert!(mount.read_only, "{name}: {} could be written to", mount.source);
+            } else {
+                assert!(declared.contains(&mount.source), "{name}: volume {} is not declared", mount.source);
+                assert!(!mount.read_only, "{name}: {} cannot be written to", mount.source);
+                used.insert(mount.source);
+            }
+        }
+    }
+    assert_eq!(used, declared, "volumes that nobody uses");
+}
+
+#[test]
+fn a_profile_is_complete() {
+    let services = services();
+    for (name, service) in &services {
+        let profiles: BTreeSet<String> = texts(&service["profiles"]).collect();
+        assert!(!profiles.is_empty(), "{name} would start with every profile");
+        for (wanted, how) in service["depends_on"].as_hash().into_iter().flatten() {
+            let wanted = text(wanted);
+            assert_eq!(text(&how["condition"]), "service_healthy", "{name} → {wanted}");
+            let theirs: BTreeSet<String> = texts(&services[&wanted]["profiles"]).collect();
+            assert!(profiles.is_subset(&theirs), "{name} is started without {wanted}: {profiles:?}, {theirs:?}");
+        }
+    }
+    let of = |profile: &str| -> Vec<&str> {
+        let is_in = |service: &Yaml| texts(&service["profiles"]).any(|name| name == profile);
+        services.iter().filter(|(_, service)| is_in(service)).map(|(name, _)| name.as_str()).collect()
+    };
+    assert_eq!(of("alone"), ["seine"]);
+    assert_eq!(of("full"), ["elasticsearch", "grafana", "kafka", "kibana", "prometheus", "seine-full"]);
+}
+
+#[test]
+fn only_this_machine_reaches_the_ports() {
+    for (name, service) in services() {
+        for port in texts(&service["ports"]) {
+            assert!(port.starts_with("127.0.0.1:"), "{name}: {port}");
+        }
+    }
+}
+
+#[test]
+fn secrets_come_from_outside() {
+    let secret = Regex::new("(?i)password|secret|api_?key|token|cookies").unwrap();
+    let mut seen = 0;
+    for (name, service) in services() {
+        for (key, value) in service["environment"].as_hash().into_iter().flatten() {
+            if secret.is_match(&text(key)) {
+                assert!(value.is_null(), "{name}: the value of {} is in the file", text(key));
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 0, "no password can be handed on");
+}
+
+#[test]
+fn seine_cannot_write_but_to_its_data() {
+    for name in SEINES {
+        let service = &services()[name];
+        assert!(service["read_only"].as_bool() == Some(true), "{name}: read_only");
+        assert_eq!(texts(&service["cap_drop"]).collect::<Vec<_>>(), ["ALL"], "{name}");
+        let user = text(&service["user"]);
+        assert!(dockerfile().contains(&format!("USER {user}")), "{name}: {user} is not the image's user");
+        assert!(!user.starts_with('0'), "{name} is root");
+        // Its own grace is 12 seconds, and a disk may be slow.
+        assert!(seconds(&service["stop_grace_period"]) >= 30, "{name}: killed while it ends");
+    }
+}
+
+#[test]
+fn seines_configurations_are_taken_without_a_warning() {
+    let alone = configuration("seine");
+    assert!(matches!(alone.sinks[..], [SinkConfig::Files { .. }]), "{:?}", alone.sinks);
+
+    let full = configuration("seine-full");
+    let [SinkConfig::Files { .. }, SinkConfig::Kafka(kafka), SinkConfig::Elasticsearch(elastic)] = &full.sinks[..]
+    else {
+        panic!("{:?}", full.sinks)
+    };
+    let services = services();
+    let advertised = text(&services["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"]);
+    let broker = kafka.properties["bootstrap.servers"].expose();
+    assert!(advertised.contains(&format!("://{broker},")), "{broker} is not among {advertised}");
+    assert!(kafka.create_topic, "the broker makes no topics by itself");
+    assert!(services.contains_key(elastic.hosts[0].host_str().unwrap()), "{:?}", elastic.hosts);
+
+    // Both go on with the same crawl, so what is remembered of a destination stays with it.
+    assert_eq!(alone.crawler_id, full.crawler_id);
+}
+
+#[test]
+fn seines_commands_are_taken() {
+    for name in SEINES {
+        let service = &services()[name];
+        let command = on_this_machine(service);
+        let seeds = command.iter().position(|word| word == "--seeds").expect("--seeds");
+        assert!(!read_seeds(Path::new(&command[seeds + 1])).unwrap().is_empty(), "{name}");
+        // What stands before --help is read first, and refused when it is no option.
+        let run = Command::new(env!("CARGO_BIN_EXE_seine")).args(&command).arg("--help").output().unwrap();
+        assert!(run.status.success(), "{name}: {}", String::from_utf8_lossy(&run.stderr));
+        assert!(command.contains(&"--stay".to_owned()), "{name}: ends, and is started again, and ends");
+    }
+}
+
+#[test]
+fn prometheus_and_grafana_find_what_they_ask_for() {
+    let services = services();
+    let scrape = yaml("config/prometheus/prometheus.yml");
+    let targets: Vec<String> = texts(&scrape["scrape_configs"][0]["static_configs"][0]["targets"]).collect();
+    assert_eq!(targets, ["seine:8080"]);
+    assert!(texts(&services["seine-full"]["networks"]["default"]["aliases"]).any(|alias| alias == "seine"));
+
+    let provider = yaml("config/grafana/provisioning/dashboards/seine.yml");
+    let folder = text(&provider["providers"][0]["options"]["path"]);
+    assert!(mounts(&services["grafana"]).iter().any(|mount| mount.target == folder), "no dashboards at {folder}");
+}
+
+#[test]
+fn the_dockerfile_is_pinned_and_copies_what_it_is_given() {
+    let dockerfile = dockerfile();
+    let images: Vec<&str> = starting_with(&dockerfile, "FROM ").collect();
+    assert_eq!(images.len(), 2, "{images:?}");
+    let pinned = Regex::new(r"^[a-z]+:\d+\.\d+[.0-9]*-[a-z]+( AS build)?$").unwrap();
+    for image in &images {
+        assert!(pinned.is_match(image), "{image}");
+    }
+    let rust: Vec<u32> =
+        Regex::new(r"\d+").unwrap().find_iter(images[0]).map(|n| n.as_str().parse().unwrap()).collect();
+    let wanted: Vec<u32> = env!("CARGO_PKG_RUST_VERSION").split('.').map(|n| n.parse().unwrap()).collect();
+    assert!(rust >= wanted, "{rust:?} cannot build what wants {wanted:?}");
+    assert!(
+        dockerfile.contains(&format!("ARG VERSION={}\n", env!("CARGO_PKG_VERSION"))),
+        "the label tells another version"
+    );
+
+    let ignore = fs::read_to_string(root().join(".dockerignore")).unwrap();
+    let mut allowed: BTreeSet<&str> = starting_with(&ignore, "!").collect();
+    for line in starting_with(&dockerfile, "COPY ").filter(|line| !line.starts_with("--from")) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        for source in &words[..words.len() - 1] {
+            assert!(root().join(source).exists(), "{source} is not there");
+            assert!(allowed.remove(source), "{source} is not sent to Docker");
+        }
+    }
+    assert_eq!(allowed, BTreeSet::new(), "sent to Docker and not used");
+    for word in ["--locked --release", "ENTRYPOINT [\"seine\"]", "HEALTHCHECK", "STOPSIGNAL SIGTERM"] {
+        assert!(dockerfile.contains(word), "no {word}");
+    }
+}
+
+const SEINES: [&str; 2] = ["seine", "seine-full"];
+
+struct Mount {
+    source: String,
+    target: String,
+    read_only: bool,
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn dockerfile() -> String {
+    fs::read_to_string(root().join("Dockerfile")).unwrap()
+}
+
+fn starting_with<'a>(text: &'a str, start: &'a str) -> impl Iterator<Item = &'a str> {
+    text.lines().filter_map(move |line| line.strip_prefix(start))
+}
+
+/// A file of the project's, `${NAME:-default}` replaced by the default.
+fn yaml(path: &str) -> Yaml {
+    let raw = fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let text = Regex::new(r"\$\{[A-Z_]+:-([^}]*)\}").unwrap().replace_all(&raw, "$1");
+    assert!(!text.contains("${"), "{path}: a variable without a default");
+    YamlLoader::load_from_str(&text).unwrap().remove(0)
+}
+
+fn compose() -> Yaml {
+    yaml("docker-compose.yml")
+}
+
+/// Every service by its name, with what `<<` refers to laid under it.
+fn services() -> BTreeMap<String, Yaml> {
+    let merged = |service: &Yaml| {
+        let mut all = service["<<"].as_hash().cloned().unwrap_or_default();
+        all.extend(service.as_hash().unwrap().clone());
+        Yaml::Hash(all)
+    };
+    let file = compose();
+    file["services"].as_hash().unwrap().iter().map(|(name, service)| (text(name), merged(service))).collect()
+}
+
+fn mounts(service: &Yaml) -> Vec<Mount> {
+    let mount = |volume: String| {
+        let mut parts = volume.split(':').map(str::to_owned);
+        let (source, target) = (parts.next().unwrap(), parts.next().unwrap());
+        Mount { source, target, read_only: parts.next().as_deref() == Some("ro") }
+    };
+    texts(&service["volumes"]).map(mount).collect()
+}
+
+/// A service's command, with the paths that are mounted from this machine as they are here.
+fn on_this_machine(service: &Yaml) -> Vec<String> {
+    let mounts = mounts(service);
+    let here = |word: String| {
+        let found = mounts.iter().find_map(|mount| {
+            let below = Path::new(&word).strip_prefix(&mount.target).ok()?;
+            let path = root().join(&mount.source).components().chain(below.components()).collect::<PathBuf>();
+            mount.source.starts_with('.').then(|| path.to_str().unwrap().to_owned())
+        });
+        found.unwrap_or(word)
+    };
+    texts(&service["command"]).map(here).collect()
+}
+
+fn configuration(name: &str) -> Config {
+    let command = on_this_machine(&services()[name]);
+    let path = command.iter().position(|word| word == "--config").expect("--config") + 1;
+    let loaded = load(Some(Path::new(&command[path])), &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(loaded.warnings, [], "{name}");
+    loaded.config
+}
+
+fn keys(hash: &Yaml) -> BTreeSet<String> {
+    hash.as_hash().unwrap().keys().map(text).collect()
+}
+
+#[track_caller]
+fn text(value: &Yaml) -> String {
+    value.as_str().unwrap_or_else(|| panic!("no text: {value:?}")).to_owned()
+}
+
+fn texts(list: &Yaml) -> impl Iterator<Item = String> {
+    list.as_vec().map(|list| list.iter().map(text).collect::<Vec<_>>()).unwrap_or_default().into_iter()
+}
+
+/// `10s` and `1m`.
+#[track_caller]
+fn seconds(value: &Yaml) -> u64 {
+    let value = text(value);
+    let (number, unit) = value.split_at(value.len() - 1);
+    let times = if unit == "m" { 60 } else { 1 };
+    assert!("sm".contains(unit), "{value}");
+    number.parse::<u64>().unwrap_or_else(|_| panic!("{value}")) * times
+}

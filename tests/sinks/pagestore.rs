@@ -1,0 +1,137 @@
+//! The pagestore: pages by day, feeds with their new articles below them.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use seine::formats::pagestore::UrlHash;
+use seine::log::Entry;
+use seine::page::Outcome;
+use seine::parse::{DeriveOptions, derive};
+use seine::sinks::pagestore::{INDEX_FOLDER, PagestoreSink};
+use seine::sinks::{Delivered, Derive, Sink};
+
+use crate::files::{entry_of, event};
+
+const DAY: u64 = 24 * 3600 * 1000;
+
+fn derived() -> Derive {
+    let options = DeriveOptions { max_decoded_bytes: 1 << 30, obey_nofollow: false, agent: "Seine".into() };
+    Arc::new(move |event| derive(event, &options))
+}
+
+fn open(folder: &Path) -> PagestoreSink {
+    PagestoreSink::open(folder, derived()).unwrap()
+}
+
+fn deliver(folder: &Path, pages: &[Arc<Entry>]) -> Delivered {
+    open(folder).deliver(pages).unwrap()
+}
+
+/// A page fetched on a day, counted from 2026-11-21.
+fn page(day: u64, path: &str, body: &str) -> Arc<Entry> {
+    let mut page = event(day, body.as_bytes());
+    page.url = format!("http://a.example/{path}");
+    page.final_url = page.url.clone();
+    page.ended_ms += day * DAY;
+    entry_of(day, page)
+}
+
+fn feed(day: u64, articles: &[&str]) -> Arc<Entry> {
+    let items: String = articles.iter().map(|it| format!("<item><link>http://a.example/{it}</link></item>")).collect();
+    page(day, "feed", &format!("<rss><channel><language>en-GB</language>{items}</channel></rss>"))
+}
+
+/// Every file of the store, its index apart: path → contents.
+fn store(folder: &Path) -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(at).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            let name = path.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && name != INDEX_FOLDER {
+                folders.push(path);
+            } else if path.is_file() {
+                files.insert(name, String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned());
+            }
+        }
+    }
+    files
+}
+
+/// As they are, the names that are hashes replaced by what they are of.
+fn shown(folder: &Path, paths: &[&str]) -> String {
+    let mut text = String::new();
+    for (path, contents) in store(folder) {
+        text.push_str(&format!("{path}: {}\n", contents.trim_end().replace('\n', " | ")));
+    }
+    for path in paths {
+        text = text.replace(&UrlHash::of(&format!("http://a.example/{path}")).to_string(), &format!("[{path}]"));
+    }
+    text
+}
+
+#[test]
+fn feeds_hold_their_new_articles_and_the_rest_lies_by_day() {
+    let folder = tempfile::tempdir().unwrap();
+    deliver(
+        folder.path(),
+        &[page(0, "", "<html lang=cs-CZ>Front"), page(0, "old", "<p>Old"), feed(0, &["old", "one", "two"])],
+    );
+    let delivered =
+        deliver(folder.path(), &[page(0, "one", "<p>One"), page(1, "two", "<p>Two"), page(1, "", "<p>Again")]);
+    assert_eq!(delivered.delivered, 3);
+    // Scanned again: "three" is new; "two" was fetched again, and is not.
+    let delivered =
+        deliver(folder.path(), &[feed(2, &["two", "three"]), page(2, "two", "<p>Two!"), page(2, "three", "<p>Three")]);
+    assert_eq!((delivered.delivered, delivered.skipped), (2, 1));
+    insta::assert_snapshot!(shown(folder.path(), &["feed", "old", "one", "two", "three", ""]));
+}
+
+#[test]
+fn what_is_delivered_again_is_listed_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = [feed(0, &["one"]), page(0, "one", "<p>One"), page(0, "", "<p>Front")];
+    deliver(folder.path(), &pages);
+    let before = store(folder.path());
+    deliver(folder.path(), &pages);
+    assert_eq!(store(folder.path()), before);
+}
+
+#[test]
+fn what_a_killed_writer_added_to_a_list_is_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    deliver(folder.path(), &[page(0, "", "<p>Front")]);
+    let meta = folder.path().join("2026/11/21/META");
+    OpenOptions::new().append(true).open(&meta).unwrap().write_all(b"never acknowled").unwrap();
+    deliver(folder.path(), &[page(0, "new", "<p>New")]);
+    let lines = std::fs::read_to_string(&meta).unwrap();
+    let urls: Vec<_> = lines.lines().map(|line| line.split(' ').nth(1).unwrap()).collect();
+    assert_eq!(urls, ["http://a.example/", "http://a.example/new"]);
+}
+
+#[test]
+fn a_store_of_another_program_is_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let day = folder.path().join("2026/11/21");
+    std::fs::create_dir_all(&day).unwrap();
+    let listed = format!("{} http://a.example/ 180 url en\n", UrlHash::of("http://a.example/"));
+    std::fs::write(day.join("META"), format!("{listed}half a li")).unwrap();
+    deliver(folder.path(), &[page(0, "", "<p>Front"), page(0, "new", "<p>New")]);
+    let meta = std::fs::read_to_string(day.join("META")).unwrap();
+    assert_eq!(meta.lines().count(), 2);
+    assert!(meta.starts_with(&listed) && meta.contains("http://a.example/new 2 url und\n"), "{meta}");
+}
+
+#[test]
+fn what_is_no_success_is_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut missing = event(0, b"<p>");
+    let Outcome::Response(response) = &mut missing.outcome else { unreachable!() };
+    response.status = 404;
+    let delivered = deliver(folder.path(), &[entry_of(0, missing)]);
+    assert_eq!((delivered.delivered, delivered.skipped), (0, 1));
+}
