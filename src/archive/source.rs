@@ -118,6 +118,11 @@ impl Source {
                     self.walk.as_mut()?.skip_current_dir();
                     continue;
                 }
+                Some(Ok(entry)) if is_of_crawl(&entry) => {
+                    self.walk.as_mut()?.skip_current_dir();
+                    let name = entry.path().display().to_string().into();
+                    return Some(Ok(Found::PassedOver { name, why: "a crawl's own state".into() }));
+                }
                 Some(Ok(entry)) => entry,
                 Some(Err(error)) => return Some(Ok(passed_over_error(&error))),
                 None => {
@@ -218,6 +223,12 @@ fn walk(folder: &Path) -> walkdir::IntoIter {
     let order =
         |a: &DirEntry, b: &DirEntry| by_name(&a.file_name().to_string_lossy(), &b.file_name().to_string_lossy());
     WalkDir::new(folder).sort_by(order).into_iter()
+}
+
+/// The frontier and the page log of a crawl.
+fn is_of_crawl(entry: &DirEntry) -> bool {
+    let is_so_named = entry.file_name() == "frontier" || entry.file_name() == "log";
+    is_so_named && entry.file_type().is_dir() && entry.path().join("lock").is_file()
 }
 
 fn is_of_sink(entry: &DirEntry) -> bool {

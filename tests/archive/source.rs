@@ -28,8 +28,11 @@ fn folders_and_patterns_come_in_the_order_of_their_names() {
         std::fs::write(folder.path().join(name), line).unwrap();
     }
     std::fs::write(folder.path().join("b"), "").unwrap();
+    std::fs::create_dir(folder.path().join("log")).unwrap();
+    std::fs::write(folder.path().join("log/lock"), "").unwrap();
+    std::fs::write(folder.path().join("log/00000001.log"), line).unwrap();
     let path = folder.path().to_str().unwrap();
-    assert_eq!(names(path), ["a", "not b", "2", "10", "x-2.open", "x-007", "x-9", "x-10"]);
+    assert_eq!(names(path), ["a", "not b", "not log", "2", "10", "x-2.open", "x-007", "x-9", "x-10"]);
     assert_eq!(names(&format!("{path}/x-[0-9]*")), ["x-2.open", "x-007", "x-9", "x-10"]);
     assert_eq!(names(&format!("{path}/**/1?")), ["10"]);
 }

@@ -3,7 +3,7 @@
 //! Reading goes on as far as it can. Then the next place is looked for where a stream or a line begins, from behind the
 //! last whole record; a place counts only if what is read there begins with a whole record. Streams with flushes in them, as
 //! Seine writes, can be read again behind a flush that forgot what was before; others are lost from the damage to their
-//! end.
+//! end: what is decompressed behind damage is not trusted, however much it looks like records.
 
 use std::collections::HashSet;
 use std::io;
@@ -117,6 +117,8 @@ impl Saving<'_> {
         let mut line = Vec::new();
         // Where the line begins; in a stream, where the piece that it begins in was read.
         let mut line_at = at;
+        // Whether the stream's checksum says that its lines are those that were written, records or not.
+        let mut intact = None;
         loop {
             let piece_at = pieces.at();
             let got = pieces.advance().map_err(Problem::Read)?;
@@ -125,7 +127,8 @@ impl Saving<'_> {
                 line.extend_from_slice(&rest[..=feed]);
                 rest = &rest[feed + 1..];
                 let line_end = if pieces.is_text() { line_at + line.len() as u64 } else { piece_at };
-                if !self.take(&line, line_at, line_end)? && pieces.is_text() {
+                let is_fine = self.take(&line, line_at, line_end)?;
+                if !is_fine && (pieces.is_text() || !*intact.get_or_insert(self.is_intact(at, start)?)) {
                     return Ok(Some(NO_RECORD));
                 }
                 line_at = line_end;
@@ -139,6 +142,17 @@ impl Saving<'_> {
                 Got::More => {}
                 Got::End => return self.end(&line, line_at, &pieces),
                 Got::Broken(why) => return Ok(Some(why)),
+            }
+        }
+    }
+
+    /// Behind damage, what is decompressed may look like records and be none that anybody wrote.
+    fn is_intact(&self, at: u64, start: Start) -> Result<bool, Problem> {
+        let mut pieces = Pieces::new(self.input, at, start);
+        loop {
+            match pieces.advance().map_err(Problem::Read)? {
+                Got::More => {}
+                got => return Ok(got == Got::End && start != Start::Flush),
             }
         }
     }

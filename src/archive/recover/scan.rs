@@ -171,6 +171,9 @@ impl<'a> Pieces<'a> {
             Ok(_) if used + made > 0 => Got::More,
             Ok(_) if at_end => Got::Broken("the compressed data breaks off"),
             Ok(_) => Got::Broken("the compressed data leads nowhere"),
+            Err(error) if error.message().is_some_and(|it| it.contains("check")) => {
+                Got::Broken("the checksum does not match: something before it is damaged, and nobody can tell what")
+            }
             Err(_) => Got::Broken("the compressed data is damaged"),
         })
     }
