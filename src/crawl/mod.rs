@@ -209,9 +209,12 @@ impl server::Status for Running {
     fn metrics(&self) -> String {
         let dns = self.visitor.client.dns().counts();
         let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let overdue = self.frontier.next_due().map_or(0, |due| now_ms().saturating_sub(due));
         self.metrics.expose(&Snapshot {
             counts: self.frontier.counts(),
+            overdue: Duration::from_millis(overdue),
             log: &self.log.status(),
+            log_limit: self.config.log.max_bytes,
             parts: &self.supervisor.status(),
             dns: [
                 ("cached", read(&dns.cached)),

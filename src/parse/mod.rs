@@ -18,6 +18,7 @@ mod html_sink;
 pub mod html_stream;
 pub mod html_text;
 pub mod html_tree;
+pub mod language;
 pub mod link_header;
 pub mod main_text;
 pub mod meta;

@@ -19,6 +19,7 @@ use crate::formats::files;
 use crate::formats::pagestore::{Details, MetaEntry, MetaReader, PageKind, Place, UrlHash, day_of};
 use crate::log::Entry;
 use crate::parse::Derived;
+use crate::parse::language::primary_language;
 
 pub use index::FOLDER as INDEX_FOLDER;
 use index::{Article, Index};
@@ -201,11 +202,4 @@ impl Sink for PagestoreSink {
     fn close(&mut self) -> Result<(), SinkError> {
         Ok(())
     }
-}
-
-/// `en` of `en-GB`, in lower case (RFC 5646).
-fn primary_language(tag: &str) -> Option<String> {
-    let primary = tag.trim().split(['-', '_']).next()?;
-    let is_language = (2..=8).contains(&primary.len()) && primary.bytes().all(|it| it.is_ascii_alphabetic());
-    is_language.then(|| primary.to_ascii_lowercase())
 }

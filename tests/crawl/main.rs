@@ -3,6 +3,7 @@
 mod bad_input;
 mod books;
 mod demo;
+mod feeds;
 mod full_log;
 mod kill;
 mod limits;

@@ -128,8 +128,13 @@ impl Saving<'_> {
                 rest = &rest[feed + 1..];
                 let line_end = if pieces.is_text() { line_at + line.len() as u64 } else { piece_at };
                 let is_fine = self.take(&line, line_at, line_end)?;
-                if !is_fine && (pieces.is_text() || !*intact.get_or_insert(self.is_intact(at, start)?)) {
-                    return Ok(Some(NO_RECORD));
+                if !is_fine {
+                    if intact.is_none() {
+                        intact = Some(!pieces.is_text() && self.is_intact(at, start)?);
+                    }
+                    if intact == Some(false) {
+                        return Ok(Some(NO_RECORD));
+                    }
                 }
                 line_at = line_end;
                 line.clear();
