@@ -46,6 +46,8 @@ pub(super) struct ArchivesDraft {
     /// Of CDR31, ELASTIC and WEB_INDEX.
     pub records_max_file_size: u64,
     pub web_index: Limits,
+    pub tianwang_compress: bool,
+    pub tianwang_max_file_size: u64,
     pub pagestore_base: Option<PathBuf>,
 }
 
@@ -66,6 +68,8 @@ impl Default for ArchivesDraft {
             compress_data: false,
             records_max_file_size: 0,
             web_index,
+            tianwang_compress: false,
+            tianwang_max_file_size: 0,
             pagestore_base: None,
         }
     }

@@ -145,6 +145,10 @@ pub enum SinkConfig {
     Records(RecordsConfig),
     Kafka(KafkaConfig),
     Elasticsearch(Box<ElasticConfig>),
+    Tianwang {
+        compress: bool,
+        max_file_size: u64,
+    },
     Stdout,
     Void,
 }
@@ -312,6 +316,7 @@ impl SinkConfig {
             },
             SinkConfig::Kafka(_) => "kafka",
             SinkConfig::Elasticsearch(_) => "elasticsearch",
+            SinkConfig::Tianwang { .. } => "tianwang",
             SinkConfig::Stdout => "stdout",
             SinkConfig::Void => "void",
         }
@@ -324,5 +329,11 @@ impl SinkConfig {
             SinkConfig::Filesystem(config) => config.content != FilesystemContent::Cbor,
             _ => false,
         }
+    }
+
+    /// Whether it holds exchanges exactly as they went over the connection: the client has to keep those bytes, and speaks
+    /// HTTP/1.1 only.
+    pub fn wants_exact_bytes(&self) -> bool {
+        matches!(self, SinkConfig::Tianwang { .. })
     }
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::{CrawlError, Running};
-use crate::config::{Config, ScopeRule};
+use crate::config::{Config, ScopeRule, SinkConfig};
 use crate::fetch::client::now_ms;
 use crate::fetch::robots::RulesCache;
-use crate::fetch::{Client, Visitor};
+use crate::fetch::{Client, ClientError, Visitor};
 use crate::frontier::scope::Scope;
 use crate::frontier::{Counts, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Proposal};
 use crate::log::{PageLog, Recovery, VALIDATOR};
@@ -46,7 +46,7 @@ pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<
     let visitor = Visitor {
         frontier: frontier.clone(),
         log: log.clone(),
-        client: Client::new(&config.fetch)?,
+        client: client(&config)?,
         scope: scope.clone(),
         config: config.clone(),
         derive: derive.clone(),
@@ -90,6 +90,13 @@ fn warn_of(recovery: &Recovery, config: &Config) {
                  remove its file in log/cursors to give that up"
             );
         }
+    }
+}
+
+fn client(config: &Config) -> Result<Client, ClientError> {
+    match config.sinks.iter().any(SinkConfig::wants_exact_bytes) {
+        true => Client::keeping_wire(&config.fetch),
+        false => Client::new(&config.fetch),
     }
 }
 

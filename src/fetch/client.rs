@@ -1,21 +1,21 @@
 //! One exchange with one server: a request, a response read under limits. No redirects, no retries, no robots.
 
-use std::error::Error as _;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::{Bytes, BytesMut};
-use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 use super::dns::{Dns, DnsError};
+use super::plain::Plain;
+use super::tapped::Tapped;
+use super::transport::{Incoming, Transport, cause_of};
 use crate::config::{Cookie, FetchConfig, UserAgent};
-use crate::page::{
-    EpochMs, Failure, FailureReason, Headers, HttpVersion, Outcome, Response, Truncated, latin1_to_string,
-};
+use crate::page::{EpochMs, Failure, FailureReason, Headers, Outcome, Response, Truncated, latin1_to_string};
 
-/// The HTTP client: HTTP/1.1 and 2, TLS verified, bodies as received.
+/// The HTTP client: TLS verified, bodies as received.
 pub struct Client {
-    http: reqwest::Client,
+    transport: Transport,
     dns: Dns,
     limits: Limits,
     mime_types: Vec<String>,
@@ -57,27 +57,32 @@ pub enum ClientError {
     Header { part: &'static str, value: String },
     #[error("the HTTP client cannot be set up: {}", cause_of(.0))]
     Setup(#[from] reqwest::Error),
+    #[error("TLS cannot be set up: {0}")]
+    Tls(#[from] rustls::Error),
 }
 
 const ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 const ACCEPT_ENCODING: &str = "gzip, deflate, br, zstd";
 
 impl Client {
+    /// HTTP/1.1 and 2 by reqwest. Without [`Response::wire`].
     pub fn new(config: &FetchConfig) -> Result<Client, ClientError> {
+        Client::over(config, |dns| Ok(Transport::Plain(Plain::new(config, dns)?)))
+    }
+
+    /// HTTP/1.1 only, so that responses come with their [`Response::wire`]: for archives that want exact bytes.
+    pub fn keeping_wire(config: &FetchConfig) -> Result<Client, ClientError> {
+        Client::over(config, |dns| Ok(Transport::Tapped(Box::new(Tapped::new(config, dns)?))))
+    }
+
+    fn over(
+        config: &FetchConfig,
+        transport: impl FnOnce(&Dns) -> Result<Transport, ClientError>,
+    ) -> Result<Client, ClientError> {
         // Installing it twice is fine: the first one stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dns = Dns::new(config);
-        let http = match builder(config, &dns).build() {
-            Ok(http) => http,
-            // What a system without any CA certificates has to say; http works without.
-            Err(error) => {
-                tracing::warn!(
-                    error = cause_of(&error),
-                    "no https: nobody is trusted; install ca-certificates or point SSL_CERT_FILE at some"
-                );
-                builder(config, &dns).tls_certs_only([]).build()?
-            }
-        };
+        let transport = transport(&dns)?;
         let user_agent = header_value("user agent", &config.user_agent.header())?;
         for cookie in &config.cookies {
             header_value("a cookie for", cookie.cookie.expose()).map_err(|_| ClientError::Header {
@@ -86,7 +91,7 @@ impl Client {
             })?;
         }
         Ok(Client {
-            http,
+            transport,
             dns,
             limits: Limits { total_time: config.total_timeout, body_bytes: config.max_body_bytes },
             mime_types: config.mime_types.iter().map(|m| m.to_ascii_lowercase()).collect(),
@@ -132,17 +137,17 @@ impl Client {
             // The connector asks our resolver for names only.
             self.dns.resolve(url.host_str().unwrap_or_default()).await.map_err(|error| dns_failure(&error))?;
         }
-        let request = self.http.get(url.clone()).headers(headers.clone()).send();
-        let mut response = match tokio::time::timeout_at(deadline.into(), request).await {
-            Ok(answer) => answer.map_err(|error| failure(&error))?,
+        let answer = self.transport.get(url, headers.clone());
+        let (head, mut incoming) = match tokio::time::timeout_at(deadline.into(), answer).await {
+            Ok(answer) => answer?,
             Err(_) => return Err(timed_out(limits.total_time)),
         };
-        *ip = response.remote_addr().map(|address| address.ip());
+        *ip = head.ip;
         let mut kept = Response {
-            status: response.status().as_u16(),
-            reason: reason_phrase(&response),
-            version: version(response.version()),
-            headers: shown(response.headers()),
+            status: head.status,
+            reason: head.reason,
+            version: head.version,
+            headers: shown(&head.headers),
             body: Bytes::new(),
             truncated: None,
             wire: None,
@@ -154,7 +159,9 @@ impl Client {
                 message: format!("media type {sent} is not wanted"),
             });
         }
-        (kept.body, kept.truncated) = read_body(&mut response, deadline, limits.body_bytes).await;
+        let announced = head.announced.unwrap_or(0);
+        (kept.body, kept.truncated) = read_body(&mut incoming, announced, deadline, limits.body_bytes).await;
+        kept.wire = incoming.wire(kept.body.len());
         Ok(kept)
     }
 
@@ -189,9 +196,6 @@ impl Client {
     }
 }
 
-/// More than any honest server sends; a page with more is a protocol failure.
-const MAX_HEADERS: usize = 512;
-
 impl UserAgent {
     /// The header's value: `Mozilla/5.0 (compatible; NAME/VERSION; +URL; EMAIL)`, or the string that was configured.
     pub fn header(&self) -> String {
@@ -209,39 +213,22 @@ impl UserAgent {
     }
 }
 
-/// What the transport is told, the same for every request.
-fn builder(config: &FetchConfig, dns: &Dns) -> reqwest::ClientBuilder {
-    reqwest::Client::builder()
-        .dns_resolver(dns.clone())
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .referer(false)
-        .no_gzip()
-        .no_brotli()
-        .no_deflate()
-        .no_zstd()
-        .connect_timeout(config.connect_timeout)
-        .read_timeout(config.read_timeout)
-        .http1_max_headers(MAX_HEADERS)
-        .http1_ignore_invalid_headers_in_responses(true)
-        .pool_max_idle_per_host(1) // a host is leased to one worker at a time
-        .pool_idle_timeout(Duration::from_secs(20))
-        .tcp_nodelay(true)
-}
-
 /// What a server announces is no reason to set aside more memory than this before it comes.
 const MAX_RESERVED: u64 = 1 << 20;
 
 /// Reads until the end, the byte limit, the deadline or a break, and says which of the last three it was.
-async fn read_body(response: &mut reqwest::Response, deadline: Instant, limit: u64) -> (Bytes, Option<Truncated>) {
+async fn read_body(
+    incoming: &mut Incoming,
+    announced: u64,
+    deadline: Instant,
+    limit: u64,
+) -> (Bytes, Option<Truncated>) {
     // Copied out of the connection's buffer: that is larger, and used again as soon as nothing points into it.
-    let announced = response.content_length().unwrap_or(0).min(limit).min(MAX_RESERVED);
-    let mut body = BytesMut::with_capacity(announced as usize);
+    let mut body = BytesMut::with_capacity(announced.min(limit).min(MAX_RESERVED) as usize);
     let cut = loop {
-        let chunk = match tokio::time::timeout_at(deadline.into(), response.chunk()).await {
+        let chunk = match tokio::time::timeout_at(deadline.into(), incoming.piece()).await {
             Err(_) => break Some(Truncated::Time),
-            Ok(Err(error)) if error.is_timeout() => break Some(Truncated::Time),
-            Ok(Err(_)) => break Some(Truncated::Disconnect),
+            Ok(Err(cut)) => break Some(cut),
             Ok(Ok(None)) => break None,
             Ok(Ok(Some(chunk))) => chunk,
         };
@@ -254,51 +241,6 @@ async fn read_body(response: &mut reqwest::Response, deadline: Instant, limit: u
     (body.freeze(), cut)
 }
 
-/// What kind of failure it is: told from the chain of causes, the only place where reqwest says it.
-fn failure(error: &reqwest::Error) -> Failure {
-    let mut message = String::new();
-    let mut reason = if error.is_timeout() {
-        FailureReason::Timeout
-    } else if error.is_connect() {
-        FailureReason::Connect
-    } else if error.is_builder() {
-        FailureReason::BadUrl
-    } else {
-        FailureReason::Connect
-    };
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        if let Some(dns) = error.downcast_ref::<DnsError>() {
-            return dns_failure(dns);
-        }
-        if error.is::<rustls::Error>() {
-            reason = FailureReason::Tls;
-        }
-        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
-            reason = FailureReason::Protocol;
-        }
-        message = error.to_string(); // the innermost says most
-        // rustls reports through io::Error (and that in another), whose inner error is not in the chain.
-        cause = match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
-            Some(inner) => Some(inner),
-            None => error.source(),
-        };
-    }
-    if message.is_empty() {
-        message = error.to_string();
-    }
-    Failure { reason, message }
-}
-
-/// The innermost cause: it says most.
-fn cause_of(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
-}
-
 /// A failed look-up as a failed fetch.
 pub fn dns_failure(error: &DnsError) -> Failure {
     let reason = match error {
@@ -308,7 +250,7 @@ pub fn dns_failure(error: &DnsError) -> Failure {
     Failure { reason, message: error.to_string() }
 }
 
-fn timed_out(limit: Duration) -> Failure {
+pub(super) fn timed_out(limit: Duration) -> Failure {
     Failure { reason: FailureReason::Timeout, message: format!("no response within {} s", limit.as_secs_f32()) }
 }
 
@@ -320,24 +262,6 @@ fn shown(headers: &HeaderMap) -> Headers {
     Headers(
         headers.iter().map(|(name, value)| (name.as_str().to_owned(), latin1_to_string(value.as_bytes()))).collect(),
     )
-}
-
-fn reason_phrase(response: &reqwest::Response) -> String {
-    if response.version() >= reqwest::Version::HTTP_2 {
-        return String::new();
-    }
-    match response.extensions().get::<hyper::ext::ReasonPhrase>() {
-        Some(phrase) => latin1_to_string(phrase.as_bytes()),
-        None => response.status().canonical_reason().unwrap_or_default().to_owned(),
-    }
-}
-
-fn version(version: reqwest::Version) -> HttpVersion {
-    match version {
-        reqwest::Version::HTTP_2 => HttpVersion::Http2,
-        reqwest::Version::HTTP_09 | reqwest::Version::HTTP_10 => HttpVersion::Http10,
-        _ => HttpVersion::Http11,
-    }
 }
 
 /// RFC 6265 §5.1.3: an address has no domains above it.

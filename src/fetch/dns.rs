@@ -1,9 +1,12 @@
 //! Names to addresses: a cache of our own over hickory, with counts, a negative cache, and private addresses refused.
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use hickory_resolver::TokioResolver;
@@ -12,7 +15,8 @@ use quick_cache::sync::Cache;
 use super::address::is_public;
 use crate::config::FetchConfig;
 
-/// A caching resolver; cheap to clone. Also reqwest's resolver, so a connection only goes to addresses judged here.
+/// A caching resolver; cheap to clone. Also the resolver of both HTTP clients, so a connection only goes to addresses judged
+/// here.
 #[derive(Clone)]
 pub struct Dns(Arc<Inner>);
 
@@ -158,13 +162,32 @@ impl Dns {
     }
 }
 
+/// Addresses as connectors want them, which know the port themselves.
+fn without_port(addresses: &[IpAddr]) -> Vec<SocketAddr> {
+    addresses.iter().map(|ip| SocketAddr::new(*ip, 0)).collect()
+}
+
 impl reqwest::dns::Resolve for Dns {
     fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
         let dns = self.clone();
         Box::pin(async move {
-            let addresses = Dns::resolve(&dns, name.as_str()).await?;
-            let sockets: Vec<SocketAddr> = addresses.iter().map(|ip| SocketAddr::new(*ip, 0)).collect();
+            let sockets = without_port(&Dns::resolve(&dns, name.as_str()).await?);
             Ok(Box::new(sockets.into_iter()) as reqwest::dns::Addrs)
         })
+    }
+}
+
+impl tower_service::Service<hyper_util::client::legacy::connect::dns::Name> for Dns {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = DnsError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, DnsError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), DnsError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: hyper_util::client::legacy::connect::dns::Name) -> Self::Future {
+        let dns = self.clone();
+        Box::pin(async move { Ok(without_port(&dns.resolve(name.as_str()).await?).into_iter()) })
     }
 }

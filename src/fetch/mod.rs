@@ -3,12 +3,17 @@
 
 pub mod address;
 mod borrow;
+mod capture;
 pub mod client;
 pub mod dns;
 pub mod host;
 mod learn;
 pub mod pause;
+mod plain;
 pub mod robots;
+mod tap;
+mod tapped;
+mod transport;
 pub mod visit;
 
 pub use borrow::Parking;

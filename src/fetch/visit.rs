@@ -191,6 +191,9 @@ impl Visitor {
                 None => break,
             }
         }
+        if let (Kind::Sitemap, Outcome::Response(response)) = (event.kind, &mut event.outcome) {
+            response.wire = None; // no archive holds sitemaps
+        }
         Ok(event)
     }
 

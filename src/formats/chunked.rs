@@ -97,6 +97,7 @@ impl Dechunker {
         if feed.is_some() {
             self.state = self.after_line();
             if self.state == State::Broken {
+                self.line.clear(); // it is no framing
                 return Err(bad);
             }
             self.pending.append(&mut self.line);

@@ -16,5 +16,6 @@ pub mod letters;
 pub mod lines;
 pub mod pagestore;
 pub mod text;
+pub mod tianwang;
 pub mod web_index;
 pub mod zlib_stream;

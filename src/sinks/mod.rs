@@ -14,6 +14,7 @@ pub mod records;
 pub mod rolling;
 mod salvage;
 pub mod stdout;
+pub mod tianwang;
 pub mod void;
 
 use std::path::Path;
@@ -49,6 +50,9 @@ pub fn open(
         SinkConfig::Records(config) => Box::new(records::RecordsSink::open(folder, config, state, derive)?),
         SinkConfig::Kafka(config) => Box::new(kafka::KafkaSink::open(config, folder, derive)?),
         SinkConfig::Elasticsearch(config) => Box::new(elasticsearch::ElasticSink::open(config, folder, derive, hurry)?),
+        SinkConfig::Tianwang { compress, max_file_size } => {
+            Box::new(tianwang::TianwangSink::open(folder, *compress, *max_file_size, state)?)
+        }
         SinkConfig::Stdout => Box::new(stdout::StdoutSink::new(std::io::stdout(), derive)),
         SinkConfig::Void => Box::<void::VoidSink>::default(),
     })

@@ -12,10 +12,11 @@ use seine::demo::server::{Answer, Ask};
 use seine::fetch::client::{Conditions, Exchange, now_ms};
 use seine::fetch::robots::RulesCache;
 use seine::fetch::{Client, Visitor};
+use seine::formats::http::{Exactness, parse_response, write_response};
 use seine::frontier::scope::Scope;
 use seine::frontier::{Frontier, FrontierOptions, MemoryFrontier, Proposal};
 use seine::log::PageLog;
-use seine::page::{Failure, Kind, Outcome, PageEvent, Response};
+use seine::page::{Failure, Kind, Outcome, PageEvent, Response, Truncated};
 use seine::parse::DeriveOptions;
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
@@ -67,9 +68,47 @@ pub async fn get_with(config: &FetchConfig, site: &Running) -> Exchange {
     get_url(config, &format!("{}/", site.origin(0))).await
 }
 
+/// By the client without [`Response::wire`]; and by the one with it, which must say the same of it.
 pub async fn get_url(config: &FetchConfig, url: &str) -> Exchange {
-    let client = Client::new(config).unwrap();
+    let clients = [Client::new(config).unwrap(), Client::keeping_wire(config).unwrap()];
+    let (plain, kept) = tokio::join!(get_by(&clients[0], url), get_by(&clients[1], url));
+    assert_alike(&plain, &kept);
+    plain
+}
+
+pub async fn get_by(client: &Client, url: &str) -> Exchange {
     client.get(&url.parse().unwrap(), &Conditions::default(), client.limits()).await
+}
+
+fn assert_alike(plain: &Exchange, kept: &Exchange) {
+    assert_eq!((plain.ip, &plain.request_headers), (kept.ip, &kept.request_headers));
+    match (&plain.outcome, &kept.outcome) {
+        (Outcome::Response(plain), Outcome::Response(kept)) => {
+            let without_wire = Response { wire: None, ..kept.clone() };
+            // How much came in time is chance.
+            let is_late = plain.truncated == Some(Truncated::Time) && kept.truncated == plain.truncated;
+            let body = if is_late { plain.body.clone() } else { kept.body.clone() };
+            assert_eq!(*plain, Response { body, ..without_wire });
+            assert_parses_as(kept);
+        }
+        (Outcome::Failure(plain), Outcome::Failure(kept)) => {
+            assert_eq!(plain.reason, kept.reason, "{} | {}", plain.message, kept.message);
+            assert!(!kept.message.is_empty());
+        }
+        (plain, kept) => panic!("{plain:?}\n{kept:?}"),
+    }
+}
+
+/// The exact bytes are there, and say what the client says.
+fn assert_parses_as(response: &Response) {
+    let mut bytes = Vec::new();
+    assert_eq!(write_response(response, &mut bytes), Exactness::Exact);
+    let parsed = parse_response(&bytes.into()).unwrap();
+    assert_eq!((parsed.status, parsed.version), (response.status, response.version));
+    assert_eq!(parsed.body, response.body);
+    for (name, value) in &response.headers.0 {
+        assert!(parsed.headers.all(name).any(|it| it == value), "{name}: {value}");
+    }
 }
 
 /// What a client makes of one answer.
@@ -118,7 +157,19 @@ impl MiniCrawl {
         MiniCrawl::with_frontier(config, seeds, Arc::new(MemoryFrontier::new(options)))
     }
 
+    /// The same, with a client that keeps exact bytes.
+    pub fn keeping_wire(config: Config, seeds: &[&str]) -> MiniCrawl {
+        let options = FrontierOptions { default_delay: Duration::ZERO, ..FrontierOptions::default() };
+        let client = Client::keeping_wire(&config.fetch).unwrap();
+        MiniCrawl::with_client(config, seeds, Arc::new(MemoryFrontier::new(options)), client)
+    }
+
     pub fn with_frontier(config: Config, seeds: &[&str], frontier: Arc<dyn Frontier>) -> MiniCrawl {
+        let client = Client::new(&config.fetch).unwrap();
+        MiniCrawl::with_client(config, seeds, frontier, client)
+    }
+
+    fn with_client(config: Config, seeds: &[&str], frontier: Arc<dyn Frontier>, client: Client) -> MiniCrawl {
         let folder = tempfile::tempdir().unwrap();
         let (log, _) = PageLog::open(&folder.path().join("log"), &config.log).unwrap();
         let seeds: Vec<String> = seeds.iter().map(|seed| seine::parse::url::parse(seed).unwrap()).collect();
@@ -137,7 +188,7 @@ impl MiniCrawl {
         let visitor = Visitor {
             frontier: frontier.clone(),
             log: log.clone(),
-            client: Client::new(&config.fetch).unwrap(),
+            client,
             scope,
             derive,
             rules: RulesCache::new(&config.fetch.user_agent.name),

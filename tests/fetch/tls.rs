@@ -23,6 +23,27 @@ use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 
 use crate::support::{failure, failure_of, fetch_config, get_url};
 
+/// A root of our own, as PEM, and what a server needs that it vouches for, as `shop.test`.
+pub fn credentials(alpn: &[&[u8]]) -> (String, TlsAcceptor) {
+    let mut authority = CertificateParams::new(vec![]).unwrap();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let root = authority.self_signed(&key).unwrap();
+    let issuer = Issuer::new(authority, key);
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(vec!["shop.test".to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
+
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let mut tls = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], PrivatePkcs8KeyDer::from(key.serialize_der()).into())
+        .unwrap();
+    tls.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
+    (root.pem(), TlsAcceptor::from(Arc::new(tls)))
+}
+
 /// A root of our own and a server it vouches for, as `shop.test`.
 struct SecureSite {
     address: SocketAddr,
@@ -32,27 +53,11 @@ struct SecureSite {
 
 impl SecureSite {
     async fn start(alpn: &[&[u8]]) -> SecureSite {
-        let mut authority = CertificateParams::new(vec![]).unwrap();
-        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let root = authority.self_signed(&key).unwrap();
-        let issuer = Issuer::new(authority, key);
-        let key = KeyPair::generate().unwrap();
-        let certificate =
-            CertificateParams::new(vec!["shop.test".to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
-
-        let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-        let mut tls = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], PrivatePkcs8KeyDer::from(key.serialize_der()).into())
-            .unwrap();
-        tls.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
+        let (root, acceptor) = credentials(alpn);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(accept(listener, TlsAcceptor::from(Arc::new(tls))));
-        SecureSite { address, root: root.pem() }
+        tokio::spawn(accept(listener, acceptor));
+        SecureSite { address, root }
     }
 }
 

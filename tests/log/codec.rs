@@ -5,6 +5,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use seine::page::codec::{body, decode, encode, encode_head};
+use seine::page::wire::{Framing, Wire};
 use seine::page::*;
 
 fn headers() -> impl Strategy<Value = Headers> {
@@ -26,17 +27,23 @@ fn response() -> impl Strategy<Value = Response> {
     let version = prop_oneof![Just(HttpVersion::Http10), Just(HttpVersion::Http11), Just(HttpVersion::Http2)];
     let cut = prop_oneof![Just(Truncated::Length), Just(Truncated::Time), Just(Truncated::Disconnect)];
     let body = prop_oneof![Just(Vec::new()), Just(vec![0; 300]), vec(any::<u8>(), 0..300)];
-    (any::<u16>(), any::<String>(), version, headers(), body, option::of(cut)).prop_map(
-        |(status, reason, version, headers, body, truncated)| Response {
+    (any::<u16>(), any::<String>(), version, headers(), body, option::of(cut), option::of(wire())).prop_map(
+        |(status, reason, version, headers, body, truncated, wire)| Response {
             status,
             reason,
             version,
             headers,
             body: body.into(),
             truncated,
-            wire: None,
+            wire,
         },
     )
+}
+
+fn wire() -> impl Strategy<Value = Wire> {
+    let bytes = || vec(any::<u8>(), 0..100).prop_map(Bytes::from);
+    let framing = (any::<u64>(), bytes()).prop_map(|(at, bytes)| Framing { at, bytes });
+    (bytes(), bytes(), vec(framing, 0..4)).prop_map(|(request, head, framing)| Wire { request, head, framing })
 }
 
 fn failure() -> impl Strategy<Value = Failure> {

@@ -29,6 +29,18 @@ pub(super) const KEYS: &[Key] = &[
         "CDR31, ELASTIC and WEB_INDEX: a larger file is closed and the next one begun.",
     ),
     ours(
+        "target_storage.data_format.tianwang.compress",
+        "true",
+        Bool(|d, v| d.archives.tianwang_compress = v),
+        "TIANWANG: each page is one zlib stream in the file.",
+    ),
+    ours(
+        "target_storage.data_format.tianwang.max_file_size",
+        "256MiB",
+        Size(1, |d, v| d.archives.tianwang_max_file_size = v),
+        "TIANWANG: a larger file is closed and the next one begun.",
+    ),
+    ours(
         "target_storage.data_format.pagestore.base_folder",
         "null",
         MaybeText(|d, v| {

@@ -1,0 +1,169 @@
+//! A tap on a connection, above TLS and below the HTTP client: it keeps what goes by until it is fetched.
+//!
+//! HTTP/1 has one exchange at a time on a connection: a request ends with its first empty line (ours have no body), and
+//! what is read from then on until the next request is its response.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::BytesMut;
+use hyper_rustls::MaybeHttpsStream;
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// What the client may read ahead of those who want the body, and more: it stops at some 400 KB.
+const MAX_HELD: usize = 1 << 20;
+
+/// What went over one connection; cheap to clone.
+#[derive(Clone, Default)]
+pub(super) struct Tap(Arc<Mutex<Spool>>);
+
+#[derive(Default)]
+struct Spool {
+    /// Which exchange it is, counted from 1.
+    number: u64,
+    request: BytesMut,
+    /// What was read since the request, and not fetched.
+    received: BytesMut,
+    /// Nobody wants this exchange, or it was more than may be held.
+    is_closed: bool,
+}
+
+/// The exchange a connection was at, for whoever puts its bytes together. Lets go of them when dropped.
+pub(super) struct Exchanged {
+    tap: Tap,
+    number: u64,
+}
+
+impl Tap {
+    /// The exchange at hand.
+    pub fn exchanged(&self) -> Exchanged {
+        Exchanged { tap: self.clone(), number: self.0.lock().number }
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        let mut spool = self.0.lock();
+        if spool.number == 0 || spool.request.ends_with(b"\r\n\r\n") {
+            *spool = Spool { number: spool.number + 1, ..Spool::default() };
+        }
+        spool.request.extend_from_slice(bytes);
+        spool.limit();
+    }
+
+    fn read(&self, bytes: &[u8]) {
+        let mut spool = self.0.lock();
+        if !spool.is_closed {
+            spool.received.extend_from_slice(bytes);
+            spool.limit();
+        }
+    }
+}
+
+impl Spool {
+    fn limit(&mut self) {
+        if self.request.len() + self.received.len() > MAX_HELD {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        *self = Spool {
+            number: self.number,
+            request: std::mem::take(&mut self.request),
+            is_closed: true,
+            ..Spool::default()
+        };
+        self.request.truncate(MAX_HELD);
+    }
+}
+
+impl Exchanged {
+    /// Looks at the request and takes from what was received since. None when the bytes are gone: there were too many, or
+    /// another exchange has begun.
+    pub fn look<T>(&self, look: impl FnOnce(&[u8], &mut BytesMut) -> T) -> Option<T> {
+        let spool = &mut *self.tap.0.lock();
+        (spool.number == self.number && !spool.is_closed).then(|| look(&spool.request, &mut spool.received))
+    }
+}
+
+impl Drop for Exchanged {
+    fn drop(&mut self) {
+        let mut spool = self.tap.0.lock();
+        if spool.number == self.number {
+            spool.close();
+        }
+    }
+}
+
+/// A connection with a tap on it.
+pub(super) struct TappedStream {
+    stream: TokioIo<MaybeHttpsStream<TokioIo<TcpStream>>>,
+    tap: Tap,
+}
+
+impl TappedStream {
+    pub fn new(stream: MaybeHttpsStream<TokioIo<TcpStream>>) -> TappedStream {
+        TappedStream { stream: TokioIo::new(stream), tap: Tap::default() }
+    }
+}
+
+impl Connection for TappedStream {
+    /// Every response on this connection has the tap among its extensions.
+    fn connected(&self) -> Connected {
+        self.stream.connected().extra(self.tap.clone())
+    }
+}
+
+impl AsyncRead for TappedStream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
+        this.tap.read(buf.filled().get(before..).unwrap_or_default());
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for TappedStream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = ready!(Pin::new(&mut this.stream).poll_write(cx, bytes))?;
+        this.tap.write(bytes.get(..written).unwrap_or(bytes));
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = ready!(Pin::new(&mut this.stream).poll_write_vectored(cx, slices))?;
+        let mut left = written;
+        for slice in slices {
+            let count = slice.len().min(left);
+            if count > 0 {
+                this.tap.write(&slice[..count]);
+            }
+            left -= count;
+        }
+        Poll::Ready(Ok(written))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+    }
+}

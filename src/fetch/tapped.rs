@@ -1,0 +1,212 @@
+//! The transport for archives that want exact bytes: the client under reqwest, HTTP/1.1 only, over connections with a
+//! tap on them. All else is as [`super::plain`] has it.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use base64::prelude::{BASE64_STANDARD, Engine};
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, TRANSFER_ENCODING};
+use http::{HeaderMap, HeaderValue, Request, Uri};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Body;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::{HttpConnector, HttpInfo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use percent_encoding::percent_decode_str;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::BuilderVerifierExt;
+use tower_service::Service;
+
+use super::capture::{Capture, Doubt};
+use super::client::{ClientError, timed_out};
+use super::dns::Dns;
+use super::tap::{Exchanged, Tap, TappedStream};
+use super::transport::{Head, MAX_HEADERS, MAX_IDLE_PER_HOST, MAX_IDLE_TIME, NO_ROOTS, failure, is_timeout};
+use crate::config::FetchConfig;
+use crate::page::wire::Wire;
+use crate::page::{Failure, FailureReason, Truncated};
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+pub(super) struct Tapped {
+    http: Client<TappingConnector, Empty<Bytes>>,
+    read_timeout: Duration,
+}
+
+pub(super) struct TappedBody {
+    body: hyper::body::Incoming,
+    read_timeout: Duration,
+    /// For the log.
+    url: String,
+    /// None once it is in doubt.
+    recording: Option<Recording>,
+}
+
+struct Recording {
+    exchanged: Exchanged,
+    capture: Capture,
+}
+
+impl Tapped {
+    pub fn new(config: &FetchConfig, dns: &Dns) -> Result<Tapped, ClientError> {
+        let mut http = HttpConnector::new_with_resolver(dns.clone());
+        http.enforce_http(false);
+        http.set_nodelay(true);
+        http.set_connect_timeout(Some(config.connect_timeout));
+        let https = HttpsConnector::from((http, tls()?));
+        let http = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(MAX_IDLE_TIME)
+            .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
+            .http1_max_headers(MAX_HEADERS)
+            .http1_ignore_invalid_headers_in_responses(true)
+            .build(TappingConnector { https, connect_timeout: config.connect_timeout });
+        Ok(Tapped { http, read_timeout: config.read_timeout })
+    }
+
+    pub async fn get(&self, url: &url::Url, headers: HeaderMap) -> Result<(Head, TappedBody), Failure> {
+        let request = request(url, headers)?;
+        let target = request.uri().path_and_query().map_or("/", |target| target.as_str()).to_owned();
+        let response = match tokio::time::timeout(self.read_timeout, self.http.request(request)).await {
+            Ok(response) => response.map_err(|error| failure(reason_of(&error), &error))?,
+            Err(_) => return Err(timed_out(self.read_timeout)),
+        };
+        let (parts, body) = response.into_parts();
+        let announced = body.size_hint().exact();
+        let is_chunked = announced.is_none() && ends_chunked(&parts.headers);
+        let recording = parts.extensions.get::<Tap>().ok_or(Doubt::Gone).and_then(|tap| {
+            let exchanged = tap.exchanged();
+            let begun = exchanged.look(|request, received| {
+                Capture::begin(request, &target, received, parts.status.as_u16(), is_chunked)
+            });
+            Ok(Recording { capture: begun.ok_or(Doubt::Gone)??, exchanged })
+        });
+        let recording = recording.inspect_err(|doubt| log(url.as_str(), *doubt)).ok();
+        let head = Head {
+            ip: parts.extensions.get::<HttpInfo>().map(|info| info.remote_addr().ip()),
+            announced,
+            ..Head::new(parts.status, parts.version, parts.headers, &parts.extensions)
+        };
+        Ok((head, TappedBody { body, read_timeout: self.read_timeout, url: url.as_str().to_owned(), recording }))
+    }
+}
+
+impl TappedBody {
+    pub async fn piece(&mut self) -> Result<Option<Bytes>, Truncated> {
+        loop {
+            let frame = match tokio::time::timeout(self.read_timeout, self.body.frame()).await {
+                Err(_) => return Err(Truncated::Time),
+                Ok(Some(Err(error))) if is_timeout(&error) => return Err(Truncated::Time),
+                Ok(Some(Err(_))) => {
+                    self.record(|capture, received| capture.end(received, false));
+                    return Err(Truncated::Disconnect);
+                }
+                Ok(None) => {
+                    self.record(|capture, received| capture.end(received, true));
+                    return Ok(None);
+                }
+                Ok(Some(Ok(frame))) => frame,
+            };
+            // Trailers are in the framing.
+            if let Ok(piece) = frame.into_data() {
+                self.record(|capture, received| capture.body(received, &piece));
+                return Ok(Some(piece));
+            }
+        }
+    }
+
+    pub fn wire(self, kept: usize) -> Option<Wire> {
+        self.recording.map(|recording| recording.capture.into_wire(kept))
+    }
+
+    fn record(&mut self, step: impl FnOnce(&mut Capture, &mut bytes::BytesMut) -> Result<(), Doubt>) {
+        let Some(Recording { exchanged, capture }) = &mut self.recording else { return };
+        let stepped = exchanged.look(|_, received| step(capture, received)).unwrap_or(Err(Doubt::Gone));
+        if let Err(doubt) = stepped {
+            log(&self.url, doubt);
+            self.recording = None;
+        }
+    }
+}
+
+fn log(url: &str, doubt: Doubt) {
+    tracing::debug!(url, %doubt, "the exact bytes of an exchange are not kept");
+}
+
+/// As reqwest makes it: user and password of a URL become a header.
+fn request(url: &url::Url, mut headers: HeaderMap) -> Result<Request<Empty<Bytes>>, Failure> {
+    let bad_url = |message: String| Failure { reason: FailureReason::BadUrl, message };
+    let mut public = url.clone();
+    if !url.username().is_empty() || url.password().is_some() {
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let pair = format!("{}:{}", decoded(url.username()), decoded(url.password().unwrap_or_default()));
+        let value = HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(pair)));
+        headers.insert(AUTHORIZATION, value.map_err(|error| bad_url(error.to_string()))?);
+        // They fail for URLs without a host only, which have neither.
+        let _ = public.set_username("");
+        let _ = public.set_password(None);
+    }
+    let uri: Uri = public.as_str().parse().map_err(|error: http::uri::InvalidUri| bad_url(error.to_string()))?;
+    let mut request = Request::new(Empty::new());
+    *request.uri_mut() = uri;
+    *request.headers_mut() = headers;
+    Ok(request)
+}
+
+fn reason_of(error: &(dyn std::error::Error + 'static)) -> FailureReason {
+    if is_timeout(error) { FailureReason::Timeout } else { FailureReason::Connect }
+}
+
+/// RFC 9112 §6.3: what decides is the last coding of the last header.
+fn ends_chunked(headers: &HeaderMap) -> bool {
+    let last = headers.get_all(TRANSFER_ENCODING).iter().next_back().and_then(|value| value.to_str().ok());
+    last.and_then(|codings| codings.rsplit(',').next()).is_some_and(|it| it.trim().eq_ignore_ascii_case("chunked"))
+}
+
+/// Who is trusted: the system's roots, as with reqwest.
+fn tls() -> Result<ClientConfig, ClientError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = || ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions();
+    let trusting = match builder()?.with_platform_verifier() {
+        Ok(trusting) => trusting,
+        Err(error) => {
+            tracing::warn!(%error, "{NO_ROOTS}");
+            builder()?.with_root_certificates(RootCertStore::empty())
+        }
+    };
+    let mut tls = trusting.with_no_client_auth();
+    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(tls)
+}
+
+/// Connects, TLS and all, within the time limit, and puts a tap on the connection.
+#[derive(Clone)]
+struct TappingConnector {
+    https: HttpsConnector<HttpConnector<Dns>>,
+    connect_timeout: Duration,
+}
+
+impl Service<Uri> for TappingConnector {
+    type Response = TokioIo<TappedStream>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.https.poll_ready(cx)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connecting = tokio::time::timeout(self.connect_timeout, self.https.call(uri));
+        Box::pin(async move {
+            let late = |_| io::Error::new(io::ErrorKind::TimedOut, "no connection in time");
+            Ok(TokioIo::new(TappedStream::new(connecting.await.map_err(late)??)))
+        })
+    }
+}

@@ -1,0 +1,161 @@
+//! What sends a request and reads its answer: reqwest, or for archives that want exact bytes a client of our own making
+//! above the same hyper. Both are told the same and tell the same.
+
+use std::error::Error;
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Extensions, HeaderMap, StatusCode, Version};
+
+use super::client::dns_failure;
+use super::dns::DnsError;
+use super::plain::{Plain, PlainBody};
+use super::tapped::{Tapped, TappedBody};
+use crate::page::wire::Wire;
+use crate::page::{Failure, FailureReason, HttpVersion, Truncated, latin1_to_string};
+
+/// More than any honest server sends; a page with more is a protocol failure.
+pub(super) const MAX_HEADERS: usize = 512;
+/// A host is leased to one worker at a time.
+pub(super) const MAX_IDLE_PER_HOST: usize = 1;
+pub(super) const MAX_IDLE_TIME: Duration = Duration::from_secs(20);
+/// What a system without any CA certificates has to say; http works without.
+pub(super) const NO_ROOTS: &str = "no https: nobody is trusted; install ca-certificates or point SSL_CERT_FILE at some";
+
+pub(super) enum Transport {
+    Plain(Plain),
+    Tapped(Box<Tapped>),
+}
+
+/// What an answer begins with.
+pub(super) struct Head {
+    pub status: u16,
+    /// As sent; empty for HTTP/2.
+    pub reason: String,
+    pub version: HttpVersion,
+    pub headers: HeaderMap,
+    /// The address that answered.
+    pub ip: Option<IpAddr>,
+    /// The body's length, where the head says it.
+    pub announced: Option<u64>,
+}
+
+/// The rest of an answer, as it comes.
+pub(super) enum Incoming {
+    Plain(PlainBody),
+    Tapped(TappedBody),
+}
+
+impl Transport {
+    pub async fn get(&self, url: &url::Url, headers: HeaderMap) -> Result<(Head, Incoming), Failure> {
+        Ok(match self {
+            Transport::Plain(http) => {
+                let (head, body) = http.get(url, headers).await?;
+                (head, Incoming::Plain(body))
+            }
+            Transport::Tapped(http) => {
+                let (head, body) = http.get(url, headers).await?;
+                (head, Incoming::Tapped(body))
+            }
+        })
+    }
+}
+
+impl Incoming {
+    /// The next piece of the body; none at its end. An error is the reason why no more comes: time, or a break.
+    pub async fn piece(&mut self) -> Result<Option<Bytes>, Truncated> {
+        match self {
+            Incoming::Plain(body) => body.piece().await,
+            Incoming::Tapped(body) => body.piece().await,
+        }
+    }
+
+    /// The bytes around a body of which `kept` bytes are kept; none when the transport does not know them.
+    pub fn wire(self, kept: usize) -> Option<Wire> {
+        match self {
+            Incoming::Plain(_) => None,
+            Incoming::Tapped(body) => body.wire(kept),
+        }
+    }
+}
+
+impl Head {
+    pub fn new(status: StatusCode, version: Version, headers: HeaderMap, extensions: &Extensions) -> Head {
+        Head {
+            status: status.as_u16(),
+            reason: reason_phrase(status, version, extensions),
+            version: http_version(version),
+            headers,
+            ip: None,
+            announced: None,
+        }
+    }
+}
+
+fn reason_phrase(status: StatusCode, version: Version, extensions: &Extensions) -> String {
+    if version >= Version::HTTP_2 {
+        return String::new();
+    }
+    match extensions.get::<hyper::ext::ReasonPhrase>() {
+        Some(phrase) => latin1_to_string(phrase.as_bytes()),
+        None => status.canonical_reason().unwrap_or_default().to_owned(),
+    }
+}
+
+fn http_version(version: Version) -> HttpVersion {
+    match version {
+        Version::HTTP_2 => HttpVersion::Http2,
+        Version::HTTP_09 | Version::HTTP_10 => HttpVersion::Http10,
+        _ => HttpVersion::Http11,
+    }
+}
+
+/// What kind of failure it is, `reason` unless the chain of causes says better: the only place where the clients say it.
+pub(super) fn failure(mut reason: FailureReason, error: &(dyn Error + 'static)) -> Failure {
+    let mut message = String::new();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(dns) = error.downcast_ref::<DnsError>() {
+            return dns_failure(dns);
+        }
+        if error.is::<rustls::Error>() {
+            reason = FailureReason::Tls;
+        }
+        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
+            reason = FailureReason::Protocol;
+        }
+        message = error.to_string(); // the innermost says most
+        cause = cause_within(error);
+    }
+    if message.is_empty() {
+        message = error.to_string();
+    }
+    Failure { reason, message }
+}
+
+/// rustls reports through io::Error (and that in another), whose inner error is not in the chain.
+fn cause_within<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(inner) => Some(inner),
+        None => error.source(),
+    }
+}
+
+/// Whether a time limit is among the causes.
+pub(super) fn is_timeout(error: &(dyn Error + 'static)) -> bool {
+    let is_late = |error: &(dyn Error + 'static)| {
+        error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
+    };
+    std::iter::successors(Some(error), |error| cause_within(*error)).any(is_late)
+}
+
+/// The innermost cause: it says most.
+pub(super) fn cause_of(error: &dyn Error) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}

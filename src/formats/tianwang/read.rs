@@ -1,0 +1,299 @@
+//! Records of a stream, one by one.
+
+use std::io::{self, ErrorKind, Read};
+
+use bytes::Bytes;
+
+use super::framing::MARK;
+use super::{ContentError, HeadError, MAX_DATA, MAX_HEAD, TianwangRecord};
+
+const PIECE: usize = 64 << 10;
+
+/// Why a file could not be read, wholly or in one record. Offsets are of the record's first byte.
+#[derive(Debug, thiserror::Error)]
+pub enum TianwangError {
+    /// Reading goes on at the next line that begins with `version:`.
+    #[error(
+        "byte {offset} begins no record: {source}; reading goes on at the next `version:`, recovering may find more"
+    )]
+    Head { offset: u64, source: HeadError },
+    /// Reading goes on at the next line that begins with `version:`.
+    #[error(
+        "the record at byte {offset} does not end where its length, {length}, says; reading goes on at the next \
+         `version:`, recovering may find more"
+    )]
+    WrongLength { offset: u64, length: u64 },
+    /// Reading goes on with the next record.
+    #[error("the record at byte {offset}: {source}")]
+    Content { offset: u64, source: ContentError },
+    /// Reading goes on with the next record.
+    #[error("the record at byte {offset} has {length} bytes of DATA, more than {limit}, and was passed over")]
+    TooLong { offset: u64, length: u64, limit: u64 },
+    /// Nothing can be read behind it.
+    #[error("reading at byte {offset} failed: {source}")]
+    Io { offset: u64, source: io::Error },
+}
+
+/// Reads a file record by record. Takes heads as others write them: any blanks or none behind the colon, names in any
+/// case, unknown properties, no `ip` or `date`, CR LF; blank lines between records, and none behind the last. An error
+/// tells of one record, and reading goes on behind it; of damaged files [`recover`](super::recover) makes more.
+pub struct TianwangReader<R> {
+    input: R,
+    buffer: Box<[u8]>,
+    /// What is filled of it and not used up.
+    filled: std::ops::Range<usize>,
+    /// Of the next byte.
+    offset: u64,
+    max_data: u64,
+    /// What comes next may be no record: the next `version:` is to be found.
+    lost: bool,
+    truncated: bool,
+    ended: bool,
+}
+
+enum Head {
+    /// Up to a blank line, or to what begins another head.
+    Lines(Vec<u8>),
+    /// The input ends in it.
+    Cut,
+    TooLong,
+    /// Something else.
+    None,
+}
+
+enum Line {
+    Whole,
+    /// The input ends before its LF.
+    Cut,
+    TooLong,
+}
+
+impl<R: Read> TianwangReader<R> {
+    /// Reads in pieces of 64 KB: `input` needs no buffer of its own.
+    pub fn new(input: R) -> TianwangReader<R> {
+        TianwangReader::with_max_data(input, MAX_DATA)
+    }
+
+    /// With another limit than [`MAX_DATA`] for DATA as it stands in the file.
+    pub fn with_max_data(input: R, max_data: u64) -> TianwangReader<R> {
+        TianwangReader {
+            input,
+            buffer: vec![0; PIECE].into(),
+            filled: 0..0,
+            offset: 0,
+            max_data,
+            lost: false,
+            truncated: false,
+            ended: false,
+        }
+    }
+
+    /// Whether the file broke off inside a record, as when its writer was killed. Known once the iterator has ended.
+    pub fn truncated(&self) -> bool {
+        self.truncated
+    }
+
+    /// Where the next record is expected, in bytes from the beginning.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next record; none at the end.
+    fn next_record(&mut self) -> Result<Option<TianwangRecord>, TianwangError> {
+        self.skip_line_ends()?;
+        if self.lost && !self.find_mark()? {
+            return Ok(None);
+        }
+        self.lost = false;
+        let offset = self.offset;
+        let record = match self.read_head()? {
+            Head::Lines(head) => TianwangRecord::from_head(&head),
+            Head::Cut => {
+                self.truncated = true;
+                return Ok(None);
+            }
+            Head::None if self.some()?.is_empty() => return Ok(None),
+            Head::None => Err(HeadError::NoVersion),
+            Head::TooLong => Err(HeadError::TooLong),
+        };
+        let record = record.map_err(|source| {
+            self.lost = true;
+            TianwangError::Head { offset, source }
+        })?;
+        self.read_data(offset, record)
+    }
+
+    /// DATA and the blank line behind it.
+    fn read_data(&mut self, offset: u64, mut record: TianwangRecord) -> Result<Option<TianwangRecord>, TianwangError> {
+        let length = record.length;
+        let is_too_long = length > self.max_data;
+        let mut data = Vec::with_capacity(if is_too_long { 0 } else { length.min(1 << 20) as usize });
+        let mut left = length;
+        while left > 0 {
+            let piece = self.some()?;
+            let count = piece.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            if count == 0 {
+                self.truncated = true;
+                return Ok(None);
+            }
+            if !is_too_long {
+                data.extend_from_slice(&piece[..count]);
+            }
+            self.use_up(count);
+            left -= count as u64;
+        }
+        if !self.read_blank_line()? {
+            self.lost = true;
+            return Err(TianwangError::WrongLength { offset, length });
+        }
+        if is_too_long {
+            return Err(TianwangError::TooLong { offset, length, limit: self.max_data });
+        }
+        record.fill(Bytes::from(data)).map_err(|source| TianwangError::Content { offset, source })?;
+        Ok(Some(record))
+    }
+
+    /// Whether DATA ends here: a blank line, the input's end, or the next record without a blank line.
+    fn read_blank_line(&mut self) -> Result<bool, TianwangError> {
+        match self.some()? {
+            [b'\n', ..] => self.use_up(1),
+            [] => self.truncated = true,
+            _ => {
+                let next = self.at_least(MARK.len())?;
+                let is_crlf = next.starts_with(b"\r\n");
+                let is_end = is_crlf || begins_with_mark(next);
+                self.use_up(if is_crlf { 2 } else { 0 });
+                return Ok(is_end);
+            }
+        }
+        Ok(true)
+    }
+
+    fn skip_line_ends(&mut self) -> Result<(), TianwangError> {
+        loop {
+            let some = self.some()?;
+            let count = some.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+            if count == 0 {
+                return Ok(());
+            }
+            self.use_up(count);
+        }
+    }
+
+    /// Goes to the next line that begins with `version:`. False when there is none.
+    fn find_mark(&mut self) -> Result<bool, TianwangError> {
+        loop {
+            let some = self.at_least(MARK.len())?;
+            if some.is_empty() || begins_with_mark(some) {
+                return Ok(!some.is_empty());
+            }
+            self.skip_line()?;
+        }
+    }
+
+    fn skip_line(&mut self) -> Result<(), TianwangError> {
+        loop {
+            let some = self.some()?;
+            let (length, feed) = (some.len(), memchr::memchr(b'\n', some));
+            self.use_up(feed.map_or(length, |at| at + 1));
+            if feed.is_some() || length == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Stops behind the blank line, or where it is seen that there is none.
+    fn read_head(&mut self) -> Result<Head, TianwangError> {
+        let first = self.at_least(MARK.len())?;
+        if !begins_with_mark(first) {
+            let is_cut = !first.is_empty() && begins_mark(first);
+            return Ok(if is_cut { Head::Cut } else { Head::None });
+        }
+        let mut head = Vec::new();
+        loop {
+            let line = head.len();
+            match self.read_line(&mut head)? {
+                Line::Cut => return Ok(Head::Cut),
+                Line::TooLong => return Ok(Head::TooLong),
+                Line::Whole if matches!(&head[line..], b"\n" | b"\r\n") => {
+                    head.truncate(line);
+                    return Ok(Head::Lines(head));
+                }
+                Line::Whole if begins_with_mark(self.at_least(MARK.len())?) => return Ok(Head::Lines(head)),
+                Line::Whole => {}
+            }
+        }
+    }
+
+    /// Appends a line to the head.
+    fn read_line(&mut self, head: &mut Vec<u8>) -> Result<Line, TianwangError> {
+        loop {
+            let some = self.some()?;
+            let (length, feed) = (some.len(), memchr::memchr(b'\n', some));
+            let count = feed.map_or(length, |at| at + 1);
+            if head.len() + count > MAX_HEAD + 1 {
+                return Ok(Line::TooLong);
+            }
+            head.extend_from_slice(&some[..count]);
+            self.use_up(count);
+            match feed {
+                Some(_) => return Ok(Line::Whole),
+                None if length == 0 => return Ok(Line::Cut),
+                None => {}
+            }
+        }
+    }
+
+    /// What comes next; empty at the end only.
+    fn some(&mut self) -> Result<&[u8], TianwangError> {
+        self.at_least(1)
+    }
+
+    /// Fewer than `wanted` bytes only at the end.
+    fn at_least(&mut self, wanted: usize) -> Result<&[u8], TianwangError> {
+        if self.filled.len() < wanted {
+            self.buffer.copy_within(self.filled.clone(), 0);
+            self.filled = 0..self.filled.len();
+        }
+        while self.filled.len() < wanted {
+            match self.input.read(&mut self.buffer[self.filled.end..]) {
+                Ok(0) => break,
+                Ok(count) => self.filled.end += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(source) => {
+                    self.ended = true;
+                    return Err(TianwangError::Io { offset: self.offset + self.filled.len() as u64, source });
+                }
+            }
+        }
+        Ok(&self.buffer[self.filled.clone()])
+    }
+
+    fn use_up(&mut self, count: usize) {
+        let count = count.min(self.filled.len());
+        self.filled.start += count;
+        self.offset += count as u64;
+    }
+}
+
+impl<R: Read> Iterator for TianwangReader<R> {
+    type Item = Result<TianwangRecord, TianwangError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let next = self.next_record().transpose();
+        self.ended |= next.is_none();
+        next
+    }
+}
+
+fn begins_with_mark(bytes: &[u8]) -> bool {
+    bytes.get(..MARK.len()).is_some_and(|it| it.eq_ignore_ascii_case(MARK))
+}
+
+/// Whether the input broke off in `version:`.
+fn begins_mark(bytes: &[u8]) -> bool {
+    MARK.get(..bytes.len()).is_some_and(|it| it.eq_ignore_ascii_case(bytes))
+}

@@ -1,0 +1,180 @@
+//! One record: what its head says, its DATA, and the page they tell of.
+
+use std::net::IpAddr;
+use std::time::UNIX_EPOCH;
+
+use bytes::Bytes;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc2822;
+
+use super::MAX_DATA;
+use crate::formats::http;
+use crate::formats::inflate::{Inflating, StreamError};
+use crate::page::{EpochMs, Outcome, PageEvent, Relevance, latin1_to_string};
+use crate::parse::is_html;
+
+/// One page, as the format keeps it. Values are UTF-8, or Latin-1 where they are none; blanks around them are gone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TianwangRecord {
+    /// `1.0`.
+    pub version: String,
+    /// The final URL.
+    pub url: String,
+    /// The URL asked for, when a redirect was followed.
+    pub origin: Option<String>,
+    /// When the page was fetched, as written; see [`fetched_ms`](Self::fetched_ms).
+    pub date: Option<String>,
+    /// The server's address, or `unknown`.
+    pub ip: Option<String>,
+    /// Properties that the format does not name, in order; names in lower case.
+    pub others: Vec<(String, String)>,
+    /// Set when DATA stands compressed in the file: its length without compression.
+    pub unzip_length: Option<u64>,
+    /// Bytes of DATA as it stands in the file.
+    pub length: u64,
+    /// DATA, uncompressed: a complete HTTP response.
+    pub data: Bytes,
+}
+
+/// Why lines are no head.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HeadError {
+    #[error("it does not begin with the property version")]
+    NoVersion,
+    #[error("it has no property {0}")]
+    Missing(&'static str),
+    #[error("{name} is {value:?}, which is no number of bytes")]
+    Number { name: &'static str, value: String },
+    #[error("the line {0:?} is no property (name: value)")]
+    Line(String),
+    #[error("it is longer than {} bytes", super::MAX_HEAD)]
+    TooLong,
+}
+
+/// Why DATA is not what the head says.
+#[derive(Debug, thiserror::Error)]
+pub enum ContentError {
+    #[error("DATA cannot be inflated: {0}")]
+    Inflate(#[from] StreamError),
+    #[error("DATA inflates to {found} bytes{}, and unzip-length says {stated}", if *.more { " and more" } else { "" })]
+    Length { stated: u64, found: u64, more: bool },
+    #[error("the compressed DATA breaks off after {found} of {stated} bytes")]
+    BrokenOff { stated: u64, found: u64 },
+    #[error("unzip-length is {stated} bytes, and at most {} are inflated", MAX_DATA)]
+    TooLong { stated: u64 },
+}
+
+impl TianwangRecord {
+    /// Reads the lines of a head, without the blank one behind it; the record has no DATA yet. Takes names in any case,
+    /// any blanks or none around values, line ends of LF or CR LF, properties in any order behind `version`, and of one
+    /// that comes twice the first.
+    pub(super) fn from_head(head: &[u8]) -> Result<TianwangRecord, HeadError> {
+        let mut record = TianwangRecord::default();
+        let (mut url, mut length) = (None, None);
+        for (index, line) in head.strip_suffix(b"\n").unwrap_or(head).split(|byte| *byte == b'\n').enumerate() {
+            let (name, value) = property(line).ok_or_else(|| not_a_property(line))?;
+            match name.as_str() {
+                "version" if index == 0 => record.version = value,
+                _ if index == 0 => return Err(HeadError::NoVersion),
+                "version" => {}
+                "url" => drop(url.get_or_insert(value)),
+                "origin" => drop(record.origin.get_or_insert(value)),
+                "date" => drop(record.date.get_or_insert(value)),
+                "ip" => drop(record.ip.get_or_insert(value)),
+                "unzip-length" => drop(record.unzip_length.get_or_insert(number("unzip-length", value)?)),
+                "length" => drop(length.get_or_insert(number("length", value)?)),
+                _ => record.others.push((name, value)),
+            }
+        }
+        record.url = url.filter(|it| !it.is_empty()).ok_or(HeadError::Missing("url"))?;
+        record.length = length.ok_or(HeadError::Missing("length"))?;
+        Ok(record)
+    }
+
+    /// Gives the record its DATA as it stands in the file; inflates it when the head says that it is compressed.
+    pub(super) fn fill(&mut self, stored: Bytes) -> Result<(), ContentError> {
+        self.data = match self.unzip_length {
+            None => stored,
+            Some(stated) => inflate(&stored, stated)?,
+        };
+        Ok(())
+    }
+
+    /// When the page was fetched; none when `date` is missing or cannot be read. Takes RFC 822 with any zone, and the
+    /// older forms of HTTP dates.
+    pub fn fetched_ms(&self) -> Option<EpochMs> {
+        let date = self.date.as_deref()?;
+        if let Ok(time) = httpdate::parse_http_date(date) {
+            return EpochMs::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok();
+        }
+        let time = OffsetDateTime::parse(date, &Rfc2822).ok()?;
+        EpochMs::try_from(time.unix_timestamp_nanos() / 1_000_000).ok()
+    }
+
+    /// The page. DATA that does not begin with a status line is taken as the body of an answer with status 200.
+    pub fn into_event(self) -> PageEvent {
+        let fetched_ms = self.fetched_ms().unwrap_or_default();
+        let mut event = PageEvent::read_back(self.origin.unwrap_or_else(|| self.url.clone()));
+        event.final_url = self.url;
+        event.ip = self.ip.and_then(|it| it.parse::<IpAddr>().ok());
+        (event.started_ms, event.ended_ms) = (fetched_ms, fetched_ms);
+        if let Outcome::Response(response) = &mut event.outcome {
+            match http::parse_response(&self.data) {
+                Ok(parsed) => *response = parsed,
+                Err(_) => response.body = self.data,
+            }
+            event.relevance = Relevance::by_type(is_html(response.content_type(), &response.body));
+        }
+        event.give_id();
+        event
+    }
+}
+
+/// Name in lower case and value of a line, with or without the CR of its end.
+fn property(line: &[u8]) -> Option<(String, String)> {
+    let colon = memchr::memchr(b':', line)?;
+    let name = line[..colon].trim_ascii();
+    let value = line[colon + 1..].trim_ascii();
+    (!name.is_empty()).then(|| (text(name).to_ascii_lowercase(), text(value)))
+}
+
+fn text(bytes: &[u8]) -> String {
+    std::str::from_utf8(bytes).map_or_else(|_| latin1_to_string(bytes), str::to_owned)
+}
+
+fn not_a_property(line: &[u8]) -> HeadError {
+    HeadError::Line(latin1_to_string(&line[..line.len().min(80)]))
+}
+
+fn number(name: &'static str, value: String) -> Result<u64, HeadError> {
+    let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+    value.parse().ok().filter(|_| is_number).ok_or(HeadError::Number { name, value })
+}
+
+/// Exactly `stated` bytes, of one stream or several, checksums included.
+fn inflate(stored: &[u8], stated: u64) -> Result<Bytes, ContentError> {
+    if stated > MAX_DATA {
+        return Err(ContentError::TooLong { stated });
+    }
+    let mut stream = Inflating::new(stored);
+    // Not at once: the head may claim far more than there is.
+    let mut data = Vec::with_capacity(stated.min(1 << 20) as usize);
+    loop {
+        let chunk = stream.chunk()?;
+        let count = chunk.len();
+        if count == 0 {
+            break;
+        }
+        if (data.len() + count) as u64 > stated {
+            return Err(ContentError::Length { stated, found: (data.len() + count) as u64, more: true });
+        }
+        data.extend_from_slice(chunk);
+        stream.consume(count);
+    }
+    let found = data.len() as u64;
+    match (stream.truncated(), found == stated) {
+        (true, _) => Err(ContentError::BrokenOff { stated, found }),
+        (false, false) => Err(ContentError::Length { stated, found, more: false }),
+        (false, true) => Ok(data.into()),
+    }
+}

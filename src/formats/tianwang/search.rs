@@ -1,0 +1,75 @@
+//! Looks for `version:` and well-formed heads behind it, from the front to the back.
+
+use std::io::{self, Read, Seek};
+
+use memchr::memmem::Finder;
+
+use super::MAX_HEAD;
+use super::framing::{Framing, MARK, MAX_FIRST_LINE, Step, Stretch};
+use super::window::{Line, Source, Window};
+
+const PIECE: usize = 256 << 10;
+
+pub(super) struct Search {
+    window: Window,
+    mark: Finder<'static>,
+    position: u64,
+}
+
+impl Search {
+    pub fn new() -> Search {
+        Search { window: Window::new(PIECE, PIECE), mark: Finder::new(MARK), position: 0 }
+    }
+
+    pub fn go_to(&mut self, position: u64) {
+        self.position = position;
+    }
+
+    /// The next well-formed head. What stands behind it was not looked at.
+    pub fn next<R: Read + Seek>(&mut self, source: &mut Source<R>) -> io::Result<Option<Framing>> {
+        while let Some(at) = self.find_mark(source)? {
+            if let Some(framing) = self.read_lines(source, at)? {
+                return Ok(Some(framing));
+            }
+        }
+        Ok(None)
+    }
+
+    fn find_mark<R: Read + Seek>(&mut self, source: &mut Source<R>) -> io::Result<Option<u64>> {
+        loop {
+            let bytes = self.window.at(source, self.position, MARK.len())?;
+            if bytes.len() < MARK.len() {
+                return Ok(None);
+            }
+            if let Some(found) = self.mark.find(bytes) {
+                return Ok(Some(self.position + found as u64));
+            }
+            self.position += (bytes.len() - MARK.len() + 1) as u64;
+        }
+    }
+
+    /// Reads the lines from a mark on as far as they may be a head. No line is read twice but one that is no property,
+    /// which is searched for a mark again.
+    fn read_lines<R: Read + Seek>(&mut self, source: &mut Source<R>, mark: u64) -> io::Result<Option<Framing>> {
+        let mut stretch = Stretch::default();
+        let (mut at, mut limit) = (mark, MAX_FIRST_LINE);
+        loop {
+            let (step, length) = match self.window.line(source, at, limit)? {
+                Line::Whole(line) => (stretch.line(at, line), line.len() as u64),
+                Line::Cut(_) | Line::TooLong => (Step::Bad, 0),
+            };
+            match step {
+                Step::GoesOn => at += length + 1,
+                Step::Bad => {
+                    self.position = at.max(mark + 1);
+                    return Ok(None);
+                }
+                Step::End(framing) => {
+                    self.position = at + 1;
+                    return Ok(framing);
+                }
+            }
+            limit = MAX_HEAD;
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Records on their way out.
+
+use std::io::Write;
+use std::time::{Duration, UNIX_EPOCH};
+
+use flate2::{Compress, Compression, FlushCompress, Status};
+
+use super::framing::is_name;
+use super::{MAX_HEAD, TianwangRecord, VERSION};
+use crate::formats::http;
+use crate::page::{EpochMs, Kind, PageEvent, Response};
+
+/// The last second that RFC 822 dates of four-digit years have.
+const LAST_SECOND: u64 = 253_402_300_799;
+/// Bytes of a head besides its URLs, at the most.
+const BESIDES_URLS: usize = 512;
+/// Room made in the output before each call of the compressor.
+const ROOM: usize = 32 << 10;
+
+/// Writes records, with the compressor's memory kept from one to the next.
+pub struct TianwangWriter {
+    /// None: DATA is not compressed.
+    deflate: Option<Compress>,
+    data: Vec<u8>,
+    stored: Vec<u8>,
+}
+
+/// Whether the format holds a record for the event: a page with an answer, whatever its status. URLs longer than the
+/// format's heads allow are not held.
+pub fn is_held(event: &PageEvent) -> bool {
+    response_of(event).is_some()
+}
+
+/// Appends the record for a page to `out`. Returns false and appends nothing for what is not [held](is_held). For many
+/// records, a [`TianwangWriter`] is quicker.
+pub fn write_event(event: &PageEvent, compress: bool, out: &mut Vec<u8>) -> bool {
+    TianwangWriter::new(compress).write_event(event, out)
+}
+
+impl TianwangWriter {
+    pub fn new(compress: bool) -> TianwangWriter {
+        let deflate = compress.then(|| Compress::new(Compression::default(), true));
+        TianwangWriter { deflate, data: Vec::new(), stored: Vec::new() }
+    }
+
+    /// Appends the record for a page to `out`. Returns false and appends nothing for what is not [held](is_held).
+    pub fn write_event(&mut self, event: &PageEvent, out: &mut Vec<u8>) -> bool {
+        let Some(response) = response_of(event) else { return false };
+        self.data.clear();
+        http::write_response(response, &mut self.data);
+        push(out, "version", VERSION);
+        push(out, "url", &event.final_url);
+        if event.final_url != event.url {
+            push(out, "origin", &event.url);
+        }
+        push(out, "date", &rfc822(event.ended_ms));
+        match event.ip {
+            Some(ip) => push(out, "ip", &ip.to_string()),
+            None => push(out, "ip", "unknown"),
+        }
+        match &mut self.deflate {
+            Some(deflate) => {
+                compress(deflate, &self.data, &mut self.stored);
+                push_data(out, Some(self.data.len()), &self.stored);
+            }
+            None => push_data(out, None, &self.data),
+        }
+        true
+    }
+}
+
+impl TianwangRecord {
+    /// Appends the record to `out`, its DATA compressed when `unzip_length` is set; the lengths written are those that
+    /// DATA has. Line breaks in values become `%0A` and `%0D`. Other properties with the name of one the format has are
+    /// left out; names become lower-case, and what they may not have `-`.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        push(out, "version", &self.version);
+        push(out, "url", &self.url);
+        for (name, value) in [("origin", &self.origin), ("date", &self.date), ("ip", &self.ip)] {
+            if let Some(value) = value {
+                push(out, name, value);
+            }
+        }
+        for (name, value) in &self.others {
+            if !is_ours(name) {
+                push(out, &allowed(name), value);
+            }
+        }
+        if self.unzip_length.is_none() {
+            return push_data(out, None, &self.data);
+        }
+        let mut stored = Vec::new();
+        compress(&mut Compress::new(Compression::default(), true), &self.data, &mut stored);
+        push_data(out, Some(self.data.len()), &stored);
+    }
+}
+
+fn response_of(event: &PageEvent) -> Option<&Response> {
+    // Three bytes for each line break in it, at the worst.
+    let urls = (event.url.len() + event.final_url.len()) * 3;
+    event.response().filter(|_| event.kind == Kind::Page && urls + BESIDES_URLS <= MAX_HEAD)
+}
+
+fn push(out: &mut Vec<u8>, name: &str, value: &str) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    let mut rest = value.as_bytes();
+    while let Some(at) = memchr::memchr2(b'\r', b'\n', rest) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(if rest[at] == b'\n' { b"%0A" } else { b"%0D" });
+        rest = &rest[at + 1..];
+    }
+    out.extend_from_slice(rest);
+    out.push(b'\n');
+}
+
+/// The lengths, DATA and the blank lines around it.
+fn push_data(out: &mut Vec<u8>, unzip_length: Option<usize>, stored: &[u8]) {
+    out.reserve(stored.len() + 80);
+    if let Some(length) = unzip_length {
+        writeln!(out, "unzip-length: {length}").expect("a Vec takes every byte");
+    }
+    write!(out, "length: {}\n\n", stored.len()).expect("a Vec takes every byte");
+    out.extend_from_slice(stored);
+    out.push(b'\n');
+}
+
+fn is_ours(name: &str) -> bool {
+    matches!(name, "version" | "url" | "origin" | "date" | "ip" | "unzip-length" | "length")
+}
+
+fn allowed(name: &str) -> String {
+    let fits = |c: char| is_name(c.encode_utf8(&mut [0; 4]).as_bytes());
+    let name: String = name.to_lowercase().chars().take(64).map(|c| if fits(c) { c } else { '-' }).collect();
+    if name.is_empty() { "-".into() } else { name }
+}
+
+/// `Tue, 15 Apr 2003 08:13:06 GMT`
+fn rfc822(ms: EpochMs) -> String {
+    httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs((ms / 1000).min(LAST_SECOND)))
+}
+
+/// Puts one zlib stream of `data` into `stored`.
+fn compress(deflate: &mut Compress, data: &[u8], stored: &mut Vec<u8>) {
+    deflate.reset();
+    stored.clear();
+    loop {
+        stored.reserve(ROOM);
+        let rest = data.get(deflate.total_in() as usize..).unwrap_or_default();
+        let status = deflate.compress_vec(rest, stored, FlushCompress::Finish);
+        match status.expect("deflate is given no stream to go on with, and so none that is wrong") {
+            Status::StreamEnd => return,
+            Status::Ok | Status::BufError => {}
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The TIANWANG sink: pages in the raw format of Web InfoMall, in rolling files `crawl_data-<epoch ms>-<n>.tianwang`.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::appended::{AppendedFiles, Shape, Stamp};
+use super::{Delivered, Sink, SinkError};
+use crate::formats::tianwang::{TianwangWriter, whole_length};
+use crate::log::Entry;
+
+/// Writes every page that was answered, whatever its status; what it acknowledges is on disk.
+pub struct TianwangSink {
+    files: AppendedFiles,
+    writer: TianwangWriter,
+    record: Vec<u8>,
+    so_far: Delivered,
+    /// A call failed halfway: the files no longer match what was acknowledged.
+    failed: bool,
+}
+
+impl TianwangSink {
+    /// `compress`: each page is one zlib stream. `max_file_size`: only a single record that is larger makes a larger file.
+    ///
+    /// Puts `folder` (created when absent) in the state that `state` was taken in, as [`AppendedFiles::open`] says. Commit
+    /// what [`flush`](Sink::flush) returns before the first `deliver`: a crash before the first commit leaves pages in the
+    /// files that come again.
+    pub fn open(
+        folder: &Path,
+        compress: bool,
+        max_file_size: u64,
+        state: &serde_json::Value,
+    ) -> Result<TianwangSink, SinkError> {
+        let shape = Shape {
+            suffix: ".tianwang",
+            stamp: Stamp::EpochMs,
+            serial_digits: 1,
+            max_file_size,
+            whole_length: whole_length_of,
+        };
+        Ok(TianwangSink {
+            files: AppendedFiles::open(folder, shape, state)?,
+            writer: TianwangWriter::new(compress),
+            record: Vec::new(),
+            so_far: Delivered::default(),
+            failed: false,
+        })
+    }
+
+    fn append(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
+        for entry in entries {
+            self.record.clear();
+            if self.writer.write_event(&entry.event, &mut self.record) {
+                self.files.append(&self.record, |_| Vec::new())?;
+                self.so_far.delivered += 1;
+            } else {
+                self.so_far.skipped += 1;
+            }
+            self.so_far.up_to = entry.end;
+        }
+        self.so_far.state = self.files.sync()?;
+        Ok(self.so_far.clone())
+    }
+
+    /// Runs a step; after a failed one no other is run.
+    fn step<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, SinkError>) -> Result<T, SinkError> {
+        if self.failed {
+            let problem = "used again after an error".into();
+            return Err(SinkError::Other {
+                sink: "tianwang",
+                problem,
+                remedy: "open it again from its committed state",
+            });
+        }
+        self.failed = true;
+        let result = step(self)?;
+        self.failed = false;
+        Ok(result)
+    }
+}
+
+impl Sink for TianwangSink {
+    fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
+        self.step(|sink| sink.append(entries))
+    }
+
+    fn flush(&mut self) -> Result<Delivered, SinkError> {
+        self.step(|sink| sink.append(&[]))
+    }
+
+    fn close(&mut self) -> Result<(), SinkError> {
+        self.step(|sink| sink.files.close())
+    }
+}
+
+fn whole_length_of(file: &mut File) -> io::Result<u64> {
+    whole_length(file)
+}

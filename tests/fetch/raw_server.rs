@@ -1,0 +1,115 @@
+//! A server that sends prepared bytes, over TCP or TLS, and remembers every byte it was sent.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+/// What the server does once it has read a request.
+#[derive(Clone)]
+pub struct Reply {
+    pub pieces: Vec<Vec<u8>>,
+    pub and_then: Then,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub enum Then {
+    NextRequest,
+    Close,
+    /// Says no more, and holds the connection.
+    Hold,
+}
+
+impl Reply {
+    pub fn new(bytes: impl AsRef<[u8]>, and_then: Then) -> Reply {
+        Reply { pieces: vec![bytes.as_ref().to_vec()], and_then }
+    }
+
+    /// Every byte in a write of its own.
+    pub fn bytewise(self) -> Reply {
+        Reply { pieces: self.pieces.concat().iter().map(|byte| vec![*byte]).collect(), ..self }
+    }
+}
+
+/// Answers requests with `replies`, in order, whatever the connection; remembers the requests.
+pub struct RawServer {
+    pub address: SocketAddr,
+    heard: Arc<Mutex<Vec<Vec<u8>>>>,
+    pub connections: Arc<AtomicUsize>,
+}
+
+impl RawServer {
+    pub async fn start(replies: Vec<Reply>) -> RawServer {
+        RawServer::start_over(replies, None).await
+    }
+
+    pub async fn start_over(replies: Vec<Reply>, tls: Option<TlsAcceptor>) -> RawServer {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (heard, connections) = (Arc::default(), Arc::<AtomicUsize>::default());
+        let server = RawServer { address, heard: Arc::clone(&heard), connections: connections.clone() };
+        let replies = Arc::new(Mutex::new(VecDeque::from(replies)));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                connections.fetch_add(1, Ordering::SeqCst);
+                stream.set_nodelay(true).unwrap();
+                let (heard, replies, tls) = (heard.clone(), replies.clone(), tls.clone());
+                tokio::spawn(async move {
+                    match tls {
+                        None => converse(stream, &heard, &replies).await,
+                        Some(tls) => converse(tls.accept(stream).await.unwrap(), &heard, &replies).await,
+                    }
+                });
+            }
+        });
+        server
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}/page?q=1", self.address)
+    }
+
+    pub fn heard(&self) -> Vec<Vec<u8>> {
+        self.heard.lock().clone()
+    }
+}
+
+async fn converse(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    heard: &Mutex<Vec<Vec<u8>>>,
+    replies: &Mutex<VecDeque<Reply>>,
+) {
+    loop {
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            match stream.read_u8().await {
+                Ok(byte) => request.push(byte),
+                Err(_) => return,
+            }
+        }
+        heard.lock().push(request);
+        let Some(reply) = replies.lock().pop_front() else { return };
+        for piece in reply.pieces {
+            // The client may have gone.
+            if stream.write_all(&piece).await.is_err() || stream.flush().await.is_err() {
+                return;
+            }
+        }
+        match reply.and_then {
+            Then::NextRequest => {}
+            Then::Close => {
+                let _ = stream.shutdown().await;
+                return;
+            }
+            Then::Hold => {
+                let _ = stream.read_u8().await; // until the client leaves
+                return;
+            }
+        }
+    }
+}

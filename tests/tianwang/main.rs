@@ -1,0 +1,10 @@
+//! Tianwang / Web InfoMall raw format 1.0: written, read, recovered, delivered.
+
+mod damage;
+mod hostile;
+mod large;
+mod reading;
+mod recovery;
+mod sink;
+mod support;
+mod writing;
