@@ -21,6 +21,8 @@ pub enum Format {
     WebIndex,
     /// A folder a day, in it a folder a page.
     Pagestore,
+    /// Tianwang / Web InfoMall raw format: HTTP responses one behind the other.
+    Tianwang,
 }
 
 /// Something known of a page, or a kind of page, that a format holds or not.
@@ -74,6 +76,10 @@ pub enum Part {
     Gathered,
     /// Headers: the values of one name are one value, joined with commas.
     Joined,
+    /// Headers, reason phrase and version: as a message of HTTP/1.1 has them, which says its length.
+    Http1,
+    /// Of an exchange: the response.
+    Answer,
     /// A time: in whole seconds.
     Seconds,
     /// A time: the day.
@@ -148,6 +154,8 @@ impl fmt::Display for Part {
         f.write_str(match self {
             Part::Gathered => "with the values of one name together",
             Part::Joined => "with the values of one name joined by commas",
+            Part::Http1 => "as in HTTP/1.1",
+            Part::Answer => "without the request",
             Part::Seconds => "in whole seconds",
             Part::Day => "as a day",
             Part::Text => "as text",
@@ -158,7 +166,7 @@ impl fmt::Display for Part {
 }
 
 impl Format {
-    pub const ALL: [Format; 8] = [
+    pub const ALL: [Format; 9] = [
         Format::Files,
         Format::Cdr31,
         Format::Elastic,
@@ -167,6 +175,7 @@ impl Format {
         Format::FilesystemCbor,
         Format::WebIndex,
         Format::Pagestore,
+        Format::Tianwang,
     ];
 
     /// Its name, also that of the sink that writes files of it, as in `target_storage.data_formats`.
@@ -180,6 +189,7 @@ impl Format {
             Format::FilesystemCbor => "FILESYSTEM_CBOR",
             Format::WebIndex => "WEB_INDEX",
             Format::Pagestore => "PAGESTORE",
+            Format::Tianwang => "TIANWANG",
         }
     }
 
@@ -238,6 +248,20 @@ impl Format {
                 (Field::Body, Partly(Part::TextOrBytes)),
                 (Field::Fetched, Partly(Part::Seconds)),
                 (Field::Request, Whole),
+                (Field::OtherTypes, Whole),
+            ],
+            Format::Tianwang => &[
+                (Field::Url, Whole),
+                (Field::FinalUrl, Whole),
+                (Field::Status, Whole),
+                (Field::Reason, Partly(Part::Http1)),
+                (Field::Headers, Partly(Part::Http1)),
+                (Field::Body, Whole),
+                (Field::BodyReceived, Whole),
+                (Field::Fetched, Partly(Part::Seconds)),
+                (Field::Ip, Whole),
+                (Field::Exchange, Partly(Part::Answer)),
+                (Field::OtherAnswers, Whole),
                 (Field::OtherTypes, Whole),
             ],
             Format::Pagestore => &[

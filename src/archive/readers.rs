@@ -17,6 +17,8 @@ use crate::formats::cdr31::{self, CdrReader, CdrRecord};
 use crate::formats::csv_cells::Cells;
 use crate::formats::elastic::{self, ElasticDocument, ElasticReader};
 use crate::formats::files::{self, FilesReader, FilesRecord};
+use crate::formats::inflate::{self, Inflating};
+use crate::formats::tianwang::{TianwangReader, TianwangRecord};
 use crate::formats::web_index::WebIndexRecord;
 use crate::page::PageEvent;
 
@@ -49,6 +51,13 @@ pub(super) fn open_file(path: &Path, format: Format, counter: &Arc<AtomicU64>) -
             reader: Rows(Cells::new(input)),
             event: |record: WebIndexRecord| Some(record.into_event()),
             truncated: |rows| rows.0.truncated(),
+            offset: |_| None,
+            format,
+        }),
+        Format::Tianwang => Box::new(Codec {
+            reader: TianwangReader::new(Unpacking::new(input)?),
+            event: |record: TianwangRecord| Some(record.into_event()),
+            truncated: TianwangReader::truncated,
             offset: |_| None,
             format,
         }),
@@ -99,6 +108,37 @@ impl Read for Counted {
         let count = self.file.read(buffer)?;
         self.counter.fetch_add(count as u64, Ordering::Relaxed);
         Ok(count)
+    }
+}
+
+/// A file of a format that knows nothing of compression, decompressed if it was compressed as a whole.
+enum Unpacking {
+    Plain(std::io::Chain<std::io::Cursor<Vec<u8>>, Counted>),
+    Packed(Inflating<std::io::Chain<std::io::Cursor<Vec<u8>>, Counted>>),
+}
+
+impl Unpacking {
+    fn new(mut input: Counted) -> std::io::Result<Unpacking> {
+        let mut start = Vec::new();
+        (&mut input).take(2).read_to_end(&mut start)?;
+        let is_compressed = inflate::is_compressed(&start);
+        let whole = std::io::Cursor::new(start).chain(input);
+        Ok(if is_compressed { Unpacking::Packed(Inflating::new(whole)) } else { Unpacking::Plain(whole) })
+    }
+}
+
+impl Read for Unpacking {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match self {
+            Unpacking::Plain(input) => input.read(buffer),
+            Unpacking::Packed(stream) => {
+                let chunk = stream.chunk().map_err(std::io::Error::other)?;
+                let count = chunk.len().min(buffer.len());
+                buffer[..count].copy_from_slice(&chunk[..count]);
+                stream.consume(count);
+                Ok(count)
+            }
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use seine::archive::format::{Field, Format, Held, Part};
 use seine::formats::files::gathered;
+use seine::formats::http;
 use seine::formats::text::text_of;
-use seine::page::{Headers, PageEvent, Relevance};
+use seine::page::{Headers, HttpVersion, PageEvent, Relevance, Response};
 use seine::parse::{self, Derived};
 
 use crate::options;
@@ -48,7 +49,11 @@ impl Known {
             Field::Started => event.started_ms.to_string(),
             Field::Ip => format!("{:?}", event.ip),
             Field::Request => shown(&event.request_headers),
-            Field::Exchange => format!("{:?}", response.wire),
+            Field::Exchange => {
+                let mut bytes = Vec::new();
+                http::write_response(response, &mut bytes);
+                short(&bytes)
+            }
             Field::Relevance => format!("{:?}", event.relevance),
             Field::CrawlerId => event.crawler_id.to_string(),
             Field::EventId => event.id.clone(),
@@ -62,12 +67,12 @@ impl Known {
         match format.holds(field) {
             Held::Whole if field == Field::Headers => shown(&self.headers_kept(format)),
             Held::Whole => self.field(field),
-            Held::Partly(part) => self.part(part, format),
+            Held::Partly(part) => self.part(field, part, format),
             Held::No => self.without(field, format),
         }
     }
 
-    fn part(&self, part: Part, format: Format) -> String {
+    fn part(&self, field: Field, part: Part, format: Format) -> String {
         match part {
             Part::Gathered => {
                 let headers = self.headers_kept(format);
@@ -81,6 +86,13 @@ impl Known {
                 shown(&Headers(joined.collect()))
             }
             Part::Seconds => (self.event.ended_ms / 1000 * 1000).to_string(),
+            Part::Http1 if field == Field::Reason => {
+                let response = self.response();
+                let version = if response.version == HttpVersion::Http10 { "Http10" } else { "Http11" };
+                format!("{} {version}", response.reason)
+            }
+            Part::Http1 => shown(&self.headers_of_message()),
+            Part::Answer => self.field(Field::Exchange),
             Part::Day => (self.event.ended_ms / 86_400_000 * 86_400_000).to_string(),
             Part::Text => short(self.derived.text().as_bytes()),
             Part::HtmlText if self.derived.is_html => short(self.derived.text().as_bytes()),
@@ -97,6 +109,25 @@ impl Known {
             }
             _ => self.field(field),
         }
+    }
+
+    fn response(&self) -> &Response {
+        self.event.response().expect("pages that are compared have an answer")
+    }
+
+    /// Those that a message has which is made of this answer, unless the one that came is there.
+    fn headers_of_message(&self) -> Headers {
+        let response = self.response();
+        let mut headers = response.headers.clone();
+        if response.wire.is_none() {
+            headers
+                .0
+                .retain(|(name, _)| !["content-length", "transfer-encoding"].contains(&&*name.to_ascii_lowercase()));
+            if !matches!(response.status, 204 | 304) || !response.body.is_empty() {
+                headers.push("Content-Length", response.body.len().to_string());
+            }
+        }
+        headers
     }
 
     /// The content in UTF-8, where it is text.

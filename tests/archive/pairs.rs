@@ -13,7 +13,7 @@ use crate::{Silent, events, pages, transfer, write};
 fn is_compared(field: Field, format: Format) -> bool {
     match field {
         Field::OtherAnswers | Field::OtherTypes | Field::Failures => false,
-        Field::BodyReceived | Field::EventId => format.holds(field) != Held::No,
+        Field::BodyReceived | Field::EventId | Field::Exchange => format.holds(field) != Held::No,
         _ => true,
     }
 }

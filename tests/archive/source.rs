@@ -50,6 +50,9 @@ fn a_format_is_told_by_its_content() {
     assert_eq!(of("{\"_index\":\"x\",\"_id\":\"1\",\"_source\":{\"url\":\"x\"}}"), Some(Format::Elastic));
     assert_eq!(of("{\"domain\":\"a\",\"url\":\"x\",\"title\":null"), Some(Format::Elastic));
     assert_eq!(of("{\"name\":\"package.json\",\"version\":\"1\"}"), None);
+    assert_eq!(of("Version:1.0\nurl: http://a/\n"), Some(Format::Tianwang));
+    assert_eq!(of("versions: 1\n"), None);
+    assert_eq!(of("\"{\"\"original_url\"\": \"\"x"), Some(Format::WebIndex));
     assert_eq!(of("[1]"), None);
     assert_eq!(by_content(b""), Detected::Empty);
 }

@@ -2,10 +2,11 @@
 //! bytes that are lost.
 //!
 //! * [`scan`]: where compressed streams and lines begin again behind damage.
-//! * [`lines`]: the formats with a record a line.
+//! * [`lines`]: the formats with a record a line. [`records`]: those that find their records themselves.
 
 mod lines;
 mod output;
+mod records;
 mod scan;
 
 use std::fs::File;
@@ -88,13 +89,21 @@ impl Recovery {
     }
 }
 
-/// What tells a record of the formats with one a line; none for other formats.
-fn record_test(format: Format) -> Option<fn(&[u8]) -> bool> {
+/// How records are found again.
+enum Method {
+    /// A line is one if this says so.
+    Lines(fn(&[u8]) -> bool),
+    Tianwang,
+}
+
+/// None for formats that have no files of many records.
+fn method(format: Format) -> Option<Method> {
     Some(match format {
-        Format::Files => |line| files::parse_line(line).is_ok(),
-        Format::Cdr31 => |line| cdr31::parse_document(line).is_ok(),
-        Format::Elastic => |line| elastic::parse_document(line).is_ok(),
-        Format::WebIndex => is_row,
+        Format::Files => Method::Lines(|line| files::parse_line(line).is_ok()),
+        Format::Cdr31 => Method::Lines(|line| cdr31::parse_document(line).is_ok()),
+        Format::Elastic => Method::Lines(|line| elastic::parse_document(line).is_ok()),
+        Format::WebIndex => Method::Lines(is_row),
+        Format::Tianwang => Method::Tianwang,
         Format::FilesystemHtml | Format::FilesystemJson | Format::FilesystemCbor | Format::Pagestore => return None,
     })
 }
@@ -127,16 +136,19 @@ pub fn recover(
             Detected::Unknown(begins) => return Err(RecoverError::Unknown { path: damaged.into(), begins }),
         },
     };
-    let Some(is_record) = record_test(format) else {
-        return Err(RecoverError::SmallFiles(damaged.into(), format));
-    };
-    let file = File::open(damaged).map_err(read_error)?;
+    let method = method(format).ok_or_else(|| RecoverError::SmallFiles(damaged.into(), format))?;
+    let mut file = File::open(damaged).map_err(read_error)?;
     let length = file.metadata().map_err(read_error)?.len();
     let write_error = |source| RecoverError::File { action: "writing", path: out.into(), source };
     let mut output = output::Output::create(out, format == Format::Files).map_err(write_error)?;
     let mut recovery = Recovery::new(format, length);
-    let input = scan::Input { file: &file, length };
-    lines::save(input, is_record, &mut output, &mut recovery, tick).map_err(|problem| match problem {
+    let saved = match method {
+        Method::Lines(is_record) => {
+            lines::save(scan::Input { file: &file, length }, is_record, &mut output, &mut recovery, tick)
+        }
+        Method::Tianwang => records::save_tianwang(&mut file, &mut output, &mut recovery, tick),
+    };
+    saved.map_err(|problem| match problem {
         Problem::Read(source) => read_error(source),
         Problem::Write(source) => write_error(source),
     })?;
