@@ -9,6 +9,8 @@
 mod child;
 #[path = "support/cpu.rs"]
 mod cpu;
+#[path = "../tests/support/event.rs"]
+mod event;
 #[path = "support/site.rs"]
 mod site;
 #[path = "support/stages.rs"]

@@ -3,6 +3,8 @@
 
 #[path = "support/cpu.rs"]
 mod cpu;
+#[path = "../tests/support/event.rs"]
+mod event;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use seine::formats::base64;
 use seine::formats::files::{FilesReader, parse_line, write_event};
 use seine::formats::zlib_stream::ZlibStream;
 use seine::log::{Entry, Position};
-use seine::page::{Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response};
+use seine::page::PageEvent;
 use seine::parse::Derived;
 use seine::sinks::{Sink, files::FilesSink};
 
@@ -24,7 +26,7 @@ const LINKS: usize = 140;
 fn main() {
     // Without `--bench`, as under `cargo test`, one round shows that it runs.
     let rounds = if std::env::args().any(|it| it == "--bench") { 7 } else { 1 };
-    let events: Vec<PageEvent> = (0..PAGES).map(event).collect();
+    let events: Vec<PageEvent> = (0..PAGES).map(page).collect();
     let bodies: Vec<&Bytes> = events.iter().map(|event| &event.response().expect("made with one").body).collect();
     let body_bytes: usize = bodies.iter().map(|it| it.len()).sum();
     println!("{PAGES} pages of {} bytes on average; MB are of page bodies", body_bytes / PAGES);
@@ -106,52 +108,26 @@ fn entries(events: &[PageEvent]) -> Vec<Arc<Entry>> {
 }
 
 /// A page of words and links, the same in every run.
-fn event(number: usize) -> PageEvent {
+fn page(number: usize) -> PageEvent {
     let url = format!("http://host{}.example/page/{number}.html", number % 20);
-    PageEvent {
-        id: format!("{number:032x}"),
-        final_url: url.clone(),
-        url,
-        kind: Kind::Page,
-        depth: 1,
-        attempt: 0,
-        method: "GET".into(),
-        request_headers: Headers::default(),
-        hops: Vec::new(),
-        ip: Some([192, 0, 2, 1].into()),
-        started_ms: 1_795_271_825_000,
-        ended_ms: 1_795_271_825_985,
-        outcome: Outcome::Response(Response {
-            status: 200,
-            reason: "OK".into(),
-            version: HttpVersion::Http11,
-            headers: headers(),
-            body: html(number).into(),
-            truncated: None,
-            wire: None,
-        }),
-        relevance: Relevance::by_type(true),
-        crawler_id: Arc::from("bench"),
-    }
+    let page = event::page(url, &HEADERS, html(number));
+    PageEvent { id: event::id(number as u64), ip: Some([192, 0, 2, 1].into()), crawler_id: "bench".into(), ..page }
 }
 
-fn headers() -> Headers {
-    let headers = [
-        ("Server", "nginx/1.24.0"),
-        ("Date", "Sat, 21 Nov 2026 14:00:00 GMT"),
-        ("Content-Type", "text/html; charset=utf-8"),
-        ("Transfer-Encoding", "chunked"),
-        ("Connection", "keep-alive"),
-        ("Vary", "Accept-Encoding"),
-        ("Cache-Control", "max-age=0, must-revalidate"),
-        ("ETag", "W/\"65a1b2c3-7530\""),
-        ("Last-Modified", "Fri, 20 Nov 2026 09:00:00 GMT"),
-        ("Set-Cookie", "session=0123456789abcdef; Path=/; HttpOnly"),
-        ("Set-Cookie", "theme=light; Path=/"),
-        ("Strict-Transport-Security", "max-age=31536000"),
-    ];
-    Headers(headers.iter().map(|&(name, value)| (name.into(), value.into())).collect())
-}
+const HEADERS: [(&str, &str); 12] = [
+    ("Server", "nginx/1.24.0"),
+    ("Date", "Sat, 21 Nov 2026 14:00:00 GMT"),
+    ("Content-Type", "text/html; charset=utf-8"),
+    ("Transfer-Encoding", "chunked"),
+    ("Connection", "keep-alive"),
+    ("Vary", "Accept-Encoding"),
+    ("Cache-Control", "max-age=0, must-revalidate"),
+    ("ETag", "W/\"65a1b2c3-7530\""),
+    ("Last-Modified", "Fri, 20 Nov 2026 09:00:00 GMT"),
+    ("Set-Cookie", "session=0123456789abcdef; Path=/; HttpOnly"),
+    ("Set-Cookie", "theme=light; Path=/"),
+    ("Strict-Transport-Security", "max-age=31536000"),
+];
 
 fn html(number: usize) -> String {
     let mut random = fastrand::Rng::with_seed(number as u64);

@@ -3,6 +3,11 @@
 //!
 //! `cargo bench --bench log [-- EVENTS [FOLDER]]`: 50,000 events in the system's temporary folder unless told.
 
+#[path = "support/child.rs"]
+mod child;
+#[path = "../tests/support/event.rs"]
+mod event;
+
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -12,7 +17,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use seine::config::LogConfig;
 use seine::log::{Cursor, PageLog, Reader};
-use seine::page::{Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response};
+use seine::page::PageEvent;
 use seine::parse::{Derived, Link};
 
 const TASKS: usize = 64;
@@ -146,45 +151,18 @@ fn run_bare(path: &Path, bytes: u64, batch: usize) -> Figures {
     Figures { events, bytes: written, wall, cpu, commits, p50: none, p99: none, max: none }
 }
 
-/// User and system time of this process, from /proc: to 10 ms.
 fn cpu_time() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
-    let after_name = stat.rsplit(')').next().unwrap_or_default();
-    let ticks: u64 = after_name.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
-    Duration::from_millis(ticks * 10)
+    child::Times::read(Path::new("/proc/self")).expect("Linux").cpu()
 }
 
 fn sample() -> PageEvent {
-    let mut headers = Headers::default();
-    for n in 0..12 {
-        headers.push(format!("x-header-{n}"), "a value of ordinary length, with a comma; and more");
-    }
-    let url = "https://www.example.com/some/folder/page-of-ordinary-length.html".to_owned();
-    PageEvent {
-        id: "0190a6c0b5d17c1b9d5e3c8f7a6b5c4d".into(),
-        url: url.clone(),
-        kind: Kind::Page,
-        depth: 3,
-        attempt: 0,
-        method: "GET".into(),
-        request_headers: headers.clone(),
-        hops: Vec::new(),
-        final_url: url,
-        ip: Some([192, 0, 2, 1].into()),
-        started_ms: 1_795_000_000_000,
-        ended_ms: 1_795_000_000_100,
-        outcome: Outcome::Response(Response {
-            status: 200,
-            reason: "OK".into(),
-            version: HttpVersion::Http11,
-            headers,
-            body: Bytes::from(vec![b'x'; BODY]),
-            truncated: None,
-            wire: None,
-        }),
-        relevance: Relevance::by_type(true),
-        crawler_id: "bench".into(),
-    }
+    let names: Vec<String> = (0..12).map(|n| format!("x-header-{n}")).collect();
+    let headers: Vec<_> =
+        names.iter().map(|name| (name.as_str(), "a value of ordinary length, with a comma; and more")).collect();
+    let url = "https://www.example.com/some/folder/page-of-ordinary-length.html";
+    let page = event::page(url, &headers, vec![b'x'; BODY]);
+    let request_headers = event::answer(&headers, "").headers;
+    PageEvent { depth: 3, request_headers, ip: Some([192, 0, 2, 1].into()), crawler_id: "bench".into(), ..page }
 }
 
 fn sample_derived() -> Derived {

@@ -12,7 +12,7 @@ use crate::fetch::pause;
 use crate::frontier::scope::Scope;
 use crate::frontier::{Batch, Change, Frontier, FrontierError, HostPause, PageRecord, PageState, Proposal, Verdict};
 use crate::log::{Entry, LogError, Reader};
-use crate::page::{Kind, Outcome, PageEvent};
+use crate::page::{Kind, Outcome, PageChange, PageEvent};
 use crate::parse::{self, DeriveOptions, Derived};
 use crate::supervisor::Beat;
 use crate::telemetry::Metrics;
@@ -96,9 +96,8 @@ impl Validator {
                 change,
             });
         }
-        let verdicts: Vec<_> = batch.verdicts.iter().map(|verdict| verdict.change.clone()).collect();
         let applied = self.frontier.apply(&batch, now_ms())?;
-        self.metrics.validated(&verdicts, &applied);
+        self.metrics.validated(&batch.verdicts, &applied);
         Ok(())
     }
 
@@ -127,8 +126,7 @@ impl Validator {
     /// Pages that are there are looked at again; what is gone or was refused is not.
     fn due_again(&self, record: &PageRecord) -> Option<u64> {
         let interval = self.config.recrawl_after?;
-        let live = matches!(record.state, PageState::New | PageState::Unchanged | PageState::Changed);
-        live.then(|| record.fetched_ms + interval.as_millis() as u64)
+        record.state.is_live().then(|| record.fetched_ms + interval.as_millis() as u64)
     }
 
     fn propose_links(&self, event: &PageEvent, derived: &Derived, proposals: &mut Vec<Proposal>) {
@@ -155,8 +153,6 @@ fn is_of_its_host(event: &PageEvent) -> bool {
 
 /// What `page` keeps of a final answer.
 fn record(event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> PageRecord {
-    let was_live =
-        before.is_some_and(|b| matches!(b.state, PageState::New | PageState::Unchanged | PageState::Changed));
     let mut record = PageRecord {
         url: event.url.clone(),
         event_id: event.id.clone(),
@@ -176,20 +172,13 @@ fn record(event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> 
         Outcome::Response(response) => response,
     };
     record.status = response.status;
-    record.state = match response.status {
-        200..300 => {
-            record.digest = Some(derived.digest);
-            record.etag = response.headers.get("etag").map(str::to_owned);
-            record.last_modified = response.headers.get("last-modified").map(str::to_owned);
-            match before.and_then(|before| before.digest) {
-                Some(digest) if was_live && digest == derived.digest => PageState::Unchanged,
-                Some(_) if was_live => PageState::Changed,
-                _ => PageState::New,
-            }
-        }
-        304 if was_live => PageState::Unchanged,
-        _ if was_live => PageState::Gone,
-        _ => PageState::Refused,
-    };
+    if response.is_success() {
+        record.digest = Some(derived.digest);
+        record.etag = response.headers.get("etag").map(str::to_owned);
+        record.last_modified = response.headers.get("last-modified").map(str::to_owned);
+    }
+    let before = before.and_then(PageRecord::live_digest);
+    let change = PageChange::judge(response.status, before.as_ref(), &derived.digest);
+    record.state = change.map_or(PageState::Refused, PageState::from);
     record
 }

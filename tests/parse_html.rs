@@ -12,6 +12,8 @@ mod derived;
 mod hostile;
 #[path = "parse_html/links.rs"]
 mod links;
+#[path = "support/event.rs"]
+mod made;
 #[path = "parse_html/text_and_robots.rs"]
 mod text_and_robots;
 
@@ -22,7 +24,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use seine::page::{Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response};
+use seine::page::{Headers, Kind, Outcome, PageEvent, Response};
 use seine::parse::decode::{DecodeProblem, Decoded, decode_body};
 use seine::parse::html::{self, HtmlFacts, LinkSource, MAX_LINKS, parse_refresh};
 use seine::parse::html_text::page_facts;
@@ -33,40 +35,12 @@ use seine::parse::{
 };
 use sha2::{Digest, Sha256};
 
+use made::answer as response;
+
 const AGENT: &str = "Seine";
 
-fn response(headers: &[(&str, &str)], body: impl Into<Bytes>) -> Response {
-    let mut given = Headers::default();
-    headers.iter().for_each(|(name, value)| given.push(*name, *value));
-    Response {
-        status: 200,
-        reason: "OK".into(),
-        version: HttpVersion::Http11,
-        headers: given,
-        body: body.into(),
-        truncated: None,
-        wire: None,
-    }
-}
-
 fn event(url: &str, response: Response) -> PageEvent {
-    PageEvent {
-        id: "0".repeat(32),
-        url: url.into(),
-        kind: Kind::Page,
-        depth: 0,
-        attempt: 0,
-        method: "GET".into(),
-        request_headers: Headers::default(),
-        hops: Vec::new(),
-        final_url: url.into(),
-        ip: None,
-        started_ms: 0,
-        ended_ms: 0,
-        outcome: Outcome::Response(response),
-        relevance: Relevance::by_type(true),
-        crawler_id: "test".into(),
-    }
+    PageEvent { outcome: Outcome::Response(response), ..made::page(url, &[], "") }
 }
 
 fn html_event(body: &str) -> PageEvent {

@@ -1,6 +1,9 @@
 //! The validator at its public edge, on both frontiers: what events mean for `page` and `work_proposed`, and that
 //! validating the same entries again changes nothing.
 
+#[path = "support/event.rs"]
+mod event;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +16,7 @@ use seine::frontier::{
     Counts, EmbeddedFrontier, Frontier, FrontierOptions, MemoryFrontier, PageState, Proposal, Release,
 };
 use seine::log::{Entry, Position};
-use seine::page::{Failure, FailureReason, Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response};
+use seine::page::{Failure, FailureReason, Kind, Outcome, PageEvent, Response};
 use seine::parse::DeriveOptions;
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
@@ -69,21 +72,12 @@ impl Bench {
     fn event(&mut self, url: &str, outcome: Outcome) -> PageEvent {
         self.now += 1000;
         PageEvent {
-            id: format!("{:032x}", self.now),
-            url: url.into(),
-            kind: Kind::Page,
+            id: event::id(self.now),
             depth: 0,
-            attempt: 0,
-            method: "GET".into(),
-            request_headers: Headers::default(),
-            hops: Vec::new(),
-            final_url: url.into(),
-            ip: None,
             started_ms: self.now - 10,
             ended_ms: self.now,
             outcome,
-            relevance: Relevance::by_type(true),
-            crawler_id: "test".into(),
+            ..event::page(url, &[], "")
         }
     }
 
@@ -115,17 +109,9 @@ impl Bench {
 }
 
 fn response(status: u16, body: &str) -> Outcome {
-    let headers = Headers(vec![("content-type".into(), "text/html; charset=utf-8".into())]);
     let body = Bytes::copy_from_slice(body.as_bytes());
-    Outcome::Response(Response {
-        status,
-        reason: String::new(),
-        version: HttpVersion::Http11,
-        headers,
-        body,
-        truncated: None,
-        wire: None,
-    })
+    let answer = event::answer(&[("content-type", "text/html; charset=utf-8")], body);
+    Outcome::Response(Response { status, ..answer })
 }
 
 fn failure(reason: FailureReason) -> Outcome {

@@ -8,12 +8,13 @@ use seine::config::Config;
 use seine::formats::files::write_event;
 use seine::formats::zlib_stream::ZlibStream;
 use seine::log::{Entry, Position};
-use seine::page::{Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response, codec};
+use seine::page::{PageEvent, codec};
 use seine::parse::{DeriveOptions, derive, html_stream};
 use seine::sinks::{Sink, stdout::StdoutSink};
 use sha2::{Digest, Sha256};
 
 use super::cpu;
+use super::event;
 use super::site::{self, Site};
 
 const PAGES: usize = 400;
@@ -22,7 +23,7 @@ const ROUNDS: u32 = 5;
 /// A stage's name, and its CPU time a page: the best of several rounds.
 pub fn measure() -> Vec<(&'static str, Duration)> {
     let options = DeriveOptions::new(&Config::default());
-    let entries = entries(&options);
+    let entries = entries(PAGES);
     let events: Vec<&PageEvent> = entries.iter().map(|entry| &*entry.event).collect();
     let body = |event: &PageEvent| event.response().map_or(Bytes::new(), |response| response.body.clone());
     let lines: Vec<Vec<u8>> = events.iter().map(|event| line(event, &body(event))).collect();
@@ -72,47 +73,28 @@ fn deflate(lines: &[Vec<u8>]) -> usize {
     out.len()
 }
 
-fn entries(options: &DeriveOptions) -> Vec<Arc<Entry>> {
-    let site = Site::new(8080);
-    let entry = |page: usize| {
+/// So many of the site's pages, as the log hands them out that were just fetched.
+pub fn entries(count: usize) -> Vec<Arc<Entry>> {
+    let (site, options) = (Site::new(8080), DeriveOptions::new(&Config::default()));
+    let entry = |nth: usize| {
+        let page = nth * site::PAGES / count;
         let mut html = Vec::new();
         site.render(page, &mut html);
         let event = event(site::url(8080, page), html.into());
-        let derived = derive(&event, options);
-        Arc::new(Entry::new(Position::default(), Arc::new(event), Some(Arc::new(derived))))
+        let derived = derive(&event, &options);
+        let end = Position { index: nth as u64 + 1, offset: nth as u64 + 1 };
+        Arc::new(Entry::new(end, Arc::new(event), Some(Arc::new(derived))))
     };
-    (0..PAGES).map(|nth| entry(nth * site::PAGES / PAGES)).collect()
+    (0..count).map(entry).collect()
 }
 
 fn event(url: String, body: Bytes) -> PageEvent {
-    let mut headers = Headers::default();
-    headers.push("server", "bench");
-    headers.push("content-type", "text/html; charset=utf-8");
-    headers.push("cache-control", "max-age=0");
-    headers.push("content-length", body.len().to_string());
-    PageEvent {
-        id: "0190a6c0b5d17c1b9d5e3c8f7a6b5c4d".into(),
-        final_url: url.clone(),
-        url,
-        kind: Kind::Page,
-        depth: 1,
-        attempt: 0,
-        method: "GET".into(),
-        request_headers: Headers::default(),
-        hops: Vec::new(),
-        ip: Some([127, 0, 1, 1].into()),
-        started_ms: 1_795_271_825_000,
-        ended_ms: 1_795_271_825_985,
-        outcome: Outcome::Response(Response {
-            status: 200,
-            reason: "OK".into(),
-            version: HttpVersion::Http11,
-            headers,
-            body,
-            truncated: None,
-            wire: None,
-        }),
-        relevance: Relevance::by_type(true),
-        crawler_id: "bench".into(),
-    }
+    let length = body.len().to_string();
+    let headers = [
+        ("server", "bench"),
+        ("content-type", "text/html; charset=utf-8"),
+        ("cache-control", "max-age=0"),
+        ("content-length", &length),
+    ];
+    PageEvent { ip: Some([127, 0, 1, 1].into()), crawler_id: "bench".into(), ..event::page(url, &headers, body) }
 }

@@ -51,6 +51,8 @@ pub enum Field {
     Relevance,
     CrawlerId,
     EventId,
+    /// What became of the page since the last fetch.
+    Change,
     /// That a body was cut, and why.
     Truncated,
     /// Answers other than 2xx.
@@ -93,7 +95,7 @@ pub enum Part {
 }
 
 impl Field {
-    pub const ALL: [Field; 20] = [
+    pub const ALL: [Field; 21] = [
         Field::Url,
         Field::FinalUrl,
         Field::Hops,
@@ -110,6 +112,7 @@ impl Field {
         Field::Relevance,
         Field::CrawlerId,
         Field::EventId,
+        Field::Change,
         Field::Truncated,
         Field::OtherAnswers,
         Field::OtherTypes,
@@ -141,6 +144,7 @@ impl fmt::Display for Field {
             Field::Relevance => "relevance",
             Field::CrawlerId => "crawler id",
             Field::EventId => "event id",
+            Field::Change => "change since the last fetch",
             Field::Truncated => "reason of a cut",
             Field::OtherAnswers => "answers other than 2xx",
             Field::OtherTypes => "pages that are not HTML",
@@ -240,6 +244,7 @@ impl Format {
                 (Field::Relevance, Whole),
                 (Field::CrawlerId, Whole),
                 (Field::EventId, Whole),
+                (Field::Change, Whole),
                 (Field::OtherTypes, Whole),
             ],
             Format::FilesystemHtml => &[(Field::Url, Whole), (Field::Body, Whole), (Field::OtherTypes, Whole)],

@@ -14,8 +14,8 @@ use super::source::{Found, Part, Source};
 use super::state::State;
 use crate::config::SinkConfig;
 use crate::log::{Cursor, Entry, Position};
-use crate::parse::{self, DeriveOptions};
-use crate::sinks::Derive;
+use crate::parse::DeriveOptions;
+use crate::sinks;
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, pump};
 
 /// A decoded body is not cut below this, whatever a crawl would do: what an archive holds is to be kept.
@@ -79,6 +79,7 @@ impl Transfer {
     /// Runs to the end of the archive. A failure leaves what was acknowledged in the state file.
     pub fn run(self, watch: &mut dyn Watch) -> anyhow::Result<Summary> {
         let Transfer { source, choice, sink, folder, derive, state, state_file, rate } = self;
+        let derive = DeriveOptions { max_decoded_bytes: derive.max_decoded_bytes.max(MAX_DECODED_BYTES), ..derive };
         let before = state.cursor.position.index;
         let mut feed = ArchiveFeed {
             source,
@@ -97,17 +98,8 @@ impl Transfer {
             ended: false,
             watch,
         };
-        pump(&mut feed, &sink, &folder, derive_for(&sink, derive), &Arc::new(AtomicBool::new(false)))?;
+        pump(&mut feed, &sink, &folder, sinks::derive_for(&sink, derive), &Arc::new(AtomicBool::new(false)))?;
         feed.finish()
-    }
-}
-
-/// As much as the sink needs.
-fn derive_for(sink: &SinkConfig, options: DeriveOptions) -> Derive {
-    let options = DeriveOptions { max_decoded_bytes: options.max_decoded_bytes.max(MAX_DECODED_BYTES), ..options };
-    match sink.needs_only_bodies() {
-        true => Arc::new(move |event| parse::derive_body_only(event, &options)),
-        false => Arc::new(move |event| parse::derive(event, &options)),
     }
 }
 

@@ -40,6 +40,13 @@ pub struct Args {
     /// Taken as in ACHE and not used: servers from Elasticsearch 7 on have no types.
     #[arg(short = 't', long = "elasticType", value_name = "TYPE")]
     elastic_type: Option<String>,
+    /// The topic, for --sink kafka.
+    #[arg(long, value_name = "TOPIC")]
+    kafka_topic: Option<String>,
+    /// The brokers to begin with, for --sink kafka. Instead of bootstrap.servers in the configuration's properties, which
+    /// stays localhost:9092 unless told.
+    #[arg(long, value_name = "HOST:PORT,...")]
+    kafka_servers: Option<String>,
     /// Which links are followed: those to the seeds' hosts, to their domains, or any.
     #[arg(long, value_name = "RULE", value_enum)]
     scope: Option<Scope>,
@@ -76,6 +83,8 @@ pub struct Args {
 enum SinkName {
     /// Rolling compressed JSON lines, as ACHE writes them.
     Files,
+    /// One message a page in a topic.
+    Kafka,
     /// One document a page in an index of Elasticsearch or OpenSearch.
     Elasticsearch,
     /// One JSON object a page on standard output.
@@ -93,6 +102,7 @@ enum Scope {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut options = elastic_options(args.elastic_index.as_deref(), args.elastic_type.as_deref());
+    options.extend(args.kafka_options());
     options.extend(args.data_formats());
     let loaded = config::load_with(args.config.as_deref(), &config::environment(), &options)?;
     let mut config = loaded.config;
@@ -142,6 +152,15 @@ impl Args {
         (!names.is_empty()).then(|| ("target_storage.data_formats", names.join(",")))
     }
 
+    /// The keys that --kafka-topic and --kafka-servers stand for.
+    fn kafka_options(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let keys = [
+            ("target_storage.data_format.kafka.topic_name", &self.kafka_topic),
+            ("target_storage.data_format.kafka.properties.bootstrap.servers", &self.kafka_servers),
+        ];
+        keys.into_iter().filter_map(|(key, value)| Some((key, value.clone()?)))
+    }
+
     fn override_config(&self, config: &mut Config) {
         if let Some(scope) = self.scope {
             config.scope.rule = match scope {
@@ -171,6 +190,7 @@ impl SinkName {
     fn format(self) -> &'static str {
         match self {
             SinkName::Files => "FILES",
+            SinkName::Kafka => "KAFKA",
             SinkName::Elasticsearch => "ELASTICSEARCH",
             SinkName::Stdout => "STDOUT",
             SinkName::Void => "VOID",

@@ -15,7 +15,7 @@ use crate::formats::letters::Note;
 use crate::formats::text::{IsoTime, text_of};
 use crate::log::{Entry, Position};
 use crate::page::PageEvent;
-use crate::parse::{self, DeriveOptions};
+use crate::parse::DeriveOptions;
 use crate::sinks::dead_letters::{self, Fate};
 use crate::sinks::{self, Derive};
 use crate::telemetry::progress::grouped;
@@ -216,7 +216,7 @@ fn drop_letters(folder: &Path, choice: &Choice) -> anyhow::Result<ExitCode> {
                 return Fate::Keep(note.clone());
             }
             dropped.insert(note.id.clone());
-            Fate::Drop
+            Fate::Dropped
         })?;
     }
     println!("{} dropped", grouped(dropped.len() as u64));
@@ -239,7 +239,7 @@ fn replay(place: &Place, choice: &Choice, config: Option<&Path>) -> anyhow::Resu
         format!("the configuration has no destination {}; name the crawl's own with -c", place.sink)
     })?;
     let options = DeriveOptions::new(&loaded.config);
-    let derive: Derive = Arc::new(move |event| parse::derive(event, &options));
+    let derive = sinks::derive_for(sink, options);
     let mut chosen = HashSet::new();
     let mut refused = 0;
     for path in dead_letters::files(&folder)? {
@@ -285,7 +285,7 @@ fn replay_file(
     dead_letters::rewrite(path, &mut |note| match refused.get(&note.id) {
         _ if !choice.has(note) => Fate::Keep(note.clone()),
         Some(again) => Fate::Keep(Note { attempts: note.attempts.saturating_add(1), ..again.clone() }),
-        None => Fate::Drop,
+        None => Fate::Replayed,
     })?;
     remove_folder(folder)?;
     Ok(refused.len() as u64)

@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod archive;
+mod audit;
 mod cat;
 mod check_config;
 mod convert;
@@ -49,6 +50,7 @@ enum Command {
     Verify(verify::Args),
     Recover(recover::Args),
     Stats(stats::Args),
+    Audit(audit::Args),
     CheckConfig(check_config::Args),
     Health(health::Args),
     DeadLetters(dead_letters::Args),
@@ -68,6 +70,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Verify(args) => verify::run(args),
         Command::Recover(args) => recover::run(args),
         Command::Stats(args) => stats::run(args),
+        Command::Audit(args) => audit::run(args),
         Command::CheckConfig(args) => check_config::run(args),
         Command::Health(args) => health::run(args),
         Command::DeadLetters(args) => dead_letters::run(args),

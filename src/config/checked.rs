@@ -322,15 +322,6 @@ impl SinkConfig {
         }
     }
 
-    /// Of what is derived from a page, only the body is wanted.
-    pub fn needs_only_bodies(&self) -> bool {
-        match self {
-            SinkConfig::Files { .. } => true,
-            SinkConfig::Filesystem(config) => config.content != FilesystemContent::Cbor,
-            _ => false,
-        }
-    }
-
     /// Whether it holds exchanges exactly as they went over the connection: the client has to keep those bytes, and speaks
     /// HTTP/1.1 only.
     pub fn wants_exact_bytes(&self) -> bool {

@@ -156,7 +156,11 @@ pub(super) fn set_ca_file(draft: &mut Draft, path: Option<&str>) -> Result<(), S
 
 pub(super) fn set_transport_host(draft: &mut Draft, host: Option<&str>) -> Result<(), String> {
     let Some(host) = host else { return Ok(()) };
-    let expected = || format!("a host's name or address; {host} is none");
+    let expected = || match host.contains('@') {
+        // A password may stand before it.
+        true => "a host's name or address alone".to_owned(),
+        false => format!("a host's name or address; {host} is none"),
+    };
     let mut url = Url::parse(&format!("http://{host}")).map_err(|_| expected())?;
     if url.path() != "/" || !url.username().is_empty() || url.query().is_some() {
         return Err(expected());

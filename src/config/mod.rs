@@ -63,7 +63,8 @@ pub fn load(path: Option<&Path>, env: &[(String, String)]) -> Result<Loaded, Con
     load_with(path, env, &[])
 }
 
-/// [`load`], with options of the command line laid over the rest: keys and their values as they were typed.
+/// [`load`], with options of the command line laid over the rest: keys and their values as they were typed. A single
+/// property is named behind its mapping's key, as `….kafka.properties.acks`, and leaves the others as they are.
 pub fn load_with(
     path: Option<&Path>,
     env: &[(String, String)],
@@ -76,7 +77,7 @@ pub fn load_with(
         settings = settings::from_file(path, text, &mut problems);
     }
     settings.extend(settings::from_environment(env, &mut problems));
-    settings.extend(settings::from_options(options, &mut problems));
+    settings::lay_over(&mut settings, options, &mut problems);
 
     let mut reader = Reader { draft: Draft::default(), warnings: Vec::new(), effective: Vec::new(), problems };
     for key in keys::all() {

@@ -150,21 +150,35 @@ pub(super) fn from_environment(env: &[(String, String)], problems: &mut Vec<Prob
     settings
 }
 
-/// Reads options of the command line that stand for keys.
-pub(super) fn from_options(options: &[(&'static str, String)], problems: &mut Vec<Problem>) -> Settings {
-    let mut settings = Settings::new();
+/// Lays options of the command line that stand for keys over the rest.
+pub(super) fn lay_over(settings: &mut Settings, options: &[(&'static str, String)], problems: &mut Vec<Problem>) {
     for (name, text) in options {
-        let at = Origin::CommandLine;
-        let Some(key) = keys::find(name) else {
-            problems.push(Problem::UnknownKey { at, key: values::shown_key(name), hint: keys::hint(name) });
-            continue;
-        };
-        match variable(key, text) {
-            Ok(node) => drop(settings.insert(key.name, Setting { node, at })),
-            Err(problem) => problems.push(Problem::Yaml { at, problem }),
+        if let Some(key) = keys::find(name) {
+            match variable(key, text) {
+                Ok(node) => drop(settings.insert(key.name, Setting { node, at: Origin::CommandLine })),
+                Err(problem) => problems.push(Problem::Yaml { at: Origin::CommandLine, problem }),
+            }
+        } else if let Some((key, entry)) = mapping_above(name) {
+            lay_entry_over(settings, key, entry, text.trim());
+        } else {
+            let hint = keys::hint(name);
+            problems.push(Problem::UnknownKey { at: Origin::CommandLine, key: values::shown_key(name), hint });
         }
     }
-    settings
+}
+
+/// Sets one entry of a mapping, the others as they are. What is no mapping is left for its check to refuse.
+fn lay_entry_over(settings: &mut Settings, key: &'static Key, entry: &str, text: &str) {
+    let nothing = || Node { line: 0, value: Value::Map(Vec::new()) };
+    let setting = settings.entry(key.name).or_insert_with(|| Setting { node: nothing(), at: Origin::CommandLine });
+    if setting.node.is_null() {
+        setting.node = nothing();
+    }
+    if let Value::Map(entries) = &mut setting.node.value {
+        entries.retain(|(name, _)| name != entry);
+        // The first wins over what is written nested: `bootstrap: {servers: …}`.
+        entries.insert(0, (entry.to_owned(), Node::plain(text)));
+    }
 }
 
 /// Lists and mappings as YAML in one line; lists also as words with commas.

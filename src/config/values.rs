@@ -272,12 +272,15 @@ pub(super) fn shown_key(name: &str) -> String {
     short.escape_debug().to_string()
 }
 
+/// `joe:secret@host` is masked without a scheme too; what has no colon may be an address of mail.
 fn without_password(text: &str) -> String {
-    let Some(scheme) = text.find("://") else { return text.to_owned() };
-    let (before, rest) = text.split_at(scheme + 3);
+    let start = text.find("://").map_or(0, |scheme| scheme + 3);
+    let (before, rest) = text.split_at(start);
     let authority = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest.get(..authority).and_then(|authority| authority.rfind('@')) {
-        Some(at) => format!("{before}{MASK}{}", rest.get(at..).unwrap_or_default()),
-        None => text.to_owned(),
+    match rest.get(..authority).and_then(|authority| authority.rsplit_once('@')) {
+        Some((user, _)) if start > 0 || user.contains(':') => {
+            format!("{before}{MASK}{}", rest.get(user.len()..).unwrap_or_default())
+        }
+        _ => text.to_owned(),
     }
 }

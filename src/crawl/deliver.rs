@@ -8,7 +8,6 @@ use prometheus::Histogram;
 use super::Running;
 use crate::config::SinkConfig;
 use crate::log::{Cursor, Entry, Reader};
-use crate::parse;
 use crate::sinks;
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, Step, pump};
 use crate::supervisor::Beat;
@@ -20,11 +19,7 @@ const IDLE: Duration = Duration::from_millis(200);
 pub(crate) fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> anyhow::Result<()> {
     let name = config.name();
     let reader = running.log.reader(name)?;
-    let derive = running.visitor.derive.clone();
-    let derive: sinks::Derive = match config {
-        config if config.needs_only_bodies() => Arc::new(move |event| parse::derive_body_only(event, &derive)),
-        _ => Arc::new(move |event| parse::derive(event, &derive)),
-    };
+    let derive = sinks::derive_for(config, running.visitor.derive.clone());
     let seconds = running.metrics.delivery_seconds.with_label_values(&[name]);
     let mut feed = LogFeed { reader, seconds, beat };
     pump(&mut feed, config, &running.folder.join(name), derive, &running.hurry)

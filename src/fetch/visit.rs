@@ -11,12 +11,13 @@ use url::Url;
 use super::borrow::Parking;
 use super::client::{Client, Conditions, Exchange, Limits, dns_failure, now_ms};
 use super::host::{LeasedHost, whole_rest};
+use super::pause;
 use super::robots::{Rules, RulesCache};
 use crate::config::Config;
 use crate::frontier::scope::Scope;
 use crate::frontier::{Frontier, FrontierError, Lease, Turn, Work};
 use crate::log::{PageLog, Ticket, VALIDATOR};
-use crate::page::{EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageEvent, Relevance, Response};
+use crate::page::{EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageChange, PageEvent, Relevance, Response};
 use crate::parse::{self, DeriveOptions};
 use crate::telemetry::Metrics;
 
@@ -112,6 +113,7 @@ impl Visitor {
             let mut event = self.fetch(host, &work).await?;
             self.metrics.fetched(&event);
             let derived = self.derive(&event);
+            event.change = self.change(&event, work.digest.as_ref(), &derived.digest);
             event.relevance = Relevance::by_type(derived.is_html && event.response().is_some_and(Response::is_success));
             match self.log.append(event, Some(derived)).await {
                 Ok(ticket) => tickets.push((work.url, ticket)),
@@ -151,6 +153,13 @@ impl Visitor {
             Some(response) if response.body.len() > LARGE => tokio::task::block_in_place(read),
             _ => read(),
         }
+    }
+
+    /// None for an answer that is not final.
+    fn change(&self, event: &PageEvent, before: Option<&[u8; 32]>, now: &[u8; 32]) -> Option<PageChange> {
+        let is_final = pause::retry_at(event, &self.config.frontier).is_none();
+        let status = event.response().filter(|_| is_final)?.status;
+        PageChange::judge(status, before, now)
     }
 
     pub(super) fn give_back(&self, host: LeasedHost, fetched: Vec<String>) -> Result<(), FrontierError> {
@@ -374,6 +383,7 @@ impl Visitor {
             started_ms: 0,
             ended_ms: now_ms(),
             outcome: failed(FailureReason::BadUrl, String::new()),
+            change: None,
             relevance: Relevance::by_type(false),
             crawler_id: self.crawler_id.clone(),
         }

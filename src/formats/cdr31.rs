@@ -8,17 +8,16 @@
 //! ACHE hashes the time as Java's `Date` prints it in the machine's time zone; the same page has another `_id` there.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
 
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserializer, Error};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::as_event::{answer, body_of_text, each_header};
-use super::files::{headers_of, page_of};
+use super::files::{HeaderMap, headers_of, page_of};
 use super::lines::{JsonLines, MAX_LINE};
 use super::text::{IsoSeconds, parse_iso};
 use crate::page::{EpochMs, PageEvent, Relevance};
@@ -81,13 +80,14 @@ pub fn write_event(
 /// Reads one document, CDR 3.1 or 3.0 (which has no response headers), keys in any order, unknown ones passed over.
 pub fn parse_document(json: &[u8]) -> Result<CdrRecord, serde_json::Error> {
     let raw: RawDocument = serde_json::from_slice(json)?;
+    let headers = raw.response_headers.unwrap_or_default().0.into_iter();
     Ok(CdrRecord {
         id: raw.id,
         content_type: raw.content_type,
         crawler: raw.crawler,
         objects: raw.objects.unwrap_or_default(),
         raw_content: raw.raw_content,
-        response_headers: raw.response_headers.unwrap_or_default().0,
+        response_headers: headers.map(|(name, values)| (name, values.join(","))).collect(),
         team: raw.team,
         timestamp_crawl: raw.timestamp_crawl.0,
         timestamp_index: raw.timestamp_index.unwrap_or(raw.timestamp_crawl).0,
@@ -226,27 +226,4 @@ fn version_3<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error>
         return Ok(());
     }
     Err(D::Error::custom(format!("this is CDR {version}; 3.0 and 3.1 can be read")))
-}
-
-#[derive(Default)]
-struct HeaderMap(Vec<(String, String)>);
-
-impl<'de> Deserialize<'de> for HeaderMap {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MapVisitor;
-        impl<'de> Visitor<'de> for MapVisitor {
-            type Value = HeaderMap;
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("an object of header names and values")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<HeaderMap, A::Error> {
-                let mut headers = Vec::new();
-                while let Some(header) = map.next_entry()? {
-                    headers.push(header);
-                }
-                Ok(HeaderMap(headers))
-            }
-        }
-        deserializer.deserialize_map(MapVisitor)
-    }
 }

@@ -2,8 +2,8 @@
 //!
 //! The documented fields, in this order: `domain` · `url` · `title` · `text` · `retrieved` · `words` · `wordsMeta` ·
 //! `topPrivateDomain` · `html` · `responseHeaders` · `isRelevant` · `relevance` · `crawlerId`. Behind them ours:
-//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId`. What is not HTML has null for
-//! `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
+//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`. What is not HTML has null
+//! for `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -20,9 +20,9 @@ use time::macros::format_description;
 use super::as_event::{answer, body_of_text, each_header, response_mut};
 use super::files::{HeaderMap, headers_of, page_of};
 use super::lines::{JsonLines, MAX_LINE};
-use crate::page::{EpochMs, PageEvent, Relevance};
+use crate::page::{EpochMs, PageChange, PageEvent, Relevance};
 use crate::parse::Derived;
-use crate::parse::html_text::page_facts;
+use crate::parse::html_text::visible_text;
 use crate::parse::html_tree::Tree;
 use crate::parse::main_text::main_text;
 use crate::parse::url::{host, registrable_domain};
@@ -88,6 +88,9 @@ pub struct ElasticDocument<'a> {
     /// The event's id.
     #[serde(default)]
     pub event_id: Option<Cow<'a, str>>,
+    /// What became of the page since the fetch before this one, see [`crate::page::PageChange`].
+    #[serde(default)]
+    pub change: Option<PageChange>,
 }
 
 /// A header's name and its values.
@@ -160,6 +163,7 @@ impl ElasticDocument<'_> {
         if let Some(id) = self.event_id {
             event.id = id.into_owned();
         }
+        event.change = self.change;
         event
     }
 }
@@ -189,6 +193,7 @@ impl<'a> ElasticDocument<'a> {
             language: derived.lang.as_deref().map(Cow::from),
             digest: Some(HEXLOWER.encode(&derived.digest).into()),
             event_id: Some((&event.id).into()),
+            change: event.change,
         };
         if derived.is_html {
             document.add_html(derived, host);
@@ -200,7 +205,7 @@ impl<'a> ElasticDocument<'a> {
         let html = derived.text();
         let tree = Tree::parse(&html);
         let title = derived.title.as_deref();
-        let visible = page_facts(&tree, "").text;
+        let visible = visible_text(&tree);
         self.title = Some(title.unwrap_or_default().into());
         self.text = Some(main_text(&tree));
         self.words = Some(words(&tree, title, Some(host), &visible));

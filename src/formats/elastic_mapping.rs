@@ -74,6 +74,7 @@ pub fn fields(headers: HeaderType) -> Map<String, Value> {
         ("language", keyword()),
         ("digest", keyword()),
         ("eventId", keyword()),
+        ("change", keyword()),
     ];
     fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect()
 }

@@ -10,6 +10,9 @@
 //! | 4 | CRC-32 of the note |
 //! | 4 | CRC-32 of the event |
 //! | 4 | CRC-32 of the 20 bytes before |
+//!
+//! A file that was written anew ends with a tally of what is no longer in it: the same header with a magic of its own,
+//! the tally as JSON, and no event.
 
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
@@ -21,6 +24,7 @@ use crate::page::{EpochMs, PageEvent};
 
 const HEADER: usize = 24;
 const MAGIC: [u8; 4] = *b"\xA7Dl\n";
+const TALLY_MAGIC: [u8; 4] = *b"\xA7Dt\n";
 /// No note is longer; a reason is cut before it comes near.
 const MAX_NOTE: u32 = 1 << 20;
 /// As in the page log.
@@ -39,6 +43,22 @@ pub struct Note {
     pub attempts: u32,
     /// What the destination said, for people.
     pub reason: String,
+}
+
+/// How many letters a file no longer holds, over its whole life, by what became of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Delivered after all, by a replay.
+    pub replayed: u64,
+    /// Dropped for good.
+    pub dropped: u64,
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Tally) {
+        self.replayed += other.replayed;
+        self.dropped += other.dropped;
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -61,12 +81,21 @@ impl Note {
 
 /// Appends a letter to `out`. `event`: as `page::codec` writes it.
 pub fn write(note: &Note, event: &[u8], out: &mut Vec<u8>) {
+    write_record(MAGIC, note, event, out);
+}
+
+/// Appends a tally to `out`.
+pub fn write_tally(tally: &Tally, out: &mut Vec<u8>) {
+    write_record(TALLY_MAGIC, tally, &[], out);
+}
+
+fn write_record(magic: [u8; 4], note: &impl Serialize, event: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(&[0; HEADER]);
     serde_json::to_writer(&mut *out, note).expect("strings and numbers are always JSON, and a Vec takes every byte");
     let note_bytes = out.len() - start - HEADER;
     let mut header = [0; HEADER];
-    header[..4].copy_from_slice(&MAGIC);
+    header[..4].copy_from_slice(&magic);
     header[4..8].copy_from_slice(&(note_bytes as u32).to_le_bytes());
     header[8..12].copy_from_slice(&(event.len() as u32).to_le_bytes());
     header[12..16].copy_from_slice(&crc32fast::hash(&out[start + HEADER..]).to_le_bytes());
@@ -85,6 +114,13 @@ pub struct LetterReader<R> {
     /// Of the next header.
     offset: u64,
     event: EventPlace,
+    tally: Tally,
+}
+
+/// A letter or a tally, without the event.
+struct Record {
+    is_tally: bool,
+    json: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -99,18 +135,40 @@ impl<R: Read + Seek> LetterReader<R> {
     pub fn new(mut input: R) -> Result<LetterReader<R>, LetterError> {
         let length = input.seek(SeekFrom::End(0))?;
         input.seek(SeekFrom::Start(0))?;
-        Ok(LetterReader { input, length, offset: 0, event: EventPlace::default() })
+        Ok(LetterReader { input, length, offset: 0, event: EventPlace::default(), tally: Tally::default() })
+    }
+
+    /// What the tallies passed so far say; all of it once there are no more letters.
+    pub fn tally(&self) -> Tally {
+        self.tally
     }
 
     /// The next letter's note. After an error nothing more is read.
     pub fn next_note(&mut self) -> Result<Option<Note>, LetterError> {
+        loop {
+            let offset = self.offset;
+            let damaged = |_| LetterError::Damaged { offset, what: "a note" };
+            match self.next_record()? {
+                None => return Ok(None),
+                Some(Record { is_tally: false, json }) => {
+                    return serde_json::from_slice(&json).map_err(damaged).map(Some);
+                }
+                Some(Record { is_tally: true, json }) => {
+                    self.tally += serde_json::from_slice(&json).map_err(damaged)?;
+                }
+            }
+        }
+    }
+
+    fn next_record(&mut self) -> Result<Option<Record>, LetterError> {
         let offset = self.offset;
         self.offset = self.length;
         self.input.seek(SeekFrom::Start(offset))?;
         let Some(header) = self.read(offset, HEADER as u64)? else { return Ok(None) };
         let damaged = |what| LetterError::Damaged { offset, what };
         let number = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes of a header"));
-        if header[..4] != MAGIC || number(20) != crc32fast::hash(&header[..20]) {
+        let magic = [header[0], header[1], header[2], header[3]];
+        if !matches!(magic, MAGIC | TALLY_MAGIC) || number(20) != crc32fast::hash(&header[..20]) {
             return Err(damaged("a header"));
         }
         let (note_bytes, event_bytes) = (number(4), number(8));
@@ -126,10 +184,9 @@ impl<R: Read + Seek> LetterReader<R> {
         if number(12) != crc32fast::hash(&note) {
             return Err(damaged("a note"));
         }
-        let note = serde_json::from_slice(&note).map_err(|_| damaged("a note"))?;
         self.event = EventPlace { offset: event, length: event_bytes, crc: number(16) };
         self.offset = end;
-        Ok(Some(note))
+        Ok(Some(Record { is_tally: magic == TALLY_MAGIC, json: note }))
     }
 
     /// The bytes of the event of the letter read last.

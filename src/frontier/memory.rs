@@ -189,7 +189,7 @@ impl Frontier for MemoryFrontier {
             work_proposed: queued().count() as u64,
             first_time: queued().filter(|url| url.page.is_none()).count() as u64,
             page: pages().count() as u64,
-            live: in_state(|state| matches!(state, PageState::New | PageState::Unchanged | PageState::Changed)),
+            live: in_state(PageState::is_live),
             gone: in_state(|state| state == PageState::Gone),
             refused: in_state(|state| state == PageState::Refused),
             failed: in_state(|state| matches!(state, PageState::Failed(_))),
@@ -367,14 +367,6 @@ impl Url {
     }
 
     fn work(&self, name: &str) -> Work {
-        let page = self.page.as_ref();
-        Work {
-            url: name.to_owned(),
-            kind: self.kind,
-            depth: self.depth,
-            attempt: self.attempt,
-            etag: page.and_then(|page| page.etag.clone()),
-            last_modified: page.and_then(|page| page.last_modified.clone()),
-        }
+        Work::new(name.to_owned(), self.kind, self.depth, self.attempt, self.page.clone())
     }
 }

@@ -14,11 +14,11 @@ pub mod scope;
 use std::net::IpAddr;
 use std::time::Duration;
 
-pub use embedded::EmbeddedFrontier;
+pub use embedded::{EmbeddedFrontier, Survey};
 pub use memory::MemoryFrontier;
 
 use crate::log::Position;
-use crate::page::{EpochMs, Failure, FailureReason, Kind};
+use crate::page::{EpochMs, Failure, FailureReason, Kind, PageChange};
 
 /// The trait every frontier implements; one conformance suite runs on all of them. Calls block (microseconds to a few
 /// milliseconds) and may come from several threads. Time is always handed in, so tests own the clock.
@@ -160,6 +160,17 @@ pub struct Work {
     /// From the last fetch of this URL, for a conditional request.
     pub etag: Option<String>,
     pub last_modified: Option<String>,
+    /// [`PageRecord::live_digest`], to tell whether the page has changed.
+    pub digest: Option<[u8; 32]>,
+}
+
+impl Work {
+    /// `page`: what is known of the URL from its last fetch.
+    fn new(url: String, kind: Kind, depth: u16, attempt: u16, page: Option<PageRecord>) -> Work {
+        let digest = page.as_ref().and_then(PageRecord::live_digest);
+        let (etag, last_modified) = page.map_or((None, None), |page| (page.etag, page.last_modified));
+        Work { url, kind, depth, attempt, etag, last_modified, digest }
+    }
 }
 
 /// What [`Frontier::lease_host`] gives.
@@ -247,6 +258,13 @@ pub struct PageRecord {
     pub depth: u16,
 }
 
+impl PageRecord {
+    /// The digest of the page's content, if it was there when it was last asked for.
+    pub fn live_digest(&self) -> Option<[u8; 32]> {
+        self.digest.filter(|_| self.state.is_live())
+    }
+}
+
 /// What the last fetch was against the one before (`new`, `unchanged`, `changed`, `gone`), or that it failed for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -258,6 +276,24 @@ pub enum PageState {
     /// A final answer that is no page: a 4xx on first sight, or retries used up.
     Refused,
     Failed(FailureReason),
+}
+
+impl From<PageChange> for PageState {
+    fn from(change: PageChange) -> PageState {
+        match change {
+            PageChange::New => PageState::New,
+            PageChange::Unchanged => PageState::Unchanged,
+            PageChange::Changed => PageState::Changed,
+            PageChange::Gone => PageState::Gone,
+        }
+    }
+}
+
+impl PageState {
+    /// The page was there when it was last asked for.
+    pub fn is_live(self) -> bool {
+        matches!(self, PageState::New | PageState::Unchanged | PageState::Changed)
+    }
 }
 
 /// What `apply` did.

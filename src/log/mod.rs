@@ -18,6 +18,7 @@ mod error;
 mod open;
 mod reader;
 mod record;
+mod scan;
 mod segment;
 mod state;
 mod writer;
@@ -31,6 +32,7 @@ pub use append::Ticket;
 pub use error::LogError;
 pub use open::{PageLog, Recovery, Torn};
 pub use reader::Reader;
+pub use scan::Scan;
 
 use crate::page::PageEvent;
 use crate::parse::Derived;

@@ -44,6 +44,10 @@ pub struct PageEvent {
     /// After the last byte of the body.
     pub ended_ms: EpochMs,
     pub outcome: Outcome,
+    /// What became of the page since it was last fetched. None for a failure, for an answer that is no page or not final,
+    /// and in events of before it was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<PageChange>,
     pub relevance: Relevance,
     pub crawler_id: Arc<str>,
 }
@@ -63,6 +67,46 @@ pub enum Kind {
 pub enum Outcome {
     Response(Response),
     Failure(Failure),
+}
+
+/// A page against what `page` held of it when it was asked for. The worker judges, while the URL is leased to it and so no
+/// other fetch of it can come between; the validator judges by the same rule, and says something else only when the
+/// frontier has lost what it knew meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PageChange {
+    /// It was not there before: never fetched, refused, or gone since.
+    New,
+    /// The same content, by its digest, or the server says so (304).
+    Unchanged,
+    Changed,
+    /// It was there, and is not any more: a final answer other than 2xx and 304.
+    Gone,
+}
+
+impl PageChange {
+    /// The rule for final answers. `before`: the digest of the page's content when it was there at the last fetch; `now`:
+    /// of the content that came. None for what was no page before and is none now.
+    pub fn judge(status: u16, before: Option<&[u8; 32]>, now: &[u8; 32]) -> Option<PageChange> {
+        match (status, before) {
+            (200..300, None) => Some(PageChange::New),
+            (200..300, Some(before)) if before == now => Some(PageChange::Unchanged),
+            (200..300, Some(_)) => Some(PageChange::Changed),
+            (304, Some(_)) => Some(PageChange::Unchanged),
+            (_, Some(_)) => Some(PageChange::Gone),
+            (_, None) => None,
+        }
+    }
+
+    /// `new`, `unchanged`, `changed`, `gone`.
+    pub fn name(self) -> &'static str {
+        match self {
+            PageChange::New => "new",
+            PageChange::Unchanged => "unchanged",
+            PageChange::Changed => "changed",
+            PageChange::Gone => "gone",
+        }
+    }
 }
 
 /// The last response of the exchange, redirects behind it.

@@ -35,6 +35,7 @@ impl PageEvent {
                 truncated: None,
                 wire: None,
             }),
+            change: None,
             relevance: Relevance::by_type(false),
             crawler_id: Arc::from(""),
         }

@@ -27,6 +27,16 @@ pub struct Heading {
 
 /// Everything that is wanted of a page's text. `agent` is our product token, for `<meta name=AGENT>`.
 pub fn page_facts(tree: &Tree, agent: &str) -> PageFacts {
+    let reader = read(tree);
+    PageFacts { html: tree.facts(agent), text: reader.text, ..reader.facts }
+}
+
+/// [`PageFacts::text`] alone.
+pub fn visible_text(tree: &Tree) -> String {
+    read(tree).text
+}
+
+fn read(tree: &Tree) -> Reader {
     let mut reader = Reader::default();
     for step in tree.walk() {
         match step {
@@ -35,7 +45,7 @@ pub fn page_facts(tree: &Tree, agent: &str) -> PageFacts {
             Step::Text(text) => reader.text(text),
         }
     }
-    PageFacts { html: tree.facts(agent), text: reader.text, ..reader.facts }
+    reader
 }
 
 /// What separates the next word from the text before it.

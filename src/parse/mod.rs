@@ -128,6 +128,12 @@ pub fn derive_body_only(event: &PageEvent, options: &DeriveOptions) -> Derived {
     Derived { body, decode_problem: problem, ..Derived::default() }
 }
 
+/// The body and what kind of content it is, its encoding and digest included: nothing of what the markup says.
+pub fn derive_without_markup(event: &PageEvent, options: &DeriveOptions) -> Derived {
+    let Some(response) = event.response() else { return Derived::default() };
+    derive_body(response, max_decoded_bytes(event.kind, options), options)
+}
+
 impl Derived {
     /// An HTML body as text in its charset; any other body as UTF-8, what is malformed replaced.
     pub fn text(&self) -> Cow<'_, str> {

@@ -5,7 +5,6 @@
 //! the word that comes first in the page is first.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 
@@ -76,6 +75,8 @@ fn add_in_passing(tree: &Tree, weights: &mut Weights) {
 struct Weights {
     places: HashMap<String, usize>,
     weights: Vec<u32>,
+    /// The word at hand in lower case: most are known already, and cost no memory of their own.
+    lower: String,
 }
 
 impl Weights {
@@ -86,31 +87,31 @@ impl Weights {
                 continue;
             }
             if run.is_ascii() {
-                self.add_word(run.to_ascii_lowercase(), weight);
+                let mut lower = std::mem::take(&mut self.lower);
+                lower.clear();
+                lower.push_str(run);
+                lower.make_ascii_lowercase();
+                self.add_word(&lower, weight);
+                self.lower = lower;
                 continue;
             }
-            let word = ComposingNormalizerBorrowed::new_nfc().normalize(&run.to_lowercase()).into_owned();
-            let plain = without_accents(&word);
-            self.add_word(word, weight);
-            if let Some(plain) = plain {
-                self.add_word(plain, weight);
+            let lower = run.to_lowercase();
+            let word = ComposingNormalizerBorrowed::new_nfc().normalize(&lower);
+            self.add_word(&word, weight);
+            if let Some(plain) = without_accents(&word) {
+                self.add_word(&plain, weight);
             }
         }
     }
 
-    fn add_word(&mut self, word: String, weight: u32) {
-        let is_full = self.weights.len() >= MAX_SEEN;
-        match self.places.entry(word) {
-            Entry::Occupied(place) => {
-                if let Some(sum) = self.weights.get_mut(*place.get()) {
-                    *sum = sum.saturating_add(weight);
-                }
+    fn add_word(&mut self, word: &str, weight: u32) {
+        if let Some(place) = self.places.get(word) {
+            if let Some(sum) = self.weights.get_mut(*place) {
+                *sum = sum.saturating_add(weight);
             }
-            Entry::Vacant(place) if !is_full => {
-                place.insert(self.weights.len());
-                self.weights.push(weight);
-            }
-            Entry::Vacant(_) => {}
+        } else if self.weights.len() < MAX_SEEN {
+            self.places.insert(word.to_owned(), self.weights.len());
+            self.weights.push(weight);
         }
     }
 

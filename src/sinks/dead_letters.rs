@@ -2,7 +2,8 @@
 //! delivered after all (`seine dead-letters`).
 //!
 //! A folder of append-only files of [`letters`], one begun by each run and closed at 64 MiB. Whoever writes or changes a
-//! file holds its lock, so that old ones can be worked on beside a running crawl.
+//! file holds its lock, so that old ones can be worked on beside a running crawl. A file remembers how many letters were
+//! taken out of it, delivered after all or dropped; an empty one ends as `.tally`, which holds that alone.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -13,12 +14,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::SinkError;
 use super::rolling::{file_error, sync_folder};
-use crate::formats::letters::{self, LetterError, LetterReader, Note};
+use crate::formats::letters::{self, LetterError, LetterReader, Note, Tally};
 use crate::page::{EpochMs, PageEvent, codec};
 
 /// In a sink's own folder.
 const FOLDER: &str = "dead_letters";
 const SUFFIX: &str = ".letters";
+const EMPTIED: &str = ".tally";
 const FILE_BYTES: u64 = 64 << 20;
 
 /// Takes letters for one sink.
@@ -41,9 +43,22 @@ pub type FileReader = LetterReader<BufReader<File>>;
 
 /// What to do with a letter when its file is written anew.
 pub enum Fate {
-    Drop,
+    Dropped,
+    /// Delivered after all.
+    Replayed,
     /// With this note.
     Keep(Note),
+}
+
+/// What a sink's dead letters account for.
+#[derive(Debug, Default)]
+pub struct Account {
+    /// Those on disk, by [`id_hash`].
+    pub ids: HashSet<u64>,
+    /// Those that were, and are no more.
+    pub tally: Tally,
+    /// Files that cannot be read to their end.
+    pub problems: Vec<(PathBuf, LetterError)>,
 }
 
 /// How much there is.
@@ -61,7 +76,7 @@ impl DeadLetters {
         let mut known = HashSet::new();
         for path in files(sink_folder)? {
             let read = for_each(&path, &mut |note, _| {
-                known.insert(hash(&note.id));
+                known.insert(id_hash(&note.id));
                 Ok(())
             });
             // Letters that cannot be read can still be told of, and new ones be taken.
@@ -75,7 +90,7 @@ impl DeadLetters {
     /// Adds an event, unless it lies there already. Durable after [`sync`](DeadLetters::sync).
     pub fn add(&mut self, event: &PageEvent, reason: &str) -> Result<(), SinkError> {
         tracing::warn!(url = event.url, id = event.id, reason, "refused for good, kept as a dead letter");
-        if !self.known.insert(hash(&event.id)) {
+        if !self.known.insert(id_hash(&event.id)) {
             return Ok(());
         }
         let mut bytes = Vec::new();
@@ -111,6 +126,11 @@ impl DeadLetters {
 
 /// The files of a sink's dead letters, oldest first; none when there is no such folder.
 pub fn files(sink_folder: &Path) -> Result<Vec<PathBuf>, SinkError> {
+    list(sink_folder, &[SUFFIX])
+}
+
+/// Files with one of these suffixes.
+fn list(sink_folder: &Path, suffixes: &[&str]) -> Result<Vec<PathBuf>, SinkError> {
     let folder = sink_folder.join(FOLDER);
     let entries = match std::fs::read_dir(&folder) {
         Ok(entries) => entries,
@@ -120,7 +140,7 @@ pub fn files(sink_folder: &Path) -> Result<Vec<PathBuf>, SinkError> {
     let mut paths = Vec::new();
     for entry in entries {
         let path = entry.map_err(|e| file_error("listing", &folder, e))?.path();
-        if number_of(&path).is_some() {
+        if suffixes.iter().any(|suffix| number_of(&path, suffix).is_some()) {
             paths.push(path);
         }
     }
@@ -150,6 +170,26 @@ pub fn for_each(
     Ok(())
 }
 
+/// Reads the notes and tallies of all letters there are and were. A file that is damaged counts as far as it can be read.
+pub fn account(sink_folder: &Path) -> Result<Account, SinkError> {
+    let mut account = Account::default();
+    for path in list(sink_folder, &[SUFFIX, EMPTIED])? {
+        if let Err(error) = add_to(&mut account, &path) {
+            account.problems.push((path, error));
+        }
+    }
+    Ok(account)
+}
+
+fn add_to(account: &mut Account, path: &Path) -> Result<(), LetterError> {
+    let mut reader = LetterReader::new(BufReader::new(File::open(path)?))?;
+    while let Some(note) = reader.next_note()? {
+        account.ids.insert(id_hash(&note.id));
+    }
+    account.tally += reader.tally();
+    Ok(())
+}
+
 /// The lock of a file, for who changes it; none while a running crawl writes to it.
 pub fn lock(path: &Path) -> Result<Option<File>, SinkError> {
     let file = OpenOptions::new().read(true).open(path).map_err(|e| file_error("opening", path, e))?;
@@ -160,37 +200,49 @@ pub fn lock(path: &Path) -> Result<Option<File>, SinkError> {
     }
 }
 
-/// Writes a file anew with what `fate` keeps of it, in one step; it goes when nothing is kept. Hold its lock. A file that is
+/// Writes a file anew with what `fate` keeps of it, and a tally of the rest, in one step. Hold its lock. A file that is
 /// damaged stays as it is.
 pub fn rewrite(path: &Path, fate: &mut dyn FnMut(&Note) -> Fate) -> Result<(), RewriteError> {
     let at = |action| move |e| RewriteError::Sink(file_error(action, path, e));
     let copy = path.with_extension("new");
-    let mut kept = 0_u64;
     let mut out = BufWriter::new(File::create(&copy).map_err(at("creating a copy of"))?);
-    let mut letter = Vec::new();
-    let copied = for_each(path, &mut |note, reader| {
-        if let Fate::Keep(note) = fate(&note) {
-            letter.clear();
-            letters::write(&note, &reader.event_bytes()?, &mut letter);
-            out.write_all(&letter)?;
-            kept += 1;
-        }
-        Ok(())
-    });
-    if let Err(error) = copied {
+    let kept = copy_letters(path, &mut out, fate).map_err(|error| {
         let _ = std::fs::remove_file(&copy);
-        return Err(RewriteError::Letter { path: path.into(), error });
-    }
+        RewriteError::Letter { path: path.into(), error }
+    })?;
     let file = out.into_inner().map_err(|e| at("writing a copy of")(e.into_error()))?;
     file.sync_all().map_err(at("syncing a copy of"))?;
-    if kept > 0 {
-        std::fs::rename(&copy, path).map_err(at("replacing"))?;
-    } else {
-        std::fs::remove_file(path).map_err(at("removing"))?;
-        let _ = std::fs::remove_file(&copy);
+    std::fs::rename(&copy, path).map_err(at("replacing"))?;
+    if kept == 0 {
+        let emptied = path.with_extension(EMPTIED.trim_start_matches('.'));
+        std::fs::rename(path, emptied).map_err(at("renaming"))?;
     }
     sync_folder(path.parent().unwrap_or(Path::new(".")))?;
     Ok(())
+}
+
+/// How many letters it kept.
+fn copy_letters(path: &Path, out: &mut dyn Write, fate: &mut dyn FnMut(&Note) -> Fate) -> Result<u64, LetterError> {
+    let mut reader = LetterReader::new(BufReader::new(File::open(path)?))?;
+    let (mut kept, mut gone) = (0, Tally::default());
+    let mut bytes = Vec::new();
+    while let Some(note) = reader.next_note()? {
+        match fate(&note) {
+            Fate::Dropped => gone.dropped += 1,
+            Fate::Replayed => gone.replayed += 1,
+            Fate::Keep(note) => {
+                bytes.clear();
+                letters::write(&note, &reader.event_bytes()?, &mut bytes);
+                out.write_all(&bytes)?;
+                kept += 1;
+            }
+        }
+    }
+    gone += reader.tally();
+    bytes.clear();
+    letters::write_tally(&gone, &mut bytes);
+    out.write_all(&bytes)?;
+    Ok(kept)
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -206,8 +258,10 @@ fn create(folder: &Path) -> Result<Open, SinkError> {
     if let Some(parent) = folder.parent() {
         sync_folder(parent)?;
     }
-    let listed = folder.parent().map_or(Ok(Vec::new()), files)?;
-    let mut number = listed.last().and_then(|path| number_of(path)).map_or(1, |last| last + 1);
+    // An emptied file has its number for ever.
+    let listed = folder.parent().map_or(Ok(Vec::new()), |sink_folder| list(sink_folder, &[SUFFIX, EMPTIED]))?;
+    let last = listed.iter().filter_map(|path| number_of(path, SUFFIX).or_else(|| number_of(path, EMPTIED))).max();
+    let mut number = last.map_or(1, |last| last + 1);
     loop {
         let path = folder.join(format!("{number:08}{SUFFIX}"));
         match OpenOptions::new().write(true).create_new(true).open(&path) {
@@ -222,11 +276,12 @@ fn create(folder: &Path) -> Result<Open, SinkError> {
     }
 }
 
-fn number_of(path: &Path) -> Option<u64> {
-    path.file_name()?.to_str()?.strip_suffix(SUFFIX)?.parse().ok()
+fn number_of(path: &Path, suffix: &str) -> Option<u64> {
+    path.file_name()?.to_str()?.strip_suffix(suffix)?.parse().ok()
 }
 
-fn hash(id: &str) -> u64 {
+/// By which an [`Account`] knows events.
+pub fn id_hash(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
 }
 

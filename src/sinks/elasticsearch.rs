@@ -23,6 +23,7 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 use self::bulk::{Bulk, Item, Pushed, Pusher, Unpushed};
+use super::count::Held;
 use super::dead_letters::DeadLetters;
 use super::{Delivered, Derive, Sink, SinkError};
 use crate::config::ElasticConfig;
@@ -222,6 +223,14 @@ impl Drop for ElasticSink {
             runtime.shutdown_background();
         }
     }
+}
+
+/// The documents in the index, from whoever wrote them.
+pub(super) fn held(config: &ElasticConfig) -> Result<Held, SinkError> {
+    let failed = |error| other(format!("no thread can be started: {error}"), "raise the limit of threads");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let count = runtime.block_on(index::count(&client::Client::new(config)?, &config.index))?;
+    Ok(Held { what: "documents", count, notes: Vec::new() })
 }
 
 /// The line before a document.

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -20,7 +21,7 @@ use super::{Delivered, Derive, Sink, SinkError};
 use crate::config::{KafkaConfig, KafkaFormat};
 use crate::formats::{cdr31, elastic, files};
 use crate::log::{Entry, Position};
-use crate::page::EpochMs;
+use crate::page::{EpochMs, PageChange};
 
 /// The longest single wait for reports.
 const LOOK: Duration = Duration::from_millis(500);
@@ -52,6 +53,8 @@ pub struct KafkaSink {
     limit: Option<Option<u64>>,
     value: Vec<u8>,
     so_far: Delivered,
+    /// Set when the process is to end: nothing is waited for any more.
+    hurry: Arc<AtomicBool>,
 }
 
 struct Slot {
@@ -68,11 +71,17 @@ enum State {
 }
 
 impl KafkaSink {
-    /// Connects, and finds or makes the topic. `folder`: for dead letters.
-    pub fn open(config: &KafkaConfig, folder: &Path, derive: Derive) -> Result<KafkaSink, SinkError> {
+    /// Connects, and finds or makes the topic. `folder`: for dead letters. `hurry`: set when the process is to end; the
+    /// sink then takes nothing more and stops waiting for the broker.
+    pub fn open(
+        config: &KafkaConfig,
+        folder: &Path,
+        derive: Derive,
+        hurry: Arc<AtomicBool>,
+    ) -> Result<KafkaSink, SinkError> {
         Ok(KafkaSink {
             dead: DeadLetters::open(folder)?,
-            producer: client::connect(config)?,
+            producer: client::connect(config, &hurry)?,
             config: config.clone(),
             derive,
             slots: VecDeque::new(),
@@ -84,21 +93,33 @@ impl KafkaSink {
             limit: None,
             value: Vec::new(),
             so_far: Delivered::default(),
+            hurry,
         })
     }
 
-    fn take(&mut self, entry: &Arc<Entry>) -> Result<(), SinkError> {
+    fn is_hurried(&self) -> bool {
+        self.hurry.load(Ordering::Relaxed)
+    }
+
+    /// False when it was not taken, as the process is to end.
+    fn take(&mut self, entry: &Arc<Entry>) -> Result<bool, SinkError> {
         while self.slots.len() >= MAX_SLOTS {
+            if self.is_hurried() {
+                return Ok(false);
+            }
             if self.in_flight > 0 {
                 self.wait()?;
             } else {
                 self.send_suspects()?;
             }
         }
-        let state =
-            if self.write_value(entry) { self.send(entry, self.first + self.slots.len())? } else { State::Skipped };
+        let sent = match self.write_value(entry) {
+            true => self.send(entry, self.first + self.slots.len())?,
+            false => Some(State::Skipped),
+        };
+        let Some(state) = sent else { return Ok(false) };
         self.slots.push_back(Slot { end: entry.end, state });
-        Ok(())
+        Ok(true)
     }
 
     /// Puts the message's value into `self.value`; false for what the format does not hold.
@@ -107,22 +128,24 @@ impl KafkaSink {
         if !files::is_held(&entry.event) {
             return false;
         }
-        let derived = entry.derived(|event| (self.derive)(event));
+        let derived = || entry.derived(|event| (self.derive)(event));
         match self.config.format {
             KafkaFormat::Json => {
-                let held = files::write_event(&entry.event, &derived.body, &mut self.value);
+                // The body alone: a page read back from disk is not read for its links.
+                let body = entry.body(|event| (self.derive)(event).body);
+                let held = files::write_event(&entry.event, body, &mut self.value);
                 self.value.pop_if(|byte| *byte == b'\n');
                 held
             }
             KafkaFormat::Cdr31 => {
-                cdr31::write_event(&entry.event, derived, self.config.team.as_deref(), now_ms(), &mut self.value)
+                cdr31::write_event(&entry.event, derived(), self.config.team.as_deref(), now_ms(), &mut self.value)
             }
-            KafkaFormat::Elastic => elastic::write_event(&entry.event, derived, &mut self.value),
+            KafkaFormat::Elastic => elastic::write_event(&entry.event, derived(), &mut self.value),
         }
     }
 
-    /// Gives `self.value` to the producer. Blocks while its queue is full.
-    fn send(&mut self, entry: &Arc<Entry>, sequence: usize) -> Result<State, SinkError> {
+    /// Gives `self.value` to the producer. Blocks while its queue is full; none when the process is to end meanwhile.
+    fn send(&mut self, entry: &Arc<Entry>, sequence: usize) -> Result<Option<State>, SinkError> {
         let key: String = url::form_urlencoded::byte_serialize(entry.event.url.as_bytes()).collect();
         loop {
             let record = BaseRecord::with_opaque_to(&self.config.topic, sequence)
@@ -135,11 +158,12 @@ impl KafkaSink {
                         self.last_sign = Instant::now();
                     }
                     self.in_flight += 1;
-                    return Ok(State::InFlight(entry.clone()));
+                    return Ok(Some(State::InFlight(entry.clone())));
                 }
                 Err((error, _)) => error,
             };
             match client::code_of(&error) {
+                RDKafkaErrorCode::QueueFull if self.is_hurried() => return Ok(None),
                 RDKafkaErrorCode::QueueFull => {
                     self.wait()?;
                 }
@@ -149,24 +173,31 @@ impl KafkaSink {
                         "{} bytes, of which {limit} are taken (max.request.size, and never more than buffer.memory)",
                         self.value.len()
                     );
-                    return Ok(State::Dead(entry.clone(), reason));
+                    return Ok(Some(State::Dead(entry.clone(), reason)));
                 }
                 _ => return Err(self.failure(&error)),
             }
         }
     }
 
+    /// `event_id`, `schema`, `status`, and `change` (see [`PageChange`]), which events of before it was noted lack. What is
+    /// gone has no message: no format holds it.
     fn headers(&self, entry: &Entry) -> OwnedHeaders {
         let status = entry.event.response().map_or(0, |response| response.status).to_string();
+        let change = entry.event.change.map(PageChange::name);
         let schema = match self.config.format {
             KafkaFormat::Json => "files",
             KafkaFormat::Cdr31 => "cdr-3.1",
             KafkaFormat::Elastic => "elastic",
         };
-        OwnedHeaders::new_with_capacity(3)
+        let headers = OwnedHeaders::new_with_capacity(4)
             .insert(Header { key: "event_id", value: Some(&entry.event.id) })
             .insert(Header { key: "schema", value: Some(schema) })
-            .insert(Header { key: "status", value: Some(&status) })
+            .insert(Header { key: "status", value: Some(&status) });
+        match change {
+            Some(_) => headers.insert(Header { key: "change", value: change }),
+            None => headers,
+        }
     }
 
     /// Waits a while for reports and takes them in. True when some came.
@@ -249,8 +280,8 @@ impl KafkaSink {
     /// A batch is refused as a whole; which message was at fault shows when each is alone.
     fn send_suspects(&mut self) -> Result<(), SinkError> {
         while !self.suspects.is_empty() {
-            while self.in_flight > 0 {
-                self.wait()?;
+            if !self.wait_for_all()? {
+                return Ok(());
             }
             let sequence = self.suspects.remove(0);
             let slot = sequence.checked_sub(self.first).and_then(|at| self.slots.get(at));
@@ -258,15 +289,26 @@ impl KafkaSink {
             let entry = entry.clone();
             self.write_value(&entry);
             self.alone = Some(sequence);
-            if let State::Dead(_, reason) = self.send(&entry, sequence)? {
+            if let Some(State::Dead(_, reason)) = self.send(&entry, sequence)? {
                 self.set(sequence, |entry| State::Dead(entry, reason));
             }
-            while self.in_flight > 0 {
-                self.wait()?;
+            if !self.wait_for_all()? {
+                return Ok(());
             }
             self.alone = None;
         }
         self.settle()
+    }
+
+    /// Until there is a report on every message; false when the process is to end before.
+    fn wait_for_all(&mut self) -> Result<bool, SinkError> {
+        while self.in_flight > 0 {
+            if self.is_hurried() {
+                return Ok(false);
+            }
+            self.wait()?;
+        }
+        Ok(true)
     }
 
     /// No report came: is the producer still of use?
@@ -274,20 +316,23 @@ impl KafkaSink {
         if let Some((code, reason)) = self.producer.client().fatal_error() {
             return Err(trouble(format!("{code}: {reason}"), REMADE));
         }
-        if self.in_flight == 0 || self.last_sign.elapsed() < self.config.stuck_after {
+        if self.in_flight == 0 || self.last_sign.elapsed() < self.config.stuck_after || self.is_hurried() {
             return Ok(());
         }
         let waited = self.last_sign.elapsed();
-        if !client::could_deliver(&self.config) {
+        if !client::could_deliver(&self.config, &self.hurry) {
             // An outage: librdkafka waits it out, and knows what it sent before.
             self.last_sign = Instant::now();
             tracing::warn!(messages = self.in_flight, "kafka: the broker does not answer; pages wait for it");
             return Ok(());
         }
         // The broker may have come back this moment.
-        let reports = self.producer.context().take(GRACE.min(self.config.stuck_after * 5));
-        if !reports.is_empty() {
-            return self.take_in(reports);
+        let deadline = Instant::now() + GRACE.min(self.config.stuck_after * 5);
+        while Instant::now() < deadline {
+            let reports = self.producer.context().take(LOOK);
+            if !reports.is_empty() || self.is_hurried() {
+                return self.take_in(reports);
+            }
         }
         let problem =
             format!("{} messages were not delivered for {waited:?}, although the broker answers", self.in_flight);
@@ -311,7 +356,9 @@ const REMADE: &str = "the producer is made anew and goes on from the last acknow
 impl Sink for KafkaSink {
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
         for entry in entries {
-            self.take(entry)?;
+            if !self.take(entry)? {
+                break;
+            }
         }
         let reports = self.producer.context().take(Duration::ZERO);
         self.take_in(reports)?;

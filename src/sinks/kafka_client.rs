@@ -14,6 +14,7 @@ use rdkafka::producer::{DeliveryResult, NoCustomPartitioner, Producer, ProducerC
 use rdkafka::{ClientConfig, ClientContext};
 
 use super::SinkError;
+use super::count::Held;
 use crate::config::KafkaConfig;
 
 /// For one question to the broker.
@@ -92,14 +93,14 @@ pub(super) fn code_of(error: &KafkaError) -> RDKafkaErrorCode {
     error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Unknown)
 }
 
-/// A producer whose topic is there.
-pub(super) fn connect(config: &KafkaConfig) -> Result<KafkaProducer, SinkError> {
+/// A producer whose topic is there. No answer is waited for once `hurry` is set.
+pub(super) fn connect(config: &KafkaConfig, hurry: &AtomicBool) -> Result<KafkaProducer, SinkError> {
     let client = client_config(config);
     let made = client.create_with_context::<_, KafkaProducer>(Reports::default());
     let producer = made.map_err(|e| {
         trouble(format!("no producer can be made: {e}"), "correct target_storage.data_format.kafka.properties")
     })?;
-    if !has_topic(producer.client(), config)? {
+    if !has_topic(producer.client(), config, hurry)? {
         create_topic(&client, config)?;
     }
     Ok(producer)
@@ -107,9 +108,9 @@ pub(super) fn connect(config: &KafkaConfig) -> Result<KafkaProducer, SinkError> 
 
 /// Whether a broker answers and every partition of the topic has a leader. Asked through a connection of its own: the
 /// producer's may be what is stuck.
-pub(super) fn could_deliver(config: &KafkaConfig) -> bool {
+pub(super) fn could_deliver(config: &KafkaConfig, hurry: &AtomicBool) -> bool {
     let client: KafkaResult<KafkaProducer> = client_config(config).create_with_context(Reports::default());
-    let metadata = client.and_then(|it| it.client().fetch_metadata(Some(&config.topic), ANSWER));
+    let metadata = client.and_then(|it| fetch_metadata(it.client(), Some(&config.topic), hurry));
     let Ok(metadata) = metadata else { return false };
     let leads = |topic: &MetadataTopic| {
         topic.error().is_none() && topic.partitions().iter().all(|it| it.error().is_none() && it.leader() >= 0)
@@ -126,6 +127,28 @@ pub(super) fn topic_limit(config: &KafkaConfig) -> Option<u64> {
     described.get("max.message.bytes")?.value.as_ref()?.parse().ok()
 }
 
+/// The messages that the topic has taken, over its whole life and from whoever wrote them.
+pub(super) fn held(config: &KafkaConfig) -> Result<Held, SinkError> {
+    let hurry = AtomicBool::new(false);
+    let made = client_config(config).create_with_context::<_, KafkaProducer>(Reports::default());
+    let producer =
+        made.map_err(|error| trouble(format!("no client can be made: {error}"), "correct its properties"))?;
+    let client = producer.client();
+    if !has_topic(client, config, &hurry)? {
+        return Err(trouble(format!("the broker shows no topic {}", config.topic), "name the crawl's own brokers"));
+    }
+    let failed = |error: KafkaError| no_answer(client.context(), config, &error);
+    let metadata = fetch_metadata(client, Some(&config.topic), &hurry).map_err(failed)?;
+    let (mut taken, mut removed) = (0, 0);
+    for partition in metadata.topics().iter().flat_map(MetadataTopic::partitions) {
+        let (low, high) = client.fetch_watermarks(&config.topic, partition.id(), ANSWER).map_err(failed)?;
+        taken += u64::try_from(high).unwrap_or_default();
+        removed += u64::try_from(low).unwrap_or_default();
+    }
+    let told = format!("kafka: of its {taken} messages the topic has removed {removed} (retention)");
+    Ok(Held { what: "messages taken", count: taken, notes: Vec::from_iter((removed > 0).then_some(told)) })
+}
+
 pub(super) fn trouble(problem: String, remedy: &'static str) -> SinkError {
     SinkError::Other { sink: "kafka", problem, remedy }
 }
@@ -139,9 +162,9 @@ fn client_config(config: &KafkaConfig) -> ClientConfig {
 }
 
 /// Asks for all topics: asked for one by name, a broker may make it.
-fn has_topic(client: &Client<Reports>, config: &KafkaConfig) -> Result<bool, SinkError> {
+fn has_topic(client: &Client<Reports>, config: &KafkaConfig, hurry: &AtomicBool) -> Result<bool, SinkError> {
     let topic = &config.topic;
-    let metadata = fetch_metadata(client).map_err(|error| no_answer(client.context(), config, &error))?;
+    let metadata = fetch_metadata(client, None, hurry).map_err(|error| no_answer(client.context(), config, &error))?;
     match metadata.topics().iter().find(|it| it.name() == topic).map(|it| it.error()) {
         Some(None) => Ok(true),
         Some(Some(error)) => Err(trouble(
@@ -156,11 +179,13 @@ fn has_topic(client: &Client<Reports>, config: &KafkaConfig) -> Result<bool, Sin
     }
 }
 
-fn fetch_metadata(client: &Client<Reports>) -> KafkaResult<Metadata> {
+fn fetch_metadata(client: &Client<Reports>, topic: Option<&str>, hurry: &AtomicBool) -> KafkaResult<Metadata> {
     let started = Instant::now();
     loop {
-        let answer = client.fetch_metadata(None, SLICE);
-        let give_up = client.context().all_down.load(Ordering::Relaxed) || started.elapsed() >= ANSWER;
+        let answer = client.fetch_metadata(topic, SLICE);
+        let give_up = client.context().all_down.load(Ordering::Relaxed)
+            || hurry.load(Ordering::Relaxed)
+            || started.elapsed() >= ANSWER;
         if answer.is_ok() || give_up {
             return answer;
         }

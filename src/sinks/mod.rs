@@ -1,6 +1,7 @@
 //! Sinks: one file a destination, on top of a format. A sink sees log entries and never the frontier.
 
 pub mod appended;
+pub mod count;
 pub mod dead_letters;
 pub mod elasticsearch;
 pub mod files;
@@ -21,13 +22,30 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::config::SinkConfig;
+use crate::config::{FilesystemConfig, FilesystemContent, KafkaConfig, KafkaFormat, SinkConfig};
 use crate::log::{Entry, Position};
 use crate::page::PageEvent;
-use crate::parse::Derived;
+use crate::parse::{self, DeriveOptions, Derived};
 
-/// Derives again what an entry read back from disk lacks.
+/// Derives again what an entry read back from disk lacks, as much of it as the sink needs.
 pub type Derive = Arc<dyn Fn(&PageEvent) -> Derived + Send + Sync>;
+
+/// What a sink of this kind needs of a page: those that want nothing of the markup leave it unread.
+pub fn derive_for(config: &SinkConfig, options: DeriveOptions) -> Derive {
+    match config {
+        SinkConfig::Files { .. }
+        | SinkConfig::Filesystem(FilesystemConfig {
+            content: FilesystemContent::Html | FilesystemContent::Json, ..
+        })
+        | SinkConfig::Kafka(KafkaConfig { format: KafkaFormat::Json, .. }) => {
+            Arc::new(move |event| parse::derive_body_only(event, &options))
+        }
+        SinkConfig::Kafka(KafkaConfig { format: KafkaFormat::Cdr31, .. }) => {
+            Arc::new(move |event| parse::derive_without_markup(event, &options))
+        }
+        _ => Arc::new(move |event| parse::derive(event, &options)),
+    }
+}
 
 /// Builds a sink. `folder`: the sink's own, for what it keeps on disk. `state`: what its last committed [`Delivered`]
 /// carried, null for a sink that never delivered. `hurry`: set when the process is to end; a sink that waits for a server
@@ -48,7 +66,7 @@ pub fn open(
             Box::new(pagestore::PagestoreSink::open(base_folder.as_deref().unwrap_or(folder), derive)?)
         }
         SinkConfig::Records(config) => Box::new(records::RecordsSink::open(folder, config, state, derive)?),
-        SinkConfig::Kafka(config) => Box::new(kafka::KafkaSink::open(config, folder, derive)?),
+        SinkConfig::Kafka(config) => Box::new(kafka::KafkaSink::open(config, folder, derive, hurry)?),
         SinkConfig::Elasticsearch(config) => Box::new(elasticsearch::ElasticSink::open(config, folder, derive, hurry)?),
         SinkConfig::Tianwang { compress, max_file_size } => {
             Box::new(tianwang::TianwangSink::open(folder, *compress, *max_file_size, state)?)

@@ -7,7 +7,7 @@ use prometheus::{
     TextEncoder,
 };
 
-use crate::frontier::{Applied, Change, Counts, PageState};
+use crate::frontier::{Applied, Change, Counts, PageState, Verdict};
 use crate::log::LogStatus;
 use crate::page::{Outcome, PageEvent};
 use crate::supervisor::PartStatus;
@@ -172,9 +172,9 @@ impl Metrics {
     }
 
     /// One batch of the validator.
-    pub fn validated(&self, changes: &[Change], applied: &Applied) {
-        for change in changes {
-            let name = match change {
+    pub fn validated(&self, verdicts: &[Verdict], applied: &Applied) {
+        for verdict in verdicts {
+            let name = match &verdict.change {
                 Change::Retry { .. } => "retry",
                 Change::Page { record, .. } => match record.state {
                     PageState::New => "new",

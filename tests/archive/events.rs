@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fastrand::Rng;
 use seine::page::{
-    Failure, FailureReason, Headers, Hop, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response, Truncated,
+    Failure, FailureReason, Headers, Hop, HttpVersion, Kind, Outcome, PageChange, PageEvent, Relevance, Response,
+    Truncated,
 };
 
 /// An HTML page.
@@ -41,6 +42,7 @@ pub fn with_type(number: u64, content_type: &str, body: impl Into<Bytes>) -> Pag
         }),
         relevance: Relevance { relevance: number as f64 / 7.0, is_relevant: is_html },
         crawler_id: Arc::from("crawler-1"),
+        change: (number % 2 == 0).then_some(PageChange::Changed),
     }
 }
 

@@ -57,6 +57,7 @@ impl Known {
             Field::Relevance => format!("{:?}", event.relevance),
             Field::CrawlerId => event.crawler_id.to_string(),
             Field::EventId => event.id.clone(),
+            Field::Change => format!("{:?}", event.change),
             Field::Truncated => format!("{:?}", response.truncated),
             Field::OtherAnswers | Field::OtherTypes | Field::Failures => String::new(),
         }

@@ -27,7 +27,7 @@ use seine::archive::transfer::{Summary, Transfer, Watch};
 use seine::config::{self, Config, SinkConfig};
 use seine::log::{Entry, Position};
 use seine::page::PageEvent;
-use seine::parse::{self, DeriveOptions};
+use seine::parse::DeriveOptions;
 use seine::sinks;
 
 /// Longer than any wait of a passing test.
@@ -51,11 +51,7 @@ fn write(format: Format, events: &[PageEvent], folder: &Path) {
     };
     let entries: Vec<_> = events.iter().enumerate().map(entry).collect();
     let (config, options) = (sink_config(format.name()), options());
-    let only_bodies = config.needs_only_bodies();
-    let derive: sinks::Derive = Arc::new(move |event| match only_bodies {
-        true => parse::derive_body_only(event, &options),
-        false => parse::derive(event, &options),
-    });
+    let derive = sinks::derive_for(&config, options);
     let mut sink = sinks::open(&config, folder, &serde_json::Value::Null, derive, Arc::default()).unwrap();
     sink.flush().unwrap();
     sink.deliver(&entries).unwrap();

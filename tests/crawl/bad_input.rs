@@ -70,6 +70,8 @@ fn arguments() {
         (&["crawl", "--listen", "8080"], &["--listen", "8080"]),
         (&["crawl", "--concurrency", "0"], &["--concurrency", "1..=100000"]),
         (&["crawl", "--max-depth", "-1"], &["-1"]),
+        (&["crawl", "--sink", "kafka", "--seed", "http://a.test/"], &["KAFKA needs", "--kafka-topic"]),
+        (&["crawl", "--sink", "kafka", "--kafka-topic", "a b", "--seed", "http://a.test/"], &["command line", "topic"]),
         (&["fish"], &["fish", "--help"]),
         (&["startCrawl", "-c", "x"], &["--seeds", "--outputDir"]),
     ] {

@@ -1,8 +1,11 @@
 //! The program from end to end, as its user sees it: the real binary as a child process, real sockets, real files.
 
+mod audit;
 mod bad_input;
 mod books;
 mod demo;
+#[path = "../support/event.rs"]
+mod event;
 mod feeds;
 mod full_log;
 mod kill;

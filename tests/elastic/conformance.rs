@@ -11,16 +11,17 @@ use seine::sinks::{Delivered, Sink, SinkError};
 use serde_json::{Value, json};
 use tokio_rustls::TlsAcceptor;
 
-use crate::crawl;
 use crate::node::{MAX_REQUEST, Node, wait_until};
 use crate::proxy::Proxy;
 use crate::{FETCHED, at, closed_port, config, derived, entries, numbered, open, page, response};
+use crate::{crawl, letters};
 
 #[test]
 fn elasticsearch_8() {
     let mut node = Node::start("elasticsearch", "8.19.21");
     conforms(&mut node, "flattened");
     crawl::every_page_of_a_crawl_is_a_document(&node);
+    letters::a_letter_is_delivered_once_the_server_takes_it(&node);
     crawl::a_crawl_ends_without_its_server_and_goes_on_with_it(&node);
 }
 
@@ -56,7 +57,7 @@ fn deliver(sink: &mut ElasticSink, entries: &[Arc<Entry>]) -> Result<Delivered, 
     sink.flush()
 }
 
-fn document_of(entry: &Entry) -> Value {
+pub fn document_of(entry: &Entry) -> Value {
     let mut json = Vec::new();
     assert!(write_event(&entry.event, &derived(&entry.event), &mut json));
     serde_json::from_slice(&json).expect("the document is JSON")
@@ -171,7 +172,7 @@ fn the_newest_content_stays(node: &Node) {
 }
 
 /// The mapping that ACHE 0.16 puts, for a server without types.
-fn ache_mapping() -> Value {
+pub fn ache_mapping() -> Value {
     let keyword = || json!({ "type": "keyword", "index": true });
     json!({ "mappings": { "properties": {
         "domain": keyword(), "words": keyword(), "wordsMeta": keyword(),

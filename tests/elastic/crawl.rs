@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use reqwest::Method;
 use serde_json::json;
 
 use crate::closed_port;
@@ -51,7 +52,25 @@ pub fn every_page_of_a_crawl_is_a_document(node: &Node) {
     let folder = tempfile::tempdir().unwrap();
     end_well(crawl(&site, folder.path(), &node.url, "crawled"));
     check(node, &site, "crawled");
+
+    let balanced = audit(folder.path(), &node.url, "crawled");
+    assert!(balanced.status.success(), "{}", String::from_utf8_lossy(&balanced.stderr));
+    let id = percent_encoding::utf8_percent_encode(&site.seeds()[0], percent_encoding::NON_ALPHANUMERIC).to_string();
+    assert_eq!(node.ask(Method::DELETE, &format!("/crawled/_doc/{id}"), None).0, 200);
+    let missed = audit(folder.path(), &node.url, "crawled");
+    let said = String::from_utf8_lossy(&missed.stderr);
+    assert!(missed.status.code() == Some(1) && said.contains("at elasticsearch is off by 1 "), "{said}");
 }
+
+fn audit(folder: &Path, server: &str, index: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_seine"));
+    command.args(["audit", "--destinations"]).arg(folder);
+    let keys = [("DATA_FORMATS", "ELASTICSEARCH"), (SERVER, server), ("DATA_FORMAT__ELASTICSEARCH__INDEX_NAME", index)];
+    command.envs(keys.map(|(key, value)| (format!("SEINE__TARGET_STORAGE__{key}"), value)));
+    command.output().expect("seine starts")
+}
+
+const SERVER: &str = "DATA_FORMAT__ELASTICSEARCH__REST__HOSTS";
 
 pub fn a_crawl_ends_without_its_server_and_goes_on_with_it(node: &Node) {
     let site = site();

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use seine::formats::elastic::{
     ElasticDocument, MAX_ID_BYTES, document_id, document_version, is_held, parse_document, write_event,
 };
-use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent, Relevance};
+use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent, Relevance};
 use serde_json::Value;
 
 use crate::{FETCHED, at, derived, page, response};
@@ -36,6 +36,7 @@ fn a_page_is_written_field_by_field_in_this_order() {
         ip: None,
     }];
     event.final_url = "http://www.example.co.uk/c".into();
+    event.change = Some(PageChange::Changed);
     event.relevance = Relevance { relevance: 0.625, is_relevant: true };
     response(&mut event).headers.push("set-cookie", "a=1");
     response(&mut event).headers.push("set-cookie", "b=2");
@@ -49,7 +50,7 @@ fn a_page_is_written_field_by_field_in_this_order() {
         r#""set-cookie":["a=1","b=2"]},"isRelevant":"relevant","relevance":0.625,"crawlerId":"test","#,
         r#""redirectedUrl":"http://www.example.co.uk/c","status":200,"contentType":"text/html; charset=utf-8","#,
         r#""language":"en","digest":"bd632b1cb852e3d5a322f29102a89f1111442ed1eef8c190a6cd58af8f3c9a30","#,
-        r#""eventId":"0190163d8694739b9f0c1a2b3c4d5e6f"}"#,
+        r#""eventId":"0190163d8694739b9f0c1a2b3c4d5e6f","change":"changed"}"#,
     );
     assert_eq!(written(&event), expected);
 }

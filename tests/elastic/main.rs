@@ -5,6 +5,9 @@
 mod conformance;
 mod crawl;
 mod document;
+#[path = "../support/event.rs"]
+mod event;
+mod letters;
 mod main_text;
 mod mapping;
 mod node;
@@ -17,7 +20,6 @@ mod words;
 
 use std::net::TcpListener;
 use std::ops::{Deref, DerefMut};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -25,47 +27,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use seine::config::ElasticConfig;
 use seine::log::{Entry, Position};
-use seine::page::{Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response};
+use seine::page::{PageEvent, Relevance};
 use seine::parse::{DeriveOptions, Derived, derive};
 use seine::sinks::elasticsearch::ElasticSink;
 use seine::sinks::{Derive, dead_letters};
 use tempfile::TempDir;
 
+use event::{FETCHED, response};
+
 /// Longer than any wait of a passing test.
 const LONG: Duration = Duration::from_secs(120);
-/// 2026-11-21T14:37:05.985Z.
-const FETCHED: u64 = 1_795_271_825_985;
 
 fn page(url: &str, content_type: &str, body: impl Into<Bytes>) -> PageEvent {
-    let body = body.into();
-    let mut headers = Headers::default();
-    headers.push("server", "test/1.0");
-    headers.push("content-type", content_type);
-    PageEvent {
-        id: "0190163d8694739b9f0c1a2b3c4d5e6f".into(),
-        url: url.into(),
-        kind: Kind::Page,
-        depth: 1,
-        attempt: 0,
-        method: "GET".into(),
-        request_headers: Headers::default(),
-        hops: Vec::new(),
-        final_url: url.into(),
-        ip: None,
-        started_ms: FETCHED - 100,
-        ended_ms: FETCHED,
-        outcome: Outcome::Response(Response {
-            status: 200,
-            reason: "OK".into(),
-            version: HttpVersion::Http11,
-            headers,
-            body,
-            truncated: None,
-            wire: None,
-        }),
-        relevance: Relevance::by_type(content_type.contains("html")),
-        crawler_id: Arc::from("test"),
-    }
+    let page = event::page(url, &[("server", "test/1.0"), ("content-type", content_type)], body);
+    PageEvent { relevance: Relevance::by_type(content_type.contains("html")), ..page }
 }
 
 /// An HTML page, number `n` of site `http://a.example/`.
@@ -78,13 +53,6 @@ fn numbered(n: usize) -> PageEvent {
 fn at(mut event: PageEvent, fetched: u64) -> PageEvent {
     event.ended_ms = fetched;
     event
-}
-
-fn response(event: &mut PageEvent) -> &mut Response {
-    match &mut event.outcome {
-        Outcome::Response(response) => response,
-        Outcome::Failure(_) => panic!("the test's event has a response"),
-    }
 }
 
 fn derived(event: &PageEvent) -> Derived {
@@ -158,10 +126,13 @@ fn open(config: &ElasticConfig) -> Opened {
     open_until(config, Arc::default())
 }
 
+fn derive_all() -> Derive {
+    Arc::new(derived)
+}
+
 fn open_until(config: &ElasticConfig, hurry: Arc<AtomicBool>) -> Opened {
     let folder = tempfile::tempdir().expect("a folder");
-    let derive: Derive = Arc::new(derived);
-    let sink = ElasticSink::open(config, folder.path(), derive, hurry).expect("the configuration is right");
+    let sink = ElasticSink::open(config, folder.path(), derive_all(), hurry).expect("the configuration is right");
     Opened { sink, folder }
 }
 
@@ -169,8 +140,4 @@ fn open_until(config: &ElasticConfig, hurry: Arc<AtomicBool>) -> Opened {
 fn closed_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     format!("http://{}", listener.local_addr().expect("its address"))
-}
-
-fn project_file(path: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
 }

@@ -1,17 +1,18 @@
 //! A real server, and what a test asks of it.
 
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::{LONG, project_file};
+use crate::LONG;
 
 /// One server at a time: each takes 700 MB, and a start two cores.
-static ONE: Mutex<()> = Mutex::new(());
+static ONE: LazyLock<Arc<Mutex<()>>> = LazyLock::new(Arc::default);
 
 /// Small limits, so that tests meet them with small pages.
 pub const MAX_REQUEST: usize = 200 << 10;
@@ -21,10 +22,11 @@ const SETTINGS: [&str; 2] = ["http.max_content_length: 200kb", "indexing_pressur
 pub struct Node {
     product: &'static str,
     version: &'static str,
+    settings: &'static [&'static str],
     folder: TempDir,
     pub url: String,
     http: Http,
-    _one: MutexGuard<'static, ()>,
+    _one: OwnedMutexGuard<()>,
 }
 
 /// Blocking HTTP for tests.
@@ -35,16 +37,21 @@ struct Http {
 
 impl Node {
     pub fn start(product: &'static str, version: &'static str) -> Node {
-        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        Node::start_with(product, version, &SETTINGS)
+    }
+
+    /// `settings`: lines of its configuration.
+    pub fn start_with(product: &'static str, version: &'static str, settings: &'static [&'static str]) -> Node {
+        let one = ONE.clone().blocking_lock_owned();
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let mut node = Node { product, version, folder, url: String::new(), http: Http::new(), _one: one };
+        let mut node = Node { product, version, settings, folder, url: String::new(), http: Http::new(), _one: one };
         node.start_again();
         node
     }
 
-    /// After [`Node::kill`], on the same port with the same data.
+    /// After it was killed or stopped, on the same port with the same data.
     pub fn start_again(&mut self) {
-        let output = self.script(&["start", self.version]).args(SETTINGS).output().expect("the script runs");
+        let output = self.script(&["start", self.version]).args(self.settings).output().expect("the script runs");
         let problem = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{} {} does not start: {problem}", self.product, self.version);
         self.url = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -61,8 +68,10 @@ impl Node {
         }
     }
 
-    fn script(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(project_file("scripts/services").join(self.product));
+    /// `scripts/services/PRODUCT ARGUMENTS… FOLDER`.
+    pub fn script(&self, arguments: &[&str]) -> Command {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/services/");
+        let mut command = Command::new(format!("{script}{}", self.product));
         command.args(arguments).arg(self.folder.path()).stdin(Stdio::null());
         command
     }

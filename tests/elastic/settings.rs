@@ -81,6 +81,15 @@ fn who_asks_is_said_in_one_way() {
 }
 
 #[test]
+fn a_password_in_a_url_is_not_repeated() {
+    for key in ["rest.hosts: ['http://joe:hunter2@es1.test:9200']", "host: 'joe:hunter2@es1.test'"] {
+        let error = load(&format!("{KEYS}.{key}"), &[]).unwrap_err();
+        let key = key.split(':').next().unwrap();
+        assert!(error.contains(key) && !error.contains("hunter2") && !error.contains("joe"), "{error}");
+    }
+}
+
+#[test]
 fn names_that_no_index_can_have_are_refused() {
     for right in ["pages", "pages-2026.11", "a_b", "seiten-ü"] {
         assert_eq!(elastic(&format!("{KEYS}.index_name: '{right}'")).index, right);

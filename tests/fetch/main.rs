@@ -4,6 +4,8 @@
 mod bodies;
 mod borrowing;
 mod dns;
+#[path = "../support/event.rs"]
+mod event;
 mod exchange;
 mod golden;
 mod output;

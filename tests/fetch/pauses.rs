@@ -4,9 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use seine::config::FrontierConfig;
 use seine::fetch::pause::{HostHealth, host_health, host_not_before, retry_at};
-use seine::page::{
-    EpochMs, Failure, FailureReason, Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response,
-};
+use seine::page::{EpochMs, Failure, FailureReason, Outcome, PageEvent, Response};
 
 const NOW: EpochMs = 1_800_000_000_000;
 const DAY_MS: u64 = 24 * 3600 * 1000;
@@ -21,19 +19,8 @@ fn config() -> FrontierConfig {
 }
 
 fn answered(status: u16, retry_after: Option<&str>) -> Outcome {
-    let mut headers = Headers::default();
-    if let Some(value) = retry_after {
-        headers.push("retry-after", value);
-    }
-    Outcome::Response(Response {
-        status,
-        reason: String::new(),
-        version: HttpVersion::Http11,
-        headers,
-        body: Default::default(),
-        truncated: None,
-        wire: None,
-    })
+    let headers: Vec<_> = retry_after.map(|value| ("retry-after", value)).into_iter().collect();
+    Outcome::Response(Response { status, ..crate::event::answer(&headers, "") })
 }
 
 fn failed(reason: FailureReason) -> Outcome {
@@ -41,22 +28,14 @@ fn failed(reason: FailureReason) -> Outcome {
 }
 
 fn event(outcome: Outcome, attempt: u16) -> PageEvent {
+    let page = crate::event::page("http://a.test/", &[], "");
     PageEvent {
         id: "0192f0c0ffee70008000000000000001".into(),
-        url: "http://a.test/".into(),
-        kind: Kind::Page,
-        depth: 0,
         attempt,
-        method: "GET".into(),
-        request_headers: Headers::default(),
-        hops: Vec::new(),
-        final_url: "http://a.test/".into(),
-        ip: None,
         started_ms: NOW - 100,
         ended_ms: NOW,
         outcome,
-        relevance: Relevance::by_type(false),
-        crawler_id: "test".into(),
+        ..page
     }
 }
 

@@ -9,43 +9,13 @@ use proptest::prelude::*;
 use seine::formats::files::{self, FilesError, FilesReader, FilesRecord, parse_line};
 use seine::formats::text::{IsoTime, text_of};
 use seine::formats::zlib_stream::{self, ZlibStream};
-use seine::page::{
-    Failure, FailureReason, Headers, Hop, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response, latin1_to_string,
-};
+use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent, Relevance, latin1_to_string};
+
+use crate::made::{self, response};
 
 fn event(headers: &[(&str, &str)], body: &[u8]) -> PageEvent {
-    PageEvent {
-        id: "0190163d8694739b9f0c1a2b3c4d5e6f".into(),
-        url: "http://a.example/päge?q=\"1\"".into(),
-        kind: Kind::Page,
-        depth: 1,
-        attempt: 0,
-        method: "GET".into(),
-        request_headers: Headers::default(),
-        hops: Vec::new(),
-        final_url: "http://a.example/päge?q=\"1\"".into(),
-        ip: None,
-        started_ms: 1_795_271_825_000,
-        ended_ms: 1_795_271_825_985,
-        outcome: Outcome::Response(Response {
-            status: 200,
-            reason: "OK".into(),
-            version: HttpVersion::Http11,
-            headers: Headers(headers.iter().map(|&(n, v)| (n.into(), v.into())).collect()),
-            body: Bytes::copy_from_slice(body),
-            truncated: None,
-            wire: None,
-        }),
-        relevance: Relevance::by_type(true),
-        crawler_id: Arc::from("golden"),
-    }
-}
-
-fn response(event: &mut PageEvent) -> &mut Response {
-    match &mut event.outcome {
-        Outcome::Response(response) => response,
-        Outcome::Failure(_) => panic!("the test's event has a response"),
-    }
+    let page = made::page("http://a.example/päge?q=\"1\"", headers, Bytes::copy_from_slice(body));
+    PageEvent { crawler_id: Arc::from("golden"), ..page }
 }
 
 fn line_of(event: &PageEvent, body: &[u8]) -> String {

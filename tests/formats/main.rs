@@ -4,4 +4,6 @@ mod cbor;
 mod files;
 mod filesystem;
 mod http;
+#[path = "../support/event.rs"]
+mod made;
 mod web_index;

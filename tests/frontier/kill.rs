@@ -97,6 +97,7 @@ fn survives() {
             known.extend(batch.verdicts.iter().map(|verdict| verdict.url.clone()));
             twin.apply(&batch, 0).unwrap();
         }
+        check_counters(&frontier);
         assert_same(&frontier, &twin.reopened(plain(), 0), &known, round);
     }
     assert!(twin.cursor().unwrap().index > u64::from(ROUNDS), "it came forward between kills");

@@ -177,7 +177,7 @@ fn revisits_when_due_with_validators(make: Make) {
     let url = "http://a.example/";
     frontier.propose(&[page(url)], 0).unwrap();
     let lease = lease_one(&*frontier, 0, 1);
-    assert_eq!((lease.work[0].etag.as_ref(), lease.work[0].attempt), (None, 0));
+    assert_eq!((lease.work[0].etag.as_ref(), lease.work[0].digest, lease.work[0].attempt), (None, None, 0));
     all_fetched(&*frontier, lease);
     frontier.apply(&batch(1, vec![fetched(url, 1, Some(500))], vec![]), 0).unwrap();
     let counts = frontier.counts();
@@ -191,6 +191,7 @@ fn revisits_when_due_with_validators(make: Make) {
     assert_eq!(frontier.counts().first_time, 0, "a failed revisit is a revisit");
     let lease = lease_one(&*frontier, 600, 1);
     assert_eq!((lease.work[0].etag.as_deref(), lease.work[0].attempt), (Some("\"1\""), 1));
+    assert_eq!(lease.work[0].digest, Some([7; 32]), "what the next answer is compared with");
     frontier.apply(&batch(3, vec![fetched(url, 3, None)], vec![]), 600).unwrap();
     give_back(&*frontier, lease);
     assert_eq!(frontier.next_due(), None);

@@ -205,6 +205,7 @@ proptest! {
             pair.run(op);
             pair.compare();
         }
+        pair.stores[0].check_counters();
         for number in 0..64 {
             pair.both(|frontier| frontier.page(&url(number)).unwrap());
         }

@@ -46,6 +46,28 @@ impl Store {
     }
 }
 
+impl Store {
+    /// The embedded one's counters are what its records add up to.
+    pub fn check_counters(&self) {
+        if let Sort::Embedded(Some(frontier), _) = &self.sort {
+            check_counters(frontier);
+        }
+    }
+}
+
+/// For frontiers without sitemaps, whose records are in no counter.
+pub fn check_counters(frontier: &EmbeddedFrontier) {
+    let (survey, counts) = (frontier.survey().unwrap(), frontier.counts());
+    assert_eq!([survey.queued, survey.queued_by_host, survey.places_queued], [counts.work_proposed; 3], "{survey:?}");
+    assert_eq!((survey.first_time(), survey.first_time_pages), (counts.first_time, counts.first_time), "{survey:?}");
+    assert_eq!(survey.admitted_by_host, counts.page + counts.first_time, "{survey:?}");
+    assert_eq!(survey.records(), survey.places_done + survey.revisits, "{survey:?}");
+    assert_eq!(
+        (survey.hosts, survey.live, survey.gone, survey.refused, survey.failed),
+        (counts.hosts, counts.live, counts.gone, counts.refused, counts.failed)
+    );
+}
+
 impl std::ops::Deref for Store {
     type Target = dyn Frontier;
 

@@ -1,7 +1,10 @@
 //! A real broker, and what a reader of its topics sees.
 
+// Each test binary uses its own part of this.
+#![allow(dead_code)]
+
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
@@ -19,12 +22,12 @@ use crate::LONG;
 /// One for all tests that leave it in peace. It ends with this process.
 pub static BROKER: LazyLock<Broker> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap().keep();
-    Broker::start(folder, "remove")
+    Broker::start(folder, &[])
 });
 
 pub struct Broker {
-    folder: PathBuf,
-    /// Ends the broker when its standard input closes.
+    pub folder: PathBuf,
+    /// Ends the broker, and removes its folder, when its standard input closes.
     keeper: Child,
     pid: String,
     pub plain: String,
@@ -35,17 +38,18 @@ pub struct Broker {
 /// A message as a reader sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
+    pub partition: i32,
+    pub offset: i64,
     pub key: String,
     pub value: Vec<u8>,
     pub headers: HashMap<String, String>,
 }
 
 impl Broker {
-    /// In a folder that a broker may have used before.
-    pub fn start(folder: PathBuf, remove: &str) -> Broker {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/services/kafka");
-        let mut command = Command::new(script);
-        command.arg("start").arg(&folder).arg(remove).stdin(Stdio::piped()).stdout(Stdio::piped());
+    /// In a folder that a broker may have used before. `settings`: server properties of a new one, `key=value`.
+    pub fn start(folder: PathBuf, settings: &[String]) -> Broker {
+        let mut command = Broker::script();
+        command.arg("start").arg(&folder).arg("remove").args(settings).stdin(Stdio::piped()).stdout(Stdio::piped());
         let keeper = command.spawn().expect("scripts/services/kafka runs");
         let mut broker = Broker { folder, keeper, pid: String::new(), plain: String::new(), secure: String::new() };
         for line in BufReader::new(broker.keeper.stdout.take().unwrap()).lines() {
@@ -61,16 +65,27 @@ impl Broker {
         panic!("no broker: type scripts/services/kafka install, and see above what it lacks");
     }
 
+    pub fn script() -> Command {
+        Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/services/kafka"))
+    }
+
     pub fn signal(&self, signal: &str) {
         assert!(Command::new("kill").args([signal, &self.pid]).status().unwrap().success());
     }
 
-    /// Killed, and running again on the same ports when this returns.
-    pub fn restart(mut self) -> Broker {
+    /// SIGKILL. Its folder stays, for [`Broker::start`]: it then has the same ports.
+    pub fn kill(mut self) -> PathBuf {
         self.signal("-KILL");
-        drop(self.keeper.stdin.take());
+        let mut input = self.keeper.stdin.take().unwrap();
+        input.write_all(b"keep\n").unwrap();
+        drop(input);
         self.keeper.wait().unwrap();
-        Broker::start(self.folder.clone(), "")
+        self.folder.clone()
+    }
+
+    /// Killed, and running again on the same ports when this returns.
+    pub fn restart(self) -> Broker {
+        Broker::start(self.kill(), &[])
     }
 
     /// The authority of its certificate.
@@ -80,7 +95,15 @@ impl Broker {
 
     /// Makes a topic with two partitions, and waits until it is served.
     pub fn make_topic(&self, name: &str, settings: &[(&str, &str)]) {
-        let topic = NewTopic::new(name, 2, TopicReplication::Fixed(1));
+        self.make(NewTopic::new(name, 2, TopicReplication::Fixed(1)), name, settings);
+    }
+
+    /// Makes a topic with these brokers for each of its partitions, the one to lead it first.
+    pub fn make_topic_on(&self, name: &str, brokers: &[&[i32]], settings: &[(&str, &str)]) {
+        self.make(NewTopic::new(name, brokers.len() as i32, TopicReplication::Variable(brokers)), name, settings);
+    }
+
+    fn make(&self, topic: NewTopic<'_>, name: &str, settings: &[(&str, &str)]) {
         let topic = settings.iter().fold(topic, |topic, (key, value)| topic.set(key, value));
         let admin: AdminClient<DefaultClientContext> = self.client().create().unwrap();
         let options = AdminOptions::new().operation_timeout(Some(LONG));
@@ -106,6 +129,24 @@ impl Broker {
         }
     }
 
+    /// The broker that leads each partition of a topic.
+    pub fn leaders(&self, name: &str) -> Vec<i32> {
+        self.partitions(name);
+        let consumer: BaseConsumer = self.client().create().unwrap();
+        let metadata = consumer.fetch_metadata(Some(name), LONG).unwrap();
+        metadata.topics()[0].partitions().iter().map(|partition| partition.leader()).collect()
+    }
+
+    /// How many messages a topic holds.
+    pub fn count(&self, name: &str) -> i64 {
+        let consumer: BaseConsumer = self.client().create().unwrap();
+        let held = |partition| {
+            let (low, high) = consumer.fetch_watermarks(name, partition, LONG).unwrap();
+            high - low
+        };
+        (0..self.partitions(name) as i32).map(held).sum()
+    }
+
     /// Everything in a topic.
     pub fn read(&self, name: &str) -> Vec<Seen> {
         let consumer: BaseConsumer = self.client().create().unwrap();
@@ -127,6 +168,8 @@ impl Broker {
             let text = |bytes: Option<&[u8]>| String::from_utf8(bytes.unwrap().to_vec()).unwrap();
             let headers = message.headers().unwrap();
             seen.push(Seen {
+                partition: message.partition(),
+                offset: message.offset(),
                 key: text(message.key()),
                 value: message.payload().unwrap().to_vec(),
                 headers: headers.iter().map(|header| (header.key.to_owned(), text(header.value))).collect(),

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use seine::formats::letters::Note;
+use seine::formats::letters::{Note, Tally};
 use seine::sinks::Sink;
 use seine::sinks::dead_letters::{self, DeadLetters, Fate};
 use serde_json::Value;
@@ -211,6 +211,8 @@ fn a_replay_delivers_what_is_taken_now_and_keeps_what_is_refused_again() {
     assert_eq!(left.len(), 1);
     assert_eq!((left[0].url.as_str(), left[0].attempts), ("http://a.example/3", 2));
     assert!(left[0].reason.contains("100000"), "{}", left[0].reason);
+    let account = dead_letters::account(&folder).unwrap();
+    assert_eq!((account.ids.len(), account.tally), (1, Tally { replayed: 4, dropped: 0 }));
     let seen = BROKER.read("replayed");
     assert_eq!((counted(&seen).len(), seen.len()), (4, 4));
 

@@ -4,13 +4,18 @@
 mod broker;
 mod cdr31;
 mod crashes;
+mod crawl;
 mod delivery;
+#[path = "../support/event.rs"]
+mod event;
 mod letters;
 mod mock;
 mod outages;
 mod properties;
 mod refusals;
 mod security;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,10 +24,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use seine::config::{self, Config, KafkaConfig, SinkConfig};
 use seine::log::{Entry, Position};
-use seine::page::{Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response};
+use seine::page::PageEvent;
 use seine::parse::{self, DeriveOptions};
 use seine::sinks::kafka::KafkaSink;
 use seine::sinks::{Delivered, Derive, Sink, SinkError};
+
+use event::response;
 
 /// Longer than any wait of a passing test.
 const LONG: Duration = Duration::from_secs(90);
@@ -38,38 +45,8 @@ fn html(number: u64, content: &str) -> PageEvent {
 
 fn page(number: u64, content_type: &str, body: &[u8]) -> PageEvent {
     let url = format!("http://a.example/{number}");
-    PageEvent {
-        id: format!("{number:032x}"),
-        url: url.clone(),
-        kind: Kind::Page,
-        depth: 1,
-        attempt: 0,
-        method: "GET".into(),
-        request_headers: Headers::default(),
-        hops: Vec::new(),
-        final_url: url,
-        ip: Some([192, 0, 2, 1].into()),
-        started_ms: 1_795_271_825_000,
-        ended_ms: 1_795_271_825_985,
-        outcome: Outcome::Response(Response {
-            status: 200,
-            reason: "OK".into(),
-            version: HttpVersion::Http11,
-            headers: Headers(vec![("content-type".into(), content_type.into())]),
-            body: Bytes::copy_from_slice(body),
-            truncated: None,
-            wire: None,
-        }),
-        relevance: Relevance::by_type(true),
-        crawler_id: Arc::from("test"),
-    }
-}
-
-fn response(event: &mut PageEvent) -> &mut Response {
-    match &mut event.outcome {
-        Outcome::Response(response) => response,
-        Outcome::Failure(_) => panic!("a response"),
-    }
+    let page = event::page(url, &[("content-type", content_type)], Bytes::copy_from_slice(body));
+    PageEvent { id: event::id(number), ip: Some([192, 0, 2, 1].into()), ..page }
 }
 
 /// Text that does not compress, the same for a number every time.
@@ -120,7 +97,7 @@ fn load_all(yaml: &str) -> Result<config::Loaded, String> {
 }
 
 fn open(config: &KafkaConfig, folder: &Path) -> Result<KafkaSink, SinkError> {
-    KafkaSink::open(config, folder, derive())
+    KafkaSink::open(config, folder, derive(), Arc::default())
 }
 
 /// Asks until everything up to `last` is settled, or an error comes.

@@ -48,7 +48,7 @@ fn wait_for(told: &mpsc::Receiver<u64>, index: u64) {
 #[test]
 fn killed_or_paused_brokers_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let mut broker = Broker::start(folder.path().into(), "");
+    let mut broker = Broker::start(folder.path().into(), &[]);
 
     broker.make_topic("killed", &[]);
     let (told, thread) = deliver(&broker, "killed", "1m");

@@ -71,9 +71,15 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
     let kind = prop_oneof![Just(Kind::Page), Just(Kind::Sitemap)];
     let relevance =
         (0.0..=1.0f64, any::<bool>()).prop_map(|(relevance, is_relevant)| Relevance { relevance, is_relevant });
-    let rest = (kind, relevance, option::of(any::<std::net::IpAddr>()));
+    let change = option::of(prop_oneof![
+        Just(PageChange::New),
+        Just(PageChange::Unchanged),
+        Just(PageChange::Changed),
+        Just(PageChange::Gone)
+    ]);
+    let rest = (kind, relevance, option::of(any::<std::net::IpAddr>()), change);
     (texts, numbers, rest, headers(), vec(hop(), 0..3), outcome()).prop_map(
-        |(texts, numbers, (kind, relevance, ip), request_headers, hops, outcome)| PageEvent {
+        |(texts, numbers, (kind, relevance, ip, change), request_headers, hops, outcome)| PageEvent {
             id: texts.0,
             url: texts.1,
             kind,
@@ -87,6 +93,7 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
             started_ms: numbers.2,
             ended_ms: numbers.3,
             outcome,
+            change,
             relevance,
             crawler_id: texts.4.into(),
         },

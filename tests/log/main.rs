@@ -2,6 +2,8 @@
 
 mod codec;
 mod damage;
+#[path = "../support/event.rs"]
+mod event;
 mod full_disk;
 mod kill;
 mod queue;
@@ -13,10 +15,9 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bytes::Bytes;
 use seine::config::LogConfig;
 use seine::log::{Cursor, Entry, LogError, PageLog, Position, Reader, Recovery};
-use seine::page::{Headers, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response};
+use seine::page::PageEvent;
 
 /// Longer than any wait of a passing test.
 const LONG: Duration = Duration::from_secs(30);
@@ -33,33 +34,8 @@ fn folder() -> tempfile::TempDir {
 
 /// Event `n`, its number in the URL and in every byte of its body.
 fn event(n: u64, body: usize) -> PageEvent {
-    let mut headers = Headers::default();
-    headers.push("content-type", "text/html");
-    PageEvent {
-        id: format!("{n:032x}"),
-        url: format!("http://example.com/{n}"),
-        kind: Kind::Page,
-        depth: 1,
-        attempt: 0,
-        method: "GET".into(),
-        request_headers: Headers::default(),
-        hops: Vec::new(),
-        final_url: format!("http://example.com/{n}"),
-        ip: None,
-        started_ms: n,
-        ended_ms: n + 1,
-        outcome: Outcome::Response(Response {
-            status: 200,
-            reason: String::new(),
-            version: HttpVersion::Http2,
-            headers,
-            body: Bytes::from(vec![n as u8; body]),
-            truncated: None,
-            wire: None,
-        }),
-        relevance: Relevance::by_type(true),
-        crawler_id: "test".into(),
-    }
+    let page = event::page(format!("http://example.com/{n}"), &[("content-type", "text/html")], vec![n as u8; body]);
+    PageEvent { id: event::id(n), started_ms: n, ended_ms: n + 1, ..page }
 }
 
 fn number(entry: &Entry) -> u64 {

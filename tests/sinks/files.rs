@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use seine::config::SinkConfig;
 use seine::formats::files::FilesReader;
 use seine::log::{Entry, Position};
-use seine::page::{Failure, FailureReason, Headers, Hop, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response};
+use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent};
 use seine::parse::{Derived, Link};
 use seine::sinks::files::FilesSink;
 use seine::sinks::stdout::StdoutSink;
@@ -29,32 +29,10 @@ pub fn derive() -> Derive {
     })
 }
 
-pub fn event(number: u64, body: &[u8]) -> PageEvent {
-    PageEvent {
-        id: format!("{number:032x}"),
-        url: format!("http://a.example/{number}"),
-        kind: Kind::Page,
-        depth: 2,
-        attempt: 0,
-        method: "GET".into(),
-        request_headers: Headers::default(),
-        hops: Vec::new(),
-        final_url: format!("http://a.example/{number}"),
-        ip: Some([192, 0, 2, 1].into()),
-        started_ms: 1_795_271_825_000,
-        ended_ms: 1_795_271_825_985,
-        outcome: Outcome::Response(Response {
-            status: 200,
-            reason: "OK".into(),
-            version: HttpVersion::Http11,
-            headers: Headers(vec![("Content-Type".into(), "text/html".into())]),
-            body: Bytes::copy_from_slice(body),
-            truncated: None,
-            wire: None,
-        }),
-        relevance: Relevance::by_type(true),
-        crawler_id: Arc::from("test"),
-    }
+fn event(number: u64, body: &[u8]) -> PageEvent {
+    let url = format!("http://a.example/{number}");
+    let page = crate::event::page(url, &[("Content-Type", "text/html")], Bytes::copy_from_slice(body));
+    PageEvent { id: crate::event::id(number), depth: 2, ip: Some([192, 0, 2, 1].into()), ..page }
 }
 
 pub fn entry_of(number: u64, event: PageEvent) -> Arc<Entry> {

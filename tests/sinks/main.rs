@@ -1,6 +1,8 @@
 //! The sinks at their public edge. One file a kind of sink.
 
 mod appended;
+#[path = "../support/event.rs"]
+mod event;
 mod files;
 mod filesystem;
 mod pagestore;

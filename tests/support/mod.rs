@@ -8,6 +8,7 @@ pub mod program;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -106,8 +107,11 @@ pub struct Plan {
     pub failing_every: usize,
     /// The 503's Retry-After, in seconds.
     pub retry_after: Option<u32>,
-    /// Bytes of text on each page, besides the links.
+    /// Bytes of text on each page, besides the links …
     pub text: usize,
+    /// … and on every n-th, so many.
+    pub long_every: usize,
+    pub long_text: usize,
     pub seed: u64,
 }
 
@@ -123,6 +127,8 @@ impl Default for Plan {
             failing_every: 25,
             retry_after: None,
             text: 500,
+            long_every: 0,
+            long_text: 0,
             seed: 1,
         }
     }
@@ -146,16 +152,25 @@ pub struct TestSite {
     pub plan: Plan,
     pub running: Running,
     graph: Graph,
+    /// Milliseconds that every answer waits.
+    pace: Arc<AtomicU64>,
 }
 
 impl TestSite {
     pub fn start(plan: Plan) -> TestSite {
+        let pace = Arc::new(AtomicU64::new(0));
+        let wait = pace.clone();
         let running = Running::start_with(plan.hosts, |port| {
             let graph = Graph { plan, port };
             let asked = Mutex::new(HashMap::new());
-            Arc::new(move |ask| graph.answer(ask, &asked))
+            Arc::new(move |ask| graph.answer(ask, &asked).after(Duration::from_millis(wait.load(Ordering::Relaxed))))
         });
-        TestSite { plan, graph: Graph { plan, port: running.port }, running }
+        TestSite { plan, graph: Graph { plan, port: running.port }, running, pace }
+    }
+
+    /// Every answer from now on takes so long.
+    pub fn set_pace(&self, pace: Duration) {
+        self.pace.store(pace.as_millis() as u64, Ordering::Relaxed);
     }
 
     /// The first page of each host.
@@ -188,6 +203,16 @@ impl TestSite {
     pub fn pages(&self) -> BTreeSet<String> {
         let kept = |state: &Final| matches!(state, Final::Fetched | Final::Redirected(_));
         self.oracle().into_iter().filter(|(_, state)| kept(state)).map(|(url, _)| url).collect()
+    }
+
+    /// The body behind each of [`TestSite::pages`]: a redirect has its target's.
+    pub fn contents(&self) -> BTreeMap<String, String> {
+        let content = |target: Target| match target {
+            Target::Page(number) => Some(self.graph.page(number)),
+            Target::Redirect(number) => Some(self.graph.page(self.graph.redirect_target_number(number))),
+            Target::Missing(_) | Target::Private(_) => None,
+        };
+        self.graph.targets().filter_map(|target| Some((self.graph.url(target), content(target)?))).collect()
     }
 
     /// How many URLs end in this way.
@@ -267,13 +292,20 @@ impl Graph {
 
     /// The page the redirect of page `number` points at; on another host as often as not.
     fn redirect_target(&self, number: usize) -> String {
-        self.url(Target::Page((number * 7 + 3) % self.plan.pages))
+        self.url(Target::Page(self.redirect_target_number(number)))
+    }
+
+    fn redirect_target_number(&self, number: usize) -> usize {
+        (number * 7 + 3) % self.plan.pages
+    }
+
+    /// Every URL there is.
+    fn targets(&self) -> impl Iterator<Item = Target> {
+        (0..self.plan.pages).flat_map(|number| [Target::Page(number)].into_iter().chain(self.specials(number)))
     }
 
     fn oracle(&self) -> BTreeMap<String, Final> {
-        let targets =
-            (0..self.plan.pages).flat_map(|number| [Target::Page(number)].into_iter().chain(self.specials(number)));
-        targets
+        self.targets()
             .map(|target| {
                 let state = match target {
                     Target::Page(_) => Final::Fetched,
@@ -337,8 +369,10 @@ impl Graph {
             .into_iter()
             .map(|target| format!("<li><a href=\"{0}\">{0}</a></li>\n", self.url(target)));
         let mut rng = Rng::with_seed(self.plan.seed ^ number as u64);
-        let mut text = String::with_capacity(self.plan.text + 16);
-        while text.len() < self.plan.text {
+        let Plan { text: length, long_every, long_text, .. } = self.plan;
+        let length = if is_nth(number, long_every) { long_text } else { length };
+        let mut text = String::with_capacity(length + 16);
+        while text.len() < length {
             text.push_str(["net ", "tide ", "gull ", "rope ", "salt ", "lamp ", "keel ", "weir "][rng.usize(..8)]);
         }
         let links: String = links.collect();

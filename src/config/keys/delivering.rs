@@ -57,7 +57,7 @@ pub(super) const SINKS: &[Key] = &[
         "null",
         "null",
         MaybeText(draft::set_kafka_topic),
-        "The topic that KAFKA writes to.",
+        "The topic that KAFKA writes to. --kafka-topic on the command line.",
     ),
     ache(
         "target_storage.data_format.kafka.format",
@@ -65,14 +65,15 @@ pub(super) const SINKS: &[Key] = &[
         "JSON",
         Text(draft::set_kafka_format),
         "What a message holds: JSON (the object that FILES writes), CDR31 (Memex CDR 3.1, HTML pages only) or ELASTIC \
-         (the document that ELASTICSEARCH writes). The key is the URL, form-encoded; the headers are event_id, schema and status.",
+         (the document that ELASTICSEARCH writes). The key is the URL, form-encoded; the headers are event_id, schema, status and \
+         change (new, unchanged or changed since the last fetch).",
     ),
     ache(
         "target_storage.data_format.kafka.properties",
         "{}",
         "{}",
         Properties(draft::set_kafka_properties),
-        "Properties of the Java producer or of librdkafka, such as {bootstrap.servers: \"localhost:9092\", linger.ms: 100}. \
+        "Properties of the Java producer or of librdkafka, such as {bootstrap.servers: \"localhost:9092\", linger.ms: 100}; --kafka-servers on the command line sets the first. \
          Unless they say otherwise: localhost:9092, acks all, idempotent, lz4, linger.ms 20, buffer.memory 32 MiB, messages as \
          large as the buffer. Pages are sent until the broker has them, however long that takes; what it refuses for good goes to \
          the dead letters.",

@@ -80,9 +80,8 @@ impl EmbeddedFrontier {
         for candidate in chosen {
             let Some(item) = items.get(candidate.item) else { continue };
             let page = if item.revisit { self.store.page(candidate.url, &record.origin)? } else { None };
-            let (etag, last_modified) = page.map_or((None, None), |page| (page.etag, page.last_modified));
             let url = format!("{}{}", record.origin, item.path);
-            work.push(Work { url, kind: item.kind, depth: item.depth, attempt: item.attempt, etag, last_modified });
+            work.push(Work::new(url, item.kind, item.depth, item.attempt, page));
         }
         let host = Host { origin: record.origin.into(), robots, failures: record.failures };
         Ok(Some(Lease { id: claim.lease, host, work }))

@@ -14,6 +14,7 @@ mod lease;
 mod proposals;
 mod records;
 mod store;
+mod survey;
 mod verdicts;
 
 use std::collections::HashSet;
@@ -35,6 +36,7 @@ use crate::log::Position;
 use crate::page::EpochMs;
 use known::Known;
 use store::{FolderLock, Store};
+pub use survey::Survey;
 
 /// See the module's description.
 pub struct EmbeddedFrontier {

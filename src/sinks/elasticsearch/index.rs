@@ -40,6 +40,20 @@ pub(super) async fn prepare(client: &Client, index: &str, with_template: bool) -
     }
 }
 
+/// How many documents the index holds, the last ones included.
+pub(super) async fn count(client: &Client, index: &str) -> Result<u64, SinkError> {
+    let remedy = "start the server, or correct target_storage.data_format.elasticsearch";
+    let unanswered = |(NoAnswer::Unreachable(why) | NoAnswer::Broken(why))| other(format!("no answer: {why}"), remedy);
+    // What was written last is counted once it is refreshed; without the right to, it soon will be.
+    client.send(Method::Post, &format!("/{index}/_refresh"), None).await.map_err(unanswered)?;
+    let answer = client.send(Method::Get, &format!("/{index}/_count"), None).await.map_err(unanswered)?;
+    let counted = serde_json::from_slice::<Value>(&answer.body).ok().and_then(|answer| answer["count"].as_u64());
+    match counted.filter(|_| answer.is_success()) {
+        Some(count) => Ok(count),
+        None => Err(answer.denied().unwrap_or_else(|| other(answer.shown(), remedy))),
+    }
+}
+
 async fn create(client: &Client, index: &str) -> Result<(), NotReady> {
     let answer = put_mapped(client, &format!("/{index}"), index_body).await?;
     if answer.is_success() {

@@ -1,0 +1,117 @@
+//! `seine audit`: whether the books of a crawl balance.
+
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{anyhow, bail};
+
+use crate::config::{self, SinkConfig};
+use crate::crawl::CrawlError;
+use crate::crawl::audit::{Audit, Book, Figure, Rule, audit};
+use crate::log::LogError;
+use crate::telemetry::progress::grouped;
+
+/// Prove from a stopped crawl's folder that its books balance: nothing accepted is lost.
+///
+/// Reads the page log, the frontier and the dead letters to their ends and adds everything up again: minutes for a hundred
+/// million URLs. Exit status 1 when a book does not balance.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The data folder.
+    #[arg(value_name = "DIR", default_value = "data")]
+    folder: PathBuf,
+    /// Look at the destinations too: FILES' records, Elasticsearch's documents, Kafka's messages.
+    #[arg(long)]
+    destinations: bool,
+    /// The crawl's configuration, for --destinations: a file, or a folder with seine.yml or ache.yml in it.
+    #[arg(short, long, value_name = "FILE|DIR")]
+    config: Option<PathBuf>,
+    /// One JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    for part in ["frontier", "log"] {
+        if !args.folder.join(part).is_dir() {
+            bail!(
+                "{} holds no crawl: there is no {part}/ in it; name the folder that was given to -o",
+                args.folder.display()
+            );
+        }
+    }
+    let destinations = if args.destinations { args.destinations()? } else { Vec::new() };
+    let audit = audit(&args.folder, &destinations).map_err(|error| match error {
+        CrawlError::Log(LogError::Locked { .. }) => anyhow!(
+            "the crawl in {} is running, and its books change all the time; stop it first (its /metrics show its books \
+             meanwhile)",
+            args.folder.display()
+        ),
+        other => other.into(),
+    })?;
+    let text = if args.json { format!("{}\n", json(&audit)) } else { table(&audit) };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        // As with `| head`: what the exit status says is known all the same.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error.into()),
+        _ => {}
+    }
+    if audit.balances() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let wrong: Vec<String> = audit.books.iter().filter(|book| !book.balances()).map(sentence).collect();
+    bail!("the books of {} do not balance: {}", args.folder.display(), wrong.join("; "))
+}
+
+impl Args {
+    /// Those of the configuration; FILES needs none.
+    fn destinations(&self) -> anyhow::Result<Vec<SinkConfig>> {
+        let mut sinks = config::load(self.config.as_deref(), &config::environment())?.config.sinks;
+        if !sinks.iter().any(|sink| sink.name() == SinkConfig::FILES.name()) {
+            sinks.push(SinkConfig::FILES);
+        }
+        for name in ["kafka", "elasticsearch"] {
+            let has_cursor = self.folder.join("log/cursors").join(format!("{name}.cursor")).exists();
+            if has_cursor && !sinks.iter().any(|sink| sink.name() == name) {
+                bail!("the configuration has no destination {name}, and this crawl has; name the crawl's own with -c");
+            }
+        }
+        Ok(sinks)
+    }
+}
+
+/// One line a book, and one a note.
+fn table(audit: &Audit) -> String {
+    let width = audit.books.iter().map(|book| book.name.len()).max().unwrap_or_default();
+    let line = |book: &Book| {
+        let sign = if book.balances() { '✓' } else { '✗' };
+        format!("{sign} {:<width$}  {}\n", book.name, equation(book))
+    };
+    audit.books.iter().map(line).chain(audit.notes.iter().map(|note| format!("  {note}\n"))).collect()
+}
+
+fn equation(book: &Book) -> String {
+    let figure = |figure: &Figure| format!("{} {}", grouped(figure.count), figure.what);
+    let parts: Vec<String> = book.parts.iter().map(figure).collect();
+    let sign = match book.rule {
+        Rule::Equal => '=',
+        Rule::AtLeast => '≤',
+    };
+    format!("{} {sign} {}", figure(&book.total), parts.join(" + "))
+}
+
+fn sentence(book: &Book) -> String {
+    format!("{} is off by {} ({}): {}", book.name, grouped(book.off_by()), equation(book), book.remedy)
+}
+
+fn json(audit: &Audit) -> serde_json::Value {
+    let book = |book: &Book| {
+        serde_json::json!({
+            "name": book.name, "balances": book.balances(), "off_by": if book.balances() { 0 } else { book.off_by() },
+            "total": book.total, "rule": if book.rule == Rule::Equal { "equal" } else { "at_least" },
+            "parts": book.parts,
+        })
+    };
+    let books: Vec<_> = audit.books.iter().map(book).collect();
+    serde_json::json!({ "balances": audit.balances(), "books": books, "notes": audit.notes })
+}

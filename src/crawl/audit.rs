@@ -1,0 +1,285 @@
+//! `seine audit`: the books of a crawl that stands still, added up anew from what its folder holds.
+//!
+//! Nothing is taken from a counter that can be counted: waiting events are read in the page log, URLs in the frontier's
+//! tables, dead letters in their files. The counters must say the same.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::CrawlError;
+use crate::config::{Config, SinkConfig};
+use crate::frontier::{Counts, EmbeddedFrontier, Frontier, FrontierOptions, Survey};
+use crate::log::{Books, LogStatus, PageLog, Recovery, Scan};
+use crate::sinks::count;
+use crate::sinks::dead_letters::{self, Account};
+
+/// What an audit found.
+#[derive(Debug, Default)]
+pub struct Audit {
+    pub books: Vec<Book>,
+    /// What does not tip a balance, and should be known.
+    pub notes: Vec<String>,
+}
+
+/// One equation: `total` is the sum of `parts`.
+#[derive(Debug, Clone)]
+pub struct Book {
+    pub name: String,
+    pub total: Figure,
+    pub parts: Vec<Figure>,
+    pub rule: Rule,
+    /// What to do when it does not balance.
+    pub remedy: &'static str,
+}
+
+/// A number and what it counts.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Figure {
+    pub what: &'static str,
+    pub count: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// The parts are the total.
+    Equal,
+    /// They are at least the total: more is no loss.
+    AtLeast,
+}
+
+impl Book {
+    fn new(name: impl Into<String>, total: (&'static str, u64), parts: &[(&'static str, u64)]) -> Book {
+        let figure = |&(what, count): &(&'static str, u64)| Figure { what, count };
+        let parts = parts.iter().map(figure).collect();
+        Book { name: name.into(), total: figure(&total), parts, rule: Rule::Equal, remedy: "" }
+    }
+
+    fn at_least(mut self) -> Book {
+        self.rule = Rule::AtLeast;
+        self
+    }
+
+    fn or(mut self, remedy: &'static str) -> Book {
+        self.remedy = remedy;
+        self
+    }
+
+    /// Of the parts.
+    pub fn sum(&self) -> u64 {
+        self.parts.iter().map(|part| part.count).sum()
+    }
+
+    pub fn balances(&self) -> bool {
+        match self.rule {
+            Rule::Equal => self.sum() == self.total.count,
+            Rule::AtLeast => self.sum() >= self.total.count,
+        }
+    }
+
+    /// How much the sum of the parts is away from the total.
+    pub fn off_by(&self) -> u64 {
+        self.sum().abs_diff(self.total.count)
+    }
+}
+
+impl Audit {
+    pub fn balances(&self) -> bool {
+        self.books.iter().all(Book::balances)
+    }
+}
+
+const LOST: &str = "events that were accepted are gone from log/: restore it from a backup, and look after this disk";
+const MISCOUNTED: &str =
+    "log/cursors was changed by somebody else, or this is a bug to report; restore it from a backup";
+const LETTERS_GONE: &str = "files below dead_letters/ are gone or damaged: restore them, and take letters out with \
+                            seine dead-letters only";
+const FRONTIER_OFF: &str = "frontier/ is damaged, or this is a bug to report: restore it from a backup, or remove it and \
+                            crawl anew";
+
+const FILES_GONE: &str = "files were moved or damaged: put them back";
+const MESSAGES_GONE: &str = "messages that were acknowledged are gone: the topic was made anew, or its acks or replication \
+                             are too low";
+const DOCUMENTS_GONE: &str = "documents were deleted, or the index was made anew: without log/cursors/elasticsearch.cursor \
+                              it is filled again from what the log still holds";
+
+/// Adds everything up. `destinations`: those to be looked at too. An error when the crawl runs, or when something cannot
+/// be read at all.
+pub fn audit(folder: &Path, destinations: &[SinkConfig]) -> Result<Audit, CrawlError> {
+    let (log, recovery) = PageLog::open(&folder.join("log"), &Config::default().log)?;
+    if let Some((_, why)) = recovery.unreadable.first() {
+        return Err(CrawlError::Cursor(why.clone()));
+    }
+    let frontier = EmbeddedFrontier::open(&folder.join("frontier"), FrontierOptions::default(), 0)?;
+    let mut audit = Audit::default();
+    let readers = audit.log(folder, &log, &recovery, frontier.cursor()?.index)?;
+    let (counts, survey) = (frontier.counts(), frontier.survey()?);
+    audit.frontier(&counts, &survey);
+    for config in destinations {
+        if let Some(reader) = readers.iter().find(|reader| reader.name == config.name()) {
+            audit.destination(config, folder, reader, &counts)?;
+        }
+    }
+    Ok(audit)
+}
+
+/// A sink, by its cursor and by what was counted.
+struct SinkReader {
+    name: String,
+    /// Its place in the log.
+    at: u64,
+    books: Books,
+    letters: Account,
+    /// Events behind its place that can be read …
+    pending: u64,
+    /// … of which so many were refused already, just before a crash.
+    refused_ahead: u64,
+}
+
+impl Audit {
+    fn log(
+        &mut self,
+        folder: &Path,
+        log: &PageLog,
+        recovery: &Recovery,
+        validated: u64,
+    ) -> Result<Vec<SinkReader>, CrawlError> {
+        let status = log.status();
+        let mut readers = sink_readers(folder, &status)?;
+        let mut waiting = 0;
+        let scan = log.scan(&mut |end, event| {
+            waiting += u64::from(end.index > validated);
+            for reader in readers.iter_mut().filter(|reader| end.index > reader.at) {
+                reader.pending += 1;
+                let is_letter = reader.letters.ids.contains(&dead_letters::id_hash(&event.id));
+                reader.refused_ahead += u64::from(is_letter);
+            }
+        })?;
+        // Whoever has seen more than the log holds knows of events that it has lost.
+        let accepted = status.end.index.max(validated);
+        self.note_damage(&scan, recovery);
+        let kept = [("no longer needed", status.oldest.index), ("readable", scan.events)];
+        self.books.push(Book::new("page log", ("accepted", accepted), &kept).or(LOST));
+        let parts = [("validated", validated), ("waiting", waiting)];
+        self.books.push(Book::new("validator", ("accepted", accepted), &parts).or(LOST));
+        for reader in &readers {
+            self.sink(reader, accepted - status.end.index);
+        }
+        Ok(readers)
+    }
+
+    fn note_damage(&mut self, scan: &Scan, recovery: &Recovery) {
+        for damage in &scan.damage {
+            let (segment, offset, events) = (damage.segment.display(), damage.offset, damage.events);
+            self.notes.push(format!("{segment} is damaged at byte {offset}: {events} events are lost there"));
+        }
+        if let Some(torn) = &recovery.torn {
+            let (segment, bytes) = (torn.segment.display(), torn.bytes);
+            self.notes.push(format!("{segment}: cut {bytes} bytes behind the last whole record, never accepted"));
+        }
+    }
+
+    /// `beyond`: events accepted behind what the log knows of.
+    fn sink(&mut self, reader: &SinkReader, beyond: u64) {
+        let books = &reader.books;
+        let parts = [
+            ("delivered", books.delivered),
+            ("skipped", books.skipped),
+            ("dead", books.dead),
+            ("lost to a damaged disk", books.damaged),
+            ("pending", reader.pending),
+        ];
+        let accepted = ("accepted", books.accepted + beyond);
+        self.books.push(Book::new(format!("sink {}", reader.name), accepted, &parts).or(MISCOUNTED));
+        let tally = reader.letters.tally;
+        let on_disk = reader.letters.ids.len() as u64 - reader.refused_ahead;
+        if books.dead > 0 || on_disk > 0 || !reader.letters.problems.is_empty() {
+            let parts = [("on disk", on_disk), ("replayed", tally.replayed), ("dropped", tally.dropped)];
+            let book = Book::new(format!("{} dead letters", reader.name), ("dead", books.dead), &parts);
+            self.books.push(book.at_least().or(LETTERS_GONE));
+        }
+        if reader.refused_ahead > 0 {
+            let (name, count) = (&reader.name, reader.refused_ahead);
+            self.notes.push(format!("{name}: {count} pending events are dead letters already, refused before a crash"));
+        }
+        for (path, problem) in &reader.letters.problems {
+            self.notes.push(format!("{}: {problem}", path.display()));
+        }
+    }
+
+    fn frontier(&mut self, counts: &Counts, survey: &Survey) {
+        let books = [
+            ("work_proposed", ("URLs to fetch", counts.work_proposed), vec![("in the queues", survey.queued)]),
+            (
+                "queues by host",
+                ("in the queues", survey.queued),
+                vec![("in the hosts' records", survey.queued_by_host)],
+            ),
+            ("queues by URL", ("in the queues", survey.queued), vec![("known to be there", survey.places_queued)]),
+            ("first time", ("never answered", counts.first_time), vec![("in the queues", survey.first_time())]),
+            (
+                "page",
+                ("pages admitted", survey.admitted_by_host),
+                vec![("in page", counts.page), ("never answered", survey.first_time_pages)],
+            ),
+            (
+                "page by URL",
+                ("records", survey.records()),
+                vec![("known to be done", survey.places_done), ("to be looked at again", survey.revisits)],
+            ),
+            ("hosts", ("hosts", counts.hosts), vec![("records", survey.hosts)]),
+        ];
+        self.books.extend(books.map(|(name, total, parts)| Book::new(name, total, &parts).or(FRONTIER_OFF)));
+        // Records of sitemaps are there too, and are no pages.
+        let states = [
+            ("page live", counts.live, survey.live),
+            ("page gone", counts.gone, survey.gone),
+            ("page refused", counts.refused, survey.refused),
+            ("page failed", counts.failed, survey.failed),
+        ];
+        for (name, counted, records) in states {
+            self.books.push(Book::new(name, ("pages", counted), &[("records", records)]).at_least().or(FRONTIER_OFF));
+        }
+    }
+
+    fn destination(
+        &mut self,
+        config: &SinkConfig,
+        folder: &Path,
+        reader: &SinkReader,
+        counts: &Counts,
+    ) -> Result<(), CrawlError> {
+        let Some(held) = count::held(config, &folder.join(&reader.name))? else { return Ok(()) };
+        let name = format!("at {}", reader.name);
+        let books = &reader.books;
+        let (delivered, remedy) = match config {
+            SinkConfig::Elasticsearch(_) => (("pages delivered", pages_delivered(books, counts)), DOCUMENTS_GONE),
+            SinkConfig::Kafka(_) => (("delivered", books.delivered), MESSAGES_GONE),
+            _ => (("delivered", books.delivered), FILES_GONE),
+        };
+        self.books.push(Book::new(name, delivered, &[(held.what, held.count)]).at_least().or(remedy));
+        self.notes.extend(held.notes);
+        Ok(())
+    }
+}
+
+/// Documents that must be in the index: one a page, however often it was delivered. Of a sink that came later than the
+/// crawl nothing is known.
+fn pages_delivered(books: &Books, counts: &Counts) -> u64 {
+    let undelivered = books.dead + books.damaged + books.pending;
+    let from_the_beginning = (counts.live + counts.gone).saturating_sub(undelivered);
+    let came_later = books.delivered + books.skipped + undelivered < counts.page;
+    if came_later { 0 } else { from_the_beginning.min(books.delivered) }
+}
+
+fn sink_readers(folder: &Path, status: &LogStatus) -> Result<Vec<SinkReader>, CrawlError> {
+    let places: HashMap<&str, u64> =
+        status.readers.iter().map(|reader| (reader.name.as_str(), reader.position.index)).collect();
+    let reader = |(name, books): (&str, Books)| {
+        let letters = dead_letters::account(&folder.join(name))?;
+        let at = places.get(name).copied().unwrap_or_default();
+        Ok(SinkReader { name: name.to_owned(), at, books, letters, pending: 0, refused_ahead: 0 })
+    };
+    status.sinks().map(reader).collect()
+}

@@ -1,0 +1,99 @@
+//! Everything the store holds, counted from its records, for an audit: what the counters, which are kept in the same
+//! batches, must say too. Reads every record: minutes for a hundred million URLs.
+
+use fjall::Keyspace;
+
+use super::EmbeddedFrontier;
+use super::records::{self, Item, Place};
+use crate::frontier::{FrontierError, PageState};
+use crate::page::Kind;
+
+/// Counted records.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Survey {
+    pub hosts: u64,
+    /// URLs that the hosts' records say are queued.
+    pub queued_by_host: u64,
+    /// Pages that the hosts' records say were ever admitted.
+    pub admitted_by_host: u64,
+    /// URLs in the queues …
+    pub queued: u64,
+    /// … of which so many have a record in `pages`, and the rest, pages or sitemaps, never had a final answer.
+    pub revisits: u64,
+    pub first_time_pages: u64,
+    /// Known URLs, by where they are said to be: in a queue, or done.
+    pub places_queued: u64,
+    pub places_done: u64,
+    /// Records in `pages`, sitemaps included, by state.
+    pub live: u64,
+    pub gone: u64,
+    pub refused: u64,
+    pub failed: u64,
+}
+
+impl Survey {
+    /// Records in `pages`.
+    pub fn records(&self) -> u64 {
+        self.live + self.gone + self.refused + self.failed
+    }
+
+    /// Queued URLs that never had a final answer.
+    pub fn first_time(&self) -> u64 {
+        self.queued - self.revisits
+    }
+}
+
+impl EmbeddedFrontier {
+    /// Counts all records. Nothing may change meanwhile for the counts to belong together.
+    pub fn survey(&self) -> Result<Survey, FrontierError> {
+        let store = &self.store;
+        let mut survey = Survey::default();
+        self.each(&store.hosts, "hosts", |value| {
+            let host = records::decode_host(value)?;
+            survey.hosts += 1;
+            survey.queued_by_host += host.ready + host.later;
+            survey.admitted_by_host += host.pages;
+            Some(())
+        })?;
+        for (keyspace, name) in [(&store.ready, "ready"), (&store.later, "later")] {
+            self.each(keyspace, name, |value| {
+                let item = Item::decode(value)?;
+                survey.queued += 1;
+                survey.revisits += u64::from(item.revisit);
+                survey.first_time_pages += u64::from(!item.revisit && item.kind == Kind::Page);
+                Some(())
+            })?;
+        }
+        self.each(&store.urls, "urls", |value| {
+            match Place::decode(value)? {
+                Place::Ready(_) | Place::Later { .. } => survey.places_queued += 1,
+                Place::Done => survey.places_done += 1,
+            }
+            Some(())
+        })?;
+        self.each(&store.pages, "pages", |value| {
+            match records::decode_page(value, "")?.state {
+                PageState::New | PageState::Unchanged | PageState::Changed => survey.live += 1,
+                PageState::Gone => survey.gone += 1,
+                PageState::Refused => survey.refused += 1,
+                PageState::Failed(_) => survey.failed += 1,
+            }
+            Some(())
+        })?;
+        Ok(survey)
+    }
+
+    /// Every value of a keyspace; none from `count` for one that says nothing we know.
+    fn each(
+        &self,
+        keyspace: &Keyspace,
+        name: &'static str,
+        mut count: impl FnMut(&[u8]) -> Option<()>,
+    ) -> Result<(), FrontierError> {
+        for entry in keyspace.iter() {
+            let (_, value) = entry.into_inner().map_err(|source| self.store.failed(source))?;
+            count(&value).ok_or_else(|| self.store.unreadable(name))?;
+        }
+        Ok(())
+    }
+}

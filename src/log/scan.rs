@@ -1,0 +1,45 @@
+//! Everything kept, read once from the first to the last, for an audit: no reader, no cursor, nothing is changed.
+
+use super::segment::{Found, SegmentFile};
+use super::{Damage, LogError, PageLog, Position};
+use crate::page::{PageEvent, codec};
+
+/// What a [`PageLog::scan`] found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scan {
+    /// Events that can be read.
+    pub events: u64,
+    /// Everything else between the oldest event kept and the log's end.
+    pub damage: Vec<Damage>,
+}
+
+impl PageLog {
+    /// Reads all segments. `visit` gets each event that can be read, with the place behind it, in order.
+    pub fn scan(&self, visit: &mut dyn FnMut(Position, &PageEvent)) -> Result<Scan, LogError> {
+        let (segments, log_end) = {
+            let state = self.inner.state.lock();
+            (state.segments.clone(), state.end)
+        };
+        let mut scan = Scan::default();
+        for (number, segment) in segments.iter().enumerate() {
+            let end = segments.get(number + 1).map_or(log_end, |next| next.start);
+            let file = SegmentFile::open(&segment.path, segment.start)?;
+            let mut at = segment.start;
+            while at.index < end.index {
+                let (behind, event) = match file.read(at, end)? {
+                    Found::Record { payload, end } => (end, codec::decode(&payload).ok()),
+                    Found::Damaged { to } => (to, None),
+                };
+                match event {
+                    Some(event) => {
+                        scan.events += 1;
+                        visit(behind, &event);
+                    }
+                    None => scan.damage.push(file.damage(at, behind)),
+                }
+                at = behind;
+            }
+        }
+        Ok(scan)
+    }
+}

@@ -1,0 +1,67 @@
+//! A dead letter's whole way: refused, looked at, refused again, and delivered once the server takes it.
+
+use std::path::Path;
+
+use reqwest::Method;
+use seine::formats::elastic::document_id;
+use seine::sinks::Sink;
+use seine::sinks::elasticsearch::ElasticSink;
+use serde_json::json;
+
+use crate::conformance::{ache_mapping, document_of};
+use crate::node::Node;
+use crate::support::program::{Place, run};
+use crate::{config, derive_all, entries, numbered, page};
+
+const INDEX: &str = "replayed";
+
+pub fn a_letter_is_delivered_once_the_server_takes_it(node: &Node) {
+    let place = Place::with(&format!(
+        "target_storage.data_formats: [ELASTICSEARCH]\n\
+         target_storage.data_format.elasticsearch.rest.hosts: ['{}']\n\
+         target_storage.data_format.elasticsearch.index_name: {INDEX}\n",
+        node.url
+    ));
+    // ACHE's mapping has no ignore_above: a URL longer than a Lucene term is refused.
+    node.put(&format!("/{INDEX}"), &ache_mapping());
+    let long = page(&format!("http://a.example/{}", "u".repeat(40_000)), "text/html", "<title>Long</title>");
+    let pages = entries([numbered(1), long]);
+    refuse(node, &place.data().join("elasticsearch"), &pages);
+
+    let letters = |action: &[&str]| {
+        let data = place.data();
+        let place = ["--sink", "elasticsearch", "-o", data.to_str().unwrap()];
+        run(&[&["dead-letters", action[0]], &place[..], &action[1..]].concat()).ok()
+    };
+    let list = || letters(&["list", "--json"]).json_lines();
+    let file = place.config();
+    let replay = || letters(&["replay", "--all", "-c", file.to_str().unwrap()]).stdout;
+
+    assert_eq!((list().len(), &list()[0]["attempts"]), (1, &json!(1)));
+    assert!(replay().contains("0 delivered, 1 refused again"));
+    let left = list();
+    assert_eq!((left.len(), &left[0]["attempts"], &left[0]["url"]), (1, &json!(2), &json!(pages[1].event.url)));
+    assert!(left[0]["reason"].as_str().unwrap().contains("immense term"), "{}", left[0]["reason"]);
+
+    // Somebody mends the index.
+    let mended = json!({ "properties": { "url": { "type": "keyword", "index": true, "ignore_above": 8191 } } });
+    let (status, answer) = node.ask(Method::PUT, &format!("/{INDEX}/_mapping"), Some(&mended));
+    assert_eq!(status, 200, "{answer}");
+    assert!(replay().contains("1 delivered, 0 refused again"));
+    assert_eq!(list().len(), 0);
+    assert_eq!(node.count_all(INDEX), 2);
+    for entry in &pages {
+        assert_eq!(node.document(INDEX, &document_id(&entry.event.url))["_source"], document_of(entry));
+    }
+    assert!(replay().contains("0 delivered, 0 refused again"));
+}
+
+/// Delivers as a crawl would, with its sink's own folder.
+fn refuse(node: &Node, folder: &Path, pages: &[std::sync::Arc<seine::log::Entry>]) {
+    std::fs::create_dir_all(folder).unwrap();
+    let mut sink = ElasticSink::open(&config(&[&node.url], INDEX), folder, derive_all(), Default::default()).unwrap();
+    sink.deliver(pages).unwrap();
+    let delivered = sink.flush().unwrap();
+    assert_eq!((delivered.delivered, delivered.dead), (1, 1));
+    sink.close().unwrap();
+}

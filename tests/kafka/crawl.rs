@@ -1,0 +1,77 @@
+//! The whole program with this sink.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+
+use seine::demo::server::{Answer, Ask};
+
+use crate::broker::{BROKER, Seen};
+use crate::support::program::{Place, Process, eventually};
+use crate::support::{Running, links};
+
+/// Pages that behave differently when they are asked for again.
+fn site() -> Running {
+    let asked = Mutex::new(HashMap::<String, u32>::new());
+    Running::start(
+        1,
+        Arc::new(move |ask: &Ask| {
+            let mut asked = asked.lock().unwrap();
+            let times = asked.entry(ask.path().to_owned()).or_default();
+            *times += 1;
+            match (ask.path(), *times) {
+                ("/", _) => Answer::html(links(&["/same", "/changing", "/leaving", "/busy", "/never"])),
+                ("/same", _) => Answer::html("always the same"),
+                ("/changing", times) => Answer::html(format!("version {times}")),
+                ("/leaving", 1) => Answer::html("here today"),
+                // Busy in between: the last content counts, not the last answer.
+                ("/busy", 2) => Answer::text("").status(503),
+                ("/busy", times) => Answer::html(if times < 3 { "first" } else { "second" }),
+                _ => Answer::text("").status(404),
+            }
+        }),
+    )
+}
+
+/// Each path's `change` headers, in order.
+fn changes(seen: &[Seen], origin: &str) -> BTreeMap<String, Vec<String>> {
+    let mut ordered: Vec<&Seen> = seen.iter().collect();
+    ordered.sort_by_key(|message| message.id());
+    let mut changes = BTreeMap::<String, Vec<String>>::new();
+    for message in ordered {
+        let url: serde_json::Value = serde_json::from_slice(&message.value).unwrap();
+        let path = url["url"].as_str().unwrap().strip_prefix(origin).unwrap().to_owned();
+        changes.entry(path).or_default().push(message.headers["change"].clone());
+    }
+    changes
+}
+
+#[test]
+fn each_message_says_what_became_of_its_page() {
+    BROKER.make_topic("crawled", &[]);
+    let site = site();
+    let place = Place::with(
+        "link_storage.recrawl.interval: 1s\n\
+         target_storage.data_format.kafka.topic_name: of-the-file\n\
+         target_storage.data_format.kafka.properties: {bootstrap: {servers: 'nowhere.invalid:1'}, linger.ms: 5}\n",
+    );
+    let options = ["--delay", "0", "--sink", "kafka", "--kafka-topic", "crawled", "--kafka-servers", &BROKER.plain];
+    let seeds = [site.origin(0) + "/"];
+    Process::start(place.crawl(&seeds, &options)).wait().ok();
+    let first = changes(&BROKER.read("crawled"), &site.origin(0));
+    assert_eq!(first.keys().collect::<Vec<_>>(), ["/", "/busy", "/changing", "/leaving", "/same"]);
+    assert!(first.values().all(|changes| changes[0] == "new"), "{first:?}");
+
+    // A run does what is due, and ends: pages are looked at again by one of the next.
+    let mut both = first;
+    eventually("every page that is there was looked at again", || {
+        Process::start(place.crawl(&seeds, &options)).wait().ok();
+        both = changes(&BROKER.read("crawled"), &site.origin(0));
+        both.iter().all(|(path, changes)| changes.len() >= 2 || path == "/leaving")
+    });
+    for (path, again) in [("/", "unchanged"), ("/same", "unchanged"), ("/changing", "changed"), ("/busy", "changed")] {
+        assert_eq!((both[path][0].as_str(), both[path][1].as_str()), ("new", again), "{path}");
+    }
+    assert_eq!(both["/leaving"], ["new"], "what is gone has no message");
+    assert!(both["/busy"][2..].iter().all(|change| change == "unchanged"));
+    assert!(!both.contains_key("/never"));
+}
