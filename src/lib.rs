@@ -14,12 +14,14 @@
 //! * [`validate`]: the log's first reader: compares with `page`, proposes new work.
 //! * [`formats`]: one file a format: bytes ⇄ records, both ways, no I/O.
 //! * [`sinks`]: one file a destination, on top of a format.
+//! * [`archive`]: files of any format, read as pages and written as any other.
 //! * [`supervisor`]: keeps every long-running part alive; the only one that retries.
 //! * [`telemetry`]: logs, metrics, health, progress.
 //! * [`crawl`]: puts the parts together into a running crawl.
 //! * [`demo`]: the website that `seine demo` crawls.
 //! * [`cli`]: one file a command.
 
+pub mod archive;
 pub mod cli;
 pub mod config;
 pub mod crawl;

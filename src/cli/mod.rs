@@ -1,14 +1,19 @@
 //! The command line: one file a command.
 
+mod archive;
 mod audit;
 mod cat;
 mod check_config;
+mod convert;
 mod crawl;
 mod dead_letters;
 mod demo;
 mod health;
+mod recover;
+mod replay;
 mod start_crawl;
 mod stats;
+mod verify;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -28,6 +33,7 @@ Examples:
   seine demo                                        watch a crawl of a website that seine itself serves
   seine crawl --seed https://example.com -o data    crawl one site into data/files
   seine cat data/files                              show what was stored, one JSON line a page
+  seine replay data/files --to kafka -c config      send it on, years later
   seine crawl --seed https://example.com --max-pages 10 --sink stdout | jq .title
 
 A crawl that was stopped, or killed, goes on when it is started again with the same -o.";
@@ -39,6 +45,10 @@ enum Command {
     StartCrawl(start_crawl::Args),
     Demo(demo::Args),
     Cat(cat::Args),
+    Convert(convert::Args),
+    Replay(replay::Args),
+    Verify(verify::Args),
+    Recover(recover::Args),
     Stats(stats::Args),
     Audit(audit::Args),
     CheckConfig(check_config::Args),
@@ -55,6 +65,10 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::StartCrawl(args) => start_crawl::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Cat(args) => cat::run(args),
+        Command::Convert(args) => convert::run(args),
+        Command::Replay(args) => replay::run(args),
+        Command::Verify(args) => verify::run(args),
+        Command::Recover(args) => recover::run(args),
         Command::Stats(args) => stats::run(args),
         Command::Audit(args) => audit::run(args),
         Command::CheckConfig(args) => check_config::run(args),

@@ -13,11 +13,12 @@ use minicbor::data::Type;
 use minicbor::{Decoder, Encoder, decode};
 use sha1::{Digest, Sha1};
 
+use super::as_event::body_of_text;
 use super::files::page_of;
 use super::text::text_of;
 use crate::page::{Headers, Outcome, PageEvent};
-use crate::parse::Derived;
 use crate::parse::url::host;
+use crate::parse::{Derived, is_html};
 
 /// One page, as FILESYSTEM_CBOR keeps it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -82,7 +83,8 @@ impl<'a> CborRecord<'a> {
         done.expect("a Vec takes every byte");
     }
 
-    /// What it says of the page. Text is UTF-8 now, whatever the page was in.
+    /// What it says of the page. Text is UTF-8 now, whatever the page was in, unless it is HTML that claims another
+    /// charset.
     pub fn into_event(self) -> PageEvent {
         let mut event = PageEvent::read_back(self.url);
         event.ended_ms = self.timestamp.saturating_mul(1000);
@@ -93,6 +95,7 @@ impl<'a> CborRecord<'a> {
         }
         if let Outcome::Response(response) = &mut event.outcome {
             response.body = match self.body {
+                Body::Text(text) if is_html(None, text.as_bytes()) => body_of_text(text.into_owned(), None),
                 Body::Text(text) => Bytes::from(text.into_owned()),
                 Body::Bytes(bytes) => Bytes::from(bytes.into_owned()),
             };
@@ -150,6 +153,13 @@ pub fn parse(bytes: &[u8]) -> Result<CborRecord<'static>, CborError> {
         Ok(())
     })?;
     if has_url { Ok(record) } else { Err(CborError::Missing("url")) }
+}
+
+/// The `url` of a map whose first key that is. For who has only the file's beginning.
+pub fn url_at_start(bytes: &[u8]) -> Option<String> {
+    let mut input = Decoder::new(bytes);
+    input.map().ok()?;
+    (text(&mut input).ok()? == "url").then(|| text(&mut input).ok()).flatten()
 }
 
 fn request(input: &mut Decoder, record: &mut CborRecord) -> Result<(), decode::Error> {

@@ -8,16 +8,20 @@
 //! ACHE hashes the time as Java's `Date` prints it in the machine's time zone; the same page has another `_id` there.
 
 use std::borrow::Cow;
+use std::io::Read;
+use std::sync::Arc;
 
 use serde::de::{Deserializer, Error};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::as_event::{answer, body_of_text, each_header};
 use super::files::{HeaderMap, headers_of, page_of};
+use super::lines::{JsonLines, MAX_LINE};
 use super::text::{IsoSeconds, parse_iso};
-use crate::page::{EpochMs, PageEvent};
-use crate::parse::Derived;
+use crate::page::{EpochMs, PageEvent, Relevance};
+use crate::parse::{Derived, is_html};
 
 /// What `version` says.
 pub const VERSION: f64 = 3.1;
@@ -96,7 +100,32 @@ pub fn id_of(url: &str, crawled_ms: EpochMs) -> String {
     format!("{:X}", Sha256::digest(format!("{url}-{}", IsoSeconds(crawled_ms))))
 }
 
+/// Reads a file of documents, one a line, see [`JsonLines`].
+pub type CdrReader<R> = JsonLines<R, CdrRecord>;
+
+impl<R: Read> JsonLines<R, CdrRecord> {
+    pub fn new(input: R) -> CdrReader<R> {
+        JsonLines::of(input, MAX_LINE, "CDR 3.1 document", parse_document)
+    }
+}
+
 impl CdrRecord {
+    /// What the document says of a page; its URL is the final one. The body is one that reads as `raw_content`.
+    pub fn into_event(self) -> PageEvent {
+        let mut event = PageEvent::read_back(self.url.as_str());
+        event.ended_ms = self.timestamp_crawl;
+        event.relevance = Relevance::by_type(true);
+        event.crawler_id = Arc::from(self.crawler);
+        // Where there was no header to say so, what looks like HTML is written as such.
+        let is_made_up = |given: &str| given == "text/html" && is_html(None, self.raw_content.as_bytes());
+        let content_type = self.content_type.filter(|given| !is_made_up(given));
+        let headers = self.response_headers.into_iter().map(|(name, value)| (name, vec![value]));
+        let headers = each_header(headers, content_type);
+        let body = body_of_text(self.raw_content, headers.get("content-type"));
+        answer(&mut event, headers, body);
+        event
+    }
+
     /// Appends the document to `out`, without a line feed.
     pub fn write(&self, out: &mut Vec<u8>) {
         let headers = self.response_headers.iter();

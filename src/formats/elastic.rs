@@ -6,6 +6,8 @@
 //! for `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
 
 use std::borrow::Cow;
+use std::io::Read;
+use std::sync::Arc;
 
 use data_encoding::HEXLOWER;
 use serde::de::Deserializer;
@@ -15,8 +17,10 @@ use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
+use super::as_event::{answer, body_of_text, each_header, response_mut};
 use super::files::{HeaderMap, headers_of, page_of};
-use crate::page::{EpochMs, PageChange, PageEvent};
+use super::lines::{JsonLines, MAX_LINE};
+use crate::page::{EpochMs, PageChange, PageEvent, Relevance};
 use crate::parse::Derived;
 use crate::parse::html_text::visible_text;
 use crate::parse::html_tree::Tree;
@@ -127,6 +131,41 @@ pub fn parse_document(json: &[u8]) -> Result<ElasticDocument<'static>, serde_jso
         Ok(wrapped) => Ok(wrapped._source),
         Err(_) => Err(error),
     })
+}
+
+/// Reads a file of documents, one a line, see [`JsonLines`].
+pub type ElasticReader<R> = JsonLines<R, ElasticDocument<'static>>;
+
+impl<R: Read> JsonLines<R, ElasticDocument<'static>> {
+    pub fn new(input: R) -> ElasticReader<R> {
+        JsonLines::of(input, MAX_LINE, "ELASTICSEARCH document", parse_document)
+    }
+}
+
+impl ElasticDocument<'_> {
+    /// What the document says of a page. The body is one that reads as `html`; of what is not HTML there is none.
+    pub fn into_event(self) -> PageEvent {
+        let mut event = PageEvent::read_back(&*self.url);
+        if let Some(target) = self.redirected_url {
+            event.final_url = target.into_owned();
+        }
+        event.ended_ms = self.retrieved;
+        event.relevance = Relevance { relevance: self.relevance, is_relevant: self.is_relevant };
+        event.crawler_id = Arc::from(self.crawler_id);
+        let owned = |(name, values): Header<'_>| (name.into_owned(), values.into_iter().map(Cow::into_owned).collect());
+        let headers = each_header(self.response_headers.into_iter().map(owned), self.content_type.map(Cow::into_owned));
+        let html = self.html.map(Cow::into_owned).unwrap_or_default();
+        let body = body_of_text(html, headers.get("content-type"));
+        answer(&mut event, headers, body);
+        if let (Some(status), Some(response)) = (self.status, response_mut(&mut event)) {
+            response.status = status;
+        }
+        if let Some(id) = self.event_id {
+            event.id = id.into_owned();
+        }
+        event.change = self.change;
+        event
+    }
 }
 
 impl<'a> ElasticDocument<'a> {

@@ -7,17 +7,16 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io::Read;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::as_event::{answer, each_header};
 use super::base64;
-use super::inflate::{Inflating, StreamError};
+use super::lines::{JsonLines, LinesError, MAX_LINE};
 use crate::page::{EpochMs, Kind, PageEvent, Relevance, Response};
-
-/// The longest line that is read, in bytes. A body of 190 MB still fits.
-pub const MAX_LINE: usize = 256 << 20;
 
 /// Headers that describe the body as it was sent: they go when a content coding was taken off, as in ACHE.
 const OF_THE_CODED_BODY: [&str; 3] = ["content-encoding", "content-length", "content-md5"];
@@ -41,19 +40,9 @@ pub struct FilesRecord {
     pub crawler_id: String,
 }
 
-/// Why a file could not be read, wholly or in one record.
-#[derive(Debug, thiserror::Error)]
-pub enum FilesError {
-    /// Reading goes on with the next line.
-    #[error("line {line} is no FILES record: {source}")]
-    Record { line: u64, source: serde_json::Error },
-    /// Reading goes on with the next line.
-    #[error("line {line} is longer than {limit} bytes and was passed over")]
-    LineTooLong { line: u64, limit: usize },
-    /// Nothing can be read behind it.
-    #[error("after {records} records: {source}")]
-    Stream { records: u64, source: StreamError },
-}
+/// Reads a FILES file record by record, see [`JsonLines`].
+pub type FilesReader<R> = JsonLines<R, FilesRecord>;
+pub type FilesError = LinesError;
 
 /// Appends the line for a page to `out`, line feed included. Returns false and appends nothing for what FILES does not
 /// hold: sitemaps, failures, answers other than 2xx. `body`: the event's body with its content codings removed.
@@ -96,7 +85,29 @@ pub fn parse_line(line: &[u8]) -> Result<FilesRecord, serde_json::Error> {
     })
 }
 
+impl<R: Read> JsonLines<R, FilesRecord> {
+    pub fn new(input: R) -> FilesReader<R> {
+        FilesReader::with_max_line(input, MAX_LINE)
+    }
+
+    /// With another limit than [`MAX_LINE`], in bytes.
+    pub fn with_max_line(input: R, max_line: usize) -> FilesReader<R> {
+        JsonLines::of(input, max_line, "FILES record", parse_line)
+    }
+}
+
 impl FilesRecord {
+    /// What the record says of a page. Of a redirect it knows where it led and no more.
+    pub fn into_event(self) -> PageEvent {
+        let mut event = PageEvent::read_back(self.url.as_str());
+        event.final_url = self.redirected_url.unwrap_or(self.url);
+        event.ended_ms = self.fetch_time;
+        event.relevance = self.relevance;
+        event.crawler_id = Arc::from(self.crawler_id);
+        answer(&mut event, each_header(self.response_headers, self.content_type), self.content);
+        event
+    }
+
     /// The record of a page; none for what FILES does not hold. `body` as for [`write_event`].
     pub fn from_event(event: &PageEvent, body: &Bytes) -> Option<FilesRecord> {
         let response = page_of(event)?;
@@ -139,12 +150,15 @@ pub(super) fn page_of(event: &PageEvent) -> Option<&Response> {
 /// The headers to keep, repeats gathered under the first of the same name.
 pub(super) fn headers_of<'a>(response: &'a Response, body: &[u8]) -> Vec<(&'a str, Vec<&'a str>)> {
     let decoded = response.headers.get("content-encoding").is_some() && response.body != body;
-    let mut gathered: Vec<(&str, Vec<&str>)> = Vec::with_capacity(response.headers.0.len());
-    let mut places: HashMap<&str, usize> = HashMap::with_capacity(response.headers.0.len());
-    for (name, value) in &response.headers.0 {
-        if decoded && OF_THE_CODED_BODY.iter().any(|it| name.eq_ignore_ascii_case(it)) {
-            continue;
-        }
+    let goes = |name: &str| decoded && OF_THE_CODED_BODY.iter().any(|it| name.eq_ignore_ascii_case(it));
+    gathered(response.headers.0.iter().filter(|(name, _)| !goes(name)))
+}
+
+/// Headers with the values of one name together, where the name came first; names are told apart by case.
+pub fn gathered<'a>(headers: impl IntoIterator<Item = &'a (String, String)>) -> Vec<(&'a str, Vec<&'a str>)> {
+    let mut gathered: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (name, value) in headers {
         let place = *places.entry(name).or_insert(gathered.len());
         match gathered.get_mut(place) {
             Some((_, values)) => values.push(value),
@@ -277,119 +291,5 @@ impl<'de> Deserialize<'de> for HeaderValues {
             }
         }
         deserializer.deserialize_any(ValuesVisitor)
-    }
-}
-
-/// Reads a FILES file record by record: zlib, gzip or plain lines. What can be read is read; one error tells where it
-/// ends. A file whose writer was killed is no error, see [`FilesReader::truncated`].
-pub struct FilesReader<R> {
-    stream: Inflating<R>,
-    line: Vec<u8>,
-    max_line: usize,
-    lines: u64,
-    records: u64,
-    ended: bool,
-}
-
-/// One line, as far as it could be had.
-enum LineEnd {
-    /// With its line feed, or the input's end behind it.
-    Whole,
-    /// Nothing but the input's end.
-    None,
-    /// The input broke off inside it.
-    Cut,
-    TooLong,
-}
-
-impl<R: Read> FilesReader<R> {
-    /// Reads in pieces of 64 KB: `input` needs no buffer of its own.
-    pub fn new(input: R) -> FilesReader<R> {
-        FilesReader::with_max_line(input, MAX_LINE)
-    }
-
-    /// With another limit than [`MAX_LINE`], in bytes.
-    pub fn with_max_line(input: R, max_line: usize) -> FilesReader<R> {
-        FilesReader { stream: Inflating::new(input), line: Vec::new(), max_line, lines: 0, records: 0, ended: false }
-    }
-
-    /// Whether the file broke off inside a compressed stream or a record, as when its writer was killed. Known once the
-    /// iterator has ended.
-    pub fn truncated(&self) -> bool {
-        self.stream.truncated() || (self.ended && !self.line.is_empty())
-    }
-
-    /// Records read so far.
-    pub fn records(&self) -> u64 {
-        self.records
-    }
-
-    /// Puts the next line into `self.line`.
-    fn read_line(&mut self) -> Result<LineEnd, StreamError> {
-        self.line.clear();
-        let mut too_long = false;
-        loop {
-            let chunk = self.stream.chunk()?;
-            if chunk.is_empty() {
-                return Ok(match (too_long, self.line.is_empty()) {
-                    (true, _) => LineEnd::TooLong,
-                    (false, true) => LineEnd::None,
-                    (false, false) => LineEnd::Cut,
-                });
-            }
-            let feed = memchr::memchr(b'\n', chunk);
-            let count = feed.map_or(chunk.len(), |at| at + 1);
-            if !too_long && self.line.len() + count <= self.max_line {
-                self.line.extend_from_slice(&chunk[..count]);
-            } else {
-                too_long = true;
-                self.line = Vec::new();
-            }
-            self.stream.consume(count);
-            if feed.is_some() {
-                return Ok(if too_long { LineEnd::TooLong } else { LineEnd::Whole });
-            }
-        }
-    }
-
-    /// The record in `self.line`.
-    fn record(&mut self) -> Result<FilesRecord, FilesError> {
-        let record = parse_line(&self.line).map_err(|source| FilesError::Record { line: self.lines, source })?;
-        self.records += 1;
-        Ok(record)
-    }
-}
-
-impl<R: Read> Iterator for FilesReader<R> {
-    type Item = Result<FilesRecord, FilesError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        while !self.ended {
-            self.lines += 1;
-            match self.read_line() {
-                Ok(LineEnd::Whole) if self.line.trim_ascii().is_empty() => {}
-                Ok(LineEnd::Whole) => return Some(self.record()),
-                Ok(LineEnd::TooLong) => {
-                    return Some(Err(FilesError::LineTooLong { line: self.lines, limit: self.max_line }));
-                }
-                // A record may be whole without its line feed; half a one is what a killed writer leaves.
-                Ok(LineEnd::Cut) => {
-                    self.ended = true;
-                    let record = self.record();
-                    if matches!(&record, Err(FilesError::Record { source, .. }) if source.is_eof()) {
-                        return None;
-                    }
-                    self.line.clear();
-                    return Some(record);
-                }
-                Ok(LineEnd::None) => self.ended = true,
-                Err(source) => {
-                    self.ended = true;
-                    self.line.clear();
-                    return Some(Err(FilesError::Stream { records: self.records, source }));
-                }
-            }
-        }
-        None
     }
 }

@@ -176,6 +176,11 @@ impl<R: Read> Inflating<R> {
     }
 }
 
+/// Whether a file's first two bytes are those of a compressed stream.
+pub fn is_compressed(start: &[u8]) -> bool {
+    matches!(start, [0x1f, 0x8b, ..]) || matches!(start, [first, second, ..] if is_zlib(*first, *second))
+}
+
 /// RFC 1950 §2.2: the method is deflate and the two bytes are a multiple of 31.
 fn is_zlib(first: u8, second: u8) -> bool {
     first & 0x0f == 8 && first >> 4 <= 7 && (u16::from(first) << 8 | u16::from(second)).is_multiple_of(31)

@@ -1,5 +1,6 @@
 //! Formats: one file each, bytes ⇄ records, both ways, no I/O of their own.
 
+mod as_event;
 pub mod base64;
 pub mod cbor;
 pub mod cdr31;
@@ -12,6 +13,7 @@ pub mod filesystem;
 pub mod http;
 pub mod inflate;
 pub mod letters;
+pub mod lines;
 pub mod pagestore;
 pub mod text;
 pub mod tianwang;

@@ -6,6 +6,8 @@ use zlib_rs::adler32::adler32;
 
 /// What deflate may hold back: it emits a block after 16,384 symbols, in no more bytes than this.
 const HELD_BACK: u64 = 64 << 10;
+/// Forgetting what was before costs some compression: hardly any when so many bytes lie between.
+const FORGET_AFTER: u64 = 1 << 20;
 /// Room made in the output before each call of the compressor.
 const ROOM: usize = 32 << 10;
 
@@ -17,6 +19,8 @@ pub struct ZlibStream {
     started: bool,
     /// Bytes taken since the last flush.
     unflushed: u64,
+    /// Bytes taken since the last flush that forgot what was before.
+    unforgotten: u64,
 }
 
 impl ZlibStream {
@@ -29,6 +33,7 @@ impl ZlibStream {
             adler: 1,
             started: false,
             unflushed: 0,
+            unforgotten: 0,
         }
     }
 
@@ -37,6 +42,7 @@ impl ZlibStream {
         self.start(out);
         self.adler = adler32(self.adler, data);
         self.unflushed += data.len() as u64;
+        self.unforgotten += data.len() as u64;
         while !data.is_empty() {
             out.reserve(ROOM);
             let before = self.deflate.total_in();
@@ -46,14 +52,18 @@ impl ZlibStream {
         Ok(())
     }
 
-    /// Everything taken so far can be read from `out` on (`Z_SYNC_FLUSH`: the output ends at a byte's edge).
+    /// Everything taken so far can be read from `out` on (`Z_SYNC_FLUSH`: the output ends at a byte's edge). Now and then
+    /// nothing behind it refers to anything before it (`Z_FULL_FLUSH`), so that damage before it does not reach further.
     pub fn flush(&mut self, out: &mut Vec<u8>) -> Result<(), CompressError> {
         self.start(out);
+        let forget = self.unforgotten >= FORGET_AFTER;
+        let flush = if forget { FlushCompress::Full } else { FlushCompress::Sync };
         while self.unflushed > 0 {
             out.reserve(ROOM);
-            let status = self.deflate.compress_vec(&[], out, FlushCompress::Sync)?;
+            let status = self.deflate.compress_vec(&[], out, flush)?;
             if out.len() < out.capacity() || status == Status::BufError {
                 self.unflushed = 0;
+                self.unforgotten = if forget { 0 } else { self.unforgotten };
             }
         }
         Ok(())

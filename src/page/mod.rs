@@ -286,9 +286,9 @@ impl PageEvent {
         }
     }
 
-    /// The final URL when at least one redirect was followed.
+    /// The final URL when at least one redirect was followed. An archive may know where they led and none of them.
     pub fn redirected_url(&self) -> Option<&str> {
-        (!self.hops.is_empty()).then_some(self.final_url.as_str())
+        (!self.hops.is_empty() || self.final_url != self.url).then_some(self.final_url.as_str())
     }
 }
 

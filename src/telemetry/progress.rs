@@ -50,11 +50,29 @@ impl Screen {
 
     /// Prints whole lines above the live line.
     pub fn print(&self, text: &str) {
+        self.above(|| write_error(text));
+    }
+
+    /// Does something that writes to the terminal, the live line out of its way.
+    pub fn above<T>(&self, write: impl FnOnce() -> T) -> T {
         match &self.bar {
             // suspend, not println: that one drops lines when the bar is hidden.
-            Some(bar) => bar.suspend(|| write_error(text)),
-            None => write_error(text),
+            Some(bar) => bar.suspend(write),
+            None => write(),
         }
+    }
+
+    /// Shows a line on a terminal, instead of the last; nothing elsewhere.
+    pub fn live(&self, line: impl FnOnce() -> String) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(line());
+            bar.tick();
+        }
+    }
+
+    /// Whether there is a live line.
+    pub fn is_live(&self) -> bool {
+        self.bar.is_some()
     }
 
     /// Takes the live line away.
@@ -83,10 +101,7 @@ impl Progress {
             self.window = Some((Instant::now(), figures.pages));
         }
         match &self.screen.bar {
-            Some(bar) => {
-                bar.set_message(self.line(figures));
-                bar.tick();
-            }
+            Some(_) => self.screen.live(|| self.line(figures)),
             None if !self.screen.quiet && self.last_plain.elapsed() >= PLAIN_EVERY => {
                 self.last_plain = Instant::now();
                 self.screen.print(&format!("{}\n", self.line(figures)));

@@ -1,0 +1,93 @@
+//! Only some of an archive's pages.
+
+use regex::Regex;
+use time::OffsetDateTime;
+use time::macros::{format_description, time};
+
+use super::read::Page;
+use crate::formats::text::parse_iso;
+use crate::page::EpochMs;
+use crate::parse::url::host;
+
+/// What a page must be to be taken; the default takes all.
+#[derive(Debug, Clone, Default)]
+pub struct Choice {
+    /// Matches the URL asked for or the final one, somewhere.
+    pub url: Option<Regex>,
+    /// One of these is the URL's host, or begins with a dot and is the end of it.
+    pub hosts: Vec<String>,
+    /// Fetched at this time or later.
+    pub from: Option<EpochMs>,
+    /// Fetched before this time.
+    pub until: Option<EpochMs>,
+    /// Its status is in one of these ranges.
+    pub statuses: Vec<(u16, u16)>,
+    /// Its media type is one of these: `text/html`, `image/*`.
+    pub types: Vec<String>,
+}
+
+impl Choice {
+    pub fn takes(&self, page: &Page) -> bool {
+        let event = &page.event;
+        let urls = [&event.url, &event.final_url];
+        self.url.as_ref().is_none_or(|pattern| urls.iter().any(|url| pattern.is_match(url)))
+            && (self.hosts.is_empty() || urls.iter().any(|url| self.has_host(url)))
+            && self.from.is_none_or(|from| event.ended_ms >= from)
+            && self.until.is_none_or(|until| event.ended_ms < until)
+            && (self.statuses.is_empty() || event.response().is_some_and(|it| self.has_status(it.status)))
+            && (self.types.is_empty() || event.response().is_some_and(|it| self.has_type(it.content_type())))
+    }
+
+    fn has_host(&self, url: &str) -> bool {
+        let Some(host) = host(url) else { return false };
+        self.hosts.iter().any(|wanted| match wanted.strip_prefix('.') {
+            Some(domain) => host == domain || host.ends_with(wanted.as_str()),
+            None => host == wanted,
+        })
+    }
+
+    fn has_status(&self, status: u16) -> bool {
+        self.statuses.iter().any(|(first, last)| (*first..=*last).contains(&status))
+    }
+
+    fn has_type(&self, content_type: Option<&str>) -> bool {
+        let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        self.types.iter().any(|wanted| match wanted.strip_suffix('*') {
+            Some(start) => essence.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start)),
+            None => essence.eq_ignore_ascii_case(wanted),
+        })
+    }
+}
+
+/// `200`, `200-299`, `4xx`.
+pub fn parse_status(text: &str) -> Result<(u16, u16), String> {
+    let number = |text: &str| text.parse::<u16>().ok().filter(|status| (100..=999).contains(status));
+    let range = match (text.strip_suffix("xx"), text.split_once('-')) {
+        (Some(class), _) => {
+            class.parse().ok().filter(|class| (1..=9).contains(class)).map(|it: u16| (it * 100, it * 100 + 99))
+        }
+        (None, Some((first, last))) => number(first).zip(number(last)),
+        (None, None) => number(text).map(|status| (status, status)),
+    };
+    range.ok_or_else(|| "a status (200), a class (4xx) or a range (200-299)".into())
+}
+
+/// The beginning of a day (`2026-11-21`, in UTC), or a moment (`2026-11-21T14:30:00Z`).
+pub fn parse_from(text: &str) -> Result<EpochMs, String> {
+    parse_time(text, 0)
+}
+
+/// The end of a day, or a moment.
+pub fn parse_until(text: &str) -> Result<EpochMs, String> {
+    parse_time(text, 86_400_000)
+}
+
+fn parse_time(text: &str, behind_day: EpochMs) -> Result<EpochMs, String> {
+    let day = time::Date::parse(text, format_description!("[year]-[month]-[day]")).ok();
+    let day = day.map(|day| OffsetDateTime::new_utc(day, time!(0:00)).unix_timestamp());
+    match day {
+        Some(seconds) => EpochMs::try_from(seconds).ok().map(|seconds| seconds * 1000 + behind_day),
+        None => parse_iso(text),
+    }
+    .ok_or_else(|| "a day such as 2026-11-21, or a time such as 2026-11-21T14:30:00Z".into())
+}

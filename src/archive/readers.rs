@@ -1,0 +1,220 @@
+//! The readers of all formats, told apart no more: a match arm a format.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::detect;
+use super::format::Format;
+use super::read::{Item, Records};
+use super::small_files::{OnePage, Store, html_page};
+use super::topic::{Partition, PartitionReader, Taken, TopicError};
+use crate::formats::cbor;
+use crate::formats::cdr31::{self, CdrReader, CdrRecord};
+use crate::formats::csv_cells::Cells;
+use crate::formats::elastic::{self, ElasticDocument, ElasticReader};
+use crate::formats::files::{self, FilesReader, FilesRecord};
+use crate::formats::inflate::{self, Inflating};
+use crate::formats::tianwang::{TianwangReader, TianwangRecord};
+use crate::formats::web_index::WebIndexRecord;
+use crate::page::PageEvent;
+
+/// Opens a file of this format. `counter`: has the bytes read added.
+pub(super) fn open_file(path: &Path, format: Format, counter: &Arc<AtomicU64>) -> std::io::Result<Box<dyn Records>> {
+    let input = Counted { file: open_or_renamed(path)?, counter: counter.clone() };
+    Ok(match format {
+        Format::Files | Format::FilesystemJson => Box::new(Codec {
+            reader: FilesReader::new(input),
+            event: |record: FilesRecord| Some(record.into_event()),
+            truncated: FilesReader::truncated,
+            offset: |reader| Some(reader.offset()),
+            format,
+        }),
+        Format::Cdr31 => Box::new(Codec {
+            reader: CdrReader::new(input),
+            event: |record: CdrRecord| Some(record.into_event()),
+            truncated: CdrReader::truncated,
+            offset: |reader| Some(reader.offset()),
+            format,
+        }),
+        Format::Elastic => Box::new(Codec {
+            reader: ElasticReader::new(input),
+            event: |record: ElasticDocument<'static>| Some(record.into_event()),
+            truncated: ElasticReader::truncated,
+            offset: |reader| Some(reader.offset()),
+            format,
+        }),
+        Format::WebIndex => Box::new(Codec {
+            reader: Rows(Cells::new(input)),
+            event: |record: WebIndexRecord| Some(record.into_event()),
+            truncated: |rows| rows.0.truncated(),
+            offset: |_| None,
+            format,
+        }),
+        Format::Tianwang => Box::new(Codec {
+            reader: TianwangReader::new(Unpacking::new(input)?),
+            event: |record: TianwangRecord| Some(record.into_event()),
+            truncated: TianwangReader::truncated,
+            offset: |_| None,
+            format,
+        }),
+        Format::Pagestore => Box::new(Store::open(path, input, counter)),
+        Format::FilesystemHtml => {
+            let url = detect::url_of_path(path);
+            Box::new(OnePage::new(input, format, move |bytes| html_page(bytes, url)))
+        }
+        Format::FilesystemCbor => Box::new(OnePage::new(input, format, |bytes| {
+            cbor::parse(&bytes).map(|record| record.into_event()).map_err(|error| error.to_string())
+        })),
+    })
+}
+
+/// The web index's cells as records.
+struct Rows<R>(Cells<R>);
+
+impl<R: Read> Iterator for Rows<R> {
+    type Item = Result<WebIndexRecord, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let cell = self.0.next()?;
+        let row = self.0.row();
+        Some(cell.map_err(|error| error.to_string()).and_then(|cell| {
+            serde_json::from_slice(&cell).map_err(|error| format!("row {row} is no record of a web index: {error}"))
+        }))
+    }
+}
+
+/// A file that was still being written when it was listed may have lost its `.open` since.
+fn open_or_renamed(path: &Path) -> std::io::Result<File> {
+    match (File::open(path), path.extension()) {
+        (Err(error), Some(open)) if error.kind() == ErrorKind::NotFound && open == "open" => {
+            File::open(path.with_extension(""))
+        }
+        (opened, _) => opened,
+    }
+}
+
+/// A file whose reading is counted.
+pub(super) struct Counted {
+    pub file: File,
+    pub counter: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.counter.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// A file of a format that knows nothing of compression, decompressed if it was compressed as a whole.
+enum Unpacking {
+    Plain(std::io::Chain<std::io::Cursor<Vec<u8>>, Counted>),
+    Packed(Inflating<std::io::Chain<std::io::Cursor<Vec<u8>>, Counted>>),
+}
+
+impl Unpacking {
+    fn new(mut input: Counted) -> std::io::Result<Unpacking> {
+        let mut start = Vec::new();
+        (&mut input).take(2).read_to_end(&mut start)?;
+        let is_compressed = inflate::is_compressed(&start);
+        let whole = std::io::Cursor::new(start).chain(input);
+        Ok(if is_compressed { Unpacking::Packed(Inflating::new(whole)) } else { Unpacking::Plain(whole) })
+    }
+}
+
+impl Read for Unpacking {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match self {
+            Unpacking::Plain(input) => input.read(buffer),
+            Unpacking::Packed(stream) => {
+                let chunk = stream.chunk().map_err(std::io::Error::other)?;
+                let count = chunk.len().min(buffer.len());
+                buffer[..count].copy_from_slice(&chunk[..count]);
+                stream.consume(count);
+                Ok(count)
+            }
+        }
+    }
+}
+
+/// A codec's reader, and what its records are.
+struct Codec<R, T> {
+    reader: R,
+    event: fn(T) -> Option<PageEvent>,
+    truncated: fn(&R) -> bool,
+    offset: fn(&R) -> Option<u64>,
+    format: Format,
+}
+
+impl<R, T, E> Records for Codec<R, T>
+where
+    R: Iterator<Item = Result<T, E>>,
+    E: fmt::Display,
+{
+    fn next(&mut self) -> Option<Item> {
+        Some(match self.reader.next()? {
+            Ok(record) => match (self.event)(record) {
+                Some(event) => Item::Page(Box::new(event), self.format),
+                None => Item::Other,
+            },
+            Err(error) => Item::Problem(error.to_string()),
+        })
+    }
+
+    fn offset(&self) -> Option<u64> {
+        (self.offset)(&self.reader)
+    }
+
+    fn truncated(&self) -> bool {
+        (self.truncated)(&self.reader)
+    }
+}
+
+/// A partition's messages, each in its own format.
+struct Messages {
+    reader: PartitionReader,
+    last: u64,
+}
+
+/// Opens a partition. `after`: the number of the last message that is of no interest, as [`Records::number`] gives it.
+pub(super) fn open_topic(partition: &Partition, after: u64) -> Result<Box<dyn Records>, TopicError> {
+    let after = after.checked_sub(1).and_then(|offset| i64::try_from(offset).ok());
+    Ok(Box::new(Messages { reader: PartitionReader::open(partition, after)?, last: 0 }))
+}
+
+impl Records for Messages {
+    fn next(&mut self) -> Option<Item> {
+        let taken = match self.reader.take()? {
+            Ok(taken) => taken,
+            Err(problem) => return Some(Item::Problem(problem)),
+        };
+        self.last = u64::try_from(taken.offset).unwrap_or_default() + 1;
+        Some(message(&taken))
+    }
+
+    fn number(&self) -> Option<u64> {
+        Some(self.last)
+    }
+}
+
+fn message(taken: &Taken) -> Item {
+    let (value, offset) = (&taken.value, taken.offset);
+    let parsed = match taken.format {
+        _ if value.is_empty() => return Item::Other,
+        Some(format @ (Format::Files | Format::FilesystemJson)) => {
+            files::parse_line(value).map(|it| (it.into_event(), format))
+        }
+        Some(format @ Format::Cdr31) => cdr31::parse_document(value).map(|it| (it.into_event(), format)),
+        Some(format @ Format::Elastic) => elastic::parse_document(value).map(|it| (it.into_event(), format)),
+        _ => return Item::Problem(format!("the message at offset {offset} is in none of the known formats")),
+    };
+    match parsed {
+        Ok((event, format)) => Item::Page(Box::new(event), format),
+        Err(error) => Item::Problem(format!("the message at offset {offset} cannot be read: {error}")),
+    }
+}

@@ -1,0 +1,180 @@
+//! Where something readable may begin again in a damaged file, and reading it from there.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use flate2::{Decompress, FlushDecompress, Status};
+
+/// Read at once, from the second time on.
+const BLOCK: usize = 64 << 10;
+/// Most places where something might begin are told from the first bytes.
+const FIRST_BLOCK: usize = 4 << 10;
+/// Decompressed at once. Small: damage is told to the nearest such piece.
+const PIECE: usize = 16 << 10;
+/// The largest window of deflate, as its logarithm.
+const WINDOW_BITS: u8 = 15;
+
+/// The damaged file.
+#[derive(Clone, Copy)]
+pub(super) struct Input<'a> {
+    pub file: &'a File,
+    pub length: u64,
+}
+
+/// What may begin at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    Zlib,
+    Gzip,
+    /// Behind a flush inside a zlib stream: deflate data without its head.
+    Flush,
+    /// An object as text, or a quoted one.
+    Text,
+}
+
+impl Start {
+    /// What begins with these bytes, and how many of them come before it.
+    fn of(bytes: &[u8]) -> Option<(Start, u64)> {
+        match bytes {
+            [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] => Some((Start::Zlib, 0)),
+            [0x1f, 0x8b, 0x08, ..] => Some((Start::Gzip, 0)),
+            [0x00, 0x00, 0xff, 0xff, ..] => Some((Start::Flush, 4)),
+            [b'{', b'"', ..] | [b'"', b'{', b'"', b'"', ..] => Some((Start::Text, 0)),
+            _ => None,
+        }
+    }
+}
+
+impl Input<'_> {
+    /// Bytes from `at` on, as many as fit; fewer only at the file's end.
+    pub fn read(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.file.read_at(&mut buffer[filled..], at + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+
+    /// What begins exactly at `at`.
+    pub fn start_at(&self, at: u64) -> io::Result<Option<Start>> {
+        let mut bytes = [0; 4];
+        let count = self.read(at, &mut bytes)?;
+        Ok(Start::of(&bytes[..count]).filter(|(_, before)| *before == 0).map(|(start, _)| start))
+    }
+
+    /// The next place from `from` on where something may begin. None behind the last.
+    pub fn next_start(&self, from: u64) -> io::Result<Option<(u64, Start)>> {
+        const OVERLAP: usize = 3;
+        let mut block = vec![0; BLOCK];
+        let mut at = from;
+        while at < self.length {
+            let count = self.read(at, &mut block)?;
+            let bytes = &block[..count];
+            let may_begin = |byte: &u8| matches!(byte, 0x78 | 0x1f | 0x00 | b'{' | b'"');
+            let found = (0..count).filter(|place| may_begin(&bytes[*place])).find_map(|place| {
+                let (start, before) = Start::of(&bytes[place..])?;
+                Some((at + place as u64 + before, start))
+            });
+            if found.is_some() || count < BLOCK {
+                return Ok(found);
+            }
+            at += (count - OVERLAP) as u64;
+        }
+        Ok(None)
+    }
+}
+
+/// Plain bytes from some place on, piece by piece.
+pub(super) struct Pieces<'a> {
+    input: Input<'a>,
+    decompress: Option<Decompress>,
+    /// Behind the bytes used up.
+    at: u64,
+    block: Vec<u8>,
+    used: usize,
+    piece: Vec<u8>,
+    /// Bytes of a checksum behind the compressed data that nobody else reads.
+    tail: u64,
+}
+
+/// How a piece was got.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Got {
+    More,
+    /// The stream has ended as it should.
+    End,
+    /// Nothing can be read on.
+    Broken(&'static str),
+}
+
+impl<'a> Pieces<'a> {
+    pub fn new(input: Input<'a>, at: u64, start: Start) -> Pieces<'a> {
+        let decompress = match start {
+            Start::Zlib => Some(Decompress::new(true)),
+            Start::Gzip => Some(Decompress::new_gzip(WINDOW_BITS)),
+            Start::Flush => Some(Decompress::new(false)),
+            Start::Text => None,
+        };
+        let tail = if start == Start::Flush { 4 } else { 0 };
+        Pieces { input, decompress, at, block: Vec::new(), used: 0, piece: Vec::new(), tail }
+    }
+
+    /// Where in the file reading is.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
+    pub fn is_text(&self) -> bool {
+        self.decompress.is_none()
+    }
+
+    /// The piece that [`advance`](Pieces::advance) got.
+    pub fn piece(&self) -> &[u8] {
+        &self.piece
+    }
+
+    pub fn advance(&mut self) -> io::Result<Got> {
+        self.piece.clear();
+        if self.used == self.block.len() {
+            self.block.resize(if self.block.is_empty() { FIRST_BLOCK } else { BLOCK }, 0);
+            let count = self.input.read(self.at, &mut self.block)?;
+            self.block.truncate(count);
+            self.used = 0;
+        }
+        let at_end = self.block.is_empty();
+        let Some(decompress) = &mut self.decompress else {
+            let end = self.block.len().min(self.used + PIECE);
+            self.piece.extend_from_slice(&self.block[self.used..end]);
+            self.at += (end - self.used) as u64;
+            self.used = end;
+            return Ok(if at_end { Got::End } else { Got::More });
+        };
+        self.piece.resize(PIECE, 0);
+        let (before_in, before_out) = (decompress.total_in(), decompress.total_out());
+        let result = decompress.decompress(&self.block[self.used..], &mut self.piece, FlushDecompress::None);
+        let used = (decompress.total_in() - before_in) as usize;
+        let made = (decompress.total_out() - before_out) as usize;
+        self.used += used;
+        self.at += used as u64;
+        self.piece.truncate(made);
+        Ok(match result {
+            Ok(Status::StreamEnd) => {
+                self.at = (self.at + self.tail).min(self.input.length);
+                Got::End
+            }
+            Ok(_) if used + made > 0 => Got::More,
+            Ok(_) if at_end => Got::Broken("the compressed data breaks off"),
+            Ok(_) => Got::Broken("the compressed data leads nowhere"),
+            Err(error) if error.message().is_some_and(|it| it.contains("check")) => {
+                Got::Broken("the checksum does not match: something before it is damaged, and nobody can tell what")
+            }
+            Err(_) => Got::Broken("the compressed data is damaged"),
+        })
+    }
+}

@@ -1,0 +1,135 @@
+//! Formats that keep each page in a file of its own.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use super::format::Format;
+use super::read::{Item, Records};
+use super::readers::Counted;
+use crate::formats::pagestore::{MetaEntry, MetaReader, PagestoreRecord, Place};
+use crate::page::{Outcome, PageEvent};
+
+/// A file that is one page is no larger.
+const MAX_PAGE_FILE: u64 = 256 << 20;
+
+/// The page of a FILESYSTEM_HTML file.
+pub(super) fn html_page(body: Vec<u8>, url: Option<String>) -> Result<PageEvent, String> {
+    let url = url.ok_or("its name tells no URL, as when names are hashed; FILESYSTEM_HTML holds none elsewhere")?;
+    let mut event = PageEvent::read_back(url);
+    if let Outcome::Response(response) = &mut event.outcome {
+        response.body = body.into();
+    }
+    Ok(event)
+}
+
+type ReadPage = Box<dyn FnOnce(Vec<u8>) -> Result<PageEvent, String>>;
+
+/// A file that is one page, read whole; a zlib stream or not.
+pub(super) struct OnePage {
+    input: Option<(Counted, ReadPage)>,
+    format: Format,
+}
+
+impl OnePage {
+    pub fn new(
+        input: Counted,
+        format: Format,
+        page: impl FnOnce(Vec<u8>) -> Result<PageEvent, String> + 'static,
+    ) -> OnePage {
+        OnePage { input: Some((input, Box::new(page))), format }
+    }
+}
+
+impl Records for OnePage {
+    fn next(&mut self) -> Option<Item> {
+        let (input, page) = self.input.take()?;
+        let event = read_limited(input)
+            .map_err(|error| format!("reading it failed: {error}"))
+            .and_then(|bytes| page(unpacked(bytes)));
+        Some(match event {
+            Ok(event) => Item::Page(Box::new(event), self.format),
+            Err(problem) => Item::Problem(problem),
+        })
+    }
+}
+
+fn read_limited(input: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    input.take(MAX_PAGE_FILE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_PAGE_FILE {
+        return Err(std::io::Error::other(format!("it is larger than {MAX_PAGE_FILE} bytes, as no page is")));
+    }
+    Ok(bytes)
+}
+
+/// What a zlib stream holds, if that is what all of the bytes are.
+fn unpacked(bytes: Vec<u8>) -> Vec<u8> {
+    let mut decoder = flate2::bufread::ZlibDecoder::new(bytes.as_slice());
+    let mut plain = Vec::new();
+    let read = (&mut decoder).take(MAX_PAGE_FILE).read_to_end(&mut plain);
+    if read.is_ok() && decoder.into_inner().is_empty() { plain } else { bytes }
+}
+
+/// The place of a `META` file in a store, by its last folders; none for what is no such file.
+pub(super) fn meta_place(path: &Path) -> Option<Place> {
+    let names: Vec<&str> = path.components().rev().take(5).map(|it| it.as_os_str().to_str()).collect::<Option<_>>()?;
+    let tail = |count: usize| {
+        let tail: Vec<&str> = names.get(..count)?.iter().rev().copied().collect();
+        Place::parse(&tail.join("/"))
+    };
+    let place = tail(4).or_else(|| tail(5))?;
+    matches!(place, Place::DayMeta { .. } | Place::FeedMeta { .. }).then_some(place)
+}
+
+/// Whether a `META` file above lists it, or could.
+pub(super) fn is_in_store(path: &Path) -> bool {
+    let is_contents = path.file_name().is_some_and(|name| name == "contents.html");
+    let meta = path.parent().and_then(Path::parent).map(|folder| folder.join("META"));
+    is_contents && meta.is_some_and(|meta| meta_place(&meta).is_some() && meta.is_file())
+}
+
+/// The pages that a `META` file of a pagestore lists, each in a folder beside it.
+pub(super) struct Store {
+    entries: MetaReader<Counted>,
+    folder: PathBuf,
+    place: Option<Place>,
+    counter: Arc<AtomicU64>,
+}
+
+impl Store {
+    pub fn open(path: &Path, input: Counted, counter: &Arc<AtomicU64>) -> Store {
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        Store { entries: MetaReader::new(input), folder, place: meta_place(path), counter: counter.clone() }
+    }
+
+    fn page(&self, entry: MetaEntry) -> Result<PageEvent, String> {
+        let Some(Place::DayMeta { day } | Place::FeedMeta { day, .. }) = self.place else {
+            return Err("its folder is not that of a day, as in 2026/11/21/META".into());
+        };
+        let path = self.folder.join(entry.hash.to_string()).join("contents.html");
+        let file = File::open(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => format!("{} is listed, and {} is not there", entry.url, path.display()),
+            _ => format!("{}: {error}", path.display()),
+        })?;
+        let read = read_limited(Counted { file, counter: self.counter.clone() });
+        let contents = read.map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(PagestoreRecord { day, entry, contents: contents.into() }.into_event())
+    }
+}
+
+impl Records for Store {
+    fn next(&mut self) -> Option<Item> {
+        let page = self.entries.next()?.map_err(|error| error.to_string()).and_then(|entry| self.page(entry));
+        Some(match page {
+            Ok(event) => Item::Page(Box::new(event), Format::Pagestore),
+            Err(problem) => Item::Problem(problem),
+        })
+    }
+
+    fn truncated(&self) -> bool {
+        self.entries.truncated()
+    }
+}

@@ -1,0 +1,276 @@
+//! What a user names as an archive, taken apart: files, folders (with all below them), patterns, topics of Kafka. Parts
+//! come in the order of their names, numbers in them by value; nothing is listed before it is needed.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, VecDeque};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use walkdir::{DirEntry, WalkDir};
+
+use super::detect::{self, Detected};
+use super::format::Format;
+use super::state;
+use super::topic::{self, Partition, TopicError};
+use crate::sinks::{pagestore, placed};
+
+/// Folders that sinks keep for themselves beside their files.
+const OF_SINKS: [&str; 2] = [placed::WRITING, pagestore::INDEX_FOLDER];
+
+/// Something to read from its beginning to its end.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// Path or address, for people and for finding it again.
+    pub name: Arc<str>,
+    pub input: Input,
+    /// In bytes as they are stored; 0 when nobody knows.
+    pub bytes: u64,
+}
+
+#[derive(Debug, Clone)]
+pub enum Input {
+    File {
+        path: PathBuf,
+        format: Format,
+    },
+    /// Each message says what it is.
+    Topic(Partition),
+}
+
+/// What is met on the way.
+#[derive(Debug, Clone)]
+pub enum Found {
+    Part(Part),
+    /// Lies in a folder and is nothing to read.
+    PassedOver {
+        name: Arc<str>,
+        why: String,
+    },
+}
+
+/// How an archive is looked at.
+#[derive(Debug, Clone, Default)]
+pub struct SourceOptions {
+    /// Taken as given; otherwise each file's content tells.
+    pub format: Option<Format>,
+    /// For topics: librdkafka's properties besides the servers, such as those for TLS.
+    pub kafka: BTreeMap<String, String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    #[error("{path}: {source}; name a file, a folder, a pattern, or kafka://HOST:PORT/TOPIC")]
+    Missing { path: String, source: std::io::Error },
+    #[error("{pattern}: {problem}; * and ? stand for any characters, ** for any folders")]
+    Pattern { pattern: String, problem: String },
+    #[error("{path}: reading it failed: {source}")]
+    Read { path: String, source: std::io::Error },
+    #[error(
+        "{path} is in none of the known formats: it {begins}; looked for {}; or name it with --format",
+        detect::looked_for()
+    )]
+    Unknown { path: String, begins: String },
+    #[error(transparent)]
+    Topic(#[from] TopicError),
+}
+
+/// The parts of everything named, in order.
+pub struct Source {
+    options: SourceOptions,
+    named: VecDeque<Named>,
+    walk: Option<walkdir::IntoIter>,
+}
+
+enum Named {
+    /// A file by its own name: it must be readable.
+    File(PathBuf),
+    Folder(PathBuf),
+    Partition(Partition),
+}
+
+impl Source {
+    /// Finds what is named; nothing is read yet. A name that is nothing is an error.
+    pub fn open(names: &[String], options: SourceOptions) -> Result<Source, SourceError> {
+        let mut named = VecDeque::new();
+        for name in names {
+            named.extend(resolve(name, &options)?);
+        }
+        Ok(Source { options, named, walk: None })
+    }
+
+    /// Bytes of everything to come, as far as the file system tells.
+    pub fn measure(names: &[String], options: &SourceOptions) -> u64 {
+        let Ok(source) = Source::open(names, options.clone()) else { return 0 };
+        let files = source.named.into_iter().map(|named| match named {
+            Named::File(path) => std::fs::metadata(path).map_or(0, |it| it.len()),
+            Named::Folder(path) => walk(&path).filter_map(Result::ok).filter(is_file).map(|it| size(&it)).sum(),
+            Named::Partition(_) => 0,
+        });
+        files.sum()
+    }
+
+    /// The next file of the folder that is walked through; none when that is done.
+    fn walk_on(&mut self) -> Option<Result<Found, SourceError>> {
+        loop {
+            let entry = match self.walk.as_mut()?.next() {
+                Some(Ok(entry)) if is_of_sink(&entry) => {
+                    self.walk.as_mut()?.skip_current_dir();
+                    continue;
+                }
+                Some(Ok(entry)) if is_of_crawl(&entry) => {
+                    self.walk.as_mut()?.skip_current_dir();
+                    let name = entry.path().display().to_string().into();
+                    return Some(Ok(Found::PassedOver { name, why: "a crawl's own state".into() }));
+                }
+                Some(Ok(entry)) => entry,
+                Some(Err(error)) => return Some(Ok(passed_over_error(&error))),
+                None => {
+                    self.walk = None;
+                    return None;
+                }
+            };
+            if is_file(&entry) && !state::is_own(entry.file_name()) {
+                let bytes = size(&entry);
+                if let Some(found) = self.file_in_folder(entry.into_path(), bytes).transpose() {
+                    return Some(found);
+                }
+            }
+        }
+    }
+
+    /// None for what is read with another file.
+    fn file_in_folder(&self, path: PathBuf, bytes: u64) -> Result<Option<Found>, SourceError> {
+        let name: Arc<str> = path.display().to_string().into();
+        let why = match self.options.format.map_or_else(|| detect::detect(&path), |it| Ok(Detected::Format(it))) {
+            Ok(Detected::Format(format)) => {
+                return Ok(Some(Found::Part(Part { name, input: Input::File { path, format }, bytes })));
+            }
+            Ok(Detected::Beside) => return Ok(None),
+            Ok(Detected::Empty) => "empty".into(),
+            Ok(Detected::Unknown(begins)) => format!("in none of the known formats, {begins}"),
+            Err(error) => error.to_string(),
+        };
+        Ok(Some(Found::PassedOver { name, why }))
+    }
+
+    fn file_by_name(&self, path: PathBuf) -> Result<Found, SourceError> {
+        let bytes = std::fs::metadata(&path).map_or(0, |it| it.len());
+        let name = path.display().to_string();
+        let detected = match self.options.format {
+            Some(format) => Detected::Format(format),
+            None => detect::detect(&path).map_err(|source| SourceError::Read { path: name.clone(), source })?,
+        };
+        match detected {
+            Detected::Format(format) => {
+                Ok(Found::Part(Part { name: name.into(), input: Input::File { path, format }, bytes }))
+            }
+            Detected::Empty => Ok(Found::PassedOver { name: name.into(), why: "empty".into() }),
+            Detected::Beside => {
+                Ok(Found::PassedOver { name: name.into(), why: "the META file of its day lists it; name that".into() })
+            }
+            Detected::Unknown(begins) => Err(SourceError::Unknown { path: name, begins }),
+        }
+    }
+}
+
+impl Iterator for Source {
+    type Item = Result<Found, SourceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(found) = self.walk_on() {
+                return Some(found);
+            }
+            match self.named.pop_front()? {
+                Named::File(path) => return Some(self.file_by_name(path)),
+                Named::Folder(path) => self.walk = Some(walk(&path)),
+                Named::Partition(partition) => {
+                    let name = partition.to_string().into();
+                    return Some(Ok(Found::Part(Part { name, input: Input::Topic(partition), bytes: 0 })));
+                }
+            }
+        }
+    }
+}
+
+/// What a name stands for.
+fn resolve(name: &str, options: &SourceOptions) -> Result<Vec<Named>, SourceError> {
+    if name.starts_with(topic::SCHEME) {
+        let partitions = topic::partitions(name, &options.kafka)?;
+        return Ok(partitions.into_iter().map(Named::Partition).collect());
+    }
+    match std::fs::metadata(name) {
+        Ok(metadata) if metadata.is_dir() => Ok(vec![Named::Folder(name.into())]),
+        Ok(_) => Ok(vec![Named::File(name.into())]),
+        Err(error) if error.kind() == ErrorKind::NotFound && name.contains(['*', '?', '[']) => matching(name),
+        Err(source) => Err(SourceError::Missing { path: name.into(), source }),
+    }
+}
+
+fn matching(pattern: &str) -> Result<Vec<Named>, SourceError> {
+    let wrong = |problem: String| SourceError::Pattern { pattern: pattern.into(), problem };
+    let paths = glob::glob(pattern).map_err(|error| wrong(error.to_string()))?;
+    let mut paths: Vec<PathBuf> = paths.collect::<Result<_, _>>().map_err(|error| wrong(error.to_string()))?;
+    if paths.is_empty() {
+        return Err(wrong("nothing has such a name".into()));
+    }
+    paths.sort_by(|a, b| by_name(&a.to_string_lossy(), &b.to_string_lossy()));
+    Ok(paths.into_iter().map(|path| if path.is_dir() { Named::Folder(path) } else { Named::File(path) }).collect())
+}
+
+fn walk(folder: &Path) -> walkdir::IntoIter {
+    let order =
+        |a: &DirEntry, b: &DirEntry| by_name(&a.file_name().to_string_lossy(), &b.file_name().to_string_lossy());
+    WalkDir::new(folder).sort_by(order).into_iter()
+}
+
+/// The frontier and the page log of a crawl.
+fn is_of_crawl(entry: &DirEntry) -> bool {
+    let is_so_named = entry.file_name() == "frontier" || entry.file_name() == "log";
+    is_so_named && entry.file_type().is_dir() && entry.path().join("lock").is_file()
+}
+
+fn is_of_sink(entry: &DirEntry) -> bool {
+    entry.depth() > 0 && entry.file_type().is_dir() && OF_SINKS.iter().any(|name| entry.file_name() == *name)
+}
+
+/// A file, or a link to one. Links to folders are not followed.
+fn is_file(entry: &DirEntry) -> bool {
+    entry.file_type().is_file() || (entry.path_is_symlink() && entry.path().is_file())
+}
+
+fn size(entry: &DirEntry) -> u64 {
+    entry.metadata().map_or(0, |it| it.len())
+}
+
+fn passed_over_error(error: &walkdir::Error) -> Found {
+    let name = error.path().unwrap_or(Path::new("?")).display().to_string();
+    Found::PassedOver { name: name.into(), why: error.to_string() }
+}
+
+/// Names in order, the numbers in them by their value: `data-9` before `data-10`.
+fn by_name(a: &str, b: &str) -> Ordering {
+    let (mut left, mut right) = (a, b);
+    while let (Some(x), Some(y)) = (left.chars().next(), right.chars().next()) {
+        if x.is_ascii_digit() && y.is_ascii_digit() {
+            let ((number_a, rest_a), (number_b, rest_b)) = (split_number(left), split_number(right));
+            let order = number_a.len().cmp(&number_b.len()).then(number_a.cmp(number_b));
+            if order != Ordering::Equal {
+                return order;
+            }
+            (left, right) = (rest_a, rest_b);
+        } else if x != y {
+            return x.cmp(&y);
+        } else {
+            (left, right) = (&left[x.len_utf8()..], &right[y.len_utf8()..]);
+        }
+    }
+    left.len().cmp(&right.len()).then(a.cmp(b))
+}
+
+/// The digits it begins with, without leading zeros, and what is behind them.
+fn split_number(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    (text[..end].trim_start_matches('0'), &text[end..])
+}

@@ -1,0 +1,81 @@
+//! How far a conversion or replay is, on disk: replaced in one step with every acknowledgement, so that a killed one goes
+//! on where its destination had acknowledged.
+
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::log::Cursor;
+
+/// A conversion's state, in the folder it writes to.
+pub const FILE_NAME: &str = ".seine-convert.json";
+
+/// Whether a file of this name is a state, or one being written.
+pub fn is_own(name: &std::ffi::OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".seine-convert.")
+}
+
+/// What is kept.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// What is done, in words that change when something else is asked for: what goes where, and which pages.
+    pub task: Vec<String>,
+    /// The sink's place, counted in pages since the beginning, its books and its own state.
+    pub cursor: Cursor,
+    /// The last record that is settled: the part's name, and the record's number in it.
+    pub settled: Option<(String, u64)>,
+    /// Records before it that could not be read, and pages that were not asked for.
+    pub unreadable: u64,
+    pub left_out: u64,
+    /// Everything there was is settled.
+    pub done: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    #[error("{action} {path}: {source}; progress is kept there, so let seine write to it")]
+    File { action: &'static str, path: PathBuf, source: std::io::Error },
+    #[error("{path} holds no progress that can be read ({source}); remove it to begin anew")]
+    Unreadable { path: PathBuf, source: serde_json::Error },
+    #[error(
+        "{path} is of another task: it was begun with {theirs}; finish that, or choose another folder, or remove the file to begin anew"
+    )]
+    OtherTask { path: PathBuf, theirs: String },
+}
+
+impl State {
+    /// The state of this task; new when there is no file.
+    pub fn load(path: &Path, task: Vec<String>) -> Result<State, StateError> {
+        let text = match std::fs::read(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(State { task, ..State::default() }),
+            Err(source) => return Err(file_error("reading", path, source)),
+        };
+        let state: State =
+            serde_json::from_slice(&text).map_err(|source| StateError::Unreadable { path: path.into(), source })?;
+        if state.task != task {
+            return Err(StateError::OtherTask { path: path.into(), theirs: state.task.join(" ") });
+        }
+        Ok(state)
+    }
+
+    /// Durable when this returns.
+    pub fn save(&self, path: &Path) -> Result<(), StateError> {
+        let copy = path.with_extension("tmp");
+        let text = serde_json::to_vec(self).expect("a struct of strings and numbers is always JSON");
+        let write = || {
+            let mut file = File::create(&copy)?;
+            file.write_all(&text)?;
+            file.sync_data()?;
+            std::fs::rename(&copy, path)?;
+            File::open(path.parent().filter(|it| *it != Path::new("")).unwrap_or(Path::new(".")))?.sync_all()
+        };
+        write().map_err(|source| file_error("writing", path, source))
+    }
+}
+
+fn file_error(action: &'static str, path: &Path, source: std::io::Error) -> StateError {
+    StateError::File { action, path: path.into(), source }
+}

@@ -1,0 +1,333 @@
+//! Pages of an archive through a sink: the same sinks, in the same loop, as a crawl's. Every acknowledgement is kept with
+//! the place in the archive, so that a transfer that was killed goes on there.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::choose::Choice;
+use super::format::Format;
+use super::read::{Page, Pages, Problem};
+use super::source::{Found, Part, Source};
+use super::state::State;
+use crate::config::SinkConfig;
+use crate::log::{Cursor, Entry, Position};
+use crate::parse::DeriveOptions;
+use crate::sinks;
+use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, pump};
+
+/// A decoded body is not cut below this, whatever a crawl would do: what an archive holds is to be kept.
+const MAX_DECODED_BYTES: u64 = 256 << 20;
+/// As many parts are named that were passed over or break off.
+const MAX_NAMED: usize = 100;
+
+/// What goes where.
+pub struct Transfer {
+    pub source: Source,
+    pub choice: Choice,
+    pub sink: SinkConfig,
+    /// The sink's own.
+    pub folder: PathBuf,
+    pub derive: DeriveOptions,
+    /// Where progress is kept, and what it was at the start; none for a destination that cannot go on.
+    pub state: State,
+    pub state_file: Option<PathBuf>,
+    /// At most so many pages a second.
+    pub rate: Option<f64>,
+}
+
+/// Who wants to know how it goes.
+pub trait Watch {
+    /// A problem with one record; reading goes on.
+    fn problem(&mut self, problem: &Problem);
+
+    /// The first page of a format.
+    fn format(&mut self, format: Format);
+
+    /// Now and then. `bytes`: read from disk.
+    fn progress(&mut self, so_far: &Summary, bytes: u64);
+}
+
+/// What came of it, over all runs of one task.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Summary {
+    /// Delivered, left out by the format, refused for good.
+    pub delivered: u64,
+    pub skipped: u64,
+    pub dead: u64,
+    /// Records that could not be read.
+    pub unreadable: u64,
+    /// Pages that were not asked for.
+    pub left_out: u64,
+    /// Parts begun in this run.
+    pub parts: u64,
+    /// Pages that had been settled by earlier runs.
+    pub before: u64,
+    /// Pages by format, of this run.
+    pub formats: BTreeMap<Format, u64>,
+    /// Parts that break off; every whole record was read. The first of them.
+    pub truncated: Vec<Arc<str>>,
+    /// What is none of an archive, and why. The first of them.
+    pub passed_over: Vec<(Arc<str>, String)>,
+    /// Those that are not named.
+    pub unnamed: u64,
+}
+
+impl Transfer {
+    /// Runs to the end of the archive. A failure leaves what was acknowledged in the state file.
+    pub fn run(self, watch: &mut dyn Watch) -> anyhow::Result<Summary> {
+        let Transfer { source, choice, sink, folder, derive, state, state_file, rate } = self;
+        let derive = DeriveOptions { max_decoded_bytes: derive.max_decoded_bytes.max(MAX_DECODED_BYTES), ..derive };
+        let before = state.cursor.position.index;
+        let mut feed = ArchiveFeed {
+            source,
+            choice,
+            resume: state.settled.clone(),
+            pages: None,
+            sent: VecDeque::new(),
+            next_index: before,
+            unreadable: state.unreadable,
+            left_out: state.left_out,
+            summary: Summary { before, ..Summary::default() },
+            read: Arc::default(),
+            state,
+            state_file,
+            pace: rate.map(|rate| Pace { rate, started: Instant::now(), count: 0 }),
+            ended: false,
+            watch,
+        };
+        pump(&mut feed, &sink, &folder, sinks::derive_for(&sink, derive), &Arc::new(AtomicBool::new(false)))?;
+        feed.finish()
+    }
+}
+
+struct ArchiveFeed<'a> {
+    source: Source,
+    choice: Choice,
+    /// Where an earlier run stopped, until that place is found.
+    resume: Option<(String, u64)>,
+    pages: Option<Pages>,
+    /// Pages given to the sink and not settled, in order.
+    sent: VecDeque<Sent>,
+    next_index: u64,
+    unreadable: u64,
+    left_out: u64,
+    summary: Summary,
+    read: Arc<AtomicU64>,
+    state: State,
+    state_file: Option<PathBuf>,
+    pace: Option<Pace>,
+    ended: bool,
+    watch: &'a mut dyn Watch,
+}
+
+/// A page on its way, and what the books are once it is settled.
+struct Sent {
+    index: u64,
+    part: Arc<str>,
+    number: u64,
+    unreadable: u64,
+    left_out: u64,
+}
+
+/// Holds a transfer to a rate.
+struct Pace {
+    rate: f64,
+    started: Instant,
+    count: u64,
+}
+
+impl Pace {
+    /// How many pages go at once: those of a tenth of a second.
+    fn batch(&self) -> usize {
+        (self.rate / 10.0).clamp(1.0, BATCH_EVENTS as f64) as usize
+    }
+
+    /// Waits until `count` more pages are due.
+    fn wait(&mut self, count: usize) {
+        self.count += count as u64;
+        let due = Duration::try_from_secs_f64(self.count as f64 / self.rate).unwrap_or(Duration::MAX);
+        std::thread::sleep(due.saturating_sub(self.started.elapsed()));
+    }
+}
+
+impl Feed for ArchiveFeed<'_> {
+    fn cursor(&self) -> Cursor {
+        self.state.cursor.clone()
+    }
+
+    fn next(&mut self) -> anyhow::Result<Vec<Arc<Entry>>> {
+        let most = self.pace.as_ref().map_or(BATCH_EVENTS, Pace::batch);
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        while entries.len() < most && bytes < BATCH_BYTES {
+            let Some(page) = self.next_page()? else {
+                self.ended = true;
+                break;
+            };
+            bytes += page.event.response().map_or(0, |response| response.body.len());
+            entries.push(self.send(page));
+        }
+        if let Some(pace) = &mut self.pace {
+            pace.wait(entries.len());
+        }
+        Ok(entries)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    fn commit(&mut self, cursor: Cursor) -> anyhow::Result<()> {
+        while self.sent.front().is_some_and(|sent| sent.index <= cursor.position.index)
+            && let Some(sent) = self.sent.pop_front()
+        {
+            self.state.settled = Some((sent.part.to_string(), sent.number));
+            self.state.unreadable = sent.unreadable;
+            self.state.left_out = sent.left_out;
+        }
+        self.state.cursor = cursor;
+        self.save()?;
+        self.tell();
+        Ok(())
+    }
+}
+
+impl ArchiveFeed<'_> {
+    /// The next page that is asked for.
+    fn next_page(&mut self) -> anyhow::Result<Option<Page>> {
+        loop {
+            let Some(pages) = &mut self.pages else {
+                if !self.next_part()? {
+                    return Ok(None);
+                }
+                continue;
+            };
+            match pages.next() {
+                Some(Ok(page)) if self.choice.takes(&page) => {
+                    self.count_format(page.format);
+                    return Ok(Some(page));
+                }
+                Some(Ok(_)) => self.left_out += 1,
+                Some(Err(problem)) => {
+                    self.unreadable += 1;
+                    self.watch.problem(&problem);
+                }
+                None => self.end_part(),
+            }
+        }
+    }
+
+    /// Opens the next part to be read; false behind the last.
+    fn next_part(&mut self) -> anyhow::Result<bool> {
+        loop {
+            let part = match self.source.next() {
+                None if self.resume.is_some() => anyhow::bail!(self.lost_place()),
+                None => return Ok(false),
+                Some(found) => match found? {
+                    Found::Part(part) => part,
+                    Found::PassedOver { name, why } => {
+                        self.pass_over(name, why);
+                        continue;
+                    }
+                },
+            };
+            if let Some(after) = self.resume_in(&part) {
+                self.summary.parts += 1;
+                self.pages = Some(Pages::open(&part, after, &self.read)?);
+                return Ok(true);
+            }
+            self.read.fetch_add(part.bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Behind which record the part is to be read; none for one that an earlier run has done.
+    fn resume_in(&mut self, part: &Part) -> Option<u64> {
+        match &self.resume {
+            None => Some(0),
+            Some((name, _)) if *name != *part.name => None,
+            Some(_) => self.resume.take().map(|(_, number)| number),
+        }
+    }
+
+    fn lost_place(&self) -> String {
+        let part = self.resume.as_ref().map_or("", |(name, _)| name.as_str());
+        let file = self.state_file.as_deref().unwrap_or(Path::new("")).display();
+        format!("{part}, where an earlier run stopped, is gone; bring it back, or remove {file} to begin anew")
+    }
+
+    fn end_part(&mut self) {
+        if let Some(pages) = self.pages.take()
+            && pages.truncated()
+        {
+            let part = pages.part().clone();
+            if self.summary.truncated.len() < MAX_NAMED {
+                self.summary.truncated.push(part);
+            }
+        }
+        self.tell();
+    }
+
+    fn pass_over(&mut self, name: Arc<str>, why: String) {
+        if self.summary.passed_over.len() < MAX_NAMED {
+            self.summary.passed_over.push((name, why));
+        } else {
+            self.summary.unnamed += 1;
+        }
+    }
+
+    fn count_format(&mut self, format: Format) {
+        let count = self.summary.formats.entry(format).or_default();
+        *count += 1;
+        if *count == 1 {
+            self.watch.format(format);
+        }
+    }
+
+    fn send(&mut self, page: Page) -> Arc<Entry> {
+        self.next_index += 1;
+        let index = self.next_index;
+        self.sent.push_back(Sent {
+            index,
+            part: page.place.part,
+            number: page.place.number,
+            unreadable: self.unreadable,
+            left_out: self.left_out,
+        });
+        Arc::new(Entry::new(Position { index, offset: index }, Arc::new(page.event), None))
+    }
+
+    fn save(&self) -> anyhow::Result<()> {
+        match &self.state_file {
+            Some(path) => Ok(self.state.save(path)?),
+            None => Ok(()),
+        }
+    }
+
+    fn so_far(&self) -> Summary {
+        let Cursor { delivered, skipped, dead, .. } = self.state.cursor;
+        Summary {
+            delivered,
+            skipped,
+            dead,
+            unreadable: self.unreadable,
+            left_out: self.left_out,
+            ..self.summary.clone()
+        }
+    }
+
+    fn tell(&mut self) {
+        let so_far = self.so_far();
+        self.watch.progress(&so_far, self.read.load(Ordering::Relaxed));
+    }
+
+    /// Everything is settled.
+    fn finish(mut self) -> anyhow::Result<Summary> {
+        self.state.unreadable = self.unreadable;
+        self.state.left_out = self.left_out;
+        self.state.done = true;
+        self.save()?;
+        Ok(self.so_far())
+    }
+}

@@ -1,0 +1,94 @@
+//! Is everything in an archive whole? Reads all of it, checksums of compressed streams included.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use super::format::Format;
+use super::read::{OpenError, Pages, Problem, is_being_written};
+use super::source::{Input, Part};
+
+/// So many problems of a part are kept by name.
+pub const MAX_PROBLEMS: usize = 10;
+
+/// What was found in one part.
+#[derive(Debug, Clone)]
+pub struct Report {
+    pub part: Arc<str>,
+    /// None for a topic, whose messages each say what they are.
+    pub format: Option<Format>,
+    pub pages: u64,
+    /// Records that are no pages and need not be.
+    pub others: u64,
+    /// Bytes of the part as it is stored.
+    pub bytes: u64,
+    /// How many records are damaged, and the first of them.
+    pub damaged: u64,
+    pub problems: Vec<Problem>,
+    pub verdict: Verdict,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// From the first byte to the last.
+    Whole,
+    /// Whole so far; its writer has not ended it.
+    Open,
+    /// Breaks off inside a record or a stream.
+    Cut,
+    Damaged,
+}
+
+impl Verdict {
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Whole => "whole",
+            Verdict::Open => "open",
+            Verdict::Cut => "cut",
+            Verdict::Damaged => "damaged",
+        }
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_fine(self) -> bool {
+        matches!(self, Verdict::Whole | Verdict::Open)
+    }
+}
+
+/// Reads a part from its beginning to its end. `tick`: called after each record, with the pages so far.
+pub fn verify(part: &Part, counter: &Arc<AtomicU64>, tick: &mut dyn FnMut(u64)) -> Result<Report, OpenError> {
+    let mut pages = Pages::open(part, 0, counter)?;
+    let format = match &part.input {
+        Input::File { format, .. } => Some(*format),
+        Input::Topic(_) => None,
+    };
+    let mut report = Report {
+        part: part.name.clone(),
+        format,
+        pages: 0,
+        others: 0,
+        bytes: part.bytes,
+        damaged: 0,
+        problems: Vec::new(),
+        verdict: Verdict::Whole,
+    };
+    for page in &mut pages {
+        match page {
+            Ok(_) => report.pages += 1,
+            Err(problem) => {
+                report.damaged += 1;
+                if report.problems.len() < MAX_PROBLEMS {
+                    report.problems.push(problem);
+                }
+            }
+        }
+        tick(report.pages);
+    }
+    report.others = pages.others();
+    report.verdict = match (report.damaged, pages.truncated()) {
+        (0, false) => Verdict::Whole,
+        (0, true) if is_being_written(&part.name) => Verdict::Open,
+        (0, true) => Verdict::Cut,
+        _ => Verdict::Damaged,
+    };
+    Ok(report)
+}

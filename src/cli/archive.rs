@@ -1,0 +1,257 @@
+//! What the commands over archives share: how an archive is named, which of its pages are meant, and what is told.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use regex::Regex;
+
+use crate::archive::choose::{self, Choice};
+use crate::archive::format::{self, Format};
+use crate::archive::read::Problem;
+use crate::archive::source::{Source, SourceOptions};
+use crate::archive::transfer::{Summary, Watch};
+use crate::config::{self, Config, SinkConfig};
+use crate::telemetry::progress::{Screen, bytes, grouped};
+
+/// An archive of nothing but bad records must not fill the screen.
+const MAX_TOLD: u64 = 100;
+
+/// How archives are read.
+#[derive(clap::Args)]
+pub(super) struct Reading {
+    /// The format of what is read, instead of looking at the content: FILES, CDR31, ELASTIC, WEB_INDEX, FILESYSTEM_HTML, …
+    #[arg(long, value_name = "FORMAT", value_parser = Format::parse)]
+    format: Option<Format>,
+    /// A configuration file, or a folder with seine.yml or ache.yml in it.
+    #[arg(short, long, value_name = "FILE|DIR")]
+    pub config: Option<PathBuf>,
+}
+
+/// Which pages are meant.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Only pages")]
+pub(super) struct Choosing {
+    /// whose URL, asked for or final, this regular expression matches somewhere.
+    #[arg(long, value_name = "REGEX")]
+    url: Option<Regex>,
+    /// of this host; `.example.com`: and of all below it. Repeatable.
+    #[arg(long = "host", value_name = "HOST")]
+    hosts: Vec<String>,
+    /// fetched on this day or later (2026-11-21, or 2026-11-21T14:30:00Z).
+    #[arg(long, value_name = "TIME", value_parser = choose::parse_from)]
+    from: Option<u64>,
+    /// fetched on this day or before, or before this moment.
+    #[arg(long, value_name = "TIME", value_parser = choose::parse_until)]
+    until: Option<u64>,
+    /// with this status: 200, 4xx, 200-299. Repeatable.
+    #[arg(long = "status", value_name = "STATUS", value_parser = choose::parse_status, value_delimiter = ',')]
+    statuses: Vec<(u16, u16)>,
+    /// of this media type: text/html, image/*. Repeatable.
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
+    types: Vec<String>,
+}
+
+impl Reading {
+    pub fn source_options(&self) -> anyhow::Result<SourceOptions> {
+        Ok(SourceOptions { format: self.format, kafka: self.kafka_properties()? })
+    }
+
+    /// The configuration, with this as its only destination. `name`: as in `target_storage.data_formats`.
+    pub fn with_sink(&self, name: &str) -> anyhow::Result<(Config, SinkConfig)> {
+        let options = [("target_storage.data_formats", name.to_owned())];
+        let mut loaded = config::load_with(self.config.as_deref(), &config::environment(), &options)?;
+        for warning in &loaded.warnings {
+            eprintln!("seine: {warning}");
+        }
+        match loaded.config.sinks.pop() {
+            Some(sink) => Ok((loaded.config, sink)),
+            None => anyhow::bail!("{name} is no destination; config/seine.yml lists those there are"),
+        }
+    }
+
+    /// Who we are to a broker that is read from: what the configuration says of the one that is written to.
+    fn kafka_properties(&self) -> anyhow::Result<BTreeMap<String, String>> {
+        let Some(path) = &self.config else { return Ok(BTreeMap::new()) };
+        let loaded = config::load(Some(path), &config::environment())?;
+        let ours = |name: &str| ["security.", "sasl.", "ssl."].iter().any(|start| name.starts_with(start));
+        let kafka = loaded.config.sinks.iter().find_map(|sink| match sink {
+            SinkConfig::Kafka(kafka) => Some(kafka),
+            _ => None,
+        });
+        let properties = kafka.into_iter().flat_map(|kafka| &kafka.properties).filter(|(name, _)| ours(name));
+        Ok(properties.map(|(name, value)| (name.clone(), value.expose().to_owned())).collect())
+    }
+}
+
+impl Choosing {
+    /// In words that are the same for the same choice.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        words.extend(self.url.iter().map(|it| format!("--url {it}")));
+        words.extend(self.hosts.iter().map(|it| format!("--host {it}")));
+        words.extend(self.from.iter().map(|it| format!("--from {it}")));
+        words.extend(self.until.iter().map(|it| format!("--until {it}")));
+        words.extend(self.statuses.iter().map(|(first, last)| format!("--status {first}-{last}")));
+        words.extend(self.types.iter().map(|it| format!("--type {it}")));
+        words
+    }
+
+    pub fn choice(self) -> Choice {
+        let Choosing { url, hosts, from, until, statuses, types } = self;
+        let hosts = hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect();
+        Choice { url, hosts, from, until, statuses, types }
+    }
+}
+
+/// Names as they are found from anywhere.
+pub(super) fn absolute(names: &[String]) -> Vec<String> {
+    let absolute = |name: &String| match name.contains("://") {
+        true => name.clone(),
+        false => std::path::absolute(name).map_or_else(|_| name.clone(), |path| path.display().to_string()),
+    };
+    names.iter().map(absolute).collect()
+}
+
+/// A live line on a terminal: how far, how fast, how long still.
+pub(super) struct Ticker {
+    pub screen: Screen,
+    started: Instant,
+    /// To be read in all; 0 when nobody knows.
+    total: u64,
+    shown: Option<Instant>,
+}
+
+impl Ticker {
+    pub fn new(names: &[String], options: &SourceOptions, quiet: bool) -> Ticker {
+        let screen = Screen::new(quiet);
+        let total = if screen.is_live() { Source::measure(names, options) } else { 0 };
+        Ticker { screen, started: Instant::now(), total, shown: None }
+    }
+
+    /// `read`: bytes from disk.
+    pub fn show(&mut self, pages: u64, read: u64) {
+        const OFTEN: Duration = Duration::from_millis(100);
+        if self.shown.is_some_and(|at| at.elapsed() < OFTEN) {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let seconds = self.started.elapsed().as_secs_f64().max(0.001);
+        self.screen.live(|| {
+            let mut line = format!("{} pages  {:.0}/s  {} read", grouped(pages), pages as f64 / seconds, bytes(read));
+            if self.total > 0 {
+                let part = (read as f64 / self.total as f64).min(1.0);
+                let left = if part > 0.0 { seconds / part - seconds } else { 0.0 };
+                line += &format!("  {:.0} %", part * 100.0);
+                line += &format!("  {left:.0} s left");
+            }
+            line
+        });
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+}
+
+/// Tells of problems as they come, the first of them by name.
+#[derive(Default)]
+pub(super) struct Problems {
+    told: u64,
+    untold: u64,
+}
+
+impl Problems {
+    pub fn tell(&mut self, screen: &Screen, problem: &Problem) {
+        if self.told == MAX_TOLD {
+            self.untold += 1;
+            return;
+        }
+        self.told += 1;
+        screen.print(&format!("seine: {problem}\n"));
+    }
+
+    pub fn end(&self, screen: &Screen) {
+        if self.untold > 0 {
+            screen.print(&format!("seine: and {} more that could not be read\n", grouped(self.untold)));
+        }
+    }
+}
+
+/// What a conversion or replay tells while it runs.
+pub(super) struct Told {
+    pub ticker: Ticker,
+    problems: Problems,
+    /// The format that is written, when it is one.
+    to: Option<Format>,
+}
+
+impl Told {
+    pub fn new(ticker: Ticker, to: Option<Format>) -> Told {
+        Told { ticker, problems: Problems::default(), to }
+    }
+
+    /// What was passed over or breaks off, and the figures.
+    pub fn summary(&self, summary: &Summary, to: &str, folder: &Path) {
+        let screen = &self.ticker.screen;
+        screen.clear();
+        self.problems.end(screen);
+        tell_odd_parts(screen, summary);
+        screen.print(&summary_text(summary, to, folder, self.ticker.elapsed()));
+    }
+}
+
+impl Watch for Told {
+    fn problem(&mut self, problem: &Problem) {
+        self.problems.tell(&self.ticker.screen, problem);
+    }
+
+    fn format(&mut self, format: Format) {
+        if let Some(losses) = self.to.and_then(|to| format::losses(format, to)) {
+            self.ticker.screen.print(&format!("seine: from {format}: {losses}\n"));
+        }
+    }
+
+    fn progress(&mut self, so_far: &Summary, bytes: u64) {
+        self.ticker.show(so_far.delivered + so_far.skipped + so_far.dead, bytes);
+    }
+}
+
+/// Names what was passed over or breaks off.
+fn tell_odd_parts(screen: &Screen, summary: &Summary) {
+    for part in &summary.truncated {
+        screen.print(&format!("seine: {part}: {ENDS_EARLY}\n"));
+    }
+    for (name, why) in &summary.passed_over {
+        screen.print(&format!("seine: {name}: passed over, {why}\n"));
+    }
+    if summary.unnamed > 0 {
+        screen.print(&format!("seine: and {} more were passed over\n", grouped(summary.unnamed)));
+    }
+}
+
+pub(super) const ENDS_EARLY: &str =
+    "ends early, as when its writer was killed or still writes; every whole record was read";
+
+fn summary_text(summary: &Summary, to: &str, folder: &Path, took: Duration) -> String {
+    let Summary { delivered, skipped, dead, unreadable, left_out, before, .. } = summary;
+    let seconds = took.as_secs_f64();
+    let from: Vec<String> =
+        summary.formats.iter().map(|(format, count)| format!("{} pages of {format}", grouped(*count))).collect();
+    let from = if from.is_empty() { "nothing".into() } else { from.join(", ") };
+    let mut text = format!("\n  {from} to {to} in {seconds:.1} s\n\n");
+    let mut line = |count: &u64, name: &str, what: &str| {
+        if *count > 0 || name == "delivered" {
+            let line = format!("  {name:<12}{:>10}   {what}", grouped(*count));
+            text += line.trim_end();
+            text.push('\n');
+        }
+    };
+    line(delivered, "delivered", "");
+    line(before, "  before", "of these and those below, settled by earlier runs");
+    line(skipped, "skipped", "not held by the format");
+    line(dead, "refused", "kept as dead letters");
+    line(left_out, "left out", "not asked for");
+    line(unreadable, "unreadable", "records");
+    text + &format!("  {:<12}in {}\n", "", folder.display())
+}

@@ -1,0 +1,96 @@
+//! `seine convert`: an archive's pages as files of another format.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+
+use super::archive::{Choosing, Reading, Ticker, Told, absolute};
+use crate::archive::format::Format;
+use crate::archive::source::Source;
+use crate::archive::state::{self, State};
+use crate::archive::transfer::Transfer;
+use crate::config::SinkConfig;
+use crate::parse::DeriveOptions;
+
+/// Write an archive's pages as files of another format.
+///
+/// Pages go through the sink that a crawl of that format has, so the files are those that a crawl would have written, with
+/// the sizes and settings of the configuration. What the format cannot hold is said. A conversion that was killed goes on
+/// when the same command is run again: nothing is written twice.
+///
+/// Exit status: 0; 1 when something failed or could not be read; 2 for arguments that are not understood.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Files, folders, patterns, kafka://HOST:PORT/TOPIC.
+    #[arg(value_name = "FROM", required = true)]
+    from_names: Vec<String>,
+    /// The folder to write to: a new or an empty one.
+    #[arg(value_name = "TO")]
+    to_folder: PathBuf,
+    /// The format to write.
+    #[arg(long, value_name = "FORMAT", value_parser = Format::parse)]
+    to: Format,
+    /// Print nothing but errors.
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    choosing: Choosing,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  seine convert data/files index --to WEB_INDEX             what the pages say, as CSV
+  seine convert kafka://localhost:9092/pages out --to FILES
+  seine convert ache/data_pages out --to CDR31 --host example.com --from 2026-11-01";
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let (config, mut sink) = args.reading.with_sink(args.to.name())?;
+    if let SinkConfig::Pagestore { base_folder } = &mut sink {
+        // A store of a crawl's is none of ours.
+        *base_folder = None;
+    }
+    let mut task = vec!["convert".to_owned()];
+    task.extend(absolute(&args.from_names));
+    task.push(format!("--to {}", args.to));
+    task.extend(args.choosing.words());
+    let state = begin(&args.to_folder, task)?;
+    let options = args.reading.source_options()?;
+    let mut told = Told::new(Ticker::new(&args.from_names, &options, args.quiet), Some(args.to));
+    let state_file = args.to_folder.join(state::FILE_NAME);
+    let summary = Transfer {
+        source: Source::open(&args.from_names, options)?,
+        choice: args.choosing.choice(),
+        sink,
+        folder: args.to_folder.clone(),
+        derive: DeriveOptions::new(&config),
+        state,
+        state_file: Some(state_file.clone()),
+        rate: None,
+    }
+    .run(&mut told)?;
+    std::fs::remove_file(&state_file).with_context(|| format!("removing {}", state_file.display()))?;
+    if !args.quiet {
+        told.summary(&summary, args.to.name(), &args.to_folder);
+    }
+    Ok(if summary.unreadable + summary.dead > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The folder is new, empty, or that of a conversion like this which did not end.
+fn begin(folder: &Path, task: Vec<String>) -> anyhow::Result<State> {
+    std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    let state_file = folder.join(state::FILE_NAME);
+    let listed = || std::fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>();
+    let names = listed().with_context(|| format!("{} cannot be listed", folder.display()))?;
+    let has_state = state_file.exists();
+    if !has_state && names.iter().any(|name| !state::is_own(name)) {
+        bail!("{} holds something already; name a new folder to convert into", folder.display());
+    }
+    let state = State::load(&state_file, task)?;
+    // Before the first file, so that a folder with files in it always says what they are.
+    state.save(&state_file)?;
+    Ok(state)
+}

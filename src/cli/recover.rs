@@ -1,0 +1,67 @@
+//! `seine recover`: what can be saved of a damaged file.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use crate::archive::format::Format;
+use crate::archive::recover::{Recovery, recover};
+use crate::telemetry::progress::{Screen, bytes, grouped};
+
+/// Save what is whole in a damaged file as a clean file of the same format, and say what is lost.
+///
+/// The damaged file is not touched. Every record that is whole is saved, in its own words; the rest is named by ranges of
+/// bytes, which are exact in plain files and those of the nearest few kilobytes in compressed ones.
+///
+/// Exit status: 0 when nothing was lost; 1 when something was, or on failure; 2 for arguments that are not understood.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The damaged file.
+    #[arg(value_name = "DAMAGED")]
+    damaged: PathBuf,
+    /// The file to write; it must not be there.
+    #[arg(value_name = "OUT")]
+    out: PathBuf,
+    /// What the file was, when its beginning does not tell any more.
+    #[arg(long, value_name = "FORMAT", value_parser = Format::parse)]
+    format: Option<Format>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  seine verify data/files                                               which files are damaged?
+  seine recover data/files/crawl_data-1795271825985-3.deflate saved.deflate
+  seine recover disk.img saved.deflate --format FILES                   all of its records that can be found";
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let screen = Screen::new(false);
+    let mut shown = Instant::now();
+    let recovery = recover(&args.damaged, &args.out, args.format, &mut |records, read| {
+        if shown.elapsed().as_millis() >= 100 {
+            shown = Instant::now();
+            screen.live(|| format!("{} records  {} read", grouped(records), bytes(read)));
+        }
+    });
+    screen.clear();
+    let recovery = recovery?;
+    print!("{}", text(&recovery, &args));
+    Ok(if recovery.ranges == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn text(recovery: &Recovery, args: &Args) -> String {
+    let records = grouped(recovery.records);
+    let mut text = format!("{} records of {} saved in {}\n", records, recovery.format, args.out.display());
+    for lost in &recovery.lost {
+        text += &format!("lost: bytes {} to {} ({}): {}\n", lost.from, lost.to, bytes(lost.to - lost.from), lost.why);
+    }
+    let unnamed = recovery.ranges - recovery.lost.len() as u64;
+    if unnamed > 0 {
+        text += &format!("and {} ranges more\n", grouped(unnamed));
+    }
+    let share = recovery.lost_bytes as f64 / recovery.length.max(1) as f64 * 100.0;
+    if recovery.ranges == 0 {
+        return text + "nothing is lost\n";
+    }
+    text + &format!("{} of {} lost, {share:.2} %\n", bytes(recovery.lost_bytes), bytes(recovery.length))
+}

@@ -1,0 +1,136 @@
+//! `seine replay`: an archive's pages to a destination, as if they came from a crawl.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+
+use super::archive::{Choosing, Reading, Ticker, Told, absolute};
+use crate::archive::format::Format;
+use crate::archive::source::Source;
+use crate::archive::state::State;
+use crate::archive::transfer::Transfer;
+use crate::config::{KafkaFormat, SinkConfig};
+use crate::parse::DeriveOptions;
+use crate::sinks::SinkError;
+use crate::telemetry::logging;
+use crate::telemetry::progress::grouped;
+
+/// Send an archive's pages to a destination, as if they came from a crawl.
+///
+/// The destination is set up by the configuration (-c), as for a crawl. Progress is kept under -o with every
+/// acknowledgement: a replay that was stopped, or killed, goes on where its destination had acknowledged when the same
+/// command is run again. What a server refuses for good is kept there too: seine dead-letters list --sink NAME -o DIR.
+///
+/// Exit status: 0; 1 when something failed, could not be read or was refused; 2 for arguments that are not understood.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Files, folders, patterns, kafka://HOST:PORT/TOPIC.
+    #[arg(value_name = "FROM", required = true)]
+    from_names: Vec<String>,
+    /// The destination: kafka, elasticsearch, files, stdout, or another that a crawl can have.
+    #[arg(long, value_name = "SINK")]
+    to: String,
+    /// Where progress and dead letters are kept, in a folder named after the destination; files are written there too.
+    #[arg(short, long, value_name = "DIR", default_value = "replay")]
+    output: PathBuf,
+    /// At most so many pages a second.
+    #[arg(long, value_name = "PAGES/S", value_parser = parse_rate)]
+    rate: Option<f64>,
+    /// Send everything once more, although an earlier replay is done or was broken off.
+    #[arg(long)]
+    again: bool,
+    /// Print nothing but errors.
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    choosing: Choosing,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  seine replay data/files --to kafka -c config                 years later, to a broker
+  seine replay data/files --to elasticsearch -c config --rate 200
+  seine replay old.deflate --to stdout | jq .title
+  seine replay kafka://localhost:9092/pages --to elasticsearch --from 2026-11-01";
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let (config, sink) = args.reading.with_sink(&args.to.to_ascii_uppercase())?;
+    let options = args.reading.source_options()?;
+    let mut told = Told::new(Ticker::new(&args.from_names, &options, args.quiet), format_of(&sink));
+    logging::start(&config.logging, &told.ticker.screen)?;
+    let folder = args.output.join(sink.name());
+    let (state, state_file) = match sink {
+        // What was printed cannot be taken back, and whoever read it may not have it any more.
+        SinkConfig::Stdout | SinkConfig::Void => (State::default(), None),
+        _ => {
+            let state_file = args.output.join(format!("{}.json", sink.name()));
+            (begin(&args, &state_file)?, Some(state_file))
+        }
+    };
+    if state.done {
+        let pages = grouped(state.cursor.position.index);
+        eprintln!("seine: all {pages} pages were delivered before; --again delivers them once more");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let name = sink.name();
+    let transfer = Transfer {
+        source: Source::open(&args.from_names, options)?,
+        choice: args.choosing.choice(),
+        sink,
+        folder: folder.clone(),
+        derive: DeriveOptions::new(&config),
+        state,
+        state_file: state_file.clone(),
+        rate: args.rate,
+    };
+    let summary = match transfer.run(&mut told) {
+        Err(error) if matches!(error.downcast_ref(), Some(SinkError::ReaderGone)) => return Ok(ExitCode::SUCCESS),
+        Err(error) if state_file.is_some() => {
+            told.ticker.screen.clear();
+            return Err(error.context("the replay stopped; run the same command again to go on"));
+        }
+        ran => ran?,
+    };
+    if !args.quiet {
+        told.summary(&summary, name, &folder);
+    }
+    Ok(if summary.unreadable + summary.dead > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn begin(args: &Args, state_file: &std::path::Path) -> anyhow::Result<State> {
+    let mut task = vec!["replay".to_owned()];
+    task.extend(absolute(&args.from_names));
+    task.push(format!("--to {}", args.to.to_ascii_lowercase()));
+    task.extend(args.choosing.words());
+    std::fs::create_dir_all(&args.output).with_context(|| format!("{} cannot be made", args.output.display()))?;
+    if args.again && state_file.exists() {
+        std::fs::remove_file(state_file).with_context(|| format!("removing {}", state_file.display()))?;
+    }
+    Ok(State::load(state_file, task)?)
+}
+
+/// The format that the destination keeps pages in, to say what is lost.
+fn format_of(sink: &SinkConfig) -> Option<Format> {
+    match sink {
+        SinkConfig::Files { .. } | SinkConfig::Filesystem(_) | SinkConfig::Records(_) => {
+            Format::parse(sink.name()).ok()
+        }
+        SinkConfig::Elasticsearch(_) => Some(Format::Elastic),
+        SinkConfig::Kafka(kafka) => Some(match kafka.format {
+            KafkaFormat::Json => Format::Files,
+            KafkaFormat::Cdr31 => Format::Cdr31,
+            KafkaFormat::Elastic => Format::Elastic,
+        }),
+        SinkConfig::Stdout | SinkConfig::Void => None,
+        _ => Format::parse(sink.name()).ok(),
+    }
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate: f64 = text.parse().unwrap_or(f64::NAN);
+    (rate > 0.0 && rate.is_finite()).then_some(rate).ok_or_else(|| "a number above 0".into())
+}

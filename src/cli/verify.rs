@@ -1,0 +1,108 @@
+//! `seine verify`: is everything in an archive whole?
+
+use std::io::{BufWriter, ErrorKind, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::json;
+
+use super::archive::{Reading, Ticker};
+use crate::archive::source::{Found, Source};
+use crate::archive::verify::{Report, verify};
+use crate::telemetry::progress::{bytes, grouped};
+
+/// Check that archives are whole: structure, lengths, checksums. One line a file.
+///
+/// A file is whole; or open: its writer has not ended it, and it is whole so far; or cut: it breaks off; or damaged.
+/// What is cut or damaged can be saved with seine recover.
+///
+/// Exit status: 0 when every file is whole or open; 1 when one is not; 2 for arguments that are not understood.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Files, folders, patterns, kafka://HOST:PORT/TOPIC.
+    #[arg(value_name = "FROM", required = true)]
+    from_names: Vec<String>,
+    /// One JSON object a file instead of a line.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  seine verify data/files
+  seine verify backup --json | jq -r 'select(.verdict == \"damaged\").file'";
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match check(&args) {
+        Err(error) if error.downcast_ref::<std::io::Error>().is_some_and(|it| it.kind() == ErrorKind::BrokenPipe) => {
+            Ok(ExitCode::FAILURE)
+        }
+        checked => checked,
+    }
+}
+
+fn check(args: &Args) -> anyhow::Result<ExitCode> {
+    let options = args.reading.source_options()?;
+    let mut ticker = Ticker::new(&args.from_names, &options, false);
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let counter: Arc<AtomicU64> = Arc::default();
+    let (mut files, mut bad, mut pages) = (0_u64, 0_u64, 0);
+    for found in Source::open(&args.from_names, options)? {
+        let part = match found? {
+            Found::Part(part) => part,
+            Found::PassedOver { name, why } => {
+                ticker.screen.print(&format!("seine: {name}: passed over, {why}\n"));
+                continue;
+            }
+        };
+        let report =
+            verify(&part, &counter, &mut |so_far| ticker.show(pages + so_far, counter.load(Ordering::Relaxed)))?;
+        files += 1;
+        pages += report.pages;
+        bad += u64::from(!report.verdict.is_fine());
+        let text = if args.json { json_line(&report) } else { lines(&report) };
+        ticker.screen.above(|| out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
+    }
+    ticker.screen.clear();
+    let files = grouped(files);
+    ticker.screen.print(&format!("\n  {files} files, {} pages, {bad} cut or damaged\n", grouped(pages)));
+    Ok(if bad == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn lines(report: &Report) -> String {
+    let verdict = report.verdict.name();
+    let format = report.format.map_or("", |format| format.name());
+    let mut text = format!(
+        "{verdict:<8} {format:<8} {:>9} pages {:>9}  {}\n",
+        grouped(report.pages),
+        bytes(report.bytes),
+        report.part
+    );
+    for problem in &report.problems {
+        text += &format!("         {}\n", problem.text);
+    }
+    let unnamed = report.damaged - report.problems.len() as u64;
+    if unnamed > 0 {
+        text += &format!("         and {} more\n", grouped(unnamed));
+    }
+    text
+}
+
+fn json_line(report: &Report) -> String {
+    let problems: Vec<_> = report.problems.iter().map(|it| &it.text).collect();
+    let line = json!({
+        "file": &*report.part,
+        "format": report.format.map(|it| it.name()),
+        "verdict": report.verdict.name(),
+        "pages": report.pages,
+        "other_records": report.others,
+        "bytes": report.bytes,
+        "damaged_records": report.damaged,
+        "problems": problems,
+    });
+    format!("{line}\n")
+}

@@ -1,0 +1,179 @@
+//! JSON lines, plain or compressed: what is common to the formats that keep one record a line.
+
+use std::io::Read;
+
+use super::inflate::{Inflating, StreamError};
+
+/// The longest line that is read, in bytes. A body of 190 MB still fits in base64.
+pub const MAX_LINE: usize = 256 << 20;
+
+/// Why a file could not be read, wholly or in one record.
+#[derive(Debug, thiserror::Error)]
+pub enum LinesError {
+    /// Reading goes on with the next line. `what`: the record that was looked for, such as `FILES record`.
+    #[error("line {line} is no {what}: {source}")]
+    Record { line: u64, what: &'static str, source: serde_json::Error },
+    /// Reading goes on with the next line.
+    #[error("line {line} is longer than {limit} bytes and was passed over")]
+    LineTooLong { line: u64, limit: usize },
+    /// Nothing can be read behind it.
+    #[error("after {records} records: {source}")]
+    Stream { records: u64, source: StreamError },
+}
+
+/// Reads a file line by line: zlib, gzip or plain. Memory is bounded by the longest line allowed.
+pub struct LineReader<R> {
+    stream: Inflating<R>,
+    line: Vec<u8>,
+    max_line: usize,
+    /// Where the line in `line` begins, and where it ended, in uncompressed bytes.
+    begin: u64,
+    end: u64,
+}
+
+/// One line, as far as it could be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineEnd {
+    /// With its line feed.
+    Whole,
+    /// Nothing but the input's end.
+    None,
+    /// The input broke off inside it, or ends without a line feed.
+    Cut,
+    /// Longer than allowed, and not kept.
+    TooLong,
+}
+
+impl<R: Read> LineReader<R> {
+    /// Reads in pieces of 64 KB: `input` needs no buffer of its own.
+    pub fn new(input: R, max_line: usize) -> LineReader<R> {
+        LineReader { stream: Inflating::new(input), line: Vec::new(), max_line, begin: 0, end: 0 }
+    }
+
+    /// Puts the next line into [`line`](LineReader::line).
+    pub fn advance(&mut self) -> Result<LineEnd, StreamError> {
+        self.line.clear();
+        self.begin = self.end;
+        let mut too_long = false;
+        loop {
+            let chunk = self.stream.chunk()?;
+            if chunk.is_empty() {
+                return Ok(match (too_long, self.line.is_empty()) {
+                    (true, _) => LineEnd::TooLong,
+                    (false, true) => LineEnd::None,
+                    (false, false) => LineEnd::Cut,
+                });
+            }
+            let feed = memchr::memchr(b'\n', chunk);
+            let count = feed.map_or(chunk.len(), |at| at + 1);
+            if !too_long && self.line.len() + count <= self.max_line {
+                self.line.extend_from_slice(&chunk[..count]);
+            } else {
+                too_long = true;
+                self.line = Vec::new();
+            }
+            self.stream.consume(count);
+            self.end += count as u64;
+            if feed.is_some() {
+                return Ok(if too_long { LineEnd::TooLong } else { LineEnd::Whole });
+            }
+        }
+    }
+
+    /// The last line read, its line feed included.
+    pub fn line(&self) -> &[u8] {
+        &self.line
+    }
+
+    /// Where the last line begins, in uncompressed bytes.
+    pub fn offset(&self) -> u64 {
+        self.begin
+    }
+
+    /// Whether the input ended inside a compressed stream. Known once its end is reached.
+    pub fn stream_truncated(&self) -> bool {
+        self.stream.truncated()
+    }
+}
+
+/// Reads a file record by record. What can be read is read; one error tells where it ends. A file whose writer was killed
+/// is no error, see [`JsonLines::truncated`].
+pub struct JsonLines<R, T> {
+    reader: LineReader<R>,
+    what: &'static str,
+    parse: fn(&[u8]) -> Result<T, serde_json::Error>,
+    lines: u64,
+    records: u64,
+    ended: bool,
+    cut: bool,
+}
+
+impl<R: Read, T> JsonLines<R, T> {
+    /// `what`: the record's name in errors. `parse`: reads one line, with or without its line feed.
+    pub fn of(
+        input: R,
+        max_line: usize,
+        what: &'static str,
+        parse: fn(&[u8]) -> Result<T, serde_json::Error>,
+    ) -> JsonLines<R, T> {
+        let reader = LineReader::new(input, max_line);
+        JsonLines { reader, what, parse, lines: 0, records: 0, ended: false, cut: false }
+    }
+
+    /// Whether the file broke off inside a compressed stream or a record, as when its writer was killed. Known once the
+    /// iterator has ended.
+    pub fn truncated(&self) -> bool {
+        self.cut || self.reader.stream_truncated()
+    }
+
+    /// Records read so far.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Where the last record begins, in uncompressed bytes.
+    pub fn offset(&self) -> u64 {
+        self.reader.offset()
+    }
+
+    fn record(&mut self) -> Result<T, LinesError> {
+        let record = (self.parse)(self.reader.line());
+        let record = record.map_err(|source| LinesError::Record { line: self.lines, what: self.what, source })?;
+        self.records += 1;
+        Ok(record)
+    }
+}
+
+impl<R: Read, T> Iterator for JsonLines<R, T> {
+    type Item = Result<T, LinesError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.ended {
+            self.lines += 1;
+            match self.reader.advance() {
+                Ok(LineEnd::Whole) if self.reader.line().trim_ascii().is_empty() => {}
+                Ok(LineEnd::Whole) => return Some(self.record()),
+                Ok(LineEnd::TooLong) => {
+                    let limit = self.reader.max_line;
+                    return Some(Err(LinesError::LineTooLong { line: self.lines, limit }));
+                }
+                // A record may be whole without its line feed; half a one is what a killed writer leaves.
+                Ok(LineEnd::Cut) => {
+                    self.ended = true;
+                    let record = self.record();
+                    if matches!(&record, Err(LinesError::Record { source, .. }) if source.is_eof()) {
+                        self.cut = true;
+                        return None;
+                    }
+                    return Some(record);
+                }
+                Ok(LineEnd::None) => self.ended = true,
+                Err(source) => {
+                    self.ended = true;
+                    return Some(Err(LinesError::Stream { records: self.records, source }));
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,94 @@
+//! One sink's loop, whoever feeds it: takes entries, delivers them, commits what is durable at the destination.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::{Delivered, Derive};
+use crate::config::SinkConfig;
+use crate::log::{Cursor, Entry, Position};
+
+/// Entries and bytes of bodies that are delivered together.
+pub(crate) const BATCH_EVENTS: usize = 1024;
+pub(crate) const BATCH_BYTES: usize = 8 << 20;
+
+/// Where a sink's entries come from, and where its place among them is kept.
+pub(crate) trait Feed {
+    /// What was committed last.
+    fn cursor(&self) -> Cursor;
+
+    /// The next entries, at most a batch of them. None, after a while, when there are none just now.
+    fn next(&mut self) -> anyhow::Result<Vec<Arc<Entry>>>;
+
+    /// Nothing comes any more.
+    fn has_ended(&self) -> bool;
+
+    /// Durable when it returns.
+    fn commit(&mut self, cursor: Cursor) -> anyhow::Result<()>;
+
+    /// Called after every step, for who watches.
+    fn stepped(&mut self, _step: Step) {}
+}
+
+/// One call of the sink.
+pub(crate) struct Step {
+    /// Entries given to it.
+    pub taken: u64,
+    /// The cursor moved.
+    pub moved: bool,
+    /// Everything given to the sink so far is settled.
+    pub settled: bool,
+    pub took: Duration,
+}
+
+/// Runs until the feed has ended and all of it is settled, or until told to hurry. Called again after a failure, it starts
+/// from the committed cursor with a new sink.
+pub(crate) fn pump(
+    feed: &mut dyn Feed,
+    config: &SinkConfig,
+    folder: &Path,
+    derive: Derive,
+    hurry: &Arc<AtomicBool>,
+) -> anyhow::Result<()> {
+    let before = feed.cursor();
+    let mut sink = super::open(config, folder, &before.state, derive, hurry.clone())?;
+    // What the sink opened is noted before anything is delivered into it, so that a crash finds it.
+    let opened = sink.flush()?;
+    commit(feed, &before, &opened)?;
+    let mut taken = Position::default();
+    while !feed.has_ended() && !hurry.load(Ordering::Relaxed) {
+        let entries = feed.next()?;
+        let started = Instant::now();
+        let delivered = if entries.is_empty() { sink.flush()? } else { sink.deliver(&entries)? };
+        taken = entries.last().map_or(taken, |last| last.end);
+        let moved = commit(feed, &before, &delivered)?;
+        let (count, settled) = (entries.len() as u64, delivered.up_to >= taken);
+        feed.stepped(Step { taken: count, moved, settled, took: started.elapsed() });
+    }
+    loop {
+        let delivered = sink.flush()?;
+        commit(feed, &before, &delivered)?;
+        if delivered.up_to >= taken || hurry.load(Ordering::Relaxed) {
+            return Ok(sink.close()?);
+        }
+    }
+}
+
+/// Moves the cursor when the sink came further. The sink counts since it was opened, the cursor over its whole life.
+fn commit(feed: &mut dyn Feed, before: &Cursor, delivered: &Delivered) -> anyhow::Result<bool> {
+    let last = feed.cursor();
+    let moved = delivered.up_to > last.position;
+    if !moved && delivered.state == last.state {
+        return Ok(false);
+    }
+    feed.commit(Cursor {
+        position: delivered.up_to.max(last.position),
+        delivered: before.delivered + delivered.delivered,
+        skipped: before.skipped + delivered.skipped,
+        dead: before.dead + delivered.dead,
+        state: delivered.state.clone(),
+        ..Cursor::default()
+    })?;
+    Ok(moved)
+}

@@ -1,0 +1,208 @@
+//! The commands as a user types them.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use seine::archive::format::Format;
+use serde_json::Value;
+
+use crate::support::program::{Process, Ran, command, run};
+use crate::{events, pages, write};
+
+fn seine(arguments: &[&str]) -> Ran {
+    run(arguments)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// An archive of pages with numbers, some of them images.
+fn archive(folder: &Path, format: Format) {
+    let events: Vec<_> =
+        (0..10)
+            .map(|n| {
+                if n % 4 == 3 {
+                    events::with_type(n, "image/png", "png")
+                } else {
+                    events::page(n, format!("<p>{n}</p>"))
+                }
+            })
+            .collect();
+    write(format, &events, folder);
+}
+
+fn urls(ran: &Ran) -> Vec<String> {
+    ran.json_lines().iter().map(|line| line["url"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn cat_prints_one_object_a_page_with_what_the_format_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let event = events::with_type(1, "text/html; charset=iso-8859-1", &b"caf\xe9"[..]);
+    for format in [Format::Files, Format::Elastic, Format::Cdr31] {
+        write(format, std::slice::from_ref(&event), &folder.path().join(format.name()));
+    }
+    let at = |name: &str| folder.path().join(name);
+    let printed = |name: &str| seine(&["cat", "--content", text(&at(name))]).ok().stdout;
+    insta::assert_snapshot!([printed("FILES"), printed("ELASTIC"), printed("CDR31")].concat());
+}
+
+#[test]
+fn cat_takes_only_the_pages_that_are_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    archive(folder.path(), Format::Files);
+    let cat = |arguments: &[&str]| urls(&seine(&[&["cat", text(folder.path())], arguments].concat()).ok()).len();
+    assert_eq!(cat(&[]), 10);
+    assert_eq!(cat(&["--type", "image/*"]), 2);
+    assert_eq!(cat(&["--type", "text/html,image/png"]), 10);
+    assert_eq!(cat(&["--host", "h1.example"]), 3);
+    assert_eq!(cat(&["--host", ".example"]), 10);
+    assert_eq!(cat(&["--url", "/[12][?]"]), 2);
+    assert_eq!(cat(&["--status", "404"]), 0);
+    assert_eq!(cat(&["--status", "2xx"]), 10);
+    assert_eq!(cat(&["--from", "2026-11-21", "--until", "2026-11-21"]), 10);
+    assert_eq!(cat(&["--until", "2026-11-20"]), 0);
+    // Pages are about a second apart.
+    assert_eq!(cat(&["--from", "2026-11-21T14:37:10Z"]), 5);
+    seine(&["cat", text(folder.path()), "--status", "abc"]).fails_naming(&["abc", "4xx"]);
+    seine(&["cat", text(folder.path()), "--from", "yesterday"]).fails_naming(&["yesterday", "2026-11-21"]);
+}
+
+#[test]
+fn cat_tells_where_a_page_is() {
+    let folder = tempfile::tempdir().unwrap();
+    archive(folder.path(), Format::Elastic);
+    let lines = seine(&["cat", "--place", text(folder.path())]).ok().json_lines();
+    assert_eq!(lines[2]["record"], 3);
+    let file = std::fs::read_to_string(lines[2]["file"].as_str().unwrap()).unwrap();
+    let at = lines[2]["offset"].as_u64().unwrap() as usize;
+    assert!(
+        file[at..].starts_with("{\"domain\":\"h2.example\",\"url\":\"http://h2.example/2"),
+        "{}",
+        &file[at..at + 80]
+    );
+}
+
+#[test]
+fn cat_is_quiet_when_nobody_reads_on() {
+    let folder = tempfile::tempdir().unwrap();
+    write(Format::Files, &events::random(2_000), folder.path());
+    let (process, stdout) = Process::start_unread(command(&["cat", "--content", text(folder.path())]));
+    let mut first = String::new();
+    BufReader::new(stdout).read_line(&mut first).unwrap();
+    let ran = process.wait().ok();
+    assert_eq!(ran.stderr, "");
+    assert!(first.starts_with("{\"url\""), "{first}");
+}
+
+#[test]
+fn a_folder_is_read_in_order_and_everything_odd_in_it_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    archive(&at("b-10"), Format::Files);
+    archive(&at("b-9"), Format::Cdr31);
+    std::fs::write(at("a.jsonl"), "{\"url\":\"http://first.example/\",\"content\":\"\"}\n{\"url\":\n").unwrap();
+    std::fs::write(at("notes.txt"), "remember the milk").unwrap();
+    std::fs::write(at("nothing"), "").unwrap();
+    let ran = seine(&["cat", text(folder.path())]);
+    assert_eq!(ran.status.code(), Some(1), "one line could not be read");
+    let printed = urls(&ran);
+    assert_eq!(printed.len(), 1 + 8 + 10, "CDR holds no images");
+    assert_eq!(printed[0], "http://first.example/");
+    assert!(!ran.json_lines()[1].as_object().unwrap().contains_key("status"), "CDR before FILES: 9 before 10");
+    for told in
+        ["a.jsonl: line 2", "notes.txt: passed over", "begins \"remember the milk\"", "nothing: passed over, empty"]
+    {
+        assert!(ran.stderr.contains(told), "{told} is not in {}", ran.stderr);
+    }
+}
+
+#[test]
+fn what_is_no_archive_is_said_with_what_was_looked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let notes = folder.path().join("notes");
+    std::fs::write(&notes, b"\x7fELF\x02\x01").unwrap();
+    seine(&["cat", text(&notes)]).fails_naming(&["notes", "7f 45 4c 46", "FILES", "CDR31", "--format"]);
+    seine(&["cat", "/nowhere/x"]).fails_naming(&["/nowhere/x", "kafka://"]);
+    seine(&["cat", "/nowhere/*.gz"]).fails_naming(&["/nowhere/*.gz", "nothing has such a name"]);
+    seine(&["cat", "kafka://nobody"]).fails_naming(&["kafka://nobody", "kafka://HOST:PORT/TOPIC"]);
+    seine(&["cat", text(&notes), "--format", "ZIP"]).fails_naming(&["ZIP", "FILES"]);
+}
+
+#[test]
+fn convert_writes_what_a_crawl_would_have_and_says_what_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    archive(&at("elastic"), Format::Elastic);
+    let ran =
+        seine(&["convert", text(&at("elastic")), text(&at("files")), "--to", "files", "--type", "text/html"]).ok();
+    let found = pages(&at("files"));
+    assert_eq!(found.len(), 8);
+    assert!(found.iter().all(|page| page.format == Format::Files));
+    let told = [
+        "from ELASTIC: FILES holds no status, event id",
+        "delivered            8\n",
+        "left out             2   not asked for\n",
+    ];
+    for told in told {
+        assert!(ran.stderr.contains(told), "{told} is not in {}", ran.stderr);
+    }
+    let names: Vec<_> = std::fs::read_dir(at("files")).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 1, "{names:?}: the files, and no others");
+
+    seine(&["convert", text(&at("elastic")), text(&at("files")), "--to", "files"])
+        .fails_naming(&["holds something already"]);
+    seine(&["convert", text(&at("elastic")), text(&at("x")), "--to", "tar"]).fails_naming(&["tar", "FILES"]);
+}
+
+#[test]
+fn a_conversion_takes_sizes_from_the_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    write(Format::Files, &events::random(60), &at("one"));
+    std::fs::write(at("seine.yml"), "target_storage.data_format.files.max_file_size: 20000\n").unwrap();
+    let config = at("seine.yml");
+    seine(&["convert", text(&at("one")), text(&at("many")), "--to", "FILES", "-c", text(&config), "--quiet"]).ok();
+    assert!(std::fs::read_dir(at("many")).unwrap().count() > 3);
+    assert_eq!(pages(&at("many")).len(), 60);
+}
+
+#[test]
+fn verify_tells_whole_open_cut_and_damaged_files_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    write(Format::Files, &events::random(50), &at("new"));
+    let file = std::fs::read_dir(at("new")).unwrap().next().unwrap().unwrap().path();
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::write(at("a-whole.deflate"), &bytes).unwrap();
+    std::fs::write(at("b-open.deflate.open"), &bytes[..bytes.len() - 10]).unwrap();
+    std::fs::write(at("c-cut.deflate"), &bytes[..bytes.len() / 2]).unwrap();
+    let mut flipped = bytes.clone();
+    flipped[bytes.len() / 2] ^= 0x55;
+    std::fs::write(at("d-damaged.deflate"), &flipped).unwrap();
+    std::fs::write(at("e-lines.jsonl"), "{\"url\":\"http://a.example/\",\"content\":\"\"}\nrubbish\n").unwrap();
+    std::fs::remove_dir_all(at("new")).unwrap();
+
+    let ran = seine(&["verify", "--json", text(folder.path())]);
+    assert_eq!(ran.status.code(), Some(1));
+    let lines = ran.json_lines();
+    let verdicts: Vec<&str> = lines.iter().map(|line| line["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["whole", "open", "cut", "damaged", "damaged"]);
+    assert_eq!((&lines[0]["pages"], &lines[0]["format"]), (&Value::from(50), &Value::from("FILES")));
+    assert_eq!((&lines[4]["pages"], &lines[4]["damaged_records"]), (&Value::from(1), &Value::from(1)));
+    assert!(lines[4]["problems"][0].as_str().unwrap().contains("line 2"));
+
+    let plain = seine(&["verify", text(&at("a-whole.deflate"))]).ok();
+    assert!(plain.stdout.starts_with("whole    FILES           50 pages"), "{}", plain.stdout);
+}
+
+#[test]
+fn help_has_examples_and_exit_statuses() {
+    for name in ["cat", "convert", "replay", "verify", "recover"] {
+        let help = seine(&[name, "--help"]).ok().stdout;
+        for told in ["Examples:", "Exit status:"] {
+            assert!(help.contains(told), "{name}: {told} is not in {help}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What is known of a page, field by field, and what a format's row of the table says is left of it.
+
+use seine::archive::format::{Field, Format, Held, Part};
+use seine::formats::files::gathered;
+use seine::formats::http;
+use seine::formats::text::text_of;
+use seine::page::{Headers, HttpVersion, PageEvent, Relevance, Response};
+use seine::parse::{self, Derived};
+
+use crate::options;
+
+/// A page, and what is derived from it.
+pub struct Known {
+    pub event: PageEvent,
+    pub derived: Derived,
+}
+
+impl Known {
+    pub fn new(event: PageEvent) -> Known {
+        Known { derived: parse::derive(&event, &options()), event }
+    }
+
+    /// Whether the table says that the format keeps such a page at all.
+    pub fn is_kept_by(&self, format: Format) -> bool {
+        let holds = |field| format.holds(field) != Held::No;
+        match self.event.response() {
+            None => holds(Field::Failures),
+            Some(response) => {
+                (response.is_success() || holds(Field::OtherAnswers))
+                    && (self.derived.is_html || holds(Field::OtherTypes))
+            }
+        }
+    }
+
+    /// A field as it is.
+    pub fn field(&self, field: Field) -> String {
+        let event = &self.event;
+        let response = event.response().expect("pages that are compared have an answer");
+        match field {
+            Field::Url => event.url.clone(),
+            Field::FinalUrl => event.final_url.clone(),
+            Field::Hops => format!("{:?}", event.hops),
+            Field::Status => response.status.to_string(),
+            Field::Reason => format!("{} {:?}", response.reason, response.version),
+            Field::Headers => shown(&response.headers),
+            Field::Body => short(&self.derived.body),
+            Field::BodyReceived => short(&response.body),
+            Field::Fetched => event.ended_ms.to_string(),
+            Field::Started => event.started_ms.to_string(),
+            Field::Ip => format!("{:?}", event.ip),
+            Field::Request => shown(&event.request_headers),
+            Field::Exchange => {
+                let mut bytes = Vec::new();
+                http::write_response(response, &mut bytes);
+                short(&bytes)
+            }
+            Field::Relevance => format!("{:?}", event.relevance),
+            Field::CrawlerId => event.crawler_id.to_string(),
+            Field::EventId => event.id.clone(),
+            Field::Change => format!("{:?}", event.change),
+            Field::Truncated => format!("{:?}", response.truncated),
+            Field::OtherAnswers | Field::OtherTypes | Field::Failures => String::new(),
+        }
+    }
+
+    /// A field as a reader of the format must find it.
+    pub fn field_in(&self, field: Field, format: Format) -> String {
+        match format.holds(field) {
+            Held::Whole if field == Field::Headers => shown(&self.headers_kept(format)),
+            Held::Whole => self.field(field),
+            Held::Partly(part) => self.part(field, part, format),
+            Held::No => self.without(field, format),
+        }
+    }
+
+    fn part(&self, field: Field, part: Part, format: Format) -> String {
+        match part {
+            Part::Gathered => {
+                let headers = self.headers_kept(format);
+                let gathered = gathered(&headers.0).into_iter();
+                let flat = gathered.flat_map(|(name, values)| values.into_iter().map(move |value| (name, value)));
+                shown(&Headers(flat.map(|(name, value)| (name.into(), value.into())).collect()))
+            }
+            Part::Joined => {
+                let headers = self.headers_kept(format);
+                let joined = gathered(&headers.0).into_iter().map(|(name, values)| (name.into(), values.join(",")));
+                shown(&Headers(joined.collect()))
+            }
+            Part::Seconds => (self.event.ended_ms / 1000 * 1000).to_string(),
+            Part::Http1 if field == Field::Reason => {
+                let response = self.response();
+                let version = if response.version == HttpVersion::Http10 { "Http10" } else { "Http11" };
+                format!("{} {version}", response.reason)
+            }
+            Part::Http1 => shown(&self.headers_of_message()),
+            Part::Answer => self.field(Field::Exchange),
+            Part::Day => (self.event.ended_ms / 86_400_000 * 86_400_000).to_string(),
+            Part::Text => short(self.derived.text().as_bytes()),
+            Part::HtmlText if self.derived.is_html => short(self.derived.text().as_bytes()),
+            Part::HtmlText => short(b""),
+            Part::TextOrBytes => short(self.utf8().as_deref().unwrap_or(&self.derived.body)),
+        }
+    }
+
+    /// Of content that is held as text, its text is compared.
+    pub fn found(&self, field: Field, format: Format) -> String {
+        match format.holds(field) {
+            Held::Partly(Part::Text | Part::HtmlText | Part::TextOrBytes) if self.derived.is_html => {
+                short(self.derived.text().as_bytes())
+            }
+            _ => self.field(field),
+        }
+    }
+
+    fn response(&self) -> &Response {
+        self.event.response().expect("pages that are compared have an answer")
+    }
+
+    /// Those that a message has which is made of this answer, unless the one that came is there.
+    fn headers_of_message(&self) -> Headers {
+        let response = self.response();
+        let mut headers = response.headers.clone();
+        if response.wire.is_none() {
+            headers
+                .0
+                .retain(|(name, _)| !["content-length", "transfer-encoding"].contains(&&*name.to_ascii_lowercase()));
+            if !matches!(response.status, 204 | 304) || !response.body.is_empty() {
+                headers.push("Content-Length", response.body.len().to_string());
+            }
+        }
+        headers
+    }
+
+    /// The content in UTF-8, where it is text.
+    fn utf8(&self) -> Option<Vec<u8>> {
+        if self.derived.is_html {
+            return Some(self.derived.text().as_bytes().to_vec());
+        }
+        let content_type = self.event.response()?.content_type();
+        text_of(content_type, &self.derived.body).map(|text| text.as_bytes().to_vec())
+    }
+
+    /// Whether the format's reader takes it for HTML: where it holds no headers, by what it looks like.
+    fn looks_html_in(&self, format: Format) -> bool {
+        if format.holds(Field::Headers) != Held::No {
+            return self.derived.is_html;
+        }
+        let body = match format.holds(Field::Body) {
+            Held::Whole => self.derived.body.to_vec(),
+            Held::Partly(_) => self.utf8().unwrap_or_else(|| self.derived.body.to_vec()),
+            Held::No => Vec::new(),
+        };
+        parse::is_html(None, &body)
+    }
+
+    /// What stands in the place of what is not held.
+    fn without(&self, field: Field, format: Format) -> String {
+        match field {
+            Field::Url => self.event.final_url.clone(),
+            Field::Status => "200".into(),
+            Field::Reason => "OK Http11".into(),
+            Field::Started => self.field_in(Field::Fetched, format),
+            Field::Relevance => format!("{:?}", Relevance::by_type(self.looks_html_in(format))),
+            Field::FinalUrl => self.field(Field::Url),
+            Field::Fetched => "0".into(),
+            Field::Headers => String::new(),
+            Field::Body => short(b""),
+            Field::Hops => "[]".into(),
+            Field::Request => shown(&Headers::default()),
+            Field::CrawlerId => String::new(),
+            _ => "None".into(),
+        }
+    }
+
+    /// Without those that tell of a coding that was taken off.
+    fn headers_kept(&self, format: Format) -> Headers {
+        let response = self.event.response().expect("an answer");
+        let coded = response.headers.get("content-encoding").is_some() && response.body != self.derived.body;
+        let goes = |name: &str| {
+            coded
+                && format.holds(Field::BodyReceived) == Held::No
+                && ["content-encoding", "content-length", "content-md5"].contains(&&*name.to_ascii_lowercase())
+        };
+        Headers(response.headers.0.iter().filter(|(name, _)| !goes(name)).cloned().collect())
+    }
+}
+
+fn shown(headers: &Headers) -> String {
+    headers.0.iter().map(|(name, value)| format!("{name}: {value}\n")).collect()
+}
+
+/// Short enough to be printed, and different for different bytes.
+fn short(bytes: &[u8]) -> String {
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
+    format!("{} bytes, {:016x}: {head:?}", bytes.len(), xxhash_rust::xxh3::xxh3_64(bytes))
+}

@@ -1,0 +1,113 @@
+//! Archives: every format read as pages and written as any other; the commands over them.
+
+#[path = "../kafka/broker.rs"]
+#[allow(dead_code)]
+mod broker;
+mod commands;
+mod events;
+mod facts;
+mod golden;
+mod hostile;
+mod pairs;
+mod recover;
+mod replay;
+mod source;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use seine::archive::format::Format;
+use seine::archive::read::{Page, Pages, Problem};
+use seine::archive::source::{Found, Source, SourceOptions};
+use seine::archive::state::State;
+use seine::archive::transfer::{Summary, Transfer, Watch};
+use seine::config::{self, Config, SinkConfig};
+use seine::log::{Entry, Position};
+use seine::page::PageEvent;
+use seine::parse::DeriveOptions;
+use seine::sinks;
+
+/// Longer than any wait of a passing test.
+const LONG: Duration = Duration::from_secs(90);
+
+fn options() -> DeriveOptions {
+    DeriveOptions { max_decoded_bytes: 256 << 20, ..DeriveOptions::new(&Config::default()) }
+}
+
+/// The sink of this name, with the settings that it has without a configuration.
+fn sink_config(name: &str) -> SinkConfig {
+    let formats = [("target_storage.data_formats", name.to_owned())];
+    config::load_with(None, &[], &formats).unwrap().config.sinks.remove(0)
+}
+
+/// Files of a format as a crawl writes them.
+fn write(format: Format, events: &[PageEvent], folder: &Path) {
+    let entry = |(index, event): (usize, &PageEvent)| {
+        let index = index as u64 + 1;
+        Arc::new(Entry::new(Position { index, offset: index }, Arc::new(event.clone()), None))
+    };
+    let entries: Vec<_> = events.iter().enumerate().map(entry).collect();
+    let (config, options) = (sink_config(format.name()), options());
+    let derive = sinks::derive_for(&config, options);
+    let mut sink = sinks::open(&config, folder, &serde_json::Value::Null, derive, Arc::default()).unwrap();
+    sink.flush().unwrap();
+    sink.deliver(&entries).unwrap();
+    sink.flush().unwrap();
+    sink.close().unwrap();
+}
+
+fn source(path: &Path) -> Source {
+    Source::open(&[path.to_str().unwrap().to_owned()], SourceOptions::default()).unwrap()
+}
+
+/// Every page below a path, and every problem. Nothing may be passed over.
+fn read(path: &Path) -> (Vec<Page>, Vec<Problem>) {
+    let (mut pages, mut problems) = (Vec::new(), Vec::new());
+    for found in source(path) {
+        match found.unwrap() {
+            Found::Part(part) => {
+                for page in Pages::open(&part, 0, &Arc::default()).unwrap() {
+                    match page {
+                        Ok(page) => pages.push(page),
+                        Err(problem) => problems.push(problem),
+                    }
+                }
+            }
+            Found::PassedOver { name, why } => panic!("{name} was passed over: {why}"),
+        }
+    }
+    (pages, problems)
+}
+
+/// The pages of an archive that must be whole.
+#[track_caller]
+fn pages(path: &Path) -> Vec<Page> {
+    let (pages, problems) = read(path);
+    assert!(problems.is_empty(), "{problems:?}");
+    pages
+}
+
+fn transfer(from: &Path, to: &Path, sink: &str) -> Transfer {
+    Transfer {
+        source: source(from),
+        choice: Default::default(),
+        sink: sink_config(sink),
+        folder: to.into(),
+        derive: options(),
+        state: State::default(),
+        state_file: None,
+        rate: None,
+    }
+}
+
+/// Listens to nothing.
+struct Silent;
+
+impl Watch for Silent {
+    fn problem(&mut self, _: &Problem) {}
+    fn format(&mut self, _: Format) {}
+    fn progress(&mut self, _: &Summary, _: u64) {}
+}

@@ -1,0 +1,115 @@
+//! From every format to every other: what both can hold comes back equal, and what the table says is not held does not.
+
+use std::path::Path;
+
+use seine::archive::format::{Field, Format, Held, losses};
+use seine::archive::transfer::Summary;
+use seine::page::PageEvent;
+
+use crate::facts::Known;
+use crate::{Silent, events, pages, transfer, write};
+
+/// Not compared by itself: it is in the content, or of a kind of pages; an id that is not held is made anew.
+fn is_compared(field: Field, format: Format) -> bool {
+    match field {
+        Field::OtherAnswers | Field::OtherTypes | Field::Failures => false,
+        Field::BodyReceived | Field::EventId | Field::Exchange => format.holds(field) != Held::No,
+        _ => true,
+    }
+}
+
+#[track_caller]
+fn assert_kept(before: &[Known], after: &[Known], format: Format) {
+    let mut kept: Vec<&Known> = before.iter().filter(|known| known.is_kept_by(format)).collect();
+    let mut found: Vec<&Known> = after.iter().collect();
+    if is_tree(format) {
+        kept.sort_by_key(|known| known.field_in(Field::Url, format));
+        found.sort_by_key(|known| known.field(Field::Url));
+    }
+    let expected: Vec<String> = kept.iter().map(|known| known.field_in(Field::Url, format)).collect();
+    assert_eq!(found.iter().map(|known| known.field(Field::Url)).collect::<Vec<_>>(), expected, "in {format}");
+    for (before, after) in kept.into_iter().zip(found) {
+        for field in Field::ALL.into_iter().filter(|field| is_compared(*field, format)) {
+            let (expected, found) = (before.field_in(field, format), after.found(field, format));
+            assert_eq!(found, expected, "{field} in {format} of {}", before.event.url);
+        }
+    }
+}
+
+/// In the order of the pages' URLs, as files named after them have none of their own.
+fn is_tree(format: Format) -> bool {
+    matches!(format, Format::FilesystemHtml | Format::FilesystemJson | Format::FilesystemCbor)
+}
+
+fn known(folder: &Path, format: Format) -> Vec<Known> {
+    let pages = pages(folder);
+    assert!(pages.iter().all(|page| page.format == format), "each is told by its content");
+    pages.into_iter().map(|page| Known::new(page.event)).collect()
+}
+
+fn through_every_pair(events: &[PageEvent]) {
+    for from in Format::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let first = folder.path().join("from");
+        write(from, events, &first);
+        let before: Vec<Known> = events.iter().cloned().map(Known::new).collect();
+        let between = known(&first, from);
+        assert_kept(&before, &between, from);
+        for to in Format::ALL {
+            let second = folder.path().join(to.name());
+            let summary = transfer(&first, &second, to.name()).run(&mut Silent).unwrap();
+            let kept = between.iter().filter(|known| known.is_kept_by(to)).count() as u64;
+            let Summary { delivered, skipped, dead, unreadable, .. } = summary;
+            let expected = (kept, between.len() as u64 - kept, 0, 0);
+            assert_eq!((delivered, skipped, dead, unreadable), expected, "{from} to {to}");
+            if kept > 0 {
+                assert_kept(&between, &known(&second, to), to);
+            }
+        }
+    }
+}
+
+#[test]
+fn nasty_pages_come_through_every_pair() {
+    through_every_pair(&events::nasty());
+}
+
+#[test]
+fn random_pages_come_through_every_pair() {
+    through_every_pair(&events::random(60));
+}
+
+#[test]
+fn every_status_comes_through_every_pair() {
+    through_every_pair(&events::statuses());
+}
+
+#[test]
+fn ten_thousand_headers_come_through_every_pair() {
+    through_every_pair(&events::many_headers());
+}
+
+#[test]
+fn a_body_of_fifty_megabytes_comes_through() {
+    let mut body = vec![0; 50_000_000];
+    fastrand::Rng::with_seed(3).fill(&mut body);
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (folder.path().join("from"), folder.path().join("to"));
+    let event = events::with_type(1, "application/octet-stream", body);
+    write(Format::Files, std::slice::from_ref(&event), &first);
+    transfer(&first, &second, "FILES").run(&mut Silent).unwrap();
+    let read = pages(&second);
+    assert_eq!(read.len(), 1);
+    assert!(read[0].event.response().unwrap().body == event.response().unwrap().body);
+}
+
+#[test]
+fn what_is_lost_is_said_from_the_table() {
+    let all: Vec<String> = Format::ALL
+        .iter()
+        .flat_map(|from| Format::ALL.iter().map(move |to| (from, to)))
+        .filter_map(|(from, to)| Some(format!("from {from}: {}", losses(*from, *to)?)))
+        .collect();
+    insta::assert_snapshot!(all.join("\n"));
+    assert!(Format::ALL.iter().all(|format| losses(*format, *format).is_none()));
+}
