@@ -80,13 +80,32 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
 enum SinkName {
     /// Rolling compressed JSON lines, as ACHE writes them.
     Files,
+    /// Web archives, with the bytes as they came over the connection.
+    Warc,
     /// One message a page in a topic.
     Kafka,
     /// One document a page in an index of Elasticsearch or OpenSearch.
     Elasticsearch,
+    /// One file a page: its body.
+    FilesystemHtml,
+    /// One file a page: the object that FILES writes.
+    FilesystemJson,
+    /// One file a page: a CBOR map.
+    FilesystemCbor,
+    /// Memex CDR 3.1, JSON lines.
+    Cdr31,
+    /// The documents that Elasticsearch gets, JSON lines.
+    Elastic,
+    /// The raw format of Tianwang and Web InfoMall.
+    Tianwang,
+    /// A folder a day, feeds with their new articles.
+    Pagestore,
+    /// A CSV file of what pages say, for search.
+    WebIndex,
     /// One JSON object a page on standard output.
     Stdout,
     /// Nowhere: for measuring.
@@ -148,7 +167,7 @@ pub(super) fn read_seeds(given: &[String], file: Option<&std::path::Path>) -> an
 impl Args {
     /// `--sink`, as the key it stands for.
     fn data_formats(&self) -> Option<(&'static str, String)> {
-        let names: Vec<&str> = self.sinks.iter().map(|sink| sink.format()).collect();
+        let names: Vec<String> = self.sinks.iter().map(|sink| sink.format()).collect();
         (!names.is_empty()).then(|| ("target_storage.data_formats", names.join(",")))
     }
 
@@ -187,14 +206,8 @@ impl Args {
 
 impl SinkName {
     /// Its name in `target_storage.data_formats`.
-    fn format(self) -> &'static str {
-        match self {
-            SinkName::Files => "FILES",
-            SinkName::Kafka => "KAFKA",
-            SinkName::Elasticsearch => "ELASTICSEARCH",
-            SinkName::Stdout => "STDOUT",
-            SinkName::Void => "VOID",
-        }
+    fn format(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_ascii_uppercase()).unwrap_or_default()
     }
 }
 
