@@ -293,7 +293,7 @@ fn what_ache_has_and_seine_lacks_is_a_warning_when_it_asks_for_something() {
 
 #[test]
 fn a_format_that_is_not_there_yet_is_an_error() {
-    for format in ["WARC", "ROCKSDB"] {
+    for format in ["ROCKSDB"] {
         for yaml in [
             format!("target_storage.data_format.type: {format}"),
             format!("target_storage.data_formats: [FILES, {format}]"),

@@ -143,6 +143,7 @@ pub enum SinkConfig {
     },
     /// CDR31, ELASTIC and WEB_INDEX as files.
     Records(RecordsConfig),
+    Warc(WarcConfig),
     Kafka(KafkaConfig),
     Elasticsearch(Box<ElasticConfig>),
     Tianwang {
@@ -151,6 +152,29 @@ pub enum SinkConfig {
     },
     Stdout,
     Void,
+}
+
+/// `target_storage.data_format.warc.*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WarcConfig {
+    /// A larger file is closed and the next one begun; only a single page that is larger makes a larger file.
+    pub max_file_size: u64,
+    /// Each record is a gzip member.
+    pub compress: bool,
+    /// Of zlib, 0 to 9.
+    pub compression_level: u32,
+    /// Write an index beside each file.
+    pub cdxj: bool,
+    /// Write a `metadata` record for each page.
+    pub metadata: bool,
+    /// For how many URLs the last payload is remembered.
+    pub revisits: usize,
+    /// For `warcinfo`: whoever runs the crawl …
+    pub operator: Option<String>,
+    /// … as whom it asks …
+    pub user_agent: String,
+    /// … and whether it obeys robots.txt.
+    pub obeys_robots: bool,
 }
 
 /// `target_storage.data_format.kafka.*`: a topic, and how it is written to.
@@ -314,6 +338,7 @@ impl SinkConfig {
                 RecordsFormat::Elastic => "elastic",
                 RecordsFormat::WebIndex(_) => "web_index",
             },
+            SinkConfig::Warc(_) => "warc",
             SinkConfig::Kafka(_) => "kafka",
             SinkConfig::Elasticsearch(_) => "elasticsearch",
             SinkConfig::Tianwang { .. } => "tianwang",
@@ -325,6 +350,6 @@ impl SinkConfig {
     /// Whether it holds exchanges exactly as they went over the connection: the client has to keep those bytes, and speaks
     /// HTTP/1.1 only.
     pub fn wants_exact_bytes(&self) -> bool {
-        matches!(self, SinkConfig::Tianwang { .. })
+        matches!(self, SinkConfig::Warc(_) | SinkConfig::Tianwang { .. })
     }
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use super::archives::{ArchivesDraft, FilesystemContent, RecordsFormat};
-use super::checked::{Config, KafkaConfig, KafkaFormat, ScopeRule, SinkConfig};
+use super::checked::{Config, KafkaConfig, KafkaFormat, ScopeRule, SinkConfig, WarcConfig};
 use super::elastic::{self, ElasticDraft};
 use super::error::Problem;
 use super::kafka_properties;
@@ -22,6 +22,7 @@ pub(super) struct Draft {
     pub formats: Vec<Format>,
     pub files_max_file_size: u64,
     pub files_compression_level: u32,
+    pub warc: WarcConfig,
     pub kafka: KafkaConfig,
     pub elastic: ElasticDraft,
     pub archives: ArchivesDraft,
@@ -35,6 +36,7 @@ pub(super) struct Draft {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Files,
+    Warc,
     Kafka,
     Elasticsearch,
     FilesystemHtml,
@@ -51,6 +53,7 @@ pub(super) enum Format {
 
 const FORMATS: &[(&str, Format)] = &[
     ("FILES", Format::Files),
+    ("WARC", Format::Warc),
     ("KAFKA", Format::Kafka),
     ("ELASTICSEARCH", Format::Elasticsearch),
     ("FILESYSTEM_HTML", Format::FilesystemHtml),
@@ -86,6 +89,17 @@ impl Default for Draft {
             formats: Vec::new(),
             files_max_file_size: 0,
             files_compression_level: 0,
+            warc: WarcConfig {
+                max_file_size: 0,
+                compress: true,
+                compression_level: 0,
+                cdxj: false,
+                metadata: false,
+                revisits: 0,
+                operator: None,
+                user_agent: String::new(),
+                obeys_robots: true,
+            },
             kafka: KafkaConfig {
                 topic: String::new(),
                 format: KafkaFormat::Json,
@@ -118,6 +132,9 @@ impl Draft {
         if !self.use_scope {
             config.scope.rule = ScopeRule::Any;
         }
+        self.warc.user_agent = config.fetch.user_agent.header();
+        self.warc.obeys_robots = config.fetch.obey_robots;
+        self.warc.operator = self.warc.operator.take().or_else(|| config.fetch.user_agent.email.clone());
         self.config.sinks = self.formats.iter().map(|format| self.sink(*format)).collect();
         self.config.http.listen = self.http_enabled.then_some(SocketAddr::new(self.http_host, self.http_port));
         self.config
@@ -136,6 +153,7 @@ impl Draft {
             Format::FilesystemCbor => SinkConfig::Filesystem(self.filesystem(FilesystemContent::Cbor)),
             Format::Cdr31 => SinkConfig::Records(self.records(RecordsFormat::Cdr31 { team: self.kafka.team.clone() })),
             Format::Elastic => SinkConfig::Records(self.records(RecordsFormat::Elastic)),
+            Format::Warc => SinkConfig::Warc(self.warc.clone()),
             Format::Tianwang => SinkConfig::Tianwang {
                 compress: self.archives.tianwang_compress,
                 max_file_size: self.archives.tianwang_max_file_size,
@@ -271,7 +289,7 @@ pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), S
         let name = name.to_ascii_uppercase();
         let Some((_, format)) = FORMATS.iter().find(|(known, _)| *known == name) else {
             return Err(match name.as_str() {
-                "WARC" | "ROCKSDB" => not_available(&name, &available),
+                "ROCKSDB" => not_available(&name, &available),
                 _ => format!("{available}; {name} is none"),
             });
         };
@@ -289,6 +307,14 @@ pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), S
 
 fn not_available(name: &str, available: &str) -> String {
     format!("{available}; {name} is not available in this version, and its pages would be lost")
+}
+
+pub(super) fn set_warc_operator(draft: &mut Draft, name: Option<&str>) -> Result<(), String> {
+    if name.is_some_and(|text| text.trim().is_empty() || text.chars().any(char::is_control)) {
+        return Err("a name on one line".into());
+    }
+    draft.warc.operator = name.map(str::to_owned);
+    Ok(())
 }
 
 /// Kafka's own rule for names (`org.apache.kafka.common.internals.Topic`).

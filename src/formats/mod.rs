@@ -17,5 +17,6 @@ pub mod lines;
 pub mod pagestore;
 pub mod text;
 pub mod tianwang;
+pub mod warc;
 pub mod web_index;
 pub mod zlib_stream;

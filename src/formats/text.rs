@@ -32,11 +32,17 @@ fn charset(content_type: &str) -> Option<&str> {
 #[derive(Debug, Clone, Copy)]
 pub struct IsoTime(pub EpochMs);
 
+impl IsoTime {
+    /// The time as text; none beyond the year 9999.
+    pub fn text(self) -> Option<String> {
+        let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
+        OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000_000).ok()?.format(format).ok()
+    }
+}
+
 impl Serialize for IsoTime {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
-        let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000_000).ok();
-        match time.and_then(|time| time.format(format).ok()) {
+        match self.text() {
             Some(text) => serializer.serialize_str(&text),
             None => serializer.serialize_u64(self.0),
         }

@@ -26,6 +26,7 @@ pub fn held(config: &SinkConfig, folder: &Path) -> Result<Option<Held>, SinkErro
         // `seine verify` reads these.
         SinkConfig::Filesystem(_)
         | SinkConfig::Records(_)
+        | SinkConfig::Warc(_)
         | SinkConfig::Tianwang { .. }
         | SinkConfig::Pagestore { .. } => Ok(None),
         SinkConfig::Stdout | SinkConfig::Void => Ok(None),

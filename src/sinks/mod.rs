@@ -17,6 +17,8 @@ mod salvage;
 pub mod stdout;
 pub mod tianwang;
 pub mod void;
+pub mod warc;
+mod warc_index;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -67,6 +69,7 @@ pub fn open(
         }
         SinkConfig::Records(config) => Box::new(records::RecordsSink::open(folder, config, state, derive)?),
         SinkConfig::Kafka(config) => Box::new(kafka::KafkaSink::open(config, folder, derive, hurry)?),
+        SinkConfig::Warc(config) => Box::new(warc::WarcSink::open(config, folder, state, derive)?),
         SinkConfig::Elasticsearch(config) => Box::new(elasticsearch::ElasticSink::open(config, folder, derive, hurry)?),
         SinkConfig::Tianwang { compress, max_file_size } => {
             Box::new(tianwang::TianwangSink::open(folder, *compress, *max_file_size, state)?)

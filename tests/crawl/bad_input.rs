@@ -93,7 +93,7 @@ fn configuration() {
         "max_redirects",
     ]);
     with("crawler_id: fine\nhttp.port: eighty\n").fails_naming(&["odd.yml:2", "http.port", "eighty"]);
-    with("target_storage.data_formats: [WARC]\n").fails_naming(&["odd.yml:1", "WARC", "FILES"]);
+    with("target_storage.data_formats: [ROCKSDB]\n").fails_naming(&["odd.yml:1", "ROCKSDB", "FILES"]);
     with("a: [1, 2\n").fails_naming(&["odd.yml"]);
     with("page_log.segment_size: 64MiB\npage_log.max_size: 64MiB\n").fails_naming(&["page_log.max_size", "raise"]);
     run(&["crawl", "--seed", "http://a.test/", "-c", "/nowhere/seine.yml"]).fails_naming(&["/nowhere/seine.yml"]);

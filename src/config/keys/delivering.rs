@@ -34,7 +34,7 @@ pub(super) const SINKS: &[Key] = &[
         "[FILES]",
         "[FILES]",
         List(draft::set_formats),
-        "One or several of FILES (compressed JSON lines), KAFKA (a topic), ELASTICSEARCH, FILESYSTEM_HTML, FILESYSTEM_JSON and \
+        "One or several of FILES (compressed JSON lines), WARC (web archives), KAFKA (a topic), ELASTICSEARCH, FILESYSTEM_HTML, FILESYSTEM_JSON and \
          FILESYSTEM_CBOR (a file a page), CDR31 and ELASTIC (JSON lines), TIANWANG (the raw format of Web InfoMall), PAGESTORE (a folder a day), WEB_INDEX (CSV), STDOUT (JSON lines) and VOID \
          (nowhere: pages are counted and dropped). Each writes to a folder of its own, named after it in lower case, below the \
          data folder. ACHE's older target_storage.data_format.type means the same.",
@@ -51,6 +51,50 @@ pub(super) const SINKS: &[Key] = &[
         "6",
         Count(0, 9, |d, v| d.files_compression_level = draft::to_u32(v)),
         "Of zlib: 0 none, 1 fastest, 9 smallest.",
+    ),
+    ache(
+        "target_storage.data_format.warc.max_file_size",
+        "262144000",
+        "262144000",
+        Size(1, |d, v| d.warc.max_file_size = v),
+        "A larger file is closed and the next one begun. Plain numbers are bytes.",
+    ),
+    ache(
+        "target_storage.data_format.warc.compress",
+        "true",
+        "true",
+        Bool(|d, v| d.warc.compress = v),
+        "Each record as a gzip member of its own, in files called .warc.gz.",
+    ),
+    ours(
+        "target_storage.data_format.warc.compression_level",
+        "6",
+        Count(0, 9, |d, v| d.warc.compression_level = draft::to_u32(v)),
+        "Of zlib: 0 none, 1 fastest, 9 smallest.",
+    ),
+    ours(
+        "target_storage.data_format.warc.cdxj",
+        "false",
+        Bool(|d, v| d.warc.cdxj = v),
+        "An index in CDXJ beside each file once it is closed, for pywb and the like.",
+    ),
+    ours(
+        "target_storage.data_format.warc.metadata",
+        "false",
+        Bool(|d, v| d.warc.metadata = v),
+        "A metadata record for each page: the links on it, links and redirects from the seed to it, and how long it took.",
+    ),
+    ours(
+        "target_storage.data_format.warc.revisits",
+        "100000",
+        Count(0, 100_000_000, |d, v| d.warc.revisits = draft::to_usize(v)),
+        "For so many URLs it is remembered what was written last (about 100 bytes each, in memory); the same again becomes a          short revisit record. After a restart the first copy is written in full again. 0: always.",
+    ),
+    ours(
+        "target_storage.data_format.warc.operator",
+        "null",
+        MaybeText(draft::set_warc_operator),
+        "Who runs the crawl, with an address, for whoever reads the archive. null: the user agent's e-mail.",
     ),
     ache(
         "target_storage.data_format.kafka.topic_name",

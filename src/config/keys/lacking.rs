@@ -9,7 +9,6 @@ use crate::config::values::Unit::{Millis, Minutes};
 
 const BOOL: Kind = Kind::Bool(|_, _| ());
 const COUNT: Kind = Kind::Count(0, u64::MAX, |_, _| ());
-const SIZE: Kind = Kind::Size(0, |_, _| ());
 const MILLIS: Kind = Kind::Duration(Millis, Duration::ZERO, |_, _| ());
 const MINUTES: Kind = Kind::Duration(Minutes, Duration::ZERO, |_, _| ());
 const TEXT: Kind = MaybeText(|_, _| Ok(()));
@@ -23,7 +22,6 @@ const NO_BACKLINKS: &str = "not supported: no search engine is asked for backlin
 const NO_RECRAWL_SELECTOR: &str =
     "not supported: set link_storage.recrawl.interval, and every page is due again after it";
 const NO_NEAR_DUPLICATES: &str = "not supported: near-duplicates are kept as any page";
-const NO_WARC: &str = "no effect: the WARC format is not available yet";
 const WAITS_FOR_SERVERS: &str = "no effect: a server that is not there yet is waited for, and pages with it";
 const NO_TOR: &str = "not supported: .onion hosts are not reached";
 const NO_PROXY: &str = "not supported: pages are fetched without a proxy";
@@ -46,8 +44,6 @@ pub(super) const KEYS: &[Key] = &[
     lacking("target_storage.near_duplicate_detection.enabled", "false", BOOL, NO_NEAR_DUPLICATES),
     lacking("target_storage.near_duplicate_detection.store", "false", BOOL, NO_NEAR_DUPLICATES),
     lacking("target_storage.near_duplicate_detection.similarity", "0.9", Number, NO_NEAR_DUPLICATES),
-    lacking("target_storage.data_format.warc.max_file_size", "262144000", SIZE, NO_WARC),
-    lacking("target_storage.data_format.warc.compress", "true", BOOL, NO_WARC),
     lacking(
         "target_storage.data_format.elasticsearch.rest.initial_connection_timeout",
         "30s",

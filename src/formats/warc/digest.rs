@@ -1,0 +1,111 @@
+//! Labelled digests: `sha1:` and the digest in base32.
+
+use data_encoding::{BASE32, BASE32_NOPAD, BASE64, HEXLOWER_PERMISSIVE};
+use sha1::{Digest, Sha1};
+use sha2::Sha256;
+
+use super::record::WarcRecord;
+use crate::formats::http;
+
+/// What a record's digests say of its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DigestCheck {
+    /// Of `WARC-Block-Digest`.
+    pub block: DigestVerdict,
+    /// Of `WARC-Payload-Digest`.
+    pub payload: DigestVerdict,
+}
+
+/// One digest compared with the bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DigestVerdict {
+    /// The record states none.
+    Absent,
+    /// It is of bytes that another record holds: those of a revisit or of a record in segments.
+    Elsewhere,
+    /// Neither SHA-1 nor SHA-256, or not written in base32, base64 or hexadecimal digits.
+    Unknown {
+        stated: String,
+    },
+    Right,
+    /// `found`: of the bytes that are there, as `sha1:` and base32 or `sha256:` and base32.
+    Wrong {
+        stated: String,
+        found: String,
+    },
+}
+
+impl DigestCheck {
+    /// Whether no digest contradicts the bytes.
+    pub fn is_right(&self) -> bool {
+        ![&self.block, &self.payload].iter().any(|it| matches!(it, DigestVerdict::Wrong { .. }))
+    }
+}
+
+impl WarcRecord {
+    /// Compares the digests that the record states with its bytes. A payload in its transfer coding is right with and
+    /// without it: writers differ.
+    pub fn check_digests(&self) -> DigestCheck {
+        let block = self.get("WARC-Block-Digest").map_or(DigestVerdict::Absent, |it| verdict(it, &[&self.block]));
+        DigestCheck { block, payload: self.check_payload() }
+    }
+
+    fn check_payload(&self) -> DigestVerdict {
+        let Some(stated) = self.get("WARC-Payload-Digest") else { return DigestVerdict::Absent };
+        let in_segments = self.get("WARC-Segment-Number").is_some();
+        if in_segments || matches!(self.kind(), "revisit" | "continuation") {
+            return DigestVerdict::Elsewhere;
+        }
+        if !self.is_http() {
+            return verdict(stated, &[&self.block]);
+        }
+        let as_sent = self.block.slice(http::head_length(&self.block)..);
+        match http::parse_response(&self.block) {
+            Ok(response) => verdict(stated, &[&response.body, &as_sent]),
+            Err(_) => verdict(stated, &[&as_sent]),
+        }
+    }
+}
+
+/// SHA-1 as WARC writes it.
+pub(super) fn labelled(digest: &[u8; 20]) -> String {
+    format!("sha1:{}", BASE32.encode(digest))
+}
+
+pub(super) fn sha1(bytes: &[u8]) -> [u8; 20] {
+    Sha1::digest(bytes).into()
+}
+
+/// `stated`: `algorithm:digest`. Right when it is that of any of `candidates`.
+fn verdict(stated: &str, candidates: &[&[u8]]) -> DigestVerdict {
+    let (algorithm, text) = stated.split_once(':').unwrap_or(("", stated));
+    let hash: fn(&[u8]) -> Vec<u8> = match algorithm.to_ascii_lowercase().as_str() {
+        "sha1" | "sha-1" => |bytes| Sha1::digest(bytes).to_vec(),
+        "sha256" | "sha-256" => |bytes| Sha256::digest(bytes).to_vec(),
+        _ => return DigestVerdict::Unknown { stated: stated.to_owned() },
+    };
+    let Some(wanted) = decode(text.trim(), hash(b"").len()) else {
+        return DigestVerdict::Unknown { stated: stated.to_owned() };
+    };
+    let found: Vec<_> = candidates.iter().map(|bytes| hash(bytes)).collect();
+    match found.first() {
+        _ if found.contains(&wanted) => DigestVerdict::Right,
+        Some(first) => {
+            let found = format!("{}:{}", algorithm.to_ascii_lowercase(), BASE32.encode(first));
+            DigestVerdict::Wrong { stated: stated.to_owned(), found }
+        }
+        None => DigestVerdict::Absent,
+    }
+}
+
+/// The encoding is told by the length; there is no other sign of it.
+fn decode(text: &str, length: usize) -> Option<Vec<u8>> {
+    let bytes = if text.len() == 2 * length {
+        HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?
+    } else {
+        let upper = text.to_ascii_uppercase();
+        let base32 = BASE32_NOPAD.decode(upper.trim_end_matches('=').as_bytes()).ok().filter(|it| it.len() == length);
+        base32.or_else(|| BASE64.decode(text.as_bytes()).ok())?
+    };
+    (bytes.len() == length).then_some(bytes)
+}

@@ -1,0 +1,34 @@
+//! What can be wrong with a file.
+
+use crate::formats::http::HttpError;
+use crate::formats::inflate::StreamError;
+
+/// Why something could not be read. `offset`: of the record in the file, or of its gzip member.
+#[derive(Debug, thiserror::Error)]
+pub enum WarcError {
+    /// Reading goes on with the next record.
+    #[error("what stands at byte {offset} is no WARC record: {problem}")]
+    Record { offset: u64, problem: &'static str },
+    /// Reading goes on behind it.
+    #[error("the record at byte {offset} is longer ({length} bytes) than {limit} bytes and was passed over")]
+    TooLong { offset: u64, length: u64, limit: u64 },
+    /// Damage: reading goes on with the next record that can be found. An error of the disk: nothing more is read.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// The record is whole, but its block is no message (only from [`WarcPages`](super::WarcPages)).
+    #[error("the block of the record at byte {offset} is no HTTP message: {source}")]
+    Http { offset: u64, source: HttpError },
+}
+
+/// What came instead of a record.
+pub(super) enum Failed {
+    /// The input ended inside the record.
+    Cut,
+    Error(WarcError),
+}
+
+impl From<StreamError> for Failed {
+    fn from(error: StreamError) -> Failed {
+        Failed::Error(error.into())
+    }
+}

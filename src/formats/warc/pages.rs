@@ -1,0 +1,347 @@
+//! Records as page events. The records of one capture stand next to each other in the files of every writer known here, in
+//! any order; they are joined by `WARC-Concurrent-To` (either way round), by `Seine-Redirects-To`, or by having the same
+//! target. What comes from another file or is far away is not joined: it is no page of its own.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use uuid::Uuid;
+
+use super::error::WarcError;
+use super::read::WarcReader;
+use super::record::{WarcRecord, without_brackets};
+use crate::formats::http::{self, HttpError};
+use crate::page::{Headers, Hop, HttpVersion, Outcome, PageEvent, Relevance, Response, Truncated, latin1_to_string};
+use crate::parse;
+
+/// Requests, metadata and redirects beside a response: so many at most are joined to it …
+const MAX_BESIDE: usize = 64;
+/// … of so many bytes each.
+const MAX_BESIDE_BYTES: usize = 4 << 20;
+
+/// The pages of a file: `response`, `revisit` and `resource` records of http and https URLs, with what stands beside them.
+///
+/// A revisit comes as what it says: nothing new. One that the server said is the 304 it was; one that the writer found (the
+/// same payload again) comes as 304 too, with the headers of the answer, because its 200 would come without the body that
+/// another record holds.
+pub struct WarcPages<R> {
+    reader: WarcReader<R>,
+    capture: Capture,
+    /// `isPartOf` of the last `warcinfo`: the crawler's id, in our files.
+    crawler_id: Arc<str>,
+    ended: bool,
+}
+
+impl<R: Read> WarcPages<R> {
+    pub fn new(reader: WarcReader<R>) -> WarcPages<R> {
+        WarcPages { reader, capture: Capture::default(), crawler_id: Arc::from(""), ended: false }
+    }
+
+    /// Whether the file broke off inside a record. Known once the iterator has ended.
+    pub fn truncated(&self) -> bool {
+        self.reader.truncated()
+    }
+
+    /// The reader below, for its counts.
+    pub fn reader(&self) -> &WarcReader<R> {
+        &self.reader
+    }
+
+    fn finish(&mut self) -> Option<Result<PageEvent, WarcError>> {
+        std::mem::take(&mut self.capture).into_event(&self.crawler_id)
+    }
+}
+
+impl<R: Read> Iterator for WarcPages<R> {
+    type Item = Result<PageEvent, WarcError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.ended {
+            let record = match self.reader.next() {
+                Some(Ok(record)) => record,
+                Some(Err(error)) => return Some(Err(error)),
+                None => {
+                    self.ended = true;
+                    return self.finish();
+                }
+            };
+            let mut done = None;
+            if record.kind() == "warcinfo" {
+                done = self.finish();
+                self.crawler_id = field_of(&record.block, "isPartOf").unwrap_or_default().into();
+            } else if self.capture.takes(&record) {
+                self.capture.add(record);
+            } else {
+                done = self.finish();
+                self.capture.add(record);
+            }
+            if done.is_some() {
+                return done;
+            }
+        }
+        None
+    }
+}
+
+/// The records of one capture, as they come.
+#[derive(Default)]
+struct Capture {
+    main: Option<WarcRecord>,
+    request: Option<WarcRecord>,
+    hops: Vec<WarcRecord>,
+    metadata: Vec<WarcRecord>,
+}
+
+/// What a record is to a capture.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Main,
+    Request,
+    Hop,
+    Metadata,
+    /// `conversion`, `continuation`, and whatever else there is.
+    Other,
+}
+
+fn part(record: &WarcRecord) -> Part {
+    match record.kind() {
+        "response" if record.get("Seine-Redirects-To").is_some() => Part::Hop,
+        "response" | "revisit" | "resource" => Part::Main,
+        "request" => Part::Request,
+        "metadata" => Part::Metadata,
+        _ => Part::Other,
+    }
+}
+
+impl Capture {
+    fn records(&self) -> impl Iterator<Item = &WarcRecord> {
+        self.main.iter().chain(&self.request).chain(&self.hops).chain(&self.metadata)
+    }
+
+    /// Whether the record is of this capture.
+    fn takes(&self, record: &WarcRecord) -> bool {
+        let part = part(record);
+        let has_room = match part {
+            Part::Main => self.main.is_none(),
+            Part::Request => self.request.is_none(),
+            Part::Hop | Part::Metadata => self.hops.len() + self.metadata.len() < MAX_BESIDE,
+            Part::Other => true,
+        };
+        let is_first = self.records().next().is_none();
+        has_room && (part == Part::Other || is_first || self.records().any(|other| belong_together(record, other)))
+    }
+
+    fn add(&mut self, record: WarcRecord) {
+        let part = part(&record);
+        if part != Part::Main && record.block.len() > MAX_BESIDE_BYTES {
+            return;
+        }
+        match part {
+            Part::Main => self.main = Some(record),
+            Part::Request => self.request = Some(record),
+            Part::Hop => self.hops.push(record),
+            Part::Metadata => self.metadata.push(record),
+            Part::Other => {}
+        }
+    }
+
+    /// None for what is no page.
+    fn into_event(self, crawler_id: &Arc<str>) -> Option<Result<PageEvent, WarcError>> {
+        let main = self.main.as_ref()?;
+        let target = main.target_uri()?;
+        let scheme = target.split_once("://")?.0;
+        if !["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web)) {
+            return None;
+        }
+        let response = match response_of(main)? {
+            Ok(response) => response,
+            Err(source) => return Some(Err(WarcError::Http { offset: main.place.offset, source })),
+        };
+        let mut event = PageEvent::read_back(target);
+        event.crawler_id = crawler_id.clone();
+        event.started_ms = main.date().unwrap_or_default();
+        let took = main.get("Seine-Fetch-Ms").and_then(|it| it.parse().ok()).unwrap_or(0);
+        event.ended_ms = event.started_ms.saturating_add(took);
+        event.ip = main.get("WARC-IP-Address").and_then(|it| it.trim().parse().ok());
+        event.relevance = relevance(main, &response);
+        event.depth = self.depth();
+        event.outcome = Outcome::Response(response);
+        self.add_hops(main, &mut event);
+        if let Some(request) = &self.request {
+            add_request(request, &mut event);
+        }
+        match main.id().and_then(|id| Uuid::parse_str(id).ok()) {
+            Some(id) => event.id = id.simple().to_string(),
+            None => event.give_id(),
+        }
+        Some(Ok(event))
+    }
+
+    /// Links followed from the seed, when a metadata record counts them.
+    fn depth(&self) -> u16 {
+        let hops = self.metadata.iter().find_map(|it| field_of(&it.block, "hopsFromSeed")).unwrap_or_default();
+        hops.bytes().filter(|hop| *hop == b'L').count().try_into().unwrap_or(u16::MAX)
+    }
+
+    /// The redirects that led from the requested URL to the target; of ACHE's files only that there was one is known.
+    fn add_hops(&self, main: &WarcRecord, event: &mut PageEvent) {
+        let requested = main.get("ACHE-Requested-URL").unwrap_or(&event.final_url).to_owned();
+        for (at, hop) in self.hops.iter().enumerate() {
+            let next = self.hops.get(at + 1).and_then(|it| it.target_uri());
+            let response = http::parse_response(&hop.block).ok();
+            event.hops.push(Hop {
+                url: hop.target_uri().unwrap_or_default().to_owned(),
+                status: response.as_ref().map_or(0, |it| it.status),
+                headers: response.map(|it| without_length(it.headers)).unwrap_or_default(),
+                target: next.unwrap_or(&event.final_url).to_owned(),
+                ip: hop.get("WARC-IP-Address").and_then(|it| it.trim().parse().ok()),
+            });
+        }
+        if event.hops.is_empty() && requested != event.final_url {
+            let (url, target) = (requested.clone(), event.final_url.clone());
+            event.hops.push(Hop { url, status: 0, headers: Headers::default(), target, ip: None });
+        }
+        event.url = requested;
+    }
+}
+
+/// Whether one names the other, or, where neither names anything, both have the same target.
+fn belong_together(a: &WarcRecord, b: &WarcRecord) -> bool {
+    let names = |from: &WarcRecord, to: &WarcRecord| {
+        let Some(id) = to.id() else { return false };
+        let is_it = |name: &str| from.fields.all(name).any(|it| without_brackets(it) == id);
+        is_it("WARC-Concurrent-To")
+            || is_it("Seine-Redirects-To")
+            || from.kind() == "metadata" && is_it("WARC-Refers-To")
+    };
+    let same = |name: &str| a.get(name).is_some() && a.get(name) == b.get(name);
+    let is_named = |it: &WarcRecord| it.get("WARC-Concurrent-To").or(it.get("Seine-Redirects-To")).is_some();
+    let alone = !is_named(a) && !is_named(b) && a.target_uri().is_some() && a.target_uri() == b.target_uri();
+    names(a, b) || names(b, a) || same("Seine-Redirects-To") || same("WARC-Concurrent-To") || alone
+}
+
+/// The response that a record holds or stands for; none when it is no response of HTTP.
+fn response_of(record: &WarcRecord) -> Option<Result<Response, HttpError>> {
+    let mut response = match record.kind() {
+        "resource" => resource(record),
+        "revisit" => revisit(record)?,
+        _ if !record.is_http() => return None,
+        _ => match message(&record.block) {
+            Ok(response) => response,
+            Err(error) => return Some(Err(error)),
+        },
+    };
+    let rebuilt = record.get("Seine-Message").is_some_and(|it| it.eq_ignore_ascii_case("rebuilt"));
+    if rebuilt && record.kind() != "resource" {
+        response.wire = None;
+    }
+    if record.fields.all("WARC-Protocol").any(|it| it.eq_ignore_ascii_case("h2")) {
+        response.version = HttpVersion::Http2;
+    }
+    if record.kind() != "revisit" {
+        response.truncated = truncated(record);
+    }
+    Some(Ok(response))
+}
+
+/// The response in a block, with or without a status line.
+pub(super) fn message(block: &Bytes) -> Result<Response, HttpError> {
+    http::parse_response(block).or_else(|error| without_status_line(block, error))
+}
+
+/// ACHE's blocks begin with the headers; it keeps nothing but 2xx.
+fn without_status_line(block: &Bytes, error: HttpError) -> Result<Response, HttpError> {
+    let HttpError::StatusLine(first) = &error else { return Err(error) };
+    let is_header = first.split_once(':').is_some_and(|(name, _)| !name.is_empty() && !name.contains(' '));
+    if !is_header {
+        return Err(error);
+    }
+    let head = http::head_length(block);
+    Ok(Response { headers: http::parse_headers(&block[..head]), body: block.slice(head..), ..ok() })
+}
+
+fn resource(record: &WarcRecord) -> Response {
+    let mut headers = Headers::default();
+    if let Some(content_type) = record.get("Content-Type") {
+        headers.push("Content-Type", content_type);
+    }
+    Response { headers, body: record.block.clone(), ..ok() }
+}
+
+/// None for profiles that are not known: what they mean is not known either.
+fn revisit(record: &WarcRecord) -> Option<Response> {
+    let profile = record.get("WARC-Profile").unwrap_or_default();
+    let not_modified = || Response { status: 304, reason: "Not Modified".into(), ..ok() };
+    let sent = http::parse_response(&record.block).ok();
+    if profile.ends_with("/server-not-modified") {
+        return Some(sent.unwrap_or_else(not_modified));
+    }
+    let headers = || sent.map(|it| it.headers).unwrap_or_default();
+    profile.ends_with("/identical-payload-digest").then(|| Response { headers: headers(), ..not_modified() })
+}
+
+/// An empty answer of which nothing else is known.
+fn ok() -> Response {
+    Response {
+        status: 200,
+        reason: "OK".into(),
+        version: HttpVersion::Http11,
+        headers: Headers::default(),
+        body: Bytes::new(),
+        truncated: None,
+        wire: None,
+    }
+}
+
+/// A record in segments holds the first alone. For reasons that an event has no name for: the size.
+fn truncated(record: &WarcRecord) -> Option<Truncated> {
+    let in_segments = record.get("WARC-Segment-Number").map(|_| "length");
+    Some(match record.get("WARC-Truncated").or(in_segments)? {
+        "time" => Truncated::Time,
+        "disconnect" => Truncated::Disconnect,
+        _ => Truncated::Length,
+    })
+}
+
+fn relevance(record: &WarcRecord, response: &Response) -> Relevance {
+    let is_html = response.is_success() && parse::is_html(response.content_type(), &response.body);
+    let by_type = Relevance::by_type(is_html);
+    Relevance {
+        relevance: record.get("ACHE-Relevance").and_then(|it| it.trim().parse().ok()).unwrap_or(by_type.relevance),
+        is_relevant: record.get("ACHE-IsRelevant").map_or(by_type.is_relevant, |it| it.trim() == "true"),
+    }
+}
+
+fn add_request(record: &WarcRecord, event: &mut PageEvent) {
+    let head = http::head_length(&record.block);
+    let head = &record.block[..head];
+    let line_end = memchr::memchr(b'\n', head).map_or(head.len(), |at| at + 1);
+    let (first, rest) = head.split_at(line_end);
+    let method = first.split(|byte| *byte == b' ').next().unwrap_or_default();
+    if !method.is_empty() && method.iter().all(u8::is_ascii_uppercase) {
+        event.method = latin1_to_string(method);
+    }
+    event.request_headers = http::parse_headers(rest);
+    let is_rebuilt = record.get("Seine-Message").is_some();
+    if let Outcome::Response(Response { wire: Some(wire), .. }) = &mut event.outcome
+        && !is_rebuilt
+    {
+        wire.request = record.block.clone();
+    }
+}
+
+/// A hop's record has the length of the body it has: none.
+fn without_length(mut headers: Headers) -> Headers {
+    headers.0.retain(|(name, _)| !name.eq_ignore_ascii_case("content-length"));
+    headers
+}
+
+/// A field of an `application/warc-fields` block.
+fn field_of(block: &[u8], name: &str) -> Option<String> {
+    block.split(|byte| *byte == b'\n').find_map(|line| {
+        let (found, value) = line.split_at(memchr::memchr(b':', line)?);
+        let value = || String::from_utf8_lossy(value.get(1..).unwrap_or_default().trim_ascii()).into_owned();
+        found.eq_ignore_ascii_case(name.as_bytes()).then(value)
+    })
+}

@@ -1,0 +1,408 @@
+//! Reading records: plain, one gzip member a record, or compressed as a whole; cut off, damaged, with line feeds alone.
+//! Nothing stops the reader but an error of the disk: behind damage it goes on with the next record it can find.
+
+use std::io::Read;
+
+use bytes::Bytes;
+
+use super::digest::DigestVerdict;
+use super::error::{Failed, WarcError};
+use super::record::{Place, WarcRecord};
+use super::source::{More, Source};
+use super::version::{VERSION, VERSION_LINE, find_inner_version, find_version, tail_of_version, version};
+use crate::formats::inflate::StreamError;
+use crate::page::{Headers, latin1_to_string};
+
+/// The longest block that is read, in bytes. One record is held in memory at a time.
+pub const MAX_BLOCK: u64 = 256 << 20;
+/// Of a record's version line and fields together.
+const MAX_HEAD: usize = 1 << 20;
+/// Reads a file record by record.
+pub struct WarcReader<R> {
+    source: Source<R>,
+    max_block: u64,
+    /// Comes next, and last: an error of the disk.
+    failed: Option<StreamError>,
+    /// Looking for the next version line.
+    lost: bool,
+    truncated: bool,
+    ended: bool,
+    records: u64,
+    whole: u64,
+}
+
+impl<R: Read> WarcReader<R> {
+    /// Reads in pieces of 64 KB: `input` needs no buffer of its own.
+    pub fn new(input: R) -> WarcReader<R> {
+        WarcReader::with_max_block(input, MAX_BLOCK)
+    }
+
+    /// With another limit than [`MAX_BLOCK`], in bytes.
+    pub fn with_max_block(input: R, max_block: u64) -> WarcReader<R> {
+        WarcReader {
+            source: Source::new(input),
+            max_block,
+            failed: None,
+            lost: false,
+            truncated: false,
+            ended: false,
+            records: 0,
+            whole: 0,
+        }
+    }
+
+    /// Whether the file broke off inside a record, as when its writer was killed. Known once the iterator has ended.
+    pub fn truncated(&self) -> bool {
+        self.truncated || self.source.truncated()
+    }
+
+    /// Records read so far.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Bytes of the file up to the end of the last record that was read whole; cut there, the file is valid if it was
+    /// valid up to there. 0 as long as there is none, or when records have no gzip members of their own.
+    pub fn whole_bytes(&self) -> u64 {
+        self.whole
+    }
+
+    /// The next record; none at the end.
+    fn read(&mut self) -> Result<Option<WarcRecord>, WarcError> {
+        loop {
+            if !self.find_start()? {
+                return Ok(None);
+            }
+            let (offset, inner) = self.source.place();
+            match self.record(Place { offset, inner, length: None }) {
+                Ok(record) => return Ok(Some(record)),
+                Err(Failed::Error(error)) => return Err(error),
+                Err(Failed::Cut) => self.truncated = true,
+            }
+        }
+    }
+
+    /// Goes to the next byte that is not blank, or, after damage, to the next version line. False at the end.
+    fn find_start(&mut self) -> Result<bool, StreamError> {
+        loop {
+            let available = self.source.available();
+            let skipped = match self.lost {
+                false => available.iter().take_while(|byte| byte.is_ascii_whitespace()).count(),
+                true => available.len() - find_version(available).map_or(0, |at| available.len() - at),
+            };
+            if skipped < available.len() {
+                self.source.consume(skipped);
+                self.lost = false;
+                return Ok(true);
+            }
+            // A version line may lie across the edge.
+            let keep = if self.lost { tail_of_version(available) } else { 0 };
+            self.source.consume(skipped - keep);
+            match self.source.more()? {
+                More::Bytes => {}
+                More::End => return Ok(false),
+                More::MemberEnd => {
+                    self.source.consume(keep);
+                    if !self.source.next_member()? {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+    }
+
+    fn record(&mut self, place: Place) -> Result<WarcRecord, Failed> {
+        let version = self.version(place.offset)?;
+        let fields = self.fields(place.offset)?;
+        let length = fields.get("Content-Length").and_then(|it| it.trim().parse::<u64>().ok());
+        let Some(length) = length else {
+            return Err(self.lose("Content-Length is absent or no number", place.offset));
+        };
+        if length > self.max_block {
+            self.pass_over(length)?;
+            return Err(Failed::Error(WarcError::TooLong { offset: place.offset, length, limit: self.max_block }));
+        }
+        let block = self.block(length, place.offset)?;
+        let mut record = WarcRecord { version, fields, block, place };
+        self.check_end(&mut record)?;
+        if let Some(length) = record.place.length {
+            self.whole = place.offset + length;
+        }
+        self.records += 1;
+        Ok(record)
+    }
+
+    fn version(&mut self, offset: u64) -> Result<String, Failed> {
+        let line = self.line(MAX_HEAD)?;
+        if let Some(version) = line.as_deref().and_then(version) {
+            return Ok(version);
+        }
+        let line = [line.as_deref().unwrap_or_default(), b"\n"].concat();
+        if let Some(at) = find_version(&line) {
+            self.source.unread(&line[at..]);
+        }
+        Err(self.lose("it does not begin with WARC/ and a version", offset))
+    }
+
+    /// Reading goes on with the next version line.
+    fn lose(&mut self, problem: &'static str, offset: u64) -> Failed {
+        self.lost = true;
+        Failed::Error(WarcError::Record { offset, problem })
+    }
+
+    /// The next line without its end; none when it is longer than `limit`. It may lie across members, as in a file that
+    /// was compressed in pieces.
+    fn line(&mut self, limit: usize) -> Result<Option<Vec<u8>>, Failed> {
+        let mut searched = 0;
+        loop {
+            let available = self.source.available();
+            if let Some(at) = memchr::memchr(b'\n', &available[searched..]) {
+                let line = &available[..searched + at];
+                let line = line.strip_suffix(b"\r").unwrap_or(line).to_vec();
+                self.source.consume(searched + at + 1);
+                return Ok(Some(line));
+            }
+            searched = available.len();
+            if searched > limit {
+                return Ok(None);
+            }
+            self.more_of_record()?;
+        }
+    }
+
+    /// More bytes, from the next member too.
+    fn more_of_record(&mut self) -> Result<(), Failed> {
+        loop {
+            match self.source.more() {
+                Ok(More::Bytes) => return Ok(()),
+                Ok(More::End) => {
+                    let rest = self.source.available().len();
+                    self.source.consume(rest);
+                    return Err(Failed::Cut);
+                }
+                Ok(More::MemberEnd) => {
+                    if !self.source.next_member()? {
+                        self.truncated = true;
+                        let rest = self.source.available().len();
+                        self.source.consume(rest);
+                        return Err(Failed::Cut);
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The fields up to the empty line. A line that begins with a blank goes on with the one before.
+    fn fields(&mut self, offset: u64) -> Result<Headers, Failed> {
+        let mut fields = Headers::default();
+        let mut left = MAX_HEAD;
+        loop {
+            let Some(line) = self.line(left)?.filter(|line| line.len() < left) else {
+                return Err(self.lose("its fields are too long", offset));
+            };
+            left -= line.len();
+            if line.is_empty() {
+                return Ok(fields);
+            }
+            if version(&line).is_some() {
+                self.source.unread(&[line.as_slice(), b"\r\n"].concat());
+                return Err(Failed::Error(WarcError::Record {
+                    offset,
+                    problem: "another one begins inside its fields",
+                }));
+            }
+            match (line.first(), fields.0.last_mut()) {
+                (Some(b' ' | b'\t'), Some((_, value))) => {
+                    value.push(' ');
+                    value.push_str(&text(line.trim_ascii()));
+                }
+                _ => {
+                    let colon = memchr::memchr(b':', &line);
+                    let (name, value) = line.split_at(colon.unwrap_or(line.len()));
+                    fields.push(text(name.trim_ascii()), text(value.get(1..).unwrap_or_default().trim_ascii()));
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, length: u64, offset: u64) -> Result<Bytes, Failed> {
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let mut block = Vec::with_capacity(length.min(1 << 20));
+        loop {
+            let available = self.source.available();
+            let taken = available.len().min(length - block.len());
+            block.extend_from_slice(&available[..taken]);
+            self.source.consume(taken);
+            if block.len() == length {
+                return Ok(block.into());
+            }
+            match self.source.more()? {
+                More::Bytes => {}
+                More::End => return Err(self.cut_block(&block, offset)),
+                More::MemberEnd => self.go_on_in_next_member(&block, offset)?,
+            }
+        }
+    }
+
+    /// A block may lie across members; but where the next member begins a record, this one is shorter than it says.
+    fn go_on_in_next_member(&mut self, block: &[u8], offset: u64) -> Result<(), Failed> {
+        while self.source.available().len() < VERSION.len() {
+            match self.source.more()? {
+                More::Bytes => {}
+                More::End => return Err(self.cut_block(block, offset)),
+                More::MemberEnd if !self.source.available().is_empty() => return Ok(()),
+                More::MemberEnd => {
+                    if !self.source.next_member()? {
+                        return Err(self.cut_block(block, offset));
+                    }
+                }
+            }
+        }
+        if !self.source.available().starts_with(VERSION) {
+            return Ok(());
+        }
+        Err(Failed::Error(WarcError::Record { offset, problem: "its gzip member ends before its block does" }))
+    }
+
+    /// The input ended inside a block: it was cut off, unless other records stand inside, which a wrong length swallowed.
+    fn cut_block(&mut self, block: &[u8], offset: u64) -> Failed {
+        match find_inner_version(block) {
+            Some(at) => {
+                self.source.unread(&block[at..]);
+                Failed::Error(WarcError::Record { offset, problem: "its Content-Length is wrong" })
+            }
+            None => {
+                self.truncated = true;
+                Failed::Cut
+            }
+        }
+    }
+
+    /// Looks at what is behind the block: line ends, and then another record or nothing.
+    fn check_end(&mut self, record: &mut WarcRecord) -> Result<(), Failed> {
+        let (clean, length) = self.end_of_record(record.place)?;
+        record.place.length = length;
+        let inner = find_inner_version(&record.block);
+        // A member that goes on behind its record has a checksum that was not seen yet.
+        let is_unchecked = length.is_none() && self.source.is_compressed() && record.place.inner == 0;
+        if clean && inner.is_none() && !is_unchecked {
+            return Ok(());
+        }
+        let is_right = match record.check_digests().block {
+            // The fields have no other checksum.
+            DigestVerdict::Right => clean || !is_unchecked,
+            DigestVerdict::Wrong { .. } => false,
+            _ => clean,
+        };
+        match inner {
+            // A record inside the block may belong there, or have been swallowed.
+            Some(at) if !is_right => {
+                self.source.unread(&record.block[at..]);
+                let problem = "its Content-Length is wrong";
+                Err(Failed::Error(WarcError::Record { offset: record.place.offset, problem }))
+            }
+            None if !is_right => {
+                // It may have swallowed the beginning of the next version line.
+                let tail = record.block.len().saturating_sub(VERSION_LINE);
+                self.source.unread(&record.block[tail..]);
+                Err(self.lose("its Content-Length is wrong", record.place.offset))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Consumes the line ends behind a block. Returns whether nothing else stands there, and the record's length in the
+    /// file where that can be told.
+    fn end_of_record(&mut self, place: Place) -> Result<(bool, Option<u64>), Failed> {
+        let mut feeds = 0;
+        loop {
+            match self.source.available().first() {
+                Some(b'\r' | b'\n') if feeds < 2 => {
+                    feeds += usize::from(self.source.available().starts_with(b"\n"));
+                    self.source.consume(1);
+                }
+                Some(next) => {
+                    let follows = self.source.available();
+                    let is_next = follows.starts_with(&VERSION[..follows.len().min(VERSION.len())]);
+                    let is_clean = is_next || feeds == 2 && matches!(next, b'\r' | b'\n');
+                    let is_plain = !self.source.is_compressed();
+                    return Ok((is_clean, (is_plain && feeds == 2).then(|| self.source.offset() - place.offset)));
+                }
+                None => match self.source.more()? {
+                    More::Bytes => {}
+                    More::MemberEnd => {
+                        return Ok((true, (place.inner == 0).then(|| self.source.offset() - place.offset)));
+                    }
+                    More::End => {
+                        let is_whole = feeds == 2 && !self.source.is_compressed();
+                        self.truncated |= !is_whole;
+                        return Ok((true, is_whole.then(|| self.source.offset() - place.offset)));
+                    }
+                },
+            }
+        }
+    }
+
+    /// Behind a block that is not read: in a compressed file as far as it says or its member goes. Elsewhere nothing says
+    /// that the length is right, so the next version line is looked for.
+    fn pass_over(&mut self, length: u64) -> Result<(), Failed> {
+        if !self.source.is_compressed() {
+            self.lost = true;
+            return Ok(());
+        }
+        let mut left = length;
+        loop {
+            let count = self.source.available().len() as u64;
+            self.source.consume(count.min(left) as usize);
+            left -= count.min(left);
+            if left == 0 || self.source.more()? != More::Bytes {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl<R: Read> Iterator for WarcReader<R> {
+    type Item = Result<WarcRecord, WarcError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(error) = self.failed.take() {
+            self.ended = true;
+            return Some(Err(error.into()));
+        }
+        if self.ended {
+            return None;
+        }
+        match self.read() {
+            Ok(Some(record)) => return Some(Ok(record)),
+            Ok(None) => self.ended = true,
+            Err(error) => {
+                self.go_on_behind(&error);
+                return Some(Err(error));
+            }
+        }
+        None
+    }
+}
+
+impl<R: Read> WarcReader<R> {
+    fn go_on_behind(&mut self, error: &WarcError) {
+        match error {
+            WarcError::Stream(StreamError::Damaged { .. }) => {
+                self.lost = true;
+                match self.source.recover() {
+                    Ok(found) => self.ended = !found,
+                    Err(error) => self.failed = Some(error),
+                }
+            }
+            WarcError::Stream(_) => self.ended = true,
+            _ => {}
+        }
+    }
+}
+
+/// UTF-8, as WARC says, or else Latin-1.
+fn text(bytes: &[u8]) -> String {
+    std::str::from_utf8(bytes).map_or_else(|_| latin1_to_string(bytes), str::to_owned)
+}

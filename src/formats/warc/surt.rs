@@ -1,0 +1,162 @@
+//! SURT keys: a URL with its host turned round, so that sorted keys hold a site together: `http://www.example.com/A?b` →
+//! `com,example)/a?b`. The rules are those of the Internet Archive's tools (Java `WaybackURLKeyMaker`, Python `surt`), which
+//! index and look up with the same keys.
+//!
+//! | part | rule |
+//! |---|---|
+//! | scheme, user, fragment | dropped |
+//! | percent-encoding | undone as often as it was done, then done once for what is not printable ASCII, for `#`, `%` and the blank |
+//! | host | lower case, `www.`, `www2.` and so on dropped, labels turned round |
+//! | port | kept unless the scheme's own |
+//! | path | lower case, `.`, `..` and empty segments resolved, the slash at the end dropped |
+//! | query | lower case, parameters sorted, session ids dropped; none when it is empty |
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
+use regex::bytes::Regex;
+
+/// The key of a URL. What is no URL with a host (`urn:`, `dns:`) is its own key, with blanks encoded.
+pub fn surt(url: &str) -> String {
+    let cleaned: String = url.trim().chars().filter(|c| !matches!(c, '\n' | '\r' | '\t')).collect();
+    let Some((scheme, rest)) = cleaned.split_once("://") else { return cleaned.replace(' ', "%20") };
+    let rest = rest.split('#').next().unwrap_or_default();
+    let (before_query, query) = match rest.split_once('?') {
+        Some((before, query)) => (before, Some(query)),
+        None => (rest, None),
+    };
+    let (authority, path) = match before_query.find('/') {
+        Some(at) => before_query.split_at(at),
+        None => (before_query, ""),
+    };
+    let mut key = host_key(scheme, authority);
+    key.extend_from_slice(&path_key(path));
+    if let Some(query) = query.map(query_key).filter(|it| !it.is_empty()) {
+        key.push(b'?');
+        key.extend_from_slice(&query);
+    }
+    String::from_utf8_lossy(&key).into_owned()
+}
+
+fn host_key(scheme: &str, authority: &str) -> Vec<u8> {
+    let host_and_port = authority.rsplit('@').next().unwrap_or_default();
+    let port_at = host_and_port.rfind(':').filter(|at| host_and_port[at + 1..].bytes().all(|b| b.is_ascii_digit()));
+    let (host, port) = match port_at {
+        Some(at) => (&host_and_port[..at], &host_and_port[at + 1..]),
+        None => (host_and_port, ""),
+    };
+    let host = unescaped(host.as_bytes());
+    let host = match std::str::from_utf8(&host).map(idna) {
+        Ok(host) => host.into_bytes(),
+        Err(_) => host.into_owned(),
+    };
+    let host = escaped(&host.to_ascii_lowercase());
+    let host = host.strip_prefix(b"www").and_then(without_www).unwrap_or(&host);
+    let mut key: Vec<u8> = host.split(|b| *b == b'.').filter(|it| !it.is_empty()).rev().collect::<Vec<_>>().join(&b',');
+    let is_default = matches!((scheme.to_ascii_lowercase().as_str(), port), ("http", "80") | ("https", "443"));
+    if !port.is_empty() && !is_default {
+        key.push(b':');
+        key.extend_from_slice(port.as_bytes());
+    }
+    key.push(b')');
+    key
+}
+
+/// Behind `www`: digits and a dot.
+fn without_www(rest: &[u8]) -> Option<&[u8]> {
+    let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+    rest[digits..].strip_prefix(b".")
+}
+
+fn idna(host: &str) -> String {
+    match url::Host::parse(host) {
+        Ok(url::Host::Domain(name)) => name,
+        Ok(url::Host::Ipv4(address)) => address.to_string(),
+        _ => host.to_owned(),
+    }
+}
+
+fn path_key(path: &str) -> Vec<u8> {
+    let path = unescaped(path.as_bytes());
+    let mut kept: Vec<&[u8]> = Vec::new();
+    for segment in path.split(|b| *b == b'/').skip(1) {
+        match segment {
+            b"." => {}
+            b".." if !kept.is_empty() => {
+                kept.pop();
+            }
+            _ => kept.push(segment),
+        }
+    }
+    let last = kept.pop().unwrap_or_default();
+    kept.retain(|segment| !segment.is_empty());
+    kept.push(last);
+    let path = [b"/", kept.join(&b'/').as_slice()].concat();
+    let path = without_path_session(escaped(&path).to_ascii_lowercase());
+    match path.strip_suffix(b"/") {
+        Some(shorter) if !shorter.is_empty() => shorter.to_vec(),
+        _ => path,
+    }
+}
+
+fn query_key(query: &str) -> Vec<u8> {
+    let query = without_query_session(escaped(&unescaped(query.as_bytes()))).to_ascii_lowercase();
+    if query.len() <= 1 {
+        return query;
+    }
+    let parameter = |text: &[u8]| -> (Vec<u8>, Option<Vec<u8>>) {
+        match text.iter().position(|b| *b == b'=') {
+            Some(at) => (text[..at].to_vec(), Some(text[at + 1..].to_vec())),
+            None => (text.to_vec(), None),
+        }
+    };
+    let mut parameters: Vec<_> = query.split(|b| *b == b'&').map(parameter).collect();
+    parameters.sort();
+    let texts = parameters.into_iter().map(|(name, value)| match value {
+        Some(value) => [name, value].join(&b'='),
+        None => name,
+    });
+    texts.collect::<Vec<_>>().join(&b'&')
+}
+
+/// Until nothing is left to undo; `%25%32%35` is `%`. So many rounds as there are bytes at most, each shorter.
+fn unescaped(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let mut text = Cow::Borrowed(bytes);
+    while let Cow::Owned(shorter) = Cow::<[u8]>::from(percent_decode(&text)) {
+        text = Cow::Owned(shorter);
+    }
+    text
+}
+
+fn escaped(bytes: &[u8]) -> Vec<u8> {
+    const NOT_KEPT: &AsciiSet = &CONTROLS.add(b' ').add(b'#').add(b'%');
+    percent_encode(bytes, NOT_KEPT).to_string().into_bytes()
+}
+
+/// ASP.NET's.
+fn without_path_session(path: Vec<u8>) -> Vec<u8> {
+    static SESSIONS: LazyLock<[Regex; 2]> = LazyLock::new(|| {
+        [
+            r"(?i-u)^(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)$",
+            r"(?i-u)^(.*/)\([0-9a-z]{24}\)/([^?]+\.aspx.*)$",
+        ]
+        .map(|it| Regex::new(it).expect("a constant"))
+    });
+    SESSIONS.iter().fold(path, |path, session| session.replace(&path, &b"$1$2"[..]).into_owned())
+}
+
+/// Each at most once, the last of its kind.
+fn without_query_session(query: Vec<u8>) -> Vec<u8> {
+    static SESSIONS: LazyLock<[Regex; 5]> = LazyLock::new(|| {
+        [
+            r"(?i-u)^(.*)(?:jsessionid=[0-9a-z]{32})(?:&(.*))?$",
+            r"(?i-u)^(.*)(?:phpsessid=[0-9a-z]{32})(?:&(.*))?$",
+            r"(?i-u)^(.*)(?:sid=[0-9a-z]{32})(?:&(.*))?$",
+            r"(?i-u)^(.*)(?:aspsessionid[a-z]{8}=[a-z]{24})(?:&(.*))?$",
+            r"(?i-u)^(.*)(?:cfid=[^&]+&cftoken=[^&]+)(?:&(.*))?$",
+        ]
+        .map(|it| Regex::new(it).expect("a constant"))
+    });
+    SESSIONS.iter().fold(query, |query, session| session.replace(&query, &b"$1$2"[..]).into_owned())
+}

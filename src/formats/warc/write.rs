@@ -1,0 +1,378 @@
+//! Page events as records.
+
+use bytes::Bytes;
+use uuid::{Builder, Uuid};
+
+use super::digest::{labelled, sha1};
+use super::member::Members;
+use super::record::{RECORD_END, date, push_field};
+use super::revisits::{Earlier, Revisits};
+use crate::formats::http::{self, Exactness};
+use crate::page::{EpochMs, Headers, Hop, HttpVersion, Kind, PageEvent, Response, Truncated};
+use crate::parse::Link;
+
+/// ISO 28500:2017, in the draft that everybody can read.
+const CONFORMS_TO: &str = "http://bibnum.bnf.fr/WARC/WARC_ISO_28500_version1-1_latestdraft.pdf";
+const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
+const IDENTICAL: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+const HTTP_RESPONSE: &str = "application/http;msgtype=response";
+const HTTP_REQUEST: &str = "application/http;msgtype=request";
+const FIELDS: &str = "application/warc-fields";
+
+/// How records are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// zlib's level, each record a gzip member; none: not compressed.
+    pub compression: Option<u32>,
+    /// A `metadata` record for each page.
+    pub metadata: bool,
+    /// For how many URLs the writer remembers what it last wrote, to write a `revisit` for the same payload;
+    /// about 100 bytes each.
+    pub remembered: usize,
+}
+
+/// What `warcinfo` says of whoever wrote the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WarcInfo {
+    /// For example `Seine/0.1.0`.
+    pub software: String,
+    /// `classic` (robots.txt is obeyed) or `ignore`.
+    pub robots: String,
+    /// The machine's name.
+    pub hostname: Option<String>,
+    /// A person's or institution's name, with an address.
+    pub operator: Option<String>,
+    /// As it stands in the requests.
+    pub user_agent: Option<String>,
+}
+
+/// Whether WARC holds records for the event: it is a page, and there was an answer, of whatever status.
+pub fn is_held(event: &PageEvent) -> bool {
+    response_of(event).is_some()
+}
+
+fn response_of(event: &PageEvent) -> Option<&Response> {
+    event.response().filter(|_| event.kind == Kind::Page)
+}
+
+/// Writes the records of one sink's files. It remembers what it wrote (see [`WriteOptions::remembered`]), in memory alone:
+/// after a restart, the first unchanged copy of each page is written in full again.
+pub struct WarcWriter {
+    members: Option<Members>,
+    metadata: bool,
+    revisits: Revisits,
+    /// Both are used again for every record.
+    fields: Vec<u8>,
+    block: Vec<u8>,
+}
+
+impl WarcWriter {
+    pub fn new(options: WriteOptions) -> WarcWriter {
+        WarcWriter {
+            members: options.compression.map(Members::new),
+            metadata: options.metadata,
+            revisits: Revisits::new(options.remembered),
+            fields: Vec::new(),
+            block: Vec::new(),
+        }
+    }
+
+    /// Appends the record a file begins with. `file_name`: without folder and `.open`. `crawler_id`: as `isPartOf`.
+    pub fn write_info(&mut self, info: &WarcInfo, file_name: &str, crawler_id: &str, at: EpochMs, out: &mut Vec<u8>) {
+        self.block.clear();
+        let fields = [
+            ("software", Some(info.software.as_str())),
+            ("format", Some("WARC File Format 1.1")),
+            ("conformsTo", Some(CONFORMS_TO)),
+            ("robots", Some(info.robots.as_str())),
+            ("hostname", info.hostname.as_deref()),
+            ("operator", info.operator.as_deref()),
+            ("http-header-user-agent", info.user_agent.as_deref()),
+            ("isPartOf", Some(crawler_id)),
+        ];
+        for (name, value) in fields {
+            if let Some(value) = value.filter(|it| !it.is_empty()) {
+                push_field(&mut self.block, name, value);
+            }
+        }
+        let id = derived_id(&Uuid::NAMESPACE_URL, format!("{file_name} {at}").as_bytes());
+        self.begin("warcinfo", &id, at);
+        push_field(&mut self.fields, "WARC-Filename", file_name);
+        self.finish(FIELDS, out);
+    }
+
+    /// Appends the records of a page. Returns false and appends nothing for what WARC does not hold (see [`is_held`]).
+    /// `links`: the page's, for the `metadata` record; none are needed without one.
+    pub fn write_event(&mut self, event: &PageEvent, links: &[Link], out: &mut Vec<u8>) -> bool {
+        let Some(response) = response_of(event) else { return false };
+        let capture = Capture::new(event);
+        for (number, hop) in event.hops.iter().enumerate().filter(|(_, hop)| hop.status != 0) {
+            self.write_hop(&capture, number, hop, out);
+        }
+        self.write_response(&capture, response, out);
+        self.write_request(&capture, response, out);
+        if self.metadata {
+            self.write_metadata(&capture, links, out);
+        }
+        true
+    }
+
+    /// Whether [`write_event`](Self::write_event) makes use of links.
+    pub fn wants_links(&self) -> bool {
+        self.metadata
+    }
+
+    fn write_hop(&mut self, capture: &Capture, number: usize, hop: &Hop, out: &mut Vec<u8>) {
+        let reason = ::http::StatusCode::from_u16(hop.status).ok().and_then(|it| it.canonical_reason());
+        let redirect = Response {
+            status: hop.status,
+            reason: reason.unwrap_or_default().to_owned(),
+            version: HttpVersion::Http11,
+            headers: hop.headers.clone(),
+            body: Bytes::new(),
+            truncated: None,
+            wire: None,
+        };
+        self.block.clear();
+        http::write_response(&redirect, &mut self.block);
+        self.begin("response", &capture.id(&format!("redirect {number}")), capture.date);
+        push_uri(&mut self.fields, "WARC-Target-URI", &hop.url);
+        if let Some(ip) = hop.ip {
+            push_field(&mut self.fields, "WARC-IP-Address", &ip.to_string());
+        }
+        push_field(&mut self.fields, "Seine-Redirects-To", &urn(&capture.uuid));
+        push_field(&mut self.fields, "Seine-Message", "rebuilt");
+        if had_body(&hop.headers) {
+            push_field(&mut self.fields, "WARC-Truncated", "unspecified");
+        }
+        self.finish(HTTP_RESPONSE, out);
+    }
+
+    fn write_response(&mut self, capture: &Capture, response: &Response, out: &mut Vec<u8>) {
+        let event = capture.event;
+        self.block.clear();
+        let exactness = http::write_response(response, &mut self.block);
+        let head = match &response.wire {
+            Some(wire) if exactness == Exactness::Exact => wire.head.len(),
+            _ => self.block.len() - response.body.len(),
+        };
+        let revisit = self.revisit(capture, response);
+        self.begin(if revisit.is_some() { "revisit" } else { "response" }, &capture.uuid, capture.date);
+        push_uri(&mut self.fields, "WARC-Target-URI", &event.final_url);
+        push_field(&mut self.fields, "ACHE-IsRelevant", if event.relevance.is_relevant { "true" } else { "false" });
+        push_field(&mut self.fields, "ACHE-Relevance", &format!("{:.10}", event.relevance.relevance));
+        push_uri(&mut self.fields, "ACHE-Requested-URL", &event.url);
+        push_field(&mut self.fields, "Seine-Fetch-Ms", &event.ended_ms.saturating_sub(capture.date).to_string());
+        self.push_exchange(event, protocol(response.version), exactness);
+        match &revisit {
+            Some(revisit) => {
+                revisit.push_fields(&event.final_url, &mut self.fields);
+                if let Revisit::Identical(..) = revisit {
+                    self.block.truncate(head);
+                }
+            }
+            None => {
+                if !is_coded(response, exactness) {
+                    let digest = capture.payload_digest(response);
+                    push_field(&mut self.fields, "WARC-Payload-Digest", &labelled(&digest));
+                }
+                if let Some(reason) = response.truncated {
+                    push_field(&mut self.fields, "WARC-Truncated", truncated(reason));
+                }
+            }
+        }
+        self.finish(HTTP_RESPONSE, out);
+    }
+
+    /// What was written before and need not be written again; else what is written now is remembered.
+    fn revisit(&mut self, capture: &Capture, response: &Response) -> Option<Revisit> {
+        let url = &capture.event.final_url;
+        if response.status == 304 {
+            return Some(Revisit::NotModified(self.revisits.get(url)));
+        }
+        let is_whole = response.is_success() && response.truncated.is_none() && !response.body.is_empty();
+        if !is_whole || !self.revisits.is_on() {
+            return None;
+        }
+        let digest = capture.payload_digest(response);
+        match self.revisits.get(url).filter(|it| it.digest == digest) {
+            Some(earlier) => Some(Revisit::Identical(earlier)),
+            None => {
+                self.revisits.put(url, Earlier { digest, id: capture.uuid, date: capture.date });
+                None
+            }
+        }
+    }
+
+    /// Left out when nothing is known of what was sent.
+    fn write_request(&mut self, capture: &Capture, response: &Response, out: &mut Vec<u8>) {
+        let event = capture.event;
+        let was_kept = response.wire.as_ref().is_some_and(|wire| !wire.request.is_empty());
+        if !was_kept && event.request_headers.0.is_empty() {
+            return;
+        }
+        self.block.clear();
+        let Some(exactness) = http::write_request(event, &mut self.block) else { return };
+        self.begin("request", &capture.id("request"), capture.date);
+        push_uri(&mut self.fields, "WARC-Target-URI", &event.final_url);
+        // A server of HTTP/1.0 is asked in HTTP/1.1 too.
+        let asked_in = if response.version == HttpVersion::Http2 { HttpVersion::Http2 } else { HttpVersion::Http11 };
+        self.push_exchange(event, protocol(asked_in), exactness);
+        push_field(&mut self.fields, "WARC-Concurrent-To", &urn(&capture.uuid));
+        self.finish(HTTP_REQUEST, out);
+    }
+
+    fn write_metadata(&mut self, capture: &Capture, links: &[Link], out: &mut Vec<u8>) {
+        let event = capture.event;
+        self.block.clear();
+        let hops = "L".repeat(event.depth.into()) + &"R".repeat(event.hops.len());
+        push_field(&mut self.block, "hopsFromSeed", &hops);
+        let took = event.ended_ms.saturating_sub(event.started_ms);
+        push_field(&mut self.block, "fetchTimeMs", &took.to_string());
+        for link in links {
+            self.block.extend_from_slice(b"outlink: ");
+            push_escaped(&mut self.block, &link.url);
+            self.block.extend_from_slice(if link.nofollow { b" L rel=nofollow\r\n" } else { b" L\r\n" });
+        }
+        self.begin("metadata", &capture.id("metadata"), capture.date);
+        push_uri(&mut self.fields, "WARC-Target-URI", &event.final_url);
+        push_field(&mut self.fields, "WARC-Concurrent-To", &urn(&capture.uuid));
+        self.finish(FIELDS, out);
+    }
+
+    fn push_exchange(&mut self, event: &PageEvent, protocol: &str, exactness: Exactness) {
+        if let Some(ip) = event.ip {
+            push_field(&mut self.fields, "WARC-IP-Address", &ip.to_string());
+        }
+        push_field(&mut self.fields, "WARC-Protocol", protocol);
+        if exactness == Exactness::Rebuilt {
+            push_field(&mut self.fields, "Seine-Message", "rebuilt");
+        }
+    }
+
+    /// The fields that every record has.
+    fn begin(&mut self, kind: &str, id: &Uuid, at: EpochMs) {
+        self.fields.clear();
+        self.fields.extend_from_slice(b"WARC/1.1\r\n");
+        push_field(&mut self.fields, "WARC-Type", kind);
+        push_field(&mut self.fields, "WARC-Record-ID", &urn(id));
+        push_field(&mut self.fields, "WARC-Date", &date(at));
+    }
+
+    /// The fields that say what the block is; then the record goes out.
+    fn finish(&mut self, content_type: &str, out: &mut Vec<u8>) {
+        push_field(&mut self.fields, "WARC-Block-Digest", &labelled(&sha1(&self.block)));
+        push_field(&mut self.fields, "Content-Type", content_type);
+        push_field(&mut self.fields, "Content-Length", &self.block.len().to_string());
+        self.fields.extend_from_slice(b"\r\n");
+        let pieces = [self.fields.as_slice(), &self.block, RECORD_END];
+        match &mut self.members {
+            Some(members) => members.write(&pieces, out),
+            None => pieces.iter().for_each(|piece| out.extend_from_slice(piece)),
+        }
+    }
+}
+
+/// An event on its way out, with what all of its records share.
+struct Capture<'e> {
+    event: &'e PageEvent,
+    uuid: Uuid,
+    date: EpochMs,
+    payload_digest: std::cell::OnceCell<[u8; 20]>,
+}
+
+impl Capture<'_> {
+    fn new(event: &PageEvent) -> Capture<'_> {
+        let uuid = Uuid::parse_str(&event.id).unwrap_or_else(|_| derived_id(&Uuid::NAMESPACE_OID, event.id.as_bytes()));
+        // An archive read back may know one of the two alone.
+        let date = if event.started_ms == 0 { event.ended_ms } else { event.started_ms };
+        Capture { event, uuid, date, payload_digest: Default::default() }
+    }
+
+    fn id(&self, name: &str) -> Uuid {
+        derived_id(&self.uuid, name.as_bytes())
+    }
+
+    fn payload_digest(&self, response: &Response) -> [u8; 20] {
+        *self.payload_digest.get_or_init(|| sha1(&response.body))
+    }
+}
+
+/// Why a page is not written in full.
+enum Revisit {
+    /// The server said so. What it is a revisit of, as far as that is remembered.
+    NotModified(Option<Earlier>),
+    Identical(Earlier),
+}
+
+impl Revisit {
+    fn push_fields(&self, url: &str, out: &mut Vec<u8>) {
+        let (profile, earlier) = match self {
+            Revisit::NotModified(earlier) => (NOT_MODIFIED, earlier.as_ref()),
+            Revisit::Identical(earlier) => (IDENTICAL, Some(earlier)),
+        };
+        push_field(out, "WARC-Profile", profile);
+        push_uri(out, "WARC-Refers-To-Target-URI", url);
+        if let Some(earlier) = earlier {
+            push_field(out, "WARC-Refers-To", &urn(&earlier.id));
+            push_field(out, "WARC-Refers-To-Date", &date(earlier.date));
+            push_field(out, "WARC-Payload-Digest", &labelled(&earlier.digest));
+        }
+        if let Revisit::Identical(..) = self {
+            push_field(out, "WARC-Truncated", "length");
+        }
+    }
+}
+
+/// RFC 9562 §5.5: the same of the same, always.
+fn derived_id(namespace: &Uuid, name: &[u8]) -> Uuid {
+    let digest = sha1(&[namespace.as_bytes(), name].concat());
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    Builder::from_sha1_bytes(bytes).into_uuid()
+}
+
+fn urn(id: &Uuid) -> String {
+    format!("<urn:uuid:{id}>")
+}
+
+/// The identifiers of the WARC-Protocol proposal (iipc/warc-specifications #42).
+fn protocol(version: HttpVersion) -> &'static str {
+    match version {
+        HttpVersion::Http10 => "http/1.0",
+        HttpVersion::Http11 => "http/1.1",
+        HttpVersion::Http2 => "h2",
+    }
+}
+
+fn truncated(reason: Truncated) -> &'static str {
+    match reason {
+        Truncated::Length => "length",
+        Truncated::Time => "time",
+        Truncated::Disconnect => "disconnect",
+    }
+}
+
+/// Whether the block holds the body in its transfer coding, or says so.
+fn is_coded(response: &Response, exactness: Exactness) -> bool {
+    exactness == Exactness::Exact && response.headers.get("transfer-encoding").is_some()
+}
+
+/// Whether there was a body that the event does not hold.
+fn had_body(headers: &Headers) -> bool {
+    headers.get("transfer-encoding").is_some() || headers.get("content-length").is_some_and(|it| it.trim() != "0")
+}
+
+/// A field that holds a URI: what none can hold (RFC 3986) is percent-encoded.
+fn push_uri(out: &mut Vec<u8>, name: &str, uri: &str) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    push_escaped(out, uri);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn push_escaped(out: &mut Vec<u8>, uri: &str) {
+    use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+    const NEVER: &AsciiSet = &CONTROLS.add(b' ').add(b'<').add(b'>').add(b'"');
+    utf8_percent_encode(uri, NEVER).for_each(|piece| out.extend_from_slice(piece.as_bytes()));
+}

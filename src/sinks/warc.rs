@@ -1,0 +1,184 @@
+//! The WARC sink: rolling files `crawl_data-<yyyyMMddHHmmssSSS>-<serial>.warc.gz`, each beginning with a `warcinfo` record,
+//! and a CDXJ index beside each closed one when it is asked for.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::appended::{AppendedFiles, Shape, Stamp};
+use super::rolling::now_ms;
+use super::warc_index::Indexes;
+use super::{Delivered, Derive, Sink, SinkError};
+use crate::config::WarcConfig;
+use crate::formats::warc::write::is_held;
+use crate::formats::warc::{WarcInfo, WarcReader, WarcWriter, WriteOptions};
+use crate::log::Entry;
+
+const COMPRESSED: &str = ".warc.gz";
+const PLAIN: &str = ".warc";
+
+/// Writes every page that was answered, whatever the status; what it acknowledges is on disk.
+///
+/// The records of a page are in one file. After a restart the files are as they were acknowledged, and what comes again has
+/// the ids it had before.
+pub struct WarcSink {
+    files: AppendedFiles,
+    /// The file being written, without `.open`.
+    current: Option<String>,
+    indexes: Option<Indexes>,
+    writer: WarcWriter,
+    info: WarcInfo,
+    derive: Derive,
+    records: Vec<u8>,
+    so_far: Delivered,
+    /// A call failed halfway: the files no longer match what was acknowledged.
+    failed: bool,
+}
+
+impl WarcSink {
+    /// Puts `folder` (created when absent) in the state that `state` was taken in, as [`AppendedFiles::open`] says; so are
+    /// the indexes. Commit what [`flush`](Sink::flush) returns before the first `deliver`.
+    pub fn open(
+        config: &WarcConfig,
+        folder: &Path,
+        state: &serde_json::Value,
+        derive: Derive,
+    ) -> Result<WarcSink, SinkError> {
+        let written_last = state["open"]["name"].as_str();
+        let indexes = Indexes::new(folder);
+        if let Some(name) = written_last {
+            indexes.remove(name)?; // it may be of more than is acknowledged
+        }
+        let files = open_files(config, folder, state, written_last)?;
+        indexes.tidy(|name| name.ends_with(COMPRESSED) || name.ends_with(PLAIN), config.cdxj)?;
+        Ok(WarcSink {
+            files,
+            current: None,
+            indexes: config.cdxj.then_some(indexes),
+            writer: WarcWriter::new(WriteOptions {
+                compression: config.compress.then_some(config.compression_level),
+                metadata: config.metadata,
+                remembered: config.revisits,
+            }),
+            info: info(config),
+            derive,
+            records: Vec::new(),
+            so_far: Delivered::default(),
+            failed: false,
+        })
+    }
+
+    fn append(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
+        for entry in entries {
+            if is_held(&entry.event) {
+                self.append_page(entry)?;
+                self.so_far.delivered += 1;
+            } else {
+                self.so_far.skipped += 1;
+            }
+            self.so_far.up_to = entry.end;
+        }
+        self.so_far.state = self.files.sync()?;
+        Ok(self.so_far.clone())
+    }
+
+    fn append_page(&mut self, entry: &Entry) -> Result<(), SinkError> {
+        let links = match self.writer.wants_links() {
+            true => &entry.derived(|event| (self.derive)(event)).links[..],
+            false => &[],
+        };
+        self.records.clear();
+        self.writer.write_event(&entry.event, links, &mut self.records);
+        let mut begun = None;
+        let (writer, info, event) = (&mut self.writer, &self.info, &entry.event);
+        self.files.append(&self.records, |name| {
+            begun = Some(name.to_owned());
+            let mut first = Vec::new();
+            writer.write_info(info, name, &event.crawler_id, now_ms(), &mut first);
+            first
+        })?;
+        match begun {
+            None => Ok(()),
+            Some(name) => {
+                let closed = self.current.replace(name);
+                self.index(closed)
+            }
+        }
+    }
+
+    fn index(&self, closed: Option<String>) -> Result<(), SinkError> {
+        match (closed, &self.indexes) {
+            (Some(name), Some(indexes)) => indexes.write(&name),
+            _ => Ok(()),
+        }
+    }
+
+    fn end(&mut self) -> Result<(), SinkError> {
+        self.files.close()?;
+        let closed = self.current.take();
+        self.index(closed)
+    }
+
+    /// Runs a step; after a failed one no other is run.
+    fn step<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, SinkError>) -> Result<T, SinkError> {
+        if self.failed {
+            let problem = "used again after an error".into();
+            return Err(SinkError::Other { sink: "warc", problem, remedy: "open it again from its committed state" });
+        }
+        self.failed = true;
+        let result = step(self)?;
+        self.failed = false;
+        Ok(result)
+    }
+}
+
+impl Sink for WarcSink {
+    fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
+        self.step(|sink| sink.append(entries))
+    }
+
+    fn flush(&mut self) -> Result<Delivered, SinkError> {
+        self.step(|sink| sink.append(&[]))
+    }
+
+    fn close(&mut self) -> Result<(), SinkError> {
+        self.step(WarcSink::end)
+    }
+}
+
+/// Compression may have been switched since the state was taken: then the files of that kind are put right first.
+fn open_files(
+    config: &WarcConfig,
+    folder: &Path,
+    state: &serde_json::Value,
+    written_last: Option<&str>,
+) -> Result<AppendedFiles, SinkError> {
+    let suffix = if config.compress { COMPRESSED } else { PLAIN };
+    let other = if config.compress { PLAIN } else { COMPRESSED };
+    if written_last.is_some_and(|name| name.ends_with(other)) {
+        AppendedFiles::open(folder, shape(config, other), state)?;
+        return AppendedFiles::open(folder, shape(config, suffix), &serde_json::Value::Null);
+    }
+    AppendedFiles::open(folder, shape(config, suffix), state)
+}
+
+fn shape(config: &WarcConfig, suffix: &'static str) -> Shape {
+    Shape { suffix, stamp: Stamp::UtcMillis, serial_digits: 5, max_file_size: config.max_file_size, whole_length }
+}
+
+/// Up to the end of the last whole record.
+fn whole_length(file: &mut File) -> std::io::Result<u64> {
+    let mut reader = WarcReader::new(file);
+    reader.by_ref().for_each(drop);
+    Ok(reader.whole_bytes())
+}
+
+fn info(config: &WarcConfig) -> WarcInfo {
+    WarcInfo {
+        software: concat!("Seine/", env!("CARGO_PKG_VERSION")).to_owned(),
+        robots: if config.obeys_robots { "classic" } else { "ignore" }.to_owned(),
+        hostname: rustix::system::uname().nodename().to_str().ok().map(str::to_owned),
+        operator: config.operator.clone(),
+        user_agent: Some(config.user_agent.clone()),
+    }
+}

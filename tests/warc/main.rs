@@ -1,0 +1,214 @@
+//! WARC: what is written, what is read, what comes of damage, and what the readers of others say.
+
+mod damage;
+mod index;
+mod others;
+mod pages;
+mod reading;
+mod sink;
+mod writing;
+
+use bytes::Bytes;
+use seine::formats::warc::{WarcError, WarcInfo, WarcPages, WarcReader, WarcRecord, WarcWriter, WriteOptions};
+use seine::page::wire::{Framing, Wire};
+use seine::page::{Headers, Hop, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response, Truncated};
+use seine::parse::Link;
+
+const STARTED: u64 = 1_795_271_825_000;
+
+fn headers(pairs: &[(&str, &str)]) -> Headers {
+    Headers(pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect())
+}
+
+fn url(number: u64) -> String {
+    format!("http://a.example/{number}")
+}
+
+/// A page whose exchange was not kept byte for byte.
+fn event(number: u64, body: &[u8]) -> PageEvent {
+    PageEvent {
+        id: format!("0193500000007000800000000000{number:04x}"),
+        url: url(number),
+        kind: Kind::Page,
+        depth: 2,
+        attempt: 0,
+        method: "GET".into(),
+        request_headers: headers(&[("accept", "text/html"), ("user-agent", "Seine")]),
+        hops: Vec::new(),
+        final_url: url(number),
+        ip: Some([192, 0, 2, 1].into()),
+        started_ms: STARTED + number,
+        ended_ms: STARTED + number + 985,
+        outcome: Outcome::Response(Response {
+            status: 200,
+            reason: "OK".into(),
+            version: HttpVersion::Http11,
+            headers: headers(&[("content-type", "text/html; charset=utf-8"), ("x-multi", "1"), ("x-multi", "2")]),
+            body: Bytes::copy_from_slice(body),
+            truncated: None,
+            wire: None,
+        }),
+        relevance: Relevance::by_type(true),
+        crawler_id: "test".into(),
+    }
+}
+
+fn response(event: &mut PageEvent) -> &mut Response {
+    match &mut event.outcome {
+        Outcome::Response(response) => response,
+        Outcome::Failure(_) => panic!("a failure"),
+    }
+}
+
+/// The same, with the bytes as they came over the connection.
+fn exact(number: u64, body: &[u8]) -> PageEvent {
+    let mut event = event(number, body);
+    let length = body.len();
+    let head =
+        format!("HTTP/1.1 200 Fine\r\nContent-Type: text/html\r\nX-Odd:value\r\nContent-Length: {length}\r\n\r\n");
+    let response = response(&mut event);
+    response.reason = "Fine".into();
+    let length = length.to_string();
+    response.headers = headers(&[("Content-Type", "text/html"), ("X-Odd", "value"), ("Content-Length", &length)]);
+    let request = Bytes::from(format!("GET /{number} HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\n\r\n"));
+    response.wire = Some(Wire { request, head: head.into(), framing: Vec::new() });
+    event.request_headers = headers(&[("Host", "a.example"), ("Accept", "*/*")]);
+    event
+}
+
+/// The same, in two chunks, one with an extension.
+fn chunked(number: u64, body: &[u8]) -> PageEvent {
+    let mut event = exact(number, body);
+    let response = response(&mut event);
+    response.headers = headers(&[("Transfer-Encoding", "chunked"), ("Content-Type", "text/html")]);
+    let half = body.len() / 2;
+    let frame = |at: usize, bytes: String| Framing { at: at as u64, bytes: bytes.into() };
+    let wire = response.wire.as_mut().unwrap();
+    wire.head = "HTTP/1.1 200 Fine\r\nTransfer-Encoding: chunked\r\nContent-Type: text/html\r\n\r\n".into();
+    wire.framing = vec![
+        frame(0, format!("{half:X}\r\n")),
+        frame(half, format!("\r\n{:x};a=b\r\n", body.len() - half)),
+        frame(body.len(), "\r\n0\r\n\r\n".into()),
+    ];
+    event
+}
+
+fn redirected(number: u64) -> PageEvent {
+    let mut event = event(number, b"<p>moved here");
+    event.url = url(900);
+    let hop = |from: &str, to: &str, status| Hop {
+        url: from.into(),
+        status,
+        headers: headers(&[("location", to), ("x-hop", "yes")]),
+        target: to.into(),
+        ip: Some("2001:db8::1".parse().unwrap()),
+    };
+    event.hops = vec![hop(&url(900), &url(901), 301), hop(&url(901), &url(number), 307)];
+    event
+}
+
+fn truncated(number: u64, why: Truncated) -> PageEvent {
+    let mut event = event(number, b"<p>as far as it ca");
+    response(&mut event).truncated = Some(why);
+    event
+}
+
+fn not_modified(number: u64) -> PageEvent {
+    let mut event = event(number, b"");
+    let response = response(&mut event);
+    (response.status, response.reason) = (304, "Not Modified".into());
+    response.headers = headers(&[("etag", "\"1\"")]);
+    event.relevance = Relevance::by_type(false);
+    event
+}
+
+fn http2(number: u64) -> PageEvent {
+    let mut event = event(number, b"<p>two");
+    let response = response(&mut event);
+    (response.version, response.reason) = (HttpVersion::Http2, String::new());
+    event
+}
+
+fn missing(number: u64) -> PageEvent {
+    let mut event = event(number, b"<h1>Not here</h1>");
+    let response = response(&mut event);
+    (response.status, response.reason) = (404, "Not Found".into());
+    event.relevance = Relevance::by_type(false);
+    event
+}
+
+/// One of every kind.
+fn zoo() -> Vec<PageEvent> {
+    vec![
+        event(1, b"<p>rebuilt"),
+        exact(2, b"<p>exact"),
+        chunked(3, b"<p>in two chunks"),
+        redirected(4),
+        truncated(5, Truncated::Length),
+        truncated(6, Truncated::Time),
+        truncated(7, Truncated::Disconnect),
+        not_modified(8),
+        http2(9),
+        missing(10),
+        exact(11, b""),
+        event(12, &[0, 255, 254, 13, 10, 13, 10, b'W', b'A', b'R', b'C', b'/', b'1', b'.', b'1', 13, 10]),
+    ]
+}
+
+const PLAIN: WriteOptions = WriteOptions { compression: None, metadata: false, remembered: 0 };
+const GZIP: WriteOptions = WriteOptions { compression: Some(6), ..PLAIN };
+
+fn links() -> Vec<Link> {
+    let link = |url: &str, nofollow| Link { url: url.into(), nofollow };
+    vec![link("http://a.example/x", false), link("http://b.example/?q=a b", true)]
+}
+
+fn info() -> WarcInfo {
+    WarcInfo {
+        software: "Seine/test".into(),
+        robots: "classic".into(),
+        hostname: Some("box".into()),
+        operator: Some("Jo <jo@a.example>".into()),
+        user_agent: Some("Mozilla/5.0 (compatible; Seine)".into()),
+    }
+}
+
+/// A whole file.
+fn file_of(events: &[PageEvent], options: WriteOptions) -> Vec<u8> {
+    let (mut writer, mut file) = (WarcWriter::new(options), Vec::new());
+    writer.write_info(&info(), "test.warc", "test", STARTED, &mut file);
+    for event in events {
+        assert!(writer.write_event(event, &links(), &mut file));
+    }
+    file
+}
+
+/// Records, errors, and whether the end was missing.
+fn read(file: &[u8]) -> (Vec<WarcRecord>, Vec<WarcError>, bool) {
+    let mut reader = WarcReader::new(file);
+    let (mut records, mut errors) = (Vec::new(), Vec::new());
+    for item in reader.by_ref() {
+        match item {
+            Ok(record) => records.push(record),
+            Err(error) => errors.push(error),
+        }
+    }
+    (records, errors, reader.truncated())
+}
+
+/// The records of a file that has nothing wrong with it.
+fn records(file: &[u8]) -> Vec<WarcRecord> {
+    let (records, errors, truncated) = read(file);
+    assert!(errors.is_empty() && !truncated, "{errors:?}, truncated: {truncated}");
+    records
+}
+
+fn pages(file: &[u8]) -> Vec<PageEvent> {
+    WarcPages::new(WarcReader::new(file)).map(|page| page.unwrap()).collect()
+}
+
+fn gzip(data: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut encoder, data).unwrap();
+    encoder.finish().unwrap()
+}
