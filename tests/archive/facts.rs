@@ -93,6 +93,11 @@ impl Known {
                 format!("{} {version}", response.reason)
             }
             Part::Http1 => shown(&self.headers_of_message()),
+            Part::TenDigits => {
+                let Relevance { relevance, is_relevant } = self.event.relevance;
+                let relevance = format!("{relevance:.10}").parse().unwrap();
+                format!("{:?}", Relevance { relevance, is_relevant })
+            }
             Part::Answer => self.field(Field::Exchange),
             Part::Day => (self.event.ended_ms / 86_400_000 * 86_400_000).to_string(),
             Part::Text => short(self.derived.text().as_bytes()),

@@ -29,7 +29,7 @@ pub fn derive() -> Derive {
     })
 }
 
-fn event(number: u64, body: &[u8]) -> PageEvent {
+pub fn event(number: u64, body: &[u8]) -> PageEvent {
     let url = format!("http://a.example/{number}");
     let page = crate::event::page(url, &[("Content-Type", "text/html")], Bytes::copy_from_slice(body));
     PageEvent { id: crate::event::id(number), depth: 2, ip: Some([192, 0, 2, 1].into()), ..page }
