@@ -80,7 +80,7 @@ pub enum Part {
     Gathered,
     /// Headers: the values of one name are one value, joined with commas.
     Joined,
-    /// Headers, reason phrase and version: as a message of HTTP/1.1 has them, which says its length.
+    /// Headers, reason phrase and version: as a message of HTTP/1.1 has them, which says its length or its host.
     Http1,
     /// Of an exchange: the response.
     Answer,
@@ -274,7 +274,7 @@ impl Format {
                 (Field::Fetched, Whole),
                 (Field::Started, Whole),
                 (Field::Ip, Whole),
-                (Field::Request, Whole),
+                (Field::Request, Partly(Part::Http1)),
                 (Field::Exchange, Whole),
                 (Field::Relevance, Partly(Part::TenDigits)),
                 (Field::CrawlerId, Whole),

@@ -151,7 +151,7 @@ fn redirected(number: u64) -> PageEvent {
         target: target.into(),
         ip: Some([192, 0, 2, 9].into()),
     };
-    event.final_url = "http://final.example/é?x=1".into();
+    event.final_url = "http://final.example/%C3%A9?x=1".into();
     event.hops = vec![hop(&event.url, "http://mid.example/"), hop("http://mid.example/", &event.final_url)];
     event
 }
