@@ -9,6 +9,7 @@ mod crawl;
 mod dead_letters;
 mod demo;
 mod health;
+mod migrate;
 mod recover;
 mod replay;
 mod start_crawl;
@@ -54,6 +55,7 @@ enum Command {
     CheckConfig(check_config::Args),
     Health(health::Args),
     DeadLetters(dead_letters::Args),
+    Migrate(migrate::Args),
 }
 
 /// Parses the arguments and runs the command they name. Errors go to standard error; the exit status is 0 when all went
@@ -74,6 +76,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::CheckConfig(args) => check_config::run(args),
         Command::Health(args) => health::run(args),
         Command::DeadLetters(args) => dead_letters::run(args),
+        Command::Migrate(args) => migrate::run(args),
     };
     match result {
         Ok(code) => code,

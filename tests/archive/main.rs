@@ -8,6 +8,7 @@ mod events;
 mod facts;
 mod golden;
 mod hostile;
+mod migrate;
 mod pairs;
 mod recover;
 mod replay;

@@ -149,7 +149,7 @@ fn held(document: &Value) -> Held {
 fn kill_and_start(crawl: &mut Crawl) {
     crawl.goes_on(40);
     crawl.kill();
-    crawl.pace(QUICKLY);
+    crawl.site.set_pace(QUICKLY);
     crawl.start();
     crawl.goes_on(20);
 }

@@ -62,11 +62,6 @@ impl Crawl {
         self.child = Some(command.spawn().expect("the program starts"));
     }
 
-    /// Between visits of one host, from the next start on.
-    pub fn pace(&mut self, delay: Duration) {
-        self.delay = delay;
-    }
-
     /// Waits until the website was asked for so many URLs more: the crawl goes on, whatever its destination does.
     pub fn goes_on(&mut self, visits: usize) {
         let wanted = self.site.running.visits.len() + visits;

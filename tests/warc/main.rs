@@ -2,6 +2,8 @@
 
 mod damage;
 mod index;
+#[path = "../support/event.rs"]
+mod made;
 mod others;
 mod pages;
 mod reading;
@@ -9,9 +11,10 @@ mod sink;
 mod writing;
 
 use bytes::Bytes;
+use made::response;
 use seine::formats::warc::{WarcError, WarcInfo, WarcPages, WarcReader, WarcRecord, WarcWriter, WriteOptions};
 use seine::page::wire::{Framing, Wire};
-use seine::page::{Headers, Hop, HttpVersion, Kind, Outcome, PageEvent, Relevance, Response, Truncated};
+use seine::page::{Headers, Hop, HttpVersion, Kind, Outcome, PageEvent, Relevance, Truncated};
 use seine::parse::Link;
 
 const STARTED: u64 = 1_795_271_825_000;
@@ -26,37 +29,16 @@ fn url(number: u64) -> String {
 
 /// A page whose exchange was not kept byte for byte.
 fn event(number: u64, body: &[u8]) -> PageEvent {
+    let headers = [("content-type", "text/html; charset=utf-8"), ("x-multi", "1"), ("x-multi", "2")];
+    let page = made::page(url(number), &headers, Bytes::copy_from_slice(body));
     PageEvent {
         id: format!("0193500000007000800000000000{number:04x}"),
-        url: url(number),
-        kind: Kind::Page,
         depth: 2,
-        attempt: 0,
-        method: "GET".into(),
-        request_headers: headers(&[("accept", "text/html"), ("user-agent", "Seine")]),
-        hops: Vec::new(),
-        final_url: url(number),
+        request_headers: made::answer(&[("accept", "text/html"), ("user-agent", "Seine")], "").headers,
         ip: Some([192, 0, 2, 1].into()),
         started_ms: STARTED + number,
         ended_ms: STARTED + number + 985,
-        outcome: Outcome::Response(Response {
-            status: 200,
-            reason: "OK".into(),
-            version: HttpVersion::Http11,
-            headers: headers(&[("content-type", "text/html; charset=utf-8"), ("x-multi", "1"), ("x-multi", "2")]),
-            body: Bytes::copy_from_slice(body),
-            truncated: None,
-            wire: None,
-        }),
-        relevance: Relevance::by_type(true),
-        crawler_id: "test".into(),
-    }
-}
-
-fn response(event: &mut PageEvent) -> &mut Response {
-    match &mut event.outcome {
-        Outcome::Response(response) => response,
-        Outcome::Failure(_) => panic!("a failure"),
+        ..page
     }
 }
 

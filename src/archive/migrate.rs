@@ -1,0 +1,270 @@
+//! Old pagestores made new (seed 000): the lines of their `META` files get the ids, kinds and languages that revision 367
+//! added. `contents.html` is never touched, those of old feeds neither, as documented.
+//!
+//! What a line gets comes from a table that the user gives, else from what lies in the page's folder. Each `META` is written
+//! beside itself and put in its place whole: a migration that was broken off is simply run again.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use time::Date;
+
+use crate::formats::pagestore::{self, Details, MAX_LINE, MetaEntry, MetaReader, PageKind, UrlHash};
+use crate::page::{Outcome, PageEvent};
+use crate::parse::language::primary_language;
+use crate::parse::{DeriveOptions, derive};
+
+/// So much of a page is read to find out what it is; its language stands at its beginning.
+const LOOKED_AT: u64 = 256 << 10;
+
+/// What is known of pages from elsewhere: URL hash → id, kind, language.
+pub type Table = HashMap<UrlHash, Details>;
+
+/// What was done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Migrated {
+    /// `META` files read, and those written anew.
+    pub lists: u64,
+    pub rewritten: u64,
+    /// Lines that were new already, and those that got what they lacked: from the table, or by looking at the page.
+    pub kept: u64,
+    pub from_table: u64,
+    pub by_looking: u64,
+    /// Lines that say nothing that could be understood: they stay as they are.
+    pub unreadable: Vec<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum MigrateError {
+    #[error("{}: {source}; name the base folder of a pagestore, with the folders of the years in it", path.display())]
+    Base { path: PathBuf, source: std::io::Error },
+    #[error("{} holds no pagestore: no <yyyy>/<mm>/<dd>/META below it", .0.display())]
+    NoStore(PathBuf),
+    #[error("{}: {source}; nothing was lost: make it readable and writable, then run this again", path.display())]
+    File { path: PathBuf, source: std::io::Error },
+    #[error("{} has a line of more than {MAX_LINE} bytes: is it a META? Mend or remove it, then run this again", .0.display())]
+    LongLine(PathBuf),
+    #[error("{}, line {line}: expected `url id kind language`, kind being url or rss", path.display())]
+    Table { path: PathBuf, line: u64 },
+}
+
+/// Reads a table: a line a page, `url id kind language`; empty lines and those that begin with `#` are passed over.
+pub fn read_table(path: &Path) -> Result<Table, MigrateError> {
+    let at = |source| MigrateError::File { path: path.into(), source };
+    let mut table = Table::new();
+    for (index, line) in BufReader::new(File::open(path).map_err(at)?).lines().enumerate() {
+        let line = line.map_err(at)?;
+        if line.trim().is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let url_first = format!("{} {}", UrlHash::of(""), line.trim());
+        let entry = MetaEntry::parse(&url_first).filter(|it| it.details.is_some());
+        let wrong = MigrateError::Table { path: path.into(), line: index as u64 + 1 };
+        let MetaEntry { url, details: Some(details), .. } = entry.ok_or(wrong)? else { continue };
+        table.insert(UrlHash::of(&url), details);
+    }
+    Ok(table)
+}
+
+/// Enriches every `META` of the store. `tell`: called with each list's path when it is done. Memory: some 50 bytes a URL.
+pub fn migrate(base: &Path, table: &Table, mut tell: impl FnMut(&Path)) -> Result<Migrated, MigrateError> {
+    let days = days(base)?;
+    if days.is_empty() {
+        return Err(MigrateError::NoStore(base.into()));
+    }
+    let mut ids = Ids::new(table);
+    for (_, folder) in &days {
+        each_line(&folder.join(META), |_, entry| {
+            entry.iter().for_each(|it| ids.learn(it));
+            Ok(())
+        })?;
+    }
+    let mut done = Migrated::default();
+    for (_, folder) in &days {
+        migrate_day(folder, table, &mut ids, &mut done)?;
+        tell(&folder.join(META));
+    }
+    Ok(done)
+}
+
+const META: &str = "META";
+const CONTENTS: &str = "contents.html";
+
+/// Ids that are taken, and the next that is free.
+struct Ids {
+    known: HashMap<UrlHash, u64>,
+    next: u64,
+}
+
+impl Ids {
+    fn new(table: &Table) -> Ids {
+        let known: HashMap<_, _> = table.iter().map(|(page, details)| (*page, details.id)).collect();
+        let next = known.values().max().map_or(1, |last| last + 1);
+        Ids { known, next }
+    }
+
+    fn learn(&mut self, entry: &MetaEntry) {
+        if let Some(details) = &entry.details {
+            self.known.entry(entry.hash).or_insert(details.id);
+            self.next = self.next.max(details.id + 1);
+        }
+    }
+
+    fn of(&mut self, page: UrlHash) -> u64 {
+        *self.known.entry(page).or_insert_with(|| {
+            self.next += 1;
+            self.next - 1
+        })
+    }
+}
+
+/// The folders of days with a list in them, oldest first.
+fn days(base: &Path) -> Result<Vec<(Date, PathBuf)>, MigrateError> {
+    let mut found = Vec::new();
+    let failed = |path: &Path| {
+        let path = path.to_path_buf();
+        move |source| MigrateError::Base { path, source }
+    };
+    for (year, year_folder) in folders(base).map_err(failed(base))? {
+        for (month, month_folder) in folders(&year_folder).map_err(failed(&year_folder))? {
+            for (day, folder) in folders(&month_folder).map_err(failed(&month_folder))? {
+                let date = pagestore::day(&year, &month, &day).filter(|_| folder.join(META).is_file());
+                found.extend(date.map(|date| (date, folder)));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn folders(at: &Path) -> std::io::Result<Vec<(String, PathBuf)>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(at)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            found.extend(entry.file_name().into_string().ok().map(|name| (name, entry.path())));
+        }
+    }
+    Ok(found)
+}
+
+fn migrate_day(folder: &Path, table: &Table, ids: &mut Ids, done: &mut Migrated) -> Result<(), MigrateError> {
+    let mut feeds = Vec::new();
+    enrich(&folder.join(META), done, |entry| {
+        let page = folder.join(entry.hash.to_string());
+        let (details, from) = match (&entry.details, table.get(&entry.hash)) {
+            (Some(details), _) => (details.clone(), From::Line),
+            (None, Some(details)) => (details.clone(), From::Table),
+            (None, None) => (look(&entry.url, &page, ids.of(entry.hash)), From::Page),
+        };
+        if page.join(META).is_file() {
+            feeds.push((page.join(META), details.id, details.language.clone()));
+        }
+        (details, from)
+    })?;
+    for (list, id, language) in feeds {
+        enrich(&list, done, |entry| match &entry.details {
+            Some(details) => (details.clone(), From::Line),
+            None => (Details { id, kind: PageKind::RssItem, language: language.clone() }, From::Page),
+        })?;
+    }
+    Ok(())
+}
+
+/// Where a line's details come from.
+enum From {
+    Line,
+    Table,
+    Page,
+}
+
+/// Writes a list anew with what its lines lacked; one that lacks nothing is left alone.
+fn enrich(
+    list: &Path,
+    done: &mut Migrated,
+    mut details_of: impl FnMut(&MetaEntry) -> (Details, From),
+) -> Result<(), MigrateError> {
+    let failed = |source| MigrateError::File { path: list.into(), source };
+    let draft = list.with_extension("new");
+    let mut out = BufWriter::new(File::create(&draft).map_err(failed)?);
+    let mut is_lacking = false;
+    let mut new = Vec::new();
+    each_line(list, |raw, entry| {
+        let Some(mut entry) = entry else {
+            done.unreadable.push(format!("{}: {}", list.display(), String::from_utf8_lossy(raw).trim_end()));
+            return out.write_all(raw);
+        };
+        let (details, from) = details_of(&entry);
+        match from {
+            From::Line => {
+                done.kept += 1;
+                return out.write_all(raw);
+            }
+            From::Table => done.from_table += 1,
+            From::Page => done.by_looking += 1,
+        }
+        is_lacking = true;
+        entry.details = Some(details);
+        new.clear();
+        entry.write(&mut new);
+        out.write_all(&new)
+    })?;
+    done.lists += 1;
+    let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
+    file.sync_all().map_err(failed)?;
+    if !is_lacking {
+        return std::fs::remove_file(&draft).map_err(failed);
+    }
+    done.rewritten += 1;
+    let folder = list.parent().unwrap_or(Path::new("."));
+    std::fs::rename(&draft, list).and_then(|()| File::open(folder)?.sync_all()).map_err(failed)
+}
+
+/// Calls for each line that is not blank, its line feed included, with what it says; none when that is nothing.
+fn each_line(
+    list: &Path,
+    mut take: impl FnMut(&[u8], Option<MetaEntry>) -> std::io::Result<()>,
+) -> Result<(), MigrateError> {
+    let failed = |source| MigrateError::File { path: list.into(), source };
+    let mut input = BufReader::new(File::open(list).map_err(failed)?);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        (&mut input).take(MAX_LINE as u64).read_until(b'\n', &mut line).map_err(failed)?;
+        if line.is_empty() {
+            return Ok(());
+        }
+        if line.len() == MAX_LINE && !line.ends_with(b"\n") {
+            return Err(MigrateError::LongLine(list.into()));
+        }
+        if !line.ends_with(b"\n") {
+            line.push(b'\n');
+        }
+        if !line.trim_ascii().is_empty() {
+            let entry = MetaReader::new(&line[..]).next().and_then(Result::ok);
+            take(&line, entry).map_err(failed)?;
+        }
+    }
+}
+
+/// Finds out what a page is by its folder: a feed has a list of its own, or looks like one.
+fn look(url: &str, folder: &Path, id: u64) -> Details {
+    let mut body = Vec::new();
+    // Without contents there is nothing to see, and the line is kept all the same.
+    let _ = File::open(folder.join(CONTENTS)).and_then(|file| file.take(LOOKED_AT).read_to_end(&mut body));
+    let mut event = PageEvent::read_back(url);
+    if let Outcome::Response(response) = &mut event.outcome {
+        response.body = body.into();
+    }
+    let options = DeriveOptions { max_decoded_bytes: LOOKED_AT, obey_nofollow: false, agent: String::new() };
+    let derived = derive(&event, &options);
+    let is_feed = derived.feed.is_some() || folder.join(META).is_file();
+    let said = derived.feed.map_or(derived.lang, |feed| feed.language);
+    Details {
+        id,
+        kind: if is_feed { PageKind::Rss } else { PageKind::Url },
+        language: said.as_deref().and_then(primary_language),
+    }
+}
