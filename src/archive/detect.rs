@@ -96,6 +96,7 @@ fn by_plain_content(text: &[u8]) -> Option<Format> {
         b'"' if text.starts_with(b"\"{\"\"") => {
             memchr::memmem::find(text, b"\"\"original_url\"\"").map(|_| Format::WebIndex)
         }
+        b'W' if text.starts_with(b"WARC/") => Some(Format::Warc),
         b'v' | b'V' if text.get(..8).is_some_and(|it| it.eq_ignore_ascii_case(b"version:")) => Some(Format::Tianwang),
         0xa0..=0xbf => cbor::url_at_start(text).map(|_| Format::FilesystemCbor),
         _ => None,

@@ -23,6 +23,8 @@ pub enum Format {
     Pagestore,
     /// Tianwang / Web InfoMall raw format: HTTP responses one behind the other.
     Tianwang,
+    /// WARC, the archive format of the web (ISO 28500).
+    Warc,
 }
 
 /// Something known of a page, or a kind of page, that a format holds or not.
@@ -78,10 +80,12 @@ pub enum Part {
     Gathered,
     /// Headers: the values of one name are one value, joined with commas.
     Joined,
-    /// Headers, reason phrase and version: as a message of HTTP/1.1 has them, which says its length.
+    /// Headers, reason phrase and version: as a message of HTTP/1.1 has them, which says its length or its host.
     Http1,
     /// Of an exchange: the response.
     Answer,
+    /// A number: rounded to ten digits behind the point.
+    TenDigits,
     /// A time: in whole seconds.
     Seconds,
     /// A time: the day.
@@ -160,6 +164,7 @@ impl fmt::Display for Part {
             Part::Joined => "with the values of one name joined by commas",
             Part::Http1 => "as in HTTP/1.1",
             Part::Answer => "without the request",
+            Part::TenDigits => "to ten digits",
             Part::Seconds => "in whole seconds",
             Part::Day => "as a day",
             Part::Text => "as text",
@@ -170,7 +175,7 @@ impl fmt::Display for Part {
 }
 
 impl Format {
-    pub const ALL: [Format; 9] = [
+    pub const ALL: [Format; 10] = [
         Format::Files,
         Format::Cdr31,
         Format::Elastic,
@@ -180,6 +185,7 @@ impl Format {
         Format::WebIndex,
         Format::Pagestore,
         Format::Tianwang,
+        Format::Warc,
     ];
 
     /// Its name, also that of the sink that writes files of it, as in `target_storage.data_formats`.
@@ -194,6 +200,7 @@ impl Format {
             Format::WebIndex => "WEB_INDEX",
             Format::Pagestore => "PAGESTORE",
             Format::Tianwang => "TIANWANG",
+            Format::Warc => "WARC",
         }
     }
 
@@ -253,6 +260,27 @@ impl Format {
                 (Field::Body, Partly(Part::TextOrBytes)),
                 (Field::Fetched, Partly(Part::Seconds)),
                 (Field::Request, Whole),
+                (Field::OtherTypes, Whole),
+            ],
+            Format::Warc => &[
+                (Field::Url, Whole),
+                (Field::FinalUrl, Whole),
+                (Field::Hops, Whole),
+                (Field::Status, Whole),
+                (Field::Reason, Whole),
+                (Field::Headers, Partly(Part::Http1)),
+                (Field::Body, Whole),
+                (Field::BodyReceived, Whole),
+                (Field::Fetched, Whole),
+                (Field::Started, Whole),
+                (Field::Ip, Whole),
+                (Field::Request, Partly(Part::Http1)),
+                (Field::Exchange, Whole),
+                (Field::Relevance, Partly(Part::TenDigits)),
+                (Field::CrawlerId, Whole),
+                (Field::EventId, Whole),
+                (Field::Truncated, Whole),
+                (Field::OtherAnswers, Whole),
                 (Field::OtherTypes, Whole),
             ],
             Format::Tianwang => &[

@@ -102,6 +102,15 @@ impl Pages {
         Ok(pages)
     }
 
+    /// All of a part, to see whether it is whole. Of formats whose records state digests these are compared, and of the
+    /// pages only the URLs given.
+    pub fn check(part: &Part, counter: &Arc<AtomicU64>) -> Result<Pages, OpenError> {
+        let Input::File { path, format } = &part.input else { return Pages::open(part, 0, counter) };
+        let opened = readers::open_checked(path, *format, counter);
+        let records = opened.map_err(|error| OpenError { part: part.name.clone(), problem: error.to_string() })?;
+        Ok(Pages { part: part.name.clone(), records, number: 0, others: 0 })
+    }
+
     /// Whether the part breaks off, as when its writer was killed or still writes. Known at its end.
     pub fn truncated(&self) -> bool {
         self.records.truncated()

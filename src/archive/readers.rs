@@ -19,6 +19,7 @@ use crate::formats::elastic::{self, ElasticDocument, ElasticReader};
 use crate::formats::files::{self, FilesReader, FilesRecord};
 use crate::formats::inflate::{self, Inflating};
 use crate::formats::tianwang::{TianwangReader, TianwangRecord};
+use crate::formats::warc::{DigestVerdict, WarcPages, WarcReader};
 use crate::formats::web_index::WebIndexRecord;
 use crate::page::PageEvent;
 
@@ -54,6 +55,13 @@ pub(super) fn open_file(path: &Path, format: Format, counter: &Arc<AtomicU64>) -
             offset: |_| None,
             format,
         }),
+        Format::Warc => Box::new(Codec {
+            reader: WarcPages::new(WarcReader::new(input)),
+            event: |event: PageEvent| Some(event),
+            truncated: WarcPages::truncated,
+            offset: |_| None,
+            format,
+        }),
         Format::Tianwang => Box::new(Codec {
             reader: TianwangReader::new(Unpacking::new(input)?),
             event: |record: TianwangRecord| Some(record.into_event()),
@@ -70,6 +78,55 @@ pub(super) fn open_file(path: &Path, format: Format, counter: &Arc<AtomicU64>) -
             cbor::parse(&bytes).map(|record| record.into_event()).map_err(|error| error.to_string())
         })),
     })
+}
+
+/// Opens a file to see whether it is whole: as [`open_file`], and where records state digests these are compared.
+pub(super) fn open_checked(path: &Path, format: Format, counter: &Arc<AtomicU64>) -> std::io::Result<Box<dyn Records>> {
+    match format {
+        Format::Warc => {
+            let input = Counted { file: open_or_renamed(path)?, counter: counter.clone() };
+            Ok(Box::new(CheckedWarc { reader: WarcReader::new(input), offset: 0 }))
+        }
+        _ => open_file(path, format, counter),
+    }
+}
+
+/// Every record of a WARC file by itself, its digests compared. Responses count as pages.
+struct CheckedWarc<R> {
+    reader: WarcReader<R>,
+    offset: u64,
+}
+
+impl<R: Read> Records for CheckedWarc<R> {
+    fn next(&mut self) -> Option<Item> {
+        let record = match self.reader.next()? {
+            Ok(record) => record,
+            Err(error) => return Some(Item::Problem(error.to_string())),
+        };
+        self.offset = record.place.offset;
+        let check = record.check_digests();
+        for (name, verdict) in [("block", check.block), ("payload", check.payload)] {
+            if let DigestVerdict::Wrong { stated, found } = verdict {
+                let text = format!(
+                    "the {name} of the record at byte {} has the digest {found}, and the record says {stated}",
+                    self.offset
+                );
+                return Some(Item::Problem(text));
+            }
+        }
+        let is_page =
+            matches!(record.kind(), "response" | "revisit" | "resource") && record.get("Seine-Redirects-To").is_none();
+        let url = record.target_uri().unwrap_or_default();
+        Some(if is_page { Item::Page(Box::new(PageEvent::read_back(url)), Format::Warc) } else { Item::Other })
+    }
+
+    fn offset(&self) -> Option<u64> {
+        Some(self.offset)
+    }
+
+    fn truncated(&self) -> bool {
+        self.reader.truncated()
+    }
 }
 
 /// The web index's cells as records.

@@ -1,4 +1,4 @@
-//! Is everything in an archive whole? Reads all of it, checksums of compressed streams included.
+//! Is everything in an archive whole? Reads all of it, checksums and digests included.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -56,7 +56,7 @@ impl Verdict {
 
 /// Reads a part from its beginning to its end. `tick`: called after each record, with the pages so far.
 pub fn verify(part: &Part, counter: &Arc<AtomicU64>, tick: &mut dyn FnMut(u64)) -> Result<Report, OpenError> {
-    let mut pages = Pages::open(part, 0, counter)?;
+    let mut pages = Pages::check(part, counter)?;
     let format = match &part.input {
         Input::File { format, .. } => Some(*format),
         Input::Topic(_) => None,

@@ -42,7 +42,7 @@ pub fn with_type(number: u64, content_type: &str, body: impl Into<Bytes>) -> Pag
         }),
         relevance: Relevance { relevance: number as f64 / 7.0, is_relevant: is_html },
         crawler_id: Arc::from("crawler-1"),
-        change: (number % 2 == 0).then_some(PageChange::Changed),
+        change: number.is_multiple_of(2).then_some(PageChange::Changed),
     }
 }
 
@@ -151,7 +151,7 @@ fn redirected(number: u64) -> PageEvent {
         target: target.into(),
         ip: Some([192, 0, 2, 9].into()),
     };
-    event.final_url = "http://final.example/é?x=1".into();
+    event.final_url = "http://final.example/%C3%A9?x=1".into();
     event.hops = vec![hop(&event.url, "http://mid.example/"), hop("http://mid.example/", &event.final_url)];
     event
 }

@@ -92,7 +92,13 @@ impl Known {
                 let version = if response.version == HttpVersion::Http10 { "Http10" } else { "Http11" };
                 format!("{} {version}", response.reason)
             }
+            Part::Http1 if field == Field::Request => shown(&self.headers_of_request()),
             Part::Http1 => shown(&self.headers_of_message()),
+            Part::TenDigits => {
+                let Relevance { relevance, is_relevant } = self.event.relevance;
+                let relevance = format!("{relevance:.10}").parse().unwrap();
+                format!("{:?}", Relevance { relevance, is_relevant })
+            }
             Part::Answer => self.field(Field::Exchange),
             Part::Day => (self.event.ended_ms / 86_400_000 * 86_400_000).to_string(),
             Part::Text => short(self.derived.text().as_bytes()),
@@ -127,6 +133,19 @@ impl Known {
             if !matches!(response.status, 204 | 304) || !response.body.is_empty() {
                 headers.push("Content-Length", response.body.len().to_string());
             }
+        }
+        headers
+    }
+
+    /// A request that is known says which host it is for.
+    fn headers_of_request(&self) -> Headers {
+        let is_exact = self.response().wire.as_ref().is_some_and(|wire| !wire.request.is_empty());
+        let mut headers = self.event.request_headers.clone();
+        if !is_exact && !headers.0.is_empty() {
+            let url = url::Url::parse(&self.event.final_url).unwrap();
+            let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+            headers.0.retain(|(name, _)| !name.eq_ignore_ascii_case("host"));
+            headers.0.insert(0, ("Host".into(), format!("{}{port}", url.host_str().unwrap())));
         }
         headers
     }

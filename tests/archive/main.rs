@@ -1,7 +1,6 @@
 //! Archives: every format read as pages and written as any other; the commands over them.
 
 #[path = "../kafka/broker.rs"]
-#[allow(dead_code)]
 mod broker;
 mod commands;
 mod events;

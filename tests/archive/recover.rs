@@ -140,6 +140,32 @@ fn a_flipped_bit_in_a_file_of_ours_costs_the_pages_around_it() {
     assert!(is_told || saved_as_written(&bytes, &events), "{recovery:?}");
 }
 
+#[test]
+fn records_of_their_own_behind_damage_are_saved() {
+    let events = events::random(40);
+    for format in [Format::Warc, Format::Tianwang, Format::Cdr31, Format::WebIndex] {
+        let folder = tempfile::tempdir().unwrap();
+        write(format, &events, &folder.path().join("from"));
+        let file = walkdir::WalkDir::new(folder.path().join("from")).into_iter().flatten();
+        let path = file.filter(|it| it.file_type().is_file()).map(|it| it.into_path()).next().unwrap();
+        let before = pages(&path).len();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle..middle + 50].fill(0);
+        std::fs::write(&path, &bytes).unwrap();
+        let verified = run(&["verify", path.to_str().unwrap()]);
+        assert_eq!(verified.status.code(), Some(1), "{format}: {}", verified.stdout);
+        let out = folder.path().join("out");
+        let recovery = recover(&path, &out, None, &mut |_, _| ()).unwrap();
+        let after = pages(&out);
+        assert!(after.len() < before && after.len() + 3 >= before, "{format}: {} of {before}", after.len());
+        assert!(after.iter().all(|page| page.format == format));
+        let hit = recovery.lost.iter().any(|lost| lost.from < middle as u64 + 50 && lost.to > middle as u64);
+        assert!(hit, "{format}: {recovery:?}");
+        run(&["verify", out.to_str().unwrap()]).ok();
+    }
+}
+
 /// Whether every page recovered is one of these, to the last byte.
 fn saved_as_written(bytes: &[u8], events: &[seine::page::PageEvent]) -> bool {
     let folder = tempfile::tempdir().unwrap();

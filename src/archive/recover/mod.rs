@@ -94,6 +94,7 @@ enum Method {
     /// A line is one if this says so.
     Lines(fn(&[u8]) -> bool),
     Tianwang,
+    Warc,
 }
 
 /// None for formats that have no files of many records.
@@ -104,6 +105,7 @@ fn method(format: Format) -> Option<Method> {
         Format::Elastic => Method::Lines(|line| elastic::parse_document(line).is_ok()),
         Format::WebIndex => Method::Lines(is_row),
         Format::Tianwang => Method::Tianwang,
+        Format::Warc => Method::Warc,
         Format::FilesystemHtml | Format::FilesystemJson | Format::FilesystemCbor | Format::Pagestore => return None,
     })
 }
@@ -146,6 +148,7 @@ pub fn recover(
         Method::Lines(is_record) => {
             lines::save(scan::Input { file: &file, length }, is_record, &mut output, &mut recovery, tick)
         }
+        Method::Warc => records::save_warc(&mut file, &mut output, &mut recovery, tick),
         Method::Tianwang => records::save_tianwang(&mut file, &mut output, &mut recovery, tick),
     };
     saved.map_err(|problem| match problem {

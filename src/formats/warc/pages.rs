@@ -184,7 +184,7 @@ impl Capture {
         hops.bytes().filter(|hop| *hop == b'L').count().try_into().unwrap_or(u16::MAX)
     }
 
-    /// The redirects that led from the requested URL to the target; of ACHE's files only that there was one is known.
+    /// The redirects that led from the requested URL to the target; of ACHE's files only where they led is known.
     fn add_hops(&self, main: &WarcRecord, event: &mut PageEvent) {
         let requested = main.get("ACHE-Requested-URL").unwrap_or(&event.final_url).to_owned();
         for (at, hop) in self.hops.iter().enumerate() {
@@ -197,10 +197,6 @@ impl Capture {
                 target: next.unwrap_or(&event.final_url).to_owned(),
                 ip: hop.get("WARC-IP-Address").and_then(|it| it.trim().parse().ok()),
             });
-        }
-        if event.hops.is_empty() && requested != event.final_url {
-            let (url, target) = (requested.clone(), event.final_url.clone());
-            event.hops.push(Hop { url, status: 0, headers: Headers::default(), target, ip: None });
         }
         event.url = requested;
     }
