@@ -2,7 +2,6 @@
 //! with the content that was fetched last: no event is there twice, and none that is older than another.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -47,7 +46,6 @@ struct Alone {
     node: Node,
     /// False while the node is stopped or killed.
     is_up: bool,
-    _keeper: Child,
 }
 
 impl Alone {
@@ -64,8 +62,7 @@ impl Alone {
         let node = Node::start_with("elasticsearch", "8.19.21", &SETTINGS);
         let server = node.url.trim_start_matches("http://").parse().expect("the node's address");
         let [port] = free_ports();
-        let keeper = end_with_this_process(&node);
-        Alone { proxy: Proxy::start(([127, 0, 0, 1], port).into(), server), node, is_up: true, _keeper: keeper }
+        Alone { proxy: Proxy::start(([127, 0, 0, 1], port).into(), server), node, is_up: true }
     }
 
     fn start_again(&mut self) {
@@ -126,14 +123,6 @@ impl Alone {
         crawl.end();
         crawl.check(&self.held(index));
     }
-}
-
-/// A child that ends the node, and removes its folder, when this process has ended.
-fn end_with_this_process(node: &Node) -> Child {
-    let stop = node.script(&["stop"]);
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "cat > /dev/null; \"$@\"; rm -rf \"$3\"", "sh"]).arg(stop.get_program()).args(stop.get_args());
-    shell.stdin(Stdio::piped()).spawn().expect("a shell")
 }
 
 fn text(value: &Value) -> String {
