@@ -50,7 +50,7 @@ struct Crawl {
     _folder: TempDir,
 }
 
-/// From when Kafka had a fifth of the pages until it had all. By then a sink whose server is down has made what documents
+/// From when Kafka had half of the pages until it had all. By then a sink whose server is down has made what documents
 /// it makes ahead, once an outage: in a crawl of seconds that would count for more than in one of minutes.
 struct Delivered {
     pages: u64,
@@ -111,7 +111,7 @@ impl Rig {
                 (delivered >= pages).then(|| crawl.so_far(delivered))
             })
         };
-        let first = when_it_has(pages as u64 / 5);
+        let first = when_it_has(pages as u64 / 2);
         let all = when_it_has(pages as u64);
         let delivered = Delivered {
             pages: all.pages - first.pages,
