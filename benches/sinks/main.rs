@@ -53,7 +53,7 @@ struct Size {
 }
 
 const FULL: Size = Size { rounds: 3, ready_made: 4_000, pages: site::PAGES, outage: Duration::from_secs(30) };
-const SHORT: Size = Size { rounds: 1, ready_made: 200, pages: 400, outage: Duration::from_secs(2) };
+const SHORT: Size = Size { rounds: 1, ready_made: 200, pages: 400, outage: Duration::from_secs(10) };
 
 fn main() {
     if site::run_if_asked() {

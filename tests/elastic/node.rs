@@ -1,6 +1,6 @@
 //! A real server, and what a test asks of it.
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,8 @@ pub struct Node {
     settings: &'static [&'static str],
     folder: TempDir,
     pub url: String,
+    /// Ends the node, and removes its folder, when its standard input closes: with this process at the latest.
+    keeper: Option<Child>,
     http: Http,
     _one: OwnedMutexGuard<()>,
 }
@@ -44,9 +46,19 @@ impl Node {
     pub fn start_with(product: &'static str, version: &'static str, settings: &'static [&'static str]) -> Node {
         let one = ONE.clone().blocking_lock_owned();
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let mut node = Node { product, version, settings, folder, url: String::new(), http: Http::new(), _one: one };
+        let mut node =
+            Node { product, version, settings, folder, url: String::new(), keeper: None, http: Http::new(), _one: one };
+        node.keeper = Some(node.start_keeper());
         node.start_again();
         node
+    }
+
+    fn start_keeper(&self) -> Child {
+        let stop = self.script(&["stop"]);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "cat > /dev/null; \"$@\"; rm -rf \"$3\"", "sh"]);
+        shell.arg(stop.get_program()).args(stop.get_args()).stdin(Stdio::piped()).stderr(Stdio::null());
+        shell.spawn().expect("a shell")
     }
 
     /// After it was killed or stopped, on the same port with the same data.
@@ -127,7 +139,10 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         let _ = Command::new("kill").args(["-CONT", &self.pid()]).stderr(Stdio::null()).status();
-        let _ = self.script(&["stop"]).status();
+        if let Some(mut keeper) = self.keeper.take() {
+            drop(keeper.stdin.take());
+            let _ = keeper.wait();
+        }
     }
 }
 
