@@ -8,7 +8,6 @@
 //! unless told.
 
 #[path = "../../tests/kafka/broker.rs"]
-#[allow(dead_code)]
 mod broker;
 #[path = "../support/child.rs"]
 mod child;

@@ -10,7 +10,6 @@ mod saved_objects;
 mod schemas;
 mod site;
 
-#[allow(dead_code)]
 #[path = "../kafka/broker.rs"]
 mod broker;
 #[allow(dead_code)]
