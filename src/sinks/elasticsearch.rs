@@ -49,7 +49,6 @@ pub struct ElasticSink {
     dead: DeadLetters,
     /// Told to end before all was written: what is not in `so_far` comes again with the next start.
     ended: bool,
-    failed: bool,
 }
 
 /// Entries on their way into one bulk.
@@ -97,7 +96,6 @@ impl ElasticSink {
             so_far: Delivered::default(),
             dead: DeadLetters::open(folder)?,
             ended: false,
-            failed: false,
         })
     }
 
@@ -173,16 +171,11 @@ impl ElasticSink {
         }
     }
 
-    /// Runs a step; after a failed one no other is run: what is on its way could be counted out of order.
+    /// Runs a step, unless it was told to end.
     fn step(&mut self, step: impl FnOnce(&mut Self) -> Result<(), SinkError>) -> Result<Delivered, SinkError> {
-        if self.failed {
-            return Err(other("used again after an error".into(), "open it again"));
-        }
-        self.failed = true;
         if !self.ended {
             step(self)?;
         }
-        self.failed = false;
         Ok(self.so_far.clone())
     }
 }

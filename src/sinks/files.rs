@@ -14,8 +14,6 @@ pub struct FilesSink {
     derive: Derive,
     line: Vec<u8>,
     so_far: Delivered,
-    /// A call failed halfway: the files no longer match what was acknowledged.
-    failed: bool,
 }
 
 impl FilesSink {
@@ -33,7 +31,7 @@ impl FilesSink {
         derive: Derive,
     ) -> Result<FilesSink, SinkError> {
         let files = RollingFiles::open(folder, max_file_size, level, state)?;
-        Ok(FilesSink { files, derive, line: Vec::new(), so_far: Delivered::default(), failed: false })
+        Ok(FilesSink { files, derive, line: Vec::new(), so_far: Delivered::default() })
     }
 
     fn append(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
@@ -59,30 +57,18 @@ impl FilesSink {
         let body = entry.body(|event| (self.derive)(event).body);
         files::write_event(&entry.event, body, &mut self.line)
     }
-
-    /// Runs a step; after a failed one no other is run.
-    fn step<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, SinkError>) -> Result<T, SinkError> {
-        if self.failed {
-            let problem = "used again after an error".into();
-            return Err(SinkError::Other { sink: "files", problem, remedy: "open it again from its committed state" });
-        }
-        self.failed = true;
-        let result = step(self)?;
-        self.failed = false;
-        Ok(result)
-    }
 }
 
 impl Sink for FilesSink {
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
-        self.step(|sink| sink.append(entries))
+        self.append(entries)
     }
 
     fn flush(&mut self) -> Result<Delivered, SinkError> {
-        self.step(|sink| sink.append(&[]))
+        self.append(&[])
     }
 
     fn close(&mut self) -> Result<(), SinkError> {
-        self.step(|sink| sink.files.close())
+        self.files.close()
     }
 }

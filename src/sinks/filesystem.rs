@@ -25,7 +25,6 @@ pub struct FilesystemSink {
     /// Folders of hosts that are there.
     hosts: BTreeSet<String>,
     so_far: Delivered,
-    failed: bool,
 }
 
 /// Known folders of hosts; beyond, they are looked for again.
@@ -43,7 +42,6 @@ impl FilesystemSink {
             placing: Placing::open(folder)?,
             hosts: BTreeSet::new(),
             so_far: Delivered::default(),
-            failed: false,
         })
     }
 
@@ -104,12 +102,7 @@ impl FilesystemSink {
 
 impl Sink for FilesystemSink {
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
-        if std::mem::replace(&mut self.failed, true) {
-            let problem = "used again after an error".into();
-            return Err(SinkError::Other { sink: "filesystem", problem, remedy: "open it again" });
-        }
         self.take(entries)?;
-        self.failed = false;
         Ok(self.so_far.clone())
     }
 

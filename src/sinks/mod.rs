@@ -6,6 +6,7 @@ pub mod dead_letters;
 pub mod elasticsearch;
 pub mod files;
 pub mod filesystem;
+pub mod fused;
 pub mod kafka;
 mod kafka_client;
 pub mod pagestore;
@@ -51,7 +52,7 @@ pub fn derive_for(config: &SinkConfig, options: DeriveOptions) -> Derive {
 
 /// Builds a sink. `folder`: the sink's own, for what it keeps on disk. `state`: what its last committed [`Delivered`]
 /// carried, null for a sink that never delivered. `hurry`: set when the process is to end; a sink that waits for a server
-/// stops waiting then, and [`Sink::flush`] returns what is durable.
+/// stops waiting then, and [`Sink::flush`] returns what is durable. After an error it is not used on ([`fused`]).
 pub fn open(
     config: &SinkConfig,
     folder: &Path,
@@ -59,7 +60,7 @@ pub fn open(
     derive: Derive,
     hurry: Arc<AtomicBool>,
 ) -> Result<Box<dyn Sink>, SinkError> {
-    Ok(match config {
+    let sink: Box<dyn Sink> = match config {
         SinkConfig::Files { max_file_size, compression_level } => {
             Box::new(files::FilesSink::open(folder, *max_file_size, *compression_level, state, derive)?)
         }
@@ -76,7 +77,8 @@ pub fn open(
         }
         SinkConfig::Stdout => Box::new(stdout::StdoutSink::new(std::io::stdout(), derive)),
         SinkConfig::Void => Box::<void::VoidSink>::default(),
-    })
+    };
+    Ok(Box::new(fused::Fused::new(config.name(), sink)))
 }
 
 /// A destination. One task drives it; a failed call is answered by building the sink anew from its saved state.

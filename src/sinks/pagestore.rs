@@ -32,7 +32,6 @@ pub struct PagestoreSink {
     /// Lines to be added, by the path of their `META` below the base folder.
     lines: BTreeMap<String, Vec<u8>>,
     so_far: Delivered,
-    failed: bool,
 }
 
 impl PagestoreSink {
@@ -46,7 +45,6 @@ impl PagestoreSink {
             derive,
             lines: BTreeMap::new(),
             so_far: Delivered::default(),
-            failed: false,
         })
     }
 
@@ -186,12 +184,7 @@ impl PagestoreSink {
 
 impl Sink for PagestoreSink {
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
-        if std::mem::replace(&mut self.failed, true) {
-            let problem = "used again after an error".into();
-            return Err(SinkError::Other { sink: "pagestore", problem, remedy: "open it again" });
-        }
         self.take(entries)?;
-        self.failed = false;
         Ok(self.so_far.clone())
     }
 

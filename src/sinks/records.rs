@@ -19,8 +19,6 @@ pub struct RecordsSink {
     derive: Derive,
     record: Vec<u8>,
     so_far: Delivered,
-    /// A call failed halfway: the files no longer match what was acknowledged.
-    failed: bool,
 }
 
 impl RecordsSink {
@@ -47,7 +45,6 @@ impl RecordsSink {
             derive,
             record: Vec::new(),
             so_far: Delivered::default(),
-            failed: false,
         })
     }
 
@@ -82,22 +79,11 @@ impl RecordsSink {
         }
         is_held
     }
-
-    /// Runs a step; after a failed one no other is run.
-    fn step<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, SinkError>) -> Result<T, SinkError> {
-        if std::mem::replace(&mut self.failed, true) {
-            let problem = "used again after an error".into();
-            return Err(SinkError::Other { sink: "files", problem, remedy: "open it again from its committed state" });
-        }
-        let result = step(self)?;
-        self.failed = false;
-        Ok(result)
-    }
 }
 
 impl Sink for RecordsSink {
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
-        self.step(|sink| sink.append(entries))?;
+        self.append(entries)?;
         Ok(self.so_far.clone())
     }
 
@@ -106,7 +92,7 @@ impl Sink for RecordsSink {
     }
 
     fn close(&mut self) -> Result<(), SinkError> {
-        self.step(|sink| sink.files.close())
+        self.files.close()
     }
 }
 

@@ -16,8 +16,6 @@ pub struct TianwangSink {
     writer: TianwangWriter,
     record: Vec<u8>,
     so_far: Delivered,
-    /// A call failed halfway: the files no longer match what was acknowledged.
-    failed: bool,
 }
 
 impl TianwangSink {
@@ -44,7 +42,6 @@ impl TianwangSink {
             writer: TianwangWriter::new(compress),
             record: Vec::new(),
             so_far: Delivered::default(),
-            failed: false,
         })
     }
 
@@ -62,35 +59,19 @@ impl TianwangSink {
         self.so_far.state = self.files.sync()?;
         Ok(self.so_far.clone())
     }
-
-    /// Runs a step; after a failed one no other is run.
-    fn step<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, SinkError>) -> Result<T, SinkError> {
-        if self.failed {
-            let problem = "used again after an error".into();
-            return Err(SinkError::Other {
-                sink: "tianwang",
-                problem,
-                remedy: "open it again from its committed state",
-            });
-        }
-        self.failed = true;
-        let result = step(self)?;
-        self.failed = false;
-        Ok(result)
-    }
 }
 
 impl Sink for TianwangSink {
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
-        self.step(|sink| sink.append(entries))
+        self.append(entries)
     }
 
     fn flush(&mut self) -> Result<Delivered, SinkError> {
-        self.step(|sink| sink.append(&[]))
+        self.append(&[])
     }
 
     fn close(&mut self) -> Result<(), SinkError> {
-        self.step(|sink| sink.files.close())
+        self.files.close()
     }
 }
 

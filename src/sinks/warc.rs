@@ -31,8 +31,6 @@ pub struct WarcSink {
     derive: Derive,
     records: Vec<u8>,
     so_far: Delivered,
-    /// A call failed halfway: the files no longer match what was acknowledged.
-    failed: bool,
 }
 
 impl WarcSink {
@@ -64,7 +62,6 @@ impl WarcSink {
             derive,
             records: Vec::new(),
             so_far: Delivered::default(),
-            failed: false,
         })
     }
 
@@ -118,31 +115,19 @@ impl WarcSink {
         let closed = self.current.take();
         self.index(closed)
     }
-
-    /// Runs a step; after a failed one no other is run.
-    fn step<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, SinkError>) -> Result<T, SinkError> {
-        if self.failed {
-            let problem = "used again after an error".into();
-            return Err(SinkError::Other { sink: "warc", problem, remedy: "open it again from its committed state" });
-        }
-        self.failed = true;
-        let result = step(self)?;
-        self.failed = false;
-        Ok(result)
-    }
 }
 
 impl Sink for WarcSink {
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
-        self.step(|sink| sink.append(entries))
+        self.append(entries)
     }
 
     fn flush(&mut self) -> Result<Delivered, SinkError> {
-        self.step(|sink| sink.append(&[]))
+        self.append(&[])
     }
 
     fn close(&mut self) -> Result<(), SinkError> {
-        self.step(WarcSink::end)
+        self.end()
     }
 }
 

@@ -15,6 +15,7 @@ use seine::log::{Entry, Position};
 use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent};
 use seine::parse::{Derived, Link};
 use seine::sinks::files::FilesSink;
+use seine::sinks::fused::Fused;
 use seine::sinks::stdout::StdoutSink;
 use seine::sinks::{self, Delivered, Derive, Sink, SinkError};
 use serde_json::{Value, json};
@@ -203,7 +204,7 @@ fn files_are_filled_before_they_are_rolled() {
 fn after_an_error_the_sink_is_not_used_on() {
     let folder = tempfile::tempdir().unwrap();
     let gone = folder.path().join("gone");
-    let mut sink = open(&gone, 2_000, &Value::Null);
+    let mut sink = Fused::new("files", Box::new(open(&gone, 2_000, &Value::Null)));
     sink.deliver(&pages(0..1)).unwrap();
     std::fs::remove_dir_all(&gone).unwrap();
     let error = sink.deliver(&pages(1..20)).unwrap_err();

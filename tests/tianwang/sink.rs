@@ -10,6 +10,7 @@ use seine::config::SinkConfig;
 use seine::formats::tianwang::TianwangReader;
 use seine::log::{Entry, Position};
 use seine::page::{Failure, FailureReason, Kind, Outcome, PageEvent};
+use seine::sinks::fused::Fused;
 use seine::sinks::tianwang::TianwangSink;
 use seine::sinks::{self, Sink, SinkError};
 use serde_json::Value;
@@ -176,7 +177,7 @@ fn without_its_state_every_whole_record_is_kept() {
 fn after_an_error_the_sink_is_not_used_on() {
     let folder = tempfile::tempdir().unwrap();
     let gone = folder.path().join("gone");
-    let mut sink = open(&gone, 500, &Value::Null);
+    let mut sink = Fused::new("tianwang", Box::new(open(&gone, 500, &Value::Null)));
     sink.deliver(&pages(0..1)).unwrap();
     std::fs::remove_dir_all(&gone).unwrap();
     let error = sink.deliver(&pages(1..3)).unwrap_err();

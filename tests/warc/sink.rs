@@ -8,6 +8,7 @@ use seine::config::WarcConfig;
 use seine::log::{Entry, Position};
 use seine::page::{Failure, FailureReason};
 use seine::parse::Derived;
+use seine::sinks::fused::Fused;
 use seine::sinks::warc::WarcSink;
 use seine::sinks::{Derive, Sink};
 use serde_json::Value;
@@ -255,7 +256,8 @@ fn an_index_that_is_missing_is_made_and_one_without_its_file_goes() {
 fn after_an_error_the_sink_is_not_used_on() {
     let folder = tempfile::tempdir().unwrap();
     let gone = folder.path().join("gone");
-    let mut sink = open(&WarcConfig { max_file_size: 2_000, ..config() }, &gone, &Value::Null);
+    let mut sink =
+        Fused::new("warc", Box::new(open(&WarcConfig { max_file_size: 2_000, ..config() }, &gone, &Value::Null)));
     sink.deliver(&pages_of(0..1)).unwrap();
     std::fs::remove_dir_all(&gone).unwrap();
     let error = sink.deliver(&pages_of(1..20)).unwrap_err();
