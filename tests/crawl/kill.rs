@@ -10,7 +10,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use serde_json::Value;
 
-use crate::support::program::{Place, Process, count, eventually};
+use crate::support::program::{Place, Process, cat, count, eventually, run};
 use crate::support::{Final, Plan, TestSite};
 
 const DELAY: Duration = Duration::from_millis(20);
@@ -43,11 +43,52 @@ fn killed_again_and_again_with_two_sinks() {
     kill_and_go_on(SMALL_FILES, &["--sink", "files", "--sink", "stdout"]);
 }
 
+/// Every format that is files: whatever a kill left, its reader takes it, and every page is there, once.
+#[test]
+fn killed_again_and_again_with_every_format_of_files() {
+    const FORMATS: [&str; 10] = [
+        "files",
+        "warc",
+        "tianwang",
+        "filesystem_html",
+        "filesystem_json",
+        "filesystem_cbor",
+        "pagestore",
+        "web_index",
+        "cdr31",
+        "elastic",
+    ];
+    let sinks: Vec<&str> = FORMATS.iter().flat_map(|name| ["--sink", name]).collect();
+    let (place, site) = kill_and_go_on(SMALL_FORMATS, &sinks);
+    for name in FORMATS {
+        let folder = place.data().join(name);
+        run(&["verify".as_ref(), folder.as_os_str()]).ok();
+        // Formats that hold any status have the first answers of busy pages too; of the others nobody knows it.
+        let pages = cat(&folder).into_iter().filter(|page| page["status"].as_u64().is_none_or(|it| it / 100 == 2));
+        let kept = count(pages.collect::<Vec<_>>().iter());
+        if name == "cdr31" {
+            // It knows final URLs alone.
+            assert!(kept.keys().all(|url| site.pages().contains(url)), "{name}: {kept:?}");
+            assert_eq!(kept.values().sum::<usize>(), site.pages().len(), "{name}: {kept:?}");
+        } else {
+            assert_eq!(kept.keys().cloned().collect::<BTreeSet<_>>(), site.pages(), "{name}");
+            assert!(kept.values().all(|times| *times == 1), "{name}: {kept:?}");
+        }
+    }
+}
+
+const SMALL_FORMATS: &str = "target_storage.data_format.files.max_file_size: 20KiB\n\
+    target_storage.data_format.warc.max_file_size: 50KiB\n\
+    target_storage.data_format.tianwang.max_file_size: 20KiB\n\
+    target_storage.data_format.records.max_file_size: 50KiB\n\
+    page_log.segment_size: 64KiB\n\
+    page_log.max_size: 1MiB\n";
+
 const SMALL_FILES: &str = "target_storage.data_format.files.max_file_size: 20KiB\n\
     page_log.segment_size: 64KiB\n\
     page_log.max_size: 1MiB\n";
 
-fn kill_and_go_on(settings: &str, more: &[&str]) {
+fn kill_and_go_on(settings: &str, more: &[&str]) -> (Place, TestSite) {
     let seed = fastrand::u64(..);
     println!("kill moments from seed {seed}");
     let mut rng = Rng::with_seed(seed);
@@ -86,6 +127,7 @@ fn kill_and_go_on(settings: &str, more: &[&str]) {
     if more.contains(&"stdout") {
         check_stdout(&runs);
     }
+    (place, site)
 }
 
 fn check_pages(place: &Place, site: &TestSite) {

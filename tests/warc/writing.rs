@@ -73,6 +73,18 @@ fn what_was_rebuilt_says_so() {
     assert_eq!(all[1].get("WARC-Protocol"), Some("h2"));
 }
 
+/// Who replays the archive gets both pages.
+#[test]
+fn a_page_that_another_url_leads_to_is_no_revisit() {
+    let mut moved = event(2, b"<p>same");
+    moved.final_url = url(1);
+    let remembering = WriteOptions { remembered: 100, ..GZIP };
+    let all = records(&file_of(&[event(1, b"<p>same"), moved], remembering));
+    let kinds: Vec<_> = all.iter().map(|it| it.kind()).collect();
+    assert_eq!(kinds.iter().filter(|kind| **kind == "response").count(), 2, "{kinds:?}");
+    assert!(!kinds.contains(&"revisit"), "{kinds:?}");
+}
+
 #[test]
 fn the_same_again_is_a_revisit_of_what_was_written_first() {
     let again = |number: u64, later: u64, body: &[u8]| {

@@ -184,9 +184,11 @@ impl WarcWriter {
         self.finish(HTTP_RESPONSE, out);
     }
 
-    /// What was written before and need not be written again; else what is written now is remembered.
+    /// What was written before and need not be written again; else what is written now is remembered. A page that another
+    /// URL leads to is another page: who reads the archive for it wants to find it.
     fn revisit(&mut self, capture: &Capture, response: &Response) -> Option<Revisit> {
-        let url = &capture.event.final_url;
+        let PageEvent { url, final_url, .. } = capture.event;
+        let url = &if url == final_url { url.clone() } else { format!("{url} {final_url}") };
         if response.status == 304 {
             return Some(Revisit::NotModified(self.revisits.get(url)));
         }
