@@ -1,8 +1,9 @@
 # What one does with this repository. `make` alone shows it.
 
 CARGO ?= cargo
-# Cases of each property test in `make fuzz`.
+# Cases of each property test in `make fuzz`, and the tests that have some: every reader of outside bytes.
 CASES ?= 20000
+FUZZED = archive fetch formats log pagestore parse_html parse_url sinks tianwang warc
 # What librdkafka is built with, besides a C compiler.
 BUILD = cc cxx make pkg-config libssl
 
@@ -38,7 +39,7 @@ bench: ## run the benchmarks
 
 fuzz: ## run the property tests with many more cases: make fuzz CASES=100000
 	@scripts/need cargo $(BUILD)
-	PROPTEST_CASES=$(CASES) $(CARGO) test --locked --release --tests
+	PROPTEST_CASES=$(CASES) $(CARGO) test --locked --release $(FUZZED:%=--test %)
 
 docs: ## build the code's documentation, target/doc/seine
 	@scripts/need cargo $(BUILD)

@@ -89,18 +89,28 @@ fn ten_thousand_headers_come_through_every_pair() {
     through_every_pair(&events::many_headers());
 }
 
+/// From each format to the next, so that every one is written from another and read for another.
 #[test]
-fn a_body_of_fifty_megabytes_comes_through() {
+fn a_body_of_fifty_megabytes_comes_through_every_format_that_holds_it() {
     let mut body = vec![0; 50_000_000];
     fastrand::Rng::with_seed(3).fill(&mut body);
     let folder = tempfile::tempdir().unwrap();
-    let (first, second) = (folder.path().join("from"), folder.path().join("to"));
     let event = events::with_type(1, "application/octet-stream", body);
-    write(Format::Files, std::slice::from_ref(&event), &first);
-    transfer(&first, &second, "FILES").run(&mut Silent).unwrap();
-    let read = pages(&second);
-    assert_eq!(read.len(), 1);
-    assert!(read[0].event.response().unwrap().body == event.response().unwrap().body);
+    let at = |step: usize| folder.path().join(step.to_string());
+    write(Format::Files, std::slice::from_ref(&event), &at(0));
+    let formats: Vec<Format> = Format::ALL
+        .iter()
+        .copied()
+        .filter(|it| it.holds(Field::Body) == Held::Whole && it.holds(Field::OtherTypes) != Held::No)
+        .collect();
+    assert!(formats.len() >= 6, "{formats:?}");
+    for (step, format) in formats.iter().enumerate() {
+        transfer(&at(step), &at(step + 1), format.name()).run(&mut Silent).unwrap();
+        let read = pages(&at(step + 1));
+        assert_eq!(read.len(), 1, "{format}");
+        assert!(read[0].event.response().unwrap().body == event.response().unwrap().body, "{format}");
+        std::fs::remove_dir_all(at(step)).unwrap();
+    }
 }
 
 #[test]
