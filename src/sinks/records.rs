@@ -87,7 +87,11 @@ impl RecordsSink {
     fn step<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, SinkError>) -> Result<T, SinkError> {
         if std::mem::replace(&mut self.failed, true) {
             let problem = "used again after an error".into();
-            return Err(SinkError::Other { sink: "files", problem, remedy: "open it again from its committed state" });
+            return Err(SinkError::Other {
+                sink: "records",
+                problem,
+                remedy: "open it again from its committed state",
+            });
         }
         let result = step(self)?;
         self.failed = false;
