@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +15,10 @@ use super::format::Format;
 use super::state;
 use super::topic::{self, Partition, TopicError};
 use crate::sinks::{pagestore, placed};
+
+/// How the names of files of many pages begin and end, those of sinks and ACHE's.
+const ARCHIVE_PREFIX: &str = "crawl_data-";
+const ARCHIVE_SUFFIXES: [&str; 6] = [".deflate", ".jsonl", ".csv", ".tianwang", ".warc", ".warc.gz"];
 
 /// Folders that sinks keep for themselves beside their files.
 const OF_SINKS: [&str; 2] = [placed::WRITING, pagestore::INDEX_FOLDER];
@@ -45,8 +50,28 @@ pub enum Found {
     /// Lies in a folder and is nothing to read.
     PassedOver {
         name: Arc<str>,
-        why: String,
+        why: Why,
     },
+}
+
+/// Why something is passed over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// It is none of an archive.
+    Other(String),
+    /// Nothing is in it, and its name is that of a file of pages.
+    Emptied,
+    /// There may be pages in it: nobody could look, or only its name is that of a file of pages.
+    Unread(String),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Why::Other(why) | Why::Unread(why) => f.write_str(why),
+            Why::Emptied => f.write_str("empty"),
+        }
+    }
 }
 
 /// How an archive is looked at.
@@ -56,12 +81,28 @@ pub struct SourceOptions {
     pub format: Option<Format>,
     /// For topics: librdkafka's properties besides the servers, such as those for TLS.
     pub kafka: BTreeMap<String, String>,
+    /// What is written to meanwhile: this folder is left out.
+    pub without: Option<PathBuf>,
+}
+
+impl SourceOptions {
+    /// Whether it is the folder that is left out, or below it. That may be made only later, so it is looked for each time.
+    fn is_without(&self, path: &Path) -> bool {
+        let folder = self.without.as_ref().and_then(|folder| folder.canonicalize().ok());
+        folder.is_some_and(|folder| path.canonicalize().is_ok_and(|path| path.starts_with(folder)))
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     #[error("{path}: {source}; name a file, a folder, a pattern, or kafka://HOST:PORT/TOPIC")]
     Missing { path: String, source: std::io::Error },
+    #[error(
+        "{path} is a pipe or a device, and archives are looked at before they are read; put its bytes in a file first"
+    )]
+    NoFile { path: String },
+    #[error("{path} is in the folder that is written to; choose another to write to")]
+    Destination { path: String },
     #[error("{pattern}: {problem}; * and ? stand for any characters, ** for any folders")]
     Pattern { pattern: String, problem: String },
     #[error("{path}: reading it failed: {source}")]
@@ -96,6 +137,9 @@ impl Source {
         for name in names {
             named.extend(resolve(name, &options)?);
         }
+        if let Some(path) = named.iter().filter_map(Named::path).find(|path| options.is_without(path)) {
+            return Err(SourceError::Destination { path: path.display().to_string() });
+        }
         Ok(Source { options, named, walk: None })
     }
 
@@ -103,8 +147,8 @@ impl Source {
     pub fn measure(names: &[String], options: &SourceOptions) -> u64 {
         let Ok(source) = Source::open(names, options.clone()) else { return 0 };
         let files = source.named.into_iter().map(|named| match named {
-            Named::File(path) => std::fs::metadata(path).map_or(0, |it| it.len()),
-            Named::Folder(path) => walk(&path).filter_map(Result::ok).filter(is_file).map(|it| size(&it)).sum(),
+            Named::File(path) => size(&path),
+            Named::Folder(path) => walk(&path).filter_map(Result::ok).filter(is_file).map(|it| size(it.path())).sum(),
             Named::Partition(_) => 0,
         });
         files.sum()
@@ -114,14 +158,14 @@ impl Source {
     fn walk_on(&mut self) -> Option<Result<Found, SourceError>> {
         loop {
             let entry = match self.walk.as_mut()?.next() {
-                Some(Ok(entry)) if is_of_sink(&entry) => {
+                Some(Ok(entry)) if is_of_sink(&entry) || self.is_written_to(&entry) => {
                     self.walk.as_mut()?.skip_current_dir();
                     continue;
                 }
                 Some(Ok(entry)) if is_of_crawl(&entry) => {
                     self.walk.as_mut()?.skip_current_dir();
                     let name = entry.path().display().to_string().into();
-                    return Some(Ok(Found::PassedOver { name, why: "a crawl's own state".into() }));
+                    return Some(Ok(Found::PassedOver { name, why: Why::Other("a crawl's own state".into()) }));
                 }
                 Some(Ok(entry)) => entry,
                 Some(Err(error)) => return Some(Ok(passed_over_error(&error))),
@@ -131,12 +175,16 @@ impl Source {
                 }
             };
             if is_file(&entry) && !state::is_own(entry.file_name()) {
-                let bytes = size(&entry);
+                let bytes = size(entry.path());
                 if let Some(found) = self.file_in_folder(entry.into_path(), bytes).transpose() {
                     return Some(found);
                 }
             }
         }
+    }
+
+    fn is_written_to(&self, entry: &DirEntry) -> bool {
+        entry.file_type().is_dir() && self.options.is_without(entry.path())
     }
 
     /// None for what is read with another file.
@@ -147,15 +195,19 @@ impl Source {
                 return Ok(Some(Found::Part(Part { name, input: Input::File { path, format }, bytes })));
             }
             Ok(Detected::Beside) => return Ok(None),
-            Ok(Detected::Empty) => "empty".into(),
-            Ok(Detected::Unknown(begins)) => format!("in none of the known formats, {begins}"),
-            Err(error) => error.to_string(),
+            Ok(Detected::Empty) => empty(&path),
+            Ok(Detected::Unknown(begins)) if is_named_as_archive(&path) => Why::Unread(format!(
+                "in none of the known formats although its name says so, {begins}; seine recover with --format saves what \
+                 is whole"
+            )),
+            Ok(Detected::Unknown(begins)) => Why::Other(format!("in none of the known formats, {begins}")),
+            Err(error) => Why::Unread(error.to_string()),
         };
         Ok(Some(Found::PassedOver { name, why }))
     }
 
     fn file_by_name(&self, path: PathBuf) -> Result<Found, SourceError> {
-        let bytes = std::fs::metadata(&path).map_or(0, |it| it.len());
+        let bytes = size(&path);
         let name = path.display().to_string();
         let detected = match self.options.format {
             Some(format) => Detected::Format(format),
@@ -165,9 +217,10 @@ impl Source {
             Detected::Format(format) => {
                 Ok(Found::Part(Part { name: name.into(), input: Input::File { path, format }, bytes }))
             }
-            Detected::Empty => Ok(Found::PassedOver { name: name.into(), why: "empty".into() }),
+            Detected::Empty => Ok(Found::PassedOver { name: name.into(), why: empty(&path) }),
             Detected::Beside => {
-                Ok(Found::PassedOver { name: name.into(), why: "the META file of its day lists it; name that".into() })
+                let why = Why::Other("the META file of its day lists it; name that".into());
+                Ok(Found::PassedOver { name: name.into(), why })
             }
             Detected::Unknown(begins) => Err(SourceError::Unknown { path: name, begins }),
         }
@@ -194,6 +247,15 @@ impl Iterator for Source {
     }
 }
 
+impl Named {
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Named::File(path) | Named::Folder(path) => Some(path),
+            Named::Partition(_) => None,
+        }
+    }
+}
+
 /// What a name stands for.
 fn resolve(name: &str, options: &SourceOptions) -> Result<Vec<Named>, SourceError> {
     if name.starts_with(topic::SCHEME) {
@@ -202,7 +264,8 @@ fn resolve(name: &str, options: &SourceOptions) -> Result<Vec<Named>, SourceErro
     }
     match std::fs::metadata(name) {
         Ok(metadata) if metadata.is_dir() => Ok(vec![Named::Folder(name.into())]),
-        Ok(_) => Ok(vec![Named::File(name.into())]),
+        Ok(metadata) if metadata.is_file() => Ok(vec![Named::File(name.into())]),
+        Ok(_) => Err(SourceError::NoFile { path: name.into() }),
         Err(error) if error.kind() == ErrorKind::NotFound && name.contains(['*', '?', '[']) => matching(name),
         Err(source) => Err(SourceError::Missing { path: name.into(), source }),
     }
@@ -216,7 +279,13 @@ fn matching(pattern: &str) -> Result<Vec<Named>, SourceError> {
         return Err(wrong("nothing has such a name".into()));
     }
     paths.sort_by(|a, b| by_name(&a.to_string_lossy(), &b.to_string_lossy()));
-    Ok(paths.into_iter().map(|path| if path.is_dir() { Named::Folder(path) } else { Named::File(path) }).collect())
+    let named = |path: PathBuf| match std::fs::metadata(&path) {
+        Ok(metadata) if metadata.is_dir() => Ok(Named::Folder(path)),
+        Ok(metadata) if metadata.is_file() => Ok(Named::File(path)),
+        Ok(_) => Err(SourceError::NoFile { path: path.display().to_string() }),
+        Err(source) => Err(SourceError::Read { path: path.display().to_string(), source }),
+    };
+    paths.into_iter().map(named).collect()
 }
 
 fn walk(folder: &Path) -> walkdir::IntoIter {
@@ -240,13 +309,24 @@ fn is_file(entry: &DirEntry) -> bool {
     entry.file_type().is_file() || (entry.path_is_symlink() && entry.path().is_file())
 }
 
-fn size(entry: &DirEntry) -> u64 {
-    entry.metadata().map_or(0, |it| it.len())
+/// Of the file itself, not of a link to it.
+fn size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |it| it.len())
+}
+
+fn empty(path: &Path) -> Why {
+    if is_named_as_archive(path) { Why::Emptied } else { Why::Other("empty".into()) }
+}
+
+/// Files that are still being written are not meant: there may be nothing in them yet.
+fn is_named_as_archive(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with(ARCHIVE_PREFIX) && ARCHIVE_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
 fn passed_over_error(error: &walkdir::Error) -> Found {
     let name = error.path().unwrap_or(Path::new("?")).display().to_string();
-    Found::PassedOver { name: name.into(), why: error.to_string() }
+    Found::PassedOver { name: name.into(), why: Why::Unread(error.to_string()) }
 }
 
 /// Names in order, the numbers in them by their value: `data-9` before `data-10`.

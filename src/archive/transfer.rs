@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::choose::Choice;
 use super::format::Format;
-use super::read::{Page, Pages, Problem};
-use super::source::{Found, Part, Source};
+use super::read::{Page, Pages, Place, Problem};
+use super::source::{Found, Part, Source, Why};
 use super::state::State;
 use crate::config::SinkConfig;
 use crate::log::{Cursor, Entry, Position};
@@ -40,7 +40,7 @@ pub struct Transfer {
 
 /// Who wants to know how it goes.
 pub trait Watch {
-    /// A problem with one record; reading goes on.
+    /// A problem with one record, or with a part that cannot be read (record 0); reading goes on.
     fn problem(&mut self, problem: &Problem);
 
     /// The first page of a format.
@@ -73,6 +73,8 @@ pub struct Summary {
     pub passed_over: Vec<(Arc<str>, String)>,
     /// Those that are not named.
     pub unnamed: u64,
+    /// Parts passed over that there may be pages in; each was told as a problem.
+    pub unread: u64,
 }
 
 impl Transfer {
@@ -228,7 +230,7 @@ impl ArchiveFeed<'_> {
                 Some(found) => match found? {
                     Found::Part(part) => part,
                     Found::PassedOver { name, why } => {
-                        self.pass_over(name, why);
+                        self.pass_over(name, &why);
                         continue;
                     }
                 },
@@ -269,9 +271,14 @@ impl ArchiveFeed<'_> {
         self.tell();
     }
 
-    fn pass_over(&mut self, name: Arc<str>, why: String) {
+    fn pass_over(&mut self, name: Arc<str>, why: &Why) {
+        if let Why::Unread(why) = why {
+            self.summary.unread += 1;
+            let place = Place { part: name, number: 0, offset: None };
+            return self.watch.problem(&Problem { place, text: format!("passed over, {why}") });
+        }
         if self.summary.passed_over.len() < MAX_NAMED {
-            self.summary.passed_over.push((name, why));
+            self.summary.passed_over.push((name, why.to_string()));
         } else {
             self.summary.unnamed += 1;
         }

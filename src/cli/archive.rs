@@ -54,7 +54,7 @@ pub(super) struct Choosing {
 
 impl Reading {
     pub fn source_options(&self) -> anyhow::Result<SourceOptions> {
-        Ok(SourceOptions { format: self.format, kafka: self.kafka_properties()? })
+        Ok(SourceOptions { format: self.format, kafka: self.kafka_properties()?, without: None })
     }
 
     /// The configuration, with this as its only destination. `name`: as in `target_storage.data_formats`.
@@ -182,7 +182,7 @@ impl Problems {
 pub(super) struct Told {
     pub ticker: Ticker,
     problems: Problems,
-    /// The format that is written, when it is one.
+    /// The format that is written, when it is one and what is lost in it is to be said.
     to: Option<Format>,
 }
 

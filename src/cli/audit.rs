@@ -1,6 +1,5 @@
 //! `seine audit`: whether the books of a crawl balance.
 
-use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -51,11 +50,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         other => other.into(),
     })?;
     let text = if args.json { format!("{}\n", json(&audit)) } else { table(&audit) };
-    match std::io::stdout().write_all(text.as_bytes()) {
-        // As with `| head`: what the exit status says is known all the same.
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error.into()),
-        _ => {}
-    }
+    // Whoever reads it: what the exit status says is known all the same.
+    super::print(&text)?;
     if audit.balances() {
         return Ok(ExitCode::SUCCESS);
     }

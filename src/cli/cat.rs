@@ -1,7 +1,7 @@
 //! `seine cat`: prints what archives hold, one JSON object a page and a line.
 
 use std::collections::BTreeSet;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, Write};
 use std::net::IpAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,10 +11,11 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::archive::{Choosing, ENDS_EARLY, Problems, Reading, Ticker};
+use super::is_closed_pipe;
 use crate::archive::choose::Choice;
 use crate::archive::format::{Field, Held};
 use crate::archive::read::{Page, Pages};
-use crate::archive::source::{Found, Part, Source};
+use crate::archive::source::{Found, Part, Source, Why};
 use crate::formats::base64;
 use crate::formats::files::gathered;
 use crate::formats::text::{IsoTime, text_of};
@@ -83,10 +84,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(if cat.damaged { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
-}
-
 struct Cat<W: Write> {
     out: W,
     choice: Choice,
@@ -107,6 +104,7 @@ impl<W: Write> Cat<W> {
             match found? {
                 Found::Part(part) => self.part(&part)?,
                 Found::PassedOver { name, why } => {
+                    self.damaged |= matches!(why, Why::Unread(_));
                     if told.len() < 100 && told.insert(name.clone()) {
                         self.ticker.screen.print(&format!("seine: {name}: passed over, {why}\n"));
                     }

@@ -14,6 +14,6 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    print!("{}", config::check_config(args.config.as_deref())?);
+    super::print(&config::check_config(args.config.as_deref())?.to_string())?;
     Ok(ExitCode::SUCCESS)
 }

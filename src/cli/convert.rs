@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use super::archive::{Choosing, Reading, Ticker, Told, absolute};
 use crate::archive::format::Format;
-use crate::archive::source::Source;
+use crate::archive::source::{Source, SourceOptions};
 use crate::archive::state::{self, State};
 use crate::archive::transfer::Transfer;
 use crate::config::SinkConfig;
@@ -57,12 +57,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     task.extend(absolute(&args.from_names));
     task.push(format!("--to {}", args.to));
     task.extend(args.choosing.words());
+    let options = SourceOptions { without: Some(args.to_folder.clone()), ..args.reading.source_options()? };
+    let mut told =
+        Told::new(Ticker::new(&args.from_names, &options, args.quiet), Some(args.to).filter(|_| !args.quiet));
+    let source = Source::open(&args.from_names, options)?;
+    // Only now: a name that is wrong begins nothing.
     let state = begin(&args.to_folder, task)?;
-    let options = args.reading.source_options()?;
-    let mut told = Told::new(Ticker::new(&args.from_names, &options, args.quiet), Some(args.to));
     let state_file = args.to_folder.join(state::FILE_NAME);
     let summary = Transfer {
-        source: Source::open(&args.from_names, options)?,
+        source,
         choice: args.choosing.choice(),
         sink,
         folder: args.to_folder.clone(),
@@ -71,12 +74,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         state_file: Some(state_file.clone()),
         rate: None,
     }
-    .run(&mut told)?;
+    .run(&mut told)
+    .context("the conversion stopped; run the same command again to go on")?;
     std::fs::remove_file(&state_file).with_context(|| format!("removing {}", state_file.display()))?;
     if !args.quiet {
         told.summary(&summary, args.to.name(), &args.to_folder);
     }
-    Ok(if summary.unreadable + summary.dead > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if summary.unreadable + summary.unread + summary.dead > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// The folder is new, empty, or that of a conversion like this which did not end.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use serde_json::json;
 
+use super::{is_closed_pipe, print};
 use crate::config::{self, SinkConfig};
 use crate::formats::base64;
 use crate::formats::letters::Note;
@@ -129,10 +130,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
-}
-
 fn list(folder: &Path, json: bool) -> anyhow::Result<ExitCode> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let code = each(folder, &mut |note, _| {
@@ -219,7 +216,7 @@ fn drop_letters(folder: &Path, choice: &Choice) -> anyhow::Result<ExitCode> {
             Fate::Dropped
         })?;
     }
-    println!("{} dropped", grouped(dropped.len() as u64));
+    print(&format!("{} dropped\n", grouped(dropped.len() as u64)))?;
     Ok(choice.check(&dropped))
 }
 
@@ -246,7 +243,8 @@ fn replay(place: &Place, choice: &Choice, config: Option<&Path>) -> anyhow::Resu
         let Some(_lock) = lock(&path)? else { continue };
         refused += replay_file(&path, &folder.join("replay"), choice, sink, &derive, &mut chosen)?;
     }
-    println!("{} delivered, {} refused again", grouped(chosen.len() as u64 - refused), grouped(refused));
+    let delivered = grouped(chosen.len() as u64 - refused);
+    print(&format!("{delivered} delivered, {} refused again\n", grouped(refused)))?;
     Ok(choice.check(&chosen))
 }
 

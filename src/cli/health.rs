@@ -22,6 +22,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Ok::<_, reqwest::Error>((response.status(), response.text().await?))
     });
     let (status, text) = answer.with_context(|| format!("no service answers at {}", args.url))?;
-    print!("{text}");
+    super::print(&text)?;
     Ok(if status.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

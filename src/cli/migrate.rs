@@ -46,11 +46,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     })?;
     bar.finish_and_clear();
     let new = done.from_table + done.by_looking;
-    println!("{} lists read, {} written anew", done.lists, done.rewritten);
-    println!(
-        "{new} lines enriched: {} from the table, {} by looking; {} had it all",
-        done.from_table, done.by_looking, done.kept
-    );
+    super::print(&format!(
+        "{} lists read, {} written anew\n{new} lines enriched: {} from the table, {} by looking; {} had it all\n",
+        done.lists, done.rewritten, done.from_table, done.by_looking, done.kept
+    ))?;
     for line in done.unreadable.iter().take(100) {
         eprintln!("seine: left as it is: {line}");
     }

@@ -45,7 +45,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     });
     screen.clear();
     let recovery = recovery?;
-    print!("{}", text(&recovery, &args));
+    super::print(&text(&recovery, &args))?;
     Ok(if recovery.ranges == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -7,7 +7,7 @@ use anyhow::Context;
 
 use super::archive::{Choosing, Reading, Ticker, Told, absolute};
 use crate::archive::format::Format;
-use crate::archive::source::Source;
+use crate::archive::source::{Source, SourceOptions};
 use crate::archive::state::State;
 use crate::archive::transfer::Transfer;
 use crate::config::{KafkaFormat, SinkConfig};
@@ -59,10 +59,11 @@ Examples:
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (config, sink) = args.reading.with_sink(&args.to.to_ascii_uppercase())?;
-    let options = args.reading.source_options()?;
-    let mut told = Told::new(Ticker::new(&args.from_names, &options, args.quiet), format_of(&sink));
-    logging::start(&config.logging, &told.ticker.screen)?;
     let folder = args.output.join(sink.name());
+    let options = SourceOptions { without: Some(folder.clone()), ..args.reading.source_options()? };
+    let said = format_of(&sink).filter(|_| !args.quiet);
+    let mut told = Told::new(Ticker::new(&args.from_names, &options, args.quiet), said);
+    logging::start(&config.logging, &told.ticker.screen)?;
     let (state, state_file) = match sink {
         // What was printed cannot be taken back, and whoever read it may not have it any more.
         SinkConfig::Stdout | SinkConfig::Void => (State::default(), None),
@@ -98,7 +99,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if !args.quiet {
         told.summary(&summary, name, &folder);
     }
-    Ok(if summary.unreadable + summary.dead > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if summary.unreadable + summary.unread + summary.dead > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn begin(args: &Args, state_file: &std::path::Path) -> anyhow::Result<State> {

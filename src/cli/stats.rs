@@ -53,32 +53,33 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             "work_proposed": counts.work_proposed, "page_proposed": page_proposed, "page": counts.page,
             "processed": processed, "remaining": counts.work_proposed, "frontier": counts, "sinks": sinks,
         });
-        println!("{all}");
+        super::print(&format!("{all}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let row = |name: &str, count: u64, what: &str| println!("{name:<16} {:>13}   {what}", grouped(count));
-    row("work_proposed", counts.work_proposed, "URLs to fetch");
-    row("  first time", counts.first_time, "never fetched yet");
-    row("page_proposed", page_proposed, "accepted, not yet validated");
-    row("page", counts.page, "validated");
-    row("  live", counts.live, "there at the last look");
-    row("  gone", counts.gone, "were there before");
-    row("  refused", counts.refused, "answered, but not with a page");
-    row("  failed", counts.failed, "given up for good");
-    row("processed", processed, "page + page_proposed");
-    row("remaining", counts.work_proposed, "work_proposed");
-    row("hosts", counts.hosts, "");
+    let mut text = String::new();
+    let row = |name: &str, count: u64, what: &str| format!("{name:<16} {:>13}   {what}\n", grouped(count));
+    text += &row("work_proposed", counts.work_proposed, "URLs to fetch");
+    text += &row("  first time", counts.first_time, "never fetched yet");
+    text += &row("page_proposed", page_proposed, "accepted, not yet validated");
+    text += &row("page", counts.page, "validated");
+    text += &row("  live", counts.live, "there at the last look");
+    text += &row("  gone", counts.gone, "were there before");
+    text += &row("  refused", counts.refused, "answered, but not with a page");
+    text += &row("  failed", counts.failed, "given up for good");
+    text += &row("processed", processed, "page + page_proposed");
+    text += &row("remaining", counts.work_proposed, "work_proposed");
+    text += &row("hosts", counts.hosts, "");
     if counts.live > 0 {
-        println!(
-            "{:<16} {:>13.1}   links found, by page",
+        text += &format!(
+            "{:<16} {:>13.1}   links found, by page\n",
             "links per page",
             counts.links_seen as f64 / counts.live as f64
         );
     }
     for (name, books) in log.sinks() {
-        println!(
+        text += &format!(
             "sink {:<11} {:>13}   delivered, {} not held by the format, {} dead letters, {} lost to a damaged disk, \
-             {} pending, of {} accepted",
+             {} pending, of {} accepted\n",
             name,
             grouped(books.delivered),
             grouped(books.skipped),
@@ -89,9 +90,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         );
         let bytes = letters(&args.folder, name);
         if bytes > 0 {
-            row("  dead letters", bytes, "bytes on disk; see seine dead-letters");
+            text += &row("  dead letters", bytes, "bytes on disk; see seine dead-letters");
         }
     }
+    super::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -64,6 +64,8 @@ struct Current {
     pending: Vec<u8>,
     /// Bytes in `file`.
     written: u64,
+    /// Bytes of them that are on disk for certain.
+    synced: u64,
 }
 
 /// What is committed with the cursor.
@@ -148,11 +150,13 @@ impl Current {
     }
 
     fn sync(&mut self) -> Result<(), SinkError> {
-        if self.pending.is_empty() {
-            return Ok(());
-        }
         self.write_pending()?;
-        self.file.sync_data().map_err(|e| file_error("syncing", &self.path, e))
+        // Nothing may be pending and yet not be synced: much is written before anybody asks.
+        if self.synced < self.written {
+            self.file.sync_data().map_err(|e| file_error("syncing", &self.path, e))?;
+            self.synced = self.written;
+        }
+        Ok(())
     }
 
     fn write_pending(&mut self) -> Result<(), SinkError> {
@@ -201,7 +205,7 @@ fn create(folder: &Path, epoch_ms: EpochMs, shape: &Shape) -> Result<Current, Si
         serial += 1;
     };
     sync_folder(folder)?;
-    Ok(Current { name, path, file, pending: Vec::new(), written: 0 })
+    Ok(Current { name, path, file, pending: Vec::new(), written: 0, synced: 0 })
 }
 
 /// Brings the folder back to what was acknowledged. Can be broken off and done again at any point.
@@ -283,6 +287,27 @@ fn read_state(state: &serde_json::Value, shape: &Shape) -> Option<Saved> {
         Err(error) => {
             tracing::warn!(%state, %error, "the saved state cannot be read; going on without it");
             None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No file system lets a test see this from outside.
+    #[test]
+    fn what_was_written_before_anybody_asked_is_synced_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let whole_length = |file: &mut File| Ok(file.metadata()?.len());
+        let shape =
+            Shape { suffix: ".txt", stamp: Stamp::EpochMs, serial_digits: 1, max_file_size: u64::MAX, whole_length };
+        let mut files = AppendedFiles::open(folder.path(), shape, &serde_json::Value::Null).unwrap();
+        for size in [WRITE_BYTES, 1, WRITE_BYTES + 1] {
+            files.append(&vec![b'x'; size], |_| Vec::new()).unwrap();
+            files.sync().unwrap();
+            let current = files.current.as_ref().unwrap();
+            assert_eq!((current.synced, current.pending.len()), (current.written, 0));
         }
     }
 }

@@ -148,11 +148,17 @@ impl PagestoreSink {
             };
             let write = || {
                 let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
-                file.set_len(acknowledged)?;
-                file.write_all(&lines)
+                let kept = file.metadata()?.len().min(acknowledged);
+                file.set_len(kept)?;
+                file.write_all(&lines)?;
+                Ok(kept)
             };
-            write().map_err(|e| file_error("writing", &path, e))?;
-            self.index.set_meta_length(&meta, acknowledged + lines.len() as u64);
+            let kept = write().map_err(|e| file_error("writing", &path, e))?;
+            if kept < acknowledged {
+                tracing::error!(path = %path.display(), length = kept, acknowledged,
+                    "the list is shorter than what was synced to it: lines of delivered pages are lost");
+            }
+            self.index.set_meta_length(&meta, kept + lines.len() as u64);
         }
         Ok(())
     }

@@ -206,3 +206,88 @@ fn help_has_examples_and_exit_statuses() {
         }
     }
 }
+
+#[test]
+fn a_sink_s_file_that_is_nothing_any_more_is_not_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    archive(&at("files"), Format::Files);
+    let file = std::fs::read_dir(at("files")).unwrap().next().unwrap().unwrap().path();
+    let bytes = std::fs::read(&file).unwrap();
+
+    std::fs::write(&file, "").unwrap();
+    let ran = seine(&["verify", text(&at("files"))]).fails_naming(&["passed over, empty", "1 more could not be read"]);
+    assert_eq!(ran.stdout, "");
+    seine(&["cat", text(&at("files"))]).ok(); // a crawl may have just begun it
+
+    std::fs::write(&file, [b"X", &bytes[1..]].concat()).unwrap();
+    for name in ["verify", "cat"] {
+        seine(&[name, text(&at("files"))]).fails_naming(&[
+            ".deflate: passed over",
+            "although its name says so",
+            "recover",
+        ]);
+    }
+    let (from, to) = (at("files"), at("out"));
+    let ran = seine(&["convert", text(&from), text(&to), "--to", "CDR31", "--quiet"])
+        .fails_naming(&["although its name says so"]);
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+}
+
+#[test]
+fn a_pipe_is_refused_and_not_half_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for name in ["cat", "verify"] {
+        seine(&[name, text(&pipe)]).fails_naming(&["pipe is a pipe or a device", "in a file first"]);
+        seine(&[name, &format!("{}/p*", text(folder.path()))]).fails_naming(&["is a pipe or a device"]);
+    }
+    let out = folder.path().join("out");
+    seine(&["recover", text(&pipe), text(&out), "--format", "FILES"])
+        .fails_naming(&["pipe", "is no file; put its bytes in a file first"]);
+    seine(&["cat", text(folder.path())]).ok();
+}
+
+#[test]
+fn a_wrong_name_begins_no_conversion() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    archive(&at("in"), Format::Files);
+    seine(&["convert", text(&at("inn")), text(&at("out")), "--to", "CDR31"]).fails_naming(&["inn", "name a file"]);
+    seine(&["convert", text(&at("in")), text(&at("out")), "--to", "CDR31"]).ok();
+}
+
+#[test]
+fn what_is_written_is_not_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    archive(&at("in"), Format::Files);
+    // Its own files come behind those that are there, and are many.
+    std::fs::write(at("seine.yml"), "target_storage.data_format.files.max_file_size: 100\n").unwrap();
+    let config = at("seine.yml");
+    let convert = |to: &str| seine(&["convert", text(&at("in")), text(&at(to)), "--to", "FILES", "-c", text(&config)]);
+    convert("in/z").ok();
+    assert_eq!(pages(&at("in/z")).len(), 10);
+    std::fs::remove_dir_all(at("in/z")).unwrap();
+    let replay = |from: &str| seine(&["replay", text(&at(from)), "--to", "files", "-o", text(&at("in/z")), "--again"]);
+    replay("in").ok();
+    replay("in").ok();
+    assert_eq!(pages(&at("in/z/files")).len(), 20);
+    replay("in/z/files").fails_naming(&["in/z/files is in the folder that is written to"]);
+}
+
+#[test]
+fn a_full_standard_output_is_an_error_and_no_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    archive(&folder.path().join("in"), Format::Files);
+    let file = std::fs::read_dir(folder.path().join("in")).unwrap().next().unwrap().unwrap().path();
+    let out = folder.path().join("out");
+    for arguments in [&["check-config"][..], &["recover", text(&file), text(&out)]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ran = command(arguments).stdout(full).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(1), "{said}");
+        assert!(said.contains("No space left"), "{said}");
+    }
+}

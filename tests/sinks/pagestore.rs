@@ -114,6 +114,24 @@ fn what_a_killed_writer_added_to_a_list_is_taken_back() {
 }
 
 #[test]
+fn a_list_that_somebody_removed_or_cut_has_no_hole() {
+    let folder = tempfile::tempdir().unwrap();
+    deliver(folder.path(), &[page(0, "one", "1"), page(0, "two", "2")]);
+    let meta = folder.path().join("2026/11/21/META");
+    let before = std::fs::read_to_string(&meta).unwrap();
+    let first = before.split_inclusive('\n').next().unwrap();
+    std::fs::write(&meta, first).unwrap();
+    deliver(folder.path(), &[page(0, "three", "3")]);
+    let cut = std::fs::read_to_string(&meta).unwrap();
+    assert!(cut.starts_with(first) && cut[first.len()..].contains("/three"), "{cut:?}");
+    assert_eq!(cut.lines().count(), 2);
+    std::fs::remove_file(&meta).unwrap();
+    deliver(folder.path(), &[page(0, "four", "4")]);
+    let anew = std::fs::read_to_string(&meta).unwrap();
+    assert!(anew.lines().count() == 1 && !anew.contains('\0') && anew.contains("/four"), "{anew:?}");
+}
+
+#[test]
 fn a_store_of_another_program_is_gone_on_with() {
     let folder = tempfile::tempdir().unwrap();
     let day = folder.path().join("2026/11/21");

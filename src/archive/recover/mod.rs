@@ -49,6 +49,8 @@ pub struct Lost {
 pub enum RecoverError {
     #[error("{action} {path}: {source}")]
     File { action: &'static str, path: PathBuf, source: std::io::Error },
+    #[error("{0} is no file; put its bytes in a file first")]
+    NoFile(PathBuf),
     #[error("{0} is there already; name a file that is not")]
     Exists(PathBuf),
     #[error(
@@ -128,6 +130,9 @@ pub fn recover(
     let read_error = |source| RecoverError::File { action: "reading", path: damaged.into(), source };
     if out.exists() {
         return Err(RecoverError::Exists(out.into()));
+    }
+    if !std::fs::metadata(damaged).map_err(read_error)?.is_file() {
+        return Err(RecoverError::NoFile(damaged.into()));
     }
     let format = match format {
         Some(format) => format,
