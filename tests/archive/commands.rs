@@ -198,6 +198,20 @@ fn verify_tells_whole_open_cut_and_damaged_files_apart() {
 }
 
 #[test]
+fn a_web_index_that_breaks_off_is_cut_and_not_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    archive(folder.path(), Format::WebIndex);
+    let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    let bytes = std::fs::read(&file).unwrap();
+    let whole = bytes.iter().filter(|byte| **byte == b'\n').count() - 1;
+    std::fs::write(&file, &bytes[..bytes.len() - 10]).unwrap();
+    let ran = seine(&["verify", "--json", text(&file)]);
+    assert_eq!(ran.status.code(), Some(1));
+    assert_eq!((&ran.json_lines()[0]["verdict"], &ran.json_lines()[0]["pages"]), (&"cut".into(), &whole.into()));
+    seine(&["cat", text(&file)]).ok();
+}
+
+#[test]
 fn verify_knows_a_file_that_is_being_written_by_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("crawl_data-1-0.deflate");
