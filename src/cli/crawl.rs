@@ -80,7 +80,6 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-#[value(rename_all = "snake_case")]
 enum SinkName {
     /// Rolling compressed JSON lines, as ACHE writes them.
     Files,
@@ -88,24 +87,6 @@ enum SinkName {
     Kafka,
     /// One document a page in an index of Elasticsearch or OpenSearch.
     Elasticsearch,
-    /// Exchanges as they went over the connection, in WARC 1.1.
-    Warc,
-    /// HTTP responses in the raw format of Web InfoMall.
-    Tianwang,
-    /// A folder a day, in it a folder a page.
-    Pagestore,
-    /// A file a page, named after its URL: the body.
-    FilesystemHtml,
-    /// The same: a FILES object.
-    FilesystemJson,
-    /// The same: a CBOR map.
-    FilesystemCbor,
-    /// Memex CDR 3.1 documents, one a line.
-    Cdr31,
-    /// The documents of ELASTICSEARCH, one a line.
-    Elastic,
-    /// What pages say, as CSV.
-    WebIndex,
     /// One JSON object a page on standard output.
     Stdout,
     /// Nowhere: for measuring.
@@ -211,15 +192,6 @@ impl SinkName {
             SinkName::Files => "FILES",
             SinkName::Kafka => "KAFKA",
             SinkName::Elasticsearch => "ELASTICSEARCH",
-            SinkName::Warc => "WARC",
-            SinkName::Tianwang => "TIANWANG",
-            SinkName::Pagestore => "PAGESTORE",
-            SinkName::FilesystemHtml => "FILESYSTEM_HTML",
-            SinkName::FilesystemJson => "FILESYSTEM_JSON",
-            SinkName::FilesystemCbor => "FILESYSTEM_CBOR",
-            SinkName::Cdr31 => "CDR31",
-            SinkName::Elastic => "ELASTIC",
-            SinkName::WebIndex => "WEB_INDEX",
             SinkName::Stdout => "STDOUT",
             SinkName::Void => "VOID",
         }
