@@ -15,6 +15,7 @@ use crate::formats::pagestore::{self, Details, MAX_LINE, MetaEntry, MetaReader, 
 use crate::page::{Outcome, PageEvent};
 use crate::parse::language::primary_language;
 use crate::parse::{DeriveOptions, derive};
+use crate::sinks::{SinkError, pagestore as pagestore_sink};
 
 /// So much of a page is read to find out what it is; its language stands at its beginning.
 const LOOKED_AT: u64 = 256 << 10;
@@ -48,6 +49,8 @@ pub enum MigrateError {
     LongLine(PathBuf),
     #[error("{}, line {line}: expected `url id kind language`, kind being url or rss", path.display())]
     Table { path: PathBuf, line: u64 },
+    #[error(transparent)]
+    Index(#[from] SinkError),
 }
 
 /// Reads a table: a line a page, `url id kind language`; empty lines and those that begin with `#` are passed over.
@@ -81,6 +84,7 @@ pub fn migrate(base: &Path, table: &Table, mut tell: impl FnMut(&Path)) -> Resul
             Ok(())
         })?;
     }
+    pagestore_sink::forget_lists(base)?;
     let mut done = Migrated::default();
     for (_, folder) in &days {
         migrate_day(folder, table, &mut ids, &mut done)?;

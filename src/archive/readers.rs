@@ -138,9 +138,11 @@ impl<R: Read> Iterator for Rows<R> {
     fn next(&mut self) -> Option<Self::Item> {
         let cell = self.0.next()?;
         let row = self.0.row();
-        Some(cell.map_err(|error| error.to_string()).and_then(|cell| {
+        let record = cell.map_err(|error| error.to_string()).and_then(|cell| {
             serde_json::from_slice(&cell).map_err(|error| format!("row {row} is no record of a web index: {error}"))
-        }))
+        });
+        // One that breaks off is no damage.
+        Some(record).filter(|record| record.is_ok() || !self.0.unfinished())
     }
 }
 

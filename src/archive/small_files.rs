@@ -48,7 +48,8 @@ impl Records for OnePage {
         let (input, page) = self.input.take()?;
         let event = read_limited(input)
             .map_err(|error| format!("reading it failed: {error}"))
-            .and_then(|bytes| page(unpacked(bytes)));
+            .and_then(unpacked)
+            .and_then(page);
         Some(match event {
             Ok(event) => Item::Page(Box::new(event), self.format),
             Err(problem) => Item::Problem(problem),
@@ -65,12 +66,16 @@ fn read_limited(input: impl Read) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What a zlib stream holds, if that is what all of the bytes are.
-fn unpacked(bytes: Vec<u8>) -> Vec<u8> {
+/// What a zlib stream holds, if that is what all of the bytes are. Bytes that decompress for a while were one.
+fn unpacked(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     let mut decoder = flate2::bufread::ZlibDecoder::new(bytes.as_slice());
     let mut plain = Vec::new();
     let read = (&mut decoder).take(MAX_PAGE_FILE).read_to_end(&mut plain);
-    if read.is_ok() && decoder.into_inner().is_empty() { plain } else { bytes }
+    match read {
+        Ok(_) if decoder.into_inner().is_empty() => Ok(plain),
+        Err(error) if !plain.is_empty() => Err(format!("its compressed data is damaged or breaks off: {error}")),
+        _ => Ok(bytes),
+    }
 }
 
 /// The place of a `META` file in a store, by its last folders; none for what is no such file.

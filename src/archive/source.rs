@@ -174,7 +174,7 @@ impl Source {
                     return None;
                 }
             };
-            if is_file(&entry) && !state::is_own(entry.file_name()) {
+            if is_file(&entry) && !state::is_own(entry.file_name()) && !is_index(entry.path()) {
                 let bytes = size(entry.path());
                 if let Some(found) = self.file_in_folder(entry.into_path(), bytes).transpose() {
                     return Some(found);
@@ -302,6 +302,11 @@ fn is_of_crawl(entry: &DirEntry) -> bool {
 
 fn is_of_sink(entry: &DirEntry) -> bool {
     entry.depth() > 0 && entry.file_type().is_dir() && OF_SINKS.iter().any(|name| entry.file_name() == *name)
+}
+
+/// A CDXJ index of the file beside it.
+fn is_index(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == "cdxj") && path.with_extension("").is_file()
 }
 
 /// A file, or a link to one. Links to folders are not followed.

@@ -35,7 +35,7 @@ pub struct State {
 
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    #[error("{action} {path}: {source}; progress is kept there, so let seine write to it")]
+    #[error("{action} {path}: {source}; progress is kept there, so seine must be able to write it")]
     File { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error("{path} holds no progress that can be read ({source}); remove it to begin anew")]
     Unreadable { path: PathBuf, source: serde_json::Error },

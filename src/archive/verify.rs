@@ -1,5 +1,7 @@
 //! Is everything in an archive whole? Reads all of it, checksums and digests included.
 
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -54,6 +56,19 @@ impl Verdict {
     }
 }
 
+/// What a writer of a zlib stream leaves with every acknowledgement: FILES has the same name open and closed.
+fn ends_at_flush(part: &Part) -> bool {
+    const FLUSH: [u8; 4] = [0x00, 0x00, 0xff, 0xff];
+    let Input::File { path, format: Format::Files } = &part.input else { return false };
+    let last = || {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::End(-(FLUSH.len() as i64)))?;
+        let mut last = [0; FLUSH.len()];
+        file.read_exact(&mut last).map(|()| last)
+    };
+    last().is_ok_and(|last: [u8; 4]| last == FLUSH)
+}
+
 /// Reads a part from its beginning to its end. `tick`: called after each record, with the pages so far.
 pub fn verify(part: &Part, counter: &Arc<AtomicU64>, tick: &mut dyn FnMut(u64)) -> Result<Report, OpenError> {
     let mut pages = Pages::check(part, counter)?;
@@ -86,7 +101,7 @@ pub fn verify(part: &Part, counter: &Arc<AtomicU64>, tick: &mut dyn FnMut(u64)) 
     report.others = pages.others();
     report.verdict = match (report.damaged, pages.truncated()) {
         (0, false) => Verdict::Whole,
-        (0, true) if is_being_written(&part.name) => Verdict::Open,
+        (0, true) if is_being_written(&part.name) || ends_at_flush(part) => Verdict::Open,
         (0, true) => Verdict::Cut,
         _ => Verdict::Damaged,
     };

@@ -45,6 +45,11 @@ impl<R: Read> Cells<R> {
         self.stream.truncated() || self.unfinished
     }
 
+    /// Whether the row that was given last has no end: the input had ended before.
+    pub fn unfinished(&self) -> bool {
+        self.unfinished
+    }
+
     /// The row that was given last, from 1.
     pub fn row(&self) -> u64 {
         self.rows

@@ -188,6 +188,12 @@ impl PagestoreSink {
     }
 }
 
+/// For whoever is about to write the `META` files anew: the next delivery takes each as it stands then, and does not cut
+/// it back to the length it had. An error while a sink has the store open.
+pub fn forget_lists(base: &Path) -> Result<(), SinkError> {
+    if base.join(INDEX_FOLDER).is_dir() { Index::open(base)?.forget_meta_lengths() } else { Ok(()) }
+}
+
 impl Sink for PagestoreSink {
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
         self.take(entries)?;

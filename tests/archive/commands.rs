@@ -198,6 +198,55 @@ fn verify_tells_whole_open_cut_and_damaged_files_apart() {
 }
 
 #[test]
+fn a_web_index_that_breaks_off_is_cut_and_not_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    archive(folder.path(), Format::WebIndex);
+    let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    let bytes = std::fs::read(&file).unwrap();
+    let whole = bytes.iter().filter(|byte| **byte == b'\n').count() - 1;
+    std::fs::write(&file, &bytes[..bytes.len() - 10]).unwrap();
+    let ran = seine(&["verify", "--json", text(&file)]);
+    assert_eq!(ran.status.code(), Some(1));
+    assert_eq!((&ran.json_lines()[0]["verdict"], &ran.json_lines()[0]["pages"]), (&"cut".into(), &whole.into()));
+    seine(&["cat", text(&file)]).ok();
+}
+
+#[test]
+fn verify_knows_a_file_that_is_being_written_by_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("crawl_data-1-0.deflate");
+    let line = b"{\"url\":\"http://a.example/\",\"content\":\"\"}\n";
+    let mut stream = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut stream, line).unwrap();
+    std::io::Write::flush(&mut stream).unwrap();
+    let flushed = stream.get_ref().clone();
+    std::fs::write(&file, &flushed).unwrap();
+    assert!(seine(&["verify", text(&file)]).ok().stdout.starts_with("open     FILES            1 pages"));
+    std::fs::write(&file, &flushed[..flushed.len() - 1]).unwrap();
+    let ran = seine(&["verify", text(&file)]).fails_naming(&["1 cut or damaged"]);
+    assert!(ran.stdout.starts_with("cut"), "{}", ran.stdout);
+}
+
+#[test]
+fn verify_sees_damage_in_pages_that_are_compressed_one_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    write(Format::Files, &[events::page(1, "<p>one</p>".repeat(2000))], &at("in"));
+    std::fs::write(at("seine.yml"), "target_storage.data_format.filesystem.compress_data: true\n").unwrap();
+    let (config, out) = (at("seine.yml"), at("out"));
+    seine(&["convert", text(&at("in")), text(&out), "--to", "FILESYSTEM_HTML", "-c", text(&config)]).ok();
+    let part = pages(&out).remove(0).place.part;
+    let bytes = std::fs::read(&*part).unwrap();
+    let mut flipped = bytes.clone();
+    *flipped.last_mut().unwrap() ^= 1;
+    for damaged in [&flipped, &bytes[..bytes.len() - 1]] {
+        std::fs::write(&*part, damaged).unwrap();
+        let ran = seine(&["verify", text(&out)]).fails_naming(&["1 cut or damaged"]);
+        assert!(ran.stdout.contains("its compressed data is damaged or breaks off"), "{}", ran.stdout);
+    }
+}
+
+#[test]
 fn help_has_examples_and_exit_statuses() {
     for name in ["cat", "convert", "replay", "verify", "recover"] {
         let help = seine(&[name, "--help"]).ok().stdout;

@@ -28,6 +28,7 @@ fn folders_and_patterns_come_in_the_order_of_their_names() {
         std::fs::write(folder.path().join(name), line).unwrap();
     }
     std::fs::write(folder.path().join("b"), "").unwrap();
+    std::fs::write(folder.path().join("a.cdxj"), "an index of a").unwrap();
     std::fs::create_dir(folder.path().join("log")).unwrap();
     std::fs::write(folder.path().join("log/lock"), "").unwrap();
     std::fs::write(folder.path().join("log/00000001.log"), line).unwrap();

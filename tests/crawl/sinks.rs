@@ -93,3 +93,31 @@ fn quiet_is_quiet() {
     let ran = Process::start(place.crawl(&site.seeds(), &["--delay", "0", "--quiet"])).wait().ok();
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
 }
+
+#[test]
+fn every_destination_without_a_server_can_be_named_on_the_command_line() {
+    let site = small_site();
+    let place = Place::new();
+    let names = [
+        "files",
+        "warc",
+        "tianwang",
+        "pagestore",
+        "filesystem_html",
+        "filesystem_json",
+        "filesystem_cbor",
+        "cdr31",
+        "elastic",
+        "web_index",
+    ];
+    let options = names.iter().flat_map(|name| ["--sink", name]);
+    let options: Vec<&str> = ["--delay", "0"].into_iter().chain(options).collect();
+    Process::start(place.crawl(&site.seeds(), &options)).wait().ok();
+    let stats = place.stats();
+    let known: BTreeSet<_> =
+        stats["sinks"].as_array().unwrap().iter().map(|sink| sink["name"].as_str().unwrap()).collect();
+    assert_eq!(known, names.into_iter().collect());
+    for sink in stats["sinks"].as_array().unwrap() {
+        assert!(sink["delivered"].as_u64() > Some(0) && sink["pending"] == 0, "{sink}");
+    }
+}

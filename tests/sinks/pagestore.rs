@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use seine::archive::migrate::{Table, migrate};
 use seine::formats::pagestore::UrlHash;
 use seine::log::Entry;
 use seine::page::Outcome;
@@ -129,6 +130,25 @@ fn a_list_that_somebody_removed_or_cut_has_no_hole() {
     deliver(folder.path(), &[page(0, "four", "4")]);
     let anew = std::fs::read_to_string(&meta).unwrap();
     assert!(anew.lines().count() == 1 && !anew.contains('\0') && anew.contains("/four"), "{anew:?}");
+}
+
+#[test]
+fn a_list_that_was_migrated_is_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let meta = folder.path().join("2026/11/21/META");
+    let url = "http://a.example/old";
+    std::fs::create_dir_all(meta.parent().unwrap()).unwrap();
+    std::fs::write(&meta, format!("{} {url}\n", UrlHash::of(url))).unwrap();
+    deliver(folder.path(), &[page(0, "one", "1")]);
+    migrate(folder.path(), &Table::new(), |_| ()).unwrap();
+    let migrated = std::fs::read_to_string(&meta).unwrap();
+    assert!(migrated.starts_with(&format!("{} {url} ", UrlHash::of(url))), "{migrated}");
+    deliver(folder.path(), &[page(0, "one", "1"), page(0, "two", "2")]);
+    let after = std::fs::read_to_string(&meta).unwrap();
+    assert!(after.starts_with(&migrated) && after.lines().count() == 3, "{after}");
+
+    let _open = open(folder.path());
+    assert!(migrate(folder.path(), &Table::new(), |_| ()).is_err(), "a sink is writing");
 }
 
 #[test]

@@ -82,6 +82,15 @@ impl Index {
         self.put(key("length", path), length.to_be_bytes().to_vec());
     }
 
+    /// Knows no length any more, of any `META`.
+    pub fn forget_meta_lengths(&mut self) -> Result<(), SinkError> {
+        let mut batch = new_batch(&self.database);
+        for entry in self.table.prefix(key("length", "")) {
+            batch.remove(&self.table, entry.key().map_err(failed)?);
+        }
+        batch.commit().map_err(failed)
+    }
+
     /// Notes that a `META` lists a page. False when it did before.
     pub fn list(&mut self, path: &str, page: UrlHash) -> Result<bool, SinkError> {
         let key = key("listed", &format!("{path} {page}"));
