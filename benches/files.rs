@@ -5,6 +5,8 @@
 mod cpu;
 #[path = "../tests/support/event.rs"]
 mod event;
+#[path = "support/pages.rs"]
+mod pages;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -20,13 +22,11 @@ use seine::parse::Derived;
 use seine::sinks::{Sink, files::FilesSink};
 
 const PAGES: usize = 400;
-const PAGE_BYTES: usize = 30_000;
-const LINKS: usize = 140;
 
 fn main() {
     // Without `--bench`, as under `cargo test`, one round shows that it runs.
     let rounds = if std::env::args().any(|it| it == "--bench") { 7 } else { 1 };
-    let events: Vec<PageEvent> = (0..PAGES).map(page).collect();
+    let events: Vec<PageEvent> = (0..PAGES).map(pages::page).collect();
     let bodies: Vec<&Bytes> = events.iter().map(|event| &event.response().expect("made with one").body).collect();
     let body_bytes: usize = bodies.iter().map(|it| it.len()).sum();
     println!("{PAGES} pages of {} bytes on average; MB are of page bodies", body_bytes / PAGES);
@@ -105,45 +105,4 @@ fn entries(events: &[PageEvent]) -> Vec<Arc<Entry>> {
         Arc::new(Entry::new(Position::default(), Arc::new(event.clone()), Some(Arc::new(derived))))
     };
     events.iter().map(entry).collect()
-}
-
-/// A page of words and links, the same in every run.
-fn page(number: usize) -> PageEvent {
-    let url = format!("http://host{}.example/page/{number}.html", number % 20);
-    let page = event::page(url, &HEADERS, html(number));
-    PageEvent { id: event::id(number as u64), ip: Some([192, 0, 2, 1].into()), crawler_id: "bench".into(), ..page }
-}
-
-const HEADERS: [(&str, &str); 12] = [
-    ("Server", "nginx/1.24.0"),
-    ("Date", "Sat, 21 Nov 2026 14:00:00 GMT"),
-    ("Content-Type", "text/html; charset=utf-8"),
-    ("Transfer-Encoding", "chunked"),
-    ("Connection", "keep-alive"),
-    ("Vary", "Accept-Encoding"),
-    ("Cache-Control", "max-age=0, must-revalidate"),
-    ("ETag", "W/\"65a1b2c3-7530\""),
-    ("Last-Modified", "Fri, 20 Nov 2026 09:00:00 GMT"),
-    ("Set-Cookie", "session=0123456789abcdef; Path=/; HttpOnly"),
-    ("Set-Cookie", "theme=light; Path=/"),
-    ("Strict-Transport-Security", "max-age=31536000"),
-];
-
-fn html(number: usize) -> String {
-    let mut random = fastrand::Rng::with_seed(number as u64);
-    let words: Vec<String> =
-        (0..2_000).map(|_| (0..random.usize(2..10)).map(|_| random.lowercase()).collect()).collect();
-    let mut html = format!("<!DOCTYPE html>\n<html><head><title>Page {number}</title></head>\n<body>\n");
-    for word in words.iter().take(LINKS) {
-        html.push_str(&format!("<a href=\"/page/{}.html\">{word}</a>\n", random.u32(..1_000_000)));
-    }
-    while html.len() < PAGE_BYTES {
-        html.push_str("<p>");
-        for _ in 0..40 {
-            html.push_str(random.choice(&words).map_or("", |word| word));
-            html.push(' ');
-        }
-        html.push_str("</p>\n");
-    }
-    html
 }
