@@ -29,7 +29,7 @@ use seine::archive::source::{Found, Part, Source, SourceOptions};
 use seine::archive::verify::verify;
 use seine::config::{self, Config};
 use seine::formats::files::write_event;
-use seine::formats::warc::{WarcPages, WarcReader};
+use seine::formats::warc::WarcReader;
 use seine::log::{Entry, Position};
 use seine::page::PageEvent;
 use seine::page::wire::{Framing, Wire};
@@ -174,7 +174,7 @@ impl Run {
             cpu::once(|| write(case, entries, folder.path())).0
         });
         let read = self.best(|| {
-            let (cost, (pages, bytes)) = cpu::round(|| read(case, folder.path()));
+            let (cost, (pages, bytes)) = cpu::round(|| read(folder.path()));
             let expected = if case.sink == "WEB_INDEX" { 0 } else { self.bytes };
             assert_eq!((pages, bytes), (self.pages, expected), "{}: pages and bytes of bodies read back", case.label);
             cost
@@ -286,14 +286,8 @@ fn write(case: &Case, entries: &[Arc<Entry>], folder: &Path) {
 }
 
 /// How many pages, and the bytes of their bodies.
-fn read(case: &Case, folder: &Path) -> (usize, usize) {
+fn read(folder: &Path) -> (usize, usize) {
     let add = |(pages, bytes): (usize, usize), event: &PageEvent| (pages + 1, bytes + body(event).len());
-    if case.sink == "WARC" {
-        let archives = files(folder).into_iter().filter(|path| !path.to_string_lossy().ends_with(".cdxj"));
-        let reader = |path: PathBuf| WarcReader::new(File::open(path).expect("just written"));
-        let events = archives.flat_map(|path| WarcPages::new(reader(path)));
-        return events.fold((0, 0), |sum, event| add(sum, &event.expect("just written")));
-    }
     let pages = parts(folder).flat_map(|part| Pages::open(&part, 0, &Arc::default()).expect("just written"));
     pages.fold((0, 0), |sum, page| add(sum, &page.expect("just written").event))
 }
