@@ -17,6 +17,8 @@ pub const WRITING: &str = "~writing";
 pub(super) struct Placing {
     folder: PathBuf,
     waiting: Vec<Waiting>,
+    /// Files have got their names since the last [`sync`](Placing::sync).
+    is_unsynced: bool,
 }
 
 /// Written, and without its own name.
@@ -33,7 +35,7 @@ impl Placing {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(file_error("emptying", &writing, error)),
             _ => create_folder(&writing)?,
         }
-        Ok(Placing { folder: folder.into(), waiting: Vec::new() })
+        Ok(Placing { folder: folder.into(), waiting: Vec::new(), is_unsynced: false })
     }
 
     /// Writes a file that will be at `path`, whose folder is there.
@@ -49,15 +51,25 @@ impl Placing {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        self.sync()?;
+        self.sync_disk()?;
+        self.is_unsynced = true;
         for file in self.waiting.drain(..) {
             std::fs::rename(&file.temporary, &file.path).map_err(|e| file_error("renaming to", &file.path, e))?;
         }
         Ok(())
     }
 
-    /// Makes durable whatever was written on this disk.
-    pub fn sync(&self) -> Result<(), SinkError> {
+    /// Makes durable what was placed, and whatever else was written on this disk; asks nothing of it when nothing was placed,
+    /// as an idle sink is flushed several times a second.
+    pub fn sync(&mut self) -> Result<(), SinkError> {
+        if self.is_unsynced {
+            self.sync_disk()?;
+            self.is_unsynced = false;
+        }
+        Ok(())
+    }
+
+    fn sync_disk(&self) -> Result<(), SinkError> {
         let synced = File::open(&self.folder).and_then(|folder| Ok(rustix::fs::syncfs(folder)?));
         synced.map_err(|e| file_error("syncing", &self.folder, e))
     }
