@@ -14,7 +14,9 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 use super::SinkError;
-use super::rolling::{create_folder, file_error, list_named, now_ms, sync_folder};
+use super::rolling::{
+    Last, create_folder, file_error, list_named, look_at_last, now_ms, read_state, remove_unacknowledged, sync_folder,
+};
 use crate::page::EpochMs;
 
 /// Records are gathered up to this many bytes before they are written.
@@ -87,7 +89,8 @@ impl AppendedFiles {
     /// is taken back: files that an earlier writer left open are closed behind their last whole record.
     pub fn open(folder: &Path, shape: Shape, state: &serde_json::Value) -> Result<AppendedFiles, SinkError> {
         create_folder(folder)?;
-        let reserved = match read_state(state, &shape) {
+        let is_ours = |saved: &Saved| saved.open.as_ref().is_none_or(|open| shape.is_ours(&open.name));
+        let reserved = match read_state(state, is_ours) {
             Some(saved) => {
                 take_back(folder, &saved, &shape)?;
                 saved.reserved
@@ -211,10 +214,7 @@ fn create(folder: &Path, epoch_ms: EpochMs, shape: &Shape) -> Result<Current, Si
 /// Brings the folder back to what was acknowledged. Can be broken off and done again at any point.
 fn take_back(folder: &Path, saved: &Saved, shape: &Shape) -> Result<(), SinkError> {
     let reserved = shape.prefix(saved.reserved);
-    for path in list_named(folder, |name| shape.is_ours(name) && name.starts_with(&reserved))? {
-        std::fs::remove_file(&path).map_err(|e| file_error("removing", &path, e))?;
-        tracing::info!(path = %path.display(), "removed a file of which nothing was acknowledged; its pages come again");
-    }
+    remove_unacknowledged(folder, |name| shape.is_ours(name) && name.starts_with(&reserved))?;
     if let Some(open) = &saved.open {
         cut_back(folder, open)?;
     }
@@ -226,19 +226,10 @@ fn cut_back(folder: &Path, open: &OpenFile) -> Result<(), SinkError> {
     let done = folder.join(&open.name);
     let writing = folder.join(format!("{}{OPEN}", open.name));
     let path = if writing.exists() { &writing } else { &done };
-    let length = match std::fs::metadata(path) {
-        Ok(metadata) => metadata.len(),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            tracing::error!(path = %path.display(), "the file written to last is gone, with pages that were delivered");
-            return Ok(());
-        }
-        Err(error) => return Err(file_error("looking at", path, error)),
-    };
-    if length < open.length {
-        tracing::error!(path = %path.display(), length, acknowledged = open.length,
-            "the file written to last is shorter than what was synced to it: delivered pages are lost");
-    } else {
-        cut(path, open.length)?;
+    match look_at_last(path, open.length)? {
+        Last::Gone => return Ok(()),
+        Last::Short => {}
+        Last::Whole => cut(path, open.length)?,
     }
     if path == &writing { rename(&writing, &done) } else { Ok(()) }
 }
@@ -271,24 +262,6 @@ fn cut(path: &Path, length: u64) -> Result<(), SinkError> {
 
 fn rename(from: &Path, to: &Path) -> Result<(), SinkError> {
     std::fs::rename(from, to).map_err(|e| file_error("renaming", from, e))
-}
-
-/// None when there is none. One that cannot be read counts as lost, which may deliver pages twice but loses none.
-fn read_state(state: &serde_json::Value, shape: &Shape) -> Option<Saved> {
-    if state.is_null() {
-        return None;
-    }
-    match Saved::deserialize(state) {
-        Ok(saved) if saved.open.as_ref().is_none_or(|open| shape.is_ours(&open.name)) => Some(saved),
-        Ok(_) => {
-            tracing::warn!(%state, "the saved state names a file that is none of this sink's; going on without it");
-            None
-        }
-        Err(error) => {
-            tracing::warn!(%state, %error, "the saved state cannot be read; going on without it");
-            None
-        }
-    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{SinkError, salvage};
@@ -67,7 +68,8 @@ impl RollingFiles {
         state: &serde_json::Value,
     ) -> Result<RollingFiles, SinkError> {
         create_folder(folder)?;
-        let reserved = match read_state(state) {
+        let is_ours = |saved: &Saved| saved.open.as_ref().is_none_or(|open| is_our_name(&open.name));
+        let reserved = match read_state(state, is_ours) {
             Some(saved) => {
                 take_back(folder, &saved, level)?;
                 saved.reserved
@@ -179,31 +181,57 @@ fn create(folder: &Path, epoch_ms: EpochMs, level: u32) -> Result<Current, SinkE
 
 /// Brings the folder back to what was acknowledged. Can be broken off and done again at any point.
 fn take_back(folder: &Path, saved: &Saved, level: u32) -> Result<(), SinkError> {
-    for path in list(folder, &prefix(saved.reserved))? {
-        std::fs::remove_file(&path).map_err(|e| file_error("removing", &path, e))?;
-        tracing::info!(path = %path.display(), "removed a file of which nothing was acknowledged; its pages come again");
-    }
+    let reserved = prefix(saved.reserved);
+    remove_unacknowledged(folder, |name| name.starts_with(&reserved) && is_our_name(name))?;
     if let Some(open) = &saved.open {
         cut_back(folder, open, level)?;
     }
     sync_folder(folder)
 }
 
-/// Cuts the file to its acknowledged length and ends the stream there.
-fn cut_back(folder: &Path, open: &OpenFile, level: u32) -> Result<(), SinkError> {
-    let path = folder.join(&open.name);
-    let length = match std::fs::metadata(&path) {
+/// Removes the files that were opened after the last acknowledgement.
+pub(super) fn remove_unacknowledged(folder: &Path, is_one: impl Fn(&str) -> bool) -> Result<(), SinkError> {
+    for path in list_named(folder, is_one)? {
+        std::fs::remove_file(&path).map_err(|e| file_error("removing", &path, e))?;
+        tracing::info!(path = %path.display(), "removed a file of which nothing was acknowledged; its pages come again");
+    }
+    Ok(())
+}
+
+/// What is there of the file written to last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Last {
+    /// At least what was acknowledged.
+    Whole,
+    Short,
+    Gone,
+}
+
+/// Compares a file with its acknowledged length, and tells of what is lost.
+pub(super) fn look_at_last(path: &Path, acknowledged: u64) -> Result<Last, SinkError> {
+    let length = match std::fs::metadata(path) {
         Ok(metadata) => metadata.len(),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             tracing::error!(path = %path.display(), "the file written to last is gone, with pages that were delivered");
-            return Ok(());
+            return Ok(Last::Gone);
         }
-        Err(error) => return Err(file_error("looking at", &path, error)),
+        Err(error) => return Err(file_error("looking at", path, error)),
     };
-    if length < open.length {
-        tracing::error!(path = %path.display(), length, acknowledged = open.length,
+    if length < acknowledged {
+        tracing::error!(path = %path.display(), length, acknowledged,
             "the file written to last is shorter than what was synced to it: delivered pages are lost");
-        return salvage::close_file(&path, level);
+        return Ok(Last::Short);
+    }
+    Ok(Last::Whole)
+}
+
+/// Cuts the file to its acknowledged length and ends the stream there.
+fn cut_back(folder: &Path, open: &OpenFile, level: u32) -> Result<(), SinkError> {
+    let path = folder.join(&open.name);
+    match look_at_last(&path, open.length)? {
+        Last::Gone => return Ok(()),
+        Last::Short => return salvage::close_file(&path, level),
+        Last::Whole => {}
     }
     let cut = || {
         let mut file = OpenOptions::new().write(true).open(&path)?;
@@ -216,12 +244,13 @@ fn cut_back(folder: &Path, open: &OpenFile, level: u32) -> Result<(), SinkError>
 }
 
 /// None when there is none. One that cannot be read counts as lost, which may deliver pages twice but loses none.
-fn read_state(state: &serde_json::Value) -> Option<Saved> {
+/// `is_ours`: whether what it names is one of the sink's files.
+pub(super) fn read_state<S: DeserializeOwned>(state: &serde_json::Value, is_ours: impl Fn(&S) -> bool) -> Option<S> {
     if state.is_null() {
         return None;
     }
-    match Saved::deserialize(state) {
-        Ok(saved) if saved.open.as_ref().is_none_or(|open| is_our_name(&open.name)) => Some(saved),
+    match S::deserialize(state) {
+        Ok(saved) if is_ours(&saved) => Some(saved),
         Ok(_) => {
             tracing::warn!(%state, "the saved state names a file that is none of this sink's; going on without it");
             None
