@@ -16,10 +16,12 @@ use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
 use bytes::Bytes;
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use md5::{Digest, Md5};
 use time::{Date, Month, OffsetDateTime};
 
-use crate::page::{EpochMs, Kind, Outcome, PageEvent, Relevance, Response, latin1_to_string};
+use super::files::page_of;
+use crate::page::{EpochMs, Outcome, PageEvent, Relevance, Response, latin1_to_string};
 use crate::parse::is_html;
 
 /// The longest line of a `META` file that is read, in bytes.
@@ -101,7 +103,7 @@ pub enum MetaError {
 
 /// Whether the format holds the event: it is a page, and its answer a 2xx.
 pub fn is_held(event: &PageEvent) -> bool {
-    event.response().is_some_and(|response| event.kind == Kind::Page && response.is_success())
+    page_of(event).is_some()
 }
 
 /// The day of the store that a time belongs to, in UTC; beyond the year 9999, its last.
@@ -117,22 +119,13 @@ impl UrlHash {
 
     /// Reads 32 hex digits, in any case.
     pub fn parse(text: &str) -> Option<UrlHash> {
-        let digits = text.as_bytes();
-        if digits.len() != 32 {
-            return None;
-        }
-        let mut hash = [0; 16];
-        for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
-            let digit = |at: usize| char::from(*pair.get(at)?).to_digit(16);
-            *byte = (digit(0)? * 16 + digit(1)?) as u8;
-        }
-        Some(UrlHash(hash))
+        HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?.try_into().ok().map(UrlHash)
     }
 }
 
 impl fmt::Display for UrlHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&HEXLOWER.encode(&self.0))
     }
 }
 

@@ -174,16 +174,13 @@ impl PagestoreSink {
         };
         let length = whole_lines(&mut &file).map_err(reading)?;
         (&file).seek(SeekFrom::Start(0)).map_err(reading)?;
+        let mut new: Vec<_> = lines.split_inclusive(|it| *it == b'\n').collect();
         for listed in MetaReader::new((&file).take(length)).flatten() {
             self.index.list(meta, listed.hash)?;
             let hash = listed.hash.to_string();
-            *lines = lines
-                .split_inclusive(|it| *it == b'\n')
-                .filter(|it| !it.starts_with(hash.as_bytes()))
-                .flatten()
-                .copied()
-                .collect();
+            new.retain(|line| !line.starts_with(hash.as_bytes()));
         }
+        *lines = new.concat();
         Ok(length)
     }
 }
