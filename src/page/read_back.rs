@@ -26,15 +26,7 @@ impl PageEvent {
             ip: None,
             started_ms: 0,
             ended_ms: 0,
-            outcome: Outcome::Response(Response {
-                status: 200,
-                reason: "OK".into(),
-                version: HttpVersion::Http11,
-                headers: Headers::default(),
-                body: Bytes::new(),
-                truncated: None,
-                wire: None,
-            }),
+            outcome: Outcome::Response(Response::read_back()),
             change: None,
             relevance: Relevance::by_type(false),
             crawler_id: Arc::from(""),
@@ -45,6 +37,21 @@ impl PageEvent {
     pub fn give_id(&mut self) {
         let body = self.response().map_or(&[][..], |response| &response.body);
         self.id = id_of(&self.url, self.ended_ms, body);
+    }
+}
+
+impl Response {
+    /// A 200 of which nothing else is known.
+    pub fn read_back() -> Response {
+        Response {
+            status: 200,
+            reason: "OK".into(),
+            version: HttpVersion::Http11,
+            headers: Headers::default(),
+            body: Bytes::new(),
+            truncated: None,
+            wire: None,
+        }
     }
 }
 

@@ -254,7 +254,7 @@ fn without_status_line(block: &Bytes, error: HttpError) -> Result<Response, Http
         return Err(error);
     }
     let head = http::head_length(block);
-    Ok(Response { headers: http::parse_headers(&block[..head]), body: block.slice(head..), ..ok() })
+    Ok(Response { headers: http::parse_headers(&block[..head]), body: block.slice(head..), ..Response::read_back() })
 }
 
 fn resource(record: &WarcRecord) -> Response {
@@ -262,32 +262,19 @@ fn resource(record: &WarcRecord) -> Response {
     if let Some(content_type) = record.get("Content-Type") {
         headers.push("Content-Type", content_type);
     }
-    Response { headers, body: record.block.clone(), ..ok() }
+    Response { headers, body: record.block.clone(), ..Response::read_back() }
 }
 
 /// None for profiles that are not known: what they mean is not known either.
 fn revisit(record: &WarcRecord) -> Option<Response> {
     let profile = record.get("WARC-Profile").unwrap_or_default();
-    let not_modified = || Response { status: 304, reason: "Not Modified".into(), ..ok() };
+    let not_modified = || Response { status: 304, reason: "Not Modified".into(), ..Response::read_back() };
     let sent = http::parse_response(&record.block).ok();
     if profile.ends_with("/server-not-modified") {
         return Some(sent.unwrap_or_else(not_modified));
     }
     let headers = || sent.map(|it| it.headers).unwrap_or_default();
     profile.ends_with("/identical-payload-digest").then(|| Response { headers: headers(), ..not_modified() })
-}
-
-/// An empty answer of which nothing else is known.
-fn ok() -> Response {
-    Response {
-        status: 200,
-        reason: "OK".into(),
-        version: HttpVersion::Http11,
-        headers: Headers::default(),
-        body: Bytes::new(),
-        truncated: None,
-        wire: None,
-    }
 }
 
 /// A record in segments holds the first alone. For reasons that an event has no name for: the size.

@@ -1,6 +1,7 @@
 //! Page events as records.
 
 use bytes::Bytes;
+use std::borrow::Cow;
 use uuid::{Builder, Uuid};
 
 use super::digest::{labelled, sha1};
@@ -188,7 +189,7 @@ impl WarcWriter {
     /// URL leads to is another page: who reads the archive for it wants to find it.
     fn revisit(&mut self, capture: &Capture, response: &Response) -> Option<Revisit> {
         let PageEvent { url, final_url, .. } = capture.event;
-        let url = &if url == final_url { url.clone() } else { format!("{url} {final_url}") };
+        let url = &*if url == final_url { Cow::from(url) } else { Cow::from(format!("{url} {final_url}")) };
         if response.status == 304 {
             return Some(Revisit::NotModified(self.revisits.get(url)));
         }
