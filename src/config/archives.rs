@@ -40,6 +40,7 @@ pub enum RecordsFormat {
 }
 
 /// The keys while they are read.
+#[derive(Default)]
 pub(super) struct ArchivesDraft {
     pub hash_file_name: bool,
     pub compress_data: bool,
@@ -49,30 +50,6 @@ pub(super) struct ArchivesDraft {
     pub tianwang_compress: bool,
     pub tianwang_max_file_size: u64,
     pub pagestore_base: Option<PathBuf>,
-}
-
-impl Default for ArchivesDraft {
-    fn default() -> Self {
-        let web_index = Limits {
-            title: 0,
-            heading: 0,
-            description: 0,
-            keywords: 0,
-            author: 0,
-            content_snippet: 0,
-            image_alts: 0,
-            link_texts: 0,
-        };
-        ArchivesDraft {
-            hash_file_name: false,
-            compress_data: false,
-            records_max_file_size: 0,
-            web_index,
-            tianwang_compress: false,
-            tianwang_max_file_size: 0,
-            pagestore_base: None,
-        }
-    }
 }
 
 impl Draft {

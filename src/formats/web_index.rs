@@ -19,7 +19,7 @@ use crate::parse::main_text::main_text;
 use crate::parse::url;
 
 /// The most characters of each kind of string.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
     pub title: usize,
     /// Of each heading.

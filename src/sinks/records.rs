@@ -1,6 +1,5 @@
 //! Formats of one self-contained record a page, in rolling files: CDR31 and ELASTIC as JSON lines, WEB_INDEX as CSV.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +36,8 @@ impl RecordsSink {
             stamp: Stamp::EpochMs,
             serial_digits: 1,
             max_file_size: config.max_file_size,
-            whole_length: whole_lines_of,
+            // No record of ours has a line feed but at its end.
+            whole_length: |file| whole_lines(file),
         };
         Ok(RecordsSink {
             files: AppendedFiles::open(folder, shape, state)?,
@@ -94,11 +94,6 @@ impl Sink for RecordsSink {
     fn close(&mut self) -> Result<(), SinkError> {
         self.files.close()
     }
-}
-
-/// Behind the last line feed: no record of ours has another than at its end.
-fn whole_lines_of(file: &mut File) -> std::io::Result<u64> {
-    whole_lines(file)
 }
 
 /// Behind the last line feed.

@@ -1,7 +1,5 @@
 //! The TIANWANG sink: pages in the raw format of Web InfoMall, in rolling files `crawl_data-<epoch ms>-<n>.tianwang`.
 
-use std::fs::File;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -35,7 +33,7 @@ impl TianwangSink {
             stamp: Stamp::EpochMs,
             serial_digits: 1,
             max_file_size,
-            whole_length: whole_length_of,
+            whole_length: |file| whole_length(file),
         };
         Ok(TianwangSink {
             files: AppendedFiles::open(folder, shape, state)?,
@@ -73,8 +71,4 @@ impl Sink for TianwangSink {
     fn close(&mut self) -> Result<(), SinkError> {
         self.files.close()
     }
-}
-
-fn whole_length_of(file: &mut File) -> io::Result<u64> {
-    whole_length(file)
 }

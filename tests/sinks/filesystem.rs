@@ -2,20 +2,14 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use seine::config::{FilesystemConfig, FilesystemContent};
 use seine::formats::{cbor, files as files_format};
-use seine::parse::{DeriveOptions, derive};
 use seine::sinks::filesystem::FilesystemSink;
-use seine::sinks::{Derive, Sink, dead_letters};
+use seine::sinks::{Sink, dead_letters};
 
+use crate::derived;
 use crate::files::{entry_of, event};
-
-fn derived() -> Derive {
-    let options = DeriveOptions { max_decoded_bytes: 1 << 30, obey_nofollow: false, agent: "Seine".into() };
-    Arc::new(move |event| derive(event, &options))
-}
 
 fn open(folder: &Path, content: FilesystemContent) -> FilesystemSink {
     let config = FilesystemConfig { content, hash_file_name: false, compress_data: false };

@@ -10,18 +10,13 @@ use seine::archive::migrate::{Table, migrate};
 use seine::formats::pagestore::UrlHash;
 use seine::log::Entry;
 use seine::page::Outcome;
-use seine::parse::{DeriveOptions, derive};
 use seine::sinks::pagestore::{INDEX_FOLDER, PagestoreSink};
-use seine::sinks::{Delivered, Derive, Sink};
+use seine::sinks::{Delivered, Sink};
 
+use crate::derived;
 use crate::files::{entry_of, event};
 
 const DAY: u64 = 24 * 3600 * 1000;
-
-fn derived() -> Derive {
-    let options = DeriveOptions { max_decoded_bytes: 1 << 30, obey_nofollow: false, agent: "Seine".into() };
-    Arc::new(move |event| derive(event, &options))
-}
 
 fn open(folder: &Path) -> PagestoreSink {
     PagestoreSink::open(folder, derived()).unwrap()

@@ -1,22 +1,16 @@
 //! CDR31, ELASTIC and WEB_INDEX as files.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use seine::config::{RecordsConfig, RecordsFormat};
 use seine::formats::web_index::{Limits, WebIndexRecord};
 use seine::formats::{cdr31, csv_cells, elastic};
-use seine::parse::{DeriveOptions, derive};
+use seine::sinks::Sink;
 use seine::sinks::records::RecordsSink;
-use seine::sinks::{Derive, Sink};
 use serde_json::Value;
 
+use crate::derived;
 use crate::files::{entry_of, event};
-
-fn derived() -> Derive {
-    let options = DeriveOptions { max_decoded_bytes: 1 << 30, obey_nofollow: false, agent: "Seine".into() };
-    Arc::new(move |event| derive(event, &options))
-}
 
 fn open(folder: &Path, format: RecordsFormat, state: &Value) -> RecordsSink {
     let config = RecordsConfig { format, max_file_size: 1 << 20 };
@@ -24,17 +18,7 @@ fn open(folder: &Path, format: RecordsFormat, state: &Value) -> RecordsSink {
 }
 
 fn web_index() -> RecordsFormat {
-    let each = 50;
-    RecordsFormat::WebIndex(Limits {
-        title: each,
-        heading: each,
-        description: each,
-        keywords: each,
-        author: each,
-        content_snippet: each,
-        image_alts: each,
-        link_texts: each,
-    })
+    RecordsFormat::WebIndex(Limits { title: 50, ..Limits::default() })
 }
 
 /// The name of the first file, and the bytes of all in order.
