@@ -70,6 +70,8 @@ pub struct FetchConfig {
     pub cookies: Vec<Cookie>,
     /// Names answered without asking DNS.
     pub static_hosts: BTreeMap<String, Vec<IpAddr>>,
+    /// Asked for names, in this order; empty: the system's.
+    pub dns_servers: Vec<SocketAddr>,
     pub dns_cache_entries: usize,
     /// How long a name that does not exist is remembered.
     pub dns_negative_ttl: Duration,
@@ -304,6 +306,7 @@ impl Default for FetchConfig {
             mime_types: Vec::new(),
             cookies: Vec::new(),
             static_hosts: BTreeMap::new(),
+            dns_servers: Vec::new(),
             dns_cache_entries: 100_000,
             dns_negative_ttl: Duration::from_secs(60),
         }

@@ -264,6 +264,20 @@ pub(super) fn set_mime_types(draft: &mut Draft, types: Vec<String>) -> Result<()
     Ok(())
 }
 
+/// Addresses with or without a port; DNS's is 53.
+pub(super) fn set_dns_servers(draft: &mut Draft, servers: Vec<String>) -> Result<(), String> {
+    let parse = |text: &String| match text.parse::<IpAddr>() {
+        Ok(ip) => Ok(SocketAddr::new(ip, 53)),
+        Err(_) => text.parse::<SocketAddr>().map_err(|_| {
+            format!(
+                "addresses of name servers such as 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53; {text} is none"
+            )
+        }),
+    };
+    draft.config.fetch.dns_servers = servers.iter().map(parse).collect::<Result<_, _>>()?;
+    Ok(())
+}
+
 pub(super) fn set_agent_name(draft: &mut Draft, name: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || !name.chars().all(allowed) {

@@ -10,6 +10,11 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolverConfig};
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::net::{DnsError as Semantic, NetError};
+use hickory_resolver::proto::op::ResponseCode;
+use hickory_resolver::proto::rr::Name;
 use quick_cache::sync::Cache;
 
 use super::address::is_public;
@@ -47,8 +52,12 @@ pub struct DnsCounts {
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum DnsError {
+    /// The name does not exist, or has no address.
     #[error("{name} has no address: {message}")]
     NoAddress { name: String, message: String },
+    /// Nobody said whether it has one: the name servers failed (SERVFAIL, REFUSED), kept silent or could not be reached.
+    #[error("the name servers did not answer for {name}: {message}")]
+    Resolver { name: String, message: String },
     #[error("{name} is at {ip}, which is not on the public Internet; --allow-private fetches such addresses")]
     Private { name: String, ip: IpAddr },
 }
@@ -56,14 +65,12 @@ pub enum DnsError {
 /// Neither quicker than DNS servers like it, nor so slow that a moved site stays lost.
 const MIN_TTL: Duration = Duration::from_secs(30);
 const MAX_TTL: Duration = Duration::from_secs(24 * 3600);
+/// What name servers did not say is not asked for again by everybody at once, and soon.
+const RESOLVER_REST: Duration = Duration::from_secs(1);
 
 impl Dns {
     pub fn new(config: &FetchConfig) -> Dns {
-        let resolver = TokioResolver::builder_tokio().and_then(|mut builder| {
-            builder.options_mut().cache_size = 0; // ours is the only cache
-            builder.build()
-        });
-        let resolver = resolver
+        let resolver = resolver(&config.dns_servers)
             .inspect_err(
                 |error| tracing::warn!(%error, "no DNS: /etc/resolv.conf cannot be used; only fixed names resolve"),
             )
@@ -127,24 +134,51 @@ impl Dns {
             let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST); // RFC 6761 §6.3
             return Answer { addresses: Ok([loopback].into()), expires: Instant::now() + MAX_TTL };
         }
-        let Some(resolver) = &inner.resolver else {
+        let asked = match name.rsplit('.').next() {
+            Some("invalid") => Err(no_address("names below .invalid never exist".to_owned())), // RFC 6761 §6.4
+            _ => self.ask(name).await,
+        };
+        let answer = asked.and_then(|(addresses, ttl)| match addresses.is_empty() {
+            true => Err(no_address("the answer holds none".to_owned())),
+            false => Ok(Answer { addresses: Ok(addresses), expires: Instant::now() + ttl }),
+        });
+        answer.unwrap_or_else(|failed| {
             inner.counts.failed.fetch_add(1, Ordering::Relaxed);
-            return no_address("the system has no DNS configuration (/etc/resolv.conf)".to_owned());
+            failed
+        })
+    }
+
+    /// Asks the name servers: the addresses and how long they hold, or the answer that says why there is none.
+    async fn ask(&self, name: &str) -> Result<(Arc<[IpAddr]>, Duration), Answer> {
+        let inner = &*self.0;
+        let no_address = |message: String| Answer {
+            addresses: Err(DnsError::NoAddress { name: name.to_owned(), message }),
+            expires: Instant::now() + inner.negative_ttl,
+        };
+        let resolver_failed = |message: String| Answer {
+            addresses: Err(DnsError::Resolver { name: name.to_owned(), message }),
+            expires: Instant::now() + inner.negative_ttl.min(RESOLVER_REST),
+        };
+        let Some(resolver) = &inner.resolver else {
+            return Err(resolver_failed("the system has no DNS configuration (/etc/resolv.conf)".to_owned()));
         };
         // The trailing dot keeps the system's search domains out: a crawler's names are complete.
-        match resolver.lookup_ip(format!("{name}.")).await {
+        let full = Name::from_utf8(format!("{name}.")).map_err(|error| no_address(error.to_string()))?;
+        let mut found = resolver.lookup_ip(full.clone()).await;
+        if found.as_ref().is_err_and(lacks_this_type) {
+            // Said of AAAA alone; the question for A may have failed, and only its answer tells.
+            found = match resolver.ipv4_lookup(full).await {
+                Ok(lookup) => Ok(lookup.into()),
+                Err(error) => Err(error),
+            };
+        }
+        match found {
             Ok(found) => {
                 let ttl = found.valid_until().saturating_duration_since(Instant::now()).clamp(MIN_TTL, MAX_TTL);
-                let addresses: Arc<[IpAddr]> = found.iter().collect();
-                if addresses.is_empty() {
-                    return no_address("the answer holds none".to_owned());
-                }
-                Answer { addresses: Ok(addresses), expires: Instant::now() + ttl }
+                Ok((found.iter().collect(), ttl))
             }
-            Err(error) => {
-                inner.counts.failed.fetch_add(1, Ordering::Relaxed);
-                no_address(error.to_string())
-            }
+            Err(error) if error.is_no_records_found() => Err(no_address(error.to_string())),
+            Err(error) => Err(resolver_failed(error.to_string())),
         }
     }
 
@@ -160,6 +194,33 @@ impl Dns {
         }
         Ok(public)
     }
+}
+
+/// Over these servers, or the system's when there are none.
+fn resolver(servers: &[SocketAddr]) -> Result<TokioResolver, NetError> {
+    let mut builder = match servers {
+        [] => TokioResolver::builder_tokio()?,
+        servers => {
+            let configs = servers.iter().map(name_server).collect();
+            let config = ResolverConfig::from_name_servers(configs);
+            TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
+        }
+    };
+    builder.options_mut().cache_size = 0; // ours is the only cache
+    builder.build()
+}
+
+fn name_server(at: &SocketAddr) -> NameServerConfig {
+    let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(|mut connection| {
+        connection.port = at.port();
+        connection
+    });
+    NameServerConfig::new(at.ip(), true, connections.into())
+}
+
+/// The name is there, but has no record of the type that was asked for.
+fn lacks_this_type(error: &NetError) -> bool {
+    matches!(error, NetError::Dns(Semantic::NoRecordsFound(none)) if none.response_code == ResponseCode::NoError)
 }
 
 /// Addresses as connectors want them, which know the port themselves.

@@ -1,7 +1,8 @@
 //! Names to addresses, without asking the world: there need not be any DNS where this runs.
 
 use std::net::IpAddr;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use seine::config::FetchConfig;
@@ -10,6 +11,7 @@ use seine::fetch::{Dns, DnsError};
 use seine::page::FailureReason;
 use tokio::task::JoinSet;
 
+use crate::sites::dns::{NameServer, Say};
 use crate::support::{failure, fetch_config, get_url, response, site};
 
 fn ips(texts: &[&str]) -> Vec<IpAddr> {
@@ -132,4 +134,58 @@ async fn a_name_may_end_with_a_dot() {
     let config = FetchConfig { static_hosts, ..fetch_config() };
     let response = response(get_url(&config, &format!("http://shop.test.:{}/", site.port)).await);
     assert_eq!(response.status, 200);
+}
+
+fn asking(server: &NameServer) -> FetchConfig {
+    FetchConfig { dns_servers: vec![server.address], ..fetch_config() }
+}
+
+#[tokio::test]
+async fn the_configured_name_servers_are_asked() {
+    let server = NameServer::start(|name| match name {
+        "four.example" => Say::Address("192.0.2.4".parse().unwrap()),
+        "six.example" => Say::Address("2001:db8::6".parse().unwrap()),
+        "empty.example" => Say::NoAddress,
+        _ => Say::NoSuchName,
+    });
+    let dns = Dns::new(&asking(&server));
+    assert_eq!(dns.resolve("four.example").await.unwrap().to_vec(), ips(&["192.0.2.4"]));
+    assert_eq!(dns.resolve("six.example").await.unwrap().to_vec(), ips(&["2001:db8::6"]));
+    for name in ["empty.example", "missing.example"] {
+        assert!(matches!(dns.resolve(name).await, Err(DnsError::NoAddress { .. })), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_resolver_that_fails_says_nothing_of_the_name_and_is_asked_again_soon() {
+    let well = Arc::new(AtomicBool::new(false));
+    let seen = well.clone();
+    let server = NameServer::start(move |name| match (seen.load(Ordering::Relaxed), name) {
+        (true, _) => Say::Address("192.0.2.4".parse().unwrap()),
+        (false, "refused.example") => Say::Refused,
+        (false, _) => Say::Failure,
+    });
+    let dns = Dns::new(&asking(&server));
+    for name in ["failing.example", "refused.example"] {
+        match dns.resolve(name).await {
+            Err(DnsError::Resolver { name: about, .. }) => assert_eq!(about, name),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    well.store(true, Ordering::Relaxed);
+    // A name that does not exist would be remembered for a minute.
+    let answered = async {
+        while dns.resolve("failing.example").await.is_err() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), answered).await.expect("asked again soon");
+}
+
+#[tokio::test]
+async fn a_resolver_that_keeps_silent_has_failed() {
+    let server = NameServer::start(|_| Say::Silence);
+    let dns = Dns::new(&asking(&server));
+    let said = dns.resolve("lost.example").await;
+    assert!(matches!(said, Err(DnsError::Resolver { .. })), "{said:?}");
 }

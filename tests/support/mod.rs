@@ -4,6 +4,7 @@
 // Each test binary uses its own part of this.
 #![allow(dead_code)]
 
+pub mod dns;
 pub mod program;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -237,6 +237,12 @@ pub(super) const FETCH: &[Key] = &[
         "Host names answered without DNS: {intranet.test: 10.0.0.7, other.test: [10.0.0.8, \"fd00::8\"]}.",
     ),
     ours(
+        "crawler_manager.downloader.dns.servers",
+        "[]",
+        List(draft::set_dns_servers),
+        "Name servers to ask, such as [192.0.2.53, \"192.0.2.54:5353\"]. Empty: those of the system (/etc/resolv.conf).",
+    ),
+    ours(
         "crawler_manager.downloader.dns.cache_entries",
         "100000",
         Count(1, 100_000_000, |d, v| d.config.fetch.dns_cache_entries = draft::to_usize(v)),
