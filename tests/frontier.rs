@@ -7,12 +7,16 @@ mod addresses;
 mod concurrent;
 #[path = "frontier/conformance.rs"]
 mod conformance;
+#[path = "frontier/full_disk.rs"]
+mod full_disk;
 #[path = "frontier/kill.rs"]
 mod kill;
 #[path = "frontier/leases.rs"]
 mod leases;
 #[path = "frontier/model.rs"]
 mod model;
+#[path = "support/small_disk.rs"]
+mod small_disk;
 #[path = "frontier/store.rs"]
 mod store;
 #[path = "frontier/support.rs"]

@@ -30,6 +30,7 @@ pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<
         max_pages_per_host: config.frontier.max_pages_per_host,
         default_delay: config.frontier.host_delay.max(config.frontier.ip_delay.unwrap_or_default()),
         cache_bytes: config.frontier.cache_bytes,
+        reserve_bytes: 0,
     };
     let (log, recovery) = PageLog::open(&folder.join("log"), &config.log)?;
     warn_of(&recovery, &config);

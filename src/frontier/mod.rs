@@ -70,6 +70,27 @@ pub trait Frontier: Send + Sync {
 
     /// Writes everything to disk (fsync), for a clean end.
     fn flush(&self) -> Result<(), FrontierError>;
+
+    /// Whether its disk takes what is written.
+    fn standing(&self) -> Standing {
+        Standing::Well
+    }
+
+    /// Brings a frontier back that is not well, if it can be by now: closes its store and opens it again, writes what could
+    /// not be written. Nothing to do is no error. Blocks for as long as an opening takes; leases go on.
+    fn restore(&self) -> Result<(), FrontierError> {
+        Ok(())
+    }
+}
+
+/// How a frontier's disk is. The texts say where and what is the matter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    Well,
+    /// Nothing is written until there is room again.
+    NoRoom(String),
+    /// A write failed: until the store is opened again ([`Frontier::restore`]) it can neither be read nor written.
+    Away(String),
 }
 
 /// What every frontier wants to know when it is opened.
@@ -82,11 +103,26 @@ pub struct FrontierOptions {
     pub default_delay: Duration,
     /// Bytes of memory for the store's cache of blocks.
     pub cache_bytes: u64,
+    /// With fewer bytes free on its disk nothing is written: the store needs them for what it does in the background. 0:
+    /// the disk is not looked at.
+    pub reserve_bytes: u64,
+}
+
+impl FrontierError {
+    /// It passes by itself, once there is room on the disk.
+    pub fn is_waiting(&self) -> bool {
+        matches!(self, FrontierError::Waiting { .. })
+    }
 }
 
 impl Default for FrontierOptions {
     fn default() -> Self {
-        FrontierOptions { max_pages_per_host: None, default_delay: Duration::from_secs(1), cache_bytes: 32 << 20 }
+        FrontierOptions {
+            max_pages_per_host: None,
+            default_delay: Duration::from_secs(1),
+            cache_bytes: 32 << 20,
+            reserve_bytes: 0,
+        }
     }
 }
 
@@ -340,6 +376,10 @@ pub enum FrontierError {
     /// The store in the folder `path` failed, or is not one that can be opened.
     #[error("frontier in {path}: {source}; {remedy}")]
     Store { path: String, remedy: &'static str, source: Box<dyn std::error::Error + Send + Sync> },
+    /// Nothing can be written just now, or read. What the call was for is still to be done, once
+    /// [`Frontier::standing`] is well; what was leased stays leased.
+    #[error("frontier in {path}: {why}; free some space on this disk, nothing is lost and it goes on by itself")]
+    Waiting { path: String, why: String },
     /// Nothing of the call's work was done.
     #[error("{0} is not a URL the frontier can hold: it wants a normalised http or https URL with a host")]
     BadUrl(String),

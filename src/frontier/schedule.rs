@@ -3,6 +3,8 @@
 //! All of it is rebuilt from the host records at the opening. Nothing here touches the disk, so its lock is held for
 //! microseconds only.
 
+mod rebuilt;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::keys::{HostKey, Rank, UrlKey};
@@ -136,6 +138,14 @@ pub struct Schedule {
 impl HostRecord {
     pub fn work(&self) -> u64 {
         self.ready + self.later
+    }
+
+    /// What leases and releases changed, which only the schedule knows at once; the rest is the store's.
+    pub fn take_visits_from(&mut self, now: &HostRecord) {
+        self.not_before = now.not_before;
+        self.failures = now.failures;
+        self.delay_ms = now.delay_ms;
+        self.has_robots = now.has_robots;
     }
 }
 

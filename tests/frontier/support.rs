@@ -81,7 +81,7 @@ impl std::ops::Deref for Store {
 
 /// No limits, and a restart that costs no time.
 pub fn plain() -> FrontierOptions {
-    FrontierOptions { max_pages_per_host: None, default_delay: Duration::ZERO, cache_bytes: 1 << 20 }
+    FrontierOptions { max_pages_per_host: None, default_delay: Duration::ZERO, cache_bytes: 1 << 20, reserve_bytes: 0 }
 }
 
 pub fn page(url: &str) -> Proposal {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::known::Known;
 use super::records::{self, Item, Place};
+use super::shelf::StoreGuard;
 use super::{EmbeddedFrontier, NEVER};
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
 use crate::frontier::schedule::{HostRecord, Totals};
@@ -13,6 +14,8 @@ use crate::page::EpochMs;
 /// Collected changes. Reads see them: what the batch says already comes before what the store says.
 pub struct Changes<'a> {
     pub frontier: &'a EmbeddedFrontier,
+    /// The same one from the first look to the commit.
+    pub store: StoreGuard<'a>,
     pub now: EpochMs,
     pub totals: Totals,
     pub places: HashMap<UrlKey, Place>,
@@ -37,9 +40,10 @@ pub struct HostChange {
 
 impl<'a> Changes<'a> {
     /// The caller holds the writer's lock as long as the changes live.
-    pub fn new(frontier: &'a EmbeddedFrontier, now: EpochMs) -> Changes<'a> {
-        Changes {
+    pub fn new(frontier: &'a EmbeddedFrontier, now: EpochMs) -> Result<Changes<'a>, FrontierError> {
+        Ok(Changes {
             frontier,
+            store: frontier.shelf.writable()?,
             now,
             totals: frontier.schedule.lock().totals,
             places: HashMap::new(),
@@ -48,21 +52,21 @@ impl<'a> Changes<'a> {
             ready: BTreeMap::new(),
             later: BTreeMap::new(),
             seen: Vec::new(),
-        }
+        })
     }
 
     /// Where a URL is, this batch's changes included.
     pub fn place(&self, url: UrlKey) -> Result<Option<Place>, FrontierError> {
         match self.places.get(&url) {
             Some(place) => Ok(Some(*place)),
-            None => self.frontier.store.place(url),
+            None => self.store.place(url),
         }
     }
 
     pub fn page(&self, url: UrlKey, origin: &str) -> Result<Option<PageRecord>, FrontierError> {
         match self.pages.get(&url) {
             Some(page) => Ok(Some(page.clone())),
-            None => self.frontier.store.page(url, origin),
+            None => self.store.page(url, origin),
         }
     }
 
@@ -76,14 +80,14 @@ impl<'a> Changes<'a> {
             };
             self.hosts.insert(host, HostChange { record, pause: None, finished: Vec::new() });
         }
-        self.hosts.get_mut(&host).ok_or_else(|| self.frontier.store.unreadable("hosts"))
+        self.hosts.get_mut(&host).ok_or_else(|| self.store.unreadable("hosts"))
     }
 
     fn stored_host(&self, host: HostKey) -> Result<Option<HostRecord>, FrontierError> {
         if let Some(record) = self.frontier.schedule.lock().record(host) {
             return Ok(Some(record.clone()));
         }
-        Ok(self.frontier.store.host(host)?.map(|record| self.frontier.after_opening(record)))
+        Ok(self.store.host(host)?.map(|record| self.frontier.after_opening(record)))
     }
 
     fn new_host(&mut self, origin: &str) -> HostRecord {
@@ -148,7 +152,7 @@ impl<'a> Changes<'a> {
 
     /// What the URL's queue keeps of it.
     pub fn queued(&self, url: UrlKey, place: Place) -> Result<Option<Item>, FrontierError> {
-        let store = &self.frontier.store;
+        let store = &self.store;
         let (change, keyspace, key) = match place {
             Place::Done => return Ok(None),
             Place::Ready(rank) => (self.ready.get(&(url.host, rank)), &store.ready, ready_key(url.host, rank).to_vec()),
@@ -183,7 +187,7 @@ impl<'a> Changes<'a> {
                 change.record.later_first = first;
             }
         }
-        let store = &self.frontier.store;
+        let store = &self.store;
         let mut batch = store.db.batch();
         for (url, place) in &self.places {
             batch.insert(&store.urls, url.to_bytes(), place.encode());
@@ -217,15 +221,15 @@ impl<'a> Changes<'a> {
             let schedule = self.frontier.schedule.lock();
             for (host, change) in &mut self.hosts {
                 if let Some(now) = schedule.record(*host) {
-                    change.take_visits_from(now);
+                    change.record.take_visits_from(now);
                 }
             }
         }
         for (host, change) in &mut self.hosts {
             change.apply_pause();
-            batch.insert(&self.frontier.store.hosts, host.to_be_bytes(), records::encode_host(&change.record));
+            batch.insert(&self.store.hosts, host.to_be_bytes(), records::encode_host(&change.record));
         }
-        self.frontier.store.commit(batch)?;
+        self.store.commit(batch)?;
         let mut later_added = HashMap::new();
         for (host, due, _) in self.later.iter().filter(|(_, item)| item.is_some()).map(|(key, _)| key) {
             later_added.entry(*host).or_insert(*due);
@@ -252,7 +256,7 @@ impl<'a> Changes<'a> {
         if from == NEVER {
             return Ok(added);
         }
-        let store = &self.frontier.store;
+        let store = &self.store;
         let range = later_key(host, from, Rank(0))..=later_key(host, NEVER, Rank(u64::MAX));
         for entry in store.later.range(range) {
             let key = entry.key().map_err(|source| store.failed(source))?;
@@ -271,14 +275,6 @@ impl<'a> Changes<'a> {
 }
 
 impl HostChange {
-    /// What leases and releases changed while this batch was collected.
-    fn take_visits_from(&mut self, now: &HostRecord) {
-        self.record.not_before = now.not_before;
-        self.record.failures = now.failures;
-        self.record.delay_ms = now.delay_ms;
-        self.record.has_robots = now.has_robots;
-    }
-
     /// Of several pauses the longest counts, and the most failures.
     pub fn pause(&mut self, pause: HostPause) {
         let before = self.pause.unwrap_or_default();

@@ -4,6 +4,7 @@
 use super::EmbeddedFrontier;
 use super::changes::Changes;
 use super::records::Item;
+use super::store::Store;
 use crate::frontier::keys::{HostKey, Rank, later_key, part, ready_key};
 use crate::frontier::schedule::{Candidate, Claim, Found, HostClaim, NEVER, Source};
 use crate::frontier::{FrontierError, Host, HostTurn, LATER_WINDOW, Lease, Work};
@@ -19,13 +20,15 @@ impl EmbeddedFrontier {
         max_hosts: usize,
         max_urls: usize,
     ) -> Result<Vec<Lease>, FrontierError> {
+        // Held to the end: what was claimed is settled with the store it was read from.
+        let store = self.shelf.store()?;
         let mut leases = Vec::new();
         let mut looks = if max_urls == 0 { 0 } else { max_hosts.saturating_add(SPARE_LOOKS) };
         while leases.len() < max_hosts && looks > 0 {
             looks -= 1;
             let claim = self.schedule.lock().claim(now);
             let Some(claim) = claim else { break };
-            match self.fill(&claim, now, max_urls) {
+            match self.fill(&store, &claim, now, max_urls) {
                 Ok(lease) => leases.extend(lease),
                 Err(error) => {
                     let mut schedule = self.schedule.lock();
@@ -39,7 +42,8 @@ impl EmbeddedFrontier {
     }
 
     pub(super) fn lease_one(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError> {
-        let host = self.store.keys.host(origin);
+        let host = self.keys.host(origin);
+        let store = self.shelf.store()?;
         let claim = self.schedule.lock().claim_host(host, None, now);
         let claim = match claim {
             Some(claim) => claim,
@@ -49,7 +53,8 @@ impl EmbeddedFrontier {
             HostClaim::Taken => HostTurn::Taken,
             HostClaim::At(at) => HostTurn::At(at),
             HostClaim::Leased(id, record) => {
-                let robots = if record.has_robots { self.store.robots_of(host)? } else { None };
+                let robots = if record.has_robots { store.robots_of(host) } else { Ok(None) };
+                let robots = robots.inspect_err(|_| self.schedule.lock().give_back(id))?;
                 let host = Host { origin: record.origin.into(), robots, failures: record.failures };
                 HostTurn::Leased(Lease { id, host, work: Vec::new() })
             }
@@ -59,27 +64,33 @@ impl EmbeddedFrontier {
     /// A host without work, or never heard of: nobody else may change it until the schedule has it.
     fn claim_idle(&self, host: HostKey, origin: &str, now: EpochMs) -> Result<HostClaim, FrontierError> {
         let mut known = self.writer.lock();
-        let mut changes = Changes::new(self, now);
+        let mut changes = Changes::new(self, now)?;
         let record = changes.host(host, origin)?.record.clone();
         changes.commit(&mut known)?;
         let claim = self.schedule.lock().claim_host(host, Some(record), now);
-        claim.ok_or_else(|| self.store.unreadable("hosts"))
+        claim.ok_or_else(|| self.shelf.unreadable("hosts"))
     }
 
     /// None when nothing of the host is due after all.
-    fn fill(&self, claim: &Claim, now: EpochMs, max_urls: usize) -> Result<Option<Lease>, FrontierError> {
-        let (found, items) = self.read_queues(claim, now, max_urls)?;
+    fn fill(
+        &self,
+        store: &Store,
+        claim: &Claim,
+        now: EpochMs,
+        max_urls: usize,
+    ) -> Result<Option<Lease>, FrontierError> {
+        let (found, items) = self.read_queues(store, claim, now, max_urls)?;
         let (chosen, record) = {
             let mut schedule = self.schedule.lock();
             let chosen = schedule.settle(claim, &found, now, max_urls);
             (chosen, schedule.record(claim.host).cloned())
         };
         let Some(record) = record.filter(|_| !chosen.is_empty()) else { return Ok(None) };
-        let robots = if record.has_robots { self.store.robots_of(claim.host)? } else { None };
+        let robots = if record.has_robots { store.robots_of(claim.host)? } else { None };
         let mut work = Vec::with_capacity(chosen.len());
         for candidate in chosen {
             let Some(item) = items.get(candidate.item) else { continue };
-            let page = if item.revisit { self.store.page(candidate.url, &record.origin)? } else { None };
+            let page = if item.revisit { store.page(candidate.url, &record.origin)? } else { None };
             let url = format!("{}{}", record.origin, item.path);
             work.push(Work::new(url, item.kind, item.depth, item.attempt, page));
         }
@@ -91,6 +102,7 @@ impl EmbeddedFrontier {
     /// candidate's `item` is its index in the items.
     fn read_queues(
         &self,
+        store: &Store,
         claim: &Claim,
         now: EpochMs,
         max_urls: usize,
@@ -99,26 +111,26 @@ impl EmbeddedFrontier {
         let mut items = Vec::new();
         if claim.reads_ready {
             let last = ready_key(claim.host, Rank(u64::MAX));
-            let range = self.store.ready.range(ready_key(claim.host, claim.head)..=last);
+            let range = store.ready.range(ready_key(claim.host, claim.head)..=last);
             for entry in range.take(max_urls.saturating_add(claim.in_flight_ready)) {
-                let (key, value) = entry.into_inner().map_err(|source| self.store.failed(source))?;
+                let (key, value) = entry.into_inner().map_err(|source| store.failed(source))?;
                 let candidate = self.candidate(claim, part(&key, 1), Source::Ready, &value, &mut items);
-                found.ready.push(candidate.ok_or_else(|| self.store.unreadable("ready"))?);
+                found.ready.push(candidate.ok_or_else(|| store.unreadable("ready"))?);
             }
         }
         if claim.reads_later {
             let window = LATER_WINDOW + claim.in_flight_later + 1;
             let last = later_key(claim.host, NEVER, Rank(u64::MAX));
-            let range = self.store.later.range(later_key(claim.host, claim.later_first, Rank(0))..=last);
+            let range = store.later.range(later_key(claim.host, claim.later_first, Rank(0))..=last);
             for entry in range {
-                let (key, value) = entry.into_inner().map_err(|source| self.store.failed(source))?;
-                let due = part(&key, 1).ok_or_else(|| self.store.unreadable("later"))?;
+                let (key, value) = entry.into_inner().map_err(|source| store.failed(source))?;
+                let due = part(&key, 1).ok_or_else(|| store.unreadable("later"))?;
                 if found.later.len() == window {
                     found.later_unread_from = due;
                     break;
                 }
                 let candidate = self.candidate(claim, part(&key, 2), Source::Later(due), &value, &mut items);
-                found.later.push(candidate.ok_or_else(|| self.store.unreadable("later"))?);
+                found.later.push(candidate.ok_or_else(|| store.unreadable("later"))?);
                 if due > now {
                     found.later_unread_from = due;
                     break;
@@ -137,7 +149,7 @@ impl EmbeddedFrontier {
         items: &mut Vec<Item>,
     ) -> Option<Candidate<usize>> {
         let item = Item::decode(value)?;
-        let url = self.store.keys.url(claim.host, &item.path);
+        let url = self.keys.url(claim.host, &item.path);
         items.push(item);
         Some(Candidate { url, rank: Rank(rank?), source, item: items.len() - 1 })
     }

@@ -5,6 +5,8 @@
 //! after `kill -9` the store is that of a moment between two batches. Leases are in memory only: what was leased and got no
 //! verdict is still queued on disk.
 //!
+//! A write that fails takes the store away (`shelf`); [`Frontier::restore`] closes it and opens it again.
+//!
 //! Locks, in the order they are taken: `writer` (one propose or apply at a time, looks into the store included),
 //! `host_writes` (so that host records reach the store in the order they were made), the schedule's (microseconds).
 
@@ -13,34 +15,37 @@ mod known;
 mod lease;
 mod proposals;
 mod records;
+mod restored;
+mod shelf;
 mod store;
 mod survey;
 mod verdicts;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use fjall::PersistMode;
 use parking_lot::Mutex;
 
 use super::addresses::Addresses;
-use super::keys::split;
-use super::schedule::{NEVER, Schedule};
+use super::keys::{HostKey, Keys, split};
+use super::schedule::{HostRecord, NEVER, Schedule};
 use super::{
     Applied, Batch, Counts, Frontier, FrontierError, FrontierOptions, HostTurn, Lease, PageRecord, Proposal, Proposed,
-    Release, Turn,
+    Release, Robots, Standing, Turn,
 };
 use crate::log::Position;
 use crate::page::EpochMs;
 use known::Known;
-use store::{FolderLock, Store};
+use shelf::Shelf;
 pub use survey::Survey;
 
 /// See the module's description.
 pub struct EmbeddedFrontier {
-    store: Store,
+    shelf: Shelf,
+    keys: Keys,
     max_pages_per_host: Option<u64>,
     /// No host is visited before this; see [`FrontierOptions::default_delay`].
     opened_at: EpochMs,
@@ -48,21 +53,31 @@ pub struct EmbeddedFrontier {
     /// Hosts with this number and above were first seen by this process.
     hosts_at_opening: u64,
     writer: Mutex<Known>,
-    host_writes: Mutex<()>,
+    host_writes: Mutex<HashMap<HostKey, Owed>>,
     schedule: Mutex<Schedule>,
     addresses: Mutex<Addresses>,
     durable: Mutex<Option<Position>>,
-    /// Last: dropped when the store is closed.
-    _lock: FolderLock,
+    /// The store came back with less than it had: the validator is to be told.
+    went_back: AtomicBool,
+}
+
+/// What visits told of a host while the store was away.
+struct Owed {
+    record: HostRecord,
+    robots: Option<Robots>,
 }
 
 impl EmbeddedFrontier {
     /// Opens the frontier in the folder `dir`, or makes it. Reads one record for every host, and no URL.
     pub fn open(dir: &Path, options: FrontierOptions, now: EpochMs) -> Result<EmbeddedFrontier, FrontierError> {
-        let (store, lock) = store::open(dir, options.cache_bytes)?;
-        let totals = store.totals()?;
+        let shelf = Shelf::open(dir, options.cache_bytes, options.reserve_bytes)?;
+        let (totals, keys) = {
+            let store = shelf.store()?;
+            (store.totals()?, store.keys)
+        };
         let frontier = EmbeddedFrontier {
-            store,
+            shelf,
+            keys,
             max_pages_per_host: options.max_pages_per_host,
             opened_at: now,
             default_delay_ms: u64::try_from(options.default_delay.as_millis()).unwrap_or(u64::MAX / 4),
@@ -72,7 +87,7 @@ impl EmbeddedFrontier {
             schedule: Mutex::new(Schedule::new(totals)),
             addresses: Mutex::default(),
             durable: Mutex::default(),
-            _lock: lock,
+            went_back: AtomicBool::new(false),
         };
         frontier.schedule_hosts()?;
         Ok(frontier)
@@ -80,15 +95,11 @@ impl EmbeddedFrontier {
 
     fn schedule_hosts(&self) -> Result<(), FrontierError> {
         let mut schedule = self.schedule.lock();
-        for entry in self.store.hosts.iter() {
-            let (key, value) = entry.into_inner().map_err(|source| self.store.failed(source))?;
-            let host = super::keys::part(&key, 0).ok_or_else(|| self.store.unreadable("hosts"))?;
-            let record = records::decode_host(&value).ok_or_else(|| self.store.unreadable("hosts"))?;
+        self.shelf.store()?.each_host(|host, record| {
             if record.work() > 0 {
                 schedule.update(host, self.after_opening(record), &[], NEVER);
             }
-        }
-        Ok(())
+        })
     }
 
     /// The host with the restart rule applied: it may have been visited until the very moment the last process was killed,
@@ -105,7 +116,7 @@ impl EmbeddedFrontier {
 impl Frontier for EmbeddedFrontier {
     fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
         let mut known = self.writer.lock();
-        let mut changes = changes::Changes::new(self, now);
+        let mut changes = changes::Changes::new(self, now)?;
         let proposed = changes.add_proposals(work, &known)?;
         changes.commit(&mut known)?;
         Ok(proposed)
@@ -120,28 +131,33 @@ impl Frontier for EmbeddedFrontier {
     }
 
     fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
-        self.addresses.lock().claim(self.store.keys.host(&lease.host.origin), ip, delay, now)
+        self.addresses.lock().claim(self.keys.host(&lease.host.origin), ip, delay, now)
     }
 
     fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
-        let keys = self.store.keys;
+        let keys = self.keys;
         // What is no URL is none of the lease's either.
         let parts = release.fetched.iter().filter_map(|url| split(url).ok());
         let fetched: HashSet<_> = parts.map(|(origin, path)| keys.url(keys.host(origin), path)).collect();
-        let _in_order = self.host_writes.lock();
+        let store = self.shelf.writable();
+        let mut owed = self.host_writes.lock();
         let released = self.schedule.lock().release(lease.id, &fetched, &release);
         let Some((host, record)) = released else { return Ok(()) };
-        let mut batch = self.store.db.batch();
-        batch.insert(&self.store.hosts, host.to_be_bytes(), records::encode_host(&record));
-        if let Some(robots) = &release.robots {
-            batch.insert(&self.store.robots, host.to_be_bytes(), records::encode_robots(robots));
+        match store.and_then(|store| store.write_visit(host, &record, release.robots.as_ref())) {
+            // The host is given back all the same; what is to be remembered of it is written later.
+            Err(error) if error.is_waiting() => {
+                let robots = release.robots.or_else(|| owed.remove(&host)?.robots);
+                owed.insert(host, Owed { record, robots });
+                Ok(())
+            }
+            written => written,
         }
-        self.store.commit(batch)
     }
 
     fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError> {
         let mut known = self.writer.lock();
-        let mut changes = changes::Changes::new(self, now);
+        self.tell_of_going_back()?;
+        let mut changes = changes::Changes::new(self, now)?;
         if batch.cursor <= changes.totals.cursor {
             return Ok(Applied::default());
         }
@@ -169,8 +185,8 @@ impl Frontier for EmbeddedFrontier {
 
     fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
         let (origin, path) = split(url)?;
-        let keys = self.store.keys;
-        self.store.page(keys.url(keys.host(origin), path), origin)
+        let keys = self.keys;
+        self.shelf.store()?.page(keys.url(keys.host(origin), path), origin)
     }
 
     fn counts(&self) -> Counts {
@@ -186,17 +202,26 @@ impl Frontier for EmbeddedFrontier {
     }
 
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {
-        let bytes = self.store.note_bytes(&format!("note:{name}"))?;
-        bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| self.store.unreadable("notes"))).transpose()
+        let bytes = self.shelf.store()?.note_bytes(&format!("note:{name}"))?;
+        bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| self.shelf.unreadable("notes"))).transpose()
     }
 
     fn set_note(&self, name: &str, value: &str) -> Result<(), FrontierError> {
-        let mut batch = self.store.db.batch();
-        batch.insert(&self.store.notes, format!("note:{name}"), value);
-        self.store.commit(batch)
+        let store = self.shelf.writable()?;
+        let mut batch = store.db.batch();
+        batch.insert(&store.notes, format!("note:{name}"), value);
+        store.commit(batch)
     }
 
     fn flush(&self) -> Result<(), FrontierError> {
-        self.store.db.persist(PersistMode::SyncAll).map_err(|source| self.store.failed(source))
+        self.shelf.store()?.persist()
+    }
+
+    fn standing(&self) -> Standing {
+        self.shelf.standing()
+    }
+
+    fn restore(&self) -> Result<(), FrontierError> {
+        self.restore_store()
     }
 }

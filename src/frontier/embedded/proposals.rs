@@ -36,7 +36,7 @@ impl Changes<'_> {
     }
 
     fn take_apart<'p>(&self, proposals: &'p [Proposal]) -> Result<Vec<Parts<'p>>, FrontierError> {
-        let keys = self.frontier.store.keys;
+        let keys = self.frontier.keys;
         let mut last: (&str, HostKey) = ("", 0);
         let mut parts = Vec::with_capacity(proposals.len());
         for proposal in proposals {

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use fjall::compaction::Leveled;
 use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy, PartitioningPolicy, PinningPolicy};
@@ -10,7 +11,7 @@ use fjall::config::{BloomConstructionPolicy, FilterPolicyEntry};
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
 use super::records;
-use crate::frontier::keys::{HostKey, Keys, UrlKey};
+use crate::frontier::keys::{HostKey, Keys, UrlKey, part};
 use crate::frontier::schedule::{HostRecord, Totals};
 use crate::frontier::{FrontierError, PageRecord};
 
@@ -27,7 +28,6 @@ const REMEDY_IO: &str = "look at the disk's space, rights and health, then start
 
 /// The keyspaces. `urls`: where each known URL is. `ready`, `later`: the queues. `pages`: records of fetched URLs.
 /// `hosts`, `robots`: one record a host. `notes`: everything else, with the totals.
-#[derive(Clone)]
 pub struct Store {
     dir: PathBuf,
     pub db: Database,
@@ -39,6 +39,8 @@ pub struct Store {
     pub hosts: Keyspace,
     pub robots: Keyspace,
     pub notes: Keyspace,
+    /// Why nothing can be written any more.
+    trouble: OnceLock<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +60,14 @@ enum Problem {
 /// The lock on a folder, held until this is dropped or the process ends.
 pub struct FolderLock(File);
 
+impl FolderLock {
+    /// Free bytes of the folder's disk, for who is not root.
+    pub fn free_bytes(&self) -> std::io::Result<u64> {
+        let disk = rustix::fs::fstatvfs(&self.0)?;
+        Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+}
+
 impl Drop for FolderLock {
     fn drop(&mut self) {
         // Closing is not enough: a child process just being started has a copy of the file for a moment.
@@ -72,18 +82,28 @@ pub fn open(dir: &Path, cache_bytes: u64) -> Result<(Store, FolderLock), Frontie
     let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock")).map_err(io)?;
     lock.try_lock().map_err(|_| error(dir, REMEDY_LOCKED, Problem::Locked))?;
     let lock = FolderLock(lock);
-    let place = dir.join("store");
+    let place = place(dir);
     if !place.try_exists().map_err(io)? {
         create(dir, &place, cache_bytes)?;
     }
-    let store = Store::attach(dir, &place, cache_bytes)?;
+    Ok((attach(dir, cache_bytes)?, lock))
+}
+
+/// Where the database is.
+pub fn place(dir: &Path) -> PathBuf {
+    dir.join("store")
+}
+
+/// Opens a store that is there. The folder's lock is ours.
+pub fn attach(dir: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
+    let store = Store::attach(dir, &place(dir), cache_bytes)?;
     let format = store.note_bytes("format")?.unwrap_or_default();
     if format != FORMAT.as_bytes() {
         return Err(error(dir, REMEDY_FOREIGN, Problem::Format(String::from_utf8_lossy(&format).into_owned())));
     }
     let seed = store.note_bytes("seed")?.and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?)));
     let seed = seed.ok_or_else(|| store.unreadable("notes"))?;
-    Ok((Store { keys: Keys { seed }, ..store }, lock))
+    Ok(Store { keys: Keys { seed }, ..store })
 }
 
 /// Makes a new store beside its place and moves it there when it is whole: fjall cannot open a folder whose making was
@@ -99,7 +119,7 @@ fn create(dir: &Path, place: &Path, cache_bytes: u64) -> Result<(), FrontierErro
     batch.insert(&store.notes, "format", FORMAT);
     batch.insert(&store.notes, "seed", fastrand::u64(..).to_be_bytes());
     batch.insert(&store.notes, "totals", records::encode_totals(&Totals::default()));
-    store.commit(batch)?;
+    batch.commit().map_err(|source| store.failed(source))?;
     drop(store);
     fs::rename(&draft, place).map_err(io)?;
     File::open(dir).and_then(|folder| folder.sync_all()).map_err(io)
@@ -138,12 +158,42 @@ impl Store {
             hosts: hosts?,
             robots: robots?,
             notes: notes?,
+            trouble: OnceLock::new(),
             db,
         })
     }
 
+    /// After an error nothing is written any more, until the store is closed and opened again. Whether the batch is in it
+    /// shows only then.
     pub fn commit(&self, batch: fjall::OwnedWriteBatch) -> Result<(), FrontierError> {
-        batch.commit().map_err(|source| self.failed(source))
+        batch.commit().map_err(|source| self.broken(source))
+    }
+
+    /// Makes everything committed durable (fsync). After an error as [`Store::commit`].
+    pub fn persist(&self) -> Result<(), FrontierError> {
+        self.db.persist(PersistMode::SyncAll).map_err(|source| self.broken(source))
+    }
+
+    /// Whether fjall still takes writes: what it does in the background may have failed. Asks no disk.
+    pub fn look(&self) -> Result<(), FrontierError> {
+        self.db.persist(PersistMode::Buffer).map_err(|source| self.broken(source))
+    }
+
+    /// Why nothing can be written any more; none when all is well.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.get().cloned()
+    }
+
+    fn broken(&self, source: fjall::Error) -> FrontierError {
+        let why = match source {
+            fjall::Error::Poisoned => "a write failed in the background".to_owned(),
+            source => format!("a write failed: {source}"),
+        };
+        if self.trouble.set(why.clone()).is_ok() {
+            let folder = self.dir.display();
+            tracing::error!(%folder, why, "frontier: its store takes no more; it is closed, and opened again when there is room");
+        }
+        FrontierError::Waiting { path: self.dir.display().to_string(), why }
     }
 
     pub fn get(&self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<fjall::Slice>, FrontierError> {
@@ -170,6 +220,31 @@ impl Store {
         bytes.map(|bytes| records::decode_robots(&bytes).ok_or_else(|| self.unreadable("robots"))).transpose()
     }
 
+    /// Every host's record.
+    pub fn each_host(&self, mut take: impl FnMut(HostKey, HostRecord)) -> Result<(), FrontierError> {
+        for entry in self.hosts.iter() {
+            let (key, value) = entry.into_inner().map_err(|source| self.failed(source))?;
+            let host = part(&key, 0).ok_or_else(|| self.unreadable("hosts"))?;
+            take(host, records::decode_host(&value).ok_or_else(|| self.unreadable("hosts"))?);
+        }
+        Ok(())
+    }
+
+    /// What a visit told of its host.
+    pub fn write_visit(
+        &self,
+        host: HostKey,
+        record: &HostRecord,
+        robots: Option<&crate::frontier::Robots>,
+    ) -> Result<(), FrontierError> {
+        let mut batch = self.db.batch();
+        batch.insert(&self.hosts, host.to_be_bytes(), records::encode_host(record));
+        if let Some(robots) = robots {
+            batch.insert(&self.robots, host.to_be_bytes(), records::encode_robots(robots));
+        }
+        self.commit(batch)
+    }
+
     pub fn totals(&self) -> Result<Totals, FrontierError> {
         let bytes = self.note_bytes("totals")?;
         bytes.and_then(|bytes| records::decode_totals(&bytes)).ok_or_else(|| self.unreadable("notes"))
@@ -185,8 +260,12 @@ impl Store {
 
     /// A value that says nothing we know, in this keyspace.
     pub fn unreadable(&self, keyspace: &'static str) -> FrontierError {
-        error(&self.dir, REMEDY_CORRUPT, Problem::Record(keyspace))
+        unreadable(&self.dir, keyspace)
     }
+}
+
+pub fn unreadable(dir: &Path, keyspace: &'static str) -> FrontierError {
+    error(dir, REMEDY_CORRUPT, Problem::Record(keyspace))
 }
 
 fn remedy(source: &fjall::Error) -> &'static str {

@@ -5,6 +5,7 @@ use fjall::Keyspace;
 
 use super::EmbeddedFrontier;
 use super::records::{self, Item, Place};
+use super::store::Store;
 use crate::frontier::{FrontierError, PageState};
 use crate::page::Kind;
 
@@ -46,9 +47,9 @@ impl Survey {
 impl EmbeddedFrontier {
     /// Counts all records. Nothing may change meanwhile for the counts to belong together.
     pub fn survey(&self) -> Result<Survey, FrontierError> {
-        let store = &self.store;
+        let store = &*self.shelf.store()?;
         let mut survey = Survey::default();
-        self.each(&store.hosts, "hosts", |value| {
+        each(store, &store.hosts, "hosts", |value| {
             let host = records::decode_host(value)?;
             survey.hosts += 1;
             survey.queued_by_host += host.ready + host.later;
@@ -56,7 +57,7 @@ impl EmbeddedFrontier {
             Some(())
         })?;
         for (keyspace, name) in [(&store.ready, "ready"), (&store.later, "later")] {
-            self.each(keyspace, name, |value| {
+            each(store, keyspace, name, |value| {
                 let item = Item::decode(value)?;
                 survey.queued += 1;
                 survey.revisits += u64::from(item.revisit);
@@ -64,14 +65,14 @@ impl EmbeddedFrontier {
                 Some(())
             })?;
         }
-        self.each(&store.urls, "urls", |value| {
+        each(store, &store.urls, "urls", |value| {
             match Place::decode(value)? {
                 Place::Ready(_) | Place::Later { .. } => survey.places_queued += 1,
                 Place::Done => survey.places_done += 1,
             }
             Some(())
         })?;
-        self.each(&store.pages, "pages", |value| {
+        each(store, &store.pages, "pages", |value| {
             match records::decode_page(value, "")?.state {
                 PageState::New | PageState::Unchanged | PageState::Changed => survey.live += 1,
                 PageState::Gone => survey.gone += 1,
@@ -82,18 +83,18 @@ impl EmbeddedFrontier {
         })?;
         Ok(survey)
     }
+}
 
-    /// Every value of a keyspace; none from `count` for one that says nothing we know.
-    fn each(
-        &self,
-        keyspace: &Keyspace,
-        name: &'static str,
-        mut count: impl FnMut(&[u8]) -> Option<()>,
-    ) -> Result<(), FrontierError> {
-        for entry in keyspace.iter() {
-            let (_, value) = entry.into_inner().map_err(|source| self.store.failed(source))?;
-            count(&value).ok_or_else(|| self.store.unreadable(name))?;
-        }
-        Ok(())
+/// Every value of a keyspace; none from `count` for one that says nothing we know.
+fn each(
+    store: &Store,
+    keyspace: &Keyspace,
+    name: &'static str,
+    mut count: impl FnMut(&[u8]) -> Option<()>,
+) -> Result<(), FrontierError> {
+    for entry in keyspace.iter() {
+        let (_, value) = entry.into_inner().map_err(|source| store.failed(source))?;
+        count(&value).ok_or_else(|| store.unreadable(name))?;
     }
+    Ok(())
 }

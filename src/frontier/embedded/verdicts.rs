@@ -27,7 +27,7 @@ impl Changes<'_> {
 
     fn add_verdict(&mut self, verdict: &Verdict) -> Result<bool, FrontierError> {
         let (origin, path) = split(&verdict.url)?;
-        let keys = self.frontier.store.keys;
+        let keys = self.frontier.keys;
         let url = keys.url(keys.host(origin), path);
         let subject = Subject { verdict, url, path, place: self.place(url)?, page: self.page(url, origin)? };
         if self.is_old(&subject) {

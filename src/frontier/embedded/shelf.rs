@@ -1,0 +1,143 @@
+//! Where the store stands: it can be taken away and opened again while the frontier lives. One failed write poisons fjall
+//! for good, and a full disk is no reason to start a process anew.
+//!
+//! Whoever uses the store holds a guard from its first look to its commit, so nothing of one opening meets the next.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
+
+use super::store::{self, FolderLock, Store};
+use crate::frontier::{FrontierError, Standing};
+
+pub type StoreGuard<'a> = MappedRwLockReadGuard<'a, Store>;
+
+/// The store is opened again only where so much can be written and made durable.
+const PROBE_BYTES: usize = 1 << 20;
+/// How long a worker thread of fjall's may take to let go of its files once the database says it is closed.
+const LETTING_GO: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(1);
+
+pub struct Shelf {
+    dir: PathBuf,
+    cache_bytes: u64,
+    /// Below so many free bytes nothing is written; 0: the disk is not looked at.
+    reserve_bytes: u64,
+    /// None while it is away.
+    store: RwLock<Option<Store>>,
+    /// Last: given up when the store is closed.
+    lock: FolderLock,
+}
+
+impl Shelf {
+    /// Opens the store in the folder `dir`, or makes it.
+    pub fn open(dir: &Path, cache_bytes: u64, reserve_bytes: u64) -> Result<Shelf, FrontierError> {
+        let (store, lock) = store::open(dir, cache_bytes)?;
+        Ok(Shelf { dir: dir.to_owned(), cache_bytes, reserve_bytes, store: RwLock::new(Some(store)), lock })
+    }
+
+    /// The store, to read from. Another guard may be taken while one is held.
+    pub fn store(&self) -> Result<StoreGuard<'_>, FrontierError> {
+        let usable = |store: &Option<Store>| store.as_ref().is_some_and(|store| store.trouble().is_none());
+        let guard = self.store.read_recursive();
+        match usable(&guard) {
+            true => Ok(RwLockReadGuard::map(guard, |store| store.as_ref().expect("it is usable"))),
+            false => {
+                let trouble = guard.as_ref().and_then(Store::trouble);
+                Err(self.waiting(trouble.unwrap_or_else(|| "its store is being opened again".to_owned())))
+            }
+        }
+    }
+
+    /// The store, to write to: only where there is room.
+    pub fn writable(&self) -> Result<StoreGuard<'_>, FrontierError> {
+        let store = self.store()?;
+        match self.lack_of_room() {
+            None => Ok(store),
+            Some(lack) => Err(self.waiting(lack)),
+        }
+    }
+
+    pub fn standing(&self) -> Standing {
+        match (self.store(), self.lack_of_room()) {
+            (Err(error), _) => Standing::Away(error.to_string()),
+            (Ok(_), Some(lack)) => Standing::NoRoom(self.waiting(lack).to_string()),
+            (Ok(_), None) => Standing::Well,
+        }
+    }
+
+    /// A value that says nothing we know.
+    pub fn unreadable(&self, keyspace: &'static str) -> FrontierError {
+        store::unreadable(&self.dir, keyspace)
+    }
+
+    /// True when the store is to be closed and opened again. Finds out, too, that fjall failed in the background.
+    pub fn is_broken(&self) -> bool {
+        let store = self.store.read_recursive();
+        store.as_ref().is_none_or(|store| store.trouble().is_some() || store.look().is_err())
+    }
+
+    /// Closes the store, once all who use it have finished, and opens it again if there is room. It is not back on the
+    /// shelf yet.
+    pub fn open_again(&self) -> Result<Store, FrontierError> {
+        let old = self.store.write().take();
+        drop(old);
+        self.wait_until_closed()?;
+        if let Some(lack) = self.lack_of_room() {
+            return Err(self.waiting(lack));
+        }
+        self.probe().map_err(|error| self.waiting(format!("a test write failed: {error}")))?;
+        store::attach(&self.dir, self.cache_bytes)
+    }
+
+    pub fn put(&self, store: Store) {
+        *self.store.write() = Some(store);
+    }
+
+    pub fn waiting(&self, why: String) -> FrontierError {
+        FrontierError::Waiting { path: self.dir.display().to_string(), why }
+    }
+
+    fn lack_of_room(&self) -> Option<String> {
+        if self.reserve_bytes == 0 {
+            return None;
+        }
+        // Not to know is no reason to stop: a write will tell.
+        let free = self.lock.free_bytes().ok()?;
+        let lacks = free < self.reserve_bytes;
+        lacks.then(|| format!("only {} MiB are free on its disk", free >> 20))
+    }
+
+    /// fjall's worker thread counts as ended a moment before it drops its journal, and that writes what its buffer still
+    /// holds: into a file that would be ours again.
+    fn wait_until_closed(&self) -> Result<(), FrontierError> {
+        let place = fs::canonicalize(store::place(&self.dir)).unwrap_or_else(|_| store::place(&self.dir));
+        let started = std::time::Instant::now();
+        while has_open_files(&place) {
+            if started.elapsed() > LETTING_GO {
+                return Err(self.waiting("files of its store are still being closed".to_owned()));
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    fn probe(&self) -> std::io::Result<()> {
+        let path = self.dir.join("probe");
+        let written = File::create(&path).and_then(|mut file| {
+            file.write_all(&vec![0x5e; PROBE_BYTES])?;
+            file.sync_all()
+        });
+        let removed = fs::remove_file(&path);
+        written.and(removed)
+    }
+}
+
+/// Whether this process has files below `place` open. False where the system does not say (no /proc).
+fn has_open_files(place: &Path) -> bool {
+    let Ok(open) = fs::read_dir("/proc/self/fd") else { return false };
+    open.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|path| path.starts_with(place)))
+}

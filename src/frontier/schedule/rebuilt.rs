@@ -1,0 +1,54 @@
+//! The schedule after its store was closed and opened again: queues and totals as the store says, leases and what visits
+//! told of hosts as they were. A write that failed may have reached the store all the same, or have taken others with it.
+
+use std::collections::HashSet;
+
+use super::{HostRecord, HostState, Schedule, Source, Totals};
+use crate::frontier::keys::{HostKey, UrlKey};
+
+impl Schedule {
+    /// The URLs in flight, and the queues they lie in.
+    pub fn in_flight(&self) -> Vec<(UrlKey, Source)> {
+        self.in_flight.iter().map(|(url, source)| (*url, *source)).collect()
+    }
+
+    /// `records`: every host of the store. `finished`: URLs in flight that do not lie where they were leased from any
+    /// more. No lease may be in the middle of reading the store.
+    pub fn rebuild(&mut self, totals: Totals, records: Vec<(HostKey, HostRecord)>, finished: &HashSet<UrlKey>) {
+        let mut before = std::mem::take(self);
+        self.totals = totals;
+        self.last_lease = before.last_lease;
+        self.leases = before.leases;
+        for (host, record) in records {
+            let old = before.hosts.remove(&host);
+            if record.work() > 0 || old.is_some() {
+                self.put_back(host, HostState::new(record), old);
+            }
+        }
+        // Hosts that the store has lost, and somebody has leased.
+        for (host, old) in before.hosts.into_iter().filter(|(_, old)| old.lease.is_some()) {
+            let record = HostRecord { ready: 0, later: 0, later_first: super::NEVER, ..old.record.clone() };
+            self.put_back(host, HostState::new(record), Some(old));
+        }
+        for (url, source) in before.in_flight.into_iter().filter(|(url, _)| !finished.contains(url)) {
+            let Some(state) = self.hosts.get_mut(&url.host) else { continue };
+            match source {
+                Source::Ready => state.in_flight_ready += 1,
+                Source::Later(_) => state.in_flight_later += 1,
+            }
+            self.in_flight.insert(url, source);
+        }
+        let hosts: Vec<HostKey> = self.hosts.keys().copied().collect();
+        hosts.into_iter().for_each(|host| self.list(host));
+    }
+
+    fn put_back(&mut self, host: HostKey, mut state: HostState, old: Option<HostState>) {
+        if let Some(old) = old {
+            state.record.take_visits_from(&old.record);
+            state.epoch = old.epoch + 1;
+            state.lease = old.lease;
+        }
+        self.hosts_with_work += u64::from(state.record.work() > 0);
+        self.hosts.insert(host, state);
+    }
+}
