@@ -8,7 +8,9 @@ use tokio_util::task::TaskTracker;
 
 use super::Running;
 use crate::fetch::client::now_ms;
+use crate::fetch::weather::Opening;
 use crate::frontier::{Lease, Release};
+use crate::page::EpochMs;
 use crate::supervisor::Beat;
 
 /// With nothing due it looks again after so long, or as soon as something changes.
@@ -43,24 +45,40 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
     while !stop.is_cancelled() {
         beat.idle();
         changed.mark_unchanged();
-        let (hosts, urls) = how_much(running, workers.available_permits() as u64);
+        let opening = running.visitor.weather.opening(now_ms());
+        let (hosts, urls) = match opening {
+            Opening::Open => how_much(running, workers.available_permits() as u64),
+            Opening::Probe => (how_much(running, workers.available_permits() as u64).0.min(1), 1),
+            Opening::Closed(_) => (0, 0),
+        };
         let leases = match hosts {
             0 => Vec::new(),
             _ => running.frontier.lease(now_ms(), hosts as usize, urls as usize)?,
         };
         if leases.is_empty() {
             // Without a worker, room or a page to go, a due host changes nothing: only what comes back does.
-            let at_most = if hosts == 0 { LOOK_AGAIN } else { until_due(running) };
+            let at_most = match opening {
+                Opening::Closed(until) => until_ms(until),
+                _ if hosts == 0 => LOOK_AGAIN,
+                _ => until_due(running),
+            };
             wait(running, &mut changed, at_most).await;
             continue;
         }
         beat.progress(leases.len() as u64);
+        let is_probe = opening == Opening::Probe;
+        if is_probe {
+            running.visitor.weather.probing();
+        }
         for lease in leases {
             let permit = workers.clone().acquire_owned().await?;
             let running = running.clone();
             tasks.spawn(async move {
                 work(&running, lease).await;
                 drop(permit);
+                if is_probe {
+                    running.visitor.weather.probed(now_ms());
+                }
                 running.visitor.changed.send_replace(());
             });
         }
@@ -101,9 +119,13 @@ async fn work(running: &Running, lease: Lease) {
 
 fn until_due(running: &Running) -> Duration {
     match running.frontier.next_due() {
-        Some(due) => Duration::from_millis(due.saturating_sub(now_ms())).clamp(SOONEST, LOOK_AGAIN),
+        Some(due) => until_ms(due),
         None => LOOK_AGAIN,
     }
+}
+
+fn until_ms(time: EpochMs) -> Duration {
+    Duration::from_millis(time.saturating_sub(now_ms())).clamp(SOONEST, LOOK_AGAIN)
 }
 
 async fn wait(running: &Running, changed: &mut watch::Receiver<()>, at_most: Duration) {

@@ -191,6 +191,8 @@ impl Running {
         let mut notice = (!log.room).then(|| "log full, fetching waits for the sinks".to_owned());
         if self.stop.is_cancelled() {
             notice = Some("finishing".to_owned());
+        } else if let Some(away) = self.visitor.weather.pause(now_ms()) {
+            notice = notice.or(Some(away.notice(now_ms())));
         } else if let Some(due) = self.frontier.next_due().filter(|_| counts.hosts_leased == 0) {
             let wait = due.saturating_sub(now_ms()) / 1000;
             notice = notice.or((wait > 5).then(|| format!("next URL due in {wait} s")));
@@ -217,6 +219,7 @@ impl server::Status for Running {
             log: &self.log.status(),
             log_limit: self.config.log.max_bytes,
             parts: &self.supervisor.status(),
+            away: self.visitor.weather.away().iter().map(|away| away.part).collect(),
             dns: [
                 ("cached", read(&dns.cached)),
                 ("asked", read(&dns.asked)),
@@ -238,6 +241,14 @@ impl server::Status for Running {
         }
         if !self.log.status().room {
             reasons.push("page log: at its disk limit (page_log.max_size), fetching waits for the sinks".to_owned());
+        }
+        for away in self.visitor.weather.away() {
+            reasons.push(format!(
+                "{} away for {} s: {}",
+                away.part,
+                now_ms().saturating_sub(away.since) / 1000,
+                away.example
+            ));
         }
         if reasons.is_empty() { Ok(()) } else { Err(reasons) }
     }

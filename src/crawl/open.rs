@@ -55,6 +55,7 @@ pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<
         metrics: metrics.clone(),
         changed: Default::default(),
         parking: Default::default(),
+        weather: Default::default(),
         stop: stop.clone(),
         crawler_id: config.crawler_id.as_str().into(),
     };

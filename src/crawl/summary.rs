@@ -130,6 +130,8 @@ fn meaning(outcome: &str) -> &'static str {
         "too_many_redirects" => "redirects in a circle, or too many",
         "bad_redirect" => "redirects out of scope, or to no URL",
         "unwanted_type" => "of a media type that is not wanted",
+        "resolver" => "the name servers did not answer",
+        "no_route" => "no way from this machine to the address",
         "host_busy" => "redirects to a host that could not be visited in time",
         "bad_url" => "no URL that can be fetched",
         _ => "",

@@ -244,7 +244,8 @@ async fn read_body(
 /// A failed look-up as a failed fetch.
 pub fn dns_failure(error: &DnsError) -> Failure {
     let reason = match error {
-        DnsError::NoAddress { .. } | DnsError::Resolver { .. } => FailureReason::Dns,
+        DnsError::NoAddress { .. } => FailureReason::Dns,
+        DnsError::Resolver { .. } => FailureReason::Resolver,
         DnsError::Private { .. } => FailureReason::PrivateAddress,
     };
     Failure { reason, message: error.to_string() }

@@ -18,7 +18,9 @@ use hickory_resolver::proto::rr::Name;
 use quick_cache::sync::Cache;
 
 use super::address::is_public;
+use super::client::now_ms;
 use crate::config::FetchConfig;
+use crate::page::EpochMs;
 
 /// A caching resolver; cheap to clone. Also the resolver of both HTTP clients, so a connection only goes to addresses judged
 /// here.
@@ -48,6 +50,8 @@ pub struct DnsCounts {
     pub asked: AtomicU64,
     pub failed: AtomicU64,
     pub refused_private: AtomicU64,
+    /// When name servers last said something of a name (ms since 1970), even that it does not exist; 0: never yet.
+    pub answered_ms: AtomicU64,
 }
 
 #[derive(Debug, Clone, thiserror::Error)]
@@ -97,6 +101,11 @@ impl Dns {
 
     pub fn counts(&self) -> &DnsCounts {
         &self.0.counts
+    }
+
+    /// When name servers last said something; 0: never yet.
+    pub fn answered_ms(&self) -> EpochMs {
+        self.0.counts.answered_ms.load(Ordering::Relaxed)
     }
 
     async fn cached(&self, name: &str) -> Answer {
@@ -171,6 +180,9 @@ impl Dns {
                 Ok(lookup) => Ok(lookup.into()),
                 Err(error) => Err(error),
             };
+        }
+        if found.as_ref().err().is_none_or(NetError::is_no_records_found) {
+            inner.counts.answered_ms.fetch_max(now_ms(), Ordering::Relaxed);
         }
         match found {
             Ok(found) => {

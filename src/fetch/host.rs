@@ -65,6 +65,11 @@ impl LeasedHost {
         self.patience = LONG_PATIENCE;
     }
 
+    /// It was in no trouble when it was leased.
+    pub fn was_well(&self) -> bool {
+        self.lease.host.failures == 0
+    }
+
     pub fn origin(&self) -> &str {
         &self.lease.host.origin
     }

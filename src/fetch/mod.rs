@@ -15,8 +15,10 @@ mod tap;
 mod tapped;
 mod transport;
 pub mod visit;
+pub mod weather;
 
 pub use borrow::Parking;
 pub use client::{Client, ClientError};
 pub use dns::{Dns, DnsError};
 pub use visit::Visitor;
+pub use weather::Weather;

@@ -25,7 +25,9 @@ pub fn host_health(outcome: &Outcome) -> HostHealth {
         Outcome::Response(response) if matches!(response.status, 429 | 503) => HostHealth::Ailing,
         Outcome::Response(_) => HostHealth::Well,
         Outcome::Failure(failure) => match failure.reason {
-            FailureReason::Connect | FailureReason::Tls | FailureReason::Timeout => HostHealth::Ailing,
+            FailureReason::Connect | FailureReason::NoRoute | FailureReason::Tls | FailureReason::Timeout => {
+                HostHealth::Ailing
+            }
             FailureReason::Protocol | FailureReason::UnwantedType => HostHealth::Well,
             _ => HostHealth::Unknown,
         },

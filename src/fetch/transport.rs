@@ -126,6 +126,9 @@ pub(super) fn failure(mut reason: FailureReason, error: &(dyn Error + 'static)) 
         if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
             reason = FailureReason::Protocol;
         }
+        if error.downcast_ref::<io::Error>().is_some_and(has_no_route) {
+            reason = FailureReason::NoRoute;
+        }
         message = error.to_string(); // the innermost says most
         cause = cause_within(error);
     }
@@ -133,6 +136,11 @@ pub(super) fn failure(mut reason: FailureReason, error: &(dyn Error + 'static)) 
         message = error.to_string();
     }
     Failure { reason, message }
+}
+
+fn has_no_route(error: &io::Error) -> bool {
+    use io::ErrorKind::{HostUnreachable, NetworkDown, NetworkUnreachable};
+    matches!(error.kind(), NetworkUnreachable | HostUnreachable | NetworkDown)
 }
 
 /// rustls reports through io::Error (and that in another), whose inner error is not in the chain.

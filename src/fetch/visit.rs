@@ -13,6 +13,7 @@ use super::client::{Client, Conditions, Exchange, Limits, dns_failure, now_ms};
 use super::host::{LeasedHost, whole_rest};
 use super::pause;
 use super::robots::{Rules, RulesCache};
+use super::weather::{Sign, Weather};
 use crate::config::Config;
 use crate::frontier::scope::Scope;
 use crate::frontier::{Frontier, FrontierError, Lease, Turn, Work};
@@ -34,6 +35,8 @@ pub struct Visitor {
     /// Marked changed whenever a host was given back or work came in.
     pub changed: watch::Sender<()>,
     pub parking: Parking,
+    /// Whether this machine can reach anybody.
+    pub weather: Arc<Weather>,
     /// No new requests from then on.
     pub stop: CancellationToken,
     pub crawler_id: Arc<str>,
@@ -44,6 +47,8 @@ const MAX_SITEMAP_BYTES: u64 = 50 << 20;
 const LAST_ANSWER: Duration = Duration::from_secs(5);
 /// A host that another worker keeps is asked for again after so long.
 const TAKEN_REST_MS: u64 = 1_000;
+/// A host that this machine cannot reach for a reason of its own is not asked for at once again, should fetching go on.
+const WEATHER_REST_MS: u64 = 2_000;
 
 /// Why a request was not made.
 pub(super) enum Interrupted {
@@ -51,6 +56,8 @@ pub(super) enum Interrupted {
     Resting,
     /// Another worker has had the host for too long.
     Taken,
+    /// This machine cannot reach anybody: neither the URL's doing nor its host's.
+    Weather,
     /// The crawl is stopping.
     Stopping,
     Frontier(FrontierError),
@@ -279,7 +286,31 @@ impl Visitor {
             () = given_up => Err(Interrupted::Stopping),
         };
         host.visited(exchange.as_ref().map_or_else(|_| now_ms(), |exchange| exchange.ended_ms), &self.config.frontier);
-        exchange
+        let exchange = exchange?;
+        self.judge_weather(host, url, &exchange).await?;
+        Ok(exchange)
+    }
+
+    /// What an exchange says of this machine: an error when its failure is this machine's.
+    async fn judge_weather(&self, host: &mut LeasedHost, url: &Url, exchange: &Exchange) -> Result<(), Interrupted> {
+        let Outcome::Failure(failure) = &exchange.outcome else {
+            self.weather.answered(exchange.ended_ms);
+            return Ok(());
+        };
+        let Some(sign) = Sign::of(&exchange.outcome) else { return Ok(()) };
+        // Many hosts on one address that is away are one server's trouble.
+        let name = url.host_str().unwrap_or_default();
+        let who = self.client.dns().resolve(name).await.map_or_else(|_| name.to_owned(), |ips| ips[0].to_string());
+        self.blame(host, sign, &who, &failure.message)
+    }
+
+    fn blame(&self, host: &mut LeasedHost, sign: Sign, who: &str, message: &str) -> Result<(), Interrupted> {
+        let now = now_ms();
+        if self.weather.failed(sign, who, host.was_well(), message, now) {
+            host.not_before = host.not_before.max(now + WEATHER_REST_MS);
+            return Err(Interrupted::Weather);
+        }
+        Ok(())
     }
 
     fn refusal(&self, host: &LeasedHost, url: &Url, kind: Kind) -> Option<Failure> {
@@ -300,9 +331,18 @@ impl Visitor {
         host: &mut LeasedHost,
         url: &Url,
     ) -> Result<Result<(), Failure>, Interrupted> {
-        let ip = match self.client.dns().resolve(url.host_str().unwrap_or_default()).await {
+        let name = url.host_str().unwrap_or_default();
+        let resolved = self.client.dns().resolve(name).await;
+        self.weather.resolved(self.client.dns().answered_ms(), now_ms());
+        let ip = match resolved {
             Ok(addresses) => addresses[0],
-            Err(error) => return Ok(Err(dns_failure(&error))),
+            Err(error) => {
+                let failure = dns_failure(&error);
+                if failure.reason == FailureReason::Resolver {
+                    self.blame(host, Sign::Unresolved, name, &failure.message)?;
+                }
+                return Ok(Err(failure));
+            }
         };
         let delay = self.config.frontier.ip_delay.unwrap_or_else(|| host.delay(&self.config.frontier));
         loop {

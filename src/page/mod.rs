@@ -204,13 +204,17 @@ pub enum FailureReason {
     BadUrl,
     /// A redirect's host could not be visited in time: it rests, or others wait for it.
     HostBusy,
+    /// The name servers said nothing of the name: they failed, or kept silent.
+    Resolver,
+    /// This machine knows no way to the address.
+    NoRoute,
 }
 
 impl FailureReason {
     /// Whether the same attempt may go better later. 429 and 5xx responses are judged by status, not here.
     pub fn is_transient(self) -> bool {
         use FailureReason::*;
-        matches!(self, Dns | Connect | Tls | Timeout | Protocol | RobotsUnreachable | HostBusy)
+        matches!(self, Dns | Connect | Tls | Timeout | Protocol | RobotsUnreachable | HostBusy | Resolver | NoRoute)
     }
 
     /// The stored name, for example `robots_denied`.
@@ -230,6 +234,8 @@ impl FailureReason {
             UnwantedType => "unwanted_type",
             BadUrl => "bad_url",
             HostBusy => "host_busy",
+            Resolver => "resolver",
+            NoRoute => "no_route",
         }
     }
 }

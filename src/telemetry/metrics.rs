@@ -7,6 +7,7 @@ use prometheus::{
     TextEncoder,
 };
 
+use crate::fetch::weather::Part;
 use crate::frontier::{Applied, Change, Counts, PageState, Verdict};
 use crate::log::LogStatus;
 use crate::page::{Outcome, PageEvent};
@@ -34,6 +35,7 @@ pub struct Metrics {
     restarts: IntCounterVec,
     stuck: IntGaugeVec,
     dns: IntCounterVec,
+    away: IntGaugeVec,
     memory: IntGauge,
 }
 
@@ -47,6 +49,8 @@ pub struct Snapshot<'a> {
     pub log_limit: u64,
     pub parts: &'a [PartStatus],
     pub dns: [(&'static str, u64); 4],
+    /// What this machine lacks.
+    pub away: Vec<Part>,
 }
 
 impl Default for Metrics {
@@ -145,6 +149,11 @@ impl Metrics {
             restarts: counters("seine_part_restarts_total", "Restarts of each supervised part.", &["part"]),
             stuck: gauges("seine_part_stuck", "1 while a part runs without progress.", &["part"]),
             dns: counters("seine_dns_lookups_total", "Look-ups of host names, by result.", &["result"]),
+            away: gauges(
+                "seine_machine_away",
+                "1 while this machine's name servers (resolver) or its network are away and fetching waits for them.",
+                &["part"],
+            ),
             memory: keep(&registry, IntGauge::new("process_resident_memory_bytes", "Memory of the process in RAM.")),
             registry,
         }
@@ -265,6 +274,9 @@ impl Metrics {
         }
         for (result, count) in snapshot.dns {
             raise(&self.dns.with_label_values(&[result]), count);
+        }
+        for (label, part) in [("resolver", Part::Resolver), ("network", Part::Network)] {
+            self.away.with_label_values(&[label]).set(i64::from(snapshot.away.contains(&part)));
         }
         self.memory.set(resident_bytes().unwrap_or(0));
     }

@@ -16,6 +16,7 @@ mod robots;
 mod signals;
 mod sinks;
 mod watching;
+mod weather;
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -19,4 +19,5 @@ mod sites;
 mod support;
 mod tls;
 mod visits;
+mod weather;
 mod wire;

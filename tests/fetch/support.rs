@@ -195,6 +195,7 @@ impl MiniCrawl {
             metrics,
             changed: Default::default(),
             parking: Default::default(),
+            weather: Default::default(),
             stop: Default::default(),
             crawler_id: "test".into(),
             config: Arc::new(config),

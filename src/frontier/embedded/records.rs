@@ -227,7 +227,7 @@ pub fn decode_page(bytes: &[u8], origin: &str) -> Option<PageRecord> {
 }
 
 /// Stored: only add.
-const REASONS: [FailureReason; 13] = [
+const REASONS: [FailureReason; 15] = [
     FailureReason::Dns,
     FailureReason::PrivateAddress,
     FailureReason::Connect,
@@ -241,6 +241,8 @@ const REASONS: [FailureReason; 13] = [
     FailureReason::UnwantedType,
     FailureReason::BadUrl,
     FailureReason::HostBusy,
+    FailureReason::Resolver,
+    FailureReason::NoRoute,
 ];
 
 fn state_code(state: PageState) -> u8 {
@@ -282,6 +284,8 @@ fn reason_code(reason: FailureReason) -> u8 {
         UnwantedType => 10,
         BadUrl => 11,
         HostBusy => 12,
+        Resolver => 13,
+        NoRoute => 14,
     }
 }
 
