@@ -3,14 +3,16 @@
 //! * `client`: the hosts, who we are to them, one request.
 //! * `index`: the index is there and takes our documents.
 //! * `bulk`: one bulk until every document in it is judged: written, refused for good, or to be sent again.
+//! * `probe`: whether the index takes pages at all.
 //!
 //! The caller's thread makes documents; a thread of the sink's own sends them, so that both go on at once. What the
-//! server refuses for good is a dead letter. Every document
-//! carries the fetch's time as its external version: what comes twice, or late, changes nothing.
+//! server refuses for good is a dead letter. Every document carries the fetch's time as its external version: what comes
+//! twice, or late, changes nothing.
 
 mod bulk;
 mod client;
 mod index;
+mod probe;
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -42,6 +44,8 @@ pub struct ElasticSink {
     pusher: Arc<Pusher>,
     /// Where bulks are sent. None only while the sink is dropped.
     runtime: Option<Runtime>,
+    /// The first look at the index, until it is over.
+    look: Option<JoinHandle<Result<(), SinkError>>>,
     /// Being filled.
     next: Batch,
     in_flight: VecDeque<Flight>,
@@ -70,7 +74,7 @@ struct Flight {
 }
 
 impl ElasticSink {
-    /// Asks no server yet: the first bulk finds or makes the index. `hurry`: set when the process is to end; the sink then
+    /// Waits for no server: what is wrong with the index is told by one of the next calls. `hurry`: set when the process is to end; the sink then
     /// stops waiting for a server that does not answer, and says what was written by then. `folder`: for dead letters.
     pub fn open(
         config: &ElasticConfig,
@@ -86,8 +90,10 @@ impl ElasticSink {
             .enable_all()
             .build()
             .map_err(|error| other(format!("no thread can be started: {error}"), "raise the limit of threads"))?;
+        let pusher = Arc::new(Pusher::new(client, config, hurry));
         Ok(ElasticSink {
-            pusher: Arc::new(Pusher::new(client, config, hurry)),
+            look: Some(runtime.spawn(pusher.clone().look())),
+            pusher,
             config: config.clone(),
             derive,
             runtime: Some(runtime),
@@ -171,9 +177,18 @@ impl ElasticSink {
         }
     }
 
+    /// An index that can never take our pages is told before the first of them.
+    fn settle_look(&mut self) -> Result<(), SinkError> {
+        match (self.look.take_if(|look| look.is_finished()), &self.runtime) {
+            (Some(look), Some(runtime)) => runtime.block_on(look).unwrap_or(Ok(())),
+            _ => Ok(()),
+        }
+    }
+
     /// Runs a step, unless it was told to end.
     fn step(&mut self, step: impl FnOnce(&mut Self) -> Result<(), SinkError>) -> Result<Delivered, SinkError> {
         if !self.ended {
+            self.settle_look()?;
             step(self)?;
         }
         Ok(self.so_far.clone())

@@ -6,20 +6,22 @@ use std::time::Duration;
 use reqwest::Method;
 use seine::formats::elastic::{ElasticDocument, document_id, parse_document, write_event};
 use seine::log::Entry;
+use seine::page::PageEvent;
 use seine::sinks::elasticsearch::ElasticSink;
 use seine::sinks::{Delivered, Sink, SinkError};
 use serde_json::{Value, json};
 use tokio_rustls::TlsAcceptor;
 
 use crate::node::{MAX_REQUEST, Node, wait_until};
-use crate::proxy::Proxy;
-use crate::{FETCHED, at, closed_port, config, derived, entries, numbered, open, page, response};
-use crate::{crawl, letters};
+use crate::proxy::{Break, Proxy};
+use crate::{FETCHED, at, closed_port, config, derived, entries, event, numbered, open, page, response};
+use crate::{crawl, fault, letters};
 
 #[test]
 fn elasticsearch_8() {
     let mut node = Node::start("elasticsearch", "8.19.21");
     conforms(&mut node, "flattened");
+    fault::a_page_that_breaks_its_request_is_set_aside(&node, Break::Hang);
     crawl::every_page_of_a_crawl_is_a_document(&node);
     letters::a_letter_is_delivered_once_the_server_takes_it(&node);
     crawl::a_crawl_ends_without_its_server_and_goes_on_with_it(&node);
@@ -47,12 +49,18 @@ fn conforms(node: &mut Node, headers: &str) {
     a_dead_host_is_passed_over(node);
     credentials_are_sent(node);
     tls_with_a_certificate_of_ones_own(node);
+    fault::a_data_stream_is_refused_at_the_start(node);
+    fault::an_index_that_refuses_any_page_is_an_outage(node);
+    fault::an_index_that_cannot_be_made_anew_is_an_outage(node);
+    fault::an_alias_that_points_elsewhere_makes_no_dead_letters(node);
+    fault::a_refusal_of_the_only_page_is_its_own(node);
+    fault::a_page_that_breaks_its_request_is_set_aside(node, Break::Reset);
     a_server_that_stands_still_is_waited_for(node);
     a_killed_server_loses_nothing(node);
 }
 
 /// Delivers everything and waits until it is there.
-fn deliver(sink: &mut ElasticSink, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
+pub fn deliver(sink: &mut ElasticSink, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
     sink.deliver(entries)?;
     sink.flush()
 }
@@ -258,13 +266,20 @@ fn what_is_too_much_at_once_comes_in_halves(node: &Node) {
     // Together 400 KB: over the request's limit (413), its halves over what the node indexes at once (429).
     let mut pages: Vec<_> = (0..40).map(|n| padded(n, 10_000)).collect();
     pages.insert(20, padded(100, MAX_REQUEST + 1000));
+    // And one that is taken in a request, and is more than the node ever indexes at once.
+    pages.insert(30, PageEvent { id: event::id(101), ..padded(101, MAX_REQUEST * 3 / 4) });
     let pages = entries(pages);
     let mut sink = open(&config(&[&node.url], index));
     let delivered = deliver(&mut sink, &pages).unwrap();
-    assert_eq!((delivered.delivered, delivered.dead), (40, 1));
+    assert_eq!((delivered.delivered, delivered.dead), (40, 2));
     let dead = sink.dead();
-    assert_eq!(dead[0].0, "http://a.example/100");
-    assert!(dead[0].1.contains("413") && dead[0].1.contains("http.max_content_length"), "{}", dead[0].1);
+    let reason = |url: &str| match dead.iter().find(|(dead, _)| dead == url) {
+        Some((_, reason)) => reason.as_str(),
+        None => panic!("{url} is not among {dead:?}"),
+    };
+    let reason_100 = reason("http://a.example/100");
+    assert!(reason_100.contains("413") && reason_100.contains("http.max_content_length"), "{reason_100}");
+    assert!(reason("http://a.example/101").starts_with("429 "), "{dead:?}");
     assert_eq!(node.count_all(index), 40);
 }
 

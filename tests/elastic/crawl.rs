@@ -53,6 +53,12 @@ pub fn every_page_of_a_crawl_is_a_document(node: &Node) {
     end_well(crawl(&site, folder.path(), &node.url, "crawled"));
     check(node, &site, "crawled");
 
+    // As the crawl was told, on its command line and by its variables.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_seine"));
+    let audited = command.args(["audit", "--destinations", "--json"]).arg(folder.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&audited.stdout);
+    assert!(audited.status.success() && said.contains("at elasticsearch"), "{audited:?}");
+
     let balanced = audit(folder.path(), &node.url, "crawled");
     assert!(balanced.status.success(), "{}", String::from_utf8_lossy(&balanced.stderr));
     let id = percent_encoding::utf8_percent_encode(&site.seeds()[0], percent_encoding::NON_ALPHANUMERIC).to_string();

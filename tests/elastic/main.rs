@@ -7,6 +7,7 @@ mod crawl;
 mod document;
 #[path = "../support/event.rs"]
 mod event;
+mod fault;
 mod letters;
 mod main_text;
 mod mapping;

@@ -1,8 +1,8 @@
-//! A proxy in front of a server: counts what passes, asks for credentials, speaks TLS.
+//! A proxy in front of a server: counts what passes, asks for credentials, speaks TLS, breaks requests.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -26,7 +26,18 @@ struct State {
     /// The only `Authorization` that is let through.
     wanted: Option<String>,
     bulks: AtomicUsize,
+    /// Requests with this in their body do not come through.
+    poison: Mutex<Option<(String, Break)>>,
     client: reqwest::Client,
+}
+
+/// How a request does not come through.
+#[derive(Clone, Copy)]
+pub enum Break {
+    /// The connection is broken off.
+    Reset,
+    /// There is no answer.
+    Hang,
 }
 
 impl Proxy {
@@ -37,6 +48,7 @@ impl Proxy {
             server: server.to_owned(),
             wanted: wanted.map(str::to_owned),
             bulks: AtomicUsize::new(0),
+            poison: Mutex::default(),
             client: reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap(),
         });
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
@@ -47,6 +59,11 @@ impl Proxy {
 
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// From now on every request with this text in its body breaks.
+    pub fn break_at(&self, text: &str, how: Break) {
+        *self.state.poison.lock().unwrap() = Some((text.to_owned(), how));
     }
 
     /// `_bulk` requests so far.
@@ -84,6 +101,15 @@ async fn pass(request: Request<Incoming>, state: Arc<State>) -> Result<Response<
         state.bulks.fetch_add(1, Ordering::SeqCst);
     }
     let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
+    let poison = state.poison.lock().unwrap().clone();
+    if let Some((text, how)) = poison
+        && memchr::memmem::find(&body, text.as_bytes()).is_some()
+    {
+        match how {
+            Break::Reset => return Err("broken off".into()),
+            Break::Hang => std::future::pending().await,
+        }
+    }
     let mut onward = state.client.request(parts.method, format!("{}{path}", state.server)).body(body);
     if let Some(kind) = parts.headers.get("content-type") {
         onward = onward.header("content-type", kind);

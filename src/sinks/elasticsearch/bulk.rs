@@ -1,4 +1,7 @@
 //! One bulk until every document in it is judged.
+//!
+//! What is refused, or breaks the request it is in, is looked at twice: with the index well, it is that document's fault,
+//! and it is dead; with the index refusing any page ([`probe`]), it is an outage, and everything waits.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,6 +16,7 @@ use tokio::sync::Mutex;
 use super::client::{Answer, Client, NoAnswer};
 use super::index::{self, NotReady};
 use super::other;
+use super::probe::{self, Found};
 use crate::config::ElasticConfig;
 use crate::log::Entry;
 use crate::sinks::SinkError;
@@ -23,6 +27,9 @@ const LAST_BACK_OFF: Duration = Duration::from_secs(5);
 const LAST_CHANCE: Duration = Duration::from_secs(3);
 const LOOK_UP: Duration = Duration::from_millis(50);
 const LONGEST_REASON: usize = 500;
+/// A document that breaks the request it is alone in is tried so often, each time with the server found well behind it.
+const MOST_BREAKS: u32 = 6;
+pub(super) const NDJSON: &str = "application/x-ndjson";
 
 /// A document and the line before it.
 #[derive(Clone)]
@@ -61,6 +68,21 @@ pub(super) struct Pusher {
     is_ready: Mutex<bool>,
 }
 
+/// Documents that wait for their turn.
+struct Waiting {
+    bulk: Bulk,
+    /// How the last request with them broke, when it did.
+    broke: Option<String>,
+    /// How often it has, with the server found well behind it. Counted for a document alone.
+    breaks: u32,
+}
+
+impl Waiting {
+    fn new(items: Vec<Item>) -> Waiting {
+        Waiting { bulk: Bulk(items), broke: None, breaks: 0 }
+    }
+}
+
 /// How one attempt went.
 enum Attempt {
     /// Everything in it is judged; `again` is what the server could not take now, and why.
@@ -76,6 +98,8 @@ enum Attempt {
         reason: String,
         is_final: bool,
     },
+    /// It was under way when the connection broke, the time was over, or the server failed.
+    Broke(String),
     Failed(SinkError),
 }
 
@@ -102,9 +126,26 @@ impl Pusher {
     async fn push_all(&self, bulk: Bulk) -> Result<Pushed, Unpushed> {
         let mut all = Pushed::default();
         let mut patience = Patience::new();
-        let mut queue = VecDeque::from([bulk]);
-        while let Some(mut bulk) = queue.pop_front().filter(|bulk| !bulk.0.is_empty()) {
-            let reason = match self.attempt(&bulk).await {
+        let mut queue = VecDeque::from([Waiting::new(bulk.0)]);
+        while let Some(mut next) = queue.pop_front().filter(|next| !next.bulk.0.is_empty()) {
+            if let Some(reason) = next.broke.take() {
+                if let Err(why) = self.look_for_the_fault().await {
+                    next.broke = Some(reason);
+                    queue.push_front(next);
+                    self.wait(&mut patience, why).await?;
+                    continue;
+                }
+                // Closer to what breaks it: that is progress.
+                patience = Patience::new();
+                narrow_down(next, &reason, &mut queue, &mut all);
+                let fewest = queue.iter().map(|next| next.breaks).min().unwrap_or_default();
+                if fewest > 0 {
+                    patience.back_off *= 1 << fewest;
+                    self.wait(&mut patience, reason).await?;
+                }
+                continue;
+            }
+            let reason = match self.attempt(&next.bulk).await {
                 Attempt::Judged { pushed, again, reason } => {
                     if pushed.written > 0 || !pushed.dead.is_empty() {
                         patience = Patience::new();
@@ -114,29 +155,30 @@ impl Pusher {
                     if again.is_empty() {
                         continue;
                     }
-                    queue.push_front(Bulk(again));
+                    queue.push_front(Waiting { bulk: Bulk(again), ..next });
                     reason
                 }
                 Attempt::Later(reason) => {
-                    queue.push_front(bulk);
+                    queue.push_front(next);
                     reason
                 }
-                Attempt::Halve { reason, is_final } if bulk.0.len() > 1 => {
-                    let second = Bulk(bulk.0.split_off(bulk.0.len() / 2));
-                    tracing::info!(reason, documents = bulk.0.len() + second.0.len(), "a bulk is sent in halves");
-                    queue.push_front(second);
-                    queue.push_front(bulk);
+                Attempt::Broke(reason) => {
+                    queue.push_front(Waiting { broke: Some(reason), ..next });
+                    continue;
+                }
+                Attempt::Halve { reason, is_final } if next.bulk.0.len() > 1 => {
+                    halve(next.bulk, &reason, &mut queue);
                     if is_final {
                         continue;
                     }
                     reason
                 }
                 Attempt::Halve { reason, is_final: true } => {
-                    all.dead.extend(bulk.0.into_iter().map(|item| (item.entry, reason.clone())));
+                    all.dead.extend(next.bulk.0.into_iter().map(|item| (item.entry, reason.clone())));
                     continue;
                 }
                 Attempt::Halve { reason, is_final: false } => {
-                    queue.push_front(bulk);
+                    queue.push_front(next);
                     reason
                 }
                 Attempt::Failed(error) => return Err(Unpushed::Failed(error)),
@@ -146,6 +188,23 @@ impl Pusher {
         Ok(all)
     }
 
+    /// Well: what went wrong was the fault of what was sent. Else why nothing can be sent now.
+    async fn look_for_the_fault(&self) -> Result<(), String> {
+        if let Err(NotReady::Yet(reason)) = self.prepare().await {
+            return Err(reason);
+        }
+        match probe::probe(&self.client, &self.index).await {
+            Found::Well => Ok(()),
+            Found::NotNow(reason) => Err(reason),
+            Found::RefusesAll(reason) => {
+                // It may not be the index any more that was found.
+                *self.is_ready.lock().await = false;
+                let remedy = probe::remedy(&reason);
+                Err(format!("{} refuses any page: {reason}; {remedy}; pages wait meanwhile", self.index))
+            }
+        }
+    }
+
     async fn attempt(&self, bulk: &Bulk) -> Attempt {
         if let Err(not_ready) = self.prepare().await {
             return match not_ready {
@@ -153,25 +212,26 @@ impl Pusher {
                 NotReady::Ever(error) => Attempt::Failed(error),
             };
         }
-        let path = format!(
-            "/{}/_bulk?filter_path=items.*.status,items.*.error.type,items.*.error.reason,items.*.error.caused_by",
-            self.index
-        );
         let body = bulk.body();
         let size = body.len();
-        let answer = match self.client.send(Method::Post, &path, Some((body, "application/x-ndjson"))).await {
+        let answer = match self.client.send(Method::Post, &path(&self.index), Some((body, NDJSON))).await {
             Ok(answer) => answer,
             Err(NoAnswer::Unreachable(reason)) => return Attempt::Later(reason),
             // A server that gives up in the middle of a body may have found it too long.
-            Err(NoAnswer::Broken(reason)) => return Attempt::Halve { reason, is_final: false },
+            Err(NoAnswer::Broken(reason)) => return Attempt::Broke(reason),
         };
         let too_long = || format!("413: {size} bytes are more than the server takes (http.max_content_length)");
         match answer.status {
             200 => self.judge(bulk, &answer).await,
             413 => Attempt::Halve { reason: too_long(), is_final: true },
-            400 => Attempt::Halve { reason: answer.shown(), is_final: true },
+            400 => match self.look_for_the_fault().await {
+                Ok(()) => Attempt::Halve { reason: answer.shown(), is_final: true },
+                Err(reason) => Attempt::Later(reason),
+            },
             // Of the whole request: it alone may be more than `indexing_pressure.memory.limit`.
-            429 => Attempt::Halve { reason: answer.shown(), is_final: false },
+            429 => Attempt::Halve { reason: answer.shown(), is_final: is_over_the_limit(&answer) },
+            // Of the server, or of a proxy before it that had no answer.
+            500 | 502 | 504 => Attempt::Broke(answer.shown()),
             401 => answer.denied().map_or_else(|| Attempt::Later(answer.shown()), Attempt::Failed),
             _ => Attempt::Later(answer.shown()),
         }
@@ -186,15 +246,13 @@ impl Pusher {
         }
         let mut pushed = Pushed::default();
         let (mut again, mut first_reason) = (Vec::new(), String::new());
+        let mut refused = Vec::new();
         let index_is_gone = verdicts.items.iter().flat_map(HashMap::values).any(|verdict| verdict.status == 404);
         for (item, verdict) in bulk.0.iter().zip(verdicts.items.into_iter().flat_map(HashMap::into_values)) {
             match verdict.judge() {
                 // 409: the index holds this document, or a newer one of the same URL.
                 Verdict::Written => pushed.written += 1,
-                Verdict::Refused(reason) => {
-                    tracing::warn!(url = item.entry.event.url, reason, "document refused");
-                    pushed.dead.push((item.entry.clone(), reason));
-                }
+                Verdict::Refused(reason) => refused.push((item, reason)),
                 Verdict::Later(reason) => {
                     if first_reason.is_empty() {
                         first_reason = reason;
@@ -206,7 +264,27 @@ impl Pusher {
         if index_is_gone {
             *self.is_ready.lock().await = false;
         }
+        if !refused.is_empty() {
+            match self.look_for_the_fault().await {
+                Ok(()) => {
+                    let dead = |(item, reason): (&Item, String)| (item.entry.clone(), reason);
+                    pushed.dead.extend(refused.into_iter().map(dead));
+                }
+                Err(reason) => {
+                    again.extend(refused.into_iter().map(|(item, _)| item.clone()));
+                    first_reason = reason;
+                }
+            }
+        }
         Attempt::Judged { pushed, again, reason: first_reason }
+    }
+
+    /// Finds or makes the index, for an error that is told at the start. What passes is not waited for.
+    pub async fn look(self: Arc<Self>) -> Result<(), SinkError> {
+        match self.prepare().await {
+            Err(NotReady::Ever(error)) => Err(error),
+            Err(NotReady::Yet(_)) | Ok(()) => Ok(()),
+        }
     }
 
     async fn prepare(&self) -> Result<(), NotReady> {
@@ -270,15 +348,65 @@ impl Bulk {
     }
 }
 
+/// A request broke, and the server is well: with several documents in it each half is tried, and one that is alone is
+/// tried again behind the others, and in the end set aside.
+fn narrow_down(broken: Waiting, reason: &str, queue: &mut VecDeque<Waiting>, all: &mut Pushed) {
+    if broken.bulk.0.len() > 1 {
+        return halve(broken.bulk, reason, queue);
+    }
+    let breaks = broken.breaks + 1;
+    if breaks < MOST_BREAKS {
+        return queue.push_back(Waiting { breaks, ..broken });
+    }
+    let why =
+        format!("{breaks} requests with this page alone came to nothing, and those without it are answered: {reason}");
+    for item in broken.bulk.0 {
+        tracing::warn!(url = item.entry.event.url, reason, "document set aside");
+        all.dead.push((item.entry, why.clone()));
+    }
+}
+
+fn halve(mut bulk: Bulk, reason: &str, queue: &mut VecDeque<Waiting>) {
+    let second = bulk.0.split_off(bulk.0.len() / 2);
+    tracing::info!(reason, documents = bulk.0.len() + second.len(), "a bulk is sent in halves");
+    queue.push_front(Waiting::new(second));
+    queue.push_front(Waiting::new(bulk.0));
+}
+
+/// Where bulks for an index go, and what of the answer is wanted.
+pub(super) fn path(index: &str) -> String {
+    format!("/{index}/_bulk?filter_path=items.*.status,items.*.error.type,items.*.error.reason,items.*.error.caused_by")
+}
+
+/// Of a 429: the request is larger than the node ever takes, whatever else it has in hand. It says so in the words
+/// `… operation_bytes=N, max_…_bytes=M`.
+fn is_over_the_limit(answer: &Answer) -> bool {
+    let text = String::from_utf8_lossy(&answer.body);
+    let number_behind = |text: &str| {
+        let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse::<u64>().ok()
+    };
+    let needed = text.split_once("operation_bytes=").and_then(|(_, rest)| number_behind(rest));
+    let most = text.split_once("max_").and_then(|(_, rest)| number_behind(rest.split_once('=')?.1));
+    needed.zip(most).is_some_and(|(needed, most)| needed > most)
+}
+
 #[derive(Deserialize)]
-struct BulkAnswer {
+pub(super) struct BulkAnswer {
     /// One a document, in order; each with the action's name around it.
     items: Vec<HashMap<String, ItemAnswer>>,
 }
 
+impl BulkAnswer {
+    /// The verdict on the only document.
+    pub fn only(self) -> Option<ItemAnswer> {
+        self.items.into_iter().flat_map(HashMap::into_values).next()
+    }
+}
+
 #[derive(Deserialize)]
-struct ItemAnswer {
-    status: u16,
+pub(super) struct ItemAnswer {
+    pub status: u16,
     error: Option<ItemError>,
 }
 
@@ -298,10 +426,15 @@ enum Verdict {
 }
 
 impl ItemAnswer {
+    /// It was written, or there is another version.
+    pub fn is_there(&self) -> bool {
+        matches!(self.status, 200..300 | 409)
+    }
+
     fn judge(self) -> Verdict {
         let shown = self.shown();
         match self.status {
-            200..300 | 409 => Verdict::Written,
+            _ if self.is_there() => Verdict::Written,
             400 if self.is_about_the_index() => Verdict::Later(shown),
             400 | 413 => Verdict::Refused(shown),
             // 429 and 5xx: too busy, out of disk; 403 and 404: the index is blocked or gone, and somebody may help.
@@ -317,7 +450,7 @@ impl ItemAnswer {
         })
     }
 
-    fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         let Some(error) = &self.error else { return self.status.to_string() };
         let reason = cut(error.reason.as_deref().unwrap_or_default());
         let cause = error.caused_by.as_ref().map(|cause| format!("; caused by {cause}")).unwrap_or_default();

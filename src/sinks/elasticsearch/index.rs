@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::client::{Answer, Client, NoAnswer};
 use super::other;
+use super::probe::remedy;
 use crate::formats::elastic_mapping::{Comparison, HeaderType, compare, fields, index_body, template_body};
 use crate::sinks::SinkError;
 
@@ -69,6 +70,10 @@ async fn create(client: &Client, index: &str) -> Result<(), NotReady> {
 /// The mapping of an index that is there, or of all behind an alias.
 async fn check(client: &Client, index: &str, answer: &Answer) -> Result<(), NotReady> {
     let found: Value = serde_json::from_slice(&answer.body).map_err(|_| unexpected(answer, "reading its mapping"))?;
+    // The indices behind a data stream are named so, and no others.
+    if found.as_object().is_some_and(|indices| indices.keys().any(|name| name.starts_with(".ds-"))) {
+        return Err(NotReady::Ever(other(format!("{index} is a data stream"), remedy("data stream"))));
+    }
     let mut missing = Vec::new();
     let mut conflicts = Vec::new();
     for (name, described) in found.as_object().into_iter().flatten() {
@@ -143,6 +148,7 @@ fn unexpected(answer: &Answer, doing: &str) -> NotReady {
     }
     match answer.status {
         429 | 500.. => NotReady::Yet(answer.shown()),
+        400 => NotReady::Ever(other(format!("{doing}: {}", answer.shown()), remedy(&answer.shown()))),
         _ => NotReady::Ever(other(
             format!("{doing}: {}", answer.shown()),
             "look whether target_storage.data_format.elasticsearch.rest.hosts are Elasticsearch 7 or newer, or OpenSearch",

@@ -1,0 +1,104 @@
+//! Whose fault it is that a document was not taken: asked with a document that there is nothing wrong with.
+//!
+//! It goes the way of every page, pipeline and mapping included, and is never written: it is to replace a version of itself
+//! that there is not. An index that takes pages answers that with a version conflict.
+
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use elasticsearch::http::Method;
+
+use super::bulk::BulkAnswer;
+use super::client::{Client, NoAnswer};
+use crate::formats::elastic::ElasticDocument;
+use crate::page::PageChange;
+
+/// About a page's size: what only small requests get through must not look well.
+const BODY_BYTES: usize = 16 << 10;
+
+/// What the probe found.
+pub(super) enum Found {
+    /// The index takes pages: what it refused was wrong with the page.
+    Well,
+    /// It refuses any page, and why.
+    RefusesAll(String),
+    /// It does not take pages just now.
+    NotNow(String),
+}
+
+/// Asks the index. Writes nothing.
+pub(super) async fn probe(client: &Client, index: &str) -> Found {
+    let path = super::bulk::path(index);
+    let answer = match client.send(Method::Post, &path, Some((LINES.clone(), super::bulk::NDJSON))).await {
+        Ok(answer) => answer,
+        Err(NoAnswer::Unreachable(reason) | NoAnswer::Broken(reason)) => return Found::NotNow(reason),
+    };
+    match answer.status {
+        200 => {}
+        400 => return Found::RefusesAll(answer.shown()),
+        _ => return Found::NotNow(answer.shown()),
+    }
+    let verdict = serde_json::from_slice::<BulkAnswer>(&answer.body).ok().and_then(BulkAnswer::only);
+    match verdict {
+        Some(verdict) if verdict.is_there() => Found::Well,
+        Some(verdict) if verdict.status == 400 => Found::RefusesAll(verdict.shown()),
+        Some(verdict) => Found::NotNow(verdict.shown()),
+        None => Found::NotNow(format!("not an answer to a bulk: {}", answer.shown())),
+    }
+}
+
+/// What an operator can do about a server that refuses any page, by its own words.
+pub(super) fn remedy(reason: &str) -> &'static str {
+    let says = |words: &[&str]| words.iter().any(|word| reason.contains(word));
+    if says(&["data stream"]) {
+        "a data stream keeps no newest version of a page: name an index with -e or index_name"
+    } else if says(&["pipeline", "processor"]) {
+        "make or mend that ingest pipeline, or take index.default_pipeline and index.final_pipeline out of the index's settings"
+    } else if says(&["maximum normal shards", "maximum shards", "max_shards_per_node", "this action would add"]) {
+        "delete indices that nobody needs, or raise cluster.max_shards_per_node"
+    } else if says(&["write index"]) {
+        "mark one index of the alias as its is_write_index"
+    } else {
+        "look at the mapping and the settings of the index, or of the one that its alias points to now"
+    }
+}
+
+static LINES: LazyLock<Bytes> = LazyLock::new(|| {
+    // No document has got so far: Elasticsearch counts from 0.
+    let action = serde_json::json!({
+        "index": { "_id": "seine-asks-whether-pages-are-taken", "if_seq_no": 1_u64 << 52, "if_primary_term": 1 }
+    });
+    let mut lines = action.to_string().into_bytes();
+    lines.push(b'\n');
+    lines.extend(serde_json::to_vec(&document()).expect("a document is JSON"));
+    lines.push(b'\n');
+    lines.into()
+});
+
+/// Every field as an ordinary page has it.
+fn document() -> ElasticDocument<'static> {
+    let text = "An ordinary page, with which Seine asks whether this index takes pages. ";
+    let html = format!("<html lang=en><title>Probe</title><body>{}", text.repeat(BODY_BYTES / text.len()));
+    ElasticDocument {
+        domain: "probe.example".into(),
+        url: "http://probe.example/".into(),
+        title: Some("Probe".into()),
+        text: Some(text.into()),
+        retrieved: 1_790_000_000_000,
+        words: Some(vec!["ordinary".into(), "page".into()]),
+        words_meta: Some(vec!["probe".into()]),
+        top_private_domain: "probe.example".into(),
+        html: Some(html.into()),
+        response_headers: vec![("content-type".into(), vec!["text/html".into()])],
+        is_relevant: true,
+        relevance: 1.0,
+        crawler_id: "default".into(),
+        redirected_url: Some("http://probe.example/".into()),
+        status: Some(200),
+        content_type: Some("text/html".into()),
+        language: Some("en".into()),
+        digest: Some("0".repeat(64).into()),
+        event_id: Some("0".repeat(32).into()),
+        change: Some(PageChange::New),
+    }
+}

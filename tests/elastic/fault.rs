@@ -1,0 +1,149 @@
+//! Whose fault it is: one page's, which is set aside, or everybody's, which is waited for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Method;
+use seine::log::Entry;
+use seine::sinks::Sink;
+use serde_json::{Value, json};
+
+use crate::conformance::{ache_mapping, deliver};
+use crate::node::{Node, wait_until};
+use crate::proxy::{Break, Proxy};
+use crate::{Opened, config, entries, numbered, open, page};
+
+/// Delivers to an index that refuses any page, until it was tried three times, then mends it: no page is a dead letter, all
+/// are delivered.
+fn waits(proxy: &Proxy, sink: &mut Opened, pages: &[Arc<Entry>], mend: impl FnOnce()) {
+    let before = proxy.bulks();
+    std::thread::scope(|scope| {
+        let delivering = scope.spawn(|| deliver(sink, pages));
+        // Each time with a probe behind it.
+        wait_until("it was tried three times", || proxy.bulks() >= before + 6);
+        assert!(!delivering.is_finished());
+        mend();
+        let delivered = delivering.join().unwrap().unwrap();
+        assert_eq!((delivered.dead, delivered.up_to), (0, pages.last().unwrap().end));
+    });
+    assert_eq!(sink.dead(), []);
+}
+
+/// What the sink says when it has waited long enough.
+fn told(node: &Node, index: &str) -> String {
+    let mut config = config(&[&node.url], index);
+    config.max_retry = Duration::ZERO;
+    let mut sink = open(&config);
+    let error = deliver(&mut sink, &entries((1..=20).map(numbered))).unwrap_err().to_string();
+    assert_eq!(sink.dead(), []);
+    error
+}
+
+pub fn an_index_that_refuses_any_page_is_an_outage(node: &Node) {
+    node.put("/piped", &json!({ "settings": { "index.default_pipeline": "not-there" } }));
+    let error = told(node, "piped");
+    for words in ["not-there", "index.default_pipeline", "refuses any page", "pages wait"] {
+        assert!(error.contains(words), "{words:?} is not in: {error}");
+    }
+    let proxy = Proxy::start(&node.url, None, None);
+    let mut sink = open(&config(&[&proxy.url()], "piped"));
+    let pages = entries((1..=20).map(numbered));
+    waits(&proxy, &mut sink, &pages, || node.put("/_ingest/pipeline/not-there", &json!({ "processors": [] })));
+    // The probe has left nothing.
+    assert_eq!(node.count_all("piped"), 20);
+}
+
+pub fn an_index_that_cannot_be_made_anew_is_an_outage(node: &Node) {
+    let limit = |shards: Value| {
+        node.put("/_cluster/settings", &json!({ "persistent": { "cluster.max_shards_per_node": shards } }));
+    };
+    let proxy = Proxy::start(&node.url, None, None);
+    let mut sink = open(&config(&[&proxy.url()], "crowded"));
+    let pages = entries((1..=20).map(numbered));
+    deliver(&mut sink, &pages[..1]).unwrap();
+    assert_eq!(node.ask(Method::DELETE, "/crowded", None).0, 200);
+    limit(json!(1));
+    let error = told(node, "crowded-too");
+    assert!(error.contains("max_shards_per_node"), "{error}");
+    // Found gone by the bulk, and not to be made again: the sink is made anew until it is.
+    let error = deliver(&mut sink, &pages[1..]).unwrap_err().to_string();
+    assert!(error.contains("max_shards_per_node"), "{error}");
+    assert_eq!(sink.dead(), []);
+    limit(Value::Null);
+    let mut sink = open(&config(&[&proxy.url()], "crowded"));
+    assert_eq!(deliver(&mut sink, &pages[1..]).unwrap().delivered, 19);
+    assert_eq!(node.count_all("crowded"), 19);
+}
+
+pub fn an_alias_that_points_elsewhere_makes_no_dead_letters(node: &Node) {
+    node.put("/behind-1", &json!({ "aliases": { "swapped": {} } }));
+    let mut sink = open(&config(&[&node.url], "swapped"));
+    let pages = entries((1..=20).map(numbered));
+    assert_eq!(deliver(&mut sink, &pages[..5]).unwrap().delivered, 5);
+    node.put("/behind-2", &json!({ "mappings": { "properties": { "title": { "type": "date" } } } }));
+    let actions = json!({ "actions": [
+        { "remove": { "index": "behind-1", "alias": "swapped" } },
+        { "add": { "index": "behind-2", "alias": "swapped" } },
+    ]});
+    assert_eq!(node.ask(Method::POST, "/_aliases", Some(&actions)).0, 200);
+    let error = deliver(&mut sink, &pages[5..]).unwrap_err().to_string();
+    assert!(error.contains("title is date") && error.contains("behind-2"), "{error}");
+    assert_eq!(sink.dead(), []);
+}
+
+pub fn a_data_stream_is_refused_at_the_start(node: &Node) {
+    let template = json!({ "index_patterns": ["streamed"], "data_stream": {}, "priority": 700 });
+    node.put("/_index_template/streamed", &template);
+    let refused = |what: &str| {
+        let mut sink = open(&config(&[&node.url], "streamed"));
+        let mut error = String::new();
+        // No page has come yet.
+        wait_until(what, || {
+            error = sink.flush().err().map(|error| error.to_string()).unwrap_or_default();
+            !error.is_empty()
+        });
+        assert!(error.contains("data stream") && error.contains("-e or index_name"), "{error}");
+    };
+    refused("a template that makes data streams only is refused");
+    // The Elasticsearch of Maven Central comes without the module that makes them; OpenSearch has it.
+    let (status, answer) = node.ask(Method::PUT, "/_data_stream/streamed", None);
+    if status != 405 {
+        assert_eq!(status, 200, "{answer}");
+        refused("a data stream is refused");
+    }
+}
+
+pub fn a_refusal_of_the_only_page_is_its_own(node: &Node) {
+    // ACHE's mapping has no ignore_above: a URL longer than a Lucene term is refused.
+    node.put("/lonely", &ache_mapping());
+    let long = page(&format!("http://a.example/{}", "u".repeat(40_000)), "text/html", "<p>long");
+    let mut sink = open(&config(&[&node.url], "lonely"));
+    let delivered = deliver(&mut sink, &entries([long])).unwrap();
+    assert_eq!((delivered.delivered, delivered.dead), (0, 1));
+    assert_eq!((sink.dead().len(), node.count_all("lonely")), (1, 0));
+}
+
+pub fn a_page_that_breaks_its_request_is_set_aside(node: &Node, how: Break) {
+    let index = match how {
+        Break::Reset => "reset",
+        Break::Hang => "hanging",
+    };
+    let proxy = Proxy::start(&node.url, None, None);
+    proxy.break_at("Text of page number 13.", how);
+    let pages = entries((1..=30).map(numbered));
+    let mut config = config(&[&proxy.url()], index);
+    config.socket_timeout = Duration::from_secs(2);
+    // Long before the page is found out, as in a bulk of many with a longer time to wait.
+    config.max_retry = Duration::from_millis(1);
+    let mut sink = open(&config);
+    wait_until("the index is there", || node.ask(Method::HEAD, &format!("/{index}"), None).0 == 200);
+    let delivered = match deliver(&mut sink, &pages) {
+        Ok(delivered) => delivered,
+        Err(error) => panic!("{error}"),
+    };
+    assert_eq!((delivered.delivered, delivered.dead, delivered.up_to), (29, 1, pages[29].end));
+    let dead = sink.dead();
+    assert_eq!(dead[0].0, "http://a.example/13");
+    assert!(dead[0].1.contains("with this page alone") && dead[0].1.contains(&proxy.url()), "{}", dead[0].1);
+    assert_eq!(node.count_all(index), 29);
+}
