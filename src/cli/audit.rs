@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
 
-use crate::config::{self, SinkConfig};
+use super::destination::Destination;
+use crate::config::SinkConfig;
 use crate::crawl::CrawlError;
 use crate::crawl::audit::{Audit, Book, Figure, Rule, audit};
 use crate::log::LogError;
@@ -23,9 +24,8 @@ pub struct Args {
     /// Look at the destinations too: FILES' records, Elasticsearch's documents, Kafka's messages.
     #[arg(long)]
     destinations: bool,
-    /// The crawl's configuration, for --destinations: a file, or a folder with seine.yml or ache.yml in it.
-    #[arg(short, long, value_name = "FILE|DIR")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    destination: Destination,
     /// One JSON object instead of a table.
     #[arg(long)]
     json: bool,
@@ -60,9 +60,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 impl Args {
-    /// Those of the configuration; FILES needs none.
+    /// Those of the crawl; FILES needs no configuration.
     fn destinations(&self) -> anyhow::Result<Vec<SinkConfig>> {
-        let mut sinks = config::load(self.config.as_deref(), &config::environment())?.config.sinks;
+        let mut sinks = self.destination.of_crawl(&self.folder)?.config.sinks;
         if !sinks.iter().any(|sink| sink.name() == SinkConfig::FILES.name()) {
             sinks.push(SinkConfig::FILES);
         }

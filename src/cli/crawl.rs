@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::ValueEnum;
 
-use crate::config::{self, Config, ScopeRule};
+use crate::config::{self, Config, ScopeRule, StartedWith};
 use crate::crawl::{Crawl, normalise_seed};
 use crate::telemetry::logging;
 use crate::telemetry::progress::Screen;
@@ -123,19 +123,22 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut options = elastic_options(args.elastic_index.as_deref(), args.elastic_type.as_deref());
     options.extend(args.kafka_options());
     options.extend(args.data_formats());
-    let loaded = config::load_with(args.config.as_deref(), &config::environment(), &options)?;
+    let environment = config::environment();
+    let loaded = config::load_with(args.config.as_deref(), &environment, &options)?;
+    let started_with = StartedWith::new(args.config.as_deref(), &environment, &options);
     let mut config = loaded.config;
     if args.config.is_none() {
         config.http.listen = None;
     }
     args.override_config(&mut config);
     let seeds = read_seeds(&args.seeds, args.seed_file.as_deref())?;
-    start(config, &loaded.warnings, args.output, seeds, args.stay, args.quiet)
+    start(config, started_with, &loaded.warnings, args.output, seeds, args.stay, args.quiet)
 }
 
 /// Runs a crawl and prints its summary; `startCrawl` ends here too.
 pub(super) fn start(
     config: Config,
+    started_with: StartedWith,
     warnings: &[config::Warning],
     folder: PathBuf,
     seeds: Vec<String>,
@@ -147,7 +150,7 @@ pub(super) fn start(
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    let summary = Crawl { config, folder, seeds, stay, screen: screen.clone() }.run()?;
+    let summary = Crawl { config, started_with, folder, seeds, stay, screen: screen.clone() }.run()?;
     if !quiet {
         screen.print(&summary.to_string());
     }

@@ -1,30 +1,28 @@
 //! `seine dead-letters`: what a destination refused for good: look at it, deliver it after all, or drop it.
 
-use std::collections::{HashMap, HashSet};
-use std::io::{BufWriter, ErrorKind, Write};
+mod replay;
+
+use std::collections::HashSet;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use serde_json::json;
 
+use super::destination::Destination;
 use super::{is_closed_pipe, print};
-use crate::config::{self, SinkConfig};
 use crate::formats::base64;
 use crate::formats::letters::Note;
 use crate::formats::text::{IsoTime, text_of};
-use crate::log::{Entry, Position};
 use crate::page::PageEvent;
-use crate::parse::DeriveOptions;
 use crate::sinks::dead_letters::{self, Fate};
-use crate::sinks::{self, Derive};
 use crate::telemetry::progress::grouped;
 
 /// Look at what a destination refused for good, deliver it after all, or drop it.
 ///
 /// Letters stay until they are dropped or delivered. A running crawl's newest file can be read; replay and drop leave
-/// it for later.
+/// it for later. Letters of a destination that writes files are replayed while the crawl stands still.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -54,9 +52,8 @@ enum Action {
         place: Place,
         #[command(flatten)]
         choice: Choice,
-        /// The crawl's configuration: a file, or a folder with seine.yml or ache.yml in it.
-        #[arg(short, long, value_name = "FILE|DIR")]
-        config: Option<PathBuf>,
+        #[command(flatten)]
+        destination: Destination,
     },
     /// Remove them for good.
     Drop {
@@ -69,7 +66,7 @@ enum Action {
 
 #[derive(clap::Args)]
 struct Place {
-    /// The destination: kafka or elasticsearch.
+    /// The destination: kafka, elasticsearch, filesystem_html …
     #[arg(long, value_name = "NAME")]
     sink: String,
     /// The data folder.
@@ -121,7 +118,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let result = match args.action {
         Action::List { place, json } => list(&place.folder()?, json),
         Action::Show { place, choice } => show(&place.folder()?, &choice),
-        Action::Replay { place, choice, config } => return replay(&place, &choice, config.as_deref()),
+        Action::Replay { place, choice, destination } => return replay::replay(&place, &choice, &destination),
         Action::Drop { place, choice } => return drop_letters(&place.folder()?, &choice),
     };
     match result {
@@ -226,87 +223,4 @@ fn lock(path: &Path) -> anyhow::Result<Option<std::fs::File>> {
         eprintln!("seine: {} is left out: a running crawl writes to it", path.display());
     }
     Ok(lock)
-}
-
-/// File by file: a replay that is broken off has done the files before, and repeats the one it was at.
-fn replay(place: &Place, choice: &Choice, config: Option<&Path>) -> anyhow::Result<ExitCode> {
-    let folder = place.folder()?;
-    let loaded = config::load(config, &config::environment())?;
-    let sink = loaded.config.sinks.iter().find(|sink| sink.name() == place.sink).with_context(|| {
-        format!("the configuration has no destination {}; name the crawl's own with -c", place.sink)
-    })?;
-    let options = DeriveOptions::new(&loaded.config);
-    let derive = sinks::derive_for(sink, options);
-    let mut chosen = HashSet::new();
-    let mut refused = 0;
-    for path in dead_letters::files(&folder)? {
-        let Some(_lock) = lock(&path)? else { continue };
-        refused += replay_file(&path, &folder.join("replay"), choice, sink, &derive, &mut chosen)?;
-    }
-    let delivered = grouped(chosen.len() as u64 - refused);
-    print(&format!("{delivered} delivered, {} refused again\n", grouped(refused)))?;
-    Ok(choice.check(&chosen))
-}
-
-/// Sends a file's letters through a sink in a folder of its own; what it refuses is a dead letter there. Returns how many.
-fn replay_file(
-    path: &Path,
-    folder: &Path,
-    choice: &Choice,
-    config: &SinkConfig,
-    derive: &Derive,
-    chosen: &mut HashSet<String>,
-) -> anyhow::Result<u64> {
-    remove_folder(folder)?;
-    let mut sink = sinks::open(config, folder, &serde_json::Value::Null, derive.clone(), Arc::default())?;
-    let mut end = Position::default();
-    let mut failed: anyhow::Result<()> = Ok(());
-    let before = chosen.len();
-    dead_letters::for_each(path, &mut |note, reader| {
-        if failed.is_ok() && choice.has(&note) {
-            let event = Arc::new(reader.event()?);
-            end = Position { index: end.index + 1, offset: end.offset + 1 };
-            failed = sink.deliver(&[Arc::new(Entry::new(end, event, None))]).map(drop).map_err(Into::into);
-            chosen.insert(note.id);
-        }
-        Ok(())
-    })
-    .with_context(|| path.display().to_string())?;
-    failed?;
-    while sink.flush()?.up_to < end {}
-    sink.close()?;
-    drop(sink);
-    if chosen.len() == before {
-        return Ok(0);
-    }
-    let refused = refusals(folder)?;
-    dead_letters::rewrite(path, &mut |note| match refused.get(&note.id) {
-        _ if !choice.has(note) => Fate::Keep(note.clone()),
-        Some(again) => Fate::Keep(Note { attempts: note.attempts.saturating_add(1), ..again.clone() }),
-        None => Fate::Replayed,
-    })?;
-    remove_folder(folder)?;
-    Ok(refused.len() as u64)
-}
-
-/// By id.
-fn refusals(folder: &Path) -> anyhow::Result<HashMap<String, Note>> {
-    let mut refused = HashMap::new();
-    for path in dead_letters::files(folder)? {
-        dead_letters::for_each(&path, &mut |note, _| {
-            refused.insert(note.id.clone(), note);
-            Ok(())
-        })
-        .with_context(|| path.display().to_string())?;
-    }
-    Ok(refused)
-}
-
-fn remove_folder(folder: &Path) -> anyhow::Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("{} cannot be removed", folder.display()))
-        }
-        _ => Ok(()),
-    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use crate::config::{Config, ScopeRule, UserAgent};
+use crate::config::{Config, ScopeRule, StartedWith, UserAgent};
 use crate::crawl::Crawl;
 use crate::demo;
 use crate::telemetry::logging;
@@ -44,7 +44,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let config = config(&site);
     logging::start(&config.logging, &screen)?;
     screen.print(&format!("Crawling a website of {} hosts that seine serves on this machine.\n\n", site.hosts.len()));
-    let crawl = Crawl { config, folder: args.output, seeds: site.seeds.clone(), stay: false, screen: screen.clone() };
+    let crawl = Crawl {
+        config,
+        started_with: StartedWith::default(),
+        folder: args.output,
+        seeds: site.seeds.clone(),
+        stay: false,
+        screen: screen.clone(),
+    };
     let summary = crawl.run()?;
     screen.print(&summary.to_string());
     Ok(ExitCode::SUCCESS)

@@ -8,6 +8,7 @@ mod convert;
 mod crawl;
 mod dead_letters;
 mod demo;
+mod destination;
 mod health;
 mod migrate;
 mod recover;

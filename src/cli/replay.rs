@@ -10,7 +10,7 @@ use crate::archive::format::Format;
 use crate::archive::source::{Source, SourceOptions};
 use crate::archive::state::State;
 use crate::archive::transfer::Transfer;
-use crate::config::{KafkaFormat, SinkConfig};
+use crate::config::{self, KafkaFormat, SinkConfig, StartedWith};
 use crate::parse::DeriveOptions;
 use crate::sinks::SinkError;
 use crate::telemetry::logging;
@@ -68,6 +68,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         // What was printed cannot be taken back, and whoever read it may not have it any more.
         SinkConfig::Stdout | SinkConfig::Void => (State::default(), None),
         _ => {
+            keep_for_letters(&args)?;
             let state_file = args.output.join(format!("{}.json", sink.name()));
             (begin(&args, &state_file)?, Some(state_file))
         }
@@ -102,12 +103,22 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(if summary.unreadable + summary.unread + summary.dead > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// `seine dead-letters replay` goes where this goes. A crawl's own folder has what the crawl was started with.
+fn keep_for_letters(args: &Args) -> anyhow::Result<()> {
+    let folder = &args.output;
+    std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    if folder.join("log").is_dir() {
+        return Ok(());
+    }
+    let options = [("target_storage.data_formats", args.to.to_ascii_uppercase())];
+    Ok(StartedWith::new(args.reading.config.as_deref(), &config::environment(), &options).save(folder)?)
+}
+
 fn begin(args: &Args, state_file: &std::path::Path) -> anyhow::Result<State> {
     let mut task = vec!["replay".to_owned()];
     task.extend(absolute(&args.from_names));
     task.push(format!("--to {}", args.to.to_ascii_lowercase()));
     task.extend(args.choosing.words());
-    std::fs::create_dir_all(&args.output).with_context(|| format!("{} cannot be made", args.output.display()))?;
     if args.again && state_file.exists() {
         std::fs::remove_file(state_file).with_context(|| format!("removing {}", state_file.display()))?;
     }

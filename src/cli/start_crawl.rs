@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::config::{self, Origin, SinkConfig, Warning};
+use crate::config::{self, Origin, SinkConfig, StartedWith, Warning};
 
 /// Crawl with ACHE's command line: -c CONFIG -s SEEDS -o DIR [-m MODEL] [-e INDEX] [-t TYPE] [-cid ID].
 #[derive(clap::Args)]
@@ -39,7 +39,9 @@ pub fn with_long_names(arguments: impl Iterator<Item = OsString>) -> impl Iterat
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = super::crawl::elastic_options(args.elastic_index.as_deref(), args.elastic_type.as_deref());
-    let mut loaded = config::load_with(Some(&args.config), &config::environment(), &options)?;
+    let environment = config::environment();
+    let mut loaded = config::load_with(Some(&args.config), &environment, &options)?;
+    let started_with = StartedWith::new(Some(&args.config), &environment, &options);
     if let Some(id) = args.crawler_id {
         loaded.config.crawler_id = id;
     }
@@ -54,5 +56,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let seeds = super::crawl::read_seeds(&[], Some(&args.seeds))?;
     let folder = args.output.join(&loaded.config.crawler_id);
-    super::crawl::start(loaded.config, &loaded.warnings, folder, seeds, false, false)
+    super::crawl::start(loaded.config, started_with, &loaded.warnings, folder, seeds, false, false)
 }

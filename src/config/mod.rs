@@ -17,6 +17,7 @@ mod render;
 mod secret;
 mod seeds;
 mod settings;
+mod started_with;
 mod values;
 pub(crate) mod yaml;
 
@@ -28,6 +29,7 @@ pub use error::{ConfigError, Origin, Problem, Warning};
 pub use render::{check_config, render, sample};
 pub use secret::Secret;
 pub use seeds::{SeedsError, read_seeds};
+pub use started_with::{StartedWith, StartedWithError};
 
 use draft::Draft;
 use keys::Key;
@@ -68,7 +70,7 @@ pub fn load(path: Option<&Path>, env: &[(String, String)]) -> Result<Loaded, Con
 pub fn load_with(
     path: Option<&Path>,
     env: &[(String, String)],
-    options: &[(&'static str, String)],
+    options: &[(&str, String)],
 ) -> Result<Loaded, ConfigError> {
     let mut problems = Vec::new();
     let files = files::open(path, &mut problems);

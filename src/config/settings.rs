@@ -151,7 +151,7 @@ pub(super) fn from_environment(env: &[(String, String)], problems: &mut Vec<Prob
 }
 
 /// Lays options of the command line that stand for keys over the rest.
-pub(super) fn lay_over(settings: &mut Settings, options: &[(&'static str, String)], problems: &mut Vec<Problem>) {
+pub(super) fn lay_over(settings: &mut Settings, options: &[(&str, String)], problems: &mut Vec<Problem>) {
     for (name, text) in options {
         if let Some(key) = keys::find(name) {
             match variable(key, text) {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Config;
+use crate::config::{Config, StartedWith, StartedWithError};
 use crate::fetch::client::now_ms;
 use crate::fetch::{ClientError, Visitor};
 use crate::frontier::scope::ScopeError;
@@ -36,6 +36,8 @@ pub use summary::Summary;
 /// What a crawl is started with.
 pub struct Crawl {
     pub config: Config,
+    /// Where `config` comes from; kept in the folder.
+    pub started_with: StartedWith,
     /// The data folder; a crawl that stopped there goes on.
     pub folder: PathBuf,
     /// Normalised URLs. May be empty when the folder holds a crawl.
@@ -66,6 +68,8 @@ pub enum CrawlError {
     Listen(#[from] ListenError),
     #[error(transparent)]
     Sink(#[from] SinkError),
+    #[error(transparent)]
+    StartedWith(#[from] StartedWithError),
     #[error("the runtime cannot be started: {0}")]
     Runtime(#[source] std::io::Error),
     #[error("{0} did not end in time and was left behind; what it had is on disk and goes on with the next start")]
@@ -97,11 +101,12 @@ impl Crawl {
     /// once; neither loses anything.
     pub fn run(self) -> Result<Summary, CrawlError> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CrawlError::Runtime)?;
-        let Crawl { config, folder, seeds, stay, screen } = self;
+        let Crawl { config, started_with, folder, seeds, stay, screen } = self;
         let running = {
             let _guard = runtime.enter();
             Arc::new(open::open(config, folder, &seeds)?)
         };
+        started_with.save(&running.folder)?;
         if let Some(address) = running.config.http.listen {
             let bound = runtime.block_on(server::start(address, running.clone()))?;
             tracing::info!("metrics at http://{bound}/metrics");

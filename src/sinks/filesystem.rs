@@ -33,12 +33,22 @@ const MAX_HOSTS: usize = 100_000;
 impl FilesystemSink {
     /// Creates the folder when it is absent, and removes what an earlier run had not finished.
     pub fn open(folder: &Path, config: &FilesystemConfig, derive: Derive) -> Result<FilesystemSink, SinkError> {
+        FilesystemSink::open_with_letters(folder, folder, config, derive)
+    }
+
+    /// The same, with dead letters kept below another folder.
+    pub fn open_with_letters(
+        folder: &Path,
+        letters: &Path,
+        config: &FilesystemConfig,
+        derive: Derive,
+    ) -> Result<FilesystemSink, SinkError> {
         create_folder(folder)?;
         Ok(FilesystemSink {
             folder: folder.into(),
             config: config.clone(),
             derive,
-            dead: DeadLetters::open(folder)?,
+            dead: DeadLetters::open(letters)?,
             placing: Placing::open(folder)?,
             hosts: BTreeSet::new(),
             so_far: Delivered::default(),

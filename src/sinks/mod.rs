@@ -60,18 +60,34 @@ pub fn open(
     derive: Derive,
     hurry: Arc<AtomicBool>,
 ) -> Result<Box<dyn Sink>, SinkError> {
+    open_with_letters(config, folder, folder, state, derive, hurry)
+}
+
+/// [`open`], with dead letters kept below `letters`: those of pages that are dead letters already go elsewhere.
+pub fn open_with_letters(
+    config: &SinkConfig,
+    folder: &Path,
+    letters: &Path,
+    state: &serde_json::Value,
+    derive: Derive,
+    hurry: Arc<AtomicBool>,
+) -> Result<Box<dyn Sink>, SinkError> {
     let sink: Box<dyn Sink> = match config {
         SinkConfig::Files { max_file_size, compression_level } => {
             Box::new(files::FilesSink::open(folder, *max_file_size, *compression_level, state, derive)?)
         }
-        SinkConfig::Filesystem(config) => Box::new(filesystem::FilesystemSink::open(folder, config, derive)?),
+        SinkConfig::Filesystem(config) => {
+            Box::new(filesystem::FilesystemSink::open_with_letters(folder, letters, config, derive)?)
+        }
         SinkConfig::Pagestore { base_folder } => {
             Box::new(pagestore::PagestoreSink::open(base_folder.as_deref().unwrap_or(folder), derive)?)
         }
         SinkConfig::Records(config) => Box::new(records::RecordsSink::open(folder, config, state, derive)?),
-        SinkConfig::Kafka(config) => Box::new(kafka::KafkaSink::open(config, folder, derive, hurry)?),
+        SinkConfig::Kafka(config) => Box::new(kafka::KafkaSink::open(config, letters, derive, hurry)?),
         SinkConfig::Warc(config) => Box::new(warc::WarcSink::open(config, folder, state, derive)?),
-        SinkConfig::Elasticsearch(config) => Box::new(elasticsearch::ElasticSink::open(config, folder, derive, hurry)?),
+        SinkConfig::Elasticsearch(config) => {
+            Box::new(elasticsearch::ElasticSink::open(config, letters, derive, hurry)?)
+        }
         SinkConfig::Tianwang { compress, max_file_size } => {
             Box::new(tianwang::TianwangSink::open(folder, *compress, *max_file_size, state)?)
         }

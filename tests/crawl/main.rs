@@ -9,6 +9,7 @@ mod event;
 mod feeds;
 mod full_log;
 mod kill;
+mod letters;
 mod limits;
 mod recrawl;
 mod resume;

@@ -4,12 +4,15 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use seine::demo::server::Answer;
 use seine::formats::letters::{Note, Tally};
 use seine::sinks::Sink;
 use seine::sinks::dead_letters::{self, DeadLetters, Fate};
 use serde_json::Value;
 
 use crate::broker::{BROKER, counted};
+use crate::support::program::{Place, Process, run};
+use crate::support::{Running, links};
 use crate::{entries, finish, html, kafka_config, noise, open};
 
 /// A sink's folder with letters of events 1 to `count`.
@@ -218,4 +221,37 @@ fn a_replay_delivers_what_is_taken_now_and_keeps_what_is_refused_again() {
 
     let without = seine(data.path(), &["replay", "--all"]);
     assert!(String::from_utf8_lossy(&without.stderr).contains("name the crawl's own with -c"), "{without:?}");
+}
+
+/// Said on the command line, where no configuration knows of it.
+#[test]
+fn replay_and_audit_go_where_the_crawl_went() {
+    BROKER.make_topic("of-the-crawl", &[("max.message.bytes", "20000")]);
+    BROKER.make_topic("said-otherwise", &[]);
+    let site = Running::start_with(1, |_| {
+        std::sync::Arc::new(|ask| match ask.path() {
+            "/" => Answer::html(links(&["/large", "/small"])),
+            "/large" => Answer::html(noise(1, 40_000)),
+            path => Answer::html(path.to_owned()),
+        })
+    });
+    let place = Place::new();
+    let to_topic = ["--sink", "kafka", "--kafka-topic", "of-the-crawl", "--kafka-servers", &BROKER.plain];
+    let options = [&["--delay", "0"], &to_topic[..]].concat();
+    Process::start(place.crawl(&[site.origin(0) + "/"], &options)).wait().ok();
+    let data = place.data();
+    let folder = data.join("kafka");
+    assert_eq!(notes(&folder).len(), 1);
+
+    let again = seine(&data, &["replay", "--all"]);
+    let said = String::from_utf8_lossy(&again.stderr);
+    assert!(said.contains(&format!("to topic of-the-crawl at {}", BROKER.plain)), "{said}");
+    let left = notes(&folder);
+    assert_eq!((left.len(), left[0].attempts), (1, 2));
+    assert!(left[0].reason.contains("20000"), "{}", left[0].reason);
+    run(&["audit".as_ref(), data.as_os_str(), "--destinations".as_ref()]).ok();
+
+    let elsewhere = seine(&data, &["replay", "--all", "--kafka-topic", "said-otherwise"]);
+    assert!(String::from_utf8_lossy(&elsewhere.stdout).contains("1 delivered"), "{elsewhere:?}");
+    assert_eq!((notes(&folder).len(), BROKER.count("said-otherwise"), BROKER.count("of-the-crawl")), (0, 1, 2));
 }

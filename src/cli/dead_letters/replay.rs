@@ -1,0 +1,198 @@
+//! Letters delivered after all, through the sink that they were refused by, to where it delivers. A letter is taken out
+//! when its page is there.
+
+use std::collections::{HashMap, HashSet};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow, bail};
+
+use super::{Choice, Place, lock};
+use crate::cli::destination::Destination;
+use crate::cli::print;
+use crate::config::{Config, LogConfig, SinkConfig};
+use crate::formats::letters::Note;
+use crate::log::{Cursor, Entry, LogError, PageLog, Position, Reader};
+use crate::parse::DeriveOptions;
+use crate::sinks::dead_letters::{self, Fate};
+use crate::sinks::{self, Derive, Sink};
+use crate::telemetry::logging;
+use crate::telemetry::progress::{Screen, grouped};
+
+/// File by file: a replay that is broken off has done the files before, and repeats the one it was at.
+pub(super) fn replay(place: &Place, choice: &Choice, destination: &Destination) -> anyhow::Result<ExitCode> {
+    let folder = place.folder()?;
+    let loaded = destination.of_crawl(&place.output)?;
+    let sink = loaded.config.sinks.iter().find(|sink| sink.name() == place.sink).with_context(|| {
+        format!("the configuration has no destination {}; name the crawl's own with -c", place.sink)
+    })?;
+    logging::start(&loaded.config.logging, &Screen::new(true))?;
+    let mut replay = Replay::new(place, folder, sink, &loaded.config)?;
+    eprintln!("seine: to {}", replay.whereto());
+    let mut chosen = HashSet::new();
+    let mut refused = 0;
+    for path in dead_letters::files(&replay.folder)? {
+        let Some(_lock) = lock(&path)? else { continue };
+        refused += replay.file(&path, choice, &mut chosen)?;
+    }
+    let delivered = grouped(chosen.len() as u64 - refused);
+    print(&format!("{delivered} delivered, {} refused again\n", grouped(refused)))?;
+    Ok(choice.check(&chosen))
+}
+
+struct Replay<'a> {
+    sink: &'a SinkConfig,
+    derive: Derive,
+    /// The sink's own.
+    folder: PathBuf,
+    /// For what is refused again.
+    scratch: PathBuf,
+    /// The crawl's reader for a sink on files, which keeps its state. It keeps the crawl from running meanwhile.
+    reader: Option<Reader>,
+}
+
+impl Replay<'_> {
+    fn new<'a>(place: &Place, folder: PathBuf, sink: &'a SinkConfig, config: &Config) -> anyhow::Result<Replay<'a>> {
+        let writes_files = !matches!(sink, SinkConfig::Kafka(_) | SinkConfig::Elasticsearch(_));
+        let log = place.output.join("log");
+        let reader = match sink {
+            // Two may write to a server.
+            _ if !writes_files => None,
+            _ if log.is_dir() => Some(reader_of(place, &log, &config.log)?),
+            // Of `seine replay`, which keeps no letters of others.
+            SinkConfig::Filesystem(_) => None,
+            _ => bail!("{} holds no crawl: there is no log/ in it", place.output.display()),
+        };
+        let derive = sinks::derive_for(sink, DeriveOptions::new(config));
+        let scratch = folder.join("dead_letters").join("replay");
+        Ok(Replay { sink, derive, folder, scratch, reader })
+    }
+
+    fn whereto(&self) -> String {
+        match self.sink {
+            SinkConfig::Kafka(config) => {
+                let servers = config.properties.get("bootstrap.servers").map_or("", |it| it.expose());
+                format!("topic {} at {servers}", config.topic)
+            }
+            SinkConfig::Elasticsearch(config) => {
+                let hosts: Vec<&str> = config.hosts.iter().map(url::Url::as_str).collect();
+                format!("index {} at {}", config.index, hosts.join(", "))
+            }
+            SinkConfig::Pagestore { base_folder: Some(folder) } => folder.display().to_string(),
+            _ => self.folder.display().to_string(),
+        }
+    }
+
+    /// Sends the chosen letters of a file, and takes those out that are there then. Returns how many were refused again.
+    fn file(&mut self, path: &Path, choice: &Choice, chosen: &mut HashSet<String>) -> anyhow::Result<u64> {
+        remove_folder(&self.scratch)?;
+        let before = chosen.len();
+        self.send(path, choice, chosen)?;
+        if chosen.len() == before {
+            return remove_folder(&self.scratch).map(|()| 0);
+        }
+        let refused = refusals(&self.scratch)?;
+        dead_letters::rewrite(path, &mut |note| match refused.get(&note.id) {
+            _ if !choice.has(note) => Fate::Keep(note.clone()),
+            Some(again) => Fate::Keep(Note { attempts: note.attempts.saturating_add(1), ..again.clone() }),
+            None => Fate::Replayed,
+        })?;
+        remove_folder(&self.scratch)?;
+        Ok(refused.len() as u64)
+    }
+
+    /// Returns when every one is durable at the destination, or refused and in the scratch folder.
+    fn send(&mut self, path: &Path, choice: &Choice, chosen: &mut HashSet<String>) -> anyhow::Result<()> {
+        let state = self.reader.as_ref().map(|reader| reader.cursor().state.clone()).unwrap_or_default();
+        let (config, derive) = (self.sink, self.derive.clone());
+        let mut sink = sinks::open_with_letters(config, &self.folder, &self.scratch, &state, derive, Arc::default())?;
+        self.commit(&mut *sink, Position::default())?;
+        let mut end = Position::default();
+        let mut failed: anyhow::Result<()> = Ok(());
+        dead_letters::for_each(path, &mut |note, reader| {
+            if failed.is_ok() && choice.has(&note) {
+                let event = Arc::new(reader.event()?);
+                end = Position { index: end.index + 1, offset: end.offset + 1 };
+                failed = sink.deliver(&[Arc::new(Entry::new(end, event, None))]).map(drop).map_err(Into::into);
+                chosen.insert(note.id);
+            }
+            Ok(())
+        })
+        .with_context(|| path.display().to_string())?;
+        failed?;
+        let skipped = self.commit(&mut *sink, end)?;
+        sink.close()?;
+        if skipped > 0 {
+            bail!(
+                "{} of the letters in {} are of pages that {} does not hold as it is set up now, and would be lost; \
+                 nothing was taken out: replay them with the crawl's own configuration",
+                grouped(skipped),
+                path.display(),
+                self.sink.name()
+            );
+        }
+        Ok(())
+    }
+
+    /// Waits until everything up to `end` is settled, and keeps the sink's state with its place in the log, which stays.
+    /// Returns how much the sink left out.
+    fn commit(&mut self, sink: &mut dyn Sink, end: Position) -> anyhow::Result<u64> {
+        let delivered = loop {
+            let delivered = sink.flush()?;
+            if delivered.up_to >= end {
+                break delivered;
+            }
+        };
+        if let Some(reader) = &mut self.reader
+            && reader.cursor().state != delivered.state
+        {
+            reader.commit(Cursor { state: delivered.state, ..reader.cursor().clone() })?;
+        }
+        Ok(delivered.skipped)
+    }
+}
+
+/// The sink's reader in the log of a crawl that stands still.
+fn reader_of(place: &Place, log: &Path, config: &LogConfig) -> anyhow::Result<Reader> {
+    let (log, recovery) = PageLog::open(log, config).map_err(|error| match error {
+        LogError::Locked { .. } => anyhow!(
+            "the crawl in {} is running, and {} writes to the same files; stop it first",
+            place.output.display(),
+            place.sink
+        ),
+        other => other.into(),
+    })?;
+    if !recovery.readers.iter().any(|(name, _)| *name == place.sink) {
+        bail!(
+            "{} has no destination {} any more: there is no log/cursors/{}.cursor; make it one of the crawl's again",
+            place.output.display(),
+            place.sink,
+            place.sink
+        );
+    }
+    Ok(log.reader(&place.sink)?)
+}
+
+/// By id.
+fn refusals(folder: &Path) -> anyhow::Result<HashMap<String, Note>> {
+    let mut refused = HashMap::new();
+    for path in dead_letters::files(folder)? {
+        dead_letters::for_each(&path, &mut |note, _| {
+            refused.insert(note.id.clone(), note);
+            Ok(())
+        })
+        .with_context(|| path.display().to_string())?;
+    }
+    Ok(refused)
+}
+
+fn remove_folder(folder: &Path) -> anyhow::Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("{} cannot be removed", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}

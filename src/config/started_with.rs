@@ -1,0 +1,105 @@
+//! What a crawl was started with, kept in its data folder: what comes after it, such as a replay of dead letters, goes to
+//! the same places.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, Loaded, load_with};
+
+/// In the data folder. Its owner alone may read it: variables can hold passwords.
+const FILE: &str = "started-with.json";
+
+/// The configuration's file or folder, and what was laid over it, of the last run in a data folder.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StartedWith {
+    /// Absolute. Its content is read anew each time.
+    pub config: Option<PathBuf>,
+    /// Variables that begin with `SEINE__`.
+    pub environment: BTreeMap<String, String>,
+    /// Keys that options stood for, and their values as typed.
+    pub options: BTreeMap<String, String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartedWithError {
+    #[error("{action} {path}: {source}; what the crawl was started with is kept there")]
+    File { action: &'static str, path: PathBuf, source: std::io::Error },
+    #[error(
+        "{path} is damaged ({source}); remove it, and name the crawl's configuration with -c and its other options"
+    )]
+    Damaged { path: PathBuf, source: serde_json::Error },
+}
+
+impl StartedWith {
+    pub fn new(config: Option<&Path>, environment: &[(String, String)], options: &[(&str, String)]) -> StartedWith {
+        StartedWith {
+            config: config.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
+            environment: environment.iter().map(upper).collect(),
+            options: options.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect(),
+        }
+    }
+
+    /// Of the last run in this data folder; the default when none has kept anything.
+    pub fn load(folder: &Path) -> Result<StartedWith, StartedWithError> {
+        let path = folder.join(FILE);
+        match std::fs::read(&path) {
+            Ok(text) => serde_json::from_slice(&text).map_err(|source| StartedWithError::Damaged { path, source }),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(StartedWith::default()),
+            Err(source) => Err(StartedWithError::File { action: "reading", path, source }),
+        }
+    }
+
+    /// Keeps it in a data folder that is there, in one step. Writes nothing when it is kept already.
+    pub fn save(&self, folder: &Path) -> Result<(), StartedWithError> {
+        if StartedWith::load(folder).is_ok_and(|kept| kept == *self) && folder.join(FILE).exists() {
+            return Ok(());
+        }
+        let path = folder.join(FILE);
+        self.write(&path).map_err(|source| StartedWithError::File { action: "writing", path, source })
+    }
+
+    fn write(&self, path: &Path) -> std::io::Result<()> {
+        let new = path.with_extension("new");
+        // An old one may be there with other rights.
+        if let Err(error) = std::fs::remove_file(&new)
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(error);
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        file.write_all(&serde_json::to_vec_pretty(self)?)?;
+        file.sync_all()?;
+        std::fs::rename(&new, path)?;
+        File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+    }
+
+    /// The crawl's configuration. What is said now goes before what was said then: `config` stands in the place of its
+    /// file, each variable and each key in the place of the same one.
+    ///
+    /// # Errors
+    /// As of [`super::load`].
+    pub fn configuration(
+        &self,
+        config: Option<&Path>,
+        environment: &[(String, String)],
+        options: &[(&str, String)],
+    ) -> Result<Loaded, ConfigError> {
+        let mut all = self.clone();
+        all.environment.extend(environment.iter().map(upper));
+        all.options.extend(options.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        let environment: Vec<_> = all.environment.into_iter().collect();
+        let options: Vec<_> = all.options.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
+        load_with(config.or(self.config.as_deref()), &environment, &options)
+    }
+}
+
+/// Case does not matter in a variable's name.
+fn upper((name, value): &(String, String)) -> (String, String) {
+    (name.to_ascii_uppercase(), value.clone())
+}
