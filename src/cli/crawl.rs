@@ -1,6 +1,6 @@
 //! `seine crawl`: crawl anything.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub struct Args {
     /// A URL to start from; repeatable.
     #[arg(long = "seed", value_name = "URL")]
     seeds: Vec<String>,
-    /// A file of URLs to start from, one a line; # begins a comment.
+    /// A file of URLs to start from, one a line; # begins a comment. -: standard input.
     #[arg(short = 's', long = "seeds", value_name = "FILE")]
     seed_file: Option<PathBuf>,
     /// The data folder.
@@ -56,9 +56,9 @@ pub struct Args {
     /// Follow links so far from a seed and no further; seeds have depth 0.
     #[arg(long, value_name = "N")]
     max_depth: Option<u16>,
-    /// Between visits to one host, in milliseconds. robots.txt may ask for more.
-    #[arg(long, value_name = "MS")]
-    delay: Option<u64>,
+    /// Between visits to one host, such as 1s or 500ms; a bare number is milliseconds. robots.txt may ask for more.
+    #[arg(long, value_name = "TIME", value_parser = config::parse_duration)]
+    delay: Option<Duration>,
     /// Hosts fetched from at the same time.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     concurrency: Option<u32>,
@@ -69,7 +69,7 @@ pub struct Args {
     #[arg(long = "resolve", value_name = "NAME=IP", value_parser = parse_resolve)]
     resolve: Vec<(String, IpAddr)>,
     /// Serve /metrics, /healthz and /readyz here. Instead of what the configuration says.
-    #[arg(long, value_name = "IP:PORT")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = parse_listen)]
     listen: Option<SocketAddr>,
     /// Keep running when nothing is due.
     #[arg(long)]
@@ -194,7 +194,7 @@ impl Args {
         config.frontier.max_pages = self.max_pages.or(config.frontier.max_pages);
         config.frontier.max_depth = self.max_depth.or(config.frontier.max_depth);
         if let Some(delay) = self.delay {
-            config.frontier.host_delay = Duration::from_millis(delay);
+            config.frontier.host_delay = delay;
         }
         if let Some(concurrency) = self.concurrency {
             config.fetch.concurrency = concurrency as usize;
@@ -221,6 +221,14 @@ pub(super) fn elastic_options(index: Option<&str>, type_name: Option<&str>) -> V
         ("target_storage.data_format.elasticsearch.type_name", type_name),
     ];
     keys.into_iter().filter_map(|(key, value)| Some((key, value?.to_owned()))).collect()
+}
+
+/// An address, or a name of this machine. Of several addresses an IPv4 one: that is what people mean by localhost.
+fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    let expected = |why: String| format!("{why}; write HOST:PORT, for example localhost:8080 or 0.0.0.0:8080");
+    let found: Vec<SocketAddr> = text.to_socket_addrs().map_err(|error| expected(error.to_string()))?.collect();
+    let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    first.copied().ok_or_else(|| expected(format!("{text} has no address")))
 }
 
 fn parse_resolve(text: &str) -> Result<(String, IpAddr), String> {

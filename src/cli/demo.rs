@@ -32,13 +32,20 @@ const MARK: &str = "made-by-seine-demo";
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // The website has threads of its own: what the crawler does to its own runtime does not touch it.
     let site_runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let site = site_runtime.block_on(demo::start())?;
     if args.serve {
-        eprintln!("Serving until Ctrl-C:");
+        let site = site_runtime.block_on(demo::start_for_visitors())?;
+        eprintln!("Serving until Ctrl-C, for browsers, curl and seine:");
         site.seeds.iter().for_each(|seed| eprintln!("  {seed}"));
+        if let Some(seed) = site.seeds.first() {
+            eprintln!(
+                "To crawl it: seine crawl --allow-private --max-depth {} --seed {seed} -o data/town",
+                demo::MAX_DEPTH
+            );
+        }
         site_runtime.block_on(tokio::signal::ctrl_c())?;
         return Ok(ExitCode::SUCCESS);
     }
+    let site = site_runtime.block_on(demo::start())?;
     clear_earlier(&args.output)?;
     let screen = Screen::new(false);
     let config = config(&site);

@@ -12,7 +12,7 @@ pub struct Args {
     /// A configuration file, or a folder with ache.yml or seine.yml in it.
     #[arg(short, long, value_name = "FILE|DIR")]
     config: PathBuf,
-    /// A file of URLs to start from, one a line.
+    /// A file of URLs to start from, one a line. -: standard input.
     #[arg(short, long, value_name = "FILE")]
     seeds: PathBuf,
     /// The output folder; the crawl's data is in a folder below it, named after the crawler id.
@@ -30,6 +30,9 @@ pub struct Args {
     /// The crawler id (-cid).
     #[arg(long = "crawlerId", value_name = "ID")]
     crawler_id: Option<String>,
+    /// Fetch from loopback and private addresses too.
+    #[arg(long)]
+    allow_private: bool,
 }
 
 /// ACHE's `-cid` is no short option that a parser of today knows.
@@ -45,6 +48,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(id) = args.crawler_id {
         loaded.config.crawler_id = id;
     }
+    loaded.config.fetch.allow_private |= args.allow_private;
     if args.model.is_some() {
         let text = "taken but not used: there is no page classifier yet, and every HTML page counts as relevant";
         loaded.warnings.push(Warning { at: Origin::CommandLine, key: "-m", text: text.into() });

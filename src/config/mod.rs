@@ -30,6 +30,7 @@ pub use render::{check_config, render, sample};
 pub use secret::Secret;
 pub use seeds::{SeedsError, read_seeds};
 pub use started_with::{StartedWith, StartedWithError};
+pub use values::parse_duration;
 
 use draft::Draft;
 use keys::Key;

@@ -33,7 +33,7 @@ pub struct BadSeed {
     pub problem: String,
 }
 
-/// Reads a seed file: one http or https URL a line; blank lines and lines that begin with `#` are skipped. A byte
+/// Reads a seed file (`-`: standard input): one http or https URL a line; blank lines and lines that begin with `#` are skipped. A byte
 /// order mark and CR LF are taken. The URLs are returned as they stand in the file, in order.
 ///
 /// # Errors
@@ -67,11 +67,18 @@ pub fn read_seeds(path: &Path) -> Result<Vec<String>, SeedsError> {
     Ok(seeds)
 }
 
+/// Stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
 fn read(path: &Path) -> Result<String, SeedsError> {
     let failed = |source| SeedsError::Read { path: path.to_owned(), source };
     let not_text = |problem| SeedsError::NotText { path: path.to_owned(), problem };
     let mut bytes = Vec::new();
-    File::open(path).map_err(failed)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let input: Box<dyn Read> = match path.as_os_str() == STANDARD_INPUT {
+        true => Box::new(std::io::stdin().lock()),
+        false => Box::new(File::open(path).map_err(failed)?),
+    };
+    input.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(not_text("larger than 256 MiB"));
     }

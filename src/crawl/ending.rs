@@ -28,12 +28,16 @@ pub enum Ended {
 }
 
 /// Watches until there is nothing left to do or a signal comes, then ends every part.
-pub(super) async fn watch(running: Arc<Running>, stay: bool, mut progress: Progress) -> Ended {
-    let mut signals = Signals::listen();
+pub(super) async fn watch(running: Arc<Running>, mut signals: Signals, stay: bool, mut progress: Progress) -> Ended {
     let mut tick = tokio::time::interval(TICK);
     let ended = loop {
         tokio::select! {
-            () = signals.next() => break Ended::Stopped,
+            received = signals.next() => match received {
+                Received::End => break Ended::Stopped,
+                Received::HangUp => {
+                    tracing::warn!("SIGHUP is ignored: the crawl goes on; SIGTERM or Ctrl-C end it");
+                }
+            },
             () = running.reader_gone.cancelled() => break Ended::ReaderGone,
             _ = tick.tick() => {}
         }
@@ -52,7 +56,10 @@ pub(super) async fn watch(running: Arc<Running>, stay: bool, mut progress: Progr
     loop {
         tokio::select! {
             () = &mut ending => return ended,
-            () = signals.next() => {
+            received = signals.next() => {
+                if received == Received::HangUp {
+                    continue; // it is ending
+                }
                 if std::mem::replace(&mut hurried, true) {
                     // Everything accepted is on disk: leaving now loses nothing.
                     std::process::exit(130);
@@ -85,32 +92,46 @@ async fn end_parts(running: Arc<Running>, deadline: Option<Instant>) {
     }
 }
 
-/// Both are listened for all the time: a signal that comes while nobody waits for it is not lost.
-struct Signals {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Received {
+    /// SIGTERM or SIGINT.
+    End,
+    /// SIGHUP: the terminal is gone.
+    HangUp,
+}
+
+/// All are listened for all the time: a signal that comes while nobody waits for it is not lost, and SIGHUP, listened for,
+/// does not kill.
+pub(super) struct Signals {
     terminate: Option<Signal>,
     interrupt: Option<Signal>,
+    hang_up: Option<Signal>,
 }
 
 impl Signals {
-    fn listen() -> Signals {
+    /// To be called on a runtime.
+    pub fn listen() -> Signals {
         let listen =
             |kind, name| signal(kind).inspect_err(|error| tracing::warn!(%error, "{name} is not listened for")).ok();
         Signals {
             terminate: listen(SignalKind::terminate(), "SIGTERM"),
             interrupt: listen(SignalKind::interrupt(), "SIGINT"),
+            hang_up: listen(SignalKind::hangup(), "SIGHUP"),
         }
     }
 
-    async fn next(&mut self) {
-        async fn one(signal: &mut Option<Signal>) {
-            match signal {
-                Some(signal) => _ = signal.recv().await,
-                None => std::future::pending().await,
-            }
-        }
+    async fn next(&mut self) -> Received {
         tokio::select! {
-            () = one(&mut self.interrupt) => {}
-            () = one(&mut self.terminate) => {}
+            () = one(&mut self.interrupt) => Received::End,
+            () = one(&mut self.terminate) => Received::End,
+            () = one(&mut self.hang_up) => Received::HangUp,
         }
+    }
+}
+
+async fn one(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => _ = signal.recv().await,
+        None => std::future::pending().await,
     }
 }

@@ -102,18 +102,22 @@ impl Crawl {
     pub fn run(self) -> Result<Summary, CrawlError> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CrawlError::Runtime)?;
         let Crawl { config, started_with, folder, seeds, stay, screen } = self;
-        let running = {
+        // Before anything is stored: a port in use ends it here.
+        let port = config.http.listen.map(|address| runtime.block_on(server::listen(address))).transpose()?;
+        let (running, signals) = {
             let _guard = runtime.enter();
-            Arc::new(open::open(config, folder, &seeds)?)
+            let signals = ending::Signals::listen(); // opening a large crawl takes a while, too
+            let running = Arc::new(open::open(config, folder, &seeds)?);
+            if let Some(port) = port {
+                tracing::info!("metrics at http://{}/metrics", port.address);
+                port.serve(running.clone());
+            }
+            (running, signals)
         };
         started_with.save(&running.folder)?;
-        if let Some(address) = running.config.http.listen {
-            let bound = runtime.block_on(server::start(address, running.clone()))?;
-            tracing::info!("metrics at http://{bound}/metrics");
-        }
         let started = Instant::now();
         start_parts(&running, runtime.handle());
-        let ended = runtime.block_on(ending::watch(running.clone(), stay, Progress::new(screen.clone())));
+        let ended = runtime.block_on(ending::watch(running.clone(), signals, stay, Progress::new(screen.clone())));
         screen.clear();
         let summary = Summary::new(&running, ended, started.elapsed());
         running.frontier.flush()?;

@@ -28,4 +28,6 @@ mod wire;
 mod words;
 
 pub use catalogue::{Expected, Known, catalogue};
-pub use site::{BACKOFF_BASE, DemoSite, HOST_DELAY, MAX_DEPTH, MAX_PAGES_PER_HOST, MAX_RETRIES, start};
+pub use site::{
+    BACKOFF_BASE, DemoSite, HOST_DELAY, MAX_DEPTH, MAX_PAGES_PER_HOST, MAX_RETRIES, start, start_for_visitors,
+};

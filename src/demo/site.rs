@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,17 +44,32 @@ pub struct DemoSite {
 /// system has no others.
 pub async fn start() -> Result<DemoSite, ServeError> {
     let (listeners, addresses) = bind().await?;
+    Ok(serve(listeners, addresses))
+}
+
+/// Starts it where browsers, curl and Seine itself look for names below `.localhost`: on 127.0.0.1, and on ::1 where there
+/// is one (RFC 6761 §6.3).
+pub async fn start_for_visitors() -> Result<DemoSite, ServeError> {
+    let (four, six) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
+    let listeners = match server::bind(&[four, six]).await {
+        Ok(listeners) => listeners,
+        Err(_) => server::bind(&[four]).await?,
+    };
+    Ok(serve(listeners, vec![four; PLACES.len()]))
+}
+
+fn serve(listeners: Listeners, addresses: Vec<IpAddr>) -> DemoSite {
     let town = Town { port: listeners.port };
     let visits = VisitLog::default();
     let site = Site::build(town);
     let handler: Handler = Arc::new(move |ask| site.answer(ask));
     let hosts = PLACES.iter().zip(addresses).map(|(place, ip)| (format!("{}.localhost", place.name), vec![ip]));
-    Ok(DemoSite {
+    DemoSite {
         hosts: hosts.collect(),
         seeds: PLACES.iter().map(|place| town.url(place.name, "/")).collect(),
         server: listeners.serve(visits.watch(handler)),
         visits,
-    })
+    }
 }
 
 async fn bind() -> Result<(Listeners, Vec<IpAddr>), ServeError> {

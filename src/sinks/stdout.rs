@@ -1,6 +1,6 @@
 //! One JSON object a page, one a line, to standard output: for pipes (`seine crawl --sink stdout | jq …`).
 //!
-//! Every page that was answered is written, whatever the status; sitemaps and failures are not.
+//! Pages are written, as into FILES: answers of other statuses, sitemaps and failures are not.
 
 use std::io::{BufWriter, ErrorKind, Write};
 use std::net::IpAddr;
@@ -10,9 +10,10 @@ use serde::Serialize;
 
 use super::{Delivered, Derive, Sink, SinkError};
 use crate::formats::base64;
+use crate::formats::files::is_held;
 use crate::formats::text::{IsoTime, text_of};
 use crate::log::Entry;
-use crate::page::{Headers, HttpVersion, Kind, PageEvent, Relevance, Response, Truncated};
+use crate::page::{Headers, HttpVersion, PageEvent, Relevance, Response, Truncated};
 use crate::parse::Derived;
 
 /// Pages are gathered up to this many bytes before they are written.
@@ -44,6 +45,8 @@ struct PageLine<'a> {
     depth: u16,
     attempt: u16,
     content_type: Option<&'a str>,
+    /// Of an HTML page.
+    title: Option<&'a str>,
     /// Pairs of name and value, as received.
     headers: &'a Headers,
     /// Why the body is shorter than what the server had.
@@ -85,7 +88,7 @@ impl<W: Write + Send> Sink for StdoutSink<W> {
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
         for entry in entries {
             let event = &*entry.event;
-            match event.response().filter(|_| event.kind == Kind::Page) {
+            match event.response().filter(|_| is_held(event)) {
                 Some(response) => {
                     let derived = entry.derived(|event| (self.derive)(event)).clone();
                     self.write(event, response, &derived)?;
@@ -129,6 +132,7 @@ fn write_page(event: &PageEvent, response: &Response, derived: &Derived, line: &
         depth: event.depth,
         attempt: event.attempt,
         content_type: response.content_type(),
+        title: derived.title.as_deref(),
         headers: &response.headers,
         truncated: response.truncated,
         relevance: event.relevance,

@@ -33,30 +33,44 @@ pub trait Status: Send + Sync + 'static {
     fn ready(&self) -> Result<(), Vec<String>>;
 }
 
-/// Listens on `address`; serves until the runtime ends.
-pub async fn start(address: SocketAddr, status: Arc<dyn Status>) -> Result<SocketAddr, ListenError> {
+/// A port of our own, before there is anything to show: clients wait in the backlog until [`Port::serve`].
+pub struct Port {
+    listener: TcpListener,
+    pub address: SocketAddr,
+}
+
+/// Listens on `address`.
+pub async fn listen(address: SocketAddr) -> Result<Port, ListenError> {
     let failed = |source| ListenError { address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
-    let bound = listener.local_addr().map_err(failed)?;
-    tokio::spawn(async move {
-        loop {
-            match listener.accept().await {
-                Ok((stream, _)) => {
-                    let status = status.clone();
-                    let service = service_fn(move |request| answer(request, status.clone()));
-                    let mut http = http1::Builder::new();
-                    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-                    tokio::spawn(http.serve_connection(TokioIo::new(stream), service));
-                }
-                // Out of file descriptors, for example: the next connection may go better.
-                Err(error) => {
-                    tracing::warn!(%error, "metrics server: cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
+    let address = listener.local_addr().map_err(failed)?;
+    Ok(Port { listener, address })
+}
+
+impl Port {
+    /// Serves until the runtime ends. To be called on one.
+    pub fn serve(self, status: Arc<dyn Status>) {
+        tokio::spawn(accept(self.listener, status));
+    }
+}
+
+async fn accept(listener: TcpListener, status: Arc<dyn Status>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let status = status.clone();
+                let service = service_fn(move |request| answer(request, status.clone()));
+                let mut http = http1::Builder::new();
+                http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+                tokio::spawn(http.serve_connection(TokioIo::new(stream), service));
+            }
+            // Out of file descriptors, for example: the next connection may go better.
+            Err(error) => {
+                tracing::warn!(%error, "metrics server: cannot accept a connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
-    });
-    Ok(bound)
+    }
 }
 
 async fn answer<B>(request: Request<B>, status: Arc<dyn Status>) -> Result<Response<Full<Bytes>>, Infallible> {

@@ -62,12 +62,14 @@ fn seeds() {
 #[test]
 fn arguments() {
     for (arguments, words) in [
-        (&["crawl", "--delay", "soon"][..], &["--delay", "soon"][..]),
+        (&["crawl", "--delay", "soon"][..], &["--delay", "soon", "500ms"][..]),
+        (&["crawl", "--delay", "-1s"], &["-1"]),
         (&["crawl", "--sink", "printer"], &["--sink", "printer", "files"]),
         (&["crawl", "--scope", "galaxy"], &["--scope", "galaxy", "domain"]),
         (&["crawl", "--resolve", "name"], &["--resolve", "NAME=IP"]),
         (&["crawl", "--resolve", "name=home"], &["--resolve", "home", "IP address"]),
-        (&["crawl", "--listen", "8080"], &["--listen", "8080"]),
+        (&["crawl", "--listen", "8080"], &["--listen", "8080", "localhost:8080"]),
+        (&["crawl", "--listen", "nowhere.invalid:8080"], &["--listen", "nowhere.invalid", "HOST:PORT"]),
         (&["crawl", "--concurrency", "0"], &["--concurrency", "1..=100000"]),
         (&["crawl", "--max-depth", "-1"], &["-1"]),
         (&["crawl", "--sink", "kafka", "--seed", "http://a.test/"], &["KAFKA needs", "--kafka-topic"]),
@@ -192,6 +194,7 @@ fn a_port_in_use() {
     let place = Place::new();
     let ran = Process::start(place.crawl(&["http://127.0.0.1:9/".into()], &["--listen", &address])).wait();
     ran.fails_naming(&[&address, "--listen", "http.enabled"]);
+    assert!(!place.data().exists(), "nothing is stored before the port is known to be free");
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! `seine demo`: what a newcomer tries first.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::process::{Command, Stdio};
 
 use seine::demo::{Expected, catalogue};
 
-use crate::support::program::{cat, run, stats};
+use crate::support::program::{cat, command, run, stats};
 
 #[test]
 fn ends_by_itself_with_exactly_the_pages_of_the_catalogue() {
@@ -53,4 +56,38 @@ fn replaces_an_earlier_demo_and_nothing_else() {
     let path = folder.path().to_str().unwrap();
     run(&["demo", "-o", path]).fails_naming(&[path, "choose another folder with -o"]);
     assert_eq!(std::fs::read_to_string(folder.path().join("thesis.txt")).unwrap(), "years of work");
+}
+
+/// What it prints is what people paste: into curl, into a browser, into Seine.
+#[test]
+fn what_serve_prints_answers() {
+    let mut serving = command(&["demo", "--serve"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut seeds: Vec<String> = Vec::new();
+    let mut crawl = String::new();
+    for line in BufReader::new(serving.stderr.take().unwrap()).lines().map(Result::unwrap) {
+        if let Some(told) = line.strip_prefix("To crawl it: ") {
+            crawl = told.to_owned();
+            break;
+        }
+        seeds.extend(line.strip_prefix("  ").map(str::to_owned));
+    }
+    assert_eq!(seeds.len(), 8, "{seeds:?}");
+    for seed in &seeds {
+        let asked = ["-sS", "--noproxy", "*", "-o", "/dev/null", "-w", "%{http_code}", seed];
+        let said = Command::new("curl").args(asked).output().expect("curl is there");
+        assert_eq!(String::from_utf8_lossy(&said.stdout), "200", "{seed}: {}", String::from_utf8_lossy(&said.stderr));
+        // A browser takes names below .localhost for loopback, of either kind.
+        let port = url::Url::parse(seed).unwrap().port().unwrap();
+        let reached = ("127.0.0.1", port).to_socket_addrs().unwrap().all(|at| TcpStream::connect(at).is_ok());
+        assert!(reached, "{seed}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let words: Vec<&str> =
+        crawl.split(' ').skip(1).map(|word| if word == "data/town" { "town" } else { word }).collect();
+    let mut crawl = command(&words);
+    crawl.args(["--max-pages", "3", "--delay", "10ms"]).current_dir(folder.path());
+    crate::support::program::Process::start(crawl).wait().ok();
+    assert_eq!(cat(&folder.path().join("town/files")).len(), 3);
+    let _ = serving.kill();
+    let _ = serving.wait();
 }

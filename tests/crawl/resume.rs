@@ -68,6 +68,17 @@ fn seeds_in_a_file_are_normalised_like_those_on_the_command_line() {
     assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
 }
 
+#[test]
+fn seeds_come_from_standard_input_too() {
+    let site = site(7);
+    let place = Place::new();
+    let file = place.write("seeds.txt", format!("# two hosts\n{}\n", site.seeds().join("\n")));
+    let mut crawl = place.crawl(&[], &["--delay", "0s", "-s", "-"]);
+    crawl.stdin(std::fs::File::open(file).unwrap());
+    Process::start(crawl).wait().ok();
+    assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
+}
+
 /// ACHE's command line.
 #[test]
 fn start_crawl_crawls_into_a_folder_of_the_crawlers_name() {
@@ -80,4 +91,19 @@ fn start_crawl_crawls_into_a_folder_of_the_crawlers_name() {
     let pages = crate::support::program::cat(&place.data().join("boats").join("files"));
     assert_eq!(pages.len(), site.pages().len());
     assert!(pages.iter().all(|page| page["crawler_id"] == "boats"));
+}
+
+#[test]
+fn start_crawl_fetches_private_addresses_when_told_to() {
+    let site = site(8);
+    let place = Place::with(
+        "link_storage.scheduler.host_min_access_interval: 0\n\
+         crawler_manager.downloader.allow_private_addresses: false",
+    );
+    let seeds = place.write("seeds.txt", site.seeds().join("\n"));
+    let (config, data) = (place.config(), place.data());
+    let paths = [config.to_str().unwrap(), seeds.to_str().unwrap(), data.to_str().unwrap()];
+    run(&["startCrawl", "--allow-private", "-c", paths[0], "-s", paths[1], "-o", paths[2]]).ok();
+    let pages = crate::support::program::cat(&place.data().join("default").join("files"));
+    assert_eq!(pages.len(), site.pages().len());
 }

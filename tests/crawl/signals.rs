@@ -96,3 +96,17 @@ fn a_second_signal_ends_it_at_once_and_nothing_is_lost() {
         assert_eq!(place.kept().len(), 2);
     }
 }
+
+/// The terminal is closed, or the connection to it breaks.
+#[test]
+fn a_hang_up_does_not_end_it_and_is_told() {
+    let site = TestSite::start(Plan { pages: 60, failing_every: 0, ..Plan::default() });
+    let place = Place::new();
+    let process = Process::start(place.crawl(&site.seeds(), &["--delay", "20ms"]));
+    eventually("the crawl is under way", || site.running.visits.len() >= 5);
+    process.signal("HUP");
+    let ran = process.wait().ok();
+    assert!(ran.stderr.contains("SIGHUP is ignored"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Done: nothing is left to fetch."), "{}", ran.stderr);
+    assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
+}

@@ -11,7 +11,7 @@ fn a_running_crawl_shows_its_figures_and_its_health() {
     let site = TestSite::start(Plan { pages: 60, hosts: 2, ..Plan::default() });
     let place = Place::new();
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
-    let more = ["--delay", "2", "--stay", "--listen", &address.to_string()];
+    let more = ["--delay", "2ms", "--stay", "--listen", &format!("localhost:{}", address.port())];
     let process = Process::start(place.crawl(&site.seeds(), &more));
     let metrics = || get(address, "/metrics").filter(|(status, _)| *status == 200).map(|(_, text)| text);
     let done = [

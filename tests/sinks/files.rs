@@ -488,23 +488,25 @@ fn standard_output_gets_one_object_a_page_and_nothing_else() {
         ip: None,
     });
     moved.final_url = "http://b.example/".into();
-    let mut missing = event(1, b"\x89PNG\xff");
+    let image = event(1, b"\x89PNG\xff");
+    let mut missing = event(4, b"not here");
     let Outcome::Response(response) = &mut missing.outcome else { unreachable!() };
     response.status = 404;
     let mut sitemap = event(2, b"");
     sitemap.kind = Kind::Sitemap;
     let mut failed = event(3, b"");
     failed.outcome = Outcome::Failure(Failure { reason: FailureReason::Dns, message: "no such name".into() });
-    let delivered =
-        sink.deliver(&[entry_of(0, moved), entry_of(1, missing), entry_of(2, sitemap), entry_of(3, failed)]).unwrap();
-    assert_eq!((delivered.delivered, delivered.skipped, delivered.up_to.index), (2, 2, 4));
+    let events = [moved, image, sitemap, failed, missing].into_iter().zip(0..);
+    let entries: Vec<_> = events.map(|(event, number)| entry_of(number, event)).collect();
+    let delivered = sink.deliver(&entries).unwrap();
+    assert_eq!((delivered.delivered, delivered.skipped, delivered.up_to.index), (2, 3, 5));
 
     let written = String::from_utf8(pipe.0.lock().unwrap().0.clone()).unwrap();
     let expected = concat!(
         r#"{"id":"00000000000000000000000000000000","url":"http://a.example/0","redirected_url":"http://b.example/","#,
         r#""redirects":[{"url":"http://a.example/0","status":302}],"status":200,"reason":"OK","http_version":"HTTP/1.1","#,
         r#""ip":"192.0.2.1","fetch_started":"2026-11-21T14:37:05.000Z","fetch_time":"2026-11-21T14:37:05.985Z","#,
-        r#""depth":2,"attempt":0,"content_type":"text/html","headers":[["Content-Type","text/html"]],"truncated":null,"#,
+        r#""depth":2,"attempt":0,"content_type":"text/html","title":null,"headers":[["Content-Type","text/html"]],"truncated":null,"#,
         r#""relevance":{"relevance":1.0,"isRelevant":true},"crawler_id":"test","links":1,"size":3,"content":"é\n"}"#
     );
     assert!(written.ends_with('\n'));
@@ -512,7 +514,7 @@ fn standard_output_gets_one_object_a_page_and_nothing_else() {
     assert_eq!(lines.len(), 2);
     assert_eq!(lines[0], expected);
     let second: Value = serde_json::from_str(lines[1]).unwrap();
-    assert_eq!((&second["status"], &second["content_base64"]), (&json!(404), &json!("iVBOR/8=")));
+    assert_eq!((&second["status"], &second["content_base64"]), (&json!(200), &json!("iVBOR/8=")));
     assert_eq!(second.get("content"), None);
 }
 
