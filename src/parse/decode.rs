@@ -31,6 +31,8 @@ pub enum DecodeProblem {
     TooMany { count: usize },
     #[error("the body is not {coding}, though Content-Encoding says so: it is kept as received")]
     NotCoded { coding: &'static str },
+    #[error("{coding} is cut short: it has no end after {kept} decoded bytes, which are kept")]
+    Cut { coding: &'static str, kept: usize },
     #[error("{coding} breaks off after {kept} decoded bytes ({message}): these are kept")]
     Broken { coding: &'static str, kept: usize, message: String },
     #[error("more than {limit} bytes after {coding} is taken off: the rest is cut (fetch.max_decoded_bytes)")]
@@ -92,16 +94,22 @@ fn take_off(coding: Coding, body: &Bytes, max_bytes: u64) -> Decoded {
     let problem = match coding {
         Coding::Gzip => gunzip(body, &mut out),
         Coding::Deflate => inflate(body, &mut out),
-        Coding::Brotli => out.fill(brotli::Decompressor::new(&body[..], 4096)),
+        Coding::Brotli => out.fill(brotli::Decompressor::new(UntilCut(body), 4096)),
         Coding::Zstd => match zstd_decoder(body) {
             Ok(decoder) => out.fill(decoder),
             Err(error) => Err(out.broken(&error)),
         },
     }
     .err();
-    let is_broken = matches!(problem, Some(DecodeProblem::Broken { .. }));
-    if is_broken && (is_plain_text(body) || (out.bytes.is_empty() && !has_magic(coding, body))) {
-        return Decoded { body: body.clone(), problem: Some(DecodeProblem::NotCoded { coding: coding.name() }) };
+    let not_coded = Some(DecodeProblem::NotCoded { coding: coding.name() });
+    let is_nothing = out.bytes.is_empty() && !has_magic(coding, body);
+    match problem {
+        Some(DecodeProblem::Broken { .. } | DecodeProblem::Cut { .. }) if is_plain_text(body) => {
+            return Decoded { body: body.clone(), problem: not_coded };
+        }
+        Some(DecodeProblem::Broken { .. }) if is_nothing => return Decoded { body: body.clone(), problem: not_coded },
+        Some(DecodeProblem::Cut { .. }) if is_nothing => return Decoded { body: body.clone(), problem },
+        _ => {}
     }
     Decoded { body: out.bytes.into(), problem }
 }
@@ -138,7 +146,7 @@ fn gunzip(body: &[u8], out: &mut Output) -> Result<(), DecodeProblem> {
 fn inflate(body: &[u8], out: &mut Output) -> Result<(), DecodeProblem> {
     if has_zlib_header(body) {
         let result = out.fill(flate2::bufread::ZlibDecoder::new(body));
-        if result.is_ok() || !out.bytes.is_empty() {
+        if !matches!(result, Err(DecodeProblem::Broken { kept: 0, .. })) {
             return result;
         }
     }
@@ -154,6 +162,19 @@ fn zstd_decoder(body: &[u8]) -> std::io::Result<zstd::stream::read::Decoder<'sta
     let mut decoder = zstd::stream::read::Decoder::with_buffer(body)?;
     decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
     Ok(decoder)
+}
+
+/// A reader that says when more is asked for than there is: brotli's decoder alone gives a stream that is cut short and
+/// one that is damaged the same name.
+struct UntilCut<'b>(&'b [u8]);
+
+impl Read for UntilCut<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+        match self.0.read(buf)? {
+            0 if !buf.is_empty() => Err(std::io::ErrorKind::UnexpectedEof.into()),
+            read => Ok(read),
+        }
+    }
 }
 
 /// What a coding stage has given so far.
@@ -184,7 +205,11 @@ impl Output {
     }
 
     fn broken(&self, error: &std::io::Error) -> DecodeProblem {
-        DecodeProblem::Broken { coding: self.coding, kept: self.bytes.len(), message: error.to_string() }
+        let (coding, kept) = (self.coding, self.bytes.len());
+        match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => DecodeProblem::Cut { coding, kept },
+            _ => DecodeProblem::Broken { coding, kept, message: error.to_string() },
+        }
     }
 }
 

@@ -64,12 +64,41 @@ fn what_breaks_off_is_kept_as_far_as_it_goes() {
         body.truncate(body.len() * 2 / 3);
         let decoded = decode(coding, body, 1 << 20);
         assert!(
-            matches!(decoded.problem, Some(DecodeProblem::Broken { kept, .. }) if kept == decoded.body.len()),
+            matches!(decoded.problem, Some(DecodeProblem::Cut { kept, .. }) if kept == decoded.body.len()),
             "{coding}: {:?}",
             decoded.problem
         );
         assert!(text.starts_with(&decoded.body), "{coding}");
         assert!(decoded.body.len() > text.len() / 3, "{coding}: {}", decoded.body.len());
+    }
+}
+
+#[test]
+fn a_stream_without_its_very_end_is_cut_short_too() {
+    let text = sample_text();
+    for (coding, body) in [
+        ("gzip", gzip(&text)),
+        ("deflate", zlib(&text)),
+        ("deflate", raw_deflate(&text)),
+        ("br", brotli(&text)),
+        ("zstd", zstd(&text)),
+    ] {
+        for cut in [1, 2, body.len() / 2] {
+            let decoded = decode(coding, body[..body.len() - cut].to_vec(), 1 << 20);
+            assert!(
+                matches!(decoded.problem, Some(DecodeProblem::Cut { .. })),
+                "{coding} -{cut}: {:?}",
+                decoded.problem
+            );
+            assert!(text.starts_with(&decoded.body), "{coding} -{cut}");
+        }
+    }
+    // What is damaged and goes on is something else.
+    for (coding, mut body) in [("gzip", gzip(&text)), ("deflate", zlib(&text)), ("zstd", zstd(&text))] {
+        let middle = body.len() / 2;
+        body[middle..middle + 100].fill(0xff);
+        let problem = decode(coding, body, 1 << 20).problem;
+        assert!(matches!(problem, Some(DecodeProblem::Broken { .. })), "{coding}: {problem:?}");
     }
 }
 
