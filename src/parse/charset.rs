@@ -37,9 +37,11 @@ pub fn decode_text<'a>(body: &'a [u8], encoding: &'static Encoding) -> Cow<'a, s
     encoding.decode_with_bom_removal(body).0
 }
 
-/// The `charset` parameter of a media type, when it names an encoding (RFC 9110 §8.3.1; single quotes as seen in the wild).
+/// The `charset` parameter of a media type, when it names an encoding (RFC 9110 §8.3.1; single quotes, and a blank or a comma
+/// instead of the semicolon, as seen in the wild).
 pub fn http_charset(content_type: &str) -> Option<&'static Encoding> {
-    content_type.split(';').skip(1).find_map(|parameter| {
+    let (_, parameters) = content_type.split_once(super::media_type(content_type))?;
+    parameters.split([';', ',']).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
         let is_charset = name.trim().eq_ignore_ascii_case("charset");
         let label = value.trim().trim_matches(['"', '\'']);

@@ -196,11 +196,21 @@ fn derive_body(response: &Response, max_bytes: u64, options: &DeriveOptions) -> 
 
 /// Whether a body is HTML: its media type says so, or there is none and it starts like it.
 pub fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
-    let essence = content_type.and_then(|value| value.split(';').next()).map(str::trim).unwrap_or_default();
-    match essence {
+    match content_type.map(media_type).unwrap_or_default() {
         "" => looks_like_html(body),
-        _ => ["text/html", "application/xhtml+xml"].iter().any(|html| essence.eq_ignore_ascii_case(html)),
+        essence => HTML_TYPES.iter().any(|html| essence.eq_ignore_ascii_case(html)),
     }
+}
+
+/// The media types of HTML, by the names that servers have for them.
+const HTML_TYPES: [&str; 4] =
+    ["text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml", "application/xhtml"];
+
+/// The media type of a `Content-Type` header without its parameters, in whatever case it stands. Read as servers write it:
+/// parameters behind a blank instead of a semicolon, the whole repeated behind a comma, or in quotes.
+pub fn media_type(content_type: &str) -> &str {
+    let is_around = |c: char| c.is_ascii_whitespace() || matches!(c, ';' | ',' | '"' | '\'');
+    content_type.trim_start_matches(is_around).split(is_around).next().unwrap_or_default()
 }
 
 /// The HTML patterns of the MIME Sniffing standard §7.1: a tag's start, then a blank or `>`.

@@ -94,3 +94,35 @@ fn both_ways_derive_the_same() {
         assert!(!derived.links.is_empty() && facts.is_some(), "{name}");
     }
 }
+
+#[test]
+fn every_spelling_of_htmls_media_type_is_html() {
+    for sent in [
+        "text/html",
+        "Text/HTML;charset=ISO-8859-2",
+        "TEXT/HTML ; Charset=iso-8859-2",
+        "text/html charset=iso-8859-2",
+        " text/html\t;charset=iso-8859-2",
+        "text/html, charset=iso-8859-2",
+        "text/html,text/html; charset=iso-8859-2",
+        "\"text/html\"; charset=\"iso-8859-2\"",
+        ";text/html",
+        "application/xhtml+xml",
+        "Application/XHTML+XML; charset=iso-8859-2",
+        "application/vnd.wap.xhtml+xml",
+    ] {
+        let page = "<title>t</title><a href=/x>x</a>";
+        let derived =
+            derive(&event("https://a.example/", response(&[("content-type", sent)], page.to_owned())), &options());
+        assert!(derived.is_html, "{sent:?}");
+        assert_eq!((derived.title.as_deref(), urls(&derived)), (Some("t"), vec!["https://a.example/x"]), "{sent:?}");
+        if sent.contains("8859") {
+            assert_eq!(derived.charset, Some("ISO-8859-2"), "{sent:?}");
+        }
+    }
+    for sent in ["text/plain", "text/htmlx", "application/xml; x=text/html", "image/svg+xml", "text"] {
+        let page = "<title>t</title>".to_owned();
+        let derived = derive(&event("https://a.example/", response(&[("content-type", sent)], page)), &options());
+        assert!(!derived.is_html, "{sent:?}");
+    }
+}
