@@ -53,9 +53,14 @@ pub struct FetchConfig {
     pub concurrency: usize,
     pub user_agent: UserAgent,
     pub connect_timeout: Duration,
-    /// Without a byte for so long, the exchange is given up.
+    /// From asking to the end of the answer's head.
+    pub header_timeout: Duration,
+    /// Without a byte of the body for so long, the exchange is given up.
     pub read_timeout: Duration,
-    /// For one whole exchange, body included.
+    /// Bytes a second of the body in every `min_rate_span`, or the exchange is given up; 0: any.
+    pub min_rate: u64,
+    pub min_rate_span: Duration,
+    /// For one whole exchange, body included: the last bound.
     pub total_timeout: Duration,
     /// Received bytes of a body; the rest is cut and the event marked.
     pub max_body_bytes: u64,
@@ -68,6 +73,8 @@ pub struct FetchConfig {
     pub mime_types: Vec<String>,
     /// Extra request headers, such as `Cookie` for a domain.
     pub cookies: Vec<Cookie>,
+    /// Requests are kept with their cookies, for WARC: `target_storage.data_format.warc.archive_credentials`.
+    pub archive_credentials: bool,
     /// Names answered without asking DNS.
     pub static_hosts: BTreeMap<String, Vec<IpAddr>>,
     /// Asked for names, in this order; empty: the system's.
@@ -296,8 +303,11 @@ impl Default for FetchConfig {
             concurrency: 100,
             user_agent: UserAgent { name: "Seine".into(), url: None, email: None, string: None },
             connect_timeout: Duration::from_secs(10),
+            header_timeout: Duration::from_secs(20),
             read_timeout: Duration::from_secs(30),
-            total_timeout: Duration::from_secs(120),
+            min_rate: 1024,
+            min_rate_span: Duration::from_secs(20),
+            total_timeout: Duration::from_secs(600),
             max_body_bytes: 10 << 20,
             max_decoded_bytes: 20 << 20,
             max_redirects: 10,
@@ -305,6 +315,7 @@ impl Default for FetchConfig {
             allow_private: false,
             mime_types: Vec::new(),
             cookies: Vec::new(),
+            archive_credentials: false,
             static_hosts: BTreeMap::new(),
             dns_servers: Vec::new(),
             dns_cache_entries: 100_000,

@@ -136,6 +136,9 @@ impl Draft {
         self.warc.obeys_robots = config.fetch.obey_robots;
         self.warc.operator = self.warc.operator.take().or_else(|| config.fetch.user_agent.email.clone());
         self.config.sinks = self.formats.iter().map(|format| self.sink(*format)).collect();
+        // Where there is no such archive, nothing is gained by keeping them.
+        self.config.fetch.archive_credentials &=
+            self.config.sinks.iter().any(|sink| matches!(sink, SinkConfig::Warc(_)));
         self.config.http.listen = self.http_enabled.then_some(SocketAddr::new(self.http_host, self.http_port));
         self.config
     }

@@ -133,7 +133,7 @@ impl Reader {
             self.warnings.push(Warning { at: at.clone(), key: key.name, text });
         }
         if key.supported {
-            let value = if key.secret && !node.is_null() { values::shown_text(secret::MASK) } else { shown };
+            let value = if key.secret && !node.is_null() { values::shown_text(Secret::MASK) } else { shown };
             self.effective.push(Effective { key: key.name, value, origin: at });
         } else if setting.is_some() && Ok(shown) != key.kind.set(&mut Draft::default(), &default) {
             self.warnings.push(Warning { at, key: key.name, text: key.doc.to_owned() });

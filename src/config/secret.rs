@@ -6,10 +6,10 @@ use std::fmt;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 
-/// What is printed in a secret's place.
-pub(super) const MASK: &str = "***";
-
 impl Secret {
+    /// What is shown in a secret's place.
+    pub const MASK: &str = "***";
+
     pub fn new(value: impl Into<String>) -> Self {
         Secret(value.into())
     }
@@ -22,12 +22,12 @@ impl Secret {
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(MASK)
+        f.write_str(Secret::MASK)
     }
 }
 
 impl fmt::Display for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(MASK)
+        f.write_str(Secret::MASK)
     }
 }

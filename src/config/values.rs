@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::checked::Cookie;
-use super::secret::{MASK, Secret};
+use super::secret::Secret;
 use super::yaml::{Node, Value};
 
 /// Longer times are mistakes, and would overflow a clock.
@@ -232,7 +232,7 @@ pub(super) fn shown_properties(entries: &BTreeMap<String, String>) -> String {
         let name = name.to_ascii_lowercase();
         ["password", "secret", "token", "jaas", "credential", "key"].iter().any(|word| name.contains(word))
     };
-    let shown = |value: &str, name: &str| if secret(name) { shown_text(MASK) } else { shown_text(value) };
+    let shown = |value: &str, name: &str| if secret(name) { shown_text(Secret::MASK) } else { shown_text(value) };
     let entries: Vec<String> =
         entries.iter().map(|(name, value)| format!("{}: {}", shown_text(name), shown(value, name))).collect();
     format!("{{{}}}", entries.join(", "))
@@ -248,7 +248,7 @@ pub(super) fn shown_hosts(hosts: &BTreeMap<String, Vec<IpAddr>>) -> String {
 pub(super) fn shown_cookies(cookies: &[Cookie]) -> String {
     let one = |cookie: &Cookie| {
         let (domain, path) = (shown_text(&cookie.domain), shown_text(&cookie.path));
-        format!("{{domain: {domain}, path: {path}, cookie: {}}}", shown_text(MASK))
+        format!("{{domain: {domain}, path: {path}, cookie: {}}}", shown_text(Secret::MASK))
     };
     format!("[{}]", cookies.iter().map(one).collect::<Vec<_>>().join(", "))
 }
@@ -284,7 +284,7 @@ fn without_password(text: &str) -> String {
     let authority = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     match rest.get(..authority).and_then(|authority| authority.rsplit_once('@')) {
         Some((user, _)) if start > 0 || user.contains(':') => {
-            format!("{before}{MASK}{}", rest.get(user.len()..).unwrap_or_default())
+            format!("{before}{}{}", Secret::MASK, rest.get(user.len()..).unwrap_or_default())
         }
         _ => text.to_owned(),
     }

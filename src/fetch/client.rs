@@ -1,17 +1,20 @@
 //! One exchange with one server: a request, a response read under limits. No redirects, no retries, no robots.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::borrow::Cow;
+use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::{Bytes, BytesMut};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
+use super::cookies;
 use super::dns::{Dns, DnsError};
 use super::plain::Plain;
 use super::tapped::Tapped;
 use super::transport::{Incoming, Transport, cause_of};
-use crate::config::{Cookie, FetchConfig, UserAgent};
+use crate::config::{Cookie, FetchConfig, Secret, UserAgent};
 use crate::page::{EpochMs, Failure, FailureReason, Headers, Outcome, Response, Truncated, latin1_to_string};
+use crate::parse;
 
 /// The HTTP client: TLS verified, bodies as received.
 pub struct Client {
@@ -20,15 +23,26 @@ pub struct Client {
     limits: Limits,
     mime_types: Vec<String>,
     cookies: Vec<Cookie>,
+    archives_credentials: bool,
     /// What every request carries, as it is sent.
     common: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// What one exchange may take.
+/// What one exchange may take, and bring.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
+    /// Until the answer's head has come, connecting included.
+    pub head_time: Duration,
+    /// Without a byte of the body.
+    pub silence: Duration,
+    /// Bytes a second of the body, in every `rate_span`; 0: any.
+    pub min_rate: u64,
+    pub rate_span: Duration,
+    /// For everything: the last bound.
     pub total_time: Duration,
     pub body_bytes: u64,
+    /// Only media types that are wanted.
+    pub is_wanted_only: bool,
 }
 
 /// What a request asks for beyond the URL.
@@ -38,11 +52,14 @@ pub struct Conditions {
     pub etag: Option<String>,
     /// `If-Modified-Since`.
     pub last_modified: Option<String>,
+    /// Cookies besides the configured ones.
+    pub cookies: Option<Secret>,
 }
 
 /// What an exchange brought.
 #[derive(Debug)]
 pub struct Exchange {
+    /// As sent, but for the values of [`SECRET_HEADERS`].
     pub request_headers: Headers,
     pub outcome: Outcome,
     /// The address that answered.
@@ -60,6 +77,9 @@ pub enum ClientError {
     #[error("TLS cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
 }
+
+/// What tells who we are: the values are never kept, whoever keeps the request.
+const SECRET_HEADERS: [HeaderName; 3] = [header::COOKIE, header::AUTHORIZATION, header::PROXY_AUTHORIZATION];
 
 const ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 const ACCEPT_ENCODING: &str = "gzip, deflate, br, zstd";
@@ -93,9 +113,18 @@ impl Client {
         Ok(Client {
             transport,
             dns,
-            limits: Limits { total_time: config.total_timeout, body_bytes: config.max_body_bytes },
+            limits: Limits {
+                head_time: config.header_timeout,
+                silence: config.read_timeout,
+                min_rate: config.min_rate,
+                rate_span: config.min_rate_span,
+                total_time: config.total_timeout,
+                body_bytes: config.max_body_bytes,
+                is_wanted_only: true,
+            },
             mime_types: config.mime_types.iter().map(|m| m.to_ascii_lowercase()).collect(),
             cookies: config.cookies.clone(),
+            archives_credentials: config.archive_credentials,
             common: vec![
                 (header::USER_AGENT, user_agent),
                 (header::ACCEPT, HeaderValue::from_static(ACCEPT)),
@@ -113,8 +142,10 @@ impl Client {
         self.limits
     }
 
-    /// Asks for `url` once. Never fails as a call: what went wrong is in the outcome.
+    /// Asks for `url` once. Never fails as a call: what went wrong is in the outcome. A user and password in the URL are
+    /// not sent: whoever wrote a link has no say in what we are known by.
     pub async fn get(&self, url: &url::Url, conditions: &Conditions, limits: Limits) -> Exchange {
+        let url = &without_user(url);
         let request_headers = self.request_headers(url, conditions);
         let started_ms = now_ms();
         let mut ip = None;
@@ -122,7 +153,7 @@ impl Client {
             Ok(response) => Outcome::Response(response),
             Err(failure) => Outcome::Failure(failure),
         };
-        Exchange { request_headers: shown(&request_headers), outcome, ip, started_ms, ended_ms: now_ms() }
+        Exchange { request_headers: redacted(&request_headers), outcome, ip, started_ms, ended_ms: now_ms() }
     }
 
     async fn exchange(
@@ -132,15 +163,17 @@ impl Client {
         limits: Limits,
         ip: &mut Option<IpAddr>,
     ) -> Result<Response, Failure> {
-        let deadline = Instant::now() + limits.total_time;
+        let started = Instant::now();
+        let deadline = started + limits.total_time;
         if let Some(url::Host::Ipv4(_) | url::Host::Ipv6(_)) = url.host() {
             // The connector asks our resolver for names only.
             self.dns.resolve(url.host_str().unwrap_or_default()).await.map_err(|error| dns_failure(&error))?;
         }
         let answer = self.transport.get(url, headers.clone());
-        let (head, mut incoming) = match tokio::time::timeout_at(deadline.into(), answer).await {
+        let head_time = limits.head_time.min(limits.total_time);
+        let (head, mut incoming) = match tokio::time::timeout_at((started + head_time).into(), answer).await {
             Ok(answer) => answer?,
-            Err(_) => return Err(timed_out(limits.total_time)),
+            Err(_) => return Err(timed_out(head_time)),
         };
         *ip = head.ip;
         let mut kept = Response {
@@ -152,7 +185,7 @@ impl Client {
             truncated: None,
             wire: None,
         };
-        if kept.is_success() && !self.is_wanted(kept.content_type()) {
+        if limits.is_wanted_only && kept.is_success() && !self.is_wanted(kept.content_type()) {
             let sent = kept.content_type().unwrap_or_default();
             return Err(Failure {
                 reason: FailureReason::UnwantedType,
@@ -160,8 +193,12 @@ impl Client {
             });
         }
         let announced = head.announced.unwrap_or(0);
-        (kept.body, kept.truncated) = read_body(&mut incoming, announced, deadline, limits.body_bytes).await;
+        (kept.body, kept.truncated) = read_body(&mut incoming, announced, deadline, &limits).await;
         kept.wire = incoming.wire(kept.body.len());
+        let has_secrets = SECRET_HEADERS.iter().any(|name| headers.contains_key(name));
+        if let Some(wire) = kept.wire.as_mut().filter(|_| has_secrets && !self.archives_credentials) {
+            wire.request = Bytes::new(); // an archive rebuilds it from what is shown, and says so
+        }
         Ok(kept)
     }
 
@@ -174,21 +211,15 @@ impl Client {
         };
         add(header::IF_NONE_MATCH, &conditions.etag);
         add(header::IF_MODIFIED_SINCE, &conditions.last_modified);
-        add(header::COOKIE, &self.cookies_for(url));
+        let mut cookies = cookies::configured(&self.cookies, url);
+        cookies.extend(conditions.cookies.as_ref().map(Secret::expose));
+        add(header::COOKIE, &(!cookies.is_empty()).then(|| cookies.join("; ")));
         headers
-    }
-
-    fn cookies_for(&self, url: &url::Url) -> Option<String> {
-        let host = url.host_str()?;
-        let matching =
-            self.cookies.iter().filter(|c| domain_matches(host, &c.domain) && path_matches(url.path(), &c.path));
-        let joined = matching.map(|c| c.cookie.expose()).collect::<Vec<_>>().join("; ");
-        (!joined.is_empty()).then_some(joined)
     }
 
     fn is_wanted(&self, content_type: Option<&str>) -> bool {
         let Some(sent) = content_type.filter(|_| !self.mime_types.is_empty()) else { return true };
-        let sent = sent.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let sent = parse::media_type(sent).to_ascii_lowercase();
         self.mime_types.iter().any(|wanted| match wanted.strip_suffix('*') {
             Some(prefix) => sent.starts_with(prefix),
             None => sent == *wanted,
@@ -216,29 +247,89 @@ impl UserAgent {
 /// What a server announces is no reason to set aside more memory than this before it comes.
 const MAX_RESERVED: u64 = 1 << 20;
 
-/// Reads until the end, the byte limit, the deadline or a break, and says which of the last three it was.
+/// Reads until the end, the byte limit, a time limit or a break, and says which of the last three it was.
 async fn read_body(
     incoming: &mut Incoming,
     announced: u64,
     deadline: Instant,
-    limit: u64,
+    limits: &Limits,
 ) -> (Bytes, Option<Truncated>) {
     // Copied out of the connection's buffer: that is larger, and used again as soon as nothing points into it.
-    let mut body = BytesMut::with_capacity(announced.min(limit).min(MAX_RESERVED) as usize);
+    let mut body = BytesMut::with_capacity(announced.min(limits.body_bytes).min(MAX_RESERVED) as usize);
+    let mut patience = Patience::new(deadline, limits);
     let cut = loop {
-        let chunk = match tokio::time::timeout_at(deadline.into(), incoming.piece()).await {
-            Err(_) => break Some(Truncated::Time),
+        let chunk = match tokio::time::timeout_at(patience.until().into(), incoming.piece()).await {
+            Err(_) if patience.is_at_an_end() => break Some(Truncated::Time),
+            Err(_) => continue,
             Ok(Err(cut)) => break Some(cut),
             Ok(Ok(None)) => break None,
             Ok(Ok(Some(chunk))) => chunk,
         };
-        let left = (limit - body.len() as u64) as usize;
+        let left = (limits.body_bytes - body.len() as u64) as usize;
         body.extend_from_slice(chunk.get(..left).unwrap_or(&chunk));
         if chunk.len() > left {
             break Some(Truncated::Length);
         }
+        patience.brought(chunk.len());
+        if patience.is_at_an_end() {
+            break Some(Truncated::Time);
+        }
     };
     (body.freeze(), cut)
+}
+
+/// How long a body is still waited for.
+struct Patience<'l> {
+    limits: &'l Limits,
+    deadline: Instant,
+    last_byte: Instant,
+    /// Of the span of time whose rate counts.
+    began: Instant,
+    bytes: u64,
+}
+
+impl Patience<'_> {
+    fn new(deadline: Instant, limits: &Limits) -> Patience<'_> {
+        let now = Instant::now();
+        Patience { limits, deadline, last_byte: now, began: now, bytes: 0 }
+    }
+
+    /// When to look again whether it is at an end.
+    fn until(&self) -> Instant {
+        let until = self.deadline.min(self.last_byte + self.limits.silence);
+        if self.limits.min_rate == 0 { until } else { until.min(self.began + self.limits.rate_span) }
+    }
+
+    fn brought(&mut self, bytes: usize) {
+        self.last_byte = Instant::now();
+        self.bytes += bytes as u64;
+    }
+
+    /// At the end of a span that brought enough, another begins.
+    fn is_at_an_end(&mut self) -> bool {
+        let now = Instant::now();
+        if now >= self.deadline || now >= self.last_byte + self.limits.silence {
+            return true;
+        }
+        let span = now - self.began;
+        if self.limits.min_rate == 0 || span < self.limits.rate_span {
+            return false;
+        }
+        let is_too_slow = (self.bytes as f64) < self.limits.min_rate as f64 * span.as_secs_f64();
+        (self.began, self.bytes) = (now, 0);
+        is_too_slow
+    }
+}
+
+fn without_user(url: &url::Url) -> Cow<'_, url::Url> {
+    if url.username().is_empty() && url.password().is_none() {
+        return Cow::Borrowed(url);
+    }
+    let mut public = url.clone();
+    // They fail for URLs without a host only, which have neither.
+    let _ = public.set_username("");
+    let _ = public.set_password(None);
+    Cow::Owned(public)
 }
 
 /// A failed look-up as a failed fetch.
@@ -251,34 +342,27 @@ pub fn dns_failure(error: &DnsError) -> Failure {
     Failure { reason, message: error.to_string() }
 }
 
-pub(super) fn timed_out(limit: Duration) -> Failure {
-    Failure { reason: FailureReason::Timeout, message: format!("no response within {} s", limit.as_secs_f32()) }
+fn timed_out(limit: Duration) -> Failure {
+    Failure { reason: FailureReason::Timeout, message: format!("no answer's head within {} s", limit.as_secs_f32()) }
 }
 
 fn header_value(part: &'static str, value: &str) -> Result<HeaderValue, ClientError> {
     HeaderValue::from_str(value).map_err(|_| ClientError::Header { part, value: value.to_owned() })
 }
 
+fn redacted(headers: &HeaderMap) -> Headers {
+    let mut shown = shown(headers);
+    for (_, value) in shown.0.iter_mut().filter(|(name, _)| SECRET_HEADERS.iter().any(|secret| secret.as_str() == name))
+    {
+        *value = Secret::MASK.to_owned();
+    }
+    shown
+}
+
 fn shown(headers: &HeaderMap) -> Headers {
     Headers(
         headers.iter().map(|(name, value)| (name.as_str().to_owned(), latin1_to_string(value.as_bytes()))).collect(),
     )
-}
-
-/// RFC 6265 §5.1.3: an address has no domains above it.
-fn domain_matches(host: &str, domain: &str) -> bool {
-    let domain = domain.trim_start_matches('.');
-    host.eq_ignore_ascii_case(domain)
-        || host.parse::<Ipv4Addr>().is_err()
-            && host.len().checked_sub(domain.len() + 1).is_some_and(|dot| {
-                host.as_bytes()[dot] == b'.' && host.as_bytes()[dot + 1..].eq_ignore_ascii_case(domain.as_bytes())
-            })
-}
-
-/// RFC 6265 §5.1.4.
-fn path_matches(path: &str, cookie_path: &str) -> bool {
-    path.strip_prefix(cookie_path)
-        .is_some_and(|rest| rest.is_empty() || cookie_path.ends_with('/') || rest.starts_with('/'))
 }
 
 /// The wall clock, in the unit of every time in an event.

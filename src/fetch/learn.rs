@@ -4,8 +4,9 @@ use url::Url;
 
 use super::client::{Conditions, Limits, now_ms};
 use super::host::LeasedHost;
+use super::redirect;
 use super::robots::{self, MAX_ROBOTS_BYTES, Rules};
-use super::visit::{Interrupted, Visitor, redirect_location};
+use super::visit::{Interrupted, Visitor};
 use crate::frontier::{FrontierError, Proposal, RobotsAccess};
 use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 use crate::parse;
@@ -53,7 +54,7 @@ impl Visitor {
     /// robots.txt and when it came, redirects followed to whichever host: they are visits at the addresses' turns,
     /// without a lease.
     async fn fetch_robots(&self, host: &mut LeasedHost) -> Result<(Outcome, EpochMs), Interrupted> {
-        let limits = Limits { body_bytes: MAX_ROBOTS_BYTES, ..self.client.limits() };
+        let limits = Limits { body_bytes: MAX_ROBOTS_BYTES, is_wanted_only: false, ..self.client.limits() };
         let Ok(mut url) = Url::parse(&format!("{}/robots.txt", host.origin())) else {
             let failure = Failure { reason: FailureReason::BadUrl, message: "not a host's URL".to_owned() };
             return Ok((Outcome::Failure(failure), now_ms()));
@@ -65,9 +66,8 @@ impl Visitor {
             }
             let exchange = self.exchange(host, &url, &Conditions::default(), limits).await?;
             self.metrics.robots_fetched();
-            let target = redirect_location(&exchange.outcome).and_then(|location| parse::url::join(&url, &location));
-            match target.filter(|target| matches!(target.scheme(), "http" | "https")) {
-                Some(target) if hops < MAX_ROBOTS_HOPS => url = target,
+            match redirect::location(&exchange.outcome).and_then(|location| redirect::target(&url, &location)) {
+                Some(target) if hops < MAX_ROBOTS_HOPS => url = target.url,
                 _ => return Ok((exchange.outcome, exchange.ended_ms)),
             }
             hops += 1;

@@ -1,7 +1,11 @@
 //! The transport of most crawls: reqwest, HTTP/1.1 and 2. Bodies as received; heads as reqwest shows them.
 
+use std::time::Duration;
+
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, Version};
+use http_body_util::BodyExt;
+use hyper::body::Body;
 
 use super::client::ClientError;
 use super::dns::Dns;
@@ -9,12 +13,16 @@ use super::transport::{Head, MAX_HEADERS, MAX_IDLE_PER_HOST, MAX_IDLE_TIME, NO_R
 use crate::config::FetchConfig;
 use crate::page::{Failure, FailureReason, Truncated};
 
+/// A connection of HTTP/2 that is dead is given up after twice this: every later request would wait on it too.
+const HTTP2_PING: Duration = Duration::from_secs(10);
+
 pub(super) struct Plain {
     http: reqwest::Client,
 }
 
 pub(super) struct PlainBody {
-    response: reqwest::Response,
+    body: reqwest::Body,
+    is_http2: bool,
 }
 
 impl Plain {
@@ -38,26 +46,34 @@ impl Plain {
             announced: response.content_length(),
             ..Head::new(response.status(), response.version(), headers, response.extensions())
         };
-        Ok((head, PlainBody { response }))
+        let is_http2 = response.version() == Version::HTTP_2;
+        Ok((head, PlainBody { body: http::Response::from(response).into_body(), is_http2 }))
     }
 }
 
 impl PlainBody {
     pub async fn piece(&mut self) -> Result<Option<Bytes>, Truncated> {
-        let broken = |error: reqwest::Error| if error.is_timeout() { Truncated::Time } else { Truncated::Disconnect };
-        self.response.chunk().await.map_err(broken)
+        loop {
+            match self.body.frame().await {
+                Some(Ok(frame)) => {
+                    // Trailers are nothing to us.
+                    if let Ok(piece) = frame.into_data() {
+                        return Ok(Some(piece));
+                    }
+                }
+                Some(Err(_)) => return Err(Truncated::Disconnect),
+                // A stream of HTTP/2 that is reset with NO_ERROR ends for hyper as one that is whole.
+                None if self.is_http2 && !self.body.is_end_stream() => return Err(Truncated::Disconnect),
+                None => return Ok(None),
+            }
+        }
     }
 }
 
 /// What reqwest itself says of a failure.
 fn reason_of(error: &reqwest::Error) -> FailureReason {
-    if error.is_timeout() {
-        FailureReason::Timeout
-    } else if error.is_builder() && !error.is_connect() {
-        FailureReason::BadUrl
-    } else {
-        FailureReason::Connect
-    }
+    // The only time limit it has is that of the connection.
+    if error.is_builder() && !error.is_connect() { FailureReason::BadUrl } else { FailureReason::Connect }
 }
 
 /// What reqwest is told, the same for every request.
@@ -72,7 +88,8 @@ fn builder(config: &FetchConfig, dns: &Dns) -> reqwest::ClientBuilder {
         .no_deflate()
         .no_zstd()
         .connect_timeout(config.connect_timeout)
-        .read_timeout(config.read_timeout)
+        .http2_keep_alive_interval(HTTP2_PING)
+        .http2_keep_alive_timeout(HTTP2_PING)
         .http1_max_headers(MAX_HEADERS)
         .http1_ignore_invalid_headers_in_responses(true)
         .pool_max_idle_per_host(MAX_IDLE_PER_HOST)

@@ -6,8 +6,9 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
 use crate::frontier::{Host, Robots, RobotsAccess};
-use crate::page::{EpochMs, Failure, FailureReason, Outcome, Response};
-use crate::parse::decode::decode_body;
+use crate::page::{EpochMs, Failure, FailureReason, Outcome, Response, Truncated};
+use crate::parse;
+use crate::parse::decode::{DecodeProblem, Decoded, decode_body};
 use crate::parse::robots::RobotsTxt;
 
 /// RFC 9309 §2.5: at least 500 KiB must be parsed; we parse as much.
@@ -83,9 +84,10 @@ impl RulesCache {
 /// What an answer to `GET /robots.txt` means (RFC 9309 §2.3.1).
 pub fn judge(outcome: &Outcome, max_decoded_bytes: u64, now: EpochMs) -> Robots {
     let (access, kept) = match outcome {
-        Outcome::Response(response) if response.is_success() => {
-            (RobotsAccess::Rules(text(response, max_decoded_bytes)), KEPT_MS)
-        }
+        Outcome::Response(response) if response.is_success() => match text(response, max_decoded_bytes) {
+            Ok(text) => (RobotsAccess::Rules(text), KEPT_MS),
+            Err(failure) => (RobotsAccess::Unreachable(failure), KEPT_UNREACHABLE_MS),
+        },
         // Redirects that lead nowhere count as "unavailable", like 4xx; 429 is a server in need of rest, like 5xx.
         Outcome::Response(response) if response.status < 500 && response.status != 429 => {
             (RobotsAccess::AllowAll, KEPT_MS)
@@ -96,9 +98,29 @@ pub fn judge(outcome: &Outcome, max_decoded_bytes: u64, now: EpochMs) -> Robots 
     Robots { fetched_ms: now, expires_ms: now + kept, access }
 }
 
-fn text(response: &Response, max_decoded_bytes: u64) -> String {
-    let decoded = decode_body(response, max_decoded_bytes.min(MAX_ROBOTS_BYTES));
-    String::from_utf8_lossy(&decoded.body).into_owned()
+/// The whole file, or as much as the limit allows. One that came short is none: the rules that are missing may be those
+/// that matter, and a rule cut in two is another rule.
+fn text(response: &Response, max_decoded_bytes: u64) -> Result<String, Failure> {
+    let cut = |why: &str| {
+        let message = format!("robots.txt did not come whole: {why}");
+        Err(Failure { reason: FailureReason::RobotsUnreachable, message })
+    };
+    let Decoded { body, problem } = decode_body(response, max_decoded_bytes.min(MAX_ROBOTS_BYTES));
+    let is_over_limit = match (response.truncated, problem) {
+        (Some(Truncated::Length), _) | (_, Some(DecodeProblem::OverLimit { .. })) => true,
+        (Some(Truncated::Disconnect), _) => return cut("the connection broke"),
+        (Some(Truncated::Time), _) => return cut("it came too slowly"),
+        (None, Some(problem @ (DecodeProblem::Cut { .. } | DecodeProblem::Broken { .. }))) => {
+            return cut(&problem.to_string());
+        }
+        (None, _) => false,
+    };
+    let whole_lines = match memchr::memrchr2(b'\n', b'\r', &body) {
+        _ if !is_over_limit => &body[..],
+        Some(end) => &body[..end],
+        None => b"",
+    };
+    Ok(String::from_utf8_lossy(whole_lines).into_owned())
 }
 
 /// A host whose robots.txt was known and cannot be had now keeps its old rules for a while (RFC 9309 §2.3.1.4 lets the
@@ -122,12 +144,18 @@ fn server_error(response: &Response) -> Failure {
 }
 
 impl Rules {
-    /// Whether a URL's path and query may be fetched.
+    /// Whether a URL's path and query may be fetched. What a redirect leads to is judged as it is asked for and in its normal
+    /// form: to the server they may be the same page.
     pub fn allows(&self, url: &url::Url) -> bool {
         match self {
             Rules::AllowAll => true,
             Rules::Unreachable(_) => false,
-            Rules::File(file) => file.allows(&url[url::Position::BeforePath..url::Position::AfterQuery]),
+            Rules::File(file) => {
+                let asked = &url[url::Position::BeforePath..url::Position::AfterQuery];
+                let normal = parse::url::normalize(url);
+                let normal = normal.as_deref().map_or(asked, parse::url::path_and_query);
+                file.allows(asked) && (normal == asked || file.allows(normal))
+            }
         }
     }
 }

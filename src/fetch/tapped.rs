@@ -8,26 +8,24 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use base64::prelude::{BASE64_STANDARD, Engine};
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, TRANSFER_ENCODING};
-use http::{HeaderMap, HeaderValue, Request, Uri};
+use http::header::TRANSFER_ENCODING;
+use http::{HeaderMap, Request, Uri};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Body;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{HttpConnector, HttpInfo};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use percent_encoding::percent_decode_str;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 use tower_service::Service;
 
 use super::capture::{Capture, Doubt};
-use super::client::{ClientError, timed_out};
+use super::client::ClientError;
 use super::dns::Dns;
 use super::tap::{Exchanged, Tap, TappedStream};
-use super::transport::{Head, MAX_HEADERS, MAX_IDLE_PER_HOST, MAX_IDLE_TIME, NO_ROOTS, failure, is_timeout};
+use super::transport::{Head, MAX_HEADERS, MAX_IDLE_PER_HOST, MAX_IDLE_TIME, NO_ROOTS, failure};
 use crate::config::FetchConfig;
 use crate::page::wire::Wire;
 use crate::page::{Failure, FailureReason, Truncated};
@@ -36,12 +34,10 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 pub(super) struct Tapped {
     http: Client<TappingConnector, Empty<Bytes>>,
-    read_timeout: Duration,
 }
 
 pub(super) struct TappedBody {
     body: hyper::body::Incoming,
-    read_timeout: Duration,
     /// For the log.
     url: String,
     /// None once it is in doubt.
@@ -68,16 +64,13 @@ impl Tapped {
             .http1_max_headers(MAX_HEADERS)
             .http1_ignore_invalid_headers_in_responses(true)
             .build(TappingConnector { https, connect_timeout: config.connect_timeout });
-        Ok(Tapped { http, read_timeout: config.read_timeout })
+        Ok(Tapped { http })
     }
 
     pub async fn get(&self, url: &url::Url, headers: HeaderMap) -> Result<(Head, TappedBody), Failure> {
         let request = request(url, headers)?;
         let target = request.uri().path_and_query().map_or("/", |target| target.as_str()).to_owned();
-        let response = match tokio::time::timeout(self.read_timeout, self.http.request(request)).await {
-            Ok(response) => response.map_err(|error| failure(reason_of(&error), &error))?,
-            Err(_) => return Err(timed_out(self.read_timeout)),
-        };
+        let response = self.http.request(request).await.map_err(|error| failure(FailureReason::Connect, &error))?;
         let (parts, body) = response.into_parts();
         let announced = body.size_hint().exact();
         let is_chunked = announced.is_none() && ends_chunked(&parts.headers);
@@ -94,25 +87,23 @@ impl Tapped {
             announced,
             ..Head::new(parts.status, parts.version, parts.headers, &parts.extensions)
         };
-        Ok((head, TappedBody { body, read_timeout: self.read_timeout, url: url.as_str().to_owned(), recording }))
+        Ok((head, TappedBody { body, url: url.as_str().to_owned(), recording }))
     }
 }
 
 impl TappedBody {
     pub async fn piece(&mut self) -> Result<Option<Bytes>, Truncated> {
         loop {
-            let frame = match tokio::time::timeout(self.read_timeout, self.body.frame()).await {
-                Err(_) => return Err(Truncated::Time),
-                Ok(Some(Err(error))) if is_timeout(&error) => return Err(Truncated::Time),
-                Ok(Some(Err(_))) => {
+            let frame = match self.body.frame().await {
+                Some(Err(_)) => {
                     self.record(|capture, received| capture.end(received, false));
                     return Err(Truncated::Disconnect);
                 }
-                Ok(None) => {
+                None => {
                     self.record(|capture, received| capture.end(received, true));
                     return Ok(None);
                 }
-                Ok(Some(Ok(frame))) => frame,
+                Some(Ok(frame)) => frame,
             };
             // Trailers are in the framing.
             if let Ok(piece) = frame.into_data() {
@@ -140,28 +131,13 @@ fn log(url: &str, doubt: Doubt) {
     tracing::debug!(url, %doubt, "the exact bytes of an exchange are not kept");
 }
 
-/// As reqwest makes it: user and password of a URL become a header.
-fn request(url: &url::Url, mut headers: HeaderMap) -> Result<Request<Empty<Bytes>>, Failure> {
+fn request(url: &url::Url, headers: HeaderMap) -> Result<Request<Empty<Bytes>>, Failure> {
     let bad_url = |message: String| Failure { reason: FailureReason::BadUrl, message };
-    let mut public = url.clone();
-    if !url.username().is_empty() || url.password().is_some() {
-        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-        let pair = format!("{}:{}", decoded(url.username()), decoded(url.password().unwrap_or_default()));
-        let value = HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(pair)));
-        headers.insert(AUTHORIZATION, value.map_err(|error| bad_url(error.to_string()))?);
-        // They fail for URLs without a host only, which have neither.
-        let _ = public.set_username("");
-        let _ = public.set_password(None);
-    }
-    let uri: Uri = public.as_str().parse().map_err(|error: http::uri::InvalidUri| bad_url(error.to_string()))?;
+    let uri: Uri = url.as_str().parse().map_err(|error: http::uri::InvalidUri| bad_url(error.to_string()))?;
     let mut request = Request::new(Empty::new());
     *request.uri_mut() = uri;
     *request.headers_mut() = headers;
     Ok(request)
-}
-
-fn reason_of(error: &(dyn std::error::Error + 'static)) -> FailureReason {
-    if is_timeout(error) { FailureReason::Timeout } else { FailureReason::Connect }
 }
 
 /// RFC 9112 §6.3: what decides is the last coding of the last header.

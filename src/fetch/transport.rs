@@ -45,7 +45,7 @@ pub(super) struct Head {
 /// The rest of an answer, as it comes.
 pub(super) enum Incoming {
     Plain(PlainBody),
-    Tapped(TappedBody),
+    Tapped(Box<TappedBody>),
 }
 
 impl Transport {
@@ -57,14 +57,15 @@ impl Transport {
             }
             Transport::Tapped(http) => {
                 let (head, body) = http.get(url, headers).await?;
-                (head, Incoming::Tapped(body))
+                (head, Incoming::Tapped(Box::new(body)))
             }
         })
     }
 }
 
 impl Incoming {
-    /// The next piece of the body; none at its end. An error is the reason why no more comes: time, or a break.
+    /// The next piece of the body; none at its end, when all of it came. An error is a break: a body shorter than its
+    /// length, chunks without the last one, a stream or connection that was reset.
     pub async fn piece(&mut self) -> Result<Option<Bytes>, Truncated> {
         match self {
             Incoming::Plain(body) => body.piece().await,
@@ -149,14 +150,6 @@ fn cause_within<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error +
         Some(inner) => Some(inner),
         None => error.source(),
     }
-}
-
-/// Whether a time limit is among the causes.
-pub(super) fn is_timeout(error: &(dyn Error + 'static)) -> bool {
-    let is_late = |error: &(dyn Error + 'static)| {
-        error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
-    };
-    std::iter::successors(Some(error), |error| cause_within(*error)).any(is_late)
 }
 
 /// The innermost cause: it says most.

@@ -10,15 +10,20 @@ use url::Url;
 
 use super::borrow::Parking;
 use super::client::{Client, Conditions, Exchange, Limits, dns_failure, now_ms};
+use super::cookies::Jar;
 use super::host::{LeasedHost, whole_rest};
 use super::pause;
+use super::redirect::{self, Target};
 use super::robots::{Rules, RulesCache};
 use super::weather::{Sign, Weather};
-use crate::config::Config;
+use crate::config::{Config, Secret};
 use crate::frontier::scope::Scope;
 use crate::frontier::{Frontier, FrontierError, Lease, Turn, Work};
 use crate::log::{PageLog, Ticket, VALIDATOR};
-use crate::page::{EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageChange, PageEvent, Relevance, Response};
+use crate::page::{
+    EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageChange, PageEvent, Relevance, Response, Truncated,
+};
+use crate::parse::decode::DecodeProblem;
 use crate::parse::{self, DeriveOptions};
 use crate::telemetry::Metrics;
 
@@ -76,6 +81,29 @@ struct Request<'w> {
     limits: Limits,
 }
 
+/// The redirects of one visit so far.
+#[derive(Default)]
+struct Way {
+    jar: Jar,
+    /// What was asked for, and with which of the jar's cookies.
+    asked: Vec<(Url, Option<Secret>)>,
+}
+
+impl Way {
+    /// The cookies to ask for `url` with.
+    fn begin(&mut self, url: &Url) -> Option<Secret> {
+        let cookies = self.jar.cookies_for(url);
+        self.asked.push((url.clone(), cookies.clone()));
+        cookies
+    }
+
+    /// Whether asking for `url` would be the same request again: with a new cookie it is another.
+    fn has_been_at(&self, url: &Url) -> bool {
+        let cookies = self.jar.cookies_for(url);
+        self.asked.iter().any(|(asked, with)| asked == url && *with == cookies)
+    }
+}
+
 /// What a request brought, and where its answer redirects to.
 type Asked = (Exchange, Option<String>);
 
@@ -118,8 +146,9 @@ impl Visitor {
             host.begin();
             self.let_validator_catch_up().await?;
             let mut event = self.fetch(host, &work).await?;
-            self.metrics.fetched(&event);
             let derived = self.derive(&event);
+            mark_cut(&mut event, &derived);
+            self.metrics.fetched(&event);
             event.change = self.change(&event, work.digest.as_ref(), &derived.digest);
             event.relevance = Relevance::by_type(derived.is_html && event.response().is_some_and(Response::is_success));
             match self.log.append(event, Some(derived)).await {
@@ -183,15 +212,23 @@ impl Visitor {
             event.outcome = failed(FailureReason::BadUrl, "not a URL".to_owned());
             return Ok(event);
         };
-        let request = Request {
+        let mut request = Request {
             work,
-            conditions: Conditions { etag: work.etag.clone(), last_modified: work.last_modified.clone() },
+            conditions: Conditions {
+                etag: work.etag.clone(),
+                last_modified: work.last_modified.clone(),
+                cookies: None,
+            },
             limits: match work.kind {
                 Kind::Page => self.client.limits(),
-                Kind::Sitemap => Limits { body_bytes: MAX_SITEMAP_BYTES, ..self.client.limits() },
+                Kind::Sitemap => {
+                    Limits { body_bytes: MAX_SITEMAP_BYTES, is_wanted_only: false, ..self.client.limits() }
+                }
             },
         };
+        let mut way = Way::default();
         loop {
+            request.conditions.cookies = way.begin(&url);
             let (exchange, next) = self.ask_whoever(host, &url, &request, event.hops.is_empty()).await?;
             if event.started_ms == 0 {
                 event.started_ms = exchange.started_ms;
@@ -202,7 +239,7 @@ impl Visitor {
             event.final_url = url.as_str().to_owned();
             event.outcome = exchange.outcome;
             let Some(location) = next else { break };
-            match self.next_hop(&mut event, &url, &location) {
+            match self.next_hop(&mut event, &url, &location, &mut way) {
                 Some(target) => url = target,
                 None => break,
             }
@@ -264,7 +301,7 @@ impl Visitor {
         }
         let exchange = self.exchange(host, url, &request.conditions, request.limits).await?;
         host.judge(&exchange.outcome, exchange.ended_ms, &self.config.frontier);
-        let location = redirect_location(&exchange.outcome);
+        let location = redirect::location(&exchange.outcome);
         Ok((exchange, location))
     }
 
@@ -372,20 +409,17 @@ impl Visitor {
     }
 
     /// Notes a redirect and says where it leads; none when it is not followed, with the outcome set.
-    fn next_hop(&self, event: &mut PageEvent, url: &Url, location: &str) -> Option<Url> {
+    fn next_hop(&self, event: &mut PageEvent, url: &Url, location: &str, way: &mut Way) -> Option<Url> {
         let refuse = |event: &mut PageEvent, reason, message: String| {
             event.outcome = failed(reason, message);
             None
         };
-        // As the server wrote it, not normalised: it may insist on its own order of a query's parameters.
-        let Some(mut target) =
-            parse::url::join(url, location).filter(|target| matches!(target.scheme(), "http" | "https"))
-        else {
+        let Some(Target { url: target, normal }) = redirect::target(url, location) else {
             let message = format!("redirects to {location:?}, which cannot be fetched");
             return refuse(event, FailureReason::BadRedirect, message);
         };
-        target.set_fragment(None);
         let Outcome::Response(response) = &event.outcome else { return None };
+        way.jar.take(url, &response.headers);
         let hop = Hop {
             url: url.as_str().to_owned(),
             status: response.status,
@@ -395,14 +429,14 @@ impl Visitor {
         };
         event.hops.push(hop);
         event.final_url = target.as_str().to_owned();
-        if event.hops.iter().any(|hop| hop.url == target.as_str()) {
+        if way.has_been_at(&target) {
             return refuse(event, FailureReason::TooManyRedirects, format!("redirects in a circle at {target}"));
         }
         if event.hops.len() > self.config.fetch.max_redirects {
             let message = format!("more than {} redirects", self.config.fetch.max_redirects);
             return refuse(event, FailureReason::TooManyRedirects, message);
         }
-        if !self.scope.admits(target.as_str()) {
+        if !self.scope.admits(&normal) {
             return refuse(event, FailureReason::BadRedirect, format!("redirects out of scope, to {target}"));
         }
         Some(target)
@@ -430,13 +464,13 @@ impl Visitor {
     }
 }
 
-/// Where an answer redirects to, as the server wrote it.
-pub(super) fn redirect_location(outcome: &Outcome) -> Option<String> {
-    let Outcome::Response(response) = outcome else { return None };
-    let redirects = matches!(response.status, 301 | 302 | 303 | 307 | 308);
-    // Header values are kept as Latin-1; a Location is in practice UTF-8.
-    let location = response.headers.get("location").filter(|_| redirects)?;
-    Some(String::from_utf8_lossy(&crate::page::string_to_latin1(location)).into_owned())
+/// A coding without its end: the body came short, though its framing was whole (a server that gave up behind a proxy).
+fn mark_cut(event: &mut PageEvent, derived: &parse::Derived) {
+    if let (Outcome::Response(response), Some(DecodeProblem::Cut { .. })) =
+        (&mut event.outcome, &derived.decode_problem)
+    {
+        response.truncated.get_or_insert(Truncated::Disconnect);
+    }
 }
 
 fn failed(reason: FailureReason, message: String) -> Outcome {

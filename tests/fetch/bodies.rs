@@ -1,5 +1,7 @@
 //! What arrives of a body, and why not all of it.
 
+use std::io::Write;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -7,7 +9,9 @@ use seine::config::FetchConfig;
 use seine::demo::server::{Answer, Body};
 use seine::page::Truncated;
 
-use crate::support::{fetch_config, get, get_with, response, site};
+use crate::raw_server::{RawServer, Reply, Then};
+use crate::sites::Running;
+use crate::support::{MiniCrawl, config_for, event_of, fetch_config, get, get_url, get_with, response, site};
 
 #[tokio::test]
 async fn a_body_over_the_limit_is_cut_and_marked() {
@@ -118,5 +122,89 @@ async fn content_codings_stay_on() {
         assert_eq!(&response.body[..], &bytes[..], "{coding}");
         assert_eq!(response.headers.get("content-encoding"), Some(coding));
         assert_eq!(response.headers.get("content-length"), Some(bytes.len().to_string().as_str()));
+    }
+}
+
+#[tokio::test]
+async fn whatever_way_a_body_comes_short_it_is_marked() {
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n";
+    for (sent, and_then) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nHello", Then::Close),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nHello", Then::Reset),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 6\r\n\r\nHello", Then::Close),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nHello", Then::Close),
+        // Neither a length nor chunks: the end of the connection is that of the body, a reset is not.
+        ("HTTP/1.1 200 OK\r\n\r\nHello", Then::Reset),
+        ("HTTP/1.0 200 OK\r\n\r\nHello", Then::Reset),
+        (chunked, Then::Close),
+        (chunked, Then::Reset),
+        (&format!("{chunked}0"), Then::Close),
+        (&format!("{chunked}0\r\n"), Then::Close),
+        (&format!("{chunked}0\r\nTrailer: 1"), Then::Close),
+        (&format!("{chunked}5\r"), Then::Close),
+    ] {
+        let reply = Reply::new(sent, and_then);
+        let server = RawServer::start(vec![reply.clone(), reply]).await;
+        let response = response(get_url(&fetch_config(), &server.url()).await);
+        assert_eq!((&response.body[..], response.truncated), (&b"Hello"[..], Some(Truncated::Disconnect)), "{sent:?}");
+    }
+    let sent = "HTTP/1.1 200 OK\r\n\r\nHello";
+    let server = RawServer::start(vec![Reply::new(sent, Then::Close), Reply::new(sent, Then::Close)]).await;
+    assert_eq!(response(get_url(&fetch_config(), &server.url()).await).truncated, None);
+}
+
+#[tokio::test]
+async fn a_body_that_drips_is_given_up_unless_any_rate_will_do() {
+    // Ten bytes a second, for two seconds.
+    let drip = || {
+        site(|_| {
+            let bytes = Bytes::from_static(&[b's'; 20]);
+            Answer::html("").body(Body::Trickle { bytes, piece: 1, every: Duration::from_millis(100) })
+        })
+    };
+    let span = Duration::from_millis(700);
+    for (min_rate, truncated) in [(100, Some(Truncated::Time)), (1, None), (0, None)] {
+        let config = FetchConfig { min_rate, min_rate_span: span, ..fetch_config() };
+        let response = response(get_with(&config, &drip()).await);
+        assert_eq!(response.truncated, truncated, "at least {min_rate} bytes a second");
+        assert_eq!(response.body.len() == 20, truncated.is_none());
+    }
+}
+
+/// `text` in each coding that is understood.
+fn coded(text: &[u8]) -> [(&'static str, Vec<u8>); 4] {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+    let mut br = brotli::CompressorWriter::new(Vec::new(), 4096, 5, 22);
+    gzip.write_all(text).unwrap();
+    zlib.write_all(text).unwrap();
+    br.write_all(text).unwrap();
+    [
+        ("gzip", gzip.finish().unwrap()),
+        ("deflate", zlib.finish().unwrap()),
+        ("br", br.into_inner()),
+        ("zstd", zstd::encode_all(text, 3).unwrap()),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_coding_without_its_end_is_a_body_that_came_short() {
+    let page: String = (0..200).map(|n| format!("<p>paragraph {n} of {}</p>", n * 7919 % 1009)).collect();
+    for (coding, whole) in coded(page.as_bytes()) {
+        let body = whole.clone();
+        let site = Running::start(
+            1,
+            Arc::new(move |ask| match ask.path() {
+                "/robots.txt" => Answer::new(404, ""),
+                "/cut" => Answer::html(body[..body.len() * 2 / 3].to_vec()).header("content-encoding", coding),
+                _ => Answer::html(body.clone()).header("content-encoding", coding),
+            }),
+        );
+        let urls = ["/cut", "/whole"].map(|path| format!("http://a.test:{}{path}", site.port));
+        let crawl = MiniCrawl::new(config_for(&site), &urls.each_ref().map(String::as_str));
+        let events = crawl.run(Duration::from_secs(20)).await;
+        let cut = event_of(&events, &urls[0]).response().unwrap();
+        assert_eq!((cut.truncated, cut.body.len()), (Some(Truncated::Disconnect), whole.len() * 2 / 3), "{coding}");
+        assert_eq!(event_of(&events, &urls[1]).response().unwrap().truncated, None, "{coding}");
     }
 }

@@ -7,6 +7,7 @@ use seine::config::FetchConfig;
 use seine::demo::server::Answer;
 use seine::page::{FailureReason, HttpVersion};
 
+use crate::raw_server::{RawServer, Reply, Then};
 use crate::support::{failure, fetch_config, get, get_url, get_with, response, site};
 
 #[tokio::test]
@@ -118,7 +119,7 @@ async fn nobody_listening_is_a_connect_failure() {
 async fn no_answer_in_time_is_a_timeout() {
     let limits: [fn(&mut FetchConfig); 2] = [
         |config| config.total_timeout = Duration::from_millis(200),
-        |config| config.read_timeout = Duration::from_millis(200),
+        |config| config.header_timeout = Duration::from_millis(200),
     ];
     for set in limits {
         let site = site(|_| Answer::html("late").after(Duration::from_secs(60)));
@@ -132,7 +133,16 @@ async fn no_answer_in_time_is_a_timeout() {
 }
 
 #[tokio::test]
-async fn a_connection_that_does_not_come_about_is_a_timeout() {
+async fn a_head_that_does_not_end_in_time_is_a_timeout() {
+    let head = Reply::new("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-", Then::Hold).bytewise();
+    let server = RawServer::start(vec![head.clone(), head]).await;
+    let config = FetchConfig { header_timeout: Duration::from_millis(300), ..fetch_config() };
+    let failure = failure(get_url(&config, &server.url()).await);
+    assert_eq!(failure.reason, FailureReason::Timeout, "{}", failure.message);
+}
+
+#[tokio::test]
+async fn a_connection_that_does_not_come_about_in_time_is_a_connect_failure() {
     // A full backlog answers no SYN. One place in it, taken, and a second connection to be sure.
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -146,7 +156,7 @@ async fn a_connection_that_does_not_come_about_is_a_timeout() {
     }
     let config = FetchConfig { connect_timeout: Duration::from_millis(200), ..fetch_config() };
     let failure = failure(get_url(&config, &format!("http://{address}/")).await);
-    assert_eq!(failure.reason, FailureReason::Timeout, "{}", failure.message);
+    assert_eq!(failure.reason, FailureReason::Connect, "{}", failure.message);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 
 mod bodies;
 mod borrowing;
+mod cookies;
 mod dns;
 #[path = "../support/event.rs"]
 mod event;
@@ -11,6 +12,7 @@ mod golden;
 mod output;
 mod pauses;
 mod raw_server;
+mod redirect_targets;
 mod redirects;
 mod requests;
 mod robots;

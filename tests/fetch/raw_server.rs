@@ -23,6 +23,8 @@ pub enum Then {
     Close,
     /// Says no more, and holds the connection.
     Hold,
+    /// Breaks the connection with a reset (of all of a server's connections, it is the way they end).
+    Reset,
 }
 
 impl Reply {
@@ -53,11 +55,15 @@ impl RawServer {
         let address = listener.local_addr().unwrap();
         let (heard, connections) = (Arc::default(), Arc::<AtomicUsize>::default());
         let server = RawServer { address, heard: Arc::clone(&heard), connections: connections.clone() };
+        let resets = replies.iter().any(|reply| reply.and_then == Then::Reset);
         let replies = Arc::new(Mutex::new(VecDeque::from(replies)));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 connections.fetch_add(1, Ordering::SeqCst);
                 stream.set_nodelay(true).unwrap();
+                if resets {
+                    stream.set_zero_linger().unwrap();
+                }
                 let (heard, replies, tls) = (heard.clone(), replies.clone(), tls.clone());
                 tokio::spawn(async move {
                     match tls {
@@ -106,6 +112,7 @@ async fn converse(
                 let _ = stream.shutdown().await;
                 return;
             }
+            Then::Reset => return,
             Then::Hold => {
                 let _ = stream.read_u8().await; // until the client leaves
                 return;

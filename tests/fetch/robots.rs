@@ -7,8 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use seine::demo::server::{Answer, Ask, Body};
 use seine::fetch::client::now_ms;
+use seine::fetch::robots::MAX_ROBOTS_BYTES;
 use seine::frontier::{Release, Robots, RobotsAccess};
-use seine::page::{FailureReason, Kind};
+use seine::page::{FailureReason, Kind, PageEvent};
 
 use crate::sites::Running;
 use crate::support::{MiniCrawl, config_for, event_of, failure_of, status_of};
@@ -40,7 +41,6 @@ async fn rules_are_read_whatever_way_they_come() {
         Answer::text(gzipped).header("content-encoding", "gzip"),
         Answer::text(format!("{rules}{}", "# padding\n".repeat(200_000))),
         Answer::redirect(301, "/rules.txt"),
-        Answer::text("").body(Body::Cut { bytes: Bytes::from_static(rules.as_bytes()), announced: 5000 }),
     ];
     for answer in answers {
         let shown = format!("{:.60?}", answer.headers);
@@ -51,6 +51,84 @@ async fn rules_are_read_whatever_way_they_come() {
         assert_eq!(status_of(event_of(&events, &urls[1])), 200, "{shown}");
         assert!(!site.visits.all().iter().any(|visit| visit.path == "/private"), "{shown}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_robots_txt_that_comes_short_is_none() {
+    let rules = format!("User-agent: *\nDisallow: /private\n{}", "# why not\n".repeat(500));
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut encoder, rules.as_bytes()).unwrap();
+    let gzipped = encoder.finish().unwrap();
+    let half = Bytes::copy_from_slice(&gzipped[..gzipped.len() / 2]);
+    let answers = [
+        Answer::text("").body(Body::Cut { bytes: Bytes::copy_from_slice(rules.as_bytes()), announced: 50_000 }),
+        Answer::text("").header("content-encoding", "gzip").body(Body::Cut { bytes: half.clone(), announced: 5000 }),
+        Answer::text(half).header("content-encoding", "gzip"),
+        Answer::raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nUser-\r\n"),
+    ];
+    for answer in answers {
+        // Whole at the second try: by then its rules hold, and the URLs have paid nothing.
+        let asked = AtomicU32::new(0);
+        let (cut, whole) = (answer, Answer::text(rules.clone()));
+        let site = site(move |_| if asked.fetch_add(1, Ordering::SeqCst) == 0 { cut.clone() } else { whole.clone() });
+        let urls = ["/private", "/public"].map(|path| format!("http://a.test:{}{path}", site.port));
+        let events = MiniCrawl::new(config_for(&site), &urls.each_ref().map(String::as_str)).run(LIMIT).await;
+        assert_eq!(failure_of(event_of(&events, &urls[0])).reason, FailureReason::RobotsDenied);
+        assert_eq!(status_of(event_of(&events, &urls[1])), 200);
+        assert_eq!(events.len(), 2, "no URL spent an attempt on it");
+        assert_eq!(site.visits.all().iter().filter(|visit| visit.path == "/robots.txt").count(), 2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_cut_at_the_limit_is_no_rule() {
+    // The limit falls behind `/p`, which would forbid `/public` too.
+    let last = "Disallow: /private-things\n";
+    let head = "User-agent: *\nDisallow: /private\n";
+    let padding = MAX_ROBOTS_BYTES as usize - head.len() - "Disallow: /p".len();
+    let filler = format!("{}\n", "#".repeat(padding - 1));
+    let rules = format!("{head}{filler}{last}{}", "Disallow: /more\n".repeat(1000));
+    assert!(rules[..MAX_ROBOTS_BYTES as usize].ends_with("\nDisallow: /p"));
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut encoder, rules.as_bytes()).unwrap();
+    let gzipped = encoder.finish().unwrap();
+    for answer in [Answer::text(rules), Answer::text(gzipped).header("content-encoding", "gzip")] {
+        let site = site(move |_| answer.clone());
+        let urls = ["/private", "/public"].map(|path| format!("http://a.test:{}{path}", site.port));
+        let events = MiniCrawl::new(config_for(&site), &urls.each_ref().map(String::as_str)).run(LIMIT).await;
+        assert_eq!(failure_of(event_of(&events, &urls[0])).reason, FailureReason::RobotsDenied);
+        assert_eq!(status_of(event_of(&events, &urls[1])), 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wanted_types_are_those_of_pages() {
+    let site = Running::start_with(1, |port| {
+        Arc::new(move |ask: &Ask| match ask.path() {
+            "/robots.txt" => {
+                Answer::new(200, format!("User-agent: *\nDisallow: /private\nSitemap: http://a.test:{port}/map.xml\n"))
+                    .header("content-type", "application/octet-stream")
+            }
+            "/map.xml" => {
+                Answer::new(200, format!("<urlset><url><loc>http://a.test:{port}/mapped</loc></url></urlset>"))
+                    .header("content-type", "application/xml")
+            }
+            "/image" => Answer::new(200, "png").header("content-type", "image/png"),
+            _ => Answer::html("page"),
+        })
+    });
+    let urls = ["/private", "/image", "/mapped"].map(|path| format!("http://a.test:{}{path}", site.port));
+    let mut config = config_for(&site);
+    config.fetch.mime_types = vec!["text/html".into()];
+    config.frontier.sitemaps = true;
+    let seeds = [urls[0].as_str(), urls[1].as_str()];
+    let mapped = urls[2].clone();
+    let is_mapped =
+        move |events: &[Arc<PageEvent>]| events.iter().any(|event| event.url == mapped) && events.len() >= 4;
+    let events = MiniCrawl::new(config, &seeds).run_until(LIMIT, is_mapped).await;
+    assert_eq!(failure_of(event_of(&events, &urls[0])).reason, FailureReason::RobotsDenied);
+    assert_eq!(failure_of(event_of(&events, &urls[1])).reason, FailureReason::UnwantedType);
+    assert_eq!(status_of(event_of(&events, &urls[2])), 200, "the sitemap was read");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -30,8 +30,9 @@ pub fn fetch_config() -> FetchConfig {
     FetchConfig {
         allow_private: true,
         connect_timeout: Duration::from_secs(5),
-        read_timeout: Duration::from_secs(5),
-        total_timeout: Duration::from_secs(10),
+        header_timeout: Duration::from_secs(20),
+        read_timeout: Duration::from_secs(20),
+        total_timeout: Duration::from_secs(60),
         ..FetchConfig::default()
     }
 }

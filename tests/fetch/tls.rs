@@ -15,7 +15,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use seine::config::LogConfig;
 use seine::log::PageLog;
-use seine::page::{FailureReason, HttpVersion, PageEvent};
+use seine::page::{FailureReason, HttpVersion, PageEvent, Truncated};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -152,6 +153,74 @@ async fn https_is_fetched_in_the_version_the_server_chooses() {
         assert_eq!(response.reason, reason);
         assert_eq!(response.body, format!("<title>{title}</title>"));
         assert_eq!(events[0].ip, Some(site.address.ip()));
+    }
+}
+
+/// A frame of HTTP/2 (RFC 9113 §4.1).
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const END_STREAM: u8 = 1;
+const ACK: u8 = 1;
+const END_HEADERS: u8 = 4;
+/// HPACK's static table has them (RFC 7541, appendix A).
+const STATUS_200: u8 = 0x88;
+const STATUS_404: u8 = 0x8d;
+
+/// Answers every stream with half a page, and resets it for `reason`; none: ends it. The first, for robots.txt, has a 404.
+async fn reset_streams(acceptor: TlsAcceptor, stream: TcpStream, reason: Option<u32>) -> std::io::Result<()> {
+    let mut stream = acceptor.accept(stream).await?;
+    let mut preface = [0; 24];
+    stream.read_exact(&mut preface).await?;
+    stream.write_all(&frame(SETTINGS, 0, 0, &[])).await?;
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).await?;
+        let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+        stream.read_exact(&mut payload).await?;
+        let number = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+        let answer = match (head[3], head[4]) {
+            (SETTINGS, 0) => frame(SETTINGS, ACK, 0, &[]),
+            (HEADERS, _) if number == 1 => frame(HEADERS, END_HEADERS | END_STREAM, number, &[STATUS_404]),
+            (HEADERS, _) => {
+                let ends = if reason.is_none() { END_STREAM } else { 0 };
+                let head = frame(HEADERS, END_HEADERS, number, &[STATUS_200]);
+                let page = frame(DATA, ends, number, b"<p>half a page");
+                let reset = reason.map(|reason| frame(RST_STREAM, 0, number, &reason.to_be_bytes()));
+                [head, page, reset.unwrap_or_default()].concat()
+            }
+            _ => continue,
+        };
+        stream.write_all(&answer).await?;
+        stream.flush().await?;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_of_http2_that_is_reset_is_cut_whatever_the_reason() {
+    const NO_ERROR: u32 = 0;
+    const INTERNAL_ERROR: u32 = 2;
+    const CANCEL: u32 = 8;
+    for reason in [Some(NO_ERROR), Some(INTERNAL_ERROR), Some(CANCEL), None] {
+        let (root, acceptor) = credentials(&[b"h2"]);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://shop.test:{}/", listener.local_addr().unwrap().port());
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(reset_streams(acceptor.clone(), stream, reason));
+            }
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let events = tokio::task::block_in_place(|| crawl(folder.path(), &root, &url));
+        let response = events[0].response().unwrap_or_else(|| panic!("{:?}", events[0].outcome));
+        assert_eq!((response.version, &response.body[..]), (HttpVersion::Http2, &b"<p>half a page"[..]));
+        assert_eq!(response.truncated, reason.map(|_| Truncated::Disconnect), "{reason:?}");
     }
 }
 

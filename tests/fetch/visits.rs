@@ -158,7 +158,7 @@ async fn a_stop_does_not_wait_for_a_server_that_does_not_answer() {
     let url = format!("http://a.test:{}/", site.port);
     let mut config = config_for(&site);
     config.fetch.total_timeout = Duration::from_secs(100);
-    config.fetch.read_timeout = Duration::from_secs(100);
+    config.fetch.header_timeout = Duration::from_secs(100);
     let crawl = MiniCrawl::new(config, &[&url]);
     let lease = crawl.frontier.lease(now_ms(), 1, 1).unwrap().remove(0);
     let visitor = crawl.visitor.clone();

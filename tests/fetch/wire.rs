@@ -297,7 +297,7 @@ async fn who_does_not_want_exact_bytes_gets_none() {
 }
 
 #[tokio::test]
-async fn user_and_password_of_a_url_are_sent_alike() {
+async fn user_and_password_of_a_url_are_never_sent() {
     let reply = || Reply::new("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", Then::Close);
     for userinfo in ["user:pass%20word@", "user@", ":secret@"] {
         let server = RawServer::start(vec![reply(), reply()]).await;
@@ -305,26 +305,22 @@ async fn user_and_password_of_a_url_are_sent_alike() {
         for client in [Client::new(&fetch_config()), Client::keeping_wire(&fetch_config())] {
             response(get_by(&client.unwrap(), &url).await);
         }
-        let sent = server.heard().into_iter().map(|request| {
-            let text = String::from_utf8(request).unwrap();
-            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-            lines.sort();
-            lines
-        });
-        let sent: Vec<_> = sent.collect();
-        assert_eq!(sent[0], sent[1]);
-        assert!(sent[0].iter().any(|line| line.starts_with("authorization: Basic ")), "{:?}", sent[0]);
+        assert_eq!(server.heard().len(), 2);
+        for request in server.heard() {
+            let text = String::from_utf8(request).unwrap().to_ascii_lowercase();
+            assert!(!text.contains("authorization") && !text.contains("user:") && !text.contains("secret"), "{text}");
+        }
     }
 }
 
 #[tokio::test]
-async fn a_connection_that_takes_too_long_is_a_timeout() {
+async fn a_connection_that_takes_too_long_is_a_connect_failure() {
     // Accepts and never says a word of TLS.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/", listener.local_addr().unwrap());
     let config = FetchConfig { connect_timeout: Duration::from_millis(200), ..fetch_config() };
     let exchange = crate::support::get_url(&config, &url).await;
-    assert_eq!(failure(exchange).reason, FailureReason::Timeout);
+    assert_eq!(failure(exchange).reason, FailureReason::Connect);
 }
 
 #[tokio::test(flavor = "multi_thread")]

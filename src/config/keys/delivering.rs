@@ -85,6 +85,13 @@ pub(super) const SINKS: &[Key] = &[
         "A metadata record for each page: the links on it, links and redirects from the seed to it, and how long it took.",
     ),
     ours(
+        "target_storage.data_format.warc.archive_credentials",
+        "false",
+        Bool(|d, v| d.config.fetch.archive_credentials = v),
+        "Keep cookies in the requests of the archive, and in the page log until they are there. Otherwise a request with \
+         cookies is written with *** in their place and marked as rebuilt.",
+    ),
+    ours(
         "target_storage.data_format.warc.revisits",
         "100000",
         Count(0, 100_000_000, |d, v| d.warc.revisits = draft::to_usize(v)),

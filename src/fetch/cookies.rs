@@ -1,0 +1,156 @@
+//! Cookies (RFC 6265): the configured ones, and those that are set on the way of one visit.
+
+use std::net::Ipv4Addr;
+use std::time::SystemTime;
+
+use url::Url;
+
+use super::client::now_ms;
+use crate::config::{Cookie, Secret};
+use crate::page::Headers;
+
+/// Cookies that the answers of one visit set: for its redirects, and forgotten with it. Some sites redirect to the same
+/// URL until their cookie comes back.
+#[derive(Default)]
+pub(super) struct Jar(Vec<Set>);
+
+/// A cookie as an answer set it.
+struct Set {
+    name: String,
+    value: Secret,
+    domain: String,
+    /// For the very host that set it.
+    is_host_only: bool,
+    path: String,
+    /// For https only.
+    is_secure: bool,
+}
+
+/// No browser keeps fewer of one domain (RFC 6265 §6.1); no visit needs more.
+const MAX_COOKIES: usize = 50;
+/// Of a name and its value together, in bytes (RFC 6265 §6.1).
+const MAX_COOKIE: usize = 4096;
+/// Of all that is sent with one request: few servers take longer headers.
+const MAX_SENT: usize = 8192;
+
+impl Jar {
+    /// Takes the cookies that the answer to `url` sets, and lets go of those it unsets.
+    pub fn take(&mut self, url: &Url, headers: &Headers) {
+        for value in headers.all("set-cookie") {
+            let Some((cookie, is_gone)) = read(url, value) else { continue };
+            self.0.retain(|it| (&it.name, &it.domain, &it.path) != (&cookie.name, &cookie.domain, &cookie.path));
+            if !is_gone && self.0.len() < MAX_COOKIES {
+                self.0.push(cookie);
+            }
+        }
+    }
+
+    /// What is sent with a request for `url`: longer paths first (RFC 6265 §5.4).
+    pub fn cookies_for(&self, url: &Url) -> Option<Secret> {
+        let host = url.host_str()?;
+        let mut cookies: Vec<&Set> = self.0.iter().filter(|it| it.is_for(url, host)).collect();
+        cookies.sort_by_key(|it| std::cmp::Reverse(it.path.len()));
+        let mut sent = String::new();
+        for Set { name, value, .. } in cookies {
+            let value = value.expose();
+            if sent.len() + name.len() + value.len() + 3 > MAX_SENT {
+                break;
+            }
+            if !sent.is_empty() {
+                sent.push_str("; ");
+            }
+            sent.push_str(name);
+            sent.push('=');
+            sent.push_str(value);
+        }
+        (!sent.is_empty()).then(|| Secret::new(sent))
+    }
+}
+
+impl Set {
+    fn is_for(&self, url: &Url, host: &str) -> bool {
+        let is_host = if self.is_host_only { host == self.domain } else { domain_matches(host, &self.domain) };
+        is_host && path_matches(url.path(), &self.path) && (!self.is_secure || url.scheme() == "https")
+    }
+}
+
+/// RFC 6265 §5.2 and §5.3; true: it is unset. None for a cookie that the server may not set, or that cannot be sent.
+fn read(url: &Url, text: &str) -> Option<(Set, bool)> {
+    let host = url.host_str()?;
+    let mut parts = text.split(';');
+    let (name, value) = parts.next()?.split_once('=')?;
+    let (name, value) = (name.trim(), value.trim());
+    let is_sendable = (name.len() + value.len() <= MAX_COOKIE) && !name.is_empty() && text.is_ascii();
+    if !is_sendable || text.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
+        return None;
+    }
+    let mut cookie = Set {
+        name: name.to_owned(),
+        value: Secret::new(value),
+        domain: host.to_owned(),
+        is_host_only: true,
+        path: default_path(url),
+        is_secure: false,
+    };
+    let (mut max_age, mut expires) = (None, None);
+    for part in parts {
+        let (attribute, value) = part.split_once('=').unwrap_or((part, ""));
+        let value = value.trim();
+        match attribute.trim().to_ascii_lowercase().as_str() {
+            "domain" if !value.is_empty() => {
+                let domain = value.strip_prefix('.').unwrap_or(value).to_ascii_lowercase();
+                cookie.is_host_only = false;
+                cookie.domain = domain;
+            }
+            "path" if value.starts_with('/') => cookie.path = value.to_owned(),
+            "secure" => cookie.is_secure = true,
+            "max-age" => max_age = value.parse::<i64>().ok().or(max_age),
+            "expires" => expires = httpdate::parse_http_date(value).ok().or(expires),
+            _ => {}
+        }
+    }
+    if !cookie.is_host_only && is_public_suffix(&cookie.domain) {
+        cookie.is_host_only = true; // the host's own, if it is one; nobody's otherwise
+    }
+    let may_set = domain_matches(host, &cookie.domain) && (!cookie.is_secure || url.scheme() == "https");
+    let now = SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(now_ms());
+    let is_gone = max_age.map_or_else(|| expires.is_some_and(|at| at <= now), |seconds| seconds <= 0);
+    may_set.then_some((cookie, is_gone))
+}
+
+/// RFC 6265 §5.1.4: up to the last slash.
+fn default_path(url: &Url) -> String {
+    let path = url.path();
+    match path.rfind('/') {
+        Some(at) if at > 0 => path[..at].to_owned(),
+        _ => "/".to_owned(),
+    }
+}
+
+/// Whether everybody can have a name below it (`com`, `github.io`): a cookie for it would go to strangers.
+fn is_public_suffix(domain: &str) -> bool {
+    psl::suffix(domain.as_bytes()).is_some_and(|suffix| suffix.as_bytes() == domain.as_bytes())
+}
+
+/// The configured cookies that go with a request for `url`.
+pub(super) fn configured<'c>(cookies: &'c [Cookie], url: &Url) -> Vec<&'c str> {
+    let Some(host) = url.host_str() else { return Vec::new() };
+    let matching = cookies.iter().filter(|it| domain_matches(host, &it.domain) && path_matches(url.path(), &it.path));
+    matching.map(|it| it.cookie.expose()).collect()
+}
+
+/// RFC 6265 §5.1.3: an address has no domains above it.
+fn domain_matches(host: &str, domain: &str) -> bool {
+    let domain = domain.trim_start_matches('.');
+    host.eq_ignore_ascii_case(domain)
+        || host.parse::<Ipv4Addr>().is_err()
+            && host.len().checked_sub(domain.len() + 1).is_some_and(|dot| {
+                host.as_bytes()[dot] == b'.' && host.as_bytes()[dot + 1..].eq_ignore_ascii_case(domain.as_bytes())
+            })
+}
+
+/// RFC 6265 §5.1.4.
+fn path_matches(path: &str, cookie_path: &str) -> bool {
+    path.strip_prefix(cookie_path)
+        .is_some_and(|rest| rest.is_empty() || cookie_path.ends_with('/') || rest.starts_with('/'))
+}
