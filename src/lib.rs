@@ -16,6 +16,7 @@
 //! * [`sinks`]: one file a destination, on top of a format.
 //! * [`archive`]: files of any format, read as pages and written as any other.
 //! * [`supervisor`]: keeps every long-running part alive; the only one that retries.
+//! * [`folders`]: a crawl's own folders are for its owner alone.
 //! * [`telemetry`]: logs, metrics, health, progress.
 //! * [`crawl`]: puts the parts together into a running crawl.
 //! * [`demo`]: the website that `seine demo` crawls.
@@ -27,6 +28,7 @@ pub mod config;
 pub mod crawl;
 pub mod demo;
 pub mod fetch;
+pub mod folders;
 pub mod formats;
 pub mod frontier;
 pub mod log;

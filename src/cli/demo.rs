@@ -89,7 +89,7 @@ fn clear_earlier(folder: &Path) -> anyhow::Result<()> {
     } else if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         bail!("{} holds something that is no demo's; choose another folder with -o", folder.display());
     }
-    let made = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(folder.join(MARK), ""));
+    let made = crate::folders::make_private(folder).and_then(|()| std::fs::write(folder.join(MARK), ""));
     made.with_context(|| {
         format!("data folder {} cannot be made; choose one you may write to with -o", folder.display())
     })

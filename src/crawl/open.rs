@@ -10,6 +10,7 @@ use crate::config::{Config, ScopeRule, SinkConfig};
 use crate::fetch::client::now_ms;
 use crate::fetch::robots::RulesCache;
 use crate::fetch::{Client, ClientError, Visitor};
+use crate::folders::make_private;
 use crate::frontier::scope::Scope;
 use crate::frontier::{Counts, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Proposal};
 use crate::log::{PageLog, Recovery, VALIDATOR};
@@ -25,7 +26,7 @@ pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<
     if seeds.is_empty() && !folder.join("frontier").is_dir() {
         return Err(CrawlError::NoSeeds); // before anything is made
     }
-    std::fs::create_dir_all(&folder).map_err(|source| CrawlError::Folder { path: folder.clone(), source })?;
+    make_private(&folder).map_err(|source| CrawlError::Folder { path: folder.clone(), source })?;
     let options = FrontierOptions {
         max_pages_per_host: config.frontier.max_pages_per_host,
         default_delay: config.frontier.host_delay.max(config.frontier.ip_delay.unwrap_or_default()),

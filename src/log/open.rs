@@ -1,7 +1,7 @@
 //! Opening a log: its lock, what is on disk, and what a crash left behind.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ impl PageLog {
     pub fn open(dir: &Path, config: &LogConfig) -> Result<(PageLog, Recovery), LogError> {
         let cursors = cursors_dir(dir);
         let is_new = !cursors.exists();
-        fs::create_dir_all(&cursors).map_err(LogError::io("make", &cursors))?;
+        crate::folders::make_private(&cursors).map_err(LogError::io("make", &cursors))?;
         if is_new {
             sync_dir(dir)?;
             dir.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), sync_dir)?;

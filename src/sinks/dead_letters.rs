@@ -254,7 +254,7 @@ pub enum RewriteError {
 }
 
 fn create(folder: &Path) -> Result<Open, SinkError> {
-    std::fs::create_dir_all(folder).map_err(|e| file_error("creating the folder", folder, e))?;
+    crate::folders::make_private(folder).map_err(|e| file_error("creating the folder", folder, e))?;
     if let Some(parent) = folder.parent() {
         sync_folder(parent)?;
     }

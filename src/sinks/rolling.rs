@@ -156,7 +156,7 @@ pub(super) fn create_folder(folder: &Path) -> Result<(), SinkError> {
     if folder.is_dir() {
         return Ok(());
     }
-    std::fs::create_dir_all(folder).map_err(|e| file_error("creating the folder", folder, e))?;
+    crate::folders::make_private(folder).map_err(|e| file_error("creating the folder", folder, e))?;
     match folder.parent() {
         Some(parent) if parent != Path::new("") => sync_folder(parent),
         _ => sync_folder(Path::new(".")),

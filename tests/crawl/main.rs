@@ -14,6 +14,7 @@ mod limits;
 mod recrawl;
 mod resume;
 mod robots;
+mod secrets;
 mod signals;
 mod sinks;
 mod watching;

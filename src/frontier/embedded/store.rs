@@ -78,7 +78,7 @@ impl Drop for FolderLock {
 /// Opens the store in `dir`, or makes one. It is ours as long as the lock is held.
 pub fn open(dir: &Path, cache_bytes: u64) -> Result<(Store, FolderLock), FrontierError> {
     let io = |source| error(dir, REMEDY_IO, source);
-    fs::create_dir_all(dir).map_err(io)?;
+    crate::folders::make_private(dir).map_err(io)?;
     let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock")).map_err(io)?;
     lock.try_lock().map_err(|_| error(dir, REMEDY_LOCKED, Problem::Locked))?;
     let lock = FolderLock(lock);
