@@ -4,10 +4,12 @@ CARGO ?= cargo
 # Cases of each property test in `make fuzz`, and the tests that have some: every reader of outside bytes.
 CASES ?= 20000
 FUZZED = archive fetch formats log pagestore parse_html parse_url sinks tianwang warc
+# Kills of `make chaos`; an outage begins at every fourth.
+KILLS ?= 520
 # What librdkafka is built with, besides a C compiler.
 BUILD = cc cxx make pkg-config libssl
 
-.PHONY: help demo build test lint audit bench fuzz docs
+.PHONY: help demo build test lint audit bench chaos fuzz docs
 
 help: ## show this
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -36,6 +38,10 @@ audit: ## check the dependencies' licences, sources, yanked versions and advisor
 bench: ## run the benchmarks
 	@scripts/need cargo $(BUILD)
 	$(CARGO) bench --locked
+
+chaos: ## the long campaign of faults, docs/reliability.md: make chaos KILLS=2000
+	@scripts/need cargo $(BUILD)
+	SEINE_CHAOS_KILLS=$(KILLS) $(CARGO) test --locked --release --test chaos -- --ignored --nocapture
 
 fuzz: ## run the property tests with many more cases: make fuzz CASES=100000
 	@scripts/need cargo $(BUILD)
