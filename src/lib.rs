@@ -9,6 +9,7 @@
 //! * [`page`]: the event, what one fetch of one URL brought: plain data, no I/O.
 //! * [`frontier`]: `work_proposed` and `page`: which URL is due, on which host, when.
 //! * [`fetch`]: turns a URL into a page event: DNS, robots, redirects, limits.
+//! * [`large`]: pages that are large once decoded, few at a time.
 //! * [`parse`]: pure functions of bytes: links, title, charset, sitemaps, robots.txt.
 //! * [`log`]: `page_proposed`: the page log, where an event becomes accepted.
 //! * [`validate`]: the log's first reader: compares with `page`, proposes new work.
@@ -31,6 +32,7 @@ pub mod fetch;
 pub mod folders;
 pub mod formats;
 pub mod frontier;
+pub mod large;
 pub mod log;
 pub mod page;
 pub mod parse;

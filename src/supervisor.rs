@@ -1,7 +1,8 @@
 //! The supervisor: every long-running part is a thread it starts, watches and starts again. Only it retries.
 //!
 //! A part is a closure that runs until its work is over (`Ok`) or something failed (`Err`, or a panic). After a failure
-//! it is called again, after a back-off that doubles and is forgotten once the part made progress. Health is *progress*,
+//! it is called again, after a back-off that doubles and is forgotten once the part made progress. What it fails of is told
+//! when it changes, and then rarely. Health is *progress*,
 //! not being alive: a part that neither progresses nor says that it is idle is stuck, and shown so.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -86,6 +87,8 @@ impl Beat {
 
 const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
 const LAST_BACK_OFF: Duration = Duration::from_secs(30);
+/// The same failure is told again after so long.
+const TELL_AGAIN: Duration = Duration::from_secs(600);
 
 impl Supervisor {
     /// Starts a part in a thread of its own. `run` is called again after every failure, and must find its own way back
@@ -137,6 +140,7 @@ impl Supervisor {
 
 fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> anyhow::Result<()>) {
     let mut back_off = FIRST_BACK_OFF;
+    let mut told = Told::default();
     loop {
         let done_before = part.done.load(Ordering::Relaxed);
         let beat = Beat(part.clone());
@@ -165,7 +169,7 @@ fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> an
             tracing::error!(part = part.name, %error, "failed while ending");
             return;
         }
-        tracing::error!(part = part.name, %error, again_in_ms = back_off.as_millis() as u64, "failed, will be started again");
+        told.tell(&part.name, &error, back_off);
         shared.ending_rang.wait_for(&mut ending, back_off);
         if *ending {
             part.state.lock().phase = Phase::Finished;
@@ -175,6 +179,35 @@ fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> an
         back_off = (back_off * 2).min(LAST_BACK_OFF);
         part.restarts.fetch_add(1, Ordering::Relaxed);
         part.state.lock().phase = Phase::Running;
+    }
+}
+
+/// The failure that was told last, so that one that lasts does not fill the log.
+#[derive(Default)]
+struct Told {
+    /// Without its figures: times and counts change though nothing else does.
+    error: String,
+    at: Option<Instant>,
+    /// Failures since then that were not told.
+    untold: u64,
+}
+
+impl Told {
+    fn tell(&mut self, part: &str, error: &str, back_off: Duration) {
+        let without_figures: String = error.chars().filter(|c| !c.is_ascii_digit()).collect();
+        let is_known = without_figures == self.error && self.at.is_some_and(|at| at.elapsed() < TELL_AGAIN);
+        if is_known {
+            self.untold += 1;
+            return;
+        }
+        let again_in_ms = back_off.as_millis() as u64;
+        match std::mem::take(&mut self.untold) {
+            0 => tracing::error!(part, error, again_in_ms, "failed, will be started again"),
+            untold => {
+                tracing::error!(part, error, again_in_ms, untold, "failed, as it did meanwhile; will be started again")
+            }
+        }
+        (self.error, self.at) = (without_figures, Some(Instant::now()));
     }
 }
 

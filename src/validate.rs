@@ -11,6 +11,7 @@ use crate::fetch::client::now_ms;
 use crate::fetch::pause;
 use crate::frontier::scope::Scope;
 use crate::frontier::{Batch, Change, Frontier, FrontierError, HostPause, PageRecord, PageState, Proposal, Verdict};
+use crate::large;
 use crate::log::{Entry, LogError, Reader};
 use crate::page::{Kind, Outcome, PageChange, PageEvent};
 use crate::parse::{self, DeriveOptions, Derived};
@@ -36,6 +37,10 @@ pub enum ValidateError {
 
 const BATCH_EVENTS: usize = 128;
 const BATCH_BYTES: usize = 4 << 20;
+/// Bytes of links that are applied at once; one page's may be more.
+const LINK_BYTES: usize = 8 << 20;
+/// What a link holds besides its URL.
+const LINK: usize = 64;
 const IDLE: Duration = Duration::from_millis(200);
 /// Seeds come before what they link to, and so on; deeper ones share the last place.
 const LAST_PRIORITY: u16 = 250;
@@ -69,23 +74,33 @@ impl Validator {
         Ok(())
     }
 
-    /// One batch. Validating the same entries again changes nothing.
-    pub fn validate(&self, entries: &[Arc<Entry>]) -> Result<(), ValidateError> {
-        let Some(last) = entries.last() else { return Ok(()) };
-        let mut batch = Batch { cursor: last.end, ..Batch::default() };
+    /// One batch, or several when their links are very many. Validating the same entries again changes nothing.
+    pub fn validate(&self, mut entries: &[Arc<Entry>]) -> Result<(), ValidateError> {
+        while !entries.is_empty() {
+            let validated = self.validate_some(entries)?;
+            entries = &entries[validated..];
+        }
+        Ok(())
+    }
+
+    /// At least the first, and as many more as [`LINK_BYTES`] allow. Returns how many.
+    fn validate_some(&self, entries: &[Arc<Entry>]) -> Result<usize, ValidateError> {
+        let mut batch = Batch::default();
+        let mut link_bytes = 0;
         // The same URL twice in a batch: the second is compared with the first, not with what the store still says.
         let mut judged: HashMap<&str, PageRecord> = HashMap::new();
         for entry in entries {
             let event = &*entry.event;
-            let derived = entry.derived(|event| parse::derive(event, &self.derive));
+            let derived = entry.derived(|event| large::derive(event, &self.derive, parse::derive));
+            let links_before = batch.proposals.len();
             let before = match judged.get(event.url.as_str()) {
                 Some(record) => Some(record.clone()),
                 None => self.frontier.page(&event.url)?,
             };
-            let change = self.judge(event, derived, before.as_ref());
+            let change = self.judge(event, &derived, before.as_ref());
             if let Change::Page { record, .. } = &change {
                 if matches!(record.state, PageState::New | PageState::Changed) {
-                    self.propose_links(event, derived, &mut batch.proposals);
+                    self.propose_links(event, &derived, &mut batch.proposals);
                 }
                 judged.insert(&event.url, record.clone());
             }
@@ -95,10 +110,15 @@ impl Validator {
                 event_id: event.id.clone(),
                 change,
             });
+            batch.cursor = entry.end;
+            link_bytes += batch.proposals[links_before..].iter().map(|link| link.url.len() + LINK).sum::<usize>();
+            if link_bytes > LINK_BYTES {
+                break;
+            }
         }
         let applied = self.frontier.apply(&batch, now_ms())?;
         self.metrics.validated(&batch.verdicts, &applied);
-        Ok(())
+        Ok(batch.verdicts.len())
     }
 
     fn judge(&self, event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> Change {

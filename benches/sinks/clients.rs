@@ -159,7 +159,7 @@ fn only_sink(options: &[(&'static str, String)]) -> SinkConfig {
 fn json(entry: &Entry) -> Vec<u8> {
     let body = entry.body(|_| panic!("it is derived already"));
     let mut message = Vec::new();
-    assert!(files::write_event(&entry.event, body, &mut message));
+    assert!(files::write_event(&entry.event, &body, &mut message));
     message.pop();
     message
 }
@@ -220,7 +220,7 @@ fn document(entry: &Entry) -> Bytes {
     let action = serde_json::json!({ "index": { "_id": id, "version": version, "version_type": "external" } });
     let mut lines = format!("{action}\n").into_bytes();
     let derived = entry.derived(|_| panic!("it is derived already"));
-    assert!(elastic::write_event(&entry.event, derived, &mut lines));
+    assert!(elastic::write_event(&entry.event, &derived, &mut lines));
     lines.push(b'\n');
     lines.into()
 }

@@ -49,11 +49,9 @@ impl Feed for LogFeed<'_> {
     }
 
     fn stepped(&mut self, step: Step) {
-        if step.moved {
+        if step.passed > 0 {
             self.seconds.observe(step.took.as_secs_f64());
-        }
-        if step.taken > 0 {
-            self.beat.progress(step.taken);
+            self.beat.progress(step.passed);
         } else if step.settled {
             self.beat.idle();
         }

@@ -19,12 +19,13 @@ use super::weather::{Sign, Weather};
 use crate::config::{Config, Secret};
 use crate::frontier::scope::Scope;
 use crate::frontier::{Frontier, FrontierError, Lease, Turn, Work};
+use crate::large;
 use crate::log::{PageLog, Ticket, VALIDATOR};
 use crate::page::{
     EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageChange, PageEvent, Relevance, Response, Truncated,
 };
 use crate::parse::decode::DecodeProblem;
-use crate::parse::{self, DeriveOptions};
+use crate::parse::{self, DeriveOptions, Derived};
 use crate::telemetry::Metrics;
 
 /// What every visit needs; one for the whole crawl.
@@ -104,6 +105,22 @@ impl Way {
     }
 }
 
+/// What a worker must know of a page, and what it can hand on.
+struct Read {
+    digest: [u8; 32],
+    is_html: bool,
+    /// A coding has no end: the body came short, though its framing was whole (a server that gave up behind a proxy).
+    is_cut: bool,
+    derived: Option<Arc<Derived>>,
+}
+
+impl Read {
+    fn of(derived: &Derived) -> Read {
+        let is_cut = matches!(derived.decode_problem, Some(DecodeProblem::Cut { .. }));
+        Read { digest: derived.digest, is_html: derived.is_html, is_cut, derived: None }
+    }
+}
+
 /// What a request brought, and where its answer redirects to.
 type Asked = (Exchange, Option<String>);
 
@@ -146,12 +163,14 @@ impl Visitor {
             host.begin();
             self.let_validator_catch_up().await?;
             let mut event = self.fetch(host, &work).await?;
-            let derived = self.derive(&event);
-            mark_cut(&mut event, &derived);
+            let read = self.read(&event).await;
+            if let (Outcome::Response(response), true) = (&mut event.outcome, read.is_cut) {
+                response.truncated.get_or_insert(Truncated::Disconnect);
+            }
             self.metrics.fetched(&event);
-            event.change = self.change(&event, work.digest.as_ref(), &derived.digest);
-            event.relevance = Relevance::by_type(derived.is_html && event.response().is_some_and(Response::is_success));
-            match self.log.append(event, Some(derived)).await {
+            event.change = self.change(&event, work.digest.as_ref(), &read.digest);
+            event.relevance = Relevance::by_type(read.is_html && event.response().is_some_and(Response::is_success));
+            match self.log.append(event, read.derived).await {
                 Ok(ticket) => tickets.push((work.url, ticket)),
                 Err(error) => {
                     tracing::debug!(url = work.url, %error, "not accepted, stays in work_proposed");
@@ -181,14 +200,21 @@ impl Visitor {
         Ok(())
     }
 
-    fn derive(&self, event: &PageEvent) -> Arc<parse::Derived> {
-        /// Reading a larger page takes long enough to hold up the other tasks of this thread.
-        const LARGE: usize = 256 * 1024;
-        let read = || Arc::new(parse::derive(event, &self.derive));
-        match event.response() {
-            Some(response) if response.body.len() > LARGE => tokio::task::block_in_place(read),
-            _ => read(),
+    /// What is large once decoded is read for its digest alone: it is not kept, and the validator reads it again.
+    async fn read(&self, event: &PageEvent) -> Read {
+        /// Reading a longer page takes long enough to hold up the other tasks of this thread.
+        const LONG: usize = 256 * 1024;
+        let small = || large::derive_small(event, &self.derive, parse::derive);
+        let small = match event.response() {
+            Some(response) if response.body.len() > LONG => tokio::task::block_in_place(small),
+            _ => small(),
+        };
+        if let Some(derived) = small {
+            let read = Read::of(&derived);
+            return Read { derived: Some(Arc::new(derived)), ..read };
         }
+        let _turn = large::turn().await;
+        tokio::task::block_in_place(|| Read::of(&large::derive(event, &self.derive, parse::derive_without_markup)))
     }
 
     /// None for an answer that is not final.
@@ -461,15 +487,6 @@ impl Visitor {
             relevance: Relevance::by_type(false),
             crawler_id: self.crawler_id.clone(),
         }
-    }
-}
-
-/// A coding without its end: the body came short, though its framing was whole (a server that gave up behind a proxy).
-fn mark_cut(event: &mut PageEvent, derived: &parse::Derived) {
-    if let (Outcome::Response(response), Some(DecodeProblem::Cut { .. })) =
-        (&mut event.outcome, &derived.decode_problem)
-    {
-        response.truncated.get_or_insert(Truncated::Disconnect);
     }
 }
 

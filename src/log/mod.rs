@@ -24,9 +24,11 @@ mod state;
 mod writer;
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::OwnedSemaphorePermit;
 
 pub use append::Ticket;
 pub use error::LogError;
@@ -57,30 +59,47 @@ pub struct Entry {
     /// Behind this entry: what a reader commits when it is done with it.
     pub end: Position,
     pub event: Arc<PageEvent>,
-    derived: OnceLock<Arc<Derived>>,
-    body: OnceLock<Bytes>,
+    kept: Mutex<Option<Kept>>,
+}
+
+/// What the fetch worker derived, as long as it is kept.
+#[derive(Debug)]
+struct Kept {
+    derived: Arc<Derived>,
+    /// Of what may be kept in all (see `append`).
+    _room: Option<OwnedSemaphorePermit>,
 }
 
 impl Entry {
     pub fn new(end: Position, event: Arc<PageEvent>, derived: Option<Arc<Derived>>) -> Entry {
-        let cell = OnceLock::new();
-        if let Some(derived) = derived {
-            let _ = cell.set(derived);
-        }
-        Entry { end, event, derived: cell, body: OnceLock::new() }
+        Entry::keeping(end, event, derived.map(|derived| Kept { derived, _room: None }))
     }
 
-    /// What the fetch worker derived, or derived now for an entry read back from disk.
-    pub fn derived(&self, derive: impl FnOnce(&PageEvent) -> Derived) -> &Arc<Derived> {
-        self.derived.get_or_init(|| Arc::new(derive(&self.event)))
+    fn keeping(end: Position, event: Arc<PageEvent>, kept: Option<Kept>) -> Entry {
+        Entry { end, event, kept: Mutex::new(kept) }
     }
 
-    /// The body with its content codings taken off: what was derived already, or decoded now, for who needs no more.
-    pub fn body(&self, decode: impl FnOnce(&PageEvent) -> Bytes) -> &Bytes {
-        match self.derived.get() {
-            Some(derived) => &derived.body,
-            None => self.body.get_or_init(|| decode(&self.event)),
+    /// What the fetch worker derived, if it is still kept; else derived now, and kept by nobody but the caller: entries wait
+    /// in batches and queues that are bounded by what was received.
+    pub fn derived(&self, derive: impl FnOnce(&PageEvent) -> Derived) -> Arc<Derived> {
+        self.kept().unwrap_or_else(|| Arc::new(derive(&self.event)))
+    }
+
+    /// The body with its content codings taken off, from what is kept or decoded now: for who needs no more.
+    pub fn body(&self, decode: impl FnOnce(&PageEvent) -> Bytes) -> Bytes {
+        match self.kept() {
+            Some(derived) => derived.body.clone(),
+            None => decode(&self.event),
         }
+    }
+
+    fn kept(&self) -> Option<Arc<Derived>> {
+        self.kept.lock().as_ref().map(|kept| kept.derived.clone())
+    }
+
+    /// Whoever still has the entry derives for himself.
+    fn forget(&self) {
+        *self.kept.lock() = None;
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Semaphore, watch};
 
-use super::append::{QUEUE_BYTES, Queue};
+use super::append::{KEPT_BYTES, QUEUE_BYTES, Queue};
 use super::cursor_file::{self, CursorFile};
 use super::segment::{self, FILE_HEADER, Found, SegmentFile};
 use super::state::{MOST_DAMAGE, Segment, Slot, State, Tail};
@@ -31,6 +31,8 @@ pub(super) struct Inner {
     pub filled: Condvar,
     /// Free bytes of the queue.
     pub space: Arc<Semaphore>,
+    /// Room for what was derived of events that are here.
+    pub kept: Arc<Semaphore>,
     pub state: Mutex<State>,
     /// `state.end` or `state.finished` has changed.
     pub published: Condvar,
@@ -112,6 +114,7 @@ impl PageLog {
             queue: Mutex::default(),
             filled: Condvar::new(),
             space: Arc::new(Semaphore::new(QUEUE_BYTES)),
+            kept: Arc::new(Semaphore::new(KEPT_BYTES)),
             state: Mutex::new(state),
             published: Condvar::new(),
             room,

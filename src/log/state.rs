@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Books, Cursor, Damage, Entry, Position, ReaderStatus};
-use crate::page::PageEvent;
 
 /// Bytes of accepted entries kept in memory for readers that keep up.
 const TAIL_BYTES: u64 = 24 << 20;
@@ -122,7 +121,7 @@ impl State {
     }
 }
 
-/// The last accepted entries, without gaps.
+/// The last accepted entries, without gaps. What was derived of them is kept as long as they are here.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
     entries: VecDeque<(Arc<Entry>, u64)>,
@@ -130,8 +129,8 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    pub fn push(&mut self, entry: Arc<Entry>) {
-        let cost = cost(&entry);
+    /// `cost`: bytes of memory it holds.
+    pub fn push(&mut self, entry: Arc<Entry>, cost: u64) {
         self.bytes += cost;
         self.entries.push_back((entry, cost));
         while self.bytes > TAIL_BYTES {
@@ -147,8 +146,9 @@ impl Tail {
     }
 
     fn pop(&mut self) {
-        if let Some((_, cost)) = self.entries.pop_front() {
+        if let Some((entry, cost)) = self.entries.pop_front() {
             self.bytes -= cost;
+            entry.forget();
         }
     }
 
@@ -168,20 +168,4 @@ impl Tail {
         }
         taken
     }
-}
-
-/// Bytes of memory an entry may come to hold. What is not derived yet may be derived by a reader: compressed text grows
-/// about five times.
-fn cost(entry: &Entry) -> u64 {
-    let event: &PageEvent = &entry.event;
-    let (body, headers) = event.response().map_or((0, 0), |response| (response.body.len(), response.headers.0.len()));
-    let derived = match entry.derived.get() {
-        Some(derived) => {
-            let is_shared = event.response().is_some_and(|response| response.body.as_ptr() == derived.body.as_ptr());
-            let links: usize = derived.links.iter().map(|link| link.url.len() + 40).sum();
-            links + if is_shared { 0 } else { derived.body.len() }
-        }
-        None => body * 5,
-    };
-    (1000 + headers * 100 + body + derived) as u64
 }

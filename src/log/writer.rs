@@ -194,9 +194,11 @@ impl Writer {
         let mut state = inner.state.lock();
         let mut told = Vec::with_capacity(self.batch.len());
         for (pending, &end) in self.batch.drain(..).zip(ends) {
-            state.tail.push(Arc::new(Entry::new(end, pending.event.clone(), pending.derived.clone())));
+            let cost = pending.memory();
+            let Pending { event, kept, queued, accepted, _room, .. } = pending;
+            state.tail.push(Arc::new(Entry::keeping(end, event, kept)), cost);
             state.end = end;
-            told.push((pending, end));
+            told.push((accepted, end, queued));
         }
         if let (Some(last), Some(active)) = (state.segments.back_mut(), &self.segment) {
             last.bytes = active.length;
@@ -204,9 +206,9 @@ impl Writer {
         inner.tell_room(&state);
         drop(state);
         inner.published.notify_all();
-        for (pending, end) in told {
+        for (accepted, end, queued) in told {
             // Nobody need be waiting any more.
-            let _ = pending.accepted.send((end, pending.queued.elapsed()));
+            let _ = accepted.send((end, queued.elapsed()));
         }
     }
 

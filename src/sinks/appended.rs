@@ -53,6 +53,8 @@ pub struct AppendedFiles {
     shape: Shape,
     /// The time in the next file's name.
     reserved: EpochMs,
+    /// As in [`rolling`](super::rolling): a file has it in its name.
+    is_used: bool,
     current: Option<Current>,
 }
 
@@ -100,7 +102,7 @@ impl AppendedFiles {
                 now_ms()
             }
         };
-        Ok(AppendedFiles { folder: folder.into(), shape, reserved, current: None })
+        Ok(AppendedFiles { folder: folder.into(), shape, reserved, is_used: false, current: None })
     }
 
     /// Adds a whole record to the open file, or to a new one when it does not fit; a new file begins with what `first`
@@ -113,13 +115,19 @@ impl AppendedFiles {
         let current = match &mut self.current {
             Some(current) => current,
             none => {
+                self.is_used = true;
                 let mut new = create(&self.folder, self.reserved, &self.shape)?;
                 new.pending = first(&new.name);
                 none.insert(new)
             }
         };
-        current.pending.extend_from_slice(record);
-        if current.pending.len() >= WRITE_BYTES { current.write_pending() } else { Ok(()) }
+        for piece in record.chunks(WRITE_BYTES) {
+            current.pending.extend_from_slice(piece);
+            if current.pending.len() >= WRITE_BYTES {
+                current.write_pending()?;
+            }
+        }
+        Ok(())
     }
 
     /// The name, without `.open`, and length of the file that the next record goes to, as far as that is decided.
@@ -132,7 +140,9 @@ impl AppendedFiles {
         if let Some(current) = &mut self.current {
             current.sync()?;
         }
-        self.reserved = now_ms().max(self.reserved + 1);
+        if std::mem::take(&mut self.is_used) {
+            self.reserved = now_ms().max(self.reserved + 1);
+        }
         let open = self.current.as_ref().map(|it| OpenFile { name: it.name.clone(), length: it.written });
         let saved = Saved { open, reserved: self.reserved };
         Ok(serde_json::to_value(saved).expect("a struct of strings and numbers is always JSON"))

@@ -105,19 +105,32 @@ impl ElasticSink {
         })
     }
 
-    fn take(&mut self, entry: &Arc<Entry>) {
+    fn take(&mut self, entry: &Arc<Entry>) -> Result<(), SinkError> {
+        let lines = is_held(&entry.event).then(|| self.lines(entry));
+        let bytes = lines.as_ref().map_or(0, Bytes::len);
+        if bytes as u64 > self.config.bulk_bytes {
+            // More than a bulk by itself: it goes alone, and no two of them are on their way.
+            self.send()?;
+            self.settle_all()?;
+        }
         self.next.since.get_or_insert_with(Instant::now);
         self.next.end = Some(entry.end);
-        if !is_held(&entry.event) {
-            self.next.skipped += 1;
-            return;
+        self.next.bytes += bytes;
+        match lines {
+            Some(lines) => self.next.items.push(Item { entry: entry.clone(), lines }),
+            None => self.next.skipped += 1,
         }
+        Ok(())
+    }
+
+    /// The document and the line before it.
+    fn lines(&self, entry: &Entry) -> Bytes {
         let derived = entry.derived(|event| (self.derive)(event));
         let mut lines = action(&document_id(&entry.event.url), document_version(&entry.event));
-        write_event(&entry.event, derived, &mut lines);
+        write_event(&entry.event, &derived, &mut lines);
         lines.push(b'\n');
-        self.next.bytes += lines.len();
-        self.next.items.push(Item { entry: entry.clone(), lines: Bytes::from(lines) });
+        lines.shrink_to_fit();
+        lines.into()
     }
 
     fn is_due(&self) -> bool {
@@ -144,6 +157,13 @@ impl ElasticSink {
     /// Settles the bulks that are done, from the first on.
     fn settle_done(&mut self) -> Result<(), SinkError> {
         while self.in_flight.front().is_some_and(|flight| flight.task.is_finished()) {
+            self.settle_first()?;
+        }
+        Ok(())
+    }
+
+    fn settle_all(&mut self) -> Result<(), SinkError> {
+        while !self.in_flight.is_empty() {
             self.settle_first()?;
         }
         Ok(())
@@ -199,7 +219,7 @@ impl Sink for ElasticSink {
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
         self.step(|sink| {
             for entry in entries {
-                sink.take(entry);
+                sink.take(entry)?;
                 if sink.is_due() {
                     sink.send()?;
                 }
@@ -213,10 +233,7 @@ impl Sink for ElasticSink {
     fn flush(&mut self) -> Result<Delivered, SinkError> {
         self.step(|sink| {
             sink.send()?;
-            while !sink.in_flight.is_empty() {
-                sink.settle_first()?;
-            }
-            Ok(())
+            sink.settle_all()
         })
     }
 

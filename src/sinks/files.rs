@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::rolling::RollingFiles;
-use super::{Delivered, Derive, Sink, SinkError};
+use super::{Delivered, Derive, Sink, SinkError, empty};
 use crate::formats::files;
 use crate::log::Entry;
 
@@ -36,9 +36,8 @@ impl FilesSink {
 
     fn append(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
         for entry in entries {
-            self.line.clear();
-            if self.write_line(entry) {
-                self.files.append(&self.line)?;
+            if files::is_held(&entry.event) {
+                self.append_page(entry)?;
                 self.so_far.delivered += 1;
             } else {
                 self.so_far.skipped += 1;
@@ -49,13 +48,13 @@ impl FilesSink {
         Ok(self.so_far.clone())
     }
 
-    fn write_line(&mut self, entry: &Entry) -> bool {
-        if !files::is_held(&entry.event) {
-            return false;
-        }
+    fn append_page(&mut self, entry: &Entry) -> Result<(), SinkError> {
         // Of what was derived, FILES needs the body alone: a page read back from disk is not read for its links.
         let body = entry.body(|event| (self.derive)(event).body);
-        files::write_event(&entry.event, body, &mut self.line)
+        files::write_event(&entry.event, &body, &mut self.line);
+        self.files.append(&self.line)?;
+        empty(&mut self.line);
+        Ok(())
     }
 }
 

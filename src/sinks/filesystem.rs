@@ -97,13 +97,13 @@ impl FilesystemSink {
         let body = || entry.body(|event| (self.derive)(event).body);
         let mut content = Vec::new();
         match self.config.content {
-            FilesystemContent::Html => content.extend_from_slice(body()),
+            FilesystemContent::Html => content.extend_from_slice(&body()),
             FilesystemContent::Json => {
-                files::write_event(&entry.event, body(), &mut content);
+                files::write_event(&entry.event, &body(), &mut content);
                 content.pop(); // the line feed
             }
             FilesystemContent::Cbor => {
-                cbor::write_event(&entry.event, entry.derived(|event| (self.derive)(event)), &mut content);
+                cbor::write_event(&entry.event, &entry.derived(|event| (self.derive)(event)), &mut content);
             }
         }
         Some(if self.config.compress_data { zlib(&content) } else { content })

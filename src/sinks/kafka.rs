@@ -17,7 +17,7 @@ use rdkafka::producer::{BaseRecord, Producer};
 
 use super::dead_letters::DeadLetters;
 use super::kafka_client::{self as client, KafkaProducer, Report, trouble};
-use super::{Delivered, Derive, Sink, SinkError};
+use super::{Delivered, Derive, Sink, SinkError, empty};
 use crate::config::{KafkaConfig, KafkaFormat};
 use crate::formats::{cdr31, elastic, files};
 use crate::log::{Entry, Position};
@@ -124,7 +124,7 @@ impl KafkaSink {
 
     /// Puts the message's value into `self.value`; false for what the format does not hold.
     fn write_value(&mut self, entry: &Entry) -> bool {
-        self.value.clear();
+        empty(&mut self.value);
         if !files::is_held(&entry.event) {
             return false;
         }
@@ -133,14 +133,14 @@ impl KafkaSink {
             KafkaFormat::Json => {
                 // The body alone: a page read back from disk is not read for its links.
                 let body = entry.body(|event| (self.derive)(event).body);
-                let held = files::write_event(&entry.event, body, &mut self.value);
+                let held = files::write_event(&entry.event, &body, &mut self.value);
                 self.value.pop_if(|byte| *byte == b'\n');
                 held
             }
             KafkaFormat::Cdr31 => {
-                cdr31::write_event(&entry.event, derived(), self.config.team.as_deref(), now_ms(), &mut self.value)
+                cdr31::write_event(&entry.event, &derived(), self.config.team.as_deref(), now_ms(), &mut self.value)
             }
-            KafkaFormat::Elastic => elastic::write_event(&entry.event, derived(), &mut self.value),
+            KafkaFormat::Elastic => elastic::write_event(&entry.event, &derived(), &mut self.value),
         }
     }
 

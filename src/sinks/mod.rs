@@ -26,11 +26,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::config::{FilesystemConfig, FilesystemContent, KafkaConfig, KafkaFormat, SinkConfig};
+use crate::large;
 use crate::log::{Entry, Position};
 use crate::page::PageEvent;
 use crate::parse::{self, DeriveOptions, Derived};
 
-/// Derives again what an entry read back from disk lacks, as much of it as the sink needs.
+/// Derives again what an entry lacks, as much of it as the sink needs. A large page's room is given back when the last of
+/// it is dropped ([`large`]): before anything waits for a server.
 pub type Derive = Arc<dyn Fn(&PageEvent) -> Derived + Send + Sync>;
 
 /// What a sink of this kind needs of a page: those that want nothing of the markup leave it unread.
@@ -41,12 +43,12 @@ pub fn derive_for(config: &SinkConfig, options: DeriveOptions) -> Derive {
             content: FilesystemContent::Html | FilesystemContent::Json, ..
         })
         | SinkConfig::Kafka(KafkaConfig { format: KafkaFormat::Json, .. }) => {
-            Arc::new(move |event| parse::derive_body_only(event, &options))
+            Arc::new(move |event| large::derive(event, &options, parse::derive_body_only))
         }
         SinkConfig::Kafka(KafkaConfig { format: KafkaFormat::Cdr31, .. }) => {
-            Arc::new(move |event| parse::derive_without_markup(event, &options))
+            Arc::new(move |event| large::derive(event, &options, parse::derive_without_markup))
         }
-        _ => Arc::new(move |event| parse::derive(event, &options)),
+        _ => Arc::new(move |event| large::derive(event, &options, parse::derive)),
     }
 }
 
@@ -122,6 +124,12 @@ pub struct Delivered {
     pub dead: u64,
     /// What the sink wants back when it is built again (FILES: the open file and its length).
     pub state: serde_json::Value,
+}
+
+/// Empties a buffer between pages, and gives back what a large one needed.
+fn empty(buffer: &mut Vec<u8>) {
+    buffer.clear();
+    buffer.shrink_to(large::SMALL as usize);
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -52,7 +52,7 @@ impl PagestoreSink {
         for entry in entries {
             if files::is_held(&entry.event) {
                 let derived = entry.derived(|event| (self.derive)(event));
-                self.store(entry, derived)?;
+                self.store(entry, &derived)?;
             } else {
                 self.so_far.skipped += 1;
             }

@@ -33,10 +33,8 @@ pub(crate) trait Feed {
 
 /// One call of the sink.
 pub(crate) struct Step {
-    /// Entries given to it.
-    pub taken: u64,
-    /// The cursor moved.
-    pub moved: bool,
+    /// Events that the cursor passed: delivered, skipped or dead. Taking alone is no progress.
+    pub passed: u64,
     /// Everything given to the sink so far is settled.
     pub settled: bool,
     pub took: Duration,
@@ -62,9 +60,8 @@ pub(crate) fn pump(
         let started = Instant::now();
         let delivered = if entries.is_empty() { sink.flush()? } else { sink.deliver(&entries)? };
         taken = entries.last().map_or(taken, |last| last.end);
-        let moved = commit(feed, &before, &delivered)?;
-        let (count, settled) = (entries.len() as u64, delivered.up_to >= taken);
-        feed.stepped(Step { taken: count, moved, settled, took: started.elapsed() });
+        let passed = commit(feed, &before, &delivered)?;
+        feed.stepped(Step { passed, settled: delivered.up_to >= taken, took: started.elapsed() });
     }
     loop {
         let delivered = sink.flush()?;
@@ -75,12 +72,13 @@ pub(crate) fn pump(
     }
 }
 
-/// Moves the cursor when the sink came further. The sink counts since it was opened, the cursor over its whole life.
-fn commit(feed: &mut dyn Feed, before: &Cursor, delivered: &Delivered) -> anyhow::Result<bool> {
+/// Moves the cursor when the sink came further, and says by how many events. The sink counts since it was opened, the
+/// cursor over its whole life.
+fn commit(feed: &mut dyn Feed, before: &Cursor, delivered: &Delivered) -> anyhow::Result<u64> {
     let last = feed.cursor();
-    let moved = delivered.up_to > last.position;
-    if !moved && delivered.state == last.state {
-        return Ok(false);
+    let passed = delivered.up_to.index.saturating_sub(last.position.index);
+    if passed == 0 && delivered.state == last.state {
+        return Ok(0);
     }
     feed.commit(Cursor {
         position: delivered.up_to.max(last.position),
@@ -90,5 +88,5 @@ fn commit(feed: &mut dyn Feed, before: &Cursor, delivered: &Delivered) -> anyhow
         state: delivered.state.clone(),
         ..Cursor::default()
     })?;
-    Ok(moved)
+    Ok(passed)
 }

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use super::appended::{AppendedFiles, Shape, Stamp};
 use super::rolling::now_ms;
-use super::{Delivered, Derive, Sink, SinkError};
+use super::{Delivered, Derive, Sink, SinkError, empty};
 use crate::config::{RecordsConfig, RecordsFormat};
 use crate::formats::{cdr31, elastic, web_index};
 use crate::log::Entry;
+use crate::page::PageEvent;
+use crate::parse::Derived;
 
 /// Writes every page that its format holds; what it acknowledges is on disk.
 pub struct RecordsSink {
@@ -50,9 +52,7 @@ impl RecordsSink {
 
     fn append(&mut self, entries: &[Arc<Entry>]) -> Result<(), SinkError> {
         for entry in entries {
-            self.record.clear();
-            if self.write_record(entry) {
-                self.files.append(&self.record, |_| Vec::new())?;
+            if self.append_page(entry)? {
                 self.so_far.delivered += 1;
             } else {
                 self.so_far.skipped += 1;
@@ -63,12 +63,22 @@ impl RecordsSink {
         Ok(())
     }
 
-    fn write_record(&mut self, entry: &Entry) -> bool {
+    /// False for what the format does not hold.
+    fn append_page(&mut self, entry: &Entry) -> Result<bool, SinkError> {
         if !elastic::is_held(&entry.event) {
-            return false;
+            return Ok(false);
         }
         let derived = entry.derived(|event| (self.derive)(event));
-        let (event, out) = (&entry.event, &mut self.record);
+        let is_held = self.write_record(&entry.event, &derived);
+        if is_held {
+            self.files.append(&self.record, |_| Vec::new())?;
+        }
+        empty(&mut self.record);
+        Ok(is_held)
+    }
+
+    fn write_record(&mut self, event: &PageEvent, derived: &Derived) -> bool {
+        let out = &mut self.record;
         let is_held = match &self.format {
             RecordsFormat::WebIndex(limits) => return web_index::write_event(event, derived, limits, out),
             RecordsFormat::Elastic => elastic::write_event(event, derived, out),

@@ -27,6 +27,9 @@ pub struct RollingFiles {
     level: u32,
     /// The milliseconds in the next file's name.
     reserved: EpochMs,
+    /// A file has them in its name: the next acknowledgement reserves others. Without one nothing changes: an idle sink is
+    /// asked several times a second, and what changed is written.
+    is_used: bool,
     current: Option<Current>,
 }
 
@@ -79,7 +82,7 @@ impl RollingFiles {
                 now_ms()
             }
         };
-        Ok(RollingFiles { folder: folder.into(), max_file_size, level, reserved, current: None })
+        Ok(RollingFiles { folder: folder.into(), max_file_size, level, reserved, is_used: false, current: None })
     }
 
     /// Adds a record, its line feed included, to the open file, or to a new one when it might not fit.
@@ -89,10 +92,18 @@ impl RollingFiles {
         }
         let current = match &mut self.current {
             Some(current) => current,
-            none => none.insert(create(&self.folder, self.reserved, self.level)?),
+            none => {
+                self.is_used = true;
+                none.insert(create(&self.folder, self.reserved, self.level)?)
+            }
         };
-        current.stream.write(record, &mut current.pending).map_err(|e| current.compress_error(e))?;
-        if current.pending.len() >= WRITE_BYTES { current.write_pending() } else { Ok(()) }
+        for piece in record.chunks(WRITE_BYTES) {
+            current.stream.write(piece, &mut current.pending).map_err(|e| current.compress_error(e))?;
+            if current.pending.len() >= WRITE_BYTES {
+                current.write_pending()?;
+            }
+        }
+        Ok(())
     }
 
     /// Makes everything added durable and readable. Returns the state to commit with it.
@@ -100,7 +111,9 @@ impl RollingFiles {
         if let Some(current) = &mut self.current {
             current.sync()?;
         }
-        self.reserved = now_ms().max(self.reserved + 1);
+        if std::mem::take(&mut self.is_used) {
+            self.reserved = now_ms().max(self.reserved + 1);
+        }
         let open = self.current.as_ref().map(|current| OpenFile {
             name: current.name.clone(),
             length: current.written,

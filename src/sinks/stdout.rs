@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Delivered, Derive, Sink, SinkError};
+use super::{Delivered, Derive, Sink, SinkError, empty};
 use crate::formats::base64;
 use crate::formats::files::is_held;
 use crate::formats::text::{IsoTime, text_of};
@@ -77,10 +77,13 @@ impl<W: Write + Send> StdoutSink<W> {
         StdoutSink { out, derive, line: Vec::new(), so_far: Delivered::default() }
     }
 
-    fn write(&mut self, event: &PageEvent, response: &Response, derived: &Derived) -> Result<(), SinkError> {
-        self.line.clear();
-        write_page(event, response, derived, &mut self.line);
-        self.out.write_all(&self.line).map_err(write_error)
+    fn write(&mut self, entry: &Entry, response: &Response) -> Result<(), SinkError> {
+        let derived = entry.derived(|event| (self.derive)(event));
+        write_page(&entry.event, response, &derived, &mut self.line);
+        drop(derived); // whoever reads the pipe may take his time
+        self.out.write_all(&self.line).map_err(write_error)?;
+        empty(&mut self.line);
+        Ok(())
     }
 }
 
@@ -90,8 +93,7 @@ impl<W: Write + Send> Sink for StdoutSink<W> {
             let event = &*entry.event;
             match event.response().filter(|_| is_held(event)) {
                 Some(response) => {
-                    let derived = entry.derived(|event| (self.derive)(event)).clone();
-                    self.write(event, response, &derived)?;
+                    self.write(entry, response)?;
                     self.so_far.delivered += 1;
                 }
                 None => self.so_far.skipped += 1,

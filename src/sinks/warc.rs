@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::appended::{AppendedFiles, Shape, Stamp};
 use super::rolling::now_ms;
 use super::warc_index::Indexes;
-use super::{Delivered, Derive, Sink, SinkError};
+use super::{Delivered, Derive, Sink, SinkError, empty};
 use crate::config::WarcConfig;
 use crate::formats::warc::write::is_held;
 use crate::formats::warc::{WarcInfo, WarcReader, WarcWriter, WriteOptions};
@@ -80,11 +80,8 @@ impl WarcSink {
     }
 
     fn append_page(&mut self, entry: &Entry) -> Result<(), SinkError> {
-        let links = match self.writer.wants_links() {
-            true => &entry.derived(|event| (self.derive)(event)).links[..],
-            false => &[],
-        };
-        self.records.clear();
+        let derived = self.writer.wants_links().then(|| entry.derived(|event| (self.derive)(event)));
+        let links = derived.as_ref().map_or(&[][..], |derived| &derived.links[..]);
         self.writer.write_event(&entry.event, links, &mut self.records);
         let mut begun = None;
         let (writer, info, event) = (&mut self.writer, &self.info, &entry.event);
@@ -94,6 +91,7 @@ impl WarcSink {
             writer.write_info(info, name, &event.crawler_id, now_ms(), &mut first);
             first
         })?;
+        empty(&mut self.records);
         match begun {
             None => Ok(()),
             Some(name) => {

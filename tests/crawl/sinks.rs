@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
-use std::time::Duration;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use crate::support::program::{Place, Process, count, json_lines};
-use crate::support::{Plan, TestSite};
+use seine::demo::server::Answer;
+
+use crate::support::program::{Place, Process, count, eventually, free_port, get, json_lines};
+use crate::support::{Plan, Running, TestSite};
 
 fn small_site() -> TestSite {
     TestSite::start(Plan { pages: 40, hosts: 2, ..Plan::default() })
@@ -111,4 +115,39 @@ fn every_destination_without_a_server_can_be_named_on_the_command_line() {
     for sink in stats["sinks"].as_array().unwrap() {
         assert!(sink["delivered"].as_u64() > Some(0) && sink["pending"] == 0, "{sink}");
     }
+}
+
+/// Says to every request that nobody knows who asks.
+fn a_server_that_knows_nobody() -> Running {
+    Running::start(1, Arc::new(|_| Answer::text("{}").status(401)))
+}
+
+#[test]
+fn a_sink_that_takes_and_delivers_nothing_is_tried_less_and_less_often_and_told_of_once() {
+    let (site, nobody) = (small_site(), a_server_that_knows_nobody());
+    let settings = format!(
+        "http.enabled: true\ntarget_storage.data_format.elasticsearch.rest.hosts: [\"{}\"]\n\
+         target_storage.data_format.elasticsearch.flush_interval: 1ms\n",
+        nobody.origin(0)
+    );
+    let place = Place::with(&settings);
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let more = ["--delay", "0", "--sink", "elasticsearch", "--listen", &address.to_string()];
+    let started = Instant::now();
+    let process = Process::start(place.crawl(&site.seeds(), &more));
+    let restarts = || {
+        let metrics = get(address, "/metrics").map(|(_, text)| text).unwrap_or_default();
+        let mut lines = metrics.lines();
+        let value = lines.find_map(|line| line.strip_prefix("seine_part_restarts_total{part=\"sink elasticsearch\"} "));
+        value.and_then(|value| value.parse::<u64>().ok()).unwrap_or_default()
+    };
+    eventually("it was started again five times", || restarts() >= 5);
+    let waited = Duration::from_millis(100 + 200 + 400 + 800 + 1600);
+    assert!(started.elapsed() >= waited, "the fifth time after {:?}", started.elapsed());
+    process.signal("TERM");
+    let ran = process.wait();
+    let told: Vec<_> = ran.stderr.lines().filter(|line| line.contains("will be started again")).collect();
+    assert_eq!(told.len(), 1, "{}", ran.stderr);
+    assert!(told[0].contains("401"), "{}", told[0]);
+    assert_eq!(place.stats()["sinks"][0]["delivered"], 0);
 }

@@ -64,7 +64,7 @@ fn what_was_derived_is_shared_with_readers_that_keep_up() {
         running.log.append(event(1, 10), Some(derived.clone())).await.unwrap().accepted().await.unwrap()
     });
     let entries = reader.next(10, 1000, LONG).unwrap();
-    assert!(Arc::ptr_eq(entries[0].derived(|_| panic!("it is there already")), &derived));
+    assert!(Arc::ptr_eq(&entries[0].derived(|_| panic!("it is there already")), &derived));
     running.close();
     drop((entries, reader));
 

@@ -342,6 +342,9 @@ impl Patience {
 
 impl Bulk {
     fn body(&self) -> Bytes {
+        if let [item] = &self.0[..] {
+            return item.lines.clone();
+        }
         let mut body = BytesMut::with_capacity(self.0.iter().map(|item| item.lines.len()).sum());
         self.0.iter().for_each(|item| body.extend_from_slice(&item.lines));
         body.freeze()

@@ -1,0 +1,129 @@
+//! Pages that are large once decoded: only so many bytes of them at a time in the whole process, whoever reads them.
+//!
+//! 20 KB may decode to 20 MB, and the validator and every sink decode for themselves what they read from the log. Queues and
+//! batches bound what was received; this bounds what becomes of it. A large page is read, written on and forgotten: it is
+//! never kept with its entry.
+
+use bytes::Bytes;
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::page::{Kind, PageEvent};
+use crate::parse::decode::DecodeProblem;
+use crate::parse::{DeriveOptions, Derived, sitemap};
+
+/// What decodes to fewer bytes is small: as many of them at a time as there are threads that read pages.
+pub const SMALL: u64 = 1 << 20;
+/// Bytes of decoded large pages at a time; a single one may be larger.
+const ROOM: u64 = 24 << 20;
+
+/// [`derive`](crate::parse::derive), or one that derives less.
+pub type How = fn(&PageEvent, &DeriveOptions) -> Derived;
+
+static TAKEN: Mutex<Line> = Mutex::new(Line { taken: 0, last_ticket: 0, serving: 1 });
+static GIVEN_BACK: Condvar = Condvar::new();
+static WORKERS: Semaphore = Semaphore::const_new(1);
+
+/// As `how` derives. A large page waits until there is room for it, and has that until the last of its body is dropped:
+/// that must not wait for a server, nor for another large page.
+pub fn derive(event: &PageEvent, options: &DeriveOptions, how: How) -> Derived {
+    if let Some(small) = derive_small(event, options, how) {
+        return small;
+    }
+    let mut room = Room::take(at_most(event, options));
+    let mut derived = how(event, options);
+    room.shrink(derived.body.len() as u64);
+    derived.body = Bytes::from_owner(Held { body: derived.body, _room: room });
+    derived
+}
+
+/// As `how` derives, if the page is small.
+pub fn derive_small(event: &PageEvent, options: &DeriveOptions, how: How) -> Option<Derived> {
+    let is_sure = match event.kind {
+        Kind::Page => true,
+        Kind::Sitemap => !is_coded(event),
+    };
+    if !is_sure || received(event) >= SMALL {
+        return None;
+    }
+    let few = DeriveOptions { max_decoded_bytes: options.max_decoded_bytes.min(SMALL), ..options.clone() };
+    let derived = how(event, &few);
+    let is_as_received =
+        |problem: &DecodeProblem| matches!(problem, DecodeProblem::Unknown { .. } | DecodeProblem::TooMany { .. });
+    let is_whole = derived.decode_problem.as_ref().is_none_or(is_as_received);
+    (is_whole && (derived.body.len() as u64) < SMALL).then_some(derived)
+}
+
+/// For a worker's task, before it derives a large page in a thread that others wait for: one at a time.
+pub async fn turn() -> Option<SemaphorePermit<'static>> {
+    WORKERS.acquire().await.ok()
+}
+
+fn received(event: &PageEvent) -> u64 {
+    event.response().map_or(0, |response| response.body.len() as u64)
+}
+
+/// A sitemap may be compressed without saying so.
+fn is_coded(event: &PageEvent) -> bool {
+    event.response().is_some_and(|response| {
+        response.headers.get("content-encoding").is_some() || response.body.starts_with(&[0x1f, 0x8b])
+    })
+}
+
+/// The most that the body may decode to.
+fn at_most(event: &PageEvent, options: &DeriveOptions) -> u64 {
+    match (is_coded(event), event.kind) {
+        (false, _) => received(event),
+        (true, Kind::Page) => options.max_decoded_bytes,
+        (true, Kind::Sitemap) => options.max_decoded_bytes.max(sitemap::MAX_BYTES as u64),
+    }
+}
+
+/// Whoever came first is served first, or large pages would wait for ever behind less large ones.
+struct Line {
+    taken: u64,
+    last_ticket: u64,
+    serving: u64,
+}
+
+/// Bytes that are taken until it is dropped.
+struct Room(u64);
+
+impl Room {
+    fn take(bytes: u64) -> Room {
+        let bytes = bytes.min(ROOM);
+        let mut line = TAKEN.lock();
+        line.last_ticket += 1;
+        let ticket = line.last_ticket;
+        GIVEN_BACK.wait_while(&mut line, |line| line.serving != ticket || line.taken + bytes > ROOM);
+        line.taken += bytes;
+        line.serving += 1;
+        GIVEN_BACK.notify_all();
+        Room(bytes)
+    }
+
+    fn shrink(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.0);
+        TAKEN.lock().taken -= self.0 - bytes;
+        self.0 = bytes;
+        GIVEN_BACK.notify_all();
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.shrink(0);
+    }
+}
+
+/// A body, and the room it has.
+struct Held {
+    body: Bytes,
+    _room: Room,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
