@@ -28,6 +28,7 @@ pub mod cli;
 pub mod config;
 pub mod crawl;
 pub mod demo;
+mod disk;
 pub mod fetch;
 pub mod folders;
 pub mod formats;

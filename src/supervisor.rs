@@ -124,6 +124,11 @@ impl Supervisor {
         self.0.parts.lock().iter().map(|part| part.status()).collect()
     }
 
+    /// What parts failed for may be over: those that wait to be started again are started now.
+    pub fn wake(&self) {
+        self.0.ending_rang.notify_all();
+    }
+
     /// No part is started again from now on: a failed one ends.
     pub fn end(&self) {
         *self.0.ending.lock() = true;

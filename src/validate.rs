@@ -51,6 +51,7 @@ impl Validator {
         while !reader.is_closed_and_drained() {
             let entries = reader.next(BATCH_EVENTS, BATCH_BYTES, IDLE)?;
             if entries.is_empty() {
+                self.pass_damage(reader)?;
                 self.release(reader)?; // a segment may have been closed since
                 beat.idle();
                 continue;
@@ -59,6 +60,15 @@ impl Validator {
             self.release(reader)?;
             beat.progress(entries.len() as u64);
             applied();
+        }
+        Ok(())
+    }
+
+    /// What the disk has lost at the log's end is passed too. Its URLs are still in work_proposed, to be fetched again.
+    fn pass_damage(&self, reader: &Reader) -> Result<(), ValidateError> {
+        let read = reader.position();
+        if read.index > self.frontier.cursor()?.index {
+            self.frontier.apply(&Batch { cursor: read, ..Batch::default() }, now_ms())?;
         }
         Ok(())
     }

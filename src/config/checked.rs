@@ -135,6 +135,8 @@ pub struct LogConfig {
     pub max_bytes: u64,
     /// The longest an event waits for company before it is fsynced.
     pub commit_interval: Duration,
+    /// With fewer bytes free on the data folder's disk, fetching pauses. 0: the disk is not looked at.
+    pub reserve_bytes: u64,
 }
 
 /// A destination. Names are those of `target_storage.data_formats`, and `VOID`, `STDOUT`.
@@ -326,7 +328,12 @@ impl Default for FetchConfig {
 
 impl Default for LogConfig {
     fn default() -> Self {
-        LogConfig { segment_bytes: 64 << 20, max_bytes: 8 << 30, commit_interval: Duration::from_millis(5) }
+        LogConfig {
+            segment_bytes: 64 << 20,
+            max_bytes: 8 << 30,
+            commit_interval: Duration::from_millis(5),
+            reserve_bytes: 256 << 20,
+        }
     }
 }
 

@@ -53,7 +53,10 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         };
         let leases = match hosts {
             0 => Vec::new(),
-            _ => running.frontier.lease(now_ms(), hosts as usize, urls as usize)?,
+            _ => match running.frontier.lease(now_ms(), hosts as usize, urls as usize) {
+                Err(error) if error.is_waiting() => Vec::new(),
+                leases => leases?,
+            },
         };
         if leases.is_empty() {
             // Without a worker, room or a page to go, a due host changes nothing: only what comes back does.
@@ -89,7 +92,7 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
 /// How many hosts to lease, and how many URLs of each: what workers are free for, what the log has room for, and what is
 /// left until `max_pages`.
 fn how_much(running: &Running, free: u64) -> (u64, u64) {
-    if !running.log.status().room {
+    if !running.log.status().room || running.lacks_room().is_some() {
         return (0, 0);
     }
     let delay = running.config.frontier.host_delay.as_millis().max(1);
@@ -106,6 +109,10 @@ async fn work(running: &Running, lease: Lease) {
     let visitor = running.visitor.clone();
     match tokio::spawn(async move { visitor.visit(lease).await }).await {
         Ok(Ok(())) => {}
+        // Said once where the room is looked at; its URLs are still in work_proposed.
+        Ok(Err(error)) if error.is_waiting() => {
+            tracing::debug!(host = spare.host.origin, %error, "a visit ended early")
+        }
         Ok(Err(error)) => tracing::error!(host = spare.host.origin, %error, "the frontier failed under a worker"),
         Err(panic) => {
             tracing::error!(host = spare.host.origin, %panic, "a worker panicked; its URLs go back to the frontier");

@@ -41,6 +41,7 @@ pub(super) async fn watch(running: Arc<Running>, mut signals: Signals, stay: boo
             () = running.reader_gone.cancelled() => break Ended::ReaderGone,
             _ = tick.tick() => {}
         }
+        running.look_at_room();
         progress.show(&running.figures());
         if running.is_page_limit_reached() {
             break Ended::PageLimit;
@@ -66,7 +67,10 @@ pub(super) async fn watch(running: Arc<Running>, mut signals: Signals, stay: boo
                 }
                 running.hurry();
             }
-            _ = tick.tick() => progress.show(&running.figures()),
+            _ = tick.tick() => {
+                running.look_at_room();
+                progress.show(&running.figures());
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ mod deliver;
 mod dispatch;
 mod ending;
 mod open;
+mod room;
 mod summary;
 
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ use crate::config::{Config, StartedWith, StartedWithError};
 use crate::fetch::client::now_ms;
 use crate::fetch::{ClientError, Visitor};
 use crate::frontier::scope::ScopeError;
-use crate::frontier::{Frontier, FrontierError};
+use crate::frontier::{Frontier, FrontierError, Standing};
 use crate::log::{LogError, PageLog, VALIDATOR};
 use crate::parse;
 use crate::sinks::SinkError;
@@ -94,6 +95,7 @@ pub(crate) struct Running {
     pub hurry: Arc<AtomicBool>,
     /// Nobody takes the pages any more, as with `| head`.
     pub reader_gone: CancellationToken,
+    pub room: room::Room,
 }
 
 impl Crawl {
@@ -198,7 +200,9 @@ impl Running {
         let counts = self.frontier.counts();
         let log = self.log.status();
         let mut notice = (!log.room).then(|| "log full, fetching waits for the sinks".to_owned());
-        if self.stop.is_cancelled() {
+        if self.lacks_room().is_some() {
+            notice = Some("disk full, fetching waits for room".to_owned());
+        } else if self.stop.is_cancelled() {
             notice = Some("finishing".to_owned());
         } else if let Some(away) = self.visitor.weather.pause(now_ms()) {
             notice = notice.or(Some(away.notice(now_ms())));
@@ -227,6 +231,8 @@ impl server::Status for Running {
             overdue: Duration::from_millis(overdue),
             log: &self.log.status(),
             log_limit: self.config.log.max_bytes,
+            lacks_room: self.is_said_to_lack_room(),
+            frontier_away: self.alive().is_err(),
             parts: &self.supervisor.status(),
             away: self.visitor.weather.away().iter().map(|away| away.part).collect(),
             dns: [
@@ -259,7 +265,15 @@ impl server::Status for Running {
                 away.example
             ));
         }
+        reasons.extend(self.lacks_room());
         if reasons.is_empty() { Ok(()) } else { Err(reasons) }
+    }
+
+    fn alive(&self) -> Result<(), String> {
+        match self.frontier.standing() {
+            Standing::Away(why) => Err(why),
+            Standing::Well | Standing::NoRoom(_) => Ok(()),
+        }
     }
 }
 

@@ -31,7 +31,8 @@ pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<
         max_pages_per_host: config.frontier.max_pages_per_host,
         default_delay: config.frontier.host_delay.max(config.frontier.ip_delay.unwrap_or_default()),
         cache_bytes: config.frontier.cache_bytes,
-        reserve_bytes: 0,
+        // Fetching pauses long before the frontier has to.
+        reserve_bytes: config.log.reserve_bytes / 4,
     };
     let (log, recovery) = PageLog::open(&folder.join("log"), &config.log)?;
     warn_of(&recovery, &config);
@@ -40,7 +41,7 @@ pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<
     }
     let frontier: Arc<dyn Frontier> = Arc::new(EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?);
     let scope = Arc::new(scope(&config, &*frontier, seeds)?);
-    propose_seeds(&*frontier, seeds)?;
+    when_there_is_room(&*frontier, || propose_seeds(&*frontier, seeds))?;
     let metrics = Arc::new(Metrics::new());
     let stop = CancellationToken::new();
     let derive = DeriveOptions::new(&config);
@@ -71,6 +72,7 @@ pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<
         stop,
         hurry: Arc::default(),
         reader_gone: CancellationToken::new(),
+        room: Default::default(),
     })
 }
 
@@ -117,11 +119,34 @@ fn scope(config: &Config, frontier: &dyn Frontier, seeds: &[String]) -> Result<S
         Some(note) => Scope::from_note(&config.scope, &note, seeds)?,
         None => Scope::new(&config.scope, seeds)?,
     };
-    frontier.set_note(SCOPE_NOTE, &scope.to_note())?;
+    when_there_is_room(frontier, || frontier.set_note(SCOPE_NOTE, &scope.to_note()))?;
     if config.scope.rule == ScopeRule::Any {
         tracing::warn!("scope is any: the crawl follows links to every host");
     }
     Ok(scope)
+}
+
+/// A start on a full disk waits, as the crawl would: whoever started it may not be there to do so again.
+fn when_there_is_room(
+    frontier: &dyn Frontier,
+    write: impl Fn() -> Result<(), FrontierError>,
+) -> Result<(), FrontierError> {
+    const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
+    let mut is_said = false;
+    loop {
+        match write() {
+            Err(error) if error.is_waiting() => {
+                if !std::mem::replace(&mut is_said, true) {
+                    tracing::warn!(%error, "the crawl begins when there is room on the disk");
+                }
+                std::thread::sleep(LOOK);
+                if let Err(error) = frontier.restore() {
+                    tracing::debug!(%error, "the frontier waits");
+                }
+            }
+            written => return written,
+        }
+    }
 }
 
 fn propose_seeds(frontier: &dyn Frontier, seeds: &[String]) -> Result<(), FrontierError> {

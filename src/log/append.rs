@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::{Kept, LogError, PageLog, Position, record};
+use crate::disk;
 use crate::large;
 use crate::page::{PageEvent, codec};
 use crate::parse::Derived;
@@ -132,8 +133,14 @@ impl PageLog {
         self.inner.state.lock().unread(reader).is_none_or(|bytes| bytes <= NEAR_BYTES)
     }
 
-    /// Whether the log is below its disk limit, with what waits to be written counted in.
+    /// Whether the log is below its disk limit, with what waits to be written counted in, and its disk has what is to stay
+    /// free.
     pub fn room(&self) -> bool {
+        let reserve = self.inner.config.reserve_bytes;
+        // Not to know is no reason to stop: a write will tell.
+        if reserve > 0 && disk::free_bytes(&self.inner.lock).is_ok_and(|free| free < reserve) {
+            return false;
+        }
         let waiting = QUEUE_BYTES.saturating_sub(self.inner.space.available_permits());
         self.inner.state.lock().bytes() + (waiting as u64) < self.inner.config.max_bytes
     }

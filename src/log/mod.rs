@@ -162,6 +162,10 @@ pub struct LogStatus {
     pub segments: usize,
     /// False at the disk limit (`page_log.max_bytes`).
     pub room: bool,
+    /// Of the log's disk; none when the system does not say.
+    pub free_bytes: Option<u64>,
+    /// What is to stay free there (`page_log.disk_reserve`).
+    pub reserve_bytes: u64,
     /// Events waiting to be written.
     pub queued: usize,
     /// Damage met since the log was opened: every range once, the first 1000.
@@ -183,6 +187,11 @@ pub struct ReaderStatus {
 }
 
 impl LogStatus {
+    /// Whether its disk has what is to stay free.
+    pub fn has_free_bytes(&self) -> bool {
+        self.free_bytes.is_none_or(|free| free >= self.reserve_bytes)
+    }
+
     /// The readers with books: the sinks.
     pub fn sinks(&self) -> impl Iterator<Item = (&str, Books)> {
         self.readers.iter().filter_map(|reader| Some((reader.name.as_str(), reader.books?)))

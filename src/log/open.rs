@@ -15,6 +15,7 @@ use super::state::{MOST_DAMAGE, Segment, Slot, State, Tail};
 use super::writer::Writer;
 use super::{Cursor, Damage, LogError, LogStatus, Position};
 use crate::config::LogConfig;
+use crate::disk;
 
 /// The page log. Cheap to clone; the folder stays locked until the last clone and reader are gone.
 #[derive(Debug, Clone)]
@@ -39,7 +40,7 @@ pub(super) struct Inner {
     /// Below the disk limit, or closed.
     pub room: watch::Sender<bool>,
     pub writer: Mutex<Writer>,
-    _lock: File,
+    pub lock: File,
 }
 
 /// What opening found.
@@ -119,13 +120,14 @@ impl PageLog {
             published: Condvar::new(),
             room,
             writer: Mutex::new(writer),
-            _lock: lock,
+            lock,
         };
         Ok((PageLog { inner: Arc::new(inner) }, recovery))
     }
 
     pub fn status(&self) -> LogStatus {
         let queued = self.inner.queue.lock().items.len();
+        let free_bytes = disk::free_bytes(&self.inner.lock).ok();
         let state = self.inner.state.lock();
         LogStatus {
             end: state.end,
@@ -133,6 +135,8 @@ impl PageLog {
             bytes: state.bytes(),
             segments: state.segments.len(),
             room: state.bytes() < self.inner.config.max_bytes,
+            free_bytes,
+            reserve_bytes: self.inner.config.reserve_bytes,
             queued,
             damage: state.damage.clone(),
             readers: state.reader_status(),

@@ -173,6 +173,11 @@ impl Reader {
         &self.cursor
     }
 
+    /// Behind the last event handed out, and behind what was lost after it and is passed.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
     /// The next accepted events, in order: at least one, at most `max_events` and, from the second on, about `max_bytes`
     /// of records. Waits up to `wait` for the first. Empty: none came in time, or the log is closed and all is read.
     pub fn next(&mut self, max_events: usize, max_bytes: usize, wait: Duration) -> Result<Vec<Arc<Entry>>, LogError> {

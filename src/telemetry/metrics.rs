@@ -30,6 +30,9 @@ pub struct Metrics {
     log_limit: IntGauge,
     log_segments: IntGauge,
     log_full: IntGauge,
+    disk_free: IntGauge,
+    disk_full: IntGauge,
+    frontier_away: IntGauge,
     sink_events: IntCounterVec,
     sink_pending: IntGaugeVec,
     restarts: IntCounterVec,
@@ -47,6 +50,10 @@ pub struct Snapshot<'a> {
     pub log: &'a LogStatus,
     /// The log's disk limit in bytes (`page_log.max_size`).
     pub log_limit: u64,
+    /// Something waits for room on a disk.
+    pub lacks_room: bool,
+    /// The frontier's store is to be opened again.
+    pub frontier_away: bool,
     pub parts: &'a [PartStatus],
     pub dns: [(&'static str, u64); 4],
     /// What this machine lacks.
@@ -135,6 +142,24 @@ impl Metrics {
             log_full: keep(
                 &registry,
                 IntGauge::new("seine_log_full", "1 while the page log is at its disk limit and fetching waits."),
+            ),
+            disk_free: keep(
+                &registry,
+                IntGauge::new("seine_disk_free_bytes", "Bytes free on the page log's disk; -1: not known."),
+            ),
+            disk_full: keep(
+                &registry,
+                IntGauge::new(
+                    "seine_disk_full",
+                    "1 while fetching waits for room on the disk (page_log.disk_reserve).",
+                ),
+            ),
+            frontier_away: keep(
+                &registry,
+                IntGauge::new(
+                    "seine_frontier_away",
+                    "1 while the frontier's store takes no writes and waits to be opened again.",
+                ),
             ),
             sink_events: counters(
                 "seine_sink_events_total",
@@ -256,6 +281,9 @@ impl Metrics {
         self.log_limit.set(i64::try_from(snapshot.log_limit).unwrap_or(i64::MAX));
         self.log_segments.set(snapshot.log.segments as i64);
         self.log_full.set(i64::from(!snapshot.log.room));
+        self.disk_free.set(snapshot.log.free_bytes.map_or(-1, |free| i64::try_from(free).unwrap_or(i64::MAX)));
+        self.disk_full.set(i64::from(snapshot.lacks_room));
+        self.frontier_away.set(i64::from(snapshot.frontier_away));
         for (name, books) in snapshot.log.sinks() {
             for (book, value) in [
                 ("accepted", books.accepted),

@@ -31,6 +31,8 @@ pub trait Status: Send + Sync + 'static {
     fn metrics(&self) -> String;
     /// Ready, or what is in the way, one line each.
     fn ready(&self) -> Result<(), Vec<String>>;
+    /// Alive, or what makes the process one that could as well be started anew.
+    fn alive(&self) -> Result<(), String>;
 }
 
 /// A port of our own, before there is anything to show: clients wait in the backlog until [`Port::serve`].
@@ -79,7 +81,10 @@ async fn answer<B>(request: Request<B>, status: Arc<dyn Status>) -> Result<Respo
         (&Method::GET | &Method::HEAD, "/metrics") => {
             reply(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", status.metrics())
         }
-        (&Method::GET | &Method::HEAD, "/healthz") => text(StatusCode::OK, "alive\n".to_owned()),
+        (&Method::GET | &Method::HEAD, "/healthz") => match status.alive() {
+            Ok(()) => text(StatusCode::OK, "alive\n".to_owned()),
+            Err(why) => text(StatusCode::SERVICE_UNAVAILABLE, why + "\n"),
+        },
         (&Method::GET | &Method::HEAD, "/readyz") => match status.ready() {
             Ok(()) => text(StatusCode::OK, "ready\n".to_owned()),
             Err(reasons) => text(StatusCode::SERVICE_UNAVAILABLE, reasons.join("\n") + "\n"),

@@ -7,6 +7,7 @@ mod demo;
 #[path = "../support/event.rs"]
 mod event;
 mod feeds;
+mod full_disk;
 mod full_log;
 mod idle;
 mod kill;
@@ -19,6 +20,9 @@ mod robots;
 mod secrets;
 mod signals;
 mod sinks;
+#[path = "../support/small_disk.rs"]
+mod small_disk;
+mod tail;
 mod watching;
 mod weather;
 

@@ -23,7 +23,7 @@ use seine::page::PageEvent;
 const LONG: Duration = Duration::from_secs(30);
 
 fn config(segment_bytes: u64) -> LogConfig {
-    LogConfig { segment_bytes, max_bytes: 1 << 40, commit_interval: Duration::from_millis(1) }
+    LogConfig { segment_bytes, max_bytes: 1 << 40, commit_interval: Duration::from_millis(1), reserve_bytes: 0 }
 }
 
 /// A folder of the test's own, in memory where there is such a disk: thousands of fsyncs on a busy one take minutes.

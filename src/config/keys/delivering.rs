@@ -21,6 +21,13 @@ pub(super) const LOG: &[Key] = &[
         "With so much waiting for a destination, fetching pauses. Nothing is dropped.",
     ),
     ours(
+        "page_log.disk_reserve",
+        "256MiB",
+        Size(0, |d, v| d.config.log.reserve_bytes = v),
+        "With less free on the data folder's disk, fetching pauses until there is room again; with less than a quarter of it \
+         the frontier writes nothing either. What is accepted is still delivered. 0: the disk may be filled to its end.",
+    ),
+    ours(
         "page_log.commit_interval",
         "5ms",
         Kind::Duration(Millis, Duration::ZERO, |d, v| d.config.log.commit_interval = v),

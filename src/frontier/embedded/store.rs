@@ -63,8 +63,7 @@ pub struct FolderLock(File);
 impl FolderLock {
     /// Free bytes of the folder's disk, for who is not root.
     pub fn free_bytes(&self) -> std::io::Result<u64> {
-        let disk = rustix::fs::fstatvfs(&self.0)?;
-        Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+        crate::disk::free_bytes(&self.0)
     }
 }
 

@@ -1,0 +1,113 @@
+//! Room on the disk. What can wait for it waits; here it is looked at, said once, and acted upon when it is back.
+//!
+//! Fetching pauses while the log's disk has less free than its reserve (`page_log.disk_reserve`), and while the frontier
+//! is not well. What goes on meanwhile (delivering, validating) makes room by itself, as a rule. The reserve keeps the
+//! frontier's store from ever meeting a full disk; if it does all the same, it is closed and opened again from here.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::Running;
+use crate::frontier::Standing;
+
+const LOOK: Duration = Duration::from_secs(1);
+/// An opening that fails although there is room is tried again after so long, then after twice that, and so on.
+const FIRST_BACK_OFF: Duration = Duration::from_secs(1);
+const LAST_BACK_OFF: Duration = Duration::from_secs(30);
+
+#[derive(Default)]
+pub(crate) struct Room {
+    state: Mutex<State>,
+    /// The frontier is being looked after.
+    busy: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    last_look: Option<Instant>,
+    /// What is said of it at present.
+    said: Option<String>,
+    back_off: Duration,
+    not_before: Option<Instant>,
+}
+
+impl Running {
+    /// What waits for room on a disk, and why; none when there is enough.
+    pub(crate) fn lacks_room(&self) -> Option<String> {
+        if let Standing::Away(why) | Standing::NoRoom(why) = self.frontier.standing() {
+            return Some(why);
+        }
+        let free = self.log.status().free_bytes.filter(|free| *free < self.config.log.reserve_bytes)?;
+        Some(format!(
+            "page log: only {} MiB are free on its disk, less than page_log.disk_reserve; free some space, \
+             fetching waits for it and goes on by itself",
+            free >> 20
+        ))
+    }
+
+    /// Whether something waits for room, as far as it was said.
+    pub(crate) fn is_said_to_lack_room(&self) -> bool {
+        self.room.state.lock().said.is_some()
+    }
+
+    /// Says what there is to say, and once a second looks after the frontier. Never blocks.
+    pub(super) fn look_at_room(self: &Arc<Self>) {
+        let now = Instant::now();
+        {
+            let mut state = self.room.state.lock();
+            self.say(&mut state, self.lacks_room());
+            if state.last_look.is_some_and(|last| now.duration_since(last) < LOOK) {
+                return;
+            }
+            state.last_look = Some(now);
+            if state.not_before.is_some_and(|at| now < at) {
+                return;
+            }
+        }
+        if !self.room.busy.swap(true, Ordering::Relaxed) {
+            let at = self.clone();
+            tokio::task::spawn_blocking(move || {
+                at.look_after_frontier();
+                at.room.busy.store(false, Ordering::Relaxed);
+            });
+        }
+    }
+
+    fn look_after_frontier(&self) {
+        let was_away = matches!(self.frontier.standing(), Standing::Away(_));
+        let result = self.frontier.restore();
+        let mut state = self.room.state.lock();
+        match result {
+            Ok(()) => {
+                (state.back_off, state.not_before) = (Duration::ZERO, None);
+                self.say(&mut state, self.lacks_room());
+                if was_away {
+                    self.supervisor.wake();
+                }
+            }
+            // A look costs nothing, an opening does.
+            Err(error) if was_away && self.log.status().has_free_bytes() => {
+                state.back_off = (state.back_off * 2).clamp(FIRST_BACK_OFF, LAST_BACK_OFF);
+                state.not_before = Some(Instant::now() + state.back_off);
+                tracing::debug!(%error, "the frontier is not back yet");
+            }
+            Err(error) => tracing::debug!(%error, "the frontier waits"),
+        }
+    }
+
+    /// Says it when something begins to wait, and when nothing does any more: not at every look.
+    fn say(&self, state: &mut State, lack: Option<String>) {
+        match (&state.said, &lack) {
+            (None, Some(why)) => tracing::warn!(why, "no room on the disk: fetching pauses"),
+            (Some(_), None) => {
+                tracing::info!("there is room on the disk again: fetching goes on");
+                self.supervisor.wake();
+            }
+            _ => {}
+        }
+        state.said = lack;
+    }
+}

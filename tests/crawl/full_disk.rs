@@ -1,0 +1,215 @@
+//! Full disks, for real: whatever lies on them, the crawl waits, says so, and goes on by itself to the last page.
+
+use std::net::SocketAddr;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::small_disk::{self, fill, make_room};
+use crate::support::program::{Place, Process, Ran, cat, count, eventually, free_port, get, run};
+use crate::support::{Plan, TestSite};
+
+/// Every format that is written to files.
+const FORMATS: [(&str, &str); 9] = [
+    ("files", "FILES"),
+    ("warc", "WARC"),
+    ("tianwang", "TIANWANG"),
+    ("pagestore", "PAGESTORE"),
+    ("cdr31", "CDR31"),
+    ("elastic", "ELASTIC"),
+    ("filesystem_html", "FILESYSTEM_HTML"),
+    ("filesystem_json", "FILESYSTEM_JSON"),
+    ("filesystem_cbor", "FILESYSTEM_CBOR"),
+];
+
+/// A crawl whose folder, or parts of it, are on a small disk.
+struct Trial {
+    site: TestSite,
+    place: Place,
+    address: SocketAddr,
+}
+
+impl Trial {
+    /// `on_disk`: what of the data folder lies on the disk; "" is all of it.
+    fn new(disk: &Path, settings: &str, on_disk: &[&str]) -> Trial {
+        let site =
+            TestSite::start(Plan { pages: 400, text: 12_000, failing_every: 0, redirect_every: 0, ..Plan::default() });
+        let place = Place::with(&format!("page_log.segment_size: 256KiB\nlogging.filter: info\n{settings}"));
+        if !on_disk.is_empty() {
+            std::fs::create_dir(place.data()).unwrap();
+        }
+        for name in on_disk {
+            std::fs::create_dir(disk.join(name)).unwrap();
+            symlink(disk.join(name), place.data().join(name)).unwrap();
+        }
+        if on_disk.is_empty() {
+            symlink(disk, place.data()).unwrap();
+        }
+        Trial { site, place, address: SocketAddr::from(([127, 0, 0, 1], free_port())) }
+    }
+
+    fn start(&self) -> Process {
+        let listen = self.address.to_string();
+        Process::start(self.place.crawl(&self.site.seeds(), &["--delay", "0", "--listen", &listen]))
+    }
+
+    fn has(&self, line: &str) -> bool {
+        let metrics = get(self.address, "/metrics").map(|(_, text)| text).unwrap_or_default();
+        metrics.lines().any(|it| it == line)
+    }
+
+    fn status(&self, path: &str) -> (u16, String) {
+        get(self.address, path).unwrap()
+    }
+
+    /// Every page of the site is there, once, and the books balance.
+    fn check(&self, ran: &Ran, folders: &[&str]) {
+        let pages = self.site.pages();
+        for folder in folders {
+            let is_page = |page: &&Value| page["status"].is_null() || page["status"] == 200;
+            let kept = count(cat(&self.place.data().join(folder)).iter().filter(is_page));
+            let lost: Vec<_> = pages.iter().filter(|url| !kept.contains_key(*url)).collect();
+            let doubled: Vec<_> = kept.iter().filter(|(url, times)| **times > 1 || !pages.contains(*url)).collect();
+            assert!(lost.is_empty() && doubled.is_empty(), "{folder}: {lost:?} {doubled:?}\n{}", ran.stderr);
+        }
+        run(&["audit".as_ref(), self.place.data().as_os_str(), "--destinations".as_ref()]).ok();
+        let mut asked: Vec<String> =
+            self.site.visits().iter().map(|visit| format!("{}{}", visit.host, visit.path)).collect();
+        asked.sort_unstable();
+        let twice: Vec<_> = asked.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| &pair[0]).collect();
+        assert!(twice.is_empty(), "fetched twice: {twice:?}");
+    }
+}
+
+/// The usual case: there is a reserve, and nothing ever meets the disk's end.
+#[test]
+fn fetching_pauses_before_the_disk_is_full() {
+    small_disk::run("full_disk::reserve", 64);
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn reserve() {
+    let Some(disk) = small_disk::here() else { return };
+    fill(&disk, 9 << 20);
+    let trial = Trial::new(&disk, "page_log.disk_reserve: 8MiB\n", &[]);
+    let process = trial.start();
+    eventually("fetching pauses", || trial.has("seine_disk_full 1"));
+    eventually("what was leased is back", || trial.has("seine_frontier_hosts{state=\"leased\"} 0"));
+    let at_pause = trial.site.visits().len();
+    let (status, why) = trial.status("/readyz");
+    assert_eq!(status, 503);
+    assert!(why.contains("page_log.disk_reserve"), "{why}");
+    assert_eq!(trial.status("/healthz").0, 200, "a start would not help");
+    assert_eq!(trial.site.visits().len(), at_pause);
+    assert!(at_pause < trial.site.pages().len());
+    make_room(&disk);
+    let ran = process.wait().ok();
+    trial.check(&ran, &["files"]);
+    assert_eq!(ran.stderr.matches("no room on the disk").count(), 1, "{}", ran.stderr);
+    small_disk::done();
+}
+
+/// Without a reserve, the frontier's disk alone: its store is poisoned.
+#[test]
+fn the_frontiers_disk_is_full() {
+    small_disk::run("full_disk::frontier", 16);
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn frontier() {
+    let Some(disk) = small_disk::here() else { return };
+    let trial = Trial::new(&disk, "page_log.disk_reserve: 0\n", &["frontier"]);
+    // Its store is made while there is room.
+    Process::start(trial.place.crawl(&trial.site.seeds(), &["--delay", "0", "--max-pages", "5"])).wait().ok();
+    fill(&disk, 8 << 10);
+    let process = trial.start();
+    eventually("the store is away", || trial.has("seine_frontier_away 1"));
+    fill(&disk, 0);
+    let (status, why) = trial.status("/healthz");
+    assert!(status == 503 && why.contains("free some space"), "{status} {why}");
+    assert_eq!(trial.status("/readyz").0, 503);
+    make_room(&disk);
+    let ran = process.wait().ok();
+    trial.check(&ran, &["files"]);
+    small_disk::done();
+}
+
+#[test]
+fn the_logs_disk_is_full() {
+    small_disk::run("full_disk::log", 16);
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn log() {
+    let Some(disk) = small_disk::here() else { return };
+    let trial = Trial::new(&disk, "page_log.disk_reserve: 0\n", &["log"]);
+    fill(&disk, 200 << 10);
+    let process = trial.start();
+    eventually("the log's writer waits", || {
+        get(trial.address, "/readyz").is_some_and(|(_, why)| why.contains("log: failed"))
+    });
+    make_room(&disk);
+    let ran = process.wait().ok();
+    trial.check(&ran, &["files"]);
+    small_disk::done();
+}
+
+#[test]
+fn the_sinks_disk_is_full() {
+    small_disk::run("full_disk::sinks", 64);
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn sinks() {
+    let Some(disk) = small_disk::here() else { return };
+    let names: Vec<&str> = FORMATS.iter().map(|(_, name)| *name).collect();
+    let settings = format!("target_storage.data_formats: [{}]\n", names.join(", "));
+    let folders: Vec<&str> = FORMATS.iter().map(|(folder, _)| *folder).collect();
+    let trial = Trial::new(&disk, &settings, &folders);
+    fill(&disk, 1 << 20);
+    let process = trial.start();
+    for folder in &folders {
+        let waits = format!("sink {folder}: failed");
+        eventually(&waits, || get(trial.address, "/readyz").is_some_and(|(_, why)| why.contains(&waits)));
+    }
+    make_room(&disk);
+    let ran = process.wait().ok();
+    trial.check(&ran, &folders);
+    small_disk::done();
+}
+
+/// Everything on one disk, without a reserve: whatever meets its end first.
+#[test]
+fn the_only_disk_is_full() {
+    small_disk::run("full_disk::everything", 64);
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn everything() {
+    let Some(disk) = small_disk::here() else { return };
+    fill(&disk, 1 << 20);
+    let trial = Trial::new(&disk, "page_log.disk_reserve: 0\n", &[]);
+    let mut process = trial.start();
+    eventually("something waits", || {
+        get(trial.address, "/readyz").is_some_and(|(_, why)| why.contains("free some space"))
+    });
+    fill(&disk, 0);
+    eventually("nothing is fetched any more", || {
+        trial.has("seine_frontier_hosts{state=\"leased\"} 0") || {
+            let before = trial.site.visits().len();
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            before == trial.site.visits().len()
+        }
+    });
+    assert!(!process.has_ended());
+    make_room(&disk);
+    let ran = process.wait().ok();
+    trial.check(&ran, &["files"]);
+    small_disk::done();
+}
