@@ -13,6 +13,7 @@ mod health;
 mod migrate;
 mod recover;
 mod replay;
+mod sinks;
 mod start_crawl;
 mod stats;
 mod verify;
@@ -53,6 +54,7 @@ enum Command {
     Verify(verify::Args),
     Recover(recover::Args),
     Stats(stats::Args),
+    Sinks(sinks::Args),
     Audit(audit::Args),
     CheckConfig(check_config::Args),
     Health(health::Args),
@@ -74,6 +76,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Verify(args) => verify::run(args),
         Command::Recover(args) => recover::run(args),
         Command::Stats(args) => stats::run(args),
+        Command::Sinks(args) => sinks::run(args),
         Command::Audit(args) => audit::run(args),
         Command::CheckConfig(args) => check_config::run(args),
         Command::Health(args) => health::run(args),

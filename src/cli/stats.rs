@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{anyhow, bail};
 
 use crate::crawl::{self, CrawlError};
-use crate::log::LogError;
+use crate::log::{LogError, LogStatus};
 use crate::sinks::dead_letters;
 use crate::telemetry::progress::grouped;
 
@@ -45,7 +45,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 serde_json::json!({
                     "name": name, "accepted": books.accepted, "delivered": books.delivered, "skipped": books.skipped,
                     "dead_lettered": books.dead, "damaged": books.damaged, "pending": books.pending,
-                    "dead_letter_bytes": letters(&args.folder, name),
+                    "dead_letter_bytes": letters(&args.folder, name), "missed": missed(&log, name),
                 })
             })
             .collect();
@@ -88,6 +88,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             grouped(books.pending),
             grouped(books.accepted),
         );
+        let missed = missed(&log, name);
+        if missed > 0 {
+            text += &row("  came later", missed, "events before it were not in the page log any more");
+        }
         let bytes = letters(&args.folder, name);
         if bytes > 0 {
             text += &row("  dead letters", bytes, "bytes on disk; see seine dead-letters");
@@ -95,6 +99,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     super::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Events that the log did not hold any more when the sink came.
+fn missed(log: &LogStatus, sink: &str) -> u64 {
+    log.readers.iter().find(|reader| reader.name == sink).map_or(0, super::sinks::missed)
 }
 
 /// Bytes of a sink's dead letters on disk.

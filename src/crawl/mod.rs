@@ -5,6 +5,7 @@ mod deliver;
 mod dispatch;
 mod ending;
 mod open;
+mod readers;
 mod room;
 mod summary;
 
@@ -122,6 +123,7 @@ impl Crawl {
         let ended = runtime.block_on(ending::watch(running.clone(), signals, stay, Progress::new(screen.clone())));
         screen.clear();
         let summary = Summary::new(&running, ended, started.elapsed());
+        readers::part(&running.log);
         running.frontier.flush()?;
         // What did not end in time must not hold up the process: a thread of it may be waiting for a server.
         runtime.shutdown_background();
@@ -244,7 +246,7 @@ impl server::Status for Running {
         })
     }
 
-    fn ready(&self) -> Result<(), Vec<String>> {
+    fn ready(&self) -> Result<Vec<String>, Vec<String>> {
         let mut reasons = Vec::new();
         for part in self.supervisor.status() {
             if part.stuck {
@@ -266,7 +268,9 @@ impl server::Status for Running {
             ));
         }
         reasons.extend(self.lacks_room());
-        if reasons.is_empty() { Ok(()) } else { Err(reasons) }
+        let is_ready = reasons.is_empty();
+        reasons.extend(readers::left_behind(&self.log.status(), &self.config, &self.folder));
+        if is_ready { Ok(reasons) } else { Err(reasons) }
     }
 
     fn alive(&self) -> Result<(), String> {

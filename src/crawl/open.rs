@@ -35,10 +35,11 @@ pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<
         reserve_bytes: config.log.reserve_bytes / 4,
     };
     let (log, recovery) = PageLog::open(&folder.join("log"), &config.log)?;
-    warn_of(&recovery, &config);
+    warn_of(&recovery);
     if let Some((_, why)) = recovery.unreadable.iter().find(|(name, _)| is_sink(name, &config)) {
         return Err(CrawlError::Cursor(why.clone()));
     }
+    super::readers::meet(&log, &config, &folder)?;
     let frontier: Arc<dyn Frontier> = Arc::new(EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?);
     let scope = Arc::new(scope(&config, &*frontier, seeds)?);
     when_there_is_room(&*frontier, || propose_seeds(&*frontier, seeds))?;
@@ -77,7 +78,7 @@ pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<
 }
 
 /// What a look at the log's folder found that an operator should know.
-fn warn_of(recovery: &Recovery, config: &Config) {
+fn warn_of(recovery: &Recovery) {
     if let Some(torn) = &recovery.torn {
         tracing::warn!(segment = %torn.segment.display(), bytes = torn.bytes, "page log: cut what a crash left of records that were never accepted");
     }
@@ -86,15 +87,6 @@ fn warn_of(recovery: &Recovery, config: &Config) {
     }
     for (name, why) in &recovery.unreadable {
         tracing::error!(reader = name, why, "page log: a reader's cursor cannot be read; it holds every segment");
-    }
-    for (name, _) in &recovery.readers {
-        if name != VALIDATOR && !is_sink(name, config) {
-            tracing::warn!(
-                reader = name,
-                "page log: this sink is not among those of this run, and the log keeps everything for it; \
-                 remove its file in log/cursors to give that up"
-            );
-        }
     }
 }
 

@@ -103,6 +103,15 @@ impl CursorFile {
     }
 }
 
+/// Durable when it returns.
+pub(super) fn remove(dir: &Path, name: &str) -> Result<(), LogError> {
+    let path = path(dir, name);
+    match fs::remove_file(&path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(LogError::io("remove", &path)(e)),
+        _ => File::open(dir).and_then(|dir| dir.sync_all()).map_err(LogError::io("sync", dir)),
+    }
+}
+
 fn path(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!("{name}.cursor"))
 }

@@ -15,6 +15,7 @@
 mod append;
 mod cursor_file;
 mod error;
+mod forget;
 mod open;
 mod reader;
 mod record;
@@ -180,6 +181,10 @@ pub struct ReaderStatus {
     pub position: Position,
     /// Accepted events behind it that it has not committed.
     pub pending: u64,
+    /// Bytes of records that are kept for it.
+    pub unread_bytes: u64,
+    /// Events accepted before it came that it was never due.
+    pub missed: u64,
     /// Somebody reads with it in this run. One that nobody opened still holds its segments.
     pub opened: bool,
     /// None for a follower, which keeps its own.

@@ -149,7 +149,16 @@ impl Inner {
     pub fn tell_room(&self, state: &State) {
         let closed = self.queue.lock().closed;
         let now = closed || state.bytes() < self.config.max_bytes;
-        self.room.send_if_modified(|room| std::mem::replace(room, now) != now);
+        let changed = self.room.send_if_modified(|room| std::mem::replace(room, now) != now);
+        if changed && !now {
+            let held =
+                |(name, slot): (&String, &Slot)| format!("{name} ({} bytes)", state.end.offset - slot.held.offset);
+            let last = state.readers.iter().min_by_key(|(_, slot)| slot.held).map(held).unwrap_or_default();
+            tracing::warn!(
+                reader = last,
+                "page log: at its disk limit (page_log.max_size), fetching waits for this reader"
+            );
+        }
     }
 }
 

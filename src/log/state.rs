@@ -115,7 +115,15 @@ impl State {
                 damaged: slot.cursor.damaged,
                 pending,
             });
-            ReaderStatus { name: name.clone(), position: slot.cursor.position, pending, opened: slot.opened, books }
+            ReaderStatus {
+                name: name.clone(),
+                position: slot.cursor.position,
+                pending,
+                unread_bytes: self.end.offset.saturating_sub(slot.held.offset),
+                missed: slot.cursor.from,
+                opened: slot.opened,
+                books,
+            }
         };
         self.readers.iter().map(status).collect()
     }

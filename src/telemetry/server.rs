@@ -29,8 +29,8 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 pub trait Status: Send + Sync + 'static {
     /// The text of `/metrics`.
     fn metrics(&self) -> String;
-    /// Ready, or what is in the way, one line each.
-    fn ready(&self) -> Result<(), Vec<String>>;
+    /// Ready, with what should be known all the same, or what is in the way and that; one line each.
+    fn ready(&self) -> Result<Vec<String>, Vec<String>>;
     /// Alive, or what makes the process one that could as well be started anew.
     fn alive(&self) -> Result<(), String>;
 }
@@ -86,7 +86,10 @@ async fn answer<B>(request: Request<B>, status: Arc<dyn Status>) -> Result<Respo
             Err(why) => text(StatusCode::SERVICE_UNAVAILABLE, why + "\n"),
         },
         (&Method::GET | &Method::HEAD, "/readyz") => match status.ready() {
-            Ok(()) => text(StatusCode::OK, "ready\n".to_owned()),
+            Ok(notes) => text(
+                StatusCode::OK,
+                ["ready".to_owned()].into_iter().chain(notes).collect::<Vec<_>>().join("\n") + "\n",
+            ),
             Err(reasons) => text(StatusCode::SERVICE_UNAVAILABLE, reasons.join("\n") + "\n"),
         },
         _ => text(StatusCode::NOT_FOUND, "here are /metrics, /healthz and /readyz\n".to_owned()),

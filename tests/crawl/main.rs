@@ -14,6 +14,7 @@ mod kill;
 mod letters;
 mod limits;
 mod memory;
+mod readers;
 mod recrawl;
 mod resume;
 mod robots;

@@ -53,7 +53,7 @@ fn several_sinks_get_the_same_pages_each_with_books_of_its_own() {
     assert_eq!(count(ran.json_lines().iter()).into_keys().collect::<BTreeSet<_>>(), site.pages());
     let stats = place.stats();
     let names: Vec<_> = stats["sinks"].as_array().unwrap().iter().map(|sink| sink["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["files", "stdout", "void"]);
+    assert_eq!(names, ["files", "void"], "standard output has printed all, and has no place in the log");
     let accepted: BTreeSet<_> =
         stats["sinks"].as_array().unwrap().iter().map(|sink| sink["accepted"].as_u64().unwrap()).collect();
     assert_eq!(accepted.len(), 1, "{stats}");
@@ -76,7 +76,7 @@ fn when_its_reader_goes_away_the_crawl_ends_and_can_go_on() {
     // Nothing is lost: the next run delivers what the first could not.
     let ran = Process::start(place.crawl(&site.seeds(), &sinks)).wait().ok();
     assert!(ran.json_lines().len() < site.pages().len(), "what was taken is not delivered again");
-    assert_eq!(place.stats()["sinks"][1]["pending"], 0);
+    assert_eq!(place.stats()["sinks"].as_array().unwrap().len(), 1, "standard output leaves nothing");
     assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages(), "FILES has them all, once");
     assert!(place.kept().values().all(|times| *times == 1));
 }

@@ -1,0 +1,59 @@
+//! The page log's readers and the sinks of this run: who came later, and who is not there any more.
+
+use std::path::Path;
+
+use crate::config::{Config, SinkConfig};
+use crate::log::{LogError, LogStatus, PageLog};
+use crate::telemetry::progress::{bytes, grouped};
+
+/// Says which sinks have come since the log began, and what they miss, and for which the log keeps events although they
+/// are not of this run.
+pub(super) fn meet(log: &PageLog, config: &Config, folder: &Path) -> Result<(), LogError> {
+    let stdout = SinkConfig::Stdout.name();
+    if config.sinks.contains(&SinkConfig::Stdout) {
+        // It prints what this run brings, and goes on where a run that was killed had stopped.
+        log.begin_at_end(stdout)?;
+    } else if log.forget(stdout)? {
+        tracing::info!("standard output is not among the sinks of this run: what was not printed is given up");
+    }
+    let status = log.status();
+    for sink in &config.sinks {
+        let is_new = !status.readers.iter().any(|reader| reader.name == sink.name());
+        if is_new && status.oldest.index > 0 {
+            tracing::warn!(
+                sink = sink.name(),
+                missed = status.oldest.index,
+                "this sink is new: so many events were accepted before and are not in the page log any more, and it does not \
+                 get them; seine replay sends it what an archive holds"
+            );
+        }
+    }
+    for text in left_behind(&status, config, folder) {
+        tracing::warn!("page log: {text}");
+    }
+    Ok(())
+}
+
+/// What the log keeps for sinks that are not among those of this run, one line each.
+pub(super) fn left_behind(log: &LogStatus, config: &Config, folder: &Path) -> Vec<String> {
+    let is_of_this_run = |name: &str| config.sinks.iter().any(|sink| sink.name() == name);
+    let gone = log.readers.iter().filter(|reader| reader.books.is_some() && !is_of_this_run(&reader.name));
+    let text = |reader: &crate::log::ReaderStatus| {
+        let (name, events, held) = (&reader.name, grouped(reader.pending), bytes(reader.unread_bytes));
+        format!(
+            "sink {name} is not among those of this run, and {events} events ({held}) are kept for it until it is again, or \
+             is given up: seine sinks remove {name} -o {}",
+            folder.display()
+        )
+    };
+    gone.map(text).collect()
+}
+
+/// Standard output that has printed everything leaves no place in the log: a later run may do without it.
+pub(super) fn part(log: &PageLog) {
+    let stdout = SinkConfig::Stdout.name();
+    let is_done = log.status().readers.iter().any(|reader| reader.name == stdout && reader.pending == 0);
+    if is_done && let Err(error) = log.forget(stdout) {
+        tracing::warn!(%error, "standard output's place in the page log stays");
+    }
+}
