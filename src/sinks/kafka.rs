@@ -1,11 +1,12 @@
 //! The KAFKA sink: one message a page, many in flight.
 //!
 //! librdkafka sends and sends again until the broker has a message; the sink's place in the log moves, in order, past
-//! what is acknowledged. An outage holds everything up and loses nothing. Only what is wrong with one message alone makes
+//! what is acknowledged. A message waits until those of its key before it are settled, so that none that is sent a second
+//! time comes behind a newer one. An outage holds everything up and loses nothing. Only what is wrong with one message alone makes
 //! it a dead letter. Everything else that goes wrong for good is an error of the sink, which is then made anew and starts
 //! from its cursor.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, Producer};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::dead_letters::DeadLetters;
 use super::kafka_client::{self as client, KafkaProducer, Report, trouble};
@@ -41,6 +43,8 @@ pub struct KafkaSink {
     /// What was taken and has not been passed, in the log's order. The first has the number `first`.
     slots: VecDeque<Slot>,
     first: usize,
+    /// Hashes of the keys of messages that are not settled. Of one key one is under way.
+    keys: HashSet<u64>,
     /// Messages that the producer has not reported on.
     in_flight: usize,
     /// Refused with the batch they were in: each is sent once more, alone.
@@ -86,6 +90,7 @@ impl KafkaSink {
             derive,
             slots: VecDeque::new(),
             first: 0,
+            keys: HashSet::new(),
             in_flight: 0,
             suspects: Vec::new(),
             alone: None,
@@ -103,7 +108,8 @@ impl KafkaSink {
 
     /// False when it was not taken, as the process is to end.
     fn take(&mut self, entry: &Arc<Entry>) -> Result<bool, SinkError> {
-        while self.slots.len() >= MAX_SLOTS {
+        let key = key_hash(entry);
+        while self.slots.len() >= MAX_SLOTS || self.keys.contains(&key) {
             if self.is_hurried() {
                 return Ok(false);
             }
@@ -118,6 +124,9 @@ impl KafkaSink {
             false => Some(State::Skipped),
         };
         let Some(state) = sent else { return Ok(false) };
+        if let State::InFlight(_) = state {
+            self.keys.insert(key);
+        }
         self.slots.push_back(Slot { end: entry.end, state });
         Ok(true)
     }
@@ -254,6 +263,7 @@ impl KafkaSink {
         if let Some(slot) = slot
             && let State::InFlight(entry) = &slot.state
         {
+            self.keys.remove(&key_hash(entry));
             slot.state = state(entry.clone());
         }
     }
@@ -382,6 +392,11 @@ impl Sink for KafkaSink {
     fn close(&mut self) -> Result<(), SinkError> {
         Ok(())
     }
+}
+
+/// Messages of one URL have one key.
+fn key_hash(entry: &Entry) -> u64 {
+    xxh3_64(entry.event.url.as_bytes())
 }
 
 fn now_ms() -> EpochMs {
