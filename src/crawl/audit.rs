@@ -9,9 +9,11 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::CrawlError;
-use crate::config::{Config, SinkConfig};
+use crate::config::{Config, KafkaFormat, SinkConfig};
+use crate::formats::{elastic, files};
 use crate::frontier::{Counts, EmbeddedFrontier, Frontier, FrontierOptions, Survey};
 use crate::log::{Books, LogStatus, PageLog, Recovery, Scan};
+use crate::page::PageEvent;
 use crate::sinks::count;
 use crate::sinks::dead_letters::{self, Account};
 
@@ -113,7 +115,7 @@ pub fn audit(folder: &Path, destinations: &[SinkConfig]) -> Result<Audit, CrawlE
     }
     let frontier = EmbeddedFrontier::open(&folder.join("frontier"), FrontierOptions::default(), 0)?;
     let mut audit = Audit::default();
-    let readers = audit.log(folder, &log, &recovery, frontier.cursor()?.index)?;
+    let readers = audit.log(folder, &log, &recovery, frontier.cursor()?.index, destinations)?;
     let (counts, survey) = (frontier.counts(), frontier.survey()?);
     audit.frontier(&counts, &survey);
     for config in destinations {
@@ -127,7 +129,8 @@ pub fn audit(folder: &Path, destinations: &[SinkConfig]) -> Result<Audit, CrawlE
 /// A sink, by its cursor and by what was counted.
 struct SinkReader {
     name: String,
-    /// Its place in the log.
+    /// Where it began in the log, and its place.
+    from: u64,
     at: u64,
     books: Books,
     letters: Account,
@@ -135,6 +138,22 @@ struct SinkReader {
     pending: u64,
     /// … of which so many were refused already, just before a crash.
     refused_ahead: u64,
+    /// Whether an event is held by the format, for a destination that is asked for ids …
+    is_held: Option<fn(&PageEvent) -> bool>,
+    /// … and the ids of those that must be there and can still be read, hashed.
+    expected: Vec<u64>,
+}
+
+/// None where the destination knows no ids, or the format what it holds only by reading the page.
+fn held_by(config: &SinkConfig) -> Option<fn(&PageEvent) -> bool> {
+    match config {
+        SinkConfig::Kafka(kafka) => match kafka.format {
+            KafkaFormat::Json => Some(files::is_held),
+            KafkaFormat::Elastic => Some(elastic::is_held),
+            KafkaFormat::Cdr31 => None,
+        },
+        _ => None,
+    }
 }
 
 impl Audit {
@@ -144,16 +163,26 @@ impl Audit {
         log: &PageLog,
         recovery: &Recovery,
         validated: u64,
+        destinations: &[SinkConfig],
     ) -> Result<Vec<SinkReader>, CrawlError> {
         let status = log.status();
         let mut readers = sink_readers(folder, &status)?;
+        for reader in &mut readers {
+            reader.is_held = destinations.iter().find(|config| config.name() == reader.name).and_then(held_by);
+        }
         let mut waiting = 0;
         let scan = log.scan(&mut |end, event| {
             waiting += u64::from(end.index > validated);
-            for reader in readers.iter_mut().filter(|reader| end.index > reader.at) {
-                reader.pending += 1;
-                let is_letter = reader.letters.ids.contains(&dead_letters::id_hash(&event.id));
-                reader.refused_ahead += u64::from(is_letter);
+            let id = dead_letters::id_hash(&event.id);
+            for reader in &mut readers {
+                let is_letter = reader.letters.ids.contains(&id);
+                if end.index > reader.at {
+                    reader.pending += 1;
+                    reader.refused_ahead += u64::from(is_letter);
+                } else if end.index > reader.from && !is_letter && reader.is_held.is_some_and(|is_held| is_held(event))
+                {
+                    reader.expected.push(id);
+                }
             }
         })?;
         // Whoever has seen more than the log holds knows of events that it has lost.
@@ -250,15 +279,29 @@ impl Audit {
         reader: &SinkReader,
         counts: &Counts,
     ) -> Result<(), CrawlError> {
-        let Some(held) = count::held(config, &folder.join(&reader.name))? else { return Ok(()) };
+        let mut expected = reader.expected.clone();
+        expected.sort_unstable();
+        expected.dedup();
+        let Some(held) = count::held(config, &folder.join(&reader.name), &expected)? else { return Ok(()) };
         let name = format!("at {}", reader.name);
         let books = &reader.books;
         let (delivered, remedy) = match config {
             SinkConfig::Elasticsearch(_) => (("pages delivered", pages_delivered(books, counts)), DOCUMENTS_GONE),
-            SinkConfig::Kafka(_) => (("delivered", books.delivered), MESSAGES_GONE),
+            SinkConfig::Kafka(_) => {
+                (("delivered and replayed", books.delivered + reader.letters.tally.replayed), MESSAGES_GONE)
+            }
             _ => (("delivered", books.delivered), FILES_GONE),
         };
-        self.books.push(Book::new(name, delivered, &[(held.what, held.count)]).at_least().or(remedy));
+        let removed = Some(("removed since", held.removed)).filter(|_| held.removed > 0);
+        let parts: Vec<_> = [(held.what, held.count)].into_iter().chain(removed).collect();
+        self.books.push(Book::new(&*name, delivered, &parts).at_least().or(remedy));
+        if let Some(found) = held.found.filter(|_| reader.is_held.is_some()) {
+            let total = ("delivered and still in the log", expected.len() as u64);
+            // A dropped letter is an event that may still be in the log, and at no destination.
+            let dropped = Some(("dropped", reader.letters.tally.dropped)).filter(|(_, count)| *count > 0);
+            let parts: Vec<_> = [("found there by id", found)].into_iter().chain(dropped).chain(removed).collect();
+            self.books.push(Book::new(format!("{name} by id"), total, &parts).at_least().or(remedy));
+        }
         self.notes.extend(held.notes);
         Ok(())
     }
@@ -274,12 +317,14 @@ fn pages_delivered(books: &Books, counts: &Counts) -> u64 {
 }
 
 fn sink_readers(folder: &Path, status: &LogStatus) -> Result<Vec<SinkReader>, CrawlError> {
-    let places: HashMap<&str, u64> =
-        status.readers.iter().map(|reader| (reader.name.as_str(), reader.position.index)).collect();
+    let places: HashMap<&str, (u64, u64)> =
+        status.readers.iter().map(|it| (it.name.as_str(), (it.position.index, it.missed))).collect();
     let reader = |(name, books): (&str, Books)| {
         let letters = dead_letters::account(&folder.join(name))?;
-        let at = places.get(name).copied().unwrap_or_default();
-        Ok(SinkReader { name: name.to_owned(), at, books, letters, pending: 0, refused_ahead: 0 })
+        let (at, from) = places.get(name).copied().unwrap_or_default();
+        let name = name.to_owned();
+        let (is_held, expected) = (None, Vec::new());
+        Ok(SinkReader { name, from, at, books, letters, pending: 0, refused_ahead: 0, is_held, expected })
     };
     status.sinks().map(reader).collect()
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::rolling::{file_error, list};
-use super::{SinkError, elasticsearch, kafka_client};
+use super::{SinkError, elasticsearch, kafka_audit};
 use crate::config::SinkConfig;
 use crate::formats::files::FilesReader;
 
@@ -13,15 +13,27 @@ use crate::formats::files::FilesReader;
 pub struct Held {
     pub what: &'static str,
     pub count: u64,
+    /// Taken by the destination and removed by it since, as its settings say.
+    pub removed: u64,
+    /// How many of the events that were asked for are there; none for who knows no events.
+    pub found: Option<u64>,
     /// What the one who reads the count should know.
     pub notes: Vec<String>,
 }
 
-/// None for destinations that cannot be asked. `folder`: the sink's own.
-pub fn held(config: &SinkConfig, folder: &Path) -> Result<Option<Held>, SinkError> {
+impl Held {
+    /// A number, and nothing more.
+    pub fn new(what: &'static str, count: u64) -> Held {
+        Held { what, count, removed: 0, found: None, notes: Vec::new() }
+    }
+}
+
+/// None for destinations that cannot be asked. `folder`: the sink's own. `expected`: events that must be there, by
+/// [`id_hash`](super::dead_letters::id_hash), each once.
+pub fn held(config: &SinkConfig, folder: &Path, expected: &[u64]) -> Result<Option<Held>, SinkError> {
     match config {
         SinkConfig::Files { .. } => files(folder).map(Some),
-        SinkConfig::Kafka(config) => kafka_client::held(config).map(Some),
+        SinkConfig::Kafka(config) => kafka_audit::held(config, expected).map(Some),
         SinkConfig::Elasticsearch(config) => elasticsearch::held(config).map(Some),
         // `seine verify` reads these.
         SinkConfig::Filesystem(_)
@@ -35,7 +47,7 @@ pub fn held(config: &SinkConfig, folder: &Path) -> Result<Option<Held>, SinkErro
 
 /// Reads every record.
 fn files(folder: &Path) -> Result<Held, SinkError> {
-    let mut held = Held { what: "readable records", count: 0, notes: Vec::new() };
+    let mut held = Held::new("readable records", 0);
     if !folder.is_dir() {
         return Ok(held);
     }

@@ -255,7 +255,7 @@ pub(super) fn held(config: &ElasticConfig) -> Result<Held, SinkError> {
     let failed = |error| other(format!("no thread can be started: {error}"), "raise the limit of threads");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let count = runtime.block_on(index::count(&client::Client::new(config)?, &config.index))?;
-    Ok(Held { what: "documents", count, notes: Vec::new() })
+    Ok(Held::new("documents", count))
 }
 
 /// The line before a document.

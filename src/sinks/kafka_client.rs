@@ -14,13 +14,16 @@ use rdkafka::producer::{DeliveryResult, NoCustomPartitioner, Producer, ProducerC
 use rdkafka::{ClientConfig, ClientContext};
 
 use super::SinkError;
-use super::count::Held;
 use crate::config::KafkaConfig;
 
 /// For one question to the broker.
-const ANSWER: Duration = Duration::from_secs(10);
+pub(super) const ANSWER: Duration = Duration::from_secs(10);
 /// After each of these, a look whether there is anybody to answer.
 const SLICE: Duration = Duration::from_secs(1);
+/// Around the messages of a batch.
+const BATCH_OVERHEAD: u64 = 64 << 10;
+/// `max.message.bytes` of a topic for which nothing is said.
+const KAFKA_DEFAULT: u64 = 1_048_588;
 /// The same trouble is told again after so long.
 const TELL_AGAIN: Duration = Duration::from_secs(60);
 
@@ -101,7 +104,10 @@ pub(super) fn connect(config: &KafkaConfig, hurry: &AtomicBool) -> Result<KafkaP
         trouble(format!("no producer can be made: {e}"), "correct target_storage.data_format.kafka.properties")
     })?;
     if !has_topic(producer.client(), config, hurry)? {
-        create_topic(&client, config)?;
+        match config.create_topic || brokers_make_topics(&client, producer.client(), hurry) {
+            true => create_topic(&client, config)?,
+            false => return Err(no_topic(config)),
+        }
     }
     Ok(producer)
 }
@@ -127,33 +133,22 @@ pub(super) fn topic_limit(config: &KafkaConfig) -> Option<u64> {
     described.get("max.message.bytes")?.value.as_ref()?.parse().ok()
 }
 
-/// The messages that the topic has taken, over its whole life and from whoever wrote them.
-pub(super) fn held(config: &KafkaConfig) -> Result<Held, SinkError> {
-    let hurry = AtomicBool::new(false);
+/// An error when the broker does not show the topic.
+pub(super) fn require_topic(config: &KafkaConfig, hurry: &AtomicBool) -> Result<(), SinkError> {
     let made = client_config(config).create_with_context::<_, KafkaProducer>(Reports::default());
     let producer =
         made.map_err(|error| trouble(format!("no client can be made: {error}"), "correct its properties"))?;
-    let client = producer.client();
-    if !has_topic(client, config, &hurry)? {
-        return Err(trouble(format!("the broker shows no topic {}", config.topic), "name the crawl's own brokers"));
+    match has_topic(producer.client(), config, hurry)? {
+        true => Ok(()),
+        false => Err(trouble(format!("the broker shows no topic {}", config.topic), "name the crawl's own brokers")),
     }
-    let failed = |error: KafkaError| no_answer(client.context(), config, &error);
-    let metadata = fetch_metadata(client, Some(&config.topic), &hurry).map_err(failed)?;
-    let (mut taken, mut removed) = (0, 0);
-    for partition in metadata.topics().iter().flat_map(MetadataTopic::partitions) {
-        let (low, high) = client.fetch_watermarks(&config.topic, partition.id(), ANSWER).map_err(failed)?;
-        taken += u64::try_from(high).unwrap_or_default();
-        removed += u64::try_from(low).unwrap_or_default();
-    }
-    let told = format!("kafka: of its {taken} messages the topic has removed {removed} (retention)");
-    Ok(Held { what: "messages taken", count: taken, notes: Vec::from_iter((removed > 0).then_some(told)) })
 }
 
 pub(super) fn trouble(problem: String, remedy: &'static str) -> SinkError {
     SinkError::Other { sink: "kafka", problem, remedy }
 }
 
-fn client_config(config: &KafkaConfig) -> ClientConfig {
+pub(super) fn client_config(config: &KafkaConfig) -> ClientConfig {
     let mut client = ClientConfig::new();
     for (name, value) in &config.properties {
         client.set(name, value.expose());
@@ -171,12 +166,27 @@ fn has_topic(client: &Client<Reports>, config: &KafkaConfig, hurry: &AtomicBool)
             format!("topic {topic}: {}", RDKafkaErrorCode::from(error)),
             "let this user write to it (ACL WRITE and DESCRIBE)",
         )),
-        None if config.create_topic => Ok(false),
-        None => Err(trouble(
-            format!("the broker shows no topic {topic}"),
-            "create it, or set target_storage.data_format.kafka.create_topic: true, or let this user see it (ACL DESCRIBE)",
-        )),
+        None => Ok(false),
     }
+}
+
+fn no_topic(config: &KafkaConfig) -> SinkError {
+    trouble(
+        format!("the broker shows no topic {}", config.topic),
+        "create it, or set target_storage.data_format.kafka.create_topic: true, or let this user see it (ACL DESCRIBE)",
+    )
+}
+
+/// Whether the brokers would make a topic that they are asked for (`auto.create.topics.enable`). Whoever wrote to them before
+/// did not have to say more, and here it is made with a limit that fits. False when they do not tell.
+fn brokers_make_topics(config: &ClientConfig, client: &Client<Reports>, hurry: &AtomicBool) -> bool {
+    let Ok(metadata) = fetch_metadata(client, None, hurry) else { return false };
+    let Some(broker) = metadata.brokers().first().map(|broker| broker.id()) else { return false };
+    let Ok(admin) = config.create::<AdminClient<DefaultClientContext>>() else { return false };
+    let described = wait(admin.describe_configs(&[ResourceSpecifier::Broker(broker)], &admin_options()));
+    let described = described.ok().and_then(|answer| answer.into_iter().next()?.ok());
+    let setting = described.and_then(|described| described.get("auto.create.topics.enable")?.value.clone());
+    setting.is_some_and(|value| value.trim() == "true")
 }
 
 fn fetch_metadata(client: &Client<Reports>, topic: Option<&str>, hurry: &AtomicBool) -> KafkaResult<Metadata> {
@@ -215,16 +225,33 @@ fn create_topic(client: &ClientConfig, config: &KafkaConfig) -> Result<(), SinkE
     let partitions = config.partitions.map_or(-1, i32::from);
     let replicas = config.replication_factor.map_or(-1, i32::from);
     let admin: AdminClient<DefaultClientContext> = client.create().map_err(|e| failed(e.to_string()))?;
-    let topic = NewTopic::new(&config.topic, partitions, TopicReplication::Fixed(replicas));
-    let made = wait(admin.create_topics(&[topic], &admin_options())).map_err(|e| failed(e.to_string()))?;
-    for result in made {
-        match result {
-            Ok(_) => tracing::info!(topic = config.topic, "kafka: made the topic"),
-            Err((_, RDKafkaErrorCode::TopicAlreadyExists)) => {}
-            Err((_, code)) => return Err(failed(code.to_string())),
-        }
+    let largest = largest_batch(config).to_string();
+    let plain = || NewTopic::new(&config.topic, partitions, TopicReplication::Fixed(replicas));
+    let make = |topic| -> KafkaResult<Option<RDKafkaErrorCode>> {
+        let made = wait(admin.create_topics(&[topic], &admin_options()))?;
+        Ok(made.into_iter().find_map(Result::err).map(|(_, code)| code))
+    };
+    let mut refused = make(plain().set("max.message.bytes", &largest)).map_err(|e| failed(e.to_string()))?;
+    if let Some(RDKafkaErrorCode::InvalidConfig | RDKafkaErrorCode::PolicyViolation) = refused {
+        tracing::warn!(
+            topic = config.topic,
+            largest,
+            "kafka: the broker lets nobody set max.message.bytes; its own holds"
+        );
+        refused = make(plain()).map_err(|e| failed(e.to_string()))?;
+    }
+    match refused {
+        None => tracing::info!(topic = config.topic, largest, "kafka: made the topic"),
+        Some(RDKafkaErrorCode::TopicAlreadyExists) => {}
+        Some(code) => return Err(failed(code.to_string())),
     }
     Ok(())
+}
+
+/// What a topic must take for every message of ours: a broker's default is 1 MB, and a page of 3 MB is a message of 4 MB.
+fn largest_batch(config: &KafkaConfig) -> u64 {
+    let message = config.properties.get("message.max.bytes").and_then(|it| it.expose().trim().parse::<u64>().ok());
+    message.unwrap_or_default().saturating_add(BATCH_OVERHEAD).clamp(KAFKA_DEFAULT, i32::MAX as u64)
 }
 
 fn admin_options() -> AdminOptions {

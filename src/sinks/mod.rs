@@ -8,6 +8,7 @@ pub mod files;
 pub mod filesystem;
 pub mod fused;
 pub mod kafka;
+mod kafka_audit;
 mod kafka_client;
 pub mod pagestore;
 pub(crate) mod placed;

@@ -1,6 +1,7 @@
 //! The KAFKA sink at its public edge, against a real broker (`scripts/services/kafka`) and, where a broker must
 //! misbehave on command, against librdkafka's mock of one.
 
+mod audit;
 mod broker;
 mod cdr31;
 mod crashes;
@@ -10,6 +11,7 @@ mod delivery;
 mod event;
 mod letters;
 mod mock;
+mod order;
 mod outages;
 mod properties;
 mod refusals;

@@ -3,7 +3,7 @@
 use seine::formats::letters::Note;
 use seine::sinks::{Sink, dead_letters};
 
-use crate::broker::{BROKER, counted};
+use crate::broker::{BROKER, Broker, counted};
 use crate::{entries, finish, html, kafka_config, noise, open, pages};
 
 fn letters(folder: &std::path::Path) -> Vec<Note> {
@@ -86,6 +86,34 @@ fn a_topic_is_made_as_asked() {
         "target_storage.data_format.kafka.create_topic: true\ntarget_storage.data_format.kafka.replication_factor: 5\n";
     let error = open(&kafka_config(&BROKER.plain, "five", more), folder.path()).err().unwrap().to_string();
     assert!(error.contains("five cannot be made") && error.contains("replication_factor"), "{error}");
+}
+
+/// As base64 it is 4 MB, and the usual limit of a topic is 1 MB.
+fn large() -> Vec<std::sync::Arc<seine::log::Entry>> {
+    pages(0..1, 3_000_000)
+}
+
+#[test]
+fn a_topic_that_is_made_takes_pages_as_large_as_seine_sends_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = "target_storage.data_format.kafka.create_topic: true\n";
+    let mut sink = open(&kafka_config(&BROKER.plain, "made-large", more), folder.path()).unwrap();
+    sink.deliver(&large()).unwrap();
+    let delivered = finish(&mut sink, 1).unwrap();
+    assert_eq!((delivered.delivered, delivered.dead), (1, 0));
+}
+
+/// Nothing that ACHE's own configuration would not say.
+#[test]
+fn where_brokers_make_topics_one_is_made_without_being_asked_for() {
+    let settings = ["auto.create.topics.enable=true".to_owned()];
+    let broker = Broker::start(tempfile::tempdir().unwrap().keep(), &settings);
+    let folder = tempfile::tempdir().unwrap();
+    let mut sink = open(&kafka_config(&broker.plain, "of-ache", ""), folder.path()).unwrap();
+    sink.deliver(&large()).unwrap();
+    let delivered = finish(&mut sink, 1).unwrap();
+    assert_eq!((delivered.delivered, delivered.dead), (1, 0));
+    assert_eq!(broker.count("of-ache"), 1);
 }
 
 #[test]

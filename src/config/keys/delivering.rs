@@ -149,7 +149,7 @@ pub(super) const SINKS: &[Key] = &[
         "target_storage.data_format.kafka.create_topic",
         "false",
         Bool(|d, v| d.kafka.create_topic = v),
-        "Make the topic when the broker has none of that name.",
+        "Make the topic when the broker has none of that name, also where brokers do not make topics by themselves.",
     ),
     ours(
         "target_storage.data_format.kafka.partitions",
