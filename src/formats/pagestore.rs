@@ -8,7 +8,8 @@
 //! Months and days are written with two digits, and read with one as well, as the original program wrote them.
 //!
 //! A line's fields are parted by blanks and not quoted, so a URL is written with `%20` and the like for blanks, control
-//! characters and line ends, and its MD5 is of what is written. Others wrote URLs as they were: when a line is read, its
+//! characters and line ends, and its MD5 is of what is written, in the line as in the names of folders. (Seine's first
+//! stores have folders named after the URL as it was: [`MetaEntry::folders`].) Others wrote URLs as they were: when a line is read, its
 //! ends are taken off and what is left is the URL, blanks and all; where that can be done in two ways, the one whose MD5
 //! is right.
 
@@ -16,7 +17,7 @@ use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
 use bytes::Bytes;
-use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE, HEXUPPER};
 use md5::{Digest, Md5};
 use time::{Date, Month, OffsetDateTime};
 
@@ -26,6 +27,9 @@ use crate::parse::is_html;
 
 /// The longest line of a `META` file that is read, in bytes.
 pub const MAX_LINE: usize = 64 << 10;
+
+/// Of a URL with more escapes in it, only two ways are tried to find its folder by what it was: none taken back, and all.
+const MAX_ESCAPES: usize = 8;
 
 const CONTENTS: &str = "contents.html";
 const META: &str = "META";
@@ -113,8 +117,14 @@ pub fn day_of(ms: EpochMs) -> Date {
 }
 
 impl UrlHash {
+    /// The MD5 of these very characters.
     pub fn of(url: &str) -> UrlHash {
         UrlHash(Md5::digest(url).into())
+    }
+
+    /// The MD5 of a URL as a line has it: what names the folder of a page that is to be written.
+    pub fn written(url: &str) -> UrlHash {
+        UrlHash::of(&without_blanks(url))
     }
 
     /// Reads 32 hex digits, in any case.
@@ -149,6 +159,18 @@ impl MetaEntry {
     pub fn new(url: &str, details: Option<Details>) -> MetaEntry {
         let url = without_blanks(url);
         MetaEntry { hash: UrlHash::of(&url), url, details }
+    }
+
+    /// Names of folders that the page may be in, likeliest first: of the hash; then of the URL as it was before it was
+    /// escaped, in every way that it may have been, as far as those are few.
+    pub fn folders(&self) -> impl Iterator<Item = UrlHash> {
+        let places = escapes(&self.url);
+        // One bit an escape: whether that is taken back. All of them first.
+        let ways = if places.len() <= MAX_ESCAPES { 1_u32 << places.len() } else { 2 };
+        let all = if places.len() <= MAX_ESCAPES { ways - 1 } else { u32::MAX };
+        let masks = (1..ways).rev().map(move |mask| if ways == 2 { all } else { mask });
+        let url = self.url.clone();
+        std::iter::once(self.hash).chain(masks.map(move |mask| UrlHash::of(&unescaped(&url, &places, mask))))
     }
 
     /// Whether the hash is the URL's.
@@ -220,6 +242,41 @@ fn without_blanks(url: &str) -> String {
         }
     }
     out
+}
+
+/// Where the URL has what [`without_blanks`] writes, and the character that it may stand for.
+fn escapes(url: &str) -> Vec<(std::ops::Range<usize>, char)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(start) = url[at..].find('%').map(|found| at + found) {
+        let bytes: Vec<u8> = url[start..].as_bytes().chunks_exact(3).map_while(escaped_byte).take(4).collect();
+        // As many of them as are one character.
+        let c = (1..=bytes.len()).find_map(|count| std::str::from_utf8(&bytes[..count]).ok()?.chars().next());
+        let end = start + c.map_or(1, |c| 3 * c.len_utf8());
+        found.extend(c.filter(|c| c.is_whitespace() || c.is_control()).map(|c| (start..end, c)));
+        at = end;
+    }
+    found
+}
+
+/// `%2A`, its digits in upper case.
+fn escaped_byte(three: &[u8]) -> Option<u8> {
+    let digits = three.strip_prefix(b"%")?;
+    HEXUPPER.decode(digits).ok()?.first().copied()
+}
+
+/// The URL with the characters in the place of those escapes whose bit is set.
+fn unescaped(url: &str, places: &[(std::ops::Range<usize>, char)], mask: u32) -> String {
+    let mut out = String::with_capacity(url.len());
+    let mut at = 0;
+    for (number, (range, c)) in places.iter().enumerate() {
+        if mask == u32::MAX || mask & (1 << number) != 0 {
+            out.push_str(&url[at..range.start]);
+            out.push(*c);
+            at = range.end;
+        }
+    }
+    out + &url[at..]
 }
 
 impl Place {

@@ -65,14 +65,18 @@ impl PagestoreSink {
     }
 
     fn store(&mut self, entry: &Entry, derived: &Derived) -> Result<(), SinkError> {
-        let page = UrlHash::of(&entry.event.url);
-        if self.index.known_id(page)?.is_none()
+        let page = UrlHash::written(&entry.event.url);
+        // In stores of before folders had the name that META gives, a page is known by its URL as it was.
+        let before = Some(UrlHash::of(&entry.event.url)).filter(|before| *before != page);
+        let known_before = before.map(|before| self.index.known_id(before)).transpose()?.flatten();
+        if known_before.is_none()
+            && self.index.known_id(page)?.is_none()
             && let Some(article) = self.index.article(page)?
         {
             return self.store_article(entry, derived, page, article);
         }
         let day = day_of(entry.event.ended_ms);
-        let id = self.index.id_of(page)?;
+        let id = self.index.id_of(page, known_before)?;
         let kind = if derived.feed.is_some() { PageKind::Rss } else { PageKind::Url };
         let said = derived.feed.as_ref().map_or(&derived.lang, |feed| &feed.language);
         let language = said.as_deref().and_then(primary_language);
@@ -85,7 +89,8 @@ impl PagestoreSink {
         self.write(Place::Page { day, page }, derived)?;
         self.so_far.delivered += 1;
         let meta = Place::DayMeta { day }.path();
-        if self.index.list(&meta, page)? {
+        let was_listed = before.map(|before| self.index.is_listed(&meta, before)).transpose()?.unwrap_or(false);
+        if self.index.list(&meta, page)? && !was_listed {
             self.add_line(meta, &entry.event.url, Details { id, kind, language });
         }
         Ok(())
@@ -94,7 +99,7 @@ impl PagestoreSink {
     /// Notes a feed's articles that are new.
     fn announce(&mut self, derived: &Derived, article: &Article) -> Result<(), SinkError> {
         for link in &derived.links {
-            let page = UrlHash::of(&link.url);
+            let page = UrlHash::written(&link.url);
             if self.index.known_id(page)?.is_none() && self.index.article(page)?.is_none() {
                 self.index.set_article(page, article);
             }

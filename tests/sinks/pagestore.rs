@@ -168,3 +168,46 @@ fn what_is_no_success_is_skipped() {
     let delivered = deliver(folder.path(), &[entry_of(0, missing)]);
     assert_eq!((delivered.delivered, delivered.skipped), (0, 1));
 }
+
+#[test]
+fn a_folder_is_named_after_the_url_as_the_list_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    deliver(folder.path(), &[page(0, "a b", "blank"), page(0, "c\u{a0}d", "no-break"), page(0, "plain", "plain")]);
+    let files = store(folder.path());
+    let list = &files["2026/11/21/META"];
+    assert_eq!(list.lines().count(), 3);
+    for line in list.lines() {
+        let (hash, url) = (&line[..32], line.split(' ').nth(1).unwrap());
+        assert_eq!(hash, UrlHash::of(url).to_string(), "{line}");
+        assert!(files.contains_key(&format!("2026/11/21/{hash}/contents.html")), "{line}");
+    }
+}
+
+#[test]
+fn a_page_keeps_its_id_and_its_line_in_a_store_of_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = "http://a.example/a b";
+    deliver(folder.path(), &[page(0, "other", "one"), page(0, "a b", "two")]);
+    let list = store(folder.path())["2026/11/21/META"].clone();
+    // As it was written before: known by the hash of the URL as it is.
+    let (new, old) = (UrlHash::written(url).to_string(), UrlHash::of(url).to_string());
+    {
+        let database = fjall::Database::builder(folder.path().join(INDEX_FOLDER)).open().unwrap();
+        let table = database.keyspace("pages", fjall::KeyspaceCreateOptions::default).unwrap();
+        let entries: Vec<_> = table.iter().map(|it| it.into_inner().unwrap()).collect();
+        for (key, value) in entries {
+            let text = String::from_utf8(key.to_vec()).unwrap();
+            if text.contains(&new) {
+                table.insert(text.replace(&new, &old), value).unwrap();
+                table.remove(key).unwrap();
+            }
+        }
+    }
+    let day = folder.path().join("2026/11/21");
+    std::fs::rename(day.join(&new), day.join(&old)).unwrap();
+    deliver(folder.path(), &[page(0, "a b", "two again"), page(1, "a b", "three")]);
+    let files = store(folder.path());
+    assert_eq!(files["2026/11/21/META"], list);
+    assert_eq!(files[&format!("2026/11/21/{new}/contents.html")], "two again");
+    assert_eq!(files["2026/11/22/META"], format!("{new} http://a.example/a%20b 2 url und\n"));
+}

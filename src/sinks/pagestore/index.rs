@@ -47,9 +47,13 @@ impl Index {
         Ok(Index { database, table, batch, changed: HashMap::new() })
     }
 
-    /// The page's id: a number of its own, from 1, for as long as the store lives.
-    pub fn id_of(&mut self, page: UrlHash) -> Result<u64, SinkError> {
+    /// The page's id: a number of its own, from 1, for as long as the store lives. `before`: that it had under another hash.
+    pub fn id_of(&mut self, page: UrlHash, before: Option<u64>) -> Result<u64, SinkError> {
         if let Some(id) = self.known_id(page)? {
+            return Ok(id);
+        }
+        if let Some(id) = before {
+            self.put(key("id", &page.to_string()), id.to_be_bytes().to_vec());
             return Ok(id);
         }
         let next = self.number(NEXT_ID)?.unwrap_or(1);
@@ -93,12 +97,16 @@ impl Index {
 
     /// Notes that a `META` lists a page. False when it did before.
     pub fn list(&mut self, path: &str, page: UrlHash) -> Result<bool, SinkError> {
-        let key = key("listed", &format!("{path} {page}"));
-        let is_new = self.get(&key)?.is_none();
+        let is_new = !self.is_listed(path, page)?;
         if is_new {
-            self.put(key, Vec::new());
+            self.put(listed(path, page), Vec::new());
         }
         Ok(is_new)
+    }
+
+    /// Whether a `META` lists a page.
+    pub fn is_listed(&self, path: &str, page: UrlHash) -> Result<bool, SinkError> {
+        Ok(self.get(&listed(path, page))?.is_some())
     }
 
     /// Makes every change durable.
@@ -145,6 +153,10 @@ fn read_article(text: &str) -> Option<Article> {
     let stored = words.next()? == "1";
     let language = words.next().filter(|it| !it.is_empty()).map(str::to_owned);
     Some(Article { feed, feed_id, day, language, stored })
+}
+
+fn listed(path: &str, page: UrlHash) -> Vec<u8> {
+    key("listed", &format!("{path} {page}"))
 }
 
 fn key(kind: &str, name: &str) -> Vec<u8> {
