@@ -13,6 +13,7 @@ fn nearly_records() -> impl Strategy<Value = Vec<u8>> {
         Just(b"version:".to_vec()),
         Just(b"version: 1.0\n".to_vec()),
         Just(b"url: x\n".to_vec()),
+        Just(b"date: y\n".to_vec()),
         Just(b"unzip-length: 5\n".to_vec()),
         (0..200_u64).prop_map(|length| format!("length: {length}\n\n").into_bytes()),
         any::<u64>().prop_map(|length| format!("length: {length}\n\n").into_bytes()),

@@ -21,7 +21,10 @@ fn run(input: &mut (impl Read + Seek)) -> (Vec<String>, Report) {
 /// Heads whose lengths are false: one byte off, some megabytes, gigabytes, more than there is anywhere.
 fn false_heads() -> Vec<u8> {
     let lengths = [3, 5_000_000, 200_000_000, 2_000_000_000, 4_000_000_000, u64::MAX];
-    lengths.iter().flat_map(|length| format!("version: 1.0\nurl: f\nlength: {length}\n\nab").into_bytes()).collect()
+    lengths
+        .iter()
+        .flat_map(|length| format!("version: 1.0\nurl: f\ndate: y\nlength: {length}\n\nab").into_bytes())
+        .collect()
 }
 
 #[test]
@@ -101,12 +104,12 @@ fn nothing_makes_it_read_more_than_a_file_of_its_length_allows() {
         "xversion:1\n",
         "version:1\nurl:x\n",
         "url:xversion:1\n",
-        "version:1\nurl:x\nlength:5\n\n",
-        "version:1\nurl:x\nlength:200000000\n\n",
-        "version:1\nurl:x\nlength:70000\n\n\n",
-        "version:1\nurl:x\nunzip-length:9\nlength:3000\n\n",
-        "version:1\nurl:x\nlength:0\n\n\n",
-        "version:1\nurl:x\nlength:0\n\n\nversion:1\nurl:x\nlength:0\n\n\nx",
+        "version:1\nurl:x\ndate:y\nlength:5\n\n",
+        "version:1\nurl:x\ndate:y\nlength:200000000\n\n",
+        "version:1\nurl:x\ndate:y\nlength:70000\n\n\n",
+        "version:1\nurl:x\ndate:y\nunzip-length:9\nlength:3000\n\n",
+        "version:1\nurl:x\ndate:y\nlength:0\n\n\n",
+        "version:1\nurl:x\ndate:y\nlength:0\n\n\nversion:1\nurl:x\ndate:y\nlength:0\n\n\nx",
         "x:y\n",
         "\n",
     ] {
@@ -116,7 +119,7 @@ fn nothing_makes_it_read_more_than_a_file_of_its_length_allows() {
 
 /// A head of `length` bytes, and no record behind it.
 fn long_head(length: usize) -> Vec<u8> {
-    let mut head = b"version:1\nurl:x\n".to_vec();
+    let mut head = b"version:1\nurl:x\ndate:y\n".to_vec();
     while head.len() < length {
         head.extend_from_slice(b"a:b\n");
     }
@@ -131,13 +134,13 @@ fn long_heads_that_many_point_at_are_read_once() {
             let heads: Vec<u8> = (0..length / 2 / head_length).flat_map(|_| long_head(head_length)).collect();
             let (each, count) = (long_head(head_length).len(), length / 2 / head_length);
             let mut file = Vec::new();
-            let small = "version:1\nurl:x\nlength:0000000\n\n".len();
+            let small = "version:1\nurl:x\ndate:y\nlength:0000000\n\n".len();
             let total = length / 2 / small;
             for number in 0..total {
                 // To the long heads in turn: never the same twice, one behind the other.
                 let target = total * small + (1 + number * 7919 % (count - 1)) * each;
                 let length = target - (file.len() + small) - 1;
-                file.extend_from_slice(format!("version:1\nurl:x\nlength:{length:07}\n\n").as_bytes());
+                file.extend_from_slice(format!("version:1\nurl:x\ndate:y\nlength:{length:07}\n\n").as_bytes());
             }
             file.pop();
             file.push(b'\n');
@@ -150,8 +153,8 @@ fn long_heads_that_many_point_at_are_read_once() {
 fn records_whose_end_nothing_shows_are_read_in_vain_only_so_often() {
     // Three in a row, of which the last claims to reach far, ends with an LF there, and holds three more; and so on.
     assert_linear("nested", |length| {
-        let tiny = b"version:1\nurl:x\nlength:0\n\n\n";
-        let each = tiny.len() * 2 + "version:1\nurl:x\nlength:0000000\n\n".len() + 1;
+        let tiny = b"version:1\nurl:x\ndate:y\nlength:0\n\n\n";
+        let each = tiny.len() * 2 + "version:1\nurl:x\ndate:y\nlength:0000000\n\n".len() + 1;
         let count = length / 2 / each;
         let mut file = vec![b'x'];
         for number in 0..count {
@@ -160,7 +163,7 @@ fn records_whose_end_nothing_shows_are_read_in_vain_only_so_often() {
             // Each ends one byte before the one around it, at an LF of many.
             let end = count * each + length / 2 - number;
             let reach = end - file.len() - (each - 2 * tiny.len());
-            file.extend_from_slice(format!("version:1\nurl:x\nlength:{reach:07}\n\ny").as_bytes());
+            file.extend_from_slice(format!("version:1\nurl:x\ndate:y\nlength:{reach:07}\n\ny").as_bytes());
         }
         file.resize(count * each + length / 2 + 10, b'\n');
         file.extend_from_slice(b"the end");

@@ -36,13 +36,13 @@ fn a_file_of_others_is_read() {
 #[test]
 fn heads_are_taken_as_others_write_them() {
     let file = [
-        // As the document has them, blanks lost: no blank, no ip, no date.
-        &b"version:1.0\nurl:http://a.example/1\nlength:2\n\nab\n"[..],
+        // As the document has them, blanks lost: no blank, no ip.
+        &b"version:1.0\nurl:http://a.example/1\ndate:Tue, 15 Apr 2003 08:13:06 GMT\nlength:2\n\nab\n"[..],
         // CR LF, another case and order, unknown properties, blank lines between records.
-        b"\n\r\nVERSION:  1.0\r\nLength: 3\r\nX-Code : one\r\nUrl:\thttp://a.example/2 \r\nip:\r\nx-code: two\r\n\r\na\r\n\r\n",
+        b"\n\r\nVERSION:  1.0\r\nLength: 3\r\nX-Code : one\r\nUrl:\thttp://a.example/2 \r\nDate:\r\nip:\r\nx-code: two\r\n\r\na\r\n\r\n",
         // No blank line behind DATA.
-        b"version: 1.0\nurl: http://a.example/3\norigin: http://o.example/\nlength: 0\n\n",
-        b"version: 2.5\nurl: http://a.example/\xe4\nurl: again\nlength: 1\n\nx",
+        b"version: 1.0\nurl: http://a.example/3\ndate: x\norigin: http://o.example/\nlength: 0\n\n",
+        b"version: 2.5\nurl: http://a.example/\xe4\nurl: again\ndate: x\nlength: 1\n\nx",
     ]
     .concat();
     let (records, errors, truncated) = read(&file);
@@ -98,6 +98,8 @@ fn one_bad_record_does_not_end_the_file() {
         (b"version: 1.0\nurl: x\nlength: \n\nabc\n", "length is \"\""),
         (b"version: 1.0\nurl: x\nno property\nlength: 3\n\nabc\n", "the line \"no property\""),
         (b"version: 1.0\nurl: x\nlength: 2\n\nabc\n", "does not end where its length, 2, says"),
+        (b"version: 1.0\nurl: x\nlength: 3\n\nabc\n", "has no property date"),
+        (b"version: 1.0\nurl: x\nlength: 18\n\nversion: 1.0\nabcde\n", "has no property date"),
         // A head broken off: the next one begins in its middle.
         (b"version: 1.0\nurl: x\n", "no property length"),
         (b"\0\xff \n\n\n", "does not begin with the property version"),
@@ -120,12 +122,55 @@ fn a_file_that_breaks_off_is_read_to_its_last_whole_record() {
     let ends: Vec<_> = (0..=3).map(|count| file_of(0..count).len()).collect();
     for length in 0..=file.len() {
         let (records, errors, truncated) = read(&file[..length]);
-        assert!(errors.is_empty(), "{length}: {errors:?}");
         // Of the blank line at the end alone nothing depends.
         let whole = ends[1..].iter().filter(|end| length + 1 >= **end).count();
         assert_eq!(records.len(), whole, "{length}");
-        assert_eq!(truncated, !ends.contains(&length), "{length}");
+        // In a head the file ends; in DATA its length goes beyond that.
+        let data = ends[whole..]
+            .first()
+            .map(|start| *start + memchr::memmem::find(&file[*start..], b"\n\n").unwrap_or(length) + 2);
+        let is_in_data = whole < 3 && data.is_some_and(|data| length >= data);
+        let is_beyond = |error: &TianwangError| matches!(error, TianwangError::BeyondEnd { .. });
+        assert_eq!(
+            (errors.len(), errors.iter().all(is_beyond)),
+            (usize::from(is_in_data), true),
+            "{length}: {errors:?}"
+        );
+        assert_eq!(truncated, !ends.contains(&length) && !is_in_data, "{length}");
     }
+}
+
+#[test]
+fn a_length_beyond_the_end_swallows_nothing() {
+    let wrong = |length: &str| {
+        let first = numbered(0);
+        let at = memchr::memmem::find(&first, b"length: ").unwrap() + 8;
+        let end = at + memchr::memchr(b'\n', &first[at..]).unwrap();
+        [&first[..at], length.as_bytes(), &first[end..], &file_of(1..4)].concat()
+    };
+    for length in ["9999", "200000000", "99999999999", "18446744073709551615"] {
+        let file = wrong(length);
+        let mut reader = TianwangReader::new(&file[..]).with_length(file.len() as u64);
+        let error = reader.next().unwrap().unwrap_err();
+        assert!(matches!(error, TianwangError::BeyondEnd { offset: 0, .. }), "{length}: {error}");
+        assert!(error.to_string().contains(length), "{error}");
+        assert_eq!(reader.map(|it| it.unwrap().url).collect::<Vec<_>>().len(), 3, "{length}");
+    }
+    // Wrong, and within the file: the records inside are found again.
+    let file = wrong(&(numbered(0).len() + 100).to_string());
+    let (records, errors, _) = read(&file);
+    assert_eq!(urls(&records), ["http://a.example/1", "http://a.example/2", "http://a.example/3"], "{errors:?}");
+}
+
+#[test]
+fn a_file_of_wrong_lengths_is_read_in_time() {
+    let file = b"version: 1.0\nurl: x\ndate: y\nlength: 99999999\n\n".repeat(200_000);
+    let started = std::time::Instant::now();
+    let (records, errors, _) = read(&file);
+    assert_eq!((records.len(), errors.len()), (0, 200_000));
+    let near = b"version: 1.0\nurl: x\ndate: y\nlength: 999999\n\n".repeat(200_000);
+    assert!(read(&near).0.is_empty());
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn joined(parts: &[&[u8]]) -> Vec<u8> {
 }
 
 fn fake(number: usize, length: usize, data: &str) -> Vec<u8> {
-    format!("version: 1.0\nurl: http://fake.example/{number}\nlength: {length}\n\n{data}\n").into_bytes()
+    format!("version: 1.0\nurl: http://fake.example/{number}\ndate: y\nlength: {length}\n\n{data}\n").into_bytes()
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn behind_records_that_are_true_each_whole_one_is() {
         fourth[..head_end].to_vec(),
         fourth[..fourth.len() - 1].to_vec(),
         [&fourth[..], b"x"].concat(),
-        b"version: 1.0\nurl: x\nlength: 4000000000000\n\nabc\n".to_vec(),
-        b"version: 1.0\nurl: x\nlength: 99999999999999999999\n\nabc\n".to_vec(),
+        b"version: 1.0\nurl: x\ndate: y\nlength: 4000000000000\n\nabc\n".to_vec(),
+        b"version: 1.0\nurl: x\ndate: y\nlength: 99999999999999999999\n\nabc\n".to_vec(),
     ] {
         let file: Vec<u8> = (0..3).flat_map(good).chain(damaged.clone()).chain((4..10).flat_map(good)).collect();
         let mut found = numbers(&file);
@@ -182,33 +182,34 @@ fn the_form_is_the_documented_one_strictly() {
         recovered.found.len() == 4
     };
     for first in [
-        &b"version:1.0\nurl:x\nlength:0\n\n\n"[..],
-        b"version: \t2.10 \nx_y-1.z: \xff\nip:\nurl: x\nunknown:\nlength:  003 \n\nabc\n",
+        &b"version:1.0\nurl:x\ndate:\nlength:0\n\n\n"[..],
+        b"version: \t2.10 \nx_y-1.z: \xff\nip:\nurl: x\ndate: y\nunknown:\nlength:  003 \n\nabc\n",
         b"version: 1\ndate: x\nurl: y\nlength: 1\n\n\n\n",
     ] {
         assert!(is_found(first), "{}", first.escape_ascii());
     }
     for first in [
-        &b"Version: 1.0\nurl: x\nlength: 1\n\na\n"[..],
-        b"version: one\nurl: x\nlength: 1\n\na\n",
-        b"version:\nurl: x\nlength: 1\n\na\n",
-        b"version: 1.0\r\nurl: x\nlength: 1\n\na\n",
-        b"version: 1.0\nurl: x\r\nlength: 1\n\na\n",
-        b"version: 1.0\nUrl: x\nlength: 1\n\na\n",
-        b"version: 1.0\nurl: x\nlength: 1\nip: last\n\na\n",
-        b"version: 1.0\nlength: 1\n\na\n",
-        b"version: 1.0\nurl: \nlength: 1\n\na\n",
-        b"version: 1.0\nurl: x\n\na\n",
-        b"version: 1.0\nurl: x\nurl: y\nlength: 1\n\na\n",
-        b"version: 1.0\nurl: x\nlength: 1\nlength: 1\n\na\n",
-        b"version: 1.0\nurl: x\nunzip-length: a\nlength: 1\n\na\n",
-        b"version: 1.0\nurl: x\nlength: -1\n\na\n",
-        b"version: 1.0\nurl: x\nlength: 0x1\n\na\n",
-        b"version: 1.0\nurl: x\nlength: 2\n\na\n",
-        b"version: 1.0\nurl: x\nlength: 1\n\nab",
-        b"version: 1.0\nurl: x\nno colon\nlength: 1\n\na\n",
-        b"version: 1.0\nurl: x\nhas blank: 1\nlength: 1\n\na\n",
-        b"version: 1.0\nurl: x\n: 1\nlength: 1\n\na\n",
+        &b"Version: 1.0\ndate: y\nurl: x\nlength: 1\n\na\n"[..],
+        b"version: one\ndate: y\nurl: x\nlength: 1\n\na\n",
+        b"version:\ndate: y\nurl: x\nlength: 1\n\na\n",
+        b"version: 1.0\r\ndate: y\nurl: x\nlength: 1\n\na\n",
+        b"version: 1.0\ndate: y\nurl: x\r\nlength: 1\n\na\n",
+        b"version: 1.0\ndate: y\nUrl: x\nlength: 1\n\na\n",
+        b"version: 1.0\ndate: y\nurl: x\nlength: 1\nip: last\n\na\n",
+        b"version: 1.0\ndate: y\nlength: 1\n\na\n",
+        b"version: 1.0\ndate: y\nurl: \nlength: 1\n\na\n",
+        b"version: 1.0\ndate: y\nurl: x\n\na\n",
+        b"version: 1.0\ndate: y\nurl: x\nurl: y\nlength: 1\n\na\n",
+        b"version: 1.0\ndate: y\nurl: x\nlength: 1\nlength: 1\n\na\n",
+        b"version: 1.0\ndate: y\nurl: x\nunzip-length: a\nlength: 1\n\na\n",
+        b"version: 1.0\ndate: y\nurl: x\nlength: -1\n\na\n",
+        b"version: 1.0\ndate: y\nurl: x\nlength: 0x1\n\na\n",
+        b"version: 1.0\ndate: y\nurl: x\nlength: 2\n\na\n",
+        b"version: 1.0\ndate: y\nurl: x\nlength: 1\n\nab",
+        b"version: 1.0\ndate: y\nurl: x\nno colon\nlength: 1\n\na\n",
+        b"version: 1.0\ndate: y\nurl: x\nhas blank: 1\nlength: 1\n\na\n",
+        b"version: 1.0\ndate: y\nurl: x\n: 1\nlength: 1\n\na\n",
+        b"version: 1.0\nurl: x\nlength: 1\n\na\n",
     ] {
         assert!(!is_found(first), "{}", first.escape_ascii());
     }

@@ -148,7 +148,7 @@ fn value() -> impl Strategy<Value = String> {
 
 prop_compose! {
     fn any_record()(
-        url in value(), origin in prop::option::of(value()), date in prop::option::of(value()),
+        url in value(), origin in prop::option::of(value()), date in value().prop_map(Some),
         ip in prop::option::of(value()), others in prop::collection::vec(("x-[a-z0-9_.-]{0,10}", value()), 0..5),
         compress: bool, data in prop::collection::vec(any::<u8>(), 0..2000),
     ) -> TianwangRecord {

@@ -1,8 +1,8 @@
 //! The form of a record, strictly as the seed has it (§2): where it begins, where its DATA lies, where it ends.
 //!
 //! A head is well formed when its first line is `version:` with a number, every other line is a property (a lower-case
-//! name, a colon, anything but a CR), `url` is one of them and not empty, none that the format names comes twice, `length` with a number
-//! is the last, and a blank line follows. A cut can leave the beginning of one head in front of another, so that there are
+//! name, a colon, anything but a CR), `url` is one of them and not empty, `date` is another, none that the format names
+//! comes twice, `length` with a number is the last, and a blank line follows. A cut can leave the beginning of one head in front of another, so that there are
 //! two places where the head could begin; then the later is the true one, if from there it is well formed.
 
 use super::{MAX_DATA, MAX_HEAD};
@@ -17,6 +17,9 @@ pub(super) const LAST: &[u8] = b"length:";
 pub(super) const MAX_FIRST_LINE: usize = 32;
 
 const MAX_NAME: usize = 64;
+
+/// The bit of the property that no record is whole without, besides `version`, `url` and `length`.
+const DATE: u8 = 4;
 
 /// Where a record with a well-formed head stands. Offsets are from the beginning of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +106,7 @@ impl Open {
         let bit = match name {
             b"url" => 1,
             b"origin" => 2,
-            b"date" => 4,
+            b"date" => DATE,
             b"ip" => 8,
             b"unzip-length" => 16,
             b"length" => 32,
@@ -120,7 +123,7 @@ impl Open {
 
     /// The head that ends with the blank line at `blank`.
     fn framing(self, blank: u64) -> Option<Framing> {
-        let length = self.length.filter(|length| *length <= MAX_DATA)?;
+        let length = self.length.filter(|length| *length <= MAX_DATA && self.seen & DATE != 0)?;
         (blank - self.start <= MAX_HEAD as u64).then_some(Framing { start: self.start, data: blank + 1, length })
     }
 }
@@ -147,6 +150,21 @@ fn is_version(value: &[u8]) -> bool {
     let fits = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
     let is_number = digits.first().is_some_and(u8::is_ascii_digit) && digits.iter().all(fits);
     is_number && value.len() <= MAX_FIRST_LINE && !value.contains(&b'\r')
+}
+
+/// Whether DATA itself says that all of it is there and nothing else, for records whose end nothing else shows: it is
+/// compressed, or holds nothing of another record's head.
+pub(super) fn is_whole_in_itself(unzip_length: Option<u64>, data: &[u8]) -> bool {
+    unzip_length.is_some() || !holds_part_of_a_head(data)
+}
+
+/// Whether what a head begins with is in it, or the last line of one and the blank line behind it.
+fn holds_part_of_a_head(data: &[u8]) -> bool {
+    let line_at = |at: usize| data[at..].split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let is_followed_by_a_blank = |at: usize| data[at + line_at(at).len()..].starts_with(b"\n\n");
+    let mut lines = memchr::memmem::find_iter(data, LAST);
+    memchr::memmem::find_iter(data, MARK).any(|at| is_first_line(line_at(at)))
+        || lines.any(|at| is_last_line(line_at(at)) && is_followed_by_a_blank(at))
 }
 
 fn property(line: &[u8]) -> Option<(&[u8], &[u8])> {

@@ -4,10 +4,13 @@ use std::io::{self, ErrorKind, Read};
 
 use bytes::Bytes;
 
-use super::framing::MARK;
+use super::framing::{MARK, is_whole_in_itself};
+use super::recover::{FIRST_PATIENCE, PATIENCE};
 use super::{ContentError, HeadError, MAX_DATA, MAX_HEAD, TianwangRecord};
 
 const PIECE: usize = 64 << 10;
+/// So much is looked at behind DATA.
+const PEEKED: usize = 64;
 
 /// Why a file could not be read, wholly or in one record. Offsets are of the record's first byte.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +26,16 @@ pub enum TianwangError {
          `version:`, recovering may find more"
     )]
     WrongLength { offset: u64, length: u64 },
+    /// The file ends before DATA does, so that nobody can tell where the next record begins. Reading goes on at the next
+    /// line in it that begins with `version:`.
+    #[error(
+        "the record at byte {offset} has the length {length}, which goes beyond the end of the file; reading goes on at \
+         the next `version:`, recovering may find more"
+    )]
+    BeyondEnd { offset: u64, length: u64 },
+    /// Reading goes on with the next record.
+    #[error("the record at byte {offset} has no property date, without which none is whole")]
+    NoDate { offset: u64 },
     /// Reading goes on with the next record.
     #[error("the record at byte {offset}: {source}")]
     Content { offset: u64, source: ContentError },
@@ -35,20 +48,45 @@ pub enum TianwangError {
 }
 
 /// Reads a file record by record. Takes heads as others write them: any blanks or none behind the colon, names in any
-/// case, unknown properties, no `ip` or `date`, CR LF; blank lines between records, and none behind the last. An error
-/// tells of one record, and reading goes on behind it; of damaged files [`recover`](super::recover) makes more.
+/// case, unknown properties, no `ip`, CR LF; blank lines between records, and none behind the last. An error tells of one
+/// record, and reading goes on behind it, or inside it where it swallowed others; of damaged files
+/// [`recover`](super::recover) makes more.
 pub struct TianwangReader<R> {
     input: R,
+    /// What is read again before more of the input is, the last first.
+    again: Vec<Bytes>,
+    /// Bytes that were read again.
+    wasted: u64,
     buffer: Box<[u8]>,
     /// What is filled of it and not used up.
     filled: std::ops::Range<usize>,
     /// Of the next byte.
     offset: u64,
     max_data: u64,
+    /// Where the input ends, as far as that is known.
+    end: Option<u64>,
+    /// Head and DATA of the last record, as they stood in the file, and where it begins.
+    last: (Vec<u8>, Bytes),
+    begun: u64,
+    /// Bytes of the line end behind the last DATA.
+    blank_lines: u64,
     /// What comes next may be no record: the next `version:` is to be found.
     lost: bool,
     truncated: bool,
+    /// Comes next, and last: an error of the input behind a record.
+    failed: Option<TianwangError>,
     ended: bool,
+}
+
+/// What stands behind DATA.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// What ends a record, and then another one or nothing.
+    Shown,
+    /// A blank line, and then something else: that may be damaged, or the length wrong.
+    NotShown,
+    /// Not even that.
+    None,
 }
 
 enum Head {
@@ -78,17 +116,41 @@ impl<R: Read> TianwangReader<R> {
     pub fn with_max_data(input: R, max_data: u64) -> TianwangReader<R> {
         TianwangReader {
             input,
+            again: Vec::new(),
+            wasted: 0,
             buffer: vec![0; PIECE].into(),
             filled: 0..0,
             offset: 0,
             max_data,
+            end: None,
+            last: Default::default(),
+            begun: 0,
+            blank_lines: 0,
             lost: false,
             truncated: false,
+            failed: None,
             ended: false,
         }
     }
 
-    /// Whether the file broke off inside a record, as when its writer was killed. Known once the iterator has ended.
+    /// The same for an input of this many bytes: a `length` of more need not be read to know that it is wrong.
+    pub fn with_length(self, length: u64) -> TianwangReader<R> {
+        TianwangReader { end: Some(length), ..self }
+    }
+
+    /// Where the last record stands, in bytes from the beginning.
+    pub fn range(&self) -> std::ops::Range<u64> {
+        self.begun..self.offset
+    }
+
+    /// The last record as it stood in the file, with blank lines around its DATA.
+    pub fn raw(&self) -> Vec<u8> {
+        let (head, data) = &self.last;
+        [head.as_slice(), b"\n", data, b"\n"].concat()
+    }
+
+    /// Whether the file broke off inside a head or before a last blank line, as when its writer was killed. Known once the
+    /// iterator has ended.
     pub fn truncated(&self) -> bool {
         self.truncated
     }
@@ -106,8 +168,12 @@ impl<R: Read> TianwangReader<R> {
         }
         self.lost = false;
         let offset = self.offset;
+        self.begun = offset;
         let record = match self.read_head()? {
-            Head::Lines(head) => TianwangRecord::from_head(&head),
+            Head::Lines(head) => {
+                self.last = (head, Bytes::new());
+                TianwangRecord::from_head(&self.last.0)
+            }
             Head::Cut => {
                 self.truncated = true;
                 return Ok(None);
@@ -120,21 +186,28 @@ impl<R: Read> TianwangReader<R> {
             self.lost = true;
             TianwangError::Head { offset, source }
         })?;
-        self.read_data(offset, record)
+        self.read_data(offset, record).map(Some)
     }
 
     /// DATA and the blank line behind it.
-    fn read_data(&mut self, offset: u64, mut record: TianwangRecord) -> Result<Option<TianwangRecord>, TianwangError> {
+    fn read_data(&mut self, offset: u64, mut record: TianwangRecord) -> Result<TianwangRecord, TianwangError> {
         let length = record.length;
         let is_too_long = length > self.max_data;
+        self.blank_lines = 0;
+        let is_known_end = is_too_long || self.wasted > 0;
+        if is_known_end && self.end.is_some_and(|end| self.offset.saturating_add(length) > end) {
+            self.lost = true;
+            return Err(TianwangError::BeyondEnd { offset, length });
+        }
         let mut data = Vec::with_capacity(if is_too_long { 0 } else { length.min(1 << 20) as usize });
         let mut left = length;
         while left > 0 {
             let piece = self.some()?;
             let count = piece.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             if count == 0 {
-                self.truncated = true;
-                return Ok(None);
+                self.end = Some(self.offset);
+                self.read_again(&data.into());
+                return Err(TianwangError::BeyondEnd { offset, length });
             }
             if !is_too_long {
                 data.extend_from_slice(&piece[..count]);
@@ -142,31 +215,73 @@ impl<R: Read> TianwangReader<R> {
             self.use_up(count);
             left -= count as u64;
         }
-        if !self.read_blank_line()? {
+        let data = Bytes::from(data);
+        self.last.1 = data.clone();
+        let end = self.read_end();
+        let filled = if is_too_long { Ok(()) } else { record.fill(data.clone()) };
+        let is_whole = || !is_too_long && filled.is_ok() && is_whole_in_itself(record.unzip_length, &data);
+        if end == End::None || end == End::NotShown && !is_whole() {
             self.lost = true;
+            self.read_again(&data);
             return Err(TianwangError::WrongLength { offset, length });
         }
         if is_too_long {
             return Err(TianwangError::TooLong { offset, length, limit: self.max_data });
         }
-        record.fill(Bytes::from(data)).map_err(|source| TianwangError::Content { offset, source })?;
-        Ok(Some(record))
+        filled.map_err(|source| TianwangError::Content { offset, source })?;
+        if record.date.is_none() {
+            return Err(TianwangError::NoDate { offset });
+        }
+        Ok(record)
+    }
+
+    /// Reading goes on at the first line of what was taken for DATA, and read just now, that may begin a record. A file that
+    /// is made of such lines is not read in pieces again and again.
+    fn read_again(&mut self, data: &Bytes) {
+        let starts = std::iter::once(0).chain(memchr::memchr_iter(b'\n', data).map(|at| at + 1));
+        let mark = starts.into_iter().find(|at| begins_with_mark(&data[*at..]));
+        let Some(mark) = mark.filter(|_| self.wasted <= FIRST_PATIENCE + PATIENCE * self.offset) else { return };
+        let behind = self.offset - self.blank_lines;
+        let filled = Bytes::copy_from_slice(&self.buffer[self.filled.clone()]);
+        self.again.push(filled);
+        if self.blank_lines > 0 {
+            self.again.push(Bytes::copy_from_slice(&b"\r\n"[2 - self.blank_lines as usize..]));
+        }
+        self.again.push(data.slice(mark..));
+        self.filled = 0..0;
+        self.offset = behind - (data.len() - mark) as u64;
+        self.wasted += data.len() as u64;
+        self.lost = false;
     }
 
     /// Whether DATA ends here: a blank line, the input's end, or the next record without a blank line.
-    fn read_blank_line(&mut self) -> Result<bool, TianwangError> {
-        match self.some()? {
-            [b'\n', ..] => self.use_up(1),
-            [] => self.truncated = true,
-            _ => {
-                let next = self.at_least(MARK.len())?;
-                let is_crlf = next.starts_with(b"\r\n");
-                let is_end = is_crlf || begins_with_mark(next);
-                self.use_up(if is_crlf { 2 } else { 0 });
-                return Ok(is_end);
+    fn read_end(&mut self) -> End {
+        // What cannot be read behind a record is no fault of the record.
+        self.failed = self.at_least(PEEKED).err();
+        let next = &self.buffer[self.filled.clone()];
+        let blank = match next {
+            [] => {
+                self.truncated = self.failed.is_none();
+                return End::Shown;
             }
-        }
-        Ok(true)
+            [b'\n', ..] => 1,
+            [b'\r', b'\n', ..] => 2,
+            _ => 0,
+        };
+        let is_input_s_end = next.len() < PEEKED;
+        let behind = &next[blank..];
+        let line_ends = behind.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        let behind = &behind[line_ends..];
+        let is_next = begins_with_mark(behind) || is_input_s_end && (behind.is_empty() || begins_mark(behind));
+        let end = match (blank, is_next) {
+            (0, true) if line_ends == 0 && begins_with_mark(behind) => End::Shown,
+            (0, _) => End::None,
+            (_, true) => End::Shown,
+            (_, false) => End::NotShown,
+        };
+        self.use_up(blank);
+        self.blank_lines = blank as u64;
+        end
     }
 
     fn skip_line_ends(&mut self) -> Result<(), TianwangError> {
@@ -256,6 +371,15 @@ impl<R: Read> TianwangReader<R> {
             self.filled = 0..self.filled.len();
         }
         while self.filled.len() < wanted {
+            if let Some(again) = self.again.last_mut() {
+                let count = again.len().min(self.buffer.len() - self.filled.end);
+                self.buffer[self.filled.end..][..count].copy_from_slice(&again.split_to(count));
+                self.filled.end += count;
+                if again.is_empty() {
+                    self.again.pop();
+                }
+                continue;
+            }
             match self.input.read(&mut self.buffer[self.filled.end..]) {
                 Ok(0) => break,
                 Ok(count) => self.filled.end += count,
@@ -280,6 +404,9 @@ impl<R: Read> Iterator for TianwangReader<R> {
     type Item = Result<TianwangRecord, TianwangError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if let Some(error) = self.failed.take() {
+            return Some(Err(error));
+        }
         if self.ended {
             return None;
         }

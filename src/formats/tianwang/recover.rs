@@ -27,14 +27,14 @@ use bytes::Bytes;
 
 use super::TianwangRecord;
 use super::ahead::{Ahead, LookAhead};
-use super::framing::{Framing, LAST, MARK, is_first_line, is_last_line};
+use super::framing::{Framing, is_whole_in_itself};
 use super::search::Search;
 use super::window::Source;
 
 /// So many bytes of false records are read for each byte of the file …
-const PATIENCE: u64 = 4;
+pub(super) const PATIENCE: u64 = 4;
 /// … and at its beginning.
-const FIRST_PATIENCE: u64 = 4 << 20;
+pub(super) const FIRST_PATIENCE: u64 = 4 << 20;
 
 /// What a stretch of the file is. Pieces come in the file's order, and together they are the whole of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -136,7 +136,7 @@ impl<R: Read + Seek> Recovery<'_, R> {
         }
         let bytes = Bytes::from(self.source.read(range.clone())?);
         Ok(match record_in(&bytes, framing) {
-            Ok(record) if is_end_shown || is_whole_in_itself(&record) => {
+            Ok(record) if is_end_shown || is_whole_in_itself(record.unzip_length, &record.data) => {
                 Some(Piece::Record(Found { offset: framing.start, bytes, record }))
             }
             Err(what) if is_end_shown => Some(Piece::Lost(Loss { range, record: Some(what) })),
@@ -186,18 +186,4 @@ fn record_in(bytes: &Bytes, framing: Framing) -> Result<TianwangRecord, String> 
     let mut record = TianwangRecord::from_head(&bytes[..data - 1]).map_err(|error| error.to_string())?;
     record.fill(bytes.slice(data..bytes.len() - 1)).map_err(|error| error.to_string())?;
     Ok(record)
-}
-
-/// Whether DATA itself says that all of it is there and nothing else; for records whose end nothing else shows.
-fn is_whole_in_itself(record: &TianwangRecord) -> bool {
-    record.unzip_length.is_some() || !holds_part_of_a_head(&record.data)
-}
-
-/// Whether what a head begins with is in it, or the last line of one and the blank line behind it.
-fn holds_part_of_a_head(data: &[u8]) -> bool {
-    let line_at = |at: usize| data[at..].split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let is_followed_by_a_blank = |at: usize| data[at + line_at(at).len()..].starts_with(b"\n\n");
-    let mut lines = memchr::memmem::find_iter(data, LAST);
-    memchr::memmem::find_iter(data, MARK).any(|at| is_first_line(line_at(at)))
-        || lines.any(|at| is_last_line(line_at(at)) && is_followed_by_a_blank(at))
 }
