@@ -4,7 +4,8 @@
 //! Fields in this order: `original_url` · `final_url` · `original_canonical_url` · `final_canonical_url` ·
 //! `crawl_timestamp` (epoch seconds) · `language` (`<html lang>` as found) · `title` · `headings` {`h1`: […], …} ·
 //! `description` · `keywords` · `author` · `content_snippet` · `content_snippet_quality` (0 to 1) · `image_alts` ·
-//! `link_texts` · `total_links_count`. Strings may be empty and are cut at [`Limits`].
+//! `link_texts` · `total_links_count` (of `<a href>`, as for `link_texts`). Strings may be empty and are cut at [`Limits`].
+//! No cell is longer than [`MAX_CELL`]: of a page with more, what a search ranks least is cut first.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +14,23 @@ use serde::{Deserialize, Serialize};
 use super::files::page_of;
 use crate::page::PageEvent;
 use crate::parse::Derived;
+use crate::parse::html::LinkSource;
 use crate::parse::html_text::{PageFacts, page_facts};
 use crate::parse::html_tree::Tree;
 use crate::parse::main_text::main_text;
 use crate::parse::url;
 
-/// The most characters of each kind of string.
+/// The most characters of each kind of string, and the most headings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
+    pub language: usize,
     pub title: usize,
     /// Of each heading.
     pub heading: usize,
+    /// Of each level.
+    pub headings: usize,
+    /// The last level that is kept: 1 to 6.
+    pub heading_level: usize,
     pub description: usize,
     pub keywords: usize,
     pub author: usize,
@@ -31,6 +38,10 @@ pub struct Limits {
     pub image_alts: usize,
     pub link_texts: usize,
 }
+
+/// The most characters of a cell. Python's `csv`, with which the index's own author reads it, refuses longer ones, and with
+/// them the whole file (`csv.field_size_limit`).
+pub const MAX_CELL: usize = 128 << 10;
 
 /// One page, as the web index has it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -71,9 +82,12 @@ pub struct WebIndexRecord {
 }
 
 /// Appends the page's row to `out`, line end included. Returns false and appends nothing for what the index does not hold:
-/// sitemaps, failures, answers other than 2xx, and what is not HTML.
+/// sitemaps, failures, answers other than 2xx, what is not HTML, and pages whose URLs alone are longer than a cell.
 pub fn write_event(event: &PageEvent, derived: &Derived, limits: &Limits, out: &mut Vec<u8>) -> bool {
-    let Some(record) = WebIndexRecord::from_event(event, derived, limits) else { return false };
+    let Some(mut record) = WebIndexRecord::from_event(event, derived, limits) else { return false };
+    if !record.fit(MAX_CELL) {
+        return false;
+    }
     record.write_row(out);
     true
 }
@@ -98,9 +112,9 @@ impl WebIndexRecord {
             original_canonical_url: canonical(&event.url),
             final_canonical_url: canonical(&event.final_url),
             crawl_timestamp: event.ended_ms / 1000,
-            language: facts.html.lang.clone().unwrap_or_default(),
+            language: cut(facts.html.lang.as_deref().unwrap_or_default().trim(), limits.language),
             title: cut(derived.title.as_deref().unwrap_or_default(), limits.title),
-            headings: headings(&facts, limits.heading),
+            headings: headings(&facts, limits),
             keywords: meta("keywords", limits.keywords),
             author: meta("author", limits.author),
             description,
@@ -108,8 +122,46 @@ impl WebIndexRecord {
             content_snippet_quality,
             image_alts: joined(&facts.image_alts, limits.image_alts),
             link_texts: joined(&facts.link_texts, limits.link_texts),
-            total_links_count: facts.html.links.len() as u64,
+            total_links_count: facts.html.links.iter().filter(|link| link.source == LinkSource::A).count() as u64,
         })
+    }
+
+    /// Cuts what makes the cell longer than `limit` characters, in the order in which a search would miss it least. False
+    /// when that is not enough.
+    fn fit(&mut self, limit: usize) -> bool {
+        let mut over = self.characters().saturating_sub(limit);
+        for text in [&mut self.link_texts, &mut self.image_alts] {
+            over -= shorten(text, over);
+        }
+        while over > 0
+            && let Some(mut last) = self.headings.last_entry()
+        {
+            // Of what is around them the quotes alone are counted: what is cut is never too little.
+            match last.get_mut().pop() {
+                Some(text) => over = over.saturating_sub(2 + text.chars().map(escaped).sum::<usize>()),
+                None => drop(last.remove()),
+            }
+        }
+        for text in [&mut self.keywords, &mut self.author, &mut self.content_snippet, &mut self.description] {
+            over -= shorten(text, over);
+        }
+        for text in [&mut self.title, &mut self.language] {
+            over -= shorten(text, over);
+        }
+        // They can be had from the others.
+        for text in [&mut self.original_canonical_url, &mut self.final_canonical_url] {
+            if over > 0 {
+                over = over.saturating_sub(text.chars().map(escaped).sum());
+                text.clear();
+            }
+        }
+        over == 0
+    }
+
+    /// Of the cell, its quotes not doubled.
+    fn characters(&self) -> usize {
+        let json = serde_json::to_string(self).expect("strings and numbers are always JSON");
+        json.chars().count()
     }
 
     /// Appends the row to `out`: a quoted cell, its quotes doubled, and CRLF.
@@ -139,10 +191,13 @@ fn canonical(given: &str) -> String {
     url::parse(given).unwrap_or_else(|| given.to_owned())
 }
 
-fn headings(facts: &PageFacts, limit: usize) -> BTreeMap<String, Vec<String>> {
+fn headings(facts: &PageFacts, limits: &Limits) -> BTreeMap<String, Vec<String>> {
     let mut headings: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for heading in &facts.headings {
-        headings.entry(format!("h{}", heading.level)).or_default().push(cut(&heading.text, limit));
+    for heading in facts.headings.iter().filter(|heading| usize::from(heading.level) <= limits.heading_level) {
+        let texts = headings.entry(format!("h{}", heading.level)).or_default();
+        if texts.len() < limits.headings {
+            texts.push(cut(&heading.text, limits.heading));
+        }
     }
     headings
 }
@@ -183,6 +238,29 @@ fn joined<T: AsRef<str>>(texts: impl IntoIterator<Item = T>, limit: usize) -> St
         }
     }
     cut(&all, limit)
+}
+
+/// Cuts a text's end so that `over` characters fewer are written, or all of it. Returns how many, at most `over`.
+fn shorten(text: &mut String, over: usize) -> usize {
+    let (mut gone, mut end) = (0, text.len());
+    for (at, c) in text.char_indices().rev() {
+        if gone >= over {
+            break;
+        }
+        gone += escaped(c);
+        end = at;
+    }
+    text.truncate(end);
+    gone.min(over)
+}
+
+/// The characters that JSON takes for one.
+fn escaped(c: char) -> usize {
+    match c {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..='\u{1f}' => 6,
+        _ => 1,
+    }
 }
 
 /// At most so many characters.

@@ -19,8 +19,11 @@ boats"><a href="/x">first link</a><a href="http://b.example/">second</a><a>no li
 
 fn limits(each: usize) -> Limits {
     Limits {
+        language: each,
         title: each,
         heading: each,
+        headings: each,
+        heading_level: 6,
         description: each,
         keywords: each,
         author: each,
@@ -73,6 +76,90 @@ fn strings_are_cut_by_characters() {
     assert_eq!((&*record.title, &*record.description, &*record.link_texts), ("A \"", "Čís", "fir"));
     assert_eq!(record.headings["h2"], ["One", "Two"]);
     assert!(read(&self::rows(PAGE, &limits(0)))[0].title.is_empty());
+}
+
+#[test]
+fn headings_and_language_have_limits_as_the_rest_has() {
+    let html = "<html lang=' en-US-x-something-private '><h1>a</h1><h1>b</h1><h1>c</h1><h4>d</h4><h5>e</h5>";
+    let few = Limits { language: 5, headings: 2, heading_level: 4, ..limits(100) };
+    let record = &read(&rows(html, &few))[0];
+    assert_eq!(record.language, "en-US");
+    let headings: Vec<_> =
+        record.headings.iter().map(|(level, texts)| format!("{level} {}", texts.join(" "))).collect();
+    assert_eq!(headings, ["h1 a b", "h4 d"]);
+    assert!(read(&rows(html, &Limits { headings: 0, heading_level: 0, ..few }))[0].headings.is_empty());
+}
+
+#[test]
+fn links_are_counted_as_link_texts_has_them() {
+    let html = "<link rel=next href=/n><link rel=canonical href=/c><meta http-equiv=refresh content='5;url=/r'>\
+        <iframe src=/f></iframe><map><area href=/m></map><a href=/1>one</a><a href=/1>one again</a>\
+        <a href='/2'></a><a name=x>none</a><a href=''>this page</a>";
+    let record = &read(&rows(html, &limits(100)))[0];
+    assert_eq!((record.total_links_count, &*record.link_texts), (3, "one one again this page"));
+}
+
+/// As the index's own author loads it: Python's `csv` with its own limit, `json` of the first cell, every field by name, and
+/// levels of headings that are `h` and a digit.
+const LOADER: &str = r#"
+import csv, json, re, sys
+with open(sys.argv[1], encoding="utf-8") as file:
+    for line in csv.reader(file):
+        page = json.loads(line[0])
+        for name in ["original_url", "final_url", "original_canonical_url", "final_canonical_url", "language", "title",
+                     "description", "keywords", "author", "content_snippet", "image_alts", "link_texts"]:
+            assert isinstance(page[name], str), name
+        assert isinstance(page["crawl_timestamp"], int) and isinstance(page["total_links_count"], int)
+        assert 0.0 <= page["content_snippet_quality"] <= 1.0
+        for level, texts in page["headings"].items():
+            assert re.match(r"^h[0-9]$", level) and all(isinstance(text, str) for text in texts)
+        print(len(line[0]), page["title"])
+"#;
+
+#[test]
+fn no_standard_reader_refuses_a_cell() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index.csv");
+    let reference: String = (0..3000)
+        .map(|n| format!("<h2 id=f{n}>Function \"f{n}\" of the module with a long name, in all of its forms</h2><a href=#{n}>f{n}</a>"))
+        .collect();
+    let nasty = "\u{1}\"\\\u{1f600}".repeat(100_000);
+    let pages = [
+        format!("<title>reference</title>{reference}"),
+        format!(
+            "<title>nasty {nasty}</title><meta name=description content='{nasty}'><h1>{nasty}</h1><a href=/>{nasty}</a>"
+        ),
+        "<title>plain</title>".to_owned(),
+    ];
+    let wide = Limits { heading_level: 6, ..limits(1_000_000) };
+    for (index, limits) in [wide, Limits { image_alts: 0, link_texts: 0, ..wide }].into_iter().enumerate() {
+        let file: Vec<u8> = pages.iter().flat_map(|html| rows(html, &limits)).collect();
+        std::fs::write(&path, &file).unwrap();
+        let ran = std::process::Command::new("python3").args(["-c", LOADER, path.to_str().unwrap()]).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let said = String::from_utf8(ran.stdout).unwrap();
+        let lengths: Vec<usize> = said.lines().map(|line| line.split(' ').next().unwrap().parse().unwrap()).collect();
+        assert_eq!(lengths.len(), 3, "{index}");
+        assert!(lengths.iter().all(|length| *length <= 131_072), "{lengths:?}");
+        // Not cut more than need be.
+        assert!(lengths.iter().take(2).all(|length| *length > 129_000), "{lengths:?}");
+        let records = read(&file);
+        assert_eq!(records[0].title, "reference");
+        assert!(records[1].title.starts_with("nasty "), "the title is cut last");
+        assert!(records[0].headings["h2"].len() > 1000);
+    }
+}
+
+#[test]
+fn a_page_whose_urls_are_too_long_for_a_cell_is_left_out() {
+    let mut event = event("<title>x</title>");
+    event.url = format!("http://a.example/{}", "x".repeat(131_072));
+    let options = DeriveOptions { max_decoded_bytes: 1 << 30, obey_nofollow: false, agent: "Seine".into() };
+    let mut out = Vec::new();
+    assert!(!write_event(&event, &derive(&event, &options), &limits(100), &mut out) && out.is_empty());
+    event.url.truncate(100_000);
+    assert!(write_event(&event, &derive(&event, &options), &limits(100), &mut out));
+    assert_eq!(read(&out)[0].original_canonical_url, "", "it can be had from the URL");
 }
 
 #[test]

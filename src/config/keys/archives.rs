@@ -53,13 +53,31 @@ pub(super) const KEYS: &[Key] = &[
         "target_storage.data_format.web_index.max_title",
         "200",
         Count(0, 1_000_000, |d, v| d.archives.web_index.title = to_usize(v)),
-        "WEB_INDEX: longer titles are cut; in characters, as all of these.",
+        "WEB_INDEX: longer titles are cut; in characters, as all of these. A cell never has more than 131072.",
+    ),
+    ours(
+        "target_storage.data_format.web_index.max_language",
+        "10",
+        Count(0, 1_000_000, |d, v| d.archives.web_index.language = to_usize(v)),
+        "WEB_INDEX: of <html lang>.",
     ),
     ours(
         "target_storage.data_format.web_index.max_heading",
         "200",
         Count(0, 1_000_000, |d, v| d.archives.web_index.heading = to_usize(v)),
         "WEB_INDEX: of each heading.",
+    ),
+    ours(
+        "target_storage.data_format.web_index.max_headings",
+        "5",
+        Count(0, 1_000_000, |d, v| d.archives.web_index.headings = to_usize(v)),
+        "WEB_INDEX: so many headings of each level.",
+    ),
+    ours(
+        "target_storage.data_format.web_index.max_heading_level",
+        "6",
+        Count(0, 6, |d, v| d.archives.web_index.heading_level = to_usize(v)),
+        "WEB_INDEX: headings of the levels below (h5 and h6 with 4) are left out.",
     ),
     ours(
         "target_storage.data_format.web_index.max_description",
