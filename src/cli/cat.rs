@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::archive::{Choosing, ENDS_EARLY, Problems, Reading, Ticker};
+use super::archive::{Choosing, ENDS_EARLY, NOTHING_READ, Problems, Reading, Ticker};
 use super::is_closed_pipe;
 use crate::archive::choose::Choice;
 use crate::archive::format::{Field, Held};
@@ -18,6 +18,7 @@ use crate::archive::read::{Page, Pages};
 use crate::archive::source::{Found, Part, Source, Why};
 use crate::formats::base64;
 use crate::formats::files::gathered;
+use crate::formats::http::shown_value;
 use crate::formats::text::{IsoTime, text_of};
 use crate::page::{Headers, Relevance};
 use crate::parse::decode::decode_body;
@@ -31,7 +32,7 @@ const MAX_DECODED_BYTES: u64 = 256 << 20;
 /// folders with all below them; patterns; and topics of Kafka, which are read to their present end. What a folder holds
 /// besides is named and passed over. A line has only what its format holds.
 ///
-/// Exit status: 0; 1 when something could not be read; 2 for arguments that are not understood.
+/// Exit status: 0; 1 when something could not be read, or there was nothing to read; 2 for arguments that are not understood.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -71,6 +72,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         problems: Problems::default(),
         read: Arc::default(),
         printed: 0,
+        seen: Seen::default(),
         damaged: false,
         line: Vec::new(),
     };
@@ -81,6 +83,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         printed => printed?,
     }
     cat.problems.end(&cat.ticker.screen);
+    if !cat.damaged && cat.seen.is_nothing() {
+        cat.ticker.screen.print(NOTHING_READ);
+        cat.damaged = true;
+    }
     Ok(if cat.damaged { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -93,8 +99,26 @@ struct Cat<W: Write> {
     problems: Problems,
     read: Arc<AtomicU64>,
     printed: u64,
+    seen: Seen,
     damaged: bool,
     line: Vec<u8>,
+}
+
+/// What there was, printed or not.
+#[derive(Default)]
+struct Seen {
+    pages: u64,
+    parts: u64,
+    /// Parts that break off.
+    cut: u64,
+    /// Files of pages with nothing in them, as a crawl has them that has just begun.
+    emptied: u64,
+}
+
+impl Seen {
+    fn is_nothing(&self) -> bool {
+        self.pages == 0 && (self.cut > 0 || self.parts + self.emptied == 0)
+    }
 }
 
 impl<W: Write> Cat<W> {
@@ -105,6 +129,7 @@ impl<W: Write> Cat<W> {
                 Found::Part(part) => self.part(&part)?,
                 Found::PassedOver { name, why } => {
                     self.damaged |= matches!(why, Why::Unread(_));
+                    self.seen.emptied += u64::from(why == Why::Emptied);
                     if told.len() < 100 && told.insert(name.clone()) {
                         self.ticker.screen.print(&format!("seine: {name}: passed over, {why}\n"));
                     }
@@ -116,7 +141,9 @@ impl<W: Write> Cat<W> {
 
     fn part(&mut self, part: &Part) -> anyhow::Result<()> {
         let mut pages = Pages::open(part, 0, &self.read)?;
+        self.seen.parts += 1;
         for page in &mut pages {
+            self.seen.pages += u64::from(page.is_ok());
             match page {
                 Ok(page) if self.choice.takes(&page) => self.print(&page)?,
                 Ok(_) => {}
@@ -128,6 +155,7 @@ impl<W: Write> Cat<W> {
             self.ticker.show(self.printed, self.read.load(Ordering::Relaxed));
         }
         if pages.truncated() {
+            self.seen.cut += 1;
             self.ticker.screen.print(&format!("seine: {}: {ENDS_EARLY}\n", part.name));
         }
         Ok(())
@@ -183,6 +211,7 @@ impl Serialize for Gathered<'_> {
         let headers = gathered(self.0.into_iter().flat_map(|headers| &headers.0));
         let mut map = serializer.serialize_map(Some(headers.len()))?;
         for (name, values) in headers {
+            let values: Vec<_> = values.into_iter().map(shown_value).collect();
             map.serialize_entry(name, &values)?;
         }
         map.end()

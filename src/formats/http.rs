@@ -117,9 +117,20 @@ fn write_headers(headers: &Headers, without: &[&str], out: &mut Vec<u8>) {
     }
 }
 
-/// A line end inside would begin another header.
+/// A line end inside would begin another header. A value with characters beyond Latin-1, as archives of others have them,
+/// is written in UTF-8.
 fn push_value(text: &str, out: &mut Vec<u8>) {
-    out.extend(string_to_latin1(text).into_iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }));
+    let is_latin1 = text.chars().all(|c| c <= '\u{ff}');
+    let bytes = if is_latin1 { string_to_latin1(text) } else { text.as_bytes().to_vec() };
+    out.extend(bytes.into_iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }));
+}
+
+/// A header's value as people read it: values are bytes read as Latin-1, and UTF-8 where they are valid UTF-8.
+pub fn shown_value(value: &str) -> std::borrow::Cow<'_, str> {
+    if value.is_ascii() || value.chars().any(|c| c > '\u{ff}') {
+        return value.into();
+    }
+    String::from_utf8(string_to_latin1(value)).map_or(value.into(), Into::into)
 }
 
 /// The lines before the first empty one, without their ends; a line that begins with a blank goes on with the one before.

@@ -20,21 +20,27 @@ const UTF16_SAMPLE: usize = 1024;
 
 /// The encoding of an HTML body. `content_type` is the whole header value.
 ///
+/// A byte order mark of UTF-8 is none when the header names another encoding and what follows is no UTF-8: somebody has put
+/// the two together without looking.
+///
 /// A label that cannot be true counts as none: UTF-16 without one zero byte, and those that the Encoding standard maps
 /// to `replacement` (their links would be lost).
 pub fn detect(body: &[u8], content_type: Option<&str>) -> &'static Encoding {
-    if let Some((encoding, _)) = Encoding::for_bom(body) {
+    let header = content_type.and_then(http_charset);
+    if let Some((encoding, length)) = Encoding::for_bom(body)
+        && (encoding != UTF_8 || header.is_none_or(|header| header == UTF_8) || is_mostly_utf8(&body[length..]))
+    {
         return encoding;
     }
-    let declared =
-        content_type.and_then(http_charset).filter(|label| is_plausible(label, body)).or_else(|| prescan_head(body));
+    let declared = header.filter(|label| is_plausible(label, body)).or_else(|| prescan_head(body));
     declared.unwrap_or_else(|| guess(body))
 }
 
 /// The body as text, its byte order mark taken off, what is malformed replaced by U+FFFD. Not copied when it is valid
 /// UTF-8 (or ASCII) already.
 pub fn decode_text<'a>(body: &'a [u8], encoding: &'static Encoding) -> Cow<'a, str> {
-    encoding.decode_with_bom_removal(body).0
+    let is_marked = encoding != UTF_8 && body.starts_with(b"\xef\xbb\xbf");
+    encoding.decode_with_bom_removal(if is_marked { &body[3..] } else { body }).0
 }
 
 /// The `charset` parameter of a media type, when it names an encoding (RFC 9110 §8.3.1; single quotes, and a blank or a comma
@@ -47,6 +53,19 @@ pub fn http_charset(content_type: &str) -> Option<&'static Encoding> {
         let label = value.trim().trim_matches(['"', '\'']);
         is_charset.then(|| Encoding::for_label(label.as_bytes())).flatten()
     })
+}
+
+/// Whether there are more characters of UTF-8 than places where it is malformed. A character that was cut off is none.
+fn is_mostly_utf8(text: &[u8]) -> bool {
+    if std::str::from_utf8(text).map_or_else(|error| error.error_len().is_none(), |_| true) {
+        return true;
+    }
+    let (mut characters, mut malformed) = (0_usize, 0_usize);
+    for chunk in text.utf8_chunks() {
+        characters += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        malformed += usize::from(!chunk.invalid().is_empty());
+    }
+    characters > malformed
 }
 
 fn prescan_head(body: &[u8]) -> Option<&'static Encoding> {
