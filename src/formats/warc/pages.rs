@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use uuid::Uuid;
 
+use super::digest::DigestVerdict;
 use super::error::WarcError;
 use super::read::WarcReader;
 use super::record::{WarcRecord, without_brackets};
@@ -21,6 +22,8 @@ const MAX_BESIDE: usize = 64;
 const MAX_BESIDE_BYTES: usize = 4 << 20;
 
 /// The pages of a file: `response`, `revisit` and `resource` records of http and https URLs, with what stands beside them.
+///
+/// A record whose block is not what its digest says is damaged, and no page comes of it.
 ///
 /// A revisit comes as what it says: nothing new. One that the server said is the 304 it was; one that the writer found (the
 /// same payload again) comes as 304 too, with the headers of the answer, because its 200 would come without the body that
@@ -59,7 +62,13 @@ impl<R: Read> Iterator for WarcPages<R> {
     fn next(&mut self) -> Option<Self::Item> {
         while !self.ended {
             let record = match self.reader.next() {
-                Some(Ok(record)) => record,
+                Some(Ok(record)) => match record.check_block() {
+                    DigestVerdict::Wrong { stated, found } => {
+                        let offset = record.place.offset;
+                        return Some(Err(WarcError::Digest { offset, stated, found }));
+                    }
+                    _ => record,
+                },
                 Some(Err(error)) => return Some(Err(error)),
                 None => {
                     self.ended = true;

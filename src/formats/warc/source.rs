@@ -95,8 +95,9 @@ impl<R: Read> Source<R> {
         self.plain_start = 0;
     }
 
+    /// Whether the available bytes are those of a gzip member, also when it has ended.
     pub fn is_compressed(&self) -> bool {
-        matches!(self.coding, Coding::Gzip(_))
+        !matches!(self.coding, Coding::Plain)
     }
 
     /// Offset and place in the member of the first available byte.

@@ -141,6 +141,7 @@ impl WarcWriter {
         if let Some(ip) = hop.ip {
             push_field(&mut self.fields, "WARC-IP-Address", &ip.to_string());
         }
+        self.push_ache(capture.event);
         push_field(&mut self.fields, "Seine-Redirects-To", &urn(&capture.uuid));
         push_field(&mut self.fields, "Seine-Message", "rebuilt");
         if had_body(&hop.headers) {
@@ -160,9 +161,7 @@ impl WarcWriter {
         let revisit = self.revisit(capture, response);
         self.begin(if revisit.is_some() { "revisit" } else { "response" }, &capture.uuid, capture.date);
         push_uri(&mut self.fields, "WARC-Target-URI", &event.final_url);
-        push_field(&mut self.fields, "ACHE-IsRelevant", if event.relevance.is_relevant { "true" } else { "false" });
-        push_field(&mut self.fields, "ACHE-Relevance", &format!("{:.10}", event.relevance.relevance));
-        push_uri(&mut self.fields, "ACHE-Requested-URL", &event.url);
+        self.push_ache(event);
         push_field(&mut self.fields, "Seine-Fetch-Ms", &event.ended_ms.saturating_sub(capture.date).to_string());
         self.push_exchange(event, protocol(response.version), exactness);
         match &revisit {
@@ -241,6 +240,13 @@ impl WarcWriter {
         push_uri(&mut self.fields, "WARC-Target-URI", &event.final_url);
         push_field(&mut self.fields, "WARC-Concurrent-To", &urn(&capture.uuid));
         self.finish(FIELDS, out);
+    }
+
+    /// What ACHE's reader wants of every response, those of redirects too: of the page they led to.
+    fn push_ache(&mut self, event: &PageEvent) {
+        push_field(&mut self.fields, "ACHE-IsRelevant", if event.relevance.is_relevant { "true" } else { "false" });
+        push_field(&mut self.fields, "ACHE-Relevance", &format!("{:.10}", event.relevance.relevance));
+        push_uri(&mut self.fields, "ACHE-Requested-URL", &event.url);
     }
 
     fn push_exchange(&mut self, event: &PageEvent, protocol: &str, exactness: Exactness) {
