@@ -1,5 +1,6 @@
 //! Which format a file has, by its content: by what its first bytes are once they are decompressed. Only where a format's
-//! files are named after the pages in them does the name tell, too: such a page's body may be anything.
+//! files are named after the pages in them do the name and the files beside it tell, too ([`super::trees`]): such a page's
+//! body may be anything.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,11 +8,12 @@ use std::path::Path;
 
 use super::format::Format;
 use super::small_files;
+use super::trees::Trees;
+use crate::formats::cbor;
 use crate::formats::inflate::{Inflating, StreamError};
-use crate::formats::{cbor, filesystem};
 
 /// As much of a file is looked at.
-const LOOK_BYTES: u64 = 64 << 10;
+pub(super) const LOOK_BYTES: u64 = 64 << 10;
 /// As much of it decompressed.
 const LOOK_PLAIN: usize = 64 << 10;
 /// More keys than this in one object tell nothing more.
@@ -29,8 +31,8 @@ pub enum Detected {
     Unknown(String),
 }
 
-/// Looks at the file's start, and at its name.
-pub fn detect(path: &Path) -> std::io::Result<Detected> {
+/// Looks at the file's start, and at its name; where those do not tell, at the files beside it.
+pub fn detect(path: &Path, trees: &mut Trees) -> std::io::Result<Detected> {
     if small_files::meta_place(path).is_some() {
         return Ok(Detected::Format(Format::Pagestore));
     }
@@ -39,37 +41,7 @@ pub fn detect(path: &Path) -> std::io::Result<Detected> {
     }
     let mut start = Vec::new();
     File::open(path)?.take(LOOK_BYTES).read_to_end(&mut start)?;
-    Ok(named_after_page(path, &start).map_or_else(|| by_content(&start), Detected::Format))
-}
-
-/// The URL that a file of FILESYSTEM_HTML is named after, when its folder is that of the URL's host.
-pub fn url_of_path(path: &Path) -> Option<String> {
-    let url = filesystem::url_of(path.file_name()?.to_str()?)?;
-    is_at(path, &url, false).then_some(url)
-}
-
-/// A file whose folder and name are those of the page in it.
-fn named_after_page(path: &Path, start: &[u8]) -> Option<Format> {
-    let plain = decompressed(start);
-    let said = match plain.first() {
-        Some(b'{') => first_url(&plain).map(|url| (url, Format::FilesystemJson)),
-        Some(0xa0..=0xbf) => cbor::url_at_start(&plain).map(|url| (url, Format::FilesystemCbor)),
-        _ => None,
-    };
-    let said = said.filter(|(url, _)| is_at(path, url, false) || is_at(path, url, true));
-    said.map(|(_, format)| format).or_else(|| url_of_path(path).map(|_| Format::FilesystemHtml))
-}
-
-/// Whether a page of this URL has this path, below some folder.
-fn is_at(path: &Path, url: &str, hashed: bool) -> bool {
-    filesystem::path_of(url, hashed).is_ok_and(|(folder, name)| path.ends_with(Path::new(&folder).join(name)))
-}
-
-/// The value of a JSON object's first key, if that is `url`.
-fn first_url(text: &[u8]) -> Option<String> {
-    let value = text.strip_prefix(b"{\"url\":")?;
-    let mut values = serde_json::Deserializer::from_slice(value).into_iter::<String>();
-    values.next()?.ok()
+    Ok(trees.format_of(path, &decompressed(&start)).map_or_else(|| by_content(&start), Detected::Format))
 }
 
 /// The same for bytes that begin a file.
@@ -104,7 +76,7 @@ fn by_plain_content(text: &[u8]) -> Option<Format> {
 }
 
 /// A JSON object's format. A key that only one of them has decides; FILES is what ACHE's oldest versions wrote as well.
-fn by_keys(keys: &[String]) -> Option<Format> {
+pub(super) fn by_keys(keys: &[String]) -> Option<Format> {
     let has = |wanted: &[&str]| keys.iter().any(|key| wanted.contains(&key.as_str()));
     if has(&["raw_content", "timestamp_crawl", "timestamp_index", "objects"]) {
         return Some(Format::Cdr31);
@@ -118,7 +90,7 @@ fn by_keys(keys: &[String]) -> Option<Format> {
 }
 
 /// The start as it was before it was compressed, if it was.
-fn decompressed(start: &[u8]) -> Vec<u8> {
+pub(super) fn decompressed(start: &[u8]) -> Vec<u8> {
     let mut stream = Inflating::new(start);
     let mut plain = Vec::new();
     while plain.len() < LOOK_PLAIN {
@@ -137,7 +109,7 @@ fn decompressed(start: &[u8]) -> Vec<u8> {
 }
 
 /// The keys of the JSON object that `text` begins with, as far as it goes. Escapes in keys are left as they are.
-fn top_level_keys(text: &[u8]) -> Vec<String> {
+pub(super) fn top_level_keys(text: &[u8]) -> Vec<String> {
     let mut keys = Vec::new();
     let (mut depth, mut key_next, mut at) = (0_u32, false, 0);
     while let Some(&byte) = text.get(at) {

@@ -3,7 +3,7 @@
 //! # Layout
 //!
 //! * [`format`](mod@format): the formats by name, and the table of what each can hold.
-//! * [`detect`]: which format a file has, by its content.
+//! * [`detect`]: which format a file has, by its content; [`trees`]: of files that are named after their pages.
 //! * [`source`]: what a user names (files, folders, patterns, topics) as parts, in order. [`topic`]: those of Kafka.
 //! * [`read`]: any part as pages, each with its place; `readers` has a match arm a format. [`choose`]: only some of them.
 //! * [`transfer`]: pages through a sink, acknowledged place by place: conversion and replay. [`state`]: how far it is.
@@ -25,4 +25,5 @@ pub mod source;
 pub mod state;
 pub mod topic;
 pub mod transfer;
+pub mod trees;
 pub mod verify;

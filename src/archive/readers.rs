@@ -3,16 +3,16 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::detect;
 use super::format::Format;
 use super::read::{Item, Records};
-use super::small_files::{OnePage, Store, html_page};
+use super::recover::scan;
+use super::small_files::{OnePage, Store, cbor_record, files_record, html_page, record_page};
 use super::topic::{Partition, PartitionReader, Taken, TopicError};
-use crate::formats::cbor;
+use super::trees;
 use crate::formats::cdr31::{self, CdrReader, CdrRecord};
 use crate::formats::csv_cells::Cells;
 use crate::formats::elastic::{self, ElasticDocument, ElasticReader};
@@ -27,57 +27,81 @@ use crate::page::PageEvent;
 pub(super) fn open_file(path: &Path, format: Format, counter: &Arc<AtomicU64>) -> std::io::Result<Box<dyn Records>> {
     let input = Counted { file: open_or_renamed(path)?, counter: counter.clone() };
     Ok(match format {
-        Format::Files | Format::FilesystemJson => Box::new(Codec {
+        Format::Files => Box::new(Codec {
             reader: FilesReader::new(input),
             event: |record: FilesRecord| Some(record.into_event()),
+            stream: |reader| reader.stream(),
             truncated: FilesReader::truncated,
             offset: |reader| Some(reader.offset()),
+            sound: Soundness::of(path),
             format,
         }),
         Format::Cdr31 => Box::new(Codec {
             reader: CdrReader::new(input),
             event: |record: CdrRecord| Some(record.into_event()),
+            stream: |reader| reader.stream(),
             truncated: CdrReader::truncated,
             offset: |reader| Some(reader.offset()),
+            sound: Soundness::of(path),
             format,
         }),
         Format::Elastic => Box::new(Codec {
             reader: ElasticReader::new(input),
             event: |record: ElasticDocument<'static>| Some(record.into_event()),
+            stream: |reader| reader.stream(),
             truncated: ElasticReader::truncated,
             offset: |reader| Some(reader.offset()),
+            sound: Soundness::of(path),
             format,
         }),
         Format::WebIndex => Box::new(Codec {
             reader: Rows(Cells::new(input)),
             event: |record: WebIndexRecord| Some(record.into_event()),
+            stream: |rows| rows.0.stream(),
             truncated: |rows| rows.0.truncated(),
             offset: |_| None,
+            sound: Soundness::of(path),
             format,
         }),
         Format::Warc => Box::new(Codec {
             reader: WarcPages::new(WarcReader::new(input)),
             event: |event: PageEvent| Some(event),
+            stream: |_| None,
             truncated: WarcPages::truncated,
             offset: |_| None,
+            sound: Soundness::of(path),
             format,
         }),
         Format::Tianwang => Box::new(Codec {
-            reader: TianwangReader::new(Unpacking::new(input)?),
+            reader: tianwang_of(input)?,
             event: |record: TianwangRecord| Some(record.into_event()),
+            stream: |_| None,
             truncated: TianwangReader::truncated,
             offset: |_| None,
+            sound: Soundness::of(path),
             format,
         }),
         Format::Pagestore => Box::new(Store::open(path, input, counter)),
         Format::FilesystemHtml => {
-            let url = detect::url_of_path(path);
+            let url = trees::url_of_path(path);
             Box::new(OnePage::new(input, format, move |bytes| html_page(bytes, url)))
         }
-        Format::FilesystemCbor => Box::new(OnePage::new(input, format, |bytes| {
-            cbor::parse(&bytes).map(|record| record.into_event()).map_err(|error| error.to_string())
-        })),
+        Format::FilesystemJson => Box::new(OnePage::new(input, format, record_page(path, files_record))),
+        Format::FilesystemCbor => Box::new(OnePage::new(input, format, record_page(path, cbor_record))),
     })
+}
+
+/// The reader of a Tianwang file.
+pub(super) fn tianwang(path: &Path, counter: &Arc<AtomicU64>) -> std::io::Result<TianwangReader<impl Read + use<>>> {
+    tianwang_of(Counted { file: open_or_renamed(path)?, counter: counter.clone() })
+}
+
+fn tianwang_of(input: Counted) -> std::io::Result<TianwangReader<Unpacking>> {
+    let length = input.file.metadata()?.len();
+    let input = Unpacking::new(input)?;
+    let is_plain = matches!(input, Unpacking::Plain(_));
+    let reader = TianwangReader::new(input);
+    Ok(if is_plain { reader.with_length(length) } else { reader })
 }
 
 /// Opens a file to see whether it is whole: as [`open_file`], and where records state digests these are compared.
@@ -205,6 +229,9 @@ impl Read for Unpacking {
 struct Codec<R, T> {
     reader: R,
     event: fn(T) -> Option<PageEvent>,
+    /// Where the compressed stream begins that is being read.
+    stream: fn(&R) -> Option<u64>,
+    sound: Soundness,
     truncated: fn(&R) -> bool,
     offset: fn(&R) -> Option<u64>,
     format: Format,
@@ -216,12 +243,21 @@ where
     E: fmt::Display,
 {
     fn next(&mut self) -> Option<Item> {
+        if self.sound.has_ended {
+            return None;
+        }
         Some(match self.reader.next()? {
             Ok(record) => match (self.event)(record) {
                 Some(event) => Item::Page(Box::new(event), self.format),
                 None => Item::Other,
             },
-            Err(error) => Item::Problem(error.to_string()),
+            Err(error) => match (self.stream)(&self.reader) {
+                Some(stream) if !self.sound.is_sound(stream) => {
+                    self.sound.has_ended = true;
+                    Item::Problem(format!("{error}; {DISTRUSTED}"))
+                }
+                _ => Item::Problem(error.to_string()),
+            },
         })
     }
 
@@ -231,6 +267,34 @@ where
 
     fn truncated(&self) -> bool {
         (self.truncated)(&self.reader)
+    }
+}
+
+const DISTRUSTED: &str = "the compressed data around it is damaged, so that what follows may be anything: seine recover saves \
+    what is behind the damage";
+
+/// Whether what is read behind a bad record is what was written. By the same rule `seine recover` saves it.
+struct Soundness {
+    path: PathBuf,
+    /// The stream that was looked at last, by its place, and whether it is sound.
+    known: Option<(u64, bool)>,
+    has_ended: bool,
+}
+
+impl Soundness {
+    fn of(path: &Path) -> Soundness {
+        Soundness { path: path.into(), known: None, has_ended: false }
+    }
+
+    fn is_sound(&mut self, stream: u64) -> bool {
+        if let Some((known, is_sound)) = self.known
+            && known == stream
+        {
+            return is_sound;
+        }
+        let is_sound = open_or_renamed(&self.path).and_then(|file| scan::is_sound(&file, stream)).unwrap_or(false);
+        self.known = Some((stream, is_sound));
+        is_sound
     }
 }
 

@@ -9,7 +9,10 @@ use std::sync::atomic::AtomicU64;
 use super::format::Format;
 use super::read::{Item, Records};
 use super::readers::Counted;
-use crate::formats::pagestore::{MetaEntry, MetaReader, PagestoreRecord, Place};
+use super::trees;
+use crate::formats::cbor::{self, CborRecord};
+use crate::formats::files::{self, FilesRecord};
+use crate::formats::pagestore::{MetaEntry, MetaReader, PagestoreRecord, Place, UrlHash};
 use crate::page::{Outcome, PageEvent};
 
 /// A file that is one page is no larger.
@@ -23,6 +26,32 @@ pub(super) fn html_page(body: Vec<u8>, url: Option<String>) -> Result<PageEvent,
         response.body = body.into();
     }
     Ok(event)
+}
+
+/// The page of a file that is one record. The record names its page, and so does the file.
+pub(super) fn record_page(
+    path: &Path,
+    read: fn(&[u8]) -> Result<PageEvent, String>,
+) -> impl FnOnce(Vec<u8>) -> Result<PageEvent, String> + use<> {
+    let path = path.to_owned();
+    move |bytes| {
+        if bytes.is_empty() {
+            return Err("it is empty, and should hold a record".into());
+        }
+        let event = read(&bytes)?;
+        if trees::is_of_another_page(&path, &event.url) {
+            return Err(format!("the record in it is of {}, and its name is that of another page", event.url));
+        }
+        Ok(event)
+    }
+}
+
+pub(super) fn files_record(bytes: &[u8]) -> Result<PageEvent, String> {
+    files::parse_line(bytes).map(FilesRecord::into_event).map_err(|error| format!("it is no FILES record: {error}"))
+}
+
+pub(super) fn cbor_record(bytes: &[u8]) -> Result<PageEvent, String> {
+    cbor::parse(bytes).map(CborRecord::into_event).map_err(|error| error.to_string())
 }
 
 type ReadPage = Box<dyn FnOnce(Vec<u8>) -> Result<PageEvent, String>>;
@@ -114,14 +143,25 @@ impl Store {
         let Some(Place::DayMeta { day } | Place::FeedMeta { day, .. }) = self.place else {
             return Err("its folder is not that of a day, as in 2026/11/21/META".into());
         };
-        let path = self.folder.join(entry.hash.to_string()).join("contents.html");
-        let file = File::open(&path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => format!("{} is listed, and {} is not there", entry.url, path.display()),
-            _ => format!("{}: {error}", path.display()),
-        })?;
+        let (path, file) = self.contents(&entry)?;
         let read = read_limited(Counted { file, counter: self.counter.clone() });
         let contents = read.map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(PagestoreRecord { day, entry, contents: contents.into() }.into_event())
+    }
+}
+
+impl Store {
+    /// The file of a page, wherever Seine or another program has put it.
+    fn contents(&self, entry: &MetaEntry) -> Result<(PathBuf, File), String> {
+        let place = |hash: UrlHash| self.folder.join(hash.to_string()).join("contents.html");
+        for path in entry.folders().map(place) {
+            match File::open(&path) {
+                Ok(file) => return Ok((path, file)),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(format!("{}: {error}", path.display())),
+            }
+        }
+        Err(format!("{} is listed, and {} is not there", entry.url, place(entry.hash).display()))
     }
 }
 

@@ -14,6 +14,7 @@ use super::detect::{self, Detected};
 use super::format::Format;
 use super::state;
 use super::topic::{self, Partition, TopicError};
+use super::trees::Trees;
 use crate::sinks::{pagestore, placed};
 
 /// How the names of files of many pages begin and end, those of sinks and ACHE's.
@@ -121,6 +122,7 @@ pub struct Source {
     options: SourceOptions,
     named: VecDeque<Named>,
     walk: Option<walkdir::IntoIter>,
+    trees: Trees,
 }
 
 enum Named {
@@ -140,7 +142,7 @@ impl Source {
         if let Some(path) = named.iter().filter_map(Named::path).find(|path| options.is_without(path)) {
             return Err(SourceError::Destination { path: path.display().to_string() });
         }
-        Ok(Source { options, named, walk: None })
+        Ok(Source { options, named, walk: None, trees: Trees::default() })
     }
 
     /// Bytes of everything to come, as far as the file system tells.
@@ -187,10 +189,17 @@ impl Source {
         entry.file_type().is_dir() && self.options.is_without(entry.path())
     }
 
+    fn detect(&mut self, path: &Path) -> std::io::Result<Detected> {
+        match self.options.format {
+            Some(format) => Ok(Detected::Format(format)),
+            None => detect::detect(path, &mut self.trees),
+        }
+    }
+
     /// None for what is read with another file.
-    fn file_in_folder(&self, path: PathBuf, bytes: u64) -> Result<Option<Found>, SourceError> {
+    fn file_in_folder(&mut self, path: PathBuf, bytes: u64) -> Result<Option<Found>, SourceError> {
         let name: Arc<str> = path.display().to_string().into();
-        let why = match self.options.format.map_or_else(|| detect::detect(&path), |it| Ok(Detected::Format(it))) {
+        let why = match self.detect(&path) {
             Ok(Detected::Format(format)) => {
                 return Ok(Some(Found::Part(Part { name, input: Input::File { path, format }, bytes })));
             }
@@ -206,14 +215,11 @@ impl Source {
         Ok(Some(Found::PassedOver { name, why }))
     }
 
-    fn file_by_name(&self, path: PathBuf) -> Result<Found, SourceError> {
+    fn file_by_name(&mut self, path: PathBuf) -> Result<Found, SourceError> {
         let bytes = size(&path);
         let name = path.display().to_string();
-        let detected = match self.options.format {
-            Some(format) => Detected::Format(format),
-            None => detect::detect(&path).map_err(|source| SourceError::Read { path: name.clone(), source })?,
-        };
-        match detected {
+        let detected = self.detect(&path);
+        match detected.map_err(|source| SourceError::Read { path: name.clone(), source })? {
             Detected::Format(format) => {
                 Ok(Found::Part(Part { name: name.into(), input: Input::File { path, format }, bytes }))
             }

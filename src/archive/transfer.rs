@@ -75,6 +75,22 @@ pub struct Summary {
     pub unnamed: u64,
     /// Parts passed over that there may be pages in; each was told as a problem.
     pub unread: u64,
+    /// Files of pages with nothing in them.
+    pub emptied: u64,
+}
+
+impl Summary {
+    /// Whether nothing was lost on the way.
+    pub fn is_success(&self) -> bool {
+        self.unreadable + self.unread + self.dead == 0 && !self.is_nothing_read()
+    }
+
+    /// Whether there was nothing that could be read, or nothing of it. A file that a crawl has just begun is no such.
+    pub fn is_nothing_read(&self) -> bool {
+        let pages = self.delivered + self.skipped + self.dead + self.left_out;
+        let nothing_there = self.parts == 0 && (self.emptied == 0 || self.unread > 0);
+        pages == 0 && (nothing_there || !self.truncated.is_empty() || self.unreadable > 0)
+    }
 }
 
 impl Transfer {
@@ -277,6 +293,7 @@ impl ArchiveFeed<'_> {
             let place = Place { part: name, number: 0, offset: None };
             return self.watch.problem(&Problem { place, text: format!("passed over, {why}") });
         }
+        self.summary.emptied += u64::from(*why == Why::Emptied);
         if self.summary.passed_over.len() < MAX_NAMED {
             self.summary.passed_over.push((name, why.to_string()));
         } else {

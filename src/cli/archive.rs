@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use regex::Regex;
@@ -191,6 +192,14 @@ impl Told {
         Told { ticker, problems: Problems::default(), to }
     }
 
+    /// The exit status, and a word when it is because of nothing.
+    pub fn status(&self, summary: &Summary) -> ExitCode {
+        if summary.is_nothing_read() && summary.unread + summary.unreadable == 0 {
+            self.ticker.screen.print(NOTHING_READ);
+        }
+        if summary.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+
     /// What was passed over or breaks off, and the figures.
     pub fn summary(&self, summary: &Summary, to: &str, folder: &Path) {
         let screen = &self.ticker.screen;
@@ -232,6 +241,9 @@ fn tell_odd_parts(screen: &Screen, summary: &Summary) {
 
 pub(super) const ENDS_EARLY: &str =
     "ends early, as when its writer was killed or still writes; every whole record was read";
+
+/// An archive of which nothing could be read is no archive, or nothing is left of it.
+pub(super) const NOTHING_READ: &str = "seine: not one page could be read; is this the right place?\n";
 
 fn summary_text(summary: &Summary, to: &str, folder: &Path, took: Duration) -> String {
     let Summary { delivered, skipped, dead, unreadable, left_out, before, .. } = summary;

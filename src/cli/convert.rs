@@ -19,7 +19,7 @@ use crate::parse::DeriveOptions;
 /// the sizes and settings of the configuration. What the format cannot hold is said. A conversion that was killed goes on
 /// when the same command is run again: nothing is written twice.
 ///
-/// Exit status: 0; 1 when something failed or could not be read; 2 for arguments that are not understood.
+/// Exit status: 0; 1 when something failed or could not be read, or there was nothing to read; 2 for arguments that are not understood.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -80,7 +80,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if !args.quiet {
         told.summary(&summary, args.to.name(), &args.to_folder);
     }
-    Ok(if summary.unreadable + summary.unread + summary.dead > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(told.status(&summary))
 }
 
 /// The folder is new, empty, or that of a conversion like this which did not end.

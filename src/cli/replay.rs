@@ -100,7 +100,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if !args.quiet {
         told.summary(&summary, name, &folder);
     }
-    Ok(if summary.unreadable + summary.unread + summary.dead > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(told.status(&summary))
 }
 
 /// `seine dead-letters replay` goes where this goes. A crawl's own folder has what the crawl was started with.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
 
-use super::archive::{Reading, Ticker};
+use super::archive::{NOTHING_READ, Reading, Ticker};
 use super::is_closed_pipe;
 use crate::archive::source::{Found, Source, Why};
 use crate::archive::verify::{Report, verify};
@@ -17,10 +17,11 @@ use crate::telemetry::progress::{bytes, grouped};
 ///
 /// A file is whole; or open: its writer has not ended it, and it is whole so far; or cut: it breaks off; or damaged.
 /// What is cut or damaged can be saved with seine recover. Where a format has no checksums (pages in files of their own,
-/// JSON lines, CSV), a changed byte inside a text is not seen.
+/// JSON lines, CSV), a changed byte inside a text is not seen. A file that is named after its page and holds no record
+/// any more is told by the files beside it.
 ///
 /// Exit status: 0 when every file is whole or open; 1 when one is not, or could not be read, or was a sink's file and
-/// holds nothing that is known any more; 2 for arguments that are not understood.
+/// holds nothing that is known any more, or there was no file; 2 for arguments that are not understood.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -71,10 +72,14 @@ fn check(args: &Args) -> anyhow::Result<ExitCode> {
         ticker.screen.above(|| out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
     }
     ticker.screen.clear();
+    let is_nothing = files + unread == 0;
+    if is_nothing {
+        ticker.screen.print(NOTHING_READ);
+    }
     let files = grouped(files);
     let others = if unread > 0 { format!(", {} more could not be read", grouped(unread)) } else { String::new() };
     ticker.screen.print(&format!("\n  {files} files, {} pages, {bad} cut or damaged{others}\n", grouped(pages)));
-    Ok(if bad + unread == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if bad + unread == 0 && !is_nothing { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn lines(report: &Report) -> String {

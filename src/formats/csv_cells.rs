@@ -50,9 +50,26 @@ impl<R: Read> Cells<R> {
         self.unfinished
     }
 
+    /// Where the compressed stream begins that was read last; none in what is not compressed.
+    pub fn stream(&self) -> Option<u64> {
+        self.stream.stream()
+    }
+
     /// The row that was given last, from 1.
     pub fn row(&self) -> u64 {
         self.rows
+    }
+
+    /// A file may be gigabytes of nothing but line ends.
+    fn skip_empty(&mut self) -> Result<(), CellError> {
+        loop {
+            let chunk = self.stream.chunk().map_err(|source| CellError::Stream { rows: self.rows, source })?;
+            let count = chunk.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+            if count == 0 {
+                return Ok(());
+            }
+            self.stream.consume(count);
+        }
     }
 
     /// The next row's first cell. None at the end.
@@ -61,15 +78,16 @@ impl<R: Read> Cells<R> {
         let mut is_first = true;
         let mut is_too_long = false;
         let mut room = [0; 8 << 10];
+        self.skip_empty()?;
         loop {
             let chunk = self.stream.chunk().map_err(|source| CellError::Stream { rows: self.rows, source })?;
             let at_end = chunk.is_empty();
             let (result, taken, filled) = self.csv.read_field(chunk, &mut room);
             self.stream.consume(taken);
-            if is_first && cell.len() + filled <= MAX_CELL {
+            if is_first && !is_too_long && cell.len() + filled <= MAX_CELL {
                 cell.extend_from_slice(&room[..filled]);
             } else if is_first && filled > 0 {
-                is_too_long = true;
+                (cell, is_too_long) = (Vec::new(), true);
             }
             match result {
                 ReadFieldResult::InputEmpty | ReadFieldResult::OutputFull => {}

@@ -26,6 +26,8 @@ pub struct Inflating<R> {
     compressed: Buffer,
     /// Compressed bytes used up.
     offset: u64,
+    /// Where the last compressed stream began.
+    stream: Option<u64>,
     coding: Coding,
     plain: Buffer,
     /// Damage found behind data that is still to be handed out.
@@ -56,6 +58,7 @@ impl<R: Read> Inflating<R> {
             input,
             compressed: Buffer::new(),
             offset: 0,
+            stream: None,
             coding: Coding::Start,
             plain: Buffer::new(),
             damage: None,
@@ -91,6 +94,11 @@ impl<R: Read> Inflating<R> {
     /// Uses up `count` bytes of the last chunk.
     pub fn consume(&mut self, count: usize) {
         self.plain.consume(count);
+    }
+
+    /// Where the compressed stream begins that was read last; none in what is not compressed.
+    pub fn stream(&self) -> Option<u64> {
+        self.stream
     }
 
     /// Whether the input ended inside a stream, as it does when its writer was killed. Known once the end is reached.
@@ -149,6 +157,9 @@ impl<R: Read> Inflating<R> {
                 return Err(StreamError::Unknown { offset: self.offset, found });
             }
         };
+        if let Coding::Deflate(_) = self.coding {
+            self.stream = Some(self.offset);
+        }
         Ok(())
     }
 

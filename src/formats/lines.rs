@@ -7,6 +7,9 @@ use super::inflate::{Inflating, StreamError};
 /// The longest line that is read, in bytes. A body of 190 MB still fits in base64.
 pub const MAX_LINE: usize = 256 << 20;
 
+/// No more memory than this is kept from one line to the next.
+const KEPT: usize = 1 << 20;
+
 /// Why a file could not be read, wholly or in one record.
 #[derive(Debug, thiserror::Error)]
 pub enum LinesError {
@@ -26,6 +29,7 @@ pub struct LineReader<R> {
     stream: Inflating<R>,
     line: Vec<u8>,
     max_line: usize,
+    lines: u64,
     /// Where the line in `line` begins, and where it ended, in uncompressed bytes.
     begin: u64,
     end: u64,
@@ -47,13 +51,16 @@ pub enum LineEnd {
 impl<R: Read> LineReader<R> {
     /// Reads in pieces of 64 KB: `input` needs no buffer of its own.
     pub fn new(input: R, max_line: usize) -> LineReader<R> {
-        LineReader { stream: Inflating::new(input), line: Vec::new(), max_line, begin: 0, end: 0 }
+        LineReader { stream: Inflating::new(input), line: Vec::new(), max_line, lines: 0, begin: 0, end: 0 }
     }
 
-    /// Puts the next line into [`line`](LineReader::line).
+    /// Puts the next line that is not empty into [`line`](LineReader::line). Memory that a long one took is given back.
     pub fn advance(&mut self) -> Result<LineEnd, StreamError> {
         self.line.clear();
+        self.line.shrink_to(KEPT);
+        self.skip_empty()?;
         self.begin = self.end;
+        self.lines += 1;
         let mut too_long = false;
         loop {
             let chunk = self.stream.chunk()?;
@@ -80,6 +87,30 @@ impl<R: Read> LineReader<R> {
         }
     }
 
+    /// A file may be gigabytes of nothing but line ends.
+    fn skip_empty(&mut self) -> Result<(), StreamError> {
+        loop {
+            let chunk = self.stream.chunk()?;
+            let count = chunk.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+            if count == 0 {
+                return Ok(());
+            }
+            self.lines += memchr::memchr_iter(b'\n', &chunk[..count]).count() as u64;
+            self.stream.consume(count);
+            self.end += count as u64;
+        }
+    }
+
+    /// The number of the last line, from 1.
+    pub fn number(&self) -> u64 {
+        self.lines
+    }
+
+    /// Where the compressed stream begins that was read last; none in what is not compressed.
+    pub fn stream(&self) -> Option<u64> {
+        self.stream.stream()
+    }
+
     /// The last line read, its line feed included.
     pub fn line(&self) -> &[u8] {
         &self.line
@@ -102,7 +133,6 @@ pub struct JsonLines<R, T> {
     reader: LineReader<R>,
     what: &'static str,
     parse: fn(&[u8]) -> Result<T, serde_json::Error>,
-    lines: u64,
     records: u64,
     ended: bool,
     cut: bool,
@@ -117,7 +147,7 @@ impl<R: Read, T> JsonLines<R, T> {
         parse: fn(&[u8]) -> Result<T, serde_json::Error>,
     ) -> JsonLines<R, T> {
         let reader = LineReader::new(input, max_line);
-        JsonLines { reader, what, parse, lines: 0, records: 0, ended: false, cut: false }
+        JsonLines { reader, what, parse, records: 0, ended: false, cut: false }
     }
 
     /// Whether the file broke off inside a compressed stream or a record, as when its writer was killed. Known once the
@@ -136,9 +166,15 @@ impl<R: Read, T> JsonLines<R, T> {
         self.reader.offset()
     }
 
+    /// Where the compressed stream begins that was read last; none in what is not compressed.
+    pub fn stream(&self) -> Option<u64> {
+        self.reader.stream()
+    }
+
     fn record(&mut self) -> Result<T, LinesError> {
         let record = (self.parse)(self.reader.line());
-        let record = record.map_err(|source| LinesError::Record { line: self.lines, what: self.what, source })?;
+        let record =
+            record.map_err(|source| LinesError::Record { line: self.reader.number(), what: self.what, source })?;
         self.records += 1;
         Ok(record)
     }
@@ -149,13 +185,12 @@ impl<R: Read, T> Iterator for JsonLines<R, T> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.ended {
-            self.lines += 1;
             match self.reader.advance() {
                 Ok(LineEnd::Whole) if self.reader.line().trim_ascii().is_empty() => {}
                 Ok(LineEnd::Whole) => return Some(self.record()),
                 Ok(LineEnd::TooLong) => {
                     let limit = self.reader.max_line;
-                    return Some(Err(LinesError::LineTooLong { line: self.lines, limit }));
+                    return Some(Err(LinesError::LineTooLong { line: self.reader.number(), limit }));
                 }
                 // A record may be whole without its line feed; half a one is what a killed writer leaves.
                 Ok(LineEnd::Cut) => {

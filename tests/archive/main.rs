@@ -12,8 +12,11 @@ mod pairs;
 mod recover;
 mod replay;
 mod source;
+mod stores;
+mod superset;
 #[path = "../support/mod.rs"]
 mod support;
+mod trees;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,17 +1,20 @@
-//! Saving the records of formats with one a line, plain or in compressed streams.
+//! Saving the records of formats with one a line or a row, plain or in compressed streams.
 //!
-//! Reading goes on as far as it can. Then the next place is looked for where a stream or a line begins, from behind the
-//! last whole record; a place counts only if what is read there begins with a whole record. Streams with flushes in them, as
-//! Seine writes, can be read again behind a flush that forgot what was before; others are lost from the damage to their
-//! end: what is decompressed behind damage is not trusted, however much it looks like records.
+//! A file of plain text is read line by line to its end, as `seine cat` reads it; in lines that are no record, records and
+//! streams are looked for. In a compressed stream reading goes on as far as it can. Then the next place is looked for where
+//! a stream or a line begins, from behind the last whole record; a place counts only if what is read there begins with a
+//! whole record. Streams with flushes in them, as Seine writes, can be read again behind a flush that forgot what was
+//! before; others are lost from the damage to their end: what is decompressed behind damage is not trusted, however much it
+//! looks like records.
 
 use std::collections::HashSet;
 use std::io;
 
+use csv_core::ReadFieldResult;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::output::Output;
-use super::scan::{Got, Input, Pieces, Start};
+use super::scan::{Got, Input, Pieces, Start, is_sound};
 use super::{Problem, Recovery};
 use crate::formats::lines::MAX_LINE;
 
@@ -25,9 +28,17 @@ const TRIAL_STEP: u64 = 16 << 10;
 const TRIAL_TIMES: u64 = 64;
 const TRIAL_BYTES: u64 = 256 << 20;
 
+/// What is a record, and where it ends.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    pub is_record: fn(&[u8]) -> bool,
+    /// Rows of CSV, whose cells may hold line feeds; else lines.
+    pub is_row: bool,
+}
+
 struct Saving<'a> {
     input: Input<'a>,
-    is_record: fn(&[u8]) -> bool,
+    shape: Shape,
     output: &'a mut Output,
     recovery: &'a mut Recovery,
     tick: &'a mut dyn FnMut(u64, u64),
@@ -37,50 +48,80 @@ struct Saving<'a> {
     gap: bool,
     /// Records of the piece that was read last: they come again when reading begins anew inside it.
     recent: HashSet<u64>,
+    /// Those of the reading before, and up to where they may come again.
+    before: (HashSet<u64>, u64),
     trials: u64,
+    /// What a stream ended with behind its last line feed, and where: the next stream may go on with it.
+    rest: (Vec<u8>, u64),
+}
+
+/// How reading from a place ended.
+enum Read {
+    /// As it should.
+    Ended,
+    Broken(&'static str),
+    /// Inside a line of text that is no record, a stream begins here.
+    Found(u64, Start),
 }
 
 /// Saves every line that is a record.
 pub(super) fn save(
     input: Input<'_>,
-    is_record: fn(&[u8]) -> bool,
+    shape: Shape,
     output: &mut Output,
     recovery: &mut Recovery,
     tick: &mut dyn FnMut(u64, u64),
 ) -> Result<(), Problem> {
-    let (settled, gap, recent, trials) = (0, false, HashSet::new(), 0);
-    let mut saving = Saving { input, is_record, output, recovery, tick, settled, gap, recent, trials };
-    let mut start = input.start_at(0).map_err(Problem::Read)?.map(|start| (0, start));
+    let (settled, gap, trials) = (0, false, 0);
+    let (recent, before, rest) = Default::default();
+    let mut saving = Saving { input, shape, output, recovery, tick, settled, gap, recent, before, trials, rest };
+    let first = input.start_at(0).map_err(Problem::Read)?;
+    let is_text = match first {
+        Some(start) => start == Start::Text,
+        None => input.is_text().map_err(Problem::Read)?,
+    };
+    let mut start = if is_text { Some((0, Start::Text)) } else { first.map(|start| (0, start)) };
     let mut why = NO_START;
     let mut from = 0;
     while saving.settled < input.length {
         let found = match start.take() {
             Some(start) => Some(start),
-            None => saving.find(from)?,
+            None => saving.find(from, input.length)?,
         };
         let Some((at, kind)) = found else { break };
         saving.recovery.lose(saving.settled, at, why);
         saving.settled = saving.settled.max(at);
-        match saving.read(at, kind)? {
-            None => {
-                start = input.start_at(saving.settled).map_err(Problem::Read)?.map(|it| (saving.settled, it));
-                why = NO_START;
+        why = match saving.read(at, kind)? {
+            Read::Found(at, kind) => {
+                start = Some((at, kind));
+                NO_START
             }
-            Some(problem) => why = problem,
-        }
+            Read::Ended if kind == Start::Text => {
+                why = NO_RECORD;
+                break;
+            }
+            Read::Ended => {
+                start = input.start_at(saving.settled).map_err(Problem::Read)?.map(|it| (saving.settled, it));
+                NO_START
+            }
+            Read::Broken(problem) => problem,
+        };
         saving.gap = false;
         // Never from the same place twice.
         from = saving.settled.max(at + 1);
+        if is_text && start.is_none() {
+            start = Some((from, Start::Text));
+        }
     }
     saving.recovery.lose(saving.settled, input.length, why);
     Ok(())
 }
 
 impl Saving<'_> {
-    /// The next place from `from` on where a whole record can be read.
-    fn find(&mut self, mut from: u64) -> Result<Option<(u64, Start)>, Problem> {
-        while let Some((at, start)) = self.input.next_start(from).map_err(Problem::Read)? {
-            if self.begins_with_record(at, start).map_err(Problem::Read)? {
+    /// The next place from `from` on where a whole record can be read, before `until`.
+    fn find(&mut self, mut from: u64, until: u64) -> Result<Option<(u64, Start)>, Problem> {
+        while let Some((at, start)) = self.input.next_start(from, until).map_err(Problem::Read)? {
+            if self.first_record(at, start).map_err(Problem::Read)?.is_some() {
                 return Ok(Some((at, start)));
             }
             if self.trials > TRIAL_BYTES + TRIAL_TIMES * self.input.length {
@@ -93,86 +134,122 @@ impl Saving<'_> {
         Ok(None)
     }
 
-    fn begins_with_record(&mut self, at: u64, start: Start) -> io::Result<bool> {
+    /// The line that stands there, if it is a record.
+    fn first_record(&mut self, at: u64, start: Start) -> io::Result<Option<Vec<u8>>> {
         let mut pieces = Pieces::new(self.input, at, start);
+        let mut ends = Ends::new(self.shape);
         let mut line = Vec::new();
         loop {
             let got = pieces.advance()?;
             self.trials += TRIAL_STEP + pieces.piece().len() as u64;
-            let feed = memchr::memchr(b'\n', pieces.piece());
-            line.extend_from_slice(&pieces.piece()[..feed.unwrap_or(pieces.piece().len())]);
-            if feed.is_some() || got == Got::End {
-                return Ok((self.is_record)(&line));
+            let end = ends.next(pieces.piece());
+            line.extend_from_slice(&pieces.piece()[..end.unwrap_or(pieces.piece().len())]);
+            if end.is_some() || got == Got::End {
+                return Ok((self.shape.is_record)(&line).then_some(line));
             }
             let is_object = matches!(line.first(), None | Some(b'{' | b'"'));
             if got != Got::More || !is_object || line.len() > MAX_LINE {
-                return Ok(false);
+                return Ok(None);
             }
         }
     }
 
-    /// Saves the records from a place on. Returns why it stopped; none when a stream has ended as it should.
-    fn read(&mut self, at: u64, start: Start) -> Result<Option<&'static str>, Problem> {
+    /// Saves the records from a place on.
+    fn read(&mut self, at: u64, start: Start) -> Result<Read, Problem> {
         let mut pieces = Pieces::new(self.input, at, start);
-        let mut line = Vec::new();
+        let mut ends = Ends::new(self.shape);
+        self.before = (std::mem::take(&mut self.recent), self.settled);
+        let (mut line, rest_at) = std::mem::take(&mut self.rest);
+        if rest_at != at || start == Start::Text {
+            line.clear();
+        }
         // Where the line begins; in a stream, where the piece that it begins in was read.
         let mut line_at = at;
-        // Whether the stream's checksum says that its lines are those that were written, records or not.
-        let mut intact = None;
+        let mut is_too_long = false;
+        // Whether the lines of the stream are those that were written, records or not.
+        let mut sound = None;
         loop {
             let piece_at = pieces.at();
             let got = pieces.advance().map_err(Problem::Read)?;
             let mut rest = pieces.piece();
-            while let Some(feed) = memchr::memchr(b'\n', rest) {
-                line.extend_from_slice(&rest[..=feed]);
-                rest = &rest[feed + 1..];
-                let line_end = if pieces.is_text() { line_at + line.len() as u64 } else { piece_at };
-                let is_fine = self.take(&line, line_at, line_end)?;
-                if !is_fine {
-                    if intact.is_none() {
-                        intact = Some(!pieces.is_text() && self.is_intact(at, start)?);
+            loop {
+                if line.is_empty() && !is_too_long {
+                    let blank = rest.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+                    rest = &rest[blank..];
+                    line_at += if pieces.is_text() { blank as u64 } else { 0 };
+                }
+                let Some(end) = ends.next(rest) else { break };
+                let line_end = if pieces.is_text() { pieces.at() - (rest.len() - end) as u64 } else { piece_at };
+                line.extend_from_slice(&rest[..end]);
+                rest = &rest[end..];
+                let is_fine = !std::mem::take(&mut is_too_long) && self.take(&line, line_at, line_end)?;
+                line.clear();
+                line.shrink_to(PIECE_KEPT);
+                if !is_fine && pieces.is_text() {
+                    self.gap = true;
+                    if let Some((at, start)) = self.look_inside(line_at, line_end)? {
+                        return Ok(Read::Found(at, start));
                     }
-                    if intact == Some(false) {
-                        return Ok(Some(NO_RECORD));
+                } else if !is_fine {
+                    self.gap = true;
+                    if sound.is_none() {
+                        sound = Some(start != Start::Flush && is_sound(self.input.file, at).map_err(Problem::Read)?);
+                    }
+                    if sound == Some(false) {
+                        return Ok(Read::Broken(NO_RECORD));
                     }
                 }
                 line_at = line_end;
-                line.clear();
             }
-            if line.len() + rest.len() > MAX_LINE {
-                return Ok(Some("a line longer than any record"));
+            if is_too_long || line.len() + rest.len() > MAX_LINE {
+                (line, is_too_long) = (Vec::new(), true);
+            } else {
+                line.extend_from_slice(rest);
             }
-            line.extend_from_slice(rest);
+            (self.tick)(self.recovery.records, pieces.at());
             match got {
                 Got::More => {}
-                Got::End => return self.end(&line, line_at, &pieces),
-                Got::Broken(why) => return Ok(Some(why)),
+                Got::End => return self.end(line, line_at, &pieces, is_too_long),
+                Got::Broken(why) => return Ok(Read::Broken(why)),
             }
         }
     }
 
-    /// Behind damage, what is decompressed may look like records and be none that anybody wrote.
-    fn is_intact(&self, at: u64, start: Start) -> Result<bool, Problem> {
-        let mut pieces = Pieces::new(self.input, at, start);
-        loop {
-            match pieces.advance().map_err(Problem::Read)? {
-                Got::More => {}
-                got => return Ok(got == Got::End && start != Start::Flush),
+    /// Saves the records in a piece of text that is none as a whole. Where a stream begins in it, that is to be read first.
+    fn look_inside(&mut self, from: u64, until: u64) -> Result<Option<(u64, Start)>, Problem> {
+        let mut from = from + 1;
+        while let Some((at, start)) = self.find(from, until)? {
+            if start != Start::Text {
+                return Ok(Some((at, start)));
             }
+            let Some(record) = self.first_record(at, start).map_err(Problem::Read)? else { break };
+            from = at + record.len() as u64;
+            self.take(&record, at, from)?;
         }
+        // What is behind the last of them is of no use.
+        self.gap = true;
+        Ok(None)
     }
 
-    /// A stream has ended as it should, with this behind its last line feed. A record may be whole without one.
-    fn end(&mut self, line: &[u8], line_at: u64, pieces: &Pieces<'_>) -> Result<Option<&'static str>, Problem> {
-        let is_whole = self.take(line, line_at, pieces.at())?;
+    /// Nothing comes any more, and this was behind the last line feed. A record may be whole without one.
+    fn end(&mut self, line: Vec<u8>, line_at: u64, pieces: &Pieces<'_>, is_too_long: bool) -> Result<Read, Problem> {
+        let had_gap = self.gap;
+        let is_whole = !is_too_long && self.take(&line, line_at, pieces.at())?;
         if pieces.is_text() && !is_whole {
-            return Ok(Some(NO_RECORD));
+            if let Some((at, start)) = self.look_inside(line_at, pieces.at())? {
+                return Ok(Read::Found(at, start));
+            }
+            return Ok(Read::Ended);
+        }
+        if !is_whole && self.input.start_at(pieces.at()).map_err(Problem::Read)?.is_some() {
+            self.rest = (line, pieces.at());
+            self.gap = had_gap;
         }
         if self.gap {
             self.recovery.lose(self.settled, pieces.at().max(self.settled + 1), NO_RECORD);
         }
         self.settled = pieces.at();
-        Ok(None)
+        Ok(Read::Ended)
     }
 
     /// Saves a line if it is a record. What could not be saved before it is told then.
@@ -180,7 +257,7 @@ impl Saving<'_> {
         if line.trim_ascii().is_empty() {
             return Ok(true);
         }
-        if !(self.is_record)(line) {
+        if !(self.shape.is_record)(line) {
             self.gap = true;
             return Ok(false);
         }
@@ -191,8 +268,10 @@ impl Saving<'_> {
             self.recent.clear();
         }
         self.settled = self.settled.max(to);
-        if self.recent.insert(xxh3_64(line)) {
-            self.output.write(line).map_err(Problem::Write)?;
+        let hash = xxh3_64(line);
+        self.recent.insert(hash);
+        if to > self.before.1 || !self.before.0.contains(&hash) {
+            self.output.write(line.trim_ascii_start()).map_err(Problem::Write)?;
             if !line.ends_with(b"\n") {
                 self.output.write(b"\n").map_err(Problem::Write)?;
             }
@@ -200,5 +279,39 @@ impl Saving<'_> {
         }
         (self.tick)(self.recovery.records, to);
         Ok(true)
+    }
+}
+
+/// No more memory than this is kept from one line to the next.
+const PIECE_KEPT: usize = 1 << 20;
+
+/// Finds where lines or rows end, in bytes that come in pieces.
+enum Ends {
+    Lines,
+    Rows(Box<csv_core::Reader>),
+}
+
+impl Ends {
+    fn new(shape: Shape) -> Ends {
+        if shape.is_row { Ends::Rows(Box::new(csv_core::Reader::new())) } else { Ends::Lines }
+    }
+
+    /// Behind the end of the one that the bytes begin or go on with; none when it does not end in them.
+    fn next(&mut self, bytes: &[u8]) -> Option<usize> {
+        let csv = match self {
+            Ends::Lines => return memchr::memchr(b'\n', bytes).map(|at| at + 1),
+            Ends::Rows(csv) => csv,
+        };
+        let mut room = [0; 4 << 10];
+        let mut at = 0;
+        // No bytes at all would tell it that the input ends.
+        while at < bytes.len() {
+            let (result, taken, _) = csv.read_field(&bytes[at..], &mut room);
+            at += taken;
+            if let ReadFieldResult::Field { record_end: true } = result {
+                return Some(at);
+            }
+        }
+        None
     }
 }

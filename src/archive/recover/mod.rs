@@ -7,13 +7,15 @@
 mod lines;
 mod output;
 mod records;
-mod scan;
+pub(super) mod scan;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use self::lines::Shape;
 use super::detect::{self, Detected};
 use super::format::Format;
+use super::trees::Trees;
 use crate::formats::csv_cells::Cells;
 use crate::formats::web_index::WebIndexRecord;
 use crate::formats::{cdr31, elastic, files};
@@ -93,19 +95,19 @@ impl Recovery {
 
 /// How records are found again.
 enum Method {
-    /// A line is one if this says so.
-    Lines(fn(&[u8]) -> bool),
+    Lines(Shape),
     Tianwang,
     Warc,
 }
 
 /// None for formats that have no files of many records.
 fn method(format: Format) -> Option<Method> {
+    let lines = |is_record| Method::Lines(Shape { is_record, is_row: false });
     Some(match format {
-        Format::Files => Method::Lines(|line| files::parse_line(line).is_ok()),
-        Format::Cdr31 => Method::Lines(|line| cdr31::parse_document(line).is_ok()),
-        Format::Elastic => Method::Lines(|line| elastic::parse_document(line).is_ok()),
-        Format::WebIndex => Method::Lines(is_row),
+        Format::Files => lines(|line| files::parse_line(line).is_ok()),
+        Format::Cdr31 => lines(|line| cdr31::parse_document(line).is_ok()),
+        Format::Elastic => lines(|line| elastic::parse_document(line).is_ok()),
+        Format::WebIndex => Method::Lines(Shape { is_record: is_row, is_row: true }),
         Format::Tianwang => Method::Tianwang,
         Format::Warc => Method::Warc,
         Format::FilesystemHtml | Format::FilesystemJson | Format::FilesystemCbor | Format::Pagestore => return None,
@@ -136,7 +138,7 @@ pub fn recover(
     }
     let format = match format {
         Some(format) => format,
-        None => match detect::detect(damaged).map_err(read_error)? {
+        None => match detect::detect(damaged, &mut Trees::default()).map_err(read_error)? {
             Detected::Format(format) => format,
             Detected::Beside => return Err(RecoverError::SmallFiles(damaged.into(), Format::Pagestore)),
             Detected::Empty => return Err(RecoverError::Empty(damaged.into())),
@@ -150,11 +152,11 @@ pub fn recover(
     let mut output = output::Output::create(out, format == Format::Files).map_err(write_error)?;
     let mut recovery = Recovery::new(format, length);
     let saved = match method {
-        Method::Lines(is_record) => {
-            lines::save(scan::Input { file: &file, length }, is_record, &mut output, &mut recovery, tick)
+        Method::Lines(shape) => {
+            lines::save(scan::Input { file: &file, length }, shape, &mut output, &mut recovery, tick)
         }
         Method::Warc => records::save_warc(&mut file, &mut output, &mut recovery, tick),
-        Method::Tianwang => records::save_tianwang(&mut file, &mut output, &mut recovery, tick),
+        Method::Tianwang => records::save_tianwang(damaged, &mut file, &mut output, &mut recovery, tick),
     };
     saved.map_err(|problem| match problem {
         Problem::Read(source) => read_error(source),

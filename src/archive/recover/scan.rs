@@ -6,6 +6,8 @@ use std::os::unix::fs::FileExt;
 
 use flate2::{Decompress, FlushDecompress, Status};
 
+use crate::formats::inflate;
+
 /// Read at once, from the second time on.
 const BLOCK: usize = 64 << 10;
 /// Most places where something might begin are told from the first bytes.
@@ -40,10 +42,17 @@ impl Start {
             [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] => Some((Start::Zlib, 0)),
             [0x1f, 0x8b, 0x08, ..] => Some((Start::Gzip, 0)),
             [0x00, 0x00, 0xff, 0xff, ..] => Some((Start::Flush, 4)),
-            [b'{', b'"', ..] | [b'"', b'{', b'"', b'"', ..] => Some((Start::Text, 0)),
+            [b'{', rest @ ..] if is_key(rest, b"\"") => Some((Start::Text, 0)),
+            [b'"', b'{', rest @ ..] if is_key(rest, b"\"\"") => Some((Start::Text, 0)),
             _ => None,
         }
     }
+}
+
+/// Whether a key of an object follows, or blanks as far as can be seen.
+fn is_key(bytes: &[u8], quote: &[u8]) -> bool {
+    let rest = bytes.trim_ascii_start();
+    if rest.is_empty() { !bytes.is_empty() } else { rest.starts_with(quote) }
 }
 
 impl Input<'_> {
@@ -63,17 +72,27 @@ impl Input<'_> {
 
     /// What begins exactly at `at`.
     pub fn start_at(&self, at: u64) -> io::Result<Option<Start>> {
-        let mut bytes = [0; 4];
+        let mut bytes = [0; 64];
         let count = self.read(at, &mut bytes)?;
-        Ok(Start::of(&bytes[..count]).filter(|(_, before)| *before == 0).map(|(start, _)| start))
+        let start = Start::of(&bytes[..count]).filter(|(_, before)| *before == 0).map(|(start, _)| start);
+        // Whatever window its writer had.
+        let is_zlib = inflate::is_compressed(&bytes[..count]) && !bytes.starts_with(&[0x1f, 0x8b]);
+        Ok(start.or(is_zlib.then_some(Start::Zlib)))
     }
 
-    /// The next place from `from` on where something may begin. None behind the last.
-    pub fn next_start(&self, from: u64) -> io::Result<Option<(u64, Start)>> {
+    /// Whether it begins as text does.
+    pub fn is_text(&self) -> io::Result<bool> {
+        let mut first = [0];
+        Ok(self.read(0, &mut first)? == 1 && matches!(first[0], b'\t' | b'\r' | b'\n' | b' '..=b'~' | 0xef))
+    }
+
+    /// The next place from `from` on, and before `until`, where something may begin. None behind the last.
+    pub fn next_start(&self, from: u64, until: u64) -> io::Result<Option<(u64, Start)>> {
         const OVERLAP: usize = 3;
-        let mut block = vec![0; BLOCK];
+        let mut block =
+            vec![0; usize::try_from(until.saturating_sub(from)).unwrap_or(BLOCK).saturating_add(64).min(BLOCK)];
         let mut at = from;
-        while at < self.length {
+        while at < until {
             let count = self.read(at, &mut block)?;
             let bytes = &block[..count];
             let may_begin = |byte: &u8| matches!(byte, 0x78 | 0x1f | 0x00 | b'{' | b'"');
@@ -81,14 +100,30 @@ impl Input<'_> {
                 let (start, before) = Start::of(&bytes[place..])?;
                 Some((at + place as u64 + before, start))
             });
-            if found.is_some() || count < BLOCK {
-                return Ok(found);
+            if found.is_some() || count < block.len() {
+                return Ok(found.filter(|(place, _)| *place < until));
             }
             at += (count - OVERLAP) as u64;
         }
         Ok(None)
     }
 }
+
+/// Whether a stream can be read from its beginning to its end, or to where the file breaks off: nothing contradicts what it
+/// holds. Behind damage, what is decompressed may look like records and be none that anybody wrote.
+pub(in crate::archive) fn is_sound(file: &File, at: u64) -> io::Result<bool> {
+    let input = Input { file, length: file.metadata()?.len() };
+    let Some(start) = input.start_at(at)? else { return Ok(false) };
+    let mut pieces = Pieces::new(input, at, start);
+    loop {
+        match pieces.advance()? {
+            Got::More => {}
+            got => return Ok(matches!(got, Got::End | Got::Broken(BREAKS_OFF))),
+        }
+    }
+}
+
+const BREAKS_OFF: &str = "the compressed data breaks off";
 
 /// Plain bytes from some place on, piece by piece.
 pub(super) struct Pieces<'a> {
@@ -169,7 +204,7 @@ impl<'a> Pieces<'a> {
                 Got::End
             }
             Ok(_) if used + made > 0 => Got::More,
-            Ok(_) if at_end => Got::Broken("the compressed data breaks off"),
+            Ok(_) if at_end => Got::Broken(BREAKS_OFF),
             Ok(_) => Got::Broken("the compressed data leads nowhere"),
             Err(error) if error.message().is_some_and(|it| it.contains("check")) => {
                 Got::Broken("the checksum does not match: something before it is damaged, and nobody can tell what")

@@ -1,0 +1,149 @@
+//! Trees of files that are named after their pages: which of the three formats a file in one is of. Its own content says so
+//! while it is whole. When it is damaged, what stands beside it tells, and without that what is left of it: a page's body
+//! may be anything, so a record that is none any more would else be taken for one.
+
+use std::fs::{DirEntry, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use memchr::memmem;
+
+use super::detect::{LOOK_BYTES, by_keys, decompressed, top_level_keys};
+use super::format::Format;
+use crate::formats::{cbor, filesystem};
+
+/// So many files of a tree are looked at, from each folder so many, among so many entries.
+const MAX_LOOKED_AT: usize = 64;
+const MAX_OF_FOLDER: usize = 8;
+const MAX_ENTRIES: usize = 4096;
+
+/// What files beside one another are, kept for the tree that was looked at last.
+#[derive(Default)]
+pub struct Trees {
+    last: Option<(PathBuf, Neighbours)>,
+}
+
+/// Files of a tree, and the format that each of them says it has.
+type Neighbours = Vec<(PathBuf, Option<Format>)>;
+
+impl Trees {
+    /// The format of a file that is named after its page, or as such a file may be. None for any other. `plain`: its
+    /// beginning, decompressed.
+    pub(super) fn format_of(&mut self, path: &Path, plain: &[u8]) -> Option<Format> {
+        if let Some(said) = says(path, plain) {
+            return Some(said);
+        }
+        let is_named = url_of_path(path).is_some();
+        if !is_named && !has_hashed_name(path) {
+            return None;
+        }
+        let others: Vec<Option<Format>> =
+            self.beside(path).iter().filter(|(other, _)| other != path).map(|(_, said)| *said).collect();
+        let records = [Format::FilesystemJson, Format::FilesystemCbor];
+        let count = |format| others.iter().filter(|said| **said == Some(format)).count();
+        let most = records.into_iter().max_by_key(|format| count(*format)).filter(|format| count(*format) > 0);
+        let left = remains(plain);
+        match most {
+            Some(format) if count(format) * 2 >= others.len() || left == Some(format) => Some(format),
+            None if others.is_empty() && left.is_some() => left,
+            _ => is_named.then_some(Format::FilesystemHtml),
+        }
+    }
+
+    fn beside(&mut self, path: &Path) -> &Neighbours {
+        let root = path.parent().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
+        let last = self.last.take().filter(|(known, _)| *known == root);
+        &self.last.insert(last.unwrap_or_else(|| (root.clone(), look_around(&root)))).1
+    }
+}
+
+/// The URL that a file of FILESYSTEM_HTML is named after, when its folder is that of the URL's host.
+pub fn url_of_path(path: &Path) -> Option<String> {
+    let url = filesystem::url_of(path.file_name()?.to_str()?)?;
+    is_at(path, &url, false).then_some(url)
+}
+
+/// Whether a file's name says that it is another page's than that of this URL.
+pub(super) fn is_of_another_page(path: &Path, url: &str) -> bool {
+    match url_of_path(path) {
+        Some(named) => named != url,
+        None => has_hashed_name(path) && is_in_folder_of(path, url) && !is_at(path, url, true),
+    }
+}
+
+/// What a file is whose content tells the page that its place is of.
+fn says(path: &Path, plain: &[u8]) -> Option<Format> {
+    let (url, format) = match plain.first()? {
+        b'{' if by_keys(&top_level_keys(plain)) == Some(Format::Files) => (first_url(plain)?, Format::FilesystemJson),
+        0xa0..=0xbf => (cbor::url_at_start(plain)?, Format::FilesystemCbor),
+        _ => return None,
+    };
+    (is_at(path, &url, false) || is_at(path, &url, true)).then_some(format)
+}
+
+/// What a record was, as far as keys of it are left.
+fn remains(plain: &[u8]) -> Option<Format> {
+    let has = |key: &[u8]| memmem::find(plain, key).is_some();
+    if has(b"\"redirected_url\":") && (plain.starts_with(b"{\"url\":\"") || has(b"\"content\":\"")) {
+        return Some(Format::FilesystemJson);
+    }
+    // Each key with the byte that says it is a text of that length.
+    (has(b"\x68imported") && has(b"\x69timestamp")).then_some(Format::FilesystemCbor)
+}
+
+/// Some of the files below a folder of folders that may be named after pages.
+fn look_around(root: &Path) -> Neighbours {
+    let root = if root == Path::new("") { Path::new(".") } else { root };
+    let mut found = Neighbours::new();
+    let mut left = MAX_ENTRIES;
+    for folder in entries(root, &mut left).into_iter().filter(|it| it.file_type().is_ok_and(|it| it.is_dir())) {
+        let files = entries(&folder.path(), &mut left).into_iter();
+        let files = files.filter(|it| it.file_type().is_ok_and(|it| it.is_file())).map(|it| it.path());
+        let named = files.filter(|path| url_of_path(path).is_some() || has_hashed_name(path));
+        found.extend(named.take(MAX_OF_FOLDER).map(|path| {
+            let said = beginning(&path).ok().and_then(|plain| says(&path, &plain));
+            (path, said)
+        }));
+        if found.len() >= MAX_LOOKED_AT || left == 0 {
+            break;
+        }
+    }
+    found
+}
+
+/// At most `left` of them. A folder that cannot be listed tells nothing.
+fn entries(folder: &Path, left: &mut usize) -> Vec<DirEntry> {
+    let listed = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries: Vec<_> = listed.take(*left).collect();
+    *left -= entries.len();
+    entries
+}
+
+fn beginning(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    File::open(path)?.take(LOOK_BYTES).read_to_end(&mut start)?;
+    Ok(decompressed(&start))
+}
+
+/// Whether a page of this URL has this path, below some folder.
+fn is_at(path: &Path, url: &str, hashed: bool) -> bool {
+    filesystem::path_of(url, hashed).is_ok_and(|(folder, name)| path.ends_with(Path::new(&folder).join(name)))
+}
+
+fn is_in_folder_of(path: &Path, url: &str) -> bool {
+    let folder = filesystem::path_of(url, true).map(|(folder, _)| folder);
+    folder.is_ok_and(|folder| path.parent().is_some_and(|parent| parent.ends_with(folder)))
+}
+
+/// A SHA-256 in hexadecimal digits.
+fn has_hashed_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.len() == 64 && name.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The value of a JSON object's first key, if that is `url`.
+fn first_url(text: &[u8]) -> Option<String> {
+    let value = text.strip_prefix(b"{\"url\":")?;
+    let mut values = serde_json::Deserializer::from_slice(value).into_iter::<String>();
+    values.next()?.ok()
+}

@@ -1,0 +1,179 @@
+//! Whatever happens to a file, `seine recover` saves every record that `seine cat` reads of it.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use fastrand::Rng;
+use seine::archive::format::Format;
+use seine::archive::read::Pages;
+use seine::archive::recover::recover;
+use seine::archive::source::{Found, Source, SourceOptions};
+
+use crate::{events, write};
+
+/// The pages that can be read, by URL and content, and how often each is there.
+fn read(path: &Path, format: Format) -> BTreeMap<(String, Vec<u8>), usize> {
+    let options = SourceOptions { format: Some(format), ..SourceOptions::default() };
+    let mut found = BTreeMap::new();
+    for part in Source::open(&[path.to_str().unwrap().to_owned()], options).unwrap() {
+        let Found::Part(part) = part.unwrap() else { continue };
+        for page in Pages::open(&part, 0, &Default::default()).unwrap().flatten() {
+            let body = page.event.response().unwrap().body.to_vec();
+            *found.entry((page.event.url, body)).or_default() += 1;
+        }
+    }
+    found
+}
+
+#[track_caller]
+fn assert_saved(bytes: &[u8], format: Format, what: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let (damaged, out) = (folder.path().join("damaged"), folder.path().join("out"));
+    std::fs::write(&damaged, bytes).unwrap();
+    let wanted = read(&damaged, format);
+    let recovery = recover(&damaged, &out, Some(format), &mut |_, _| ()).unwrap();
+    let saved = read(&out, format);
+    for (page, count) in &wanted {
+        let found = saved.get(page).copied().unwrap_or(0);
+        if found < *count {
+            if let Ok(p) = std::env::var("KEEP") {
+                std::fs::write(p, bytes).unwrap();
+            }
+            panic!("{what}: {format}: cat reads {} {count} times, and saved is {found}: {recovery:?}", page.0);
+        }
+    }
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A file of a format as a crawl writes it.
+fn written(format: Format) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let pages: Vec<_> = events::random(40)
+        .into_iter()
+        .chain(
+            (40..60).map(|n| events::page(n, format!("<p>\"{n}\",\r\nnet {{ \"tide\" }} gull</p>").repeat(n as usize))),
+        )
+        .collect();
+    write(format, &pages, folder.path());
+    let file = walkdir::WalkDir::new(folder.path()).into_iter().flatten().find(|it| it.file_type().is_file());
+    std::fs::read(file.unwrap().path()).unwrap()
+}
+
+fn decompressed(bytes: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    let _ = std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(bytes), &mut plain)
+        .or_else(|_| std::io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(bytes), &mut plain));
+    if plain.is_empty() { bytes.to_vec() } else { plain }
+}
+
+/// The same records as a file may have them: plain, compressed as a whole, in members that end anywhere.
+fn shapes(format: Format) -> Vec<Vec<u8>> {
+    let bytes = written(format);
+    let plain = decompressed(&bytes);
+    let members = plain.chunks(plain.len() / 7 + 1).flat_map(gzip).collect();
+    vec![bytes, gzip(&plain), members, plain]
+}
+
+const FORMATS: [Format; 6] =
+    [Format::Files, Format::Cdr31, Format::Elastic, Format::WebIndex, Format::Warc, Format::Tianwang];
+
+/// Lines that stand before records, in files of others and in damaged ones.
+const LINES: [&str; 14] = [
+    "\n",
+    "x\n",
+    "{\n",
+    "{ ",
+    "\"",
+    "\"\"",
+    " {\"url\":",
+    "version: 1.0\n",
+    "WARC/1.0\r\n\r\n",
+    "[1]\n",
+    "\u{feff}",
+    "null\n",
+    "\r\n\r\n",
+    "\u{0}\u{0}\u{ff}\u{ff}",
+];
+
+fn harm(bytes: &mut Vec<u8>, rng: &mut Rng) -> String {
+    let at = rng.usize(..=bytes.len());
+    let end = (at + rng.usize(1..3000)).min(bytes.len());
+    match rng.u8(..7) {
+        0 => {
+            bytes.truncate(at);
+            format!("cut at {at}")
+        }
+        1 => {
+            let filling = *rng.choice(b"\0\n{\"x\xff").unwrap();
+            bytes[at..end].fill(filling);
+            format!("{at}..{end} filled with {filling}")
+        }
+        2 => {
+            bytes.drain(at..end);
+            format!("{at}..{end} taken out")
+        }
+        3 => {
+            let copy = bytes[at..end].to_vec();
+            let to = rng.usize(..=bytes.len());
+            bytes.splice(to..to, copy);
+            format!("{at}..{end} copied to {to}")
+        }
+        4 if at < bytes.len() => {
+            bytes[at] ^= 1 << rng.u8(..8);
+            format!("a bit at {at}")
+        }
+        _ => {
+            let line: &str = LINES[rng.usize(..LINES.len())];
+            // Before a record where there is one.
+            let to = memchr::memchr(b'\n', &bytes[at..]).map_or(at, |feed| at + feed + 1);
+            bytes.splice(to..to, line.bytes());
+            format!("{line:?} put in at {to}")
+        }
+    }
+}
+
+#[test]
+fn every_record_that_cat_reads_is_saved_whatever_line_stands_before_it() {
+    for format in FORMATS {
+        for (shape, whole) in shapes(format).iter().enumerate() {
+            assert_saved(whole, format, "whole");
+            for line in LINES {
+                let lines = [line.as_bytes(), whole].concat();
+                assert_saved(&lines, format, &format!("shape {shape}, {line:?} before"));
+            }
+        }
+    }
+}
+
+#[test]
+fn records_of_others_are_saved() {
+    let spaced = "junk\n { \"url\" : \"http://a.example/1\", \"content\":\"\"}\n{   \t \"content\":\"\",\"url\":\"http://a.example/2\"}";
+    assert_saved(spaced.as_bytes(), Format::Files, "blanks");
+    assert_saved(&gzip(spaced.as_bytes()), Format::Files, "blanks");
+    let rows = "x\n\"{\"\"original_url\"\":\r\n\"\"http://a.example/1\"\"}\",\"more\"\r\nodd \" quote\n{},\n\"{ \"\"original_url\"\": \"\"http://a.example/2\"\"}\"";
+    assert_saved(rows.as_bytes(), Format::WebIndex, "rows");
+    let record = "Version:1.0\r\nurl:http://a.example/1\r\ndate:x\r\nlength:2\r\n\r\nab\n\nrubbish";
+    assert_saved(record.as_bytes(), Format::Tianwang, "a head of others");
+    assert_saved(&gzip(record.as_bytes()), Format::Tianwang, "a head of others");
+}
+
+#[test]
+fn every_record_that_cat_reads_of_a_damaged_file_is_saved() {
+    let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| fastrand::u64(..));
+    let mut rng = Rng::with_seed(seed);
+    for format in FORMATS {
+        for (shape, whole) in shapes(format).iter().enumerate() {
+            for _ in 0..10 {
+                let mut bytes = whole.clone();
+                let harms: Vec<_> = (0..rng.usize(1..4)).map(|_| harm(&mut bytes, &mut rng)).collect();
+                assert_saved(&bytes, format, &format!("SEED={seed}, shape {shape}, {harms:?}"));
+            }
+        }
+    }
+}
