@@ -249,7 +249,7 @@ fn escapes(url: &str) -> Vec<(std::ops::Range<usize>, char)> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(start) = url[at..].find('%').map(|found| at + found) {
-        let bytes: Vec<u8> = url[start..].as_bytes().chunks_exact(3).map_while(escaped_byte).take(4).collect();
+        let bytes: Vec<u8> = url.as_bytes()[start..].chunks_exact(3).map_while(escaped_byte).take(4).collect();
         // As many of them as are one character.
         let c = (1..=bytes.len()).find_map(|count| std::str::from_utf8(&bytes[..count]).ok()?.chars().next());
         let end = start + c.map_or(1, |c| 3 * c.len_utf8());

@@ -402,7 +402,7 @@ impl<R: Read> WarcReader<R> {
     }
 }
 
-/// UTF-8, as WARC says, or else Latin-1.
+/// UTF-8, as WARC says, or else Latin-1. A CR inside a line ends none, and is written as the blank that it is taken for.
 fn text(bytes: &[u8]) -> String {
-    std::str::from_utf8(bytes).map_or_else(|_| latin1_to_string(bytes), str::to_owned)
+    std::str::from_utf8(bytes).map_or_else(|_| latin1_to_string(bytes), str::to_owned).replace('\r', " ")
 }
