@@ -9,6 +9,7 @@
 //! * [`page`]: the event, what one fetch of one URL brought: plain data, no I/O.
 //! * [`frontier`]: `work_proposed` and `page`: which URL is due, on which host, when.
 //! * [`fetch`]: turns a URL into a page event: DNS, robots, redirects, limits.
+//! * [`descriptors`]: open files: how many there may be, and whose.
 //! * [`large`]: pages that are large once decoded, few at a time.
 //! * [`parse`]: pure functions of bytes: links, title, charset, sitemaps, robots.txt.
 //! * [`log`]: `page_proposed`: the page log, where an event becomes accepted.
@@ -28,6 +29,7 @@ pub mod cli;
 pub mod config;
 pub mod crawl;
 pub mod demo;
+pub mod descriptors;
 mod disk;
 pub mod fetch;
 pub mod folders;

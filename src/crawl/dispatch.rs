@@ -7,6 +7,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
 use super::Running;
+use crate::descriptors::Shares;
 use crate::fetch::client::now_ms;
 use crate::fetch::weather::Opening;
 use crate::frontier::{Lease, Release};
@@ -34,7 +35,7 @@ pub(crate) async fn dispatch(running: &Arc<Running>, beat: &Beat) -> anyhow::Res
 }
 
 async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> anyhow::Result<()> {
-    let workers = Arc::new(Semaphore::new(running.config.fetch.concurrency));
+    let workers = Arc::new(Semaphore::new(workers(running.config.fetch.concurrency)));
     let mut changed = running.visitor.changed.subscribe();
     let stop = &running.stop;
     // What was accepted before a crash is finished first: its URLs are still in work_proposed.
@@ -87,6 +88,20 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         }
     }
     Ok(())
+}
+
+/// As many as are configured, unless there are too few files to open for so many connections.
+fn workers(configured: usize) -> usize {
+    let Shares { limit, workers, .. } = Shares::now();
+    if workers < configured {
+        tracing::warn!(
+            configured,
+            workers,
+            limit,
+            "the system allows too few open files for so many workers; raise its hard limit (ulimit -Hn, LimitNOFILE)"
+        );
+    }
+    configured.min(workers)
 }
 
 /// How many hosts to lease, and how many URLs of each: what workers are free for, what the log has room for, and what is

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, StartedWith, StartedWithError};
+use crate::descriptors;
 use crate::fetch::client::now_ms;
 use crate::fetch::{ClientError, Visitor};
 use crate::frontier::scope::ScopeError;
@@ -103,6 +104,7 @@ impl Crawl {
     /// Crawls until nothing is left to do or a signal comes. The first SIGTERM or Ctrl-C ends cleanly, a second one at
     /// once; neither loses anything.
     pub fn run(self) -> Result<Summary, CrawlError> {
+        descriptors::raise();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CrawlError::Runtime)?;
         let Crawl { config, started_with, folder, seeds, stay, screen } = self;
         // Before anything is stored: a port in use ends it here.

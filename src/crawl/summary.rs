@@ -132,6 +132,7 @@ fn meaning(outcome: &str) -> &'static str {
         "unwanted_type" => "of a media type that is not wanted",
         "resolver" => "the name servers did not answer",
         "no_route" => "no way from this machine to the address",
+        "open_files" => "as many files open as there may be",
         "host_busy" => "redirects to a host that could not be visited in time",
         "bad_url" => "no URL that can be fetched",
         _ => "",

@@ -12,6 +12,7 @@ mod learn;
 pub mod pause;
 mod plain;
 mod redirect;
+mod renewed;
 pub mod robots;
 mod tap;
 mod tapped;

@@ -9,15 +9,17 @@ use hyper::body::Body;
 
 use super::client::ClientError;
 use super::dns::Dns;
+use super::renewed::Renewed;
 use super::transport::{Head, MAX_HEADERS, MAX_IDLE_PER_HOST, MAX_IDLE_TIME, NO_ROOTS, cause_of, failure};
 use crate::config::FetchConfig;
+use crate::descriptors::Shares;
 use crate::page::{Failure, FailureReason, Truncated};
 
 /// A connection of HTTP/2 that is dead is given up after twice this: every later request would wait on it too.
 const HTTP2_PING: Duration = Duration::from_secs(10);
 
 pub(super) struct Plain {
-    http: reqwest::Client,
+    http: Renewed<reqwest::Client>,
 }
 
 pub(super) struct PlainBody {
@@ -27,18 +29,19 @@ pub(super) struct PlainBody {
 
 impl Plain {
     pub fn new(config: &FetchConfig, dns: &Dns) -> Result<Plain, ClientError> {
-        let http = match builder(config, dns).build() {
-            Ok(http) => http,
+        let (config, dns) = (config.clone(), dns.clone());
+        let make = move || match builder(&config, &dns).build() {
+            Ok(http) => Ok(http),
             Err(error) => {
                 tracing::warn!(error = cause_of(&error), "{NO_ROOTS}");
-                builder(config, dns).tls_certs_only([]).build()?
+                Ok(builder(&config, &dns).tls_certs_only([]).build()?)
             }
         };
-        Ok(Plain { http })
+        Ok(Plain { http: Renewed::new(Shares::now().idle, make)? })
     }
 
     pub async fn get(&self, url: &url::Url, headers: HeaderMap) -> Result<(Head, PlainBody), Failure> {
-        let sent = self.http.get(url.clone()).headers(headers).send().await;
+        let sent = self.http.client(url).get(url.clone()).headers(headers).send().await;
         let mut response = sent.map_err(|error| failure(reason_of(&error), &error))?;
         let headers = std::mem::take(response.headers_mut());
         let head = Head {

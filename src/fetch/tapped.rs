@@ -24,16 +24,18 @@ use tower_service::Service;
 use super::capture::{Capture, Doubt};
 use super::client::ClientError;
 use super::dns::Dns;
+use super::renewed::Renewed;
 use super::tap::{Exchanged, Tap, TappedStream};
 use super::transport::{Head, MAX_HEADERS, MAX_IDLE_PER_HOST, MAX_IDLE_TIME, NO_ROOTS, failure};
 use crate::config::FetchConfig;
+use crate::descriptors::Shares;
 use crate::page::wire::Wire;
 use crate::page::{Failure, FailureReason, Truncated};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 pub(super) struct Tapped {
-    http: Client<TappingConnector, Empty<Bytes>>,
+    http: Renewed<Client<TappingConnector, Empty<Bytes>>>,
 }
 
 pub(super) struct TappedBody {
@@ -56,21 +58,25 @@ impl Tapped {
         http.set_nodelay(true);
         http.set_connect_timeout(Some(config.connect_timeout));
         let https = HttpsConnector::from((http, tls()?));
-        let http = Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(MAX_IDLE_TIME)
-            .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
-            .http1_max_headers(MAX_HEADERS)
-            .http1_ignore_invalid_headers_in_responses(true)
-            .build(TappingConnector { https, connect_timeout: config.connect_timeout });
-        Ok(Tapped { http })
+        let connect_timeout = config.connect_timeout;
+        let make = move || {
+            Ok(Client::builder(TokioExecutor::new())
+                .timer(TokioTimer::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(MAX_IDLE_TIME)
+                .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
+                .http1_max_headers(MAX_HEADERS)
+                .http1_ignore_invalid_headers_in_responses(true)
+                .build(TappingConnector { https: https.clone(), connect_timeout }))
+        };
+        Ok(Tapped { http: Renewed::new(Shares::now().idle, make)? })
     }
 
     pub async fn get(&self, url: &url::Url, headers: HeaderMap) -> Result<(Head, TappedBody), Failure> {
         let request = request(url, headers)?;
         let target = request.uri().path_and_query().map_or("/", |target| target.as_str()).to_owned();
-        let response = self.http.request(request).await.map_err(|error| failure(FailureReason::Connect, &error))?;
+        let response =
+            self.http.client(url).request(request).await.map_err(|error| failure(FailureReason::Connect, &error))?;
         let (parts, body) = response.into_parts();
         let announced = body.size_hint().exact();
         let is_chunked = announced.is_none() && ends_chunked(&parts.headers);

@@ -130,6 +130,9 @@ pub(super) fn failure(mut reason: FailureReason, error: &(dyn Error + 'static)) 
         if error.downcast_ref::<io::Error>().is_some_and(has_no_route) {
             reason = FailureReason::NoRoute;
         }
+        if error.downcast_ref::<io::Error>().is_some_and(is_out_of_files) {
+            reason = FailureReason::OpenFiles;
+        }
         message = error.to_string(); // the innermost says most
         cause = cause_within(error);
     }
@@ -142,6 +145,12 @@ pub(super) fn failure(mut reason: FailureReason, error: &(dyn Error + 'static)) 
 fn has_no_route(error: &io::Error) -> bool {
     use io::ErrorKind::{HostUnreachable, NetworkDown, NetworkUnreachable};
     matches!(error.kind(), NetworkUnreachable | HostUnreachable | NetworkDown)
+}
+
+/// EMFILE, ENFILE.
+fn is_out_of_files(error: &io::Error) -> bool {
+    let code = error.raw_os_error();
+    [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].iter().any(|errno| code == Some(errno.raw_os_error()))
 }
 
 /// rustls reports through io::Error (and that in another), whose inner error is not in the chain.

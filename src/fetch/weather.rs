@@ -15,6 +15,8 @@ use crate::page::{EpochMs, FailureReason, Outcome};
 pub enum Part {
     Resolver,
     Network,
+    /// Files that this process may open, connections among them.
+    Files,
 }
 
 /// A failure that could be this machine's.
@@ -26,6 +28,8 @@ pub enum Sign {
     Silence,
     /// The kernel knows no way to the address (ENETUNREACH, EHOSTUNREACH, ENETDOWN).
     NoRoute,
+    /// The kernel opens no more files for us (EMFILE, ENFILE).
+    NoFiles,
 }
 
 /// What is away.
@@ -54,6 +58,7 @@ pub struct Weather(Mutex<State>);
 struct State {
     resolver: Watch,
     network: Watch,
+    files: Watch,
     /// When a server last answered.
     answered: EpochMs,
     probe: Probe,
@@ -93,6 +98,7 @@ impl Sign {
             FailureReason::Resolver => Some(Sign::Unresolved),
             FailureReason::Connect | FailureReason::Timeout => Some(Sign::Silence),
             FailureReason::NoRoute => Some(Sign::NoRoute),
+            FailureReason::OpenFiles => Some(Sign::NoFiles),
             _ => None,
         }
     }
@@ -101,6 +107,7 @@ impl Sign {
         match self {
             Sign::Unresolved => Part::Resolver,
             Sign::Silence | Sign::NoRoute => Part::Network,
+            Sign::NoFiles => Part::Files,
         }
     }
 
@@ -109,6 +116,8 @@ impl Sign {
             Sign::Unresolved => ENOUGH / 3,
             Sign::Silence => ENOUGH / 5,
             Sign::NoRoute => ENOUGH / 2,
+            // Never a host's doing.
+            Sign::NoFiles => ENOUGH,
         }
     }
 }
@@ -123,7 +132,7 @@ impl Weather {
         if watch.away.is_some() {
             return true;
         }
-        if !was_well {
+        if !was_well && sign != Sign::NoFiles {
             return false;
         }
         watch.suspects.retain(|_, (at, _)| now.saturating_sub(*at) < millis(WINDOW));
@@ -151,6 +160,7 @@ impl Weather {
         let state = &mut *self.0.lock();
         state.answered = state.answered.max(now);
         state.network.works(now);
+        state.files.works(now);
     }
 
     /// The name servers said something of a name at `at`, even that it does not exist. What they said before a failure does
@@ -171,7 +181,7 @@ impl Weather {
     /// What is away, whether or not fetching goes on without it.
     pub fn away(&self) -> Vec<Away> {
         let state = self.0.lock();
-        [&state.network, &state.resolver].into_iter().filter_map(|watch| watch.away.clone()).collect()
+        [&state.network, &state.files, &state.resolver].into_iter().filter_map(|watch| watch.away.clone()).collect()
     }
 
     /// Asked before hosts are leased.
@@ -203,12 +213,13 @@ impl State {
         match part {
             Part::Resolver => &mut self.resolver,
             Part::Network => &mut self.network,
+            Part::Files => &mut self.files,
         }
     }
 
     fn pause(&self, now: EpochMs) -> Option<&Away> {
         let goes_on = now.saturating_sub(self.answered) < millis(ANSWERS_ARE_NEW);
-        self.network.away.as_ref().or(self.resolver.away.as_ref().filter(|_| !goes_on))
+        self.network.away.as_ref().or(self.files.away.as_ref()).or(self.resolver.away.as_ref().filter(|_| !goes_on))
     }
 }
 
@@ -235,6 +246,7 @@ impl fmt::Display for Part {
         out.write_str(match self {
             Part::Resolver => "the name servers are",
             Part::Network => "the network is",
+            Part::Files => "files to open are",
         })
     }
 }

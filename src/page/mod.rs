@@ -208,13 +208,18 @@ pub enum FailureReason {
     Resolver,
     /// This machine knows no way to the address.
     NoRoute,
+    /// This process, or this machine, has as many files open as it may.
+    OpenFiles,
 }
 
 impl FailureReason {
     /// Whether the same attempt may go better later. 429 and 5xx responses are judged by status, not here.
     pub fn is_transient(self) -> bool {
         use FailureReason::*;
-        matches!(self, Dns | Connect | Tls | Timeout | Protocol | RobotsUnreachable | HostBusy | Resolver | NoRoute)
+        matches!(
+            self,
+            Dns | Connect | Tls | Timeout | Protocol | RobotsUnreachable | HostBusy | Resolver | NoRoute | OpenFiles
+        )
     }
 
     /// The stored name, for example `robots_denied`.
@@ -236,6 +241,7 @@ impl FailureReason {
             HostBusy => "host_busy",
             Resolver => "resolver",
             NoRoute => "no_route",
+            OpenFiles => "open_files",
         }
     }
 }

@@ -176,7 +176,7 @@ impl Metrics {
             dns: counters("seine_dns_lookups_total", "Look-ups of host names, by result.", &["result"]),
             away: gauges(
                 "seine_machine_away",
-                "1 while this machine's name servers (resolver) or its network are away and fetching waits for them.",
+                "1 while this machine's name servers (resolver), its network or files to open are away and fetching waits for them.",
                 &["part"],
             ),
             memory: keep(&registry, IntGauge::new("process_resident_memory_bytes", "Memory of the process in RAM.")),
@@ -303,7 +303,7 @@ impl Metrics {
         for (result, count) in snapshot.dns {
             raise(&self.dns.with_label_values(&[result]), count);
         }
-        for (label, part) in [("resolver", Part::Resolver), ("network", Part::Network)] {
+        for (label, part) in [("resolver", Part::Resolver), ("network", Part::Network), ("files", Part::Files)] {
             self.away.with_label_values(&[label]).set(i64::from(snapshot.away.contains(&part)));
         }
         self.memory.set(resident_bytes().unwrap_or(0));

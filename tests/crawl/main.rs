@@ -14,6 +14,7 @@ mod kill;
 mod letters;
 mod limits;
 mod memory;
+mod open_files;
 mod readers;
 mod recrawl;
 mod resume;

@@ -227,7 +227,7 @@ pub fn decode_page(bytes: &[u8], origin: &str) -> Option<PageRecord> {
 }
 
 /// Stored: only add.
-const REASONS: [FailureReason; 15] = [
+const REASONS: [FailureReason; 16] = [
     FailureReason::Dns,
     FailureReason::PrivateAddress,
     FailureReason::Connect,
@@ -243,6 +243,7 @@ const REASONS: [FailureReason; 15] = [
     FailureReason::HostBusy,
     FailureReason::Resolver,
     FailureReason::NoRoute,
+    FailureReason::OpenFiles,
 ];
 
 fn state_code(state: PageState) -> u8 {
@@ -286,6 +287,7 @@ fn reason_code(reason: FailureReason) -> u8 {
         HostBusy => 12,
         Resolver => 13,
         NoRoute => 14,
+        OpenFiles => 15,
     }
 }
 

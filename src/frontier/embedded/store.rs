@@ -11,6 +11,7 @@ use fjall::config::{BloomConstructionPolicy, FilterPolicyEntry};
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
 use super::records;
+use crate::descriptors::Shares;
 use crate::frontier::keys::{HostKey, Keys, UrlKey, part};
 use crate::frontier::schedule::{HostRecord, Totals};
 use crate::frontier::{FrontierError, PageRecord};
@@ -142,6 +143,7 @@ impl Store {
             .cache_size(cache_bytes)
             // One worker: with two, the first spins for as long as the second compacts.
             .worker_threads(1)
+            .max_cached_files(Some(Shares::now().tables))
             // The least fjall allows: what is in journals is replayed at the opening, and held in memory then.
             .max_journaling_size(64 << 20)
             .open()?;

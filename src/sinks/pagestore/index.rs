@@ -40,7 +40,11 @@ const NEXT_ID: &[u8] = b"next id";
 impl Index {
     /// `base`: the store's folder, which is there.
     pub fn open(base: &Path) -> Result<Index, SinkError> {
-        let opened = Database::builder(base.join(FOLDER)).cache_size(8 << 20).worker_threads(1).open();
+        let opened = Database::builder(base.join(FOLDER))
+            .cache_size(8 << 20)
+            .worker_threads(1)
+            .max_cached_files(Some(64))
+            .open();
         let database = opened.map_err(failed)?;
         let table = database.keyspace("pages", KeyspaceCreateOptions::default).map_err(failed)?;
         let batch = new_batch(&database);

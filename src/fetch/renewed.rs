@@ -1,0 +1,48 @@
+//! A client that is made anew from time to time, so that idle connections are bounded for the whole process: pools know a
+//! bound for each host, and no other. The old client's idle connections end with it; requests under way go on.
+
+use std::collections::HashSet;
+
+use parking_lot::Mutex;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::client::ClientError;
+use super::transport::cause_of;
+
+pub(super) struct Renewed<C> {
+    make: Box<dyn Fn() -> Result<C, ClientError> + Send + Sync>,
+    /// Origins that one client visits, and may keep connections to.
+    most: usize,
+    now: Mutex<Generation<C>>,
+}
+
+struct Generation<C> {
+    client: C,
+    /// By their hashes.
+    origins: HashSet<u64>,
+}
+
+impl<C: Clone> Renewed<C> {
+    pub fn new(
+        most: usize,
+        make: impl Fn() -> Result<C, ClientError> + Send + Sync + 'static,
+    ) -> Result<Renewed<C>, ClientError> {
+        let first = Generation { client: make()?, origins: HashSet::new() };
+        Ok(Renewed { make: Box::new(make), most, now: Mutex::new(first) })
+    }
+
+    /// The client to ask `url` with: the same for one origin after the other, until they are too many.
+    pub fn client(&self, url: &url::Url) -> C {
+        let origin = xxh3_64(url.origin().ascii_serialization().as_bytes());
+        let mut now = self.now.lock();
+        if now.origins.len() >= self.most && !now.origins.contains(&origin) {
+            match (self.make)() {
+                Ok(client) => *now = Generation { client, origins: HashSet::new() },
+                // It goes on, with more connections than it should have.
+                Err(error) => tracing::warn!(error = cause_of(&error), "no new HTTP client can be made"),
+            }
+        }
+        now.origins.insert(origin);
+        now.client.clone()
+    }
+}

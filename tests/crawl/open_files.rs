@@ -1,0 +1,72 @@
+//! Few files may be open: connections are what gives way, not the store and the sinks.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::sync::Arc;
+
+use seine::demo::server::Answer;
+use seine::descriptors::Shares;
+
+use crate::support::Running;
+use crate::support::program::{Place, Process, eventually};
+
+/// More than connections may stay open under the limit, one each.
+const HOSTS: usize = 300;
+const LIMIT: usize = 160;
+
+/// Every host has one page, and keeps connections open.
+fn hosts() -> Running {
+    Running::start(
+        HOSTS,
+        Arc::new(|ask| match ask.path() {
+            "/" => Answer::html("<title>A host</title>"),
+            _ => Answer::text("").status(404),
+        }),
+    )
+}
+
+/// The program where so many files may be open and no more.
+fn limited(crawl: &Command) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("ulimit -n {LIMIT} && exec \"$0\" \"$@\""));
+    command.arg(crawl.get_program()).args(crawl.get_args()).stdin(std::process::Stdio::null());
+    command
+}
+
+#[test]
+fn more_hosts_than_files_may_be_open_are_crawled_and_nobody_pays() {
+    let site = hosts();
+    let place = Place::with("crawler_manager.downloader.max_retry_count: 0\n");
+    let seeds: Vec<String> = (0..HOSTS).map(|host| site.origin(host) + "/").collect();
+    let mut process = Process::start(limited(&place.crawl(&seeds, &["--delay", "0"])));
+    let mut most_open = 0;
+    eventually("it is done", || {
+        let open = std::fs::read_dir(format!("/proc/{}/fd", process.id())).map_or(0, Iterator::count);
+        most_open = open.max(most_open);
+        process.has_ended()
+    });
+    let ran = process.wait().ok();
+    println!("at most {most_open} open files were seen");
+    assert!(most_open <= LIMIT);
+    assert!(ran.stderr.contains("raise its hard limit"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("os error 24"), "{}", ran.stderr);
+    assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), seeds.into_iter().collect());
+    let stats = place.stats();
+    assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["failed"]), (&HOSTS.into(), &0.into()));
+}
+
+#[test]
+fn no_share_of_a_limit_is_more_than_there_is() {
+    for limit in [1, 64, 160, 256, 1024, 4096, 1 << 20, u64::MAX] {
+        let Shares { tables, workers, idle, .. } = Shares::of(limit);
+        assert!(tables as u64 <= limit.div_ceil(4) && workers >= 1 && idle >= 1);
+        if limit >= 64 {
+            assert!(
+                (tables + 3 * workers + 2 * idle) as u64 + 200.min(limit / 4) <= limit,
+                "{limit}: {:?}",
+                Shares::of(limit)
+            );
+        }
+    }
+    assert!(Shares::of(1024).workers >= 90, "{:?}", Shares::of(1024));
+}
