@@ -26,6 +26,7 @@
 
 pub mod archive;
 pub mod cli;
+pub mod clock;
 pub mod config;
 pub mod crawl;
 pub mod demo;

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::clock;
 use crate::config::FrontierConfig;
 use crate::fetch::client::now_ms;
 use crate::fetch::pause;
@@ -86,6 +87,8 @@ impl Validator {
 
     /// One batch, or several when their links are very many. Validating the same entries again changes nothing.
     pub fn validate(&self, mut entries: &[Arc<Entry>]) -> Result<(), ValidateError> {
+        // What was accepted just before a crash is later than what the frontier has heard of.
+        clock::never_before(entries.iter().map(|entry| entry.event.ended_ms).max().unwrap_or_default());
         while !entries.is_empty() {
             let validated = self.validate_some(entries)?;
             entries = &entries[validated..];

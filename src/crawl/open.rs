@@ -6,13 +6,14 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::{CrawlError, Running};
+use crate::clock;
 use crate::config::{Config, ScopeRule, SinkConfig};
 use crate::fetch::client::now_ms;
 use crate::fetch::robots::RulesCache;
 use crate::fetch::{Client, ClientError, Visitor};
 use crate::folders::make_private;
 use crate::frontier::scope::Scope;
-use crate::frontier::{Counts, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Proposal};
+use crate::frontier::{CLOCK_NOTE, Counts, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Proposal};
 use crate::log::{PageLog, Recovery, VALIDATOR};
 use crate::page::Kind;
 use crate::parse::DeriveOptions;
@@ -41,6 +42,7 @@ pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<
     }
     super::readers::meet(&log, &config, &folder)?;
     let frontier: Arc<dyn Frontier> = Arc::new(EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?);
+    set_clock(&*frontier)?;
     let scope = Arc::new(scope(&config, &*frontier, seeds)?);
     when_there_is_room(&*frontier, || propose_seeds(&*frontier, seeds))?;
     let metrics = Arc::new(Metrics::new());
@@ -116,6 +118,23 @@ fn scope(config: &Config, frontier: &dyn Frontier, seeds: &[String]) -> Result<S
         tracing::warn!("scope is any: the crawl follows links to every host");
     }
     Ok(scope)
+}
+
+/// Times go on behind the last run's, even if this machine's clock was set back since.
+fn set_clock(frontier: &dyn Frontier) -> Result<(), FrontierError> {
+    /// What clocks are put right by while nobody notices.
+    const LITTLE: std::time::Duration = std::time::Duration::from_secs(60);
+    let latest = frontier.note(CLOCK_NOTE)?.and_then(|text| text.parse().ok());
+    let ahead = latest.map(clock::never_before).unwrap_or_default();
+    if ahead > LITTLE {
+        tracing::warn!(
+            hours = ahead.as_secs() / 3600,
+            minutes = ahead.as_secs() / 60 % 60,
+            "this machine's clock is behind what this crawl has seen: its own goes on from there, and times of pages are ahead \
+             by so much until the machine's has caught up; begin in another data folder if it was far ahead by mistake"
+        );
+    }
+    Ok(())
 }
 
 /// A start on a full disk waits, as the crawl would: whoever started it may not be there to do so again.

@@ -37,10 +37,17 @@ struct State {
 impl Running {
     /// What waits for room on a disk, and why; none when there is enough.
     pub(crate) fn lacks_room(&self) -> Option<String> {
+        self.lack(self.is_said_to_lack_room())
+    }
+
+    /// Once it waits, it waits for a little more than the reserve: not for what goes with the next page.
+    fn lack(&self, waits: bool) -> Option<String> {
         if let Standing::Away(why) | Standing::NoRoom(why) = self.frontier.standing() {
             return Some(why);
         }
-        let free = self.log.status().free_bytes.filter(|free| *free < self.config.log.reserve_bytes)?;
+        let reserve = self.config.log.reserve_bytes;
+        let enough = if waits { reserve.saturating_add(reserve / 8) } else { reserve };
+        let free = self.log.status().free_bytes.filter(|free| *free < enough)?;
         Some(format!(
             "page log: only {} MiB are free on its disk, less than page_log.disk_reserve; free some space, \
              fetching waits for it and goes on by itself",
@@ -58,7 +65,8 @@ impl Running {
         let now = Instant::now();
         {
             let mut state = self.room.state.lock();
-            self.say(&mut state, self.lacks_room());
+            let lack = self.lack(state.said.is_some());
+            self.say(&mut state, lack);
             if state.last_look.is_some_and(|last| now.duration_since(last) < LOOK) {
                 return;
             }
@@ -83,7 +91,8 @@ impl Running {
         match result {
             Ok(()) => {
                 (state.back_off, state.not_before) = (Duration::ZERO, None);
-                self.say(&mut state, self.lacks_room());
+                let lack = self.lack(state.said.is_some());
+                self.say(&mut state, lack);
                 if was_away {
                     self.supervisor.wake();
                 }

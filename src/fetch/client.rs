@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::net::IpAddr;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -12,6 +12,7 @@ use super::dns::{Dns, DnsError};
 use super::plain::Plain;
 use super::tapped::Tapped;
 use super::transport::{Incoming, Transport, cause_of};
+pub use crate::clock::now_ms;
 use crate::config::{Cookie, FetchConfig, Secret, UserAgent};
 use crate::page::{EpochMs, Failure, FailureReason, Headers, Outcome, Response, Truncated, latin1_to_string};
 use crate::parse;
@@ -363,9 +364,4 @@ fn shown(headers: &HeaderMap) -> Headers {
     Headers(
         headers.iter().map(|(name, value)| (name.as_str().to_owned(), latin1_to_string(value.as_bytes()))).collect(),
     )
-}
-
-/// The wall clock, in the unit of every time in an event.
-pub fn now_ms() -> EpochMs {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

@@ -470,7 +470,7 @@ impl Visitor {
 
     fn blank_event(&self, work: &Work) -> PageEvent {
         PageEvent {
-            id: uuid::Uuid::now_v7().simple().to_string(),
+            id: crate::clock::event_id(),
             url: work.url.clone(),
             kind: work.kind,
             depth: work.depth,

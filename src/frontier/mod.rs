@@ -93,6 +93,9 @@ pub enum Standing {
     Away(String),
 }
 
+/// The note with the latest time that was handed in, in milliseconds: a crawl's clock goes on from there.
+pub const CLOCK_NOTE: &str = "clock";
+
 /// What every frontier wants to know when it is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontierOptions {

@@ -96,6 +96,7 @@ fn reserve() {
     let trial = Trial::new(&disk, "page_log.disk_reserve: 8MiB\n", &[]);
     let process = trial.start();
     eventually("fetching pauses", || trial.has("seine_disk_full 1"));
+    fill(&disk, 4 << 20); // what is delivered would make room by itself
     eventually("what was leased is back", || trial.has("seine_frontier_hosts{state=\"leased\"} 0"));
     let at_pause = trial.site.visits().len();
     let (status, why) = trial.status("/readyz");

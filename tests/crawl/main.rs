@@ -3,6 +3,7 @@
 mod audit;
 mod bad_input;
 mod books;
+mod clock;
 mod demo;
 #[path = "../support/event.rs"]
 mod event;

@@ -1,6 +1,7 @@
 //! One batch of changes: collected here with what they make of places, queues, hosts and totals, then written at once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::Ordering;
 
 use super::known::Known;
 use super::records::{self, Item, Place};
@@ -211,6 +212,8 @@ impl<'a> Changes<'a> {
             batch.insert(&store.pages, url.to_bytes(), records::encode_page(page, origin));
         }
         batch.insert(&store.notes, "totals", records::encode_totals(&self.totals));
+        let latest = self.frontier.clock.fetch_max(self.now, Ordering::Relaxed).max(self.now);
+        batch.insert(&store.notes, super::CLOCK, latest.to_string());
         self.finish(batch)
     }
 

@@ -24,7 +24,7 @@ mod verdicts;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -59,7 +59,12 @@ pub struct EmbeddedFrontier {
     durable: Mutex<Option<Position>>,
     /// The store came back with less than it had: the validator is to be told.
     went_back: AtomicBool,
+    /// The latest time handed in, kept over restarts.
+    clock: AtomicU64,
 }
+
+/// Where that is kept: [`CLOCK_NOTE`], as [`Frontier::note`] knows it.
+const CLOCK: &str = "note:clock";
 
 /// What visits told of a host while the store was away.
 struct Owed {
@@ -71,15 +76,17 @@ impl EmbeddedFrontier {
     /// Opens the frontier in the folder `dir`, or makes it. Reads one record for every host, and no URL.
     pub fn open(dir: &Path, options: FrontierOptions, now: EpochMs) -> Result<EmbeddedFrontier, FrontierError> {
         let shelf = Shelf::open(dir, options.cache_bytes, options.reserve_bytes)?;
-        let (totals, keys) = {
+        let (totals, keys, clock) = {
             let store = shelf.store()?;
-            (store.totals()?, store.keys)
+            let clock = store.note_bytes(CLOCK)?.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
+            (store.totals()?, store.keys, clock.unwrap_or(0))
         };
         let frontier = EmbeddedFrontier {
             shelf,
             keys,
             max_pages_per_host: options.max_pages_per_host,
-            opened_at: now,
+            // The delay of visits just before the end is to pass by the clock they were made by.
+            opened_at: now.max(clock),
             default_delay_ms: u64::try_from(options.default_delay.as_millis()).unwrap_or(u64::MAX / 4),
             hosts_at_opening: totals.next_host,
             writer: Mutex::default(),
@@ -88,6 +95,7 @@ impl EmbeddedFrontier {
             addresses: Mutex::default(),
             durable: Mutex::default(),
             went_back: AtomicBool::new(false),
+            clock: AtomicU64::new(clock),
         };
         frontier.schedule_hosts()?;
         Ok(frontier)

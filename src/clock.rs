@@ -1,0 +1,62 @@
+//! The crawl's clock: this machine's, as long as that does not run backwards.
+//!
+//! Everything a crawl orders, it orders by time: events by their ids, an index's versions by the time of the fetch, visits
+//! by when they are due. A machine's clock may be set back, in a run or between two. The crawl's goes on then, from the
+//! latest time it has told, at the pace of a second a second, until the machine's has caught up; times in events are ahead
+//! by so much meanwhile. The frontier keeps the latest time over restarts.
+
+use std::sync::LazyLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+use uuid::{ContextV7, Timestamp, Uuid};
+
+use crate::page::EpochMs;
+
+static CLOCK: Mutex<Clock> = Mutex::new(Clock { told: None });
+static IDS: LazyLock<Mutex<ContextV7>> = LazyLock::new(Mutex::default);
+
+/// A clock that never runs backwards, whatever it is told of the machine's. Times are handed in.
+#[derive(Debug, Default)]
+pub struct Clock {
+    /// When the machine's clock was last ahead of this one, and what it said.
+    told: Option<(EpochMs, Instant)>,
+}
+
+impl Clock {
+    /// The time, when the machine's clock says `wall`.
+    pub fn tell(&mut self, wall: EpochMs, now: Instant) -> EpochMs {
+        let steady = self.told.map_or(0, |(ms, at)| ms.saturating_add(whole_ms(now.saturating_duration_since(at))));
+        if wall > steady || self.told.is_none() {
+            self.told = Some((wall, now));
+        }
+        wall.max(steady)
+    }
+}
+
+/// Milliseconds since 1970, never fewer than before: the unit of every time in an event.
+pub fn now_ms() -> EpochMs {
+    CLOCK.lock().tell(wall_ms(), Instant::now())
+}
+
+/// From now on it is at least `ms`. Returns by how much that is ahead of the machine's clock.
+pub fn never_before(ms: EpochMs) -> Duration {
+    let ahead = CLOCK.lock().tell(ms, Instant::now()).saturating_sub(wall_ms());
+    Duration::from_millis(ahead)
+}
+
+/// A new event's id: UUIDv7, 32 lower-case hex digits, larger than every one before it.
+pub fn event_id() -> String {
+    let ids = IDS.lock();
+    let now = now_ms();
+    let stamp = Timestamp::from_unix(&*ids, now / 1000, (now % 1000) as u32 * 1_000_000);
+    Uuid::new_v7(stamp).simple().to_string()
+}
+
+fn wall_ms() -> EpochMs {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, whole_ms)
+}
+
+fn whole_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

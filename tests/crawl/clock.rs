@@ -1,0 +1,71 @@
+//! A clock that is set back: nothing waits for the old time to come again, and what is newer stays newer.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use seine::clock::{self, Clock};
+use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions};
+use serde_json::Value;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::support::program::{Place, Process};
+use crate::support::{Plan, TestSite};
+
+#[test]
+fn the_crawls_clock_never_runs_backwards() {
+    let (mut clock, start) = (Clock::default(), Instant::now());
+    let mut tell = |wall, ms| clock.tell(wall, start + Duration::from_millis(ms));
+    assert_eq!(tell(50_000, 0), 50_000);
+    assert_eq!(tell(50_010, 10), 50_010);
+    // Set back, by hours or only a little: it goes on at its pace, however often it is asked.
+    assert_eq!(tell(20, 20), 50_020);
+    (0..1000).for_each(|_| assert!(tell(20, 20) == 50_020));
+    assert_eq!(tell(50_024, 25), 50_025);
+    assert_eq!(tell(1025, 1025), 51_025);
+    // Caught up, and set forward: as the machine says.
+    assert_eq!(tell(90_000, 1030), 90_000);
+    assert_eq!(tell(90_001, 1031), 90_001);
+}
+
+#[test]
+fn ids_are_in_the_order_they_are_made() {
+    let ids: Vec<String> = (0..5000).map(|_| clock::event_id()).collect();
+    assert!(ids.windows(2).all(|pair| pair[0] < pair[1]));
+    assert!(ids.iter().all(|id| id.len() == 32 && id.as_bytes()[12] == b'7'));
+}
+
+fn wall_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
+}
+
+fn fetched_ms(page: &Value) -> u64 {
+    let time = OffsetDateTime::parse(page["fetch_time"].as_str().unwrap(), &Rfc3339).unwrap();
+    (time.unix_timestamp_nanos() / 1_000_000) as u64
+}
+
+const DAY: u64 = 24 * 60 * 60 * 1000;
+
+/// The clock was ten days ahead while the first run ended; then somebody put it right.
+#[test]
+fn after_a_restart_with_the_clock_set_back_pages_are_newer_all_the_same() {
+    let site = TestSite::start(Plan { pages: 30, hosts: 2, failing_every: 0, redirect_every: 0, ..Plan::default() });
+    let place = Place::with("link_storage.recrawl.interval: 5d");
+    let crawl = || Process::start(place.crawl(&site.seeds(), &["--delay", "0"])).wait().ok();
+    crawl();
+    assert_eq!(place.kept().len(), site.pages().len());
+    let last = wall_ms() + 10 * DAY;
+    let frontier = EmbeddedFrontier::open(&place.data().join("frontier"), FrontierOptions::default(), 0).unwrap();
+    frontier.set_note("clock", &last.to_string()).unwrap();
+    drop(frontier);
+
+    // By the crawl's clock, every page is due again, and none is asked for too late or dated too early.
+    let ran = crawl();
+    assert!(ran.stderr.contains("clock"), "{}", ran.stderr);
+    let pages = place.cat();
+    let newer: Vec<_> = pages.iter().filter(|page| fetched_ms(page) >= last).collect();
+    assert_eq!(newer.len(), site.pages().len(), "every page again, and newer");
+    let visits = site.visits().len();
+    // And once more: the clock is still behind, and nothing is due by either.
+    crawl();
+    assert_eq!(site.visits().len(), visits);
+}
