@@ -14,14 +14,14 @@ use super::archive::{Choosing, ENDS_EARLY, NOTHING_READ, Problems, Reading, Tick
 use super::is_closed_pipe;
 use crate::archive::choose::Choice;
 use crate::archive::format::Field;
-use crate::archive::read::{Page, Pages};
+use crate::archive::read::{Page, Pages, Problem};
 use crate::archive::source::{Found, Part, Source, Why};
 use crate::formats::base64;
 use crate::formats::files::gathered;
 use crate::formats::http::shown_value;
 use crate::formats::text::{IsoTime, text_of};
 use crate::page::{Headers, Relevance};
-use crate::parse::decode::decode_body;
+use crate::parse::decode::{DecodeProblem, decode_body};
 
 /// Of a body, decompressed, no more is looked at.
 const MAX_DECODED_BYTES: u64 = 256 << 20;
@@ -163,7 +163,13 @@ impl<W: Write> Cat<W> {
 
     fn print(&mut self, page: &Page) -> anyhow::Result<()> {
         self.line.clear();
-        write_page(page, self.content, self.place, &mut self.line);
+        let decoded = page.event.response().map(|it| decode_body(it, MAX_DECODED_BYTES)).unwrap_or_default();
+        if let Some(DecodeProblem::OverLimit { limit, .. }) = decoded.problem {
+            let text = format!("the body of {} decodes to more than {limit} bytes, and was cut there", page.event.url);
+            self.damaged = true;
+            self.problems.tell(&self.ticker.screen, &Problem { place: page.place.clone(), text });
+        }
+        write_page(page, &decoded.body, self.content, self.place, &mut self.line);
         self.out.write_all(&self.line)?;
         self.printed += 1;
         Ok(())
@@ -225,17 +231,16 @@ impl Serialize for Gathered<'_> {
     }
 }
 
-fn write_page(page: &Page, with_content: bool, with_place: bool, line: &mut Vec<u8>) {
+fn write_page(page: &Page, body: &[u8], with_content: bool, with_place: bool, line: &mut Vec<u8>) {
     let event = &page.event;
     let knows = |field| !page.lacks.has(field);
     let response = event.response();
     let content_type = response.and_then(|it| it.content_type());
-    let body = response.map(|it| decode_body(it, MAX_DECODED_BYTES).body).unwrap_or_default();
     let with_content = with_content && knows(Field::Body);
-    let text = with_content.then(|| text_of(content_type, &body)).flatten();
+    let text = with_content.then(|| text_of(content_type, body)).flatten();
     let mut coded = Vec::new();
     if with_content && text.is_none() {
-        base64::encode_into(&body, &mut coded);
+        base64::encode_into(body, &mut coded);
     }
     let page = PageLine {
         url: &event.url,
