@@ -4,6 +4,7 @@ use regex::Regex;
 use time::OffsetDateTime;
 use time::macros::{format_description, time};
 
+use super::format::Field;
 use super::read::Page;
 use crate::formats::text::parse_iso;
 use crate::page::EpochMs;
@@ -16,7 +17,7 @@ pub struct Choice {
     pub url: Option<Regex>,
     /// One of these is the URL's host, or begins with a dot and is the end of it.
     pub hosts: Vec<String>,
-    /// Fetched at this time or later.
+    /// Fetched at this time or later; not when nobody knows when.
     pub from: Option<EpochMs>,
     /// Fetched before this time.
     pub until: Option<EpochMs>,
@@ -32,9 +33,10 @@ impl Choice {
         let urls = [&event.url, &event.final_url];
         self.url.as_ref().is_none_or(|pattern| urls.iter().any(|url| pattern.is_match(url)))
             && (self.hosts.is_empty() || urls.iter().any(|url| self.has_host(url)))
+            && (self.from.is_none() && self.until.is_none() || !page.lacks.has(Field::Fetched))
             && self.from.is_none_or(|from| event.ended_ms >= from)
             && self.until.is_none_or(|until| event.ended_ms < until)
-            && (self.statuses.is_empty() || event.response().is_some_and(|it| self.has_status(it.status)))
+            && (self.statuses.is_empty() || event.response().is_some_and(|it| self.has_status(page, it.status)))
             && (self.types.is_empty() || event.response().is_some_and(|it| self.has_type(it.content_type())))
     }
 
@@ -46,8 +48,10 @@ impl Choice {
         })
     }
 
-    fn has_status(&self, status: u16) -> bool {
-        self.statuses.iter().any(|(first, last)| (*first..=*last).contains(&status))
+    /// Where no status is held there is none but 2xx, and it may be any of these.
+    fn has_status(&self, page: &Page, status: u16) -> bool {
+        let (low, high) = if page.lacks.has(Field::Status) { (200, 299) } else { (status, status) };
+        self.statuses.iter().any(|(first, last)| *first <= high && low <= *last)
     }
 
     fn has_type(&self, content_type: Option<&str>) -> bool {

@@ -220,6 +220,25 @@ impl Format {
         self.table().iter().find(|(held, _)| *held == field).map_or(Held::No, |(_, how)| *how)
     }
 
+    /// Whether a page cannot be written without it: something has to stand there. What is of the content has to be there,
+    /// or there is no page.
+    pub fn demands(self, field: Field) -> bool {
+        use Format::{
+            Cdr31, Elastic, Files, FilesystemCbor, FilesystemHtml, FilesystemJson, Pagestore, Tianwang, Warc,
+        };
+        match field {
+            Field::Url => self.holds(Field::Url) != Held::No,
+            Field::FinalUrl => matches!(self, Cdr31 | Tianwang | Warc | Format::WebIndex),
+            Field::Status => matches!(self, Elastic | Tianwang | Warc),
+            Field::Fetched => self != FilesystemHtml,
+            Field::Relevance => matches!(self, Files | FilesystemJson | Elastic | Warc),
+            Field::Body => {
+                matches!(self, Files | FilesystemHtml | FilesystemJson | FilesystemCbor | Pagestore | Tianwang | Warc)
+            }
+            _ => false,
+        }
+    }
+
     /// What it holds; nothing else.
     fn table(self) -> &'static [(Field, Held)] {
         use Held::{Partly, Whole};

@@ -7,6 +7,7 @@
 //! * [`source`]: what a user names (files, folders, patterns, topics) as parts, in order. [`topic`]: those of Kafka.
 //! * [`read`]: any part as pages, each with its place; `readers` has a match arm a format. [`choose`]: only some of them.
 //! * [`transfer`]: pages through a sink, acknowledged place by place: conversion and replay. [`state`]: how far it is.
+//! * [`fill`]: what a format demands and another does not hold.
 //! * [`migrate`]: old pagestores made new.
 //! * [`verify`]: is everything whole? [`recover`]: what can be saved of a damaged file?
 //!
@@ -15,6 +16,7 @@
 
 pub mod choose;
 pub mod detect;
+pub mod fill;
 pub mod format;
 pub mod migrate;
 pub mod read;

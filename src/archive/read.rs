@@ -17,6 +17,37 @@ pub struct Page {
     pub event: PageEvent,
     pub format: Format,
     pub place: Place,
+    /// What stands in the event, because one cannot be without it, and in the archive not.
+    pub lacks: Lacks,
+}
+
+/// Fields that nothing is known of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lacks(u32);
+
+impl Lacks {
+    /// Those of all pages of a format.
+    fn of(format: Format) -> Lacks {
+        let fields = Field::ALL.into_iter().filter(|field| format.holds(*field) == Held::No);
+        fields.fold(Lacks::default(), |lacks, field| lacks.and(field, true))
+    }
+
+    /// And this one too, if so.
+    pub(super) fn and(self, field: Field, is_lacking: bool) -> Lacks {
+        Lacks(self.0 | u32::from(is_lacking) << field as u32)
+    }
+
+    pub fn has(self, field: Field) -> bool {
+        self.0 & 1 << field as u32 != 0
+    }
+}
+
+impl std::ops::BitOr for Lacks {
+    type Output = Lacks;
+
+    fn bitor(self, other: Lacks) -> Lacks {
+        Lacks(self.0 | other.0)
+    }
 }
 
 /// Where something is in an archive.
@@ -70,6 +101,11 @@ pub(super) trait Records {
     /// Where that record begins.
     fn offset(&self) -> Option<u64> {
         None
+    }
+
+    /// What that record lacks besides what its format does not hold.
+    fn lacks(&self) -> Lacks {
+        Lacks::default()
     }
 
     /// Whether the part breaks off. Known at its end.
@@ -142,7 +178,9 @@ impl Iterator for Pages {
             let place = Place { part: self.part.clone(), number: self.number, offset: self.records.offset() };
             match item {
                 Item::Page(event, format) => {
-                    return Some(Ok(Page { event: completed(*event, format), format, place }));
+                    let lacks = Lacks::of(format) | self.records.lacks();
+                    let lacks = lacks.and(Field::Fetched, event.ended_ms == 0);
+                    return Some(Ok(Page { event: completed(*event, lacks), format, place, lacks }));
                 }
                 Item::Problem(text) => return Some(Err(Problem { place, text })),
                 Item::Other => self.others += 1,
@@ -151,12 +189,12 @@ impl Iterator for Pages {
     }
 }
 
-/// What a format does not hold, and a page cannot be without.
-fn completed(mut event: PageEvent, format: Format) -> PageEvent {
-    if format.holds(Field::Started) == Held::No {
+/// What is not known of a page, and an event cannot be without.
+fn completed(mut event: PageEvent, lacks: Lacks) -> PageEvent {
+    if lacks.has(Field::Started) {
         event.started_ms = event.ended_ms;
     }
-    if format.holds(Field::Relevance) == Held::No {
+    if lacks.has(Field::Relevance) {
         let is_html = event.response().is_some_and(|it| is_html(it.content_type(), &it.body));
         event.relevance = Relevance::by_type(is_html);
     }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::format::Format;
-use super::read::{Item, Records};
+use super::format::{Field, Format};
+use super::read::{Item, Lacks, Records};
 use super::recover::scan;
 use super::small_files::{OnePage, Store, cbor_record, files_record, html_page, record_page};
 use super::topic::{Partition, PartitionReader, Taken, TopicError};
@@ -29,57 +29,72 @@ pub(super) fn open_file(path: &Path, format: Format, counter: &Arc<AtomicU64>) -
     Ok(match format {
         Format::Files => Box::new(Codec {
             reader: FilesReader::new(input),
+            lacks: |_, record| Lacks::default().and(Field::Relevance, !record.relevance.is_known()),
             event: |record: FilesRecord| Some(record.into_event()),
             stream: |reader| reader.stream(),
             truncated: FilesReader::truncated,
             offset: |reader| Some(reader.offset()),
             sound: Soundness::of(path),
             format,
+            last: Lacks::default(),
         }),
         Format::Cdr31 => Box::new(Codec {
             reader: CdrReader::new(input),
+            lacks: |_, _| Lacks::default(),
             event: |record: CdrRecord| Some(record.into_event()),
             stream: |reader| reader.stream(),
             truncated: CdrReader::truncated,
             offset: |reader| Some(reader.offset()),
             sound: Soundness::of(path),
             format,
+            last: Lacks::default(),
         }),
         Format::Elastic => Box::new(Codec {
             reader: ElasticReader::new(input),
+            lacks: |_, document| elastic_lacks(document),
             event: |record: ElasticDocument<'static>| Some(record.into_event()),
             stream: |reader| reader.stream(),
             truncated: ElasticReader::truncated,
             offset: |reader| Some(reader.offset()),
             sound: Soundness::of(path),
             format,
+            last: Lacks::default(),
         }),
         Format::WebIndex => Box::new(Codec {
             reader: Rows(Cells::new(input)),
+            lacks: |_, _| Lacks::default(),
             event: |record: WebIndexRecord| Some(record.into_event()),
             stream: |rows| rows.0.stream(),
             truncated: |rows| rows.0.truncated(),
             offset: |_| None,
             sound: Soundness::of(path),
             format,
+            last: Lacks::default(),
         }),
         Format::Warc => Box::new(Codec {
             reader: WarcPages::new(WarcReader::new(input)),
+            lacks: |pages: &WarcPages<Counted>, event| {
+                let lacks = Lacks::default().and(Field::Status, !pages.has_status());
+                lacks.and(Field::Relevance, !event.relevance.is_known())
+            },
             event: |event: PageEvent| Some(event),
             stream: |_| None,
             truncated: WarcPages::truncated,
             offset: |_| None,
             sound: Soundness::of(path),
             format,
+            last: Lacks::default(),
         }),
         Format::Tianwang => Box::new(Codec {
             reader: tianwang_of(input)?,
+            lacks: |_, record| Lacks::default().and(Field::Status, !record.has_status()),
             event: |record: TianwangRecord| Some(record.into_event()),
             stream: |_| None,
             truncated: TianwangReader::truncated,
             offset: |_| None,
             sound: Soundness::of(path),
             format,
+            last: Lacks::default(),
         }),
         Format::Pagestore => Box::new(Store::open(path, input, counter)),
         Format::FilesystemHtml => {
@@ -228,6 +243,8 @@ impl Read for Unpacking {
 /// A codec's reader, and what its records are.
 struct Codec<R, T> {
     reader: R,
+    /// What a record lacks of what its format holds.
+    lacks: fn(&R, &T) -> Lacks,
     event: fn(T) -> Option<PageEvent>,
     /// Where the compressed stream begins that is being read.
     stream: fn(&R) -> Option<u64>,
@@ -235,6 +252,8 @@ struct Codec<R, T> {
     truncated: fn(&R) -> bool,
     offset: fn(&R) -> Option<u64>,
     format: Format,
+    /// Of the record that came last.
+    last: Lacks,
 }
 
 impl<R, T, E> Records for Codec<R, T>
@@ -247,7 +266,7 @@ where
             return None;
         }
         Some(match self.reader.next()? {
-            Ok(record) => match (self.event)(record) {
+            Ok(record) => match self.event_of(record) {
                 Some(event) => Item::Page(Box::new(event), self.format),
                 None => Item::Other,
             },
@@ -265,9 +284,27 @@ where
         (self.offset)(&self.reader)
     }
 
+    fn lacks(&self) -> Lacks {
+        self.last
+    }
+
     fn truncated(&self) -> bool {
         (self.truncated)(&self.reader)
     }
+}
+
+impl<R, T> Codec<R, T> {
+    fn event_of(&mut self, record: T) -> Option<PageEvent> {
+        self.last = (self.lacks)(&self.reader, &record);
+        (self.event)(record)
+    }
+}
+
+/// Of what is no HTML the content, and what others leave out.
+fn elastic_lacks(document: &ElasticDocument<'_>) -> Lacks {
+    let lacks = Lacks::default().and(Field::Body, document.html.is_none());
+    let lacks = lacks.and(Field::Status, document.status.is_none());
+    lacks.and(Field::Relevance, document.relevance.is_nan())
 }
 
 const DISTRUSTED: &str = "the compressed data around it is damaged, so that what follows may be anything: seine recover saves \
@@ -302,12 +339,13 @@ impl Soundness {
 struct Messages {
     reader: PartitionReader,
     last: u64,
+    lacks: Lacks,
 }
 
 /// Opens a partition. `after`: the number of the last message that is of no interest, as [`Records::number`] gives it.
 pub(super) fn open_topic(partition: &Partition, after: u64) -> Result<Box<dyn Records>, TopicError> {
     let after = after.checked_sub(1).and_then(|offset| i64::try_from(offset).ok());
-    Ok(Box::new(Messages { reader: PartitionReader::open(partition, after)?, last: 0 }))
+    Ok(Box::new(Messages { reader: PartitionReader::open(partition, after)?, last: 0, lacks: Lacks::default() }))
 }
 
 impl Records for Messages {
@@ -317,7 +355,13 @@ impl Records for Messages {
             Err(problem) => return Some(Item::Problem(problem)),
         };
         self.last = u64::try_from(taken.offset).unwrap_or_default() + 1;
-        Some(message(&taken))
+        let (item, lacks) = message(&taken);
+        self.lacks = lacks;
+        Some(item)
+    }
+
+    fn lacks(&self) -> Lacks {
+        self.lacks
     }
 
     fn number(&self) -> Option<u64> {
@@ -325,19 +369,24 @@ impl Records for Messages {
     }
 }
 
-fn message(taken: &Taken) -> Item {
+fn message(taken: &Taken) -> (Item, Lacks) {
     let (value, offset) = (&taken.value, taken.offset);
+    let none = Lacks::default();
     let parsed = match taken.format {
-        _ if value.is_empty() => return Item::Other,
-        Some(format @ (Format::Files | Format::FilesystemJson)) => {
-            files::parse_line(value).map(|it| (it.into_event(), format))
-        }
-        Some(format @ Format::Cdr31) => cdr31::parse_document(value).map(|it| (it.into_event(), format)),
-        Some(format @ Format::Elastic) => elastic::parse_document(value).map(|it| (it.into_event(), format)),
-        _ => return Item::Problem(format!("the message at offset {offset} is in none of the known formats")),
+        _ if value.is_empty() => return (Item::Other, none),
+        Some(Format::Files | Format::FilesystemJson) => files::parse_line(value).map(|record| {
+            let lacks = none.and(Field::Relevance, !record.relevance.is_known());
+            (record.into_event(), Format::Files, lacks)
+        }),
+        Some(format @ Format::Cdr31) => cdr31::parse_document(value).map(|it| (it.into_event(), format, none)),
+        Some(format @ Format::Elastic) => elastic::parse_document(value).map(|document| {
+            let lacks = elastic_lacks(&document);
+            (document.into_event(), format, lacks)
+        }),
+        _ => return (Item::Problem(format!("the message at offset {offset} is in none of the known formats")), none),
     };
     match parsed {
-        Ok((event, format)) => Item::Page(Box::new(event), format),
-        Err(error) => Item::Problem(format!("the message at offset {offset} cannot be read: {error}")),
+        Ok((event, format, lacks)) => (Item::Page(Box::new(event), format), lacks),
+        Err(error) => (Item::Problem(format!("the message at offset {offset} cannot be read: {error}")), none),
     }
 }

@@ -1,7 +1,7 @@
 //! Formats that keep each page in a file of its own.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -75,10 +75,7 @@ impl OnePage {
 impl Records for OnePage {
     fn next(&mut self) -> Option<Item> {
         let (input, page) = self.input.take()?;
-        let event = read_limited(input)
-            .map_err(|error| format!("reading it failed: {error}"))
-            .and_then(unpacked)
-            .and_then(page);
+        let event = content(input).and_then(page);
         Some(match event {
             Ok(event) => Item::Page(Box::new(event), self.format),
             Err(problem) => Item::Problem(problem),
@@ -86,25 +83,45 @@ impl Records for OnePage {
     }
 }
 
-fn read_limited(input: impl Read) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    input.take(MAX_PAGE_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_PAGE_FILE {
-        return Err(std::io::Error::other(format!("it is larger than {MAX_PAGE_FILE} bytes, as no page is")));
+/// A file's content: what a zlib stream holds, if that is what all of it is. Bytes that decompress for a while were one.
+/// What is too large is not held: a stream is measured before it is kept.
+fn content(mut input: Counted) -> Result<Vec<u8>, String> {
+    let failed = |error: std::io::Error| format!("reading it failed: {error}");
+    let mut stream = flate2::bufread::ZlibDecoder::new(BufReader::new(&input.file));
+    let mut measured = std::io::copy(&mut (&mut stream).take(MAX_PAGE_FILE + 1), &mut std::io::sink());
+    let made = stream.total_out();
+    if measured.is_ok() && made > 0 && made <= MAX_PAGE_FILE {
+        let rest = stream.into_inner().fill_buf().map(<[u8]>::len);
+        // Something behind the stream: it is no stream, but something that looks like one.
+        measured = rest.map(|rest| if rest == 0 { made } else { 0 });
     }
-    Ok(bytes)
+    input.file.rewind().map_err(failed)?;
+    match measured {
+        Ok(made) if made > MAX_PAGE_FILE => Err(too_large()),
+        Ok(made) if made > 0 => {
+            let mut plain = Vec::with_capacity(made as usize);
+            let mut stream = flate2::bufread::ZlibDecoder::new(BufReader::new(input));
+            stream.read_to_end(&mut plain).map_err(failed)?;
+            Ok(plain)
+        }
+        Err(error) if made > 0 => Err(format!("its compressed data is damaged or breaks off: {error}")),
+        _ => read_limited(input),
+    }
 }
 
-/// What a zlib stream holds, if that is what all of the bytes are. Bytes that decompress for a while were one.
-fn unpacked(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
-    let mut decoder = flate2::bufread::ZlibDecoder::new(bytes.as_slice());
-    let mut plain = Vec::new();
-    let read = (&mut decoder).take(MAX_PAGE_FILE).read_to_end(&mut plain);
-    match read {
-        Ok(_) if decoder.into_inner().is_empty() => Ok(plain),
-        Err(error) if !plain.is_empty() => Err(format!("its compressed data is damaged or breaks off: {error}")),
-        _ => Ok(bytes),
+fn read_limited(input: Counted) -> Result<Vec<u8>, String> {
+    let failed = |error: std::io::Error| format!("reading it failed: {error}");
+    let length = input.file.metadata().map_err(failed)?.len();
+    let mut bytes = Vec::new();
+    if length <= MAX_PAGE_FILE {
+        bytes.reserve_exact(length as usize + 1);
+        input.take(MAX_PAGE_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
     }
+    if length.max(bytes.len() as u64) > MAX_PAGE_FILE { Err(too_large()) } else { Ok(bytes) }
+}
+
+fn too_large() -> String {
+    format!("it holds more than {MAX_PAGE_FILE} bytes, as no page does")
 }
 
 /// The place of a `META` file in a store, by its last folders; none for what is no such file.
@@ -145,17 +162,30 @@ impl Store {
         };
         let (path, file) = self.contents(&entry)?;
         let read = read_limited(Counted { file, counter: self.counter.clone() });
-        let contents = read.map_err(|error| format!("{}: {error}", path.display()))?;
+        let contents = read.map_err(|problem| format!("{}: {problem}", path.display()))?;
         Ok(PagestoreRecord { day, entry, contents: contents.into() }.into_event())
     }
 }
 
 impl Store {
+    fn is_inside(&self, path: &Path) -> bool {
+        let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|it| it.is_symlink());
+        if !is_link(path) && !path.parent().is_some_and(is_link) {
+            return true;
+        }
+        let folder = if self.folder == Path::new("") { Path::new(".") } else { &self.folder };
+        let inside = folder.canonicalize().and_then(|folder| Ok(path.canonicalize()?.starts_with(folder)));
+        inside.unwrap_or(false)
+    }
+
     /// The file of a page, wherever Seine or another program has put it.
     fn contents(&self, entry: &MetaEntry) -> Result<(PathBuf, File), String> {
         let place = |hash: UrlHash| self.folder.join(hash.to_string()).join("contents.html");
         for path in entry.folders().map(place) {
             match File::open(&path) {
+                Ok(_) if !self.is_inside(&path) => {
+                    return Err(format!("{}: a symbolic link that leads out of the store", path.display()));
+                }
                 Ok(file) => return Ok((path, file)),
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(format!("{}: {error}", path.display())),

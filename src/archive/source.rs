@@ -122,6 +122,8 @@ pub struct Source {
     options: SourceOptions,
     named: VecDeque<Named>,
     walk: Option<walkdir::IntoIter>,
+    /// The folder that is walked through, its links resolved.
+    root: Option<PathBuf>,
     trees: Trees,
 }
 
@@ -142,7 +144,7 @@ impl Source {
         if let Some(path) = named.iter().filter_map(Named::path).find(|path| options.is_without(path)) {
             return Err(SourceError::Destination { path: path.display().to_string() });
         }
-        Ok(Source { options, named, walk: None, trees: Trees::default() })
+        Ok(Source { options, named, walk: None, root: None, trees: Trees::default() })
     }
 
     /// Bytes of everything to come, as far as the file system tells.
@@ -176,6 +178,11 @@ impl Source {
                     return None;
                 }
             };
+            if entry.path_is_symlink() && is_file(&entry) && !self.is_inside(entry.path()) {
+                let why =
+                    Why::Unread("a symbolic link that leads out of the folder; name its target to read it".into());
+                return Some(Ok(Found::PassedOver { name: entry.path().display().to_string().into(), why }));
+            }
             if is_file(&entry) && !state::is_own(entry.file_name()) && !is_index(entry.path()) {
                 let bytes = size(entry.path());
                 if let Some(found) = self.file_in_folder(entry.into_path(), bytes).transpose() {
@@ -183,6 +190,12 @@ impl Source {
                 }
             }
         }
+    }
+
+    /// Whether a link leads to something in the folder that is walked through. Whoever made an archive is not to have other
+    /// files of this machine read.
+    fn is_inside(&self, path: &Path) -> bool {
+        self.root.as_deref().is_some_and(|root| path.canonicalize().is_ok_and(|path| path.starts_with(root)))
     }
 
     fn is_written_to(&self, entry: &DirEntry) -> bool {
@@ -243,7 +256,10 @@ impl Iterator for Source {
             }
             match self.named.pop_front()? {
                 Named::File(path) => return Some(self.file_by_name(path)),
-                Named::Folder(path) => self.walk = Some(walk(&path)),
+                Named::Folder(path) => {
+                    self.root = path.canonicalize().ok();
+                    self.walk = Some(walk(&path));
+                }
                 Named::Partition(partition) => {
                     let name = partition.to_string().into();
                     return Some(Ok(Found::Part(Part { name, input: Input::Topic(partition), bytes: 0 })));

@@ -29,6 +29,9 @@ pub struct State {
     /// Records before it that could not be read, and pages that were not asked for.
     pub unreadable: u64,
     pub left_out: u64,
+    /// Pages without the content that the destination demands.
+    #[serde(default)]
+    pub without_content: u64,
     /// Everything there was is settled.
     pub done: bool,
 }

@@ -8,13 +8,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::choose::Choice;
+use super::fill::{self, Filled};
 use super::format::Format;
 use super::read::{Page, Pages, Place, Problem};
 use super::source::{Found, Part, Source, Why};
 use super::state::State;
-use crate::config::SinkConfig;
+use crate::config::{KafkaFormat, SinkConfig};
 use crate::log::{Cursor, Entry, Position};
+use crate::page::EpochMs;
 use crate::parse::DeriveOptions;
+use crate::parse::decode::DecodeProblem;
 use crate::sinks;
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, pump};
 
@@ -61,6 +64,12 @@ pub struct Summary {
     pub unreadable: u64,
     /// Pages that were not asked for.
     pub left_out: u64,
+    /// Pages left out because their archive does not hold the content that the destination demands.
+    pub without_content: u64,
+    /// What was filled in, in this run.
+    pub filled: Filled,
+    /// Bodies that were cut at the limit for decoding, in this run.
+    pub cut: u64,
     /// Parts begun in this run.
     pub parts: u64,
     /// Pages that had been settled by earlier runs.
@@ -82,12 +91,13 @@ pub struct Summary {
 impl Summary {
     /// Whether nothing was lost on the way.
     pub fn is_success(&self) -> bool {
-        self.unreadable + self.unread + self.dead == 0 && !self.is_nothing_read()
+        let is_all_left_out = self.without_content > 0 && self.delivered + self.skipped == 0;
+        self.unreadable + self.unread + self.dead + self.cut == 0 && !self.is_nothing_read() && !is_all_left_out
     }
 
     /// Whether there was nothing that could be read, or nothing of it. A file that a crawl has just begun is no such.
     pub fn is_nothing_read(&self) -> bool {
-        let pages = self.delivered + self.skipped + self.dead + self.left_out;
+        let pages = self.delivered + self.skipped + self.dead + self.left_out + self.without_content;
         let nothing_there = self.parts == 0 && (self.emptied == 0 || self.unread > 0);
         pages == 0 && (nothing_there || !self.truncated.is_empty() || self.unreadable > 0)
     }
@@ -99,6 +109,7 @@ impl Transfer {
         let Transfer { source, choice, sink, folder, derive, state, state_file, rate } = self;
         let derive = DeriveOptions { max_decoded_bytes: derive.max_decoded_bytes.max(MAX_DECODED_BYTES), ..derive };
         let before = state.cursor.position.index;
+        let cut: Arc<AtomicU64> = Arc::default();
         let mut feed = ArchiveFeed {
             source,
             choice,
@@ -108,6 +119,10 @@ impl Transfer {
             next_index: before,
             unreadable: state.unreadable,
             left_out: state.left_out,
+            without_content: state.without_content,
+            to: format_of(&sink),
+            changed_ms: 0,
+            cut: cut.clone(),
             summary: Summary { before, ..Summary::default() },
             read: Arc::default(),
             state,
@@ -116,8 +131,29 @@ impl Transfer {
             ended: false,
             watch,
         };
-        pump(&mut feed, &sink, &folder, sinks::derive_for(&sink, derive), &Arc::new(AtomicBool::new(false)))?;
+        let derive = sinks::derive_for(&sink, derive);
+        let counted: sinks::Derive = Arc::new(move |event| {
+            let derived = derive(event);
+            let is_cut = matches!(derived.decode_problem, Some(DecodeProblem::OverLimit { .. }));
+            cut.fetch_add(u64::from(is_cut), Ordering::Relaxed);
+            derived
+        });
+        pump(&mut feed, &sink, &folder, counted, &Arc::new(AtomicBool::new(false)))?;
         feed.finish()
+    }
+}
+
+/// The format that a destination keeps pages in; none for those that are no archive.
+pub fn format_of(sink: &SinkConfig) -> Option<Format> {
+    match sink {
+        SinkConfig::Elasticsearch(_) => Some(Format::Elastic),
+        SinkConfig::Kafka(kafka) => Some(match kafka.format {
+            KafkaFormat::Json => Format::Files,
+            KafkaFormat::Cdr31 => Format::Cdr31,
+            KafkaFormat::Elastic => Format::Elastic,
+        }),
+        SinkConfig::Stdout | SinkConfig::Void => None,
+        _ => Format::parse(sink.name()).ok(),
     }
 }
 
@@ -132,6 +168,12 @@ struct ArchiveFeed<'a> {
     next_index: u64,
     unreadable: u64,
     left_out: u64,
+    without_content: u64,
+    /// What is written, when that is known.
+    to: Option<Format>,
+    /// When the part that is read was changed last.
+    changed_ms: EpochMs,
+    cut: Arc<AtomicU64>,
     summary: Summary,
     read: Arc<AtomicU64>,
     state: State,
@@ -148,6 +190,7 @@ struct Sent {
     number: u64,
     unreadable: u64,
     left_out: u64,
+    without_content: u64,
 }
 
 /// Holds a transfer to a rate.
@@ -204,6 +247,7 @@ impl Feed for ArchiveFeed<'_> {
             self.state.settled = Some((sent.part.to_string(), sent.number));
             self.state.unreadable = sent.unreadable;
             self.state.left_out = sent.left_out;
+            self.state.without_content = sent.without_content;
         }
         self.state.cursor = cursor;
         self.save()?;
@@ -223,11 +267,18 @@ impl ArchiveFeed<'_> {
                 continue;
             };
             match pages.next() {
-                Some(Ok(page)) if self.choice.takes(&page) => {
+                Some(Ok(page)) if !self.choice.takes(&page) => self.left_out += 1,
+                Some(Ok(mut page)) => {
                     self.count_format(page.format);
-                    return Ok(Some(page));
+                    match self.to {
+                        Some(to) if !fill::has_content_for(&page, to) => self.without_content += 1,
+                        Some(to) => {
+                            fill::fill(&mut page, to, self.changed_ms, &mut self.summary.filled);
+                            return Ok(Some(page));
+                        }
+                        None => return Ok(Some(page)),
+                    }
                 }
-                Some(Ok(_)) => self.left_out += 1,
                 Some(Err(problem)) => {
                     self.unreadable += 1;
                     self.watch.problem(&problem);
@@ -253,6 +304,7 @@ impl ArchiveFeed<'_> {
             };
             if let Some(after) = self.resume_in(&part) {
                 self.summary.parts += 1;
+                self.changed_ms = fill::changed_ms(&part);
                 self.pages = Some(Pages::open(&part, after, &self.read)?);
                 return Ok(true);
             }
@@ -318,6 +370,7 @@ impl ArchiveFeed<'_> {
             number: page.place.number,
             unreadable: self.unreadable,
             left_out: self.left_out,
+            without_content: self.without_content,
         });
         Arc::new(Entry::new(Position { index, offset: index }, Arc::new(page.event), None))
     }
@@ -337,6 +390,8 @@ impl ArchiveFeed<'_> {
             dead,
             unreadable: self.unreadable,
             left_out: self.left_out,
+            without_content: self.without_content,
+            cut: self.cut.load(Ordering::Relaxed),
             ..self.summary.clone()
         }
     }
@@ -350,6 +405,7 @@ impl ArchiveFeed<'_> {
     fn finish(mut self) -> anyhow::Result<Summary> {
         self.state.unreadable = self.unreadable;
         self.state.left_out = self.left_out;
+        self.state.without_content = self.without_content;
         self.state.done = true;
         self.save()?;
         Ok(self.so_far())

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use regex::Regex;
 
 use crate::archive::choose::{self, Choice};
+use crate::archive::fill;
 use crate::archive::format::{self, Format};
 use crate::archive::read::Problem;
 use crate::archive::source::{Source, SourceOptions};
@@ -206,6 +207,9 @@ impl Told {
         screen.clear();
         self.problems.end(screen);
         tell_odd_parts(screen, summary);
+        for line in fill::text(&summary.filled, &to.to_ascii_uppercase()).lines() {
+            screen.print(&format!("seine: {line}\n"));
+        }
         screen.print(&summary_text(summary, to, folder, self.ticker.elapsed()));
     }
 }
@@ -246,7 +250,7 @@ pub(super) const ENDS_EARLY: &str =
 pub(super) const NOTHING_READ: &str = "seine: not one page could be read; is this the right place?\n";
 
 fn summary_text(summary: &Summary, to: &str, folder: &Path, took: Duration) -> String {
-    let Summary { delivered, skipped, dead, unreadable, left_out, before, .. } = summary;
+    let Summary { delivered, skipped, dead, unreadable, left_out, without_content, cut, before, .. } = summary;
     let seconds = took.as_secs_f64();
     let from: Vec<String> =
         summary.formats.iter().map(|(format, count)| format!("{} pages of {format}", grouped(*count))).collect();
@@ -264,6 +268,8 @@ fn summary_text(summary: &Summary, to: &str, folder: &Path, took: Duration) -> S
     line(skipped, "skipped", "not held by the format");
     line(dead, "refused", "kept as dead letters");
     line(left_out, "left out", "not asked for");
+    line(without_content, "no content", "left out: their archive does not hold it");
+    line(cut, "cut", "bodies that decode to more than is taken of one");
     line(unreadable, "unreadable", "records");
     text + &format!("  {:<12}in {}\n", "", folder.display())
 }

@@ -13,15 +13,15 @@ use serde::ser::{SerializeMap, Serializer};
 use super::archive::{Choosing, ENDS_EARLY, NOTHING_READ, Problems, Reading, Ticker};
 use super::is_closed_pipe;
 use crate::archive::choose::Choice;
-use crate::archive::format::{Field, Held};
-use crate::archive::read::{Page, Pages};
+use crate::archive::format::Field;
+use crate::archive::read::{Page, Pages, Problem};
 use crate::archive::source::{Found, Part, Source, Why};
 use crate::formats::base64;
 use crate::formats::files::gathered;
 use crate::formats::http::shown_value;
 use crate::formats::text::{IsoTime, text_of};
 use crate::page::{Headers, Relevance};
-use crate::parse::decode::decode_body;
+use crate::parse::decode::{DecodeProblem, decode_body};
 
 /// Of a body, decompressed, no more is looked at.
 const MAX_DECODED_BYTES: u64 = 256 << 20;
@@ -163,7 +163,13 @@ impl<W: Write> Cat<W> {
 
     fn print(&mut self, page: &Page) -> anyhow::Result<()> {
         self.line.clear();
-        write_page(page, self.content, self.place, &mut self.line);
+        let decoded = page.event.response().map(|it| decode_body(it, MAX_DECODED_BYTES)).unwrap_or_default();
+        if let Some(DecodeProblem::OverLimit { limit, .. }) = decoded.problem {
+            let text = format!("the body of {} decodes to more than {limit} bytes, and was cut there", page.event.url);
+            self.damaged = true;
+            self.problems.tell(&self.ticker.screen, &Problem { place: page.place.clone(), text });
+        }
+        write_page(page, &decoded.body, self.content, self.place, &mut self.line);
         self.out.write_all(&self.line)?;
         self.printed += 1;
         Ok(())
@@ -174,20 +180,27 @@ impl<W: Write> Cat<W> {
 #[derive(Serialize)]
 struct PageLine<'a> {
     url: &'a str,
-    redirected_url: Option<&'a str>,
+    /// Null: not redirected. Left out: not held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redirected_url: Option<Option<&'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
-    content_type: Option<&'a str>,
-    fetch_time: IsoTime,
+    /// Null: not sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_type: Option<Option<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fetch_time: Option<IsoTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ip: Option<IpAddr>,
     /// Bytes of the body, content codings removed.
-    size: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     relevance: Option<Relevance>,
     #[serde(skip_serializing_if = "Option::is_none")]
     crawler_id: Option<&'a str>,
-    response_headers: Gathered<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_headers: Option<Gathered<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -204,11 +217,11 @@ struct PlaceLine<'a> {
 }
 
 /// An object in the headers' order.
-struct Gathered<'a>(Option<&'a Headers>);
+struct Gathered<'a>(&'a Headers);
 
 impl Serialize for Gathered<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let headers = gathered(self.0.into_iter().flat_map(|headers| &headers.0));
+        let headers = gathered(&self.0.0);
         let mut map = serializer.serialize_map(Some(headers.len()))?;
         for (name, values) in headers {
             let values: Vec<_> = values.into_iter().map(shown_value).collect();
@@ -218,28 +231,28 @@ impl Serialize for Gathered<'_> {
     }
 }
 
-fn write_page(page: &Page, with_content: bool, with_place: bool, line: &mut Vec<u8>) {
+fn write_page(page: &Page, body: &[u8], with_content: bool, with_place: bool, line: &mut Vec<u8>) {
     let event = &page.event;
-    let holds = |field| page.format.holds(field) != Held::No;
+    let knows = |field| !page.lacks.has(field);
     let response = event.response();
     let content_type = response.and_then(|it| it.content_type());
-    let body = response.map(|it| decode_body(it, MAX_DECODED_BYTES).body).unwrap_or_default();
-    let text = with_content.then(|| text_of(content_type, &body)).flatten();
+    let with_content = with_content && knows(Field::Body);
+    let text = with_content.then(|| text_of(content_type, body)).flatten();
     let mut coded = Vec::new();
     if with_content && text.is_none() {
-        base64::encode_into(&body, &mut coded);
+        base64::encode_into(body, &mut coded);
     }
     let page = PageLine {
         url: &event.url,
-        redirected_url: event.redirected_url(),
-        status: response.map(|it| it.status).filter(|_| holds(Field::Status)),
-        content_type,
-        fetch_time: IsoTime(event.ended_ms),
+        redirected_url: (knows(Field::Url) && knows(Field::FinalUrl)).then(|| event.redirected_url()),
+        status: response.map(|it| it.status).filter(|_| knows(Field::Status)),
+        content_type: knows(Field::Headers).then_some(content_type),
+        fetch_time: knows(Field::Fetched).then_some(IsoTime(event.ended_ms)),
         ip: event.ip,
-        size: body.len(),
-        relevance: holds(Field::Relevance).then_some(event.relevance),
-        crawler_id: holds(Field::CrawlerId).then_some(&*event.crawler_id),
-        response_headers: Gathered(response.map(|it| &it.headers)),
+        size: knows(Field::Body).then_some(body.len()),
+        relevance: knows(Field::Relevance).then_some(event.relevance),
+        crawler_id: Some(&*event.crawler_id).filter(|id| !id.is_empty()),
+        response_headers: response.map(|it| Gathered(&it.headers)).filter(|_| knows(Field::Headers)),
         content: text.as_deref(),
         content_base64: (with_content && text.is_none()).then(|| std::str::from_utf8(&coded).unwrap_or_default()),
         place: with_place.then_some(PlaceLine {

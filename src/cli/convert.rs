@@ -16,7 +16,8 @@ use crate::parse::DeriveOptions;
 /// Write an archive's pages as files of another format.
 ///
 /// Pages go through the sink that a crawl of that format has, so the files are those that a crawl would have written, with
-/// the sizes and settings of the configuration. What the format cannot hold is said. A conversion that was killed goes on
+/// the sizes and settings of the configuration. What the format cannot hold is said, and what it demands and the archive
+/// does not hold: that is filled in, and a page without its content left out. A conversion that was killed goes on
 /// when the same command is run again: nothing is written twice.
 ///
 /// Exit status: 0; 1 when something failed or could not be read, or there was nothing to read; 2 for arguments that are not understood.

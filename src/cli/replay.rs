@@ -6,10 +6,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 
 use super::archive::{Choosing, Reading, Ticker, Told, absolute};
-use crate::archive::format::Format;
 use crate::archive::source::{Source, SourceOptions};
 use crate::archive::state::State;
-use crate::archive::transfer::Transfer;
+use crate::archive::transfer::{Transfer, format_of};
 use crate::config::{self, KafkaFormat, SinkConfig, StartedWith};
 use crate::parse::DeriveOptions;
 use crate::sinks::SinkError;
@@ -123,23 +122,6 @@ fn begin(args: &Args, state_file: &std::path::Path) -> anyhow::Result<State> {
         std::fs::remove_file(state_file).with_context(|| format!("removing {}", state_file.display()))?;
     }
     Ok(State::load(state_file, task)?)
-}
-
-/// The format that the destination keeps pages in, to say what is lost.
-fn format_of(sink: &SinkConfig) -> Option<Format> {
-    match sink {
-        SinkConfig::Files { .. } | SinkConfig::Filesystem(_) | SinkConfig::Records(_) => {
-            Format::parse(sink.name()).ok()
-        }
-        SinkConfig::Elasticsearch(_) => Some(Format::Elastic),
-        SinkConfig::Kafka(kafka) => Some(match kafka.format {
-            KafkaFormat::Json => Format::Files,
-            KafkaFormat::Cdr31 => Format::Cdr31,
-            KafkaFormat::Elastic => Format::Elastic,
-        }),
-        SinkConfig::Stdout | SinkConfig::Void => None,
-        _ => Format::parse(sink.name()).ok(),
-    }
 }
 
 fn parse_rate(text: &str) -> Result<f64, String> {

@@ -66,7 +66,8 @@ pub struct ElasticDocument<'a> {
     /// `relevant` or `irrelevant`.
     #[serde(default, serialize_with = "write_relevant", deserialize_with = "read_relevant")]
     pub is_relevant: bool,
-    #[serde(default)]
+    /// No number when nobody knows.
+    #[serde(default = "unknown")]
     pub relevance: f64,
     #[serde(default)]
     pub crawler_id: Cow<'a, str>,
@@ -91,6 +92,10 @@ pub struct ElasticDocument<'a> {
     /// What became of the page since the fetch before this one, see [`crate::page::PageChange`].
     #[serde(default)]
     pub change: Option<PageChange>,
+}
+
+fn unknown() -> f64 {
+    f64::NAN
 }
 
 /// A header's name and its values.

@@ -34,8 +34,9 @@ pub struct FilesRecord {
     pub content_type: Option<String>,
     /// Name → values; names in order of first appearance, told apart by case.
     pub response_headers: Vec<(String, Vec<String>)>,
-    /// When the last byte of the body had arrived.
+    /// When the last byte of the body had arrived; 0 when nobody knows.
     pub fetch_time: EpochMs,
+    /// [`Relevance::UNKNOWN`] when nobody knows.
     pub relevance: Relevance,
     pub crawler_id: String,
 }
@@ -72,7 +73,6 @@ pub fn is_held(event: &PageEvent) -> bool {
 /// `url`.
 pub fn parse_line(line: &[u8]) -> Result<FilesRecord, serde_json::Error> {
     let raw: RawRecord = serde_json::from_slice(line)?;
-    let is_html = raw.content_type.as_deref().is_some_and(|it| it.to_ascii_lowercase().contains("text/html"));
     Ok(FilesRecord {
         url: raw.url,
         redirected_url: raw.redirected_url,
@@ -80,7 +80,7 @@ pub fn parse_line(line: &[u8]) -> Result<FilesRecord, serde_json::Error> {
         content_type: raw.content_type,
         response_headers: raw.response_headers.unwrap_or_default().0,
         fetch_time: raw.fetch_time.unwrap_or_default(),
-        relevance: raw.relevance.unwrap_or(Relevance::by_type(is_html)),
+        relevance: raw.relevance.unwrap_or(Relevance::UNKNOWN),
         crawler_id: raw.crawler_id.or(raw.crawler_id_camel).unwrap_or_default(),
     })
 }

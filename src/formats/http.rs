@@ -76,6 +76,12 @@ pub fn parse_response(bytes: &Bytes) -> Result<Response, HttpError> {
     Ok(Response { status, reason, version, headers, body, truncated: None, wire })
 }
 
+/// The status in the first line of a response.
+pub fn parse_status(bytes: &[u8]) -> Option<u16> {
+    let line = bytes.split(|byte| *byte == b'\n').next()?;
+    status_line(line.strip_suffix(b"\r").unwrap_or(line)).map(|(_, status, _)| status)
+}
+
 /// The header lines of a head without a status line, as ACHE's WARC files have them.
 pub fn parse_headers(head: &[u8]) -> Headers {
     Headers(unfolded(head).iter().filter_map(|line| header(line)).collect())

@@ -10,6 +10,9 @@ pub const MAX_LINE: usize = 256 << 20;
 /// No more memory than this is kept from one line to the next.
 const KEPT: usize = 1 << 20;
 
+/// After so many bytes it is seen whether a line is an object.
+const LOOKED_AT: usize = 64 << 10;
+
 /// Why a file could not be read, wholly or in one record.
 #[derive(Debug, thiserror::Error)]
 pub enum LinesError {
@@ -24,7 +27,8 @@ pub enum LinesError {
     Stream { records: u64, source: StreamError },
 }
 
-/// Reads a file line by line: zlib, gzip or plain. Memory is bounded by the longest line allowed.
+/// Reads a file of objects line by line: zlib, gzip or plain. Memory is bounded by the longest line allowed; of a line that
+/// begins no object, only the beginning is kept.
 pub struct LineReader<R> {
     stream: Inflating<R>,
     line: Vec<u8>,
@@ -73,7 +77,10 @@ impl<R: Read> LineReader<R> {
             }
             let feed = memchr::memchr(b'\n', chunk);
             let count = feed.map_or(chunk.len(), |at| at + 1);
-            if !too_long && self.line.len() + count <= self.max_line {
+            // What begins no object is no record, and its beginning enough to say so.
+            let is_junk = self.line.len() >= LOOKED_AT && self.line.trim_ascii_start().first() != Some(&b'{');
+            if is_junk {
+            } else if !too_long && self.line.len() + count <= self.max_line {
                 self.line.extend_from_slice(&chunk[..count]);
             } else {
                 too_long = true;

@@ -40,6 +40,15 @@ impl PageEvent {
     }
 }
 
+impl Relevance {
+    /// Of a page whose archive says nothing of it. No number, so that it is equal to none.
+    pub const UNKNOWN: Relevance = Relevance { relevance: f64::NAN, is_relevant: false };
+
+    pub fn is_known(&self) -> bool {
+        !self.relevance.is_nan()
+    }
+}
+
 impl Response {
     /// A 200 of which nothing else is known.
     pub fn read_back() -> Response {

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use seine::archive::format::Format;
+use seine::archive::format::{Field, Format, Held};
 use serde_json::Value;
 
 use crate::support::program::{Process, Ran, command, run};
@@ -46,6 +46,69 @@ fn cat_prints_one_object_a_page_with_what_the_format_holds() {
     let at = |name: &str| folder.path().join(name);
     let printed = |name: &str| seine(&["cat", "--content", text(&at(name))]).ok().stdout;
     insta::assert_snapshot!([printed("FILES"), printed("ELASTIC"), printed("CDR31")].concat());
+}
+
+#[test]
+fn cat_makes_nothing_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let event = events::page(1, "<p>one</p>");
+    for format in Format::ALL {
+        let at = folder.path().join(format.name());
+        write(format, std::slice::from_ref(&event), &at);
+        let line = seine(&["cat", "--content", text(&at)]).ok().json_lines().remove(0);
+        let has = |name: &str| line.as_object().unwrap().contains_key(name);
+        for (field, names) in [
+            (Field::FinalUrl, &["redirected_url"][..]),
+            (Field::Status, &["status"]),
+            (Field::Headers, &["content_type", "response_headers"]),
+            (Field::Fetched, &["fetch_time"]),
+            (Field::Body, &["size"]),
+            (Field::Relevance, &["relevance"]),
+            (Field::CrawlerId, &["crawler_id"]),
+        ] {
+            let is_held = format.holds(field) != Held::No && !(format == Format::Cdr31 && field == Field::FinalUrl);
+            assert!(names.iter().all(|name| has(name) == is_held), "{format}: {field}: {line}");
+        }
+        assert_eq!(has("content"), format != Format::WebIndex, "{format}");
+        assert!(!line.to_string().contains("1970"), "{line}");
+    }
+    // Of a record that says less than its format holds.
+    let lines = "{\"url\":\"http://a.example/\",\"content\":\"\"}\n";
+    std::fs::write(folder.path().join("old.jsonl"), lines).unwrap();
+    let old = seine(&["cat", text(&folder.path().join("old.jsonl"))]).ok().json_lines().remove(0);
+    assert!(old.get("fetch_time").is_none() && old.get("relevance").is_none(), "{old}");
+    let ache = "Version: 1.0\nurl: http://a.example/\ndate: yesterday\nlength: 3\n\nabc\n";
+    std::fs::write(folder.path().join("old.tianwang"), ache).unwrap();
+    let old = seine(&["cat", text(&folder.path().join("old.tianwang"))]).ok().json_lines().remove(0);
+    assert!(old.get("fetch_time").is_none() && old.get("status").is_none(), "{old}");
+}
+
+#[test]
+fn convert_says_what_it_fills_in_and_leaves_out_what_has_no_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    archive(&at("html"), Format::FilesystemHtml);
+    let ran = seine(&["convert", text(&at("html")), text(&at("warc")), "--to", "WARC"]).ok();
+    for told in [
+        "filled in, because WARC demands it: the final URL (the requested one) of 10 pages of FILESYSTEM_HTML",
+        "the status (200 OK) of 10 pages",
+        "the time of the fetch (when its file was last changed) of 10 pages",
+        "the relevance (1 for HTML, else 0) of 10 pages",
+    ] {
+        assert!(ran.stderr.contains(told), "{told} is not in {}", ran.stderr);
+    }
+    let changed = std::fs::metadata(&*pages(&at("html"))[0].place.part).unwrap().modified().unwrap();
+    let changed = changed.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
+    assert!(pages(&at("warc")).iter().all(|page| page.event.ended_ms.abs_diff(changed) < 60_000));
+
+    archive(&at("index"), Format::WebIndex);
+    let ran = seine(&["convert", text(&at("index")), text(&at("files")), "--to", "FILES"])
+        .fails_naming(&["no content", "left out: their archive does not hold it"]);
+    assert_eq!(ran.status.code(), Some(1));
+    assert!(std::fs::read_dir(at("files")).unwrap().next().is_none() || pages(&at("files")).is_empty());
+    let dated = seine(&["cat", text(&at("html")), "--from", "1960-01-01"]).ok();
+    assert_eq!(dated.stdout, "", "nobody knows when");
+    assert_eq!(urls(&seine(&["cat", text(&at("html")), "--status", "200"]).ok()).len(), 10);
 }
 
 #[test]

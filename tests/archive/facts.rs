@@ -1,6 +1,7 @@
 //! What is known of a page, field by field, and what a format's row of the table says is left of it.
 
 use seine::archive::format::{Field, Format, Held, Part};
+use seine::archive::read::{Lacks, Page};
 use seine::formats::files::gathered;
 use seine::formats::http;
 use seine::formats::text::text_of;
@@ -13,16 +14,25 @@ use crate::options;
 pub struct Known {
     pub event: PageEvent,
     pub derived: Derived,
+    /// What the archive says nothing of; it stands in the event all the same.
+    pub lacks: Lacks,
 }
 
 impl Known {
     pub fn new(event: PageEvent) -> Known {
-        Known { derived: parse::derive(&event, &options()), event }
+        Known { derived: parse::derive(&event, &options()), event, lacks: Lacks::default() }
+    }
+
+    pub fn read(page: Page) -> Known {
+        Known { lacks: page.lacks, ..Known::new(page.event) }
     }
 
     /// Whether the table says that the format keeps such a page at all.
     pub fn is_kept_by(&self, format: Format) -> bool {
         let holds = |field| format.holds(field) != Held::No;
+        if self.lacks.has(Field::Body) && format.demands(Field::Body) {
+            return false;
+        }
         match self.event.response() {
             None => holds(Field::Failures),
             Some(response) => {

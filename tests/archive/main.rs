@@ -1,5 +1,6 @@
 //! Archives: every format read as pages and written as any other; the commands over them.
 
+mod bounds;
 #[path = "../kafka/broker.rs"]
 mod broker;
 mod commands;

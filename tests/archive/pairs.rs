@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use seine::archive::fill::Filling;
 use seine::archive::format::{Field, Format, Held, losses};
 use seine::archive::transfer::Summary;
 use seine::page::PageEvent;
@@ -30,10 +31,21 @@ fn assert_kept(before: &[Known], after: &[Known], format: Format) {
     assert_eq!(found.iter().map(|known| known.field(Field::Url)).collect::<Vec<_>>(), expected, "in {format}");
     for (before, after) in kept.into_iter().zip(found) {
         for field in Field::ALL.into_iter().filter(|field| is_compared(*field, format)) {
+            if is_filled_in(before, field, format) {
+                assert_ne!(after.field(field), "0", "{field} in {format}: 1970");
+                continue;
+            }
             let (expected, found) = (before.field_in(field, format), after.found(field, format));
             assert_eq!(found, expected, "{field} in {format} of {}", before.event.url);
         }
     }
+}
+
+/// A time that nobody knew, where one has to stand.
+fn is_filled_in(before: &Known, field: Field, format: Format) -> bool {
+    matches!(field, Field::Fetched | Field::Started)
+        && before.lacks.has(Field::Fetched)
+        && format.demands(Field::Fetched)
 }
 
 /// In the order of the pages' URLs, as files named after them have none of their own.
@@ -44,7 +56,30 @@ fn is_tree(format: Format) -> bool {
 fn known(folder: &Path, format: Format) -> Vec<Known> {
     let pages = pages(folder);
     assert!(pages.iter().all(|page| page.format == format), "each is told by its content");
-    pages.into_iter().map(|page| Known::new(page.event)).collect()
+    for page in &pages {
+        for field in Field::ALL.into_iter().filter(|field| format.holds(*field) == Held::No) {
+            assert!(page.lacks.has(field), "{field} of {format} is made up");
+        }
+    }
+    pages.into_iter().map(Known::read).collect()
+}
+
+/// Everything that the format demands of the pages it got, and their archive lacks, was filled in aloud.
+fn assert_said(between: &[Known], summary: &Summary, to: Format) {
+    let fillings = [
+        (Field::Url, Filling::Url),
+        (Field::FinalUrl, Filling::FinalUrl),
+        (Field::Status, Filling::Status),
+        (Field::Fetched, Filling::Fetched),
+        (Field::Relevance, Filling::Relevance),
+    ];
+    let sent: Vec<_> =
+        between.iter().filter(|known| !(known.lacks.has(Field::Body) && to.demands(Field::Body))).collect();
+    for (field, filling) in fillings {
+        let lacking = sent.iter().filter(|known| to.demands(field) && known.lacks.has(field)).count() as u64;
+        let said: u64 = summary.filled.iter().filter(|((_, it), _)| *it == filling).map(|(_, pages)| *pages).sum();
+        assert_eq!(said, lacking, "{field} in {to}");
+    }
 }
 
 fn through_every_pair(events: &[PageEvent]) {
@@ -59,9 +94,10 @@ fn through_every_pair(events: &[PageEvent]) {
             let second = folder.path().join(to.name());
             let summary = transfer(&first, &second, to.name()).run(&mut Silent).unwrap();
             let kept = between.iter().filter(|known| known.is_kept_by(to)).count() as u64;
-            let Summary { delivered, skipped, dead, unreadable, .. } = summary;
+            let Summary { delivered, skipped, dead, unreadable, without_content, .. } = summary;
             let expected = (kept, between.len() as u64 - kept, 0, 0);
-            assert_eq!((delivered, skipped, dead, unreadable), expected, "{from} to {to}");
+            assert_eq!((delivered, skipped + without_content, dead, unreadable), expected, "{from} to {to}");
+            assert_said(&between, &summary, to);
             if kept > 0 {
                 assert_kept(&between, &known(&second, to), to);
             }

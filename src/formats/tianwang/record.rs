@@ -111,6 +111,11 @@ impl TianwangRecord {
         EpochMs::try_from(time.unix_timestamp_nanos() / 1_000_000).ok()
     }
 
+    /// Whether DATA says with which status it was answered.
+    pub fn has_status(&self) -> bool {
+        http::parse_status(&self.data).is_some()
+    }
+
     /// The page. DATA that does not begin with a status line is taken as the body of an answer with status 200.
     pub fn into_event(self) -> PageEvent {
         let fetched_ms = self.fetched_ms().unwrap_or_default();

@@ -14,7 +14,6 @@ use super::read::WarcReader;
 use super::record::{WarcRecord, without_brackets};
 use crate::formats::http::{self, HttpError};
 use crate::page::{Headers, Hop, HttpVersion, Outcome, PageEvent, Relevance, Response, Truncated, latin1_to_string};
-use crate::parse;
 
 /// Requests, metadata and redirects beside a response: so many at most are joined to it …
 const MAX_BESIDE: usize = 64;
@@ -33,17 +32,24 @@ pub struct WarcPages<R> {
     capture: Capture,
     /// `isPartOf` of the last `warcinfo`: the crawler's id, in our files.
     crawler_id: Arc<str>,
+    /// Whether the last page's answer said its status.
+    has_status: bool,
     ended: bool,
 }
 
 impl<R: Read> WarcPages<R> {
     pub fn new(reader: WarcReader<R>) -> WarcPages<R> {
-        WarcPages { reader, capture: Capture::default(), crawler_id: Arc::from(""), ended: false }
+        WarcPages { reader, capture: Capture::default(), crawler_id: Arc::from(""), has_status: true, ended: false }
     }
 
     /// Whether the file broke off inside a record. Known once the iterator has ended.
     pub fn truncated(&self) -> bool {
         self.reader.truncated()
+    }
+
+    /// Whether the record of the last page said with which status it was answered: ACHE's do not, nor those of `resource`s.
+    pub fn has_status(&self) -> bool {
+        self.has_status
     }
 
     /// The reader below, for its counts.
@@ -52,7 +58,9 @@ impl<R: Read> WarcPages<R> {
     }
 
     fn finish(&mut self) -> Option<Result<PageEvent, WarcError>> {
-        std::mem::take(&mut self.capture).into_event(&self.crawler_id)
+        let capture = std::mem::take(&mut self.capture);
+        self.has_status = capture.main.as_ref().is_some_and(has_status);
+        capture.into_event(&self.crawler_id)
     }
 }
 
@@ -173,7 +181,7 @@ impl Capture {
         let took = main.get("Seine-Fetch-Ms").and_then(|it| it.parse().ok()).unwrap_or(0);
         event.ended_ms = event.started_ms.saturating_add(took);
         event.ip = main.get("WARC-IP-Address").and_then(|it| it.trim().parse().ok());
-        event.relevance = relevance(main, &response);
+        event.relevance = relevance(main);
         event.depth = self.depth();
         event.outcome = Outcome::Response(response);
         self.add_hops(main, &mut event);
@@ -250,6 +258,11 @@ fn response_of(record: &WarcRecord) -> Option<Result<Response, HttpError>> {
     Some(Ok(response))
 }
 
+/// Whether a record says with which status it was answered, itself or by its profile.
+fn has_status(record: &WarcRecord) -> bool {
+    record.kind() == "revisit" || record.is_http() && http::parse_status(&record.block).is_some()
+}
+
 /// The response in a block, with or without a status line.
 pub(super) fn message(block: &Bytes) -> Result<Response, HttpError> {
     http::parse_response(block).or_else(|error| without_status_line(block, error))
@@ -296,13 +309,14 @@ fn truncated(record: &WarcRecord) -> Option<Truncated> {
     })
 }
 
-fn relevance(record: &WarcRecord, response: &Response) -> Relevance {
-    let is_html = response.is_success() && parse::is_html(response.content_type(), &response.body);
-    let by_type = Relevance::by_type(is_html);
-    Relevance {
-        relevance: record.get("ACHE-Relevance").and_then(|it| it.trim().parse().ok()).unwrap_or(by_type.relevance),
-        is_relevant: record.get("ACHE-IsRelevant").map_or(by_type.is_relevant, |it| it.trim() == "true"),
-    }
+/// What ACHE's fields say; both of them, or nothing.
+fn relevance(record: &WarcRecord) -> Relevance {
+    let relevance = record.get("ACHE-Relevance").and_then(|it| it.trim().parse().ok());
+    let said = relevance.zip(record.get("ACHE-IsRelevant"));
+    said.map_or(Relevance::UNKNOWN, |(relevance, is_relevant)| Relevance {
+        relevance,
+        is_relevant: is_relevant.trim() == "true",
+    })
 }
 
 fn add_request(record: &WarcRecord, event: &mut PageEvent) {

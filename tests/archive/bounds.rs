@@ -1,0 +1,175 @@
+//! What is too large is passed over and counted, in memory that does not grow with it; links lead nowhere else.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::Command;
+
+use seine::archive::format::Format;
+
+use crate::support::program::run;
+use crate::{events, write};
+
+/// More than the longest line, block or page that is read: 256 MB.
+const HUGE: u64 = 280 << 20;
+/// In MB: what the program takes by itself, and buffers.
+const LITTLE: u64 = 96;
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// `before`, `HUGE` bytes of `filling`, and `behind`, compressed.
+fn huge(before: &[u8], filling: u8, behind: &[u8], gzip: bool, path: &Path) {
+    let mut content = before.chain(std::io::repeat(filling).take(HUGE)).chain(behind);
+    let file = std::fs::File::create(path).unwrap();
+    let level = flate2::Compression::fast();
+    if gzip {
+        let mut encoder = flate2::write::GzEncoder::new(file, level);
+        std::io::copy(&mut content, &mut encoder).unwrap();
+        encoder.finish().unwrap();
+    } else {
+        let mut encoder = flate2::write::ZlibEncoder::new(file, level);
+        std::io::copy(&mut content, &mut encoder).unwrap();
+        encoder.finish().unwrap();
+    }
+}
+
+/// Runs the program; what it said and its peak of memory in MB.
+fn measured(arguments: &[&str]) -> (String, Option<i32>, u64) {
+    let script = "import resource, subprocess, sys\n\
+        ran = subprocess.run(sys.argv[1:])\n\
+        print('PEAK', resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)\n\
+        sys.exit(ran.returncode)";
+    let ran =
+        Command::new("python3").args(["-c", script, env!("CARGO_BIN_EXE_seine")]).args(arguments).output().unwrap();
+    let said = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    let peak = said.lines().find_map(|line| line.strip_prefix("PEAK ")).expect("a figure").parse().unwrap();
+    (said, ran.status.code(), peak)
+}
+
+#[test]
+fn what_is_too_large_takes_no_memory_and_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = b"{\"url\":\"http://a.example/\",\"content\":\"\"}\n";
+    let row = b"\"{\"\"original_url\"\":\"\"http://a.example/\"\"}\"\r\n";
+    let tianwang = b"version: 1.0\nurl: http://a.example/\ndate: x\nlength: 2\n\nab\n";
+    let warc = b"WARC/1.1\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n";
+    let head = format!("version: 1.0\nurl: x\ndate: x\nlength: {HUGE}\n\n");
+    let block = format!("WARC/1.1\r\nWARC-Type: response\r\nContent-Length: {HUGE}\r\n\r\n");
+    let name = "a.example/http%3A%2F%2Fa.example%2F";
+    std::fs::create_dir(folder.path().join("a.example")).unwrap();
+    // Format, file, before and behind, and the most memory.
+    type Case<'a> = (Format, &'a str, Vec<u8>, u8, Vec<u8>, u64);
+    let cases: [Case; 6] = [
+        (Format::Files, "junk.gz", record.to_vec(), b'x', [b"\n", &record[..]].concat(), LITTLE),
+        (
+            Format::Files,
+            "line.gz",
+            [&record[..], b"{\"url\":\""].concat(),
+            b'x',
+            [b"\"}\n", &record[..]].concat(),
+            256 + LITTLE,
+        ),
+        (
+            Format::WebIndex,
+            "cell.gz",
+            [&row[..], b"\"{\"\"original_url\"\":\"\""].concat(),
+            b'x',
+            [b"\"\"}\"\r\n", &row[..]].concat(),
+            LITTLE,
+        ),
+        (
+            Format::Tianwang,
+            "data.gz",
+            [&tianwang[..], head.as_bytes()].concat(),
+            b'x',
+            [b"\n", &tianwang[..]].concat(),
+            LITTLE,
+        ),
+        (
+            Format::Warc,
+            "block.gz",
+            [&warc[..], block.as_bytes()].concat(),
+            b'x',
+            [b"\r\n\r\n", &warc[..]].concat(),
+            LITTLE,
+        ),
+        (Format::FilesystemHtml, name, b"<html>".to_vec(), b'x', Vec::new(), LITTLE),
+    ];
+    for (format, name, before, filling, behind, most) in cases {
+        let path = folder.path().join(name);
+        huge(&before, filling, &behind, format != Format::FilesystemHtml, &path);
+        let (path, out) = (text(&path), folder.path().join("out"));
+        for arguments in [&["verify", path][..], &["cat", path], &["recover", path, text(&out)]] {
+            if format == Format::FilesystemHtml && arguments[0] == "recover" {
+                continue;
+            }
+            let (said, status, peak) = measured(arguments);
+            assert_eq!(status, Some(1), "{format}: {arguments:?}: {said}");
+            assert!(peak <= most, "{format}: {arguments:?} took {peak} MB: {said}");
+        }
+        // What stands behind it was read.
+        if let Format::Files | Format::WebIndex | Format::Tianwang = format {
+            assert_eq!(run(&["cat", path]).json_lines().len(), 2, "{format}");
+            assert_eq!(run(&["cat", text(&out)]).json_lines().len(), 2, "{format}: recovered");
+        }
+        let _ = std::fs::remove_file(&out);
+        std::fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
+fn gigabytes_of_line_ends_are_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = b"{\"url\":\"http://a.example/\",\"content\":\"\"}\n";
+    let row = b"\"{\"\"original_url\"\":\"\"http://a.example/\"\"}\"\r\n";
+    let started = std::time::Instant::now();
+    for (name, record) in [("lines.gz", &record[..]), ("rows.gz", row)] {
+        let path = folder.path().join(name);
+        huge(record, b'\n', record, true, &path);
+        for arguments in [&["verify", text(&path)][..], &["cat", text(&path)]] {
+            let (said, status, peak) = measured(arguments);
+            assert_eq!(status, Some(0), "{said}");
+            assert!(peak <= LITTLE, "{arguments:?} took {peak} MB");
+        }
+        let out = folder.path().join("out");
+        let (said, status, peak) = measured(&["recover", text(&path), text(&out)]);
+        assert_eq!((status, said.contains("2 records")), (Some(0), true), "{said}");
+        assert!(peak <= LITTLE, "recover took {peak} MB");
+        std::fs::remove_file(out).unwrap();
+    }
+    assert!(started.elapsed().as_secs() < 100, "{:?}", started.elapsed());
+}
+
+#[test]
+fn links_are_not_followed_out_of_an_archive() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    write(Format::Files, &[events::page(1, "one")], &at("archive/files"));
+    write(Format::Files, &[events::page(2, "secret")], &at("elsewhere"));
+    let file_in = |name: &str| std::fs::read_dir(at(name)).unwrap().next().unwrap().unwrap().path();
+    // Inside it may point to itself.
+    symlink(file_in("archive/files"), at("archive/again.deflate")).unwrap();
+    assert_eq!(run(&["cat", text(&at("archive"))]).ok().json_lines().len(), 2);
+    symlink(file_in("elsewhere"), at("archive/out.deflate")).unwrap();
+    symlink(at("elsewhere"), at("archive/folder")).unwrap();
+    for name in ["cat", "verify"] {
+        let ran = run(&[name, text(&at("archive"))]).fails_naming(&["out.deflate", "leads out of the folder"]);
+        assert!(!ran.stdout.contains("http://h2.example/"), "{}", ran.stdout);
+    }
+    assert_eq!(run(&["cat", text(&at("archive/out.deflate"))]).ok().json_lines().len(), 1, "named by itself");
+
+    // A page of a pagestore, and its folder.
+    write(Format::Pagestore, &[events::page(1, "one"), events::page(2, "two")], &at("store"));
+    let contents = walkdir::WalkDir::new(at("store")).sort_by_file_name().into_iter().flatten();
+    let contents: Vec<_> = contents.filter(|it| it.file_name() == "contents.html").map(|it| it.into_path()).collect();
+    std::fs::write(at("secret"), "secret").unwrap();
+    std::fs::remove_file(&contents[0]).unwrap();
+    symlink(at("secret"), &contents[0]).unwrap();
+    let moved = at("moved");
+    std::fs::rename(contents[1].parent().unwrap(), &moved).unwrap();
+    symlink(&moved, contents[1].parent().unwrap()).unwrap();
+    let ran = run(&["cat", "--content", text(&at("store"))]).fails_naming(&["leads out of the store"]);
+    assert_eq!(ran.stdout, "");
+}
