@@ -222,8 +222,8 @@ impl Campaign {
     fn check(&self) {
         let mut oracle = Oracle::new(self.web);
         let visits = self.servers.visits();
-        oracle.files(&self.crawl, "files");
-        oracle.files(&self.crawl, "warc");
+        oracle.files(&self.crawl);
+        oracle.warc(&self.crawl);
         oracle.held("kafka", &self.kafka.held());
         oracle.held("elasticsearch", &self.elastic.held());
         oracle.politeness(&visits, &self.crawl.kills);

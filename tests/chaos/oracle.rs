@@ -46,26 +46,50 @@ impl Oracle {
         }
     }
 
-    /// What `seine cat` finds in a sink's folder. Answers that are no pages are not looked at.
-    pub fn files(&mut self, crawl: &Crawl, sink: &str) {
+    /// What `seine cat` finds in the folder of FILES.
+    pub fn files(&mut self, crawl: &Crawl) {
+        let mut wrong = Vec::new();
+        let mut seen = BTreeMap::new();
+        self.cat(crawl, "files", &mut |oracle, page| {
+            *seen.entry(text(page, "url").to_owned()).or_insert(0) += 1;
+            wrong.extend(oracle.wrong(text(page, "url"), text(page, "content")));
+        });
+        self.complain("files: not what the site sent", wrong);
+        self.all_there_once("files", seen);
+    }
+
+    /// WARC holds every answer: those that are no pages, and before a page's own one those of its bodies that were cut.
+    pub fn warc(&mut self, crawl: &Crawl) {
+        let mut wrong = Vec::new();
+        let mut seen = BTreeMap::new();
+        self.cat(crawl, "warc", &mut |oracle, page| {
+            let (url, content) = (text(page, "url"), text(page, "content"));
+            if page["status"] == 200 {
+                let is_piece = |expected: &Expected| expected.is_piece(&oracle.web, content);
+                match oracle.wrong(url, content) {
+                    None => *seen.entry(url.to_owned()).or_insert(0) += 1,
+                    Some(_) if !seen.contains_key(url) && oracle.contents.get(url).is_some_and(is_piece) => {}
+                    Some(what) => wrong.push(what),
+                }
+            }
+        });
+        self.complain("warc: not what the site sent", wrong);
+        self.all_there_once("warc", seen);
+    }
+
+    fn cat(&mut self, crawl: &Crawl, sink: &str, each: &mut dyn FnMut(&Oracle, &Value)) {
         let mut cat = crawl.ground.seine(&["cat", "--content"]);
         let mut cat = cat.arg(crawl.ground.data().join(sink)).stdout(Stdio::piped()).spawn().expect("the program runs");
-        let mut seen = BTreeMap::new();
-        let mut wrong = Vec::new();
         for line in BufReader::new(cat.stdout.take().expect("it is piped")).lines() {
-            let page: Value = serde_json::from_str(&line.expect("cat prints text")).expect("cat prints JSON");
-            let text = |name: &str| page[name].as_str().unwrap_or_default();
-            // FILES does not hold a status: what is there is a page.
-            if page["status"].is_null() || page["status"] == 200 {
-                *seen.entry(text("url").to_owned()).or_insert(0) += 1;
-                wrong.extend(self.wrong(text("url"), text("content")));
-            }
+            each(self, &serde_json::from_str(&line.expect("cat prints text")).expect("cat prints JSON"));
         }
         let status = cat.wait().expect("it is ours");
         if !status.success() {
             self.complaints.push(format!("seine cat of {sink}: {status}"));
         }
-        self.complain(&format!("{sink}: not what the site sent"), wrong);
+    }
+
+    fn all_there_once(&mut self, sink: &str, seen: BTreeMap<String, usize>) {
         let twice = seen.iter().filter(|(_, times)| **times > 1).map(|(url, times)| format!("{url} {times} times"));
         self.complain(&format!("{sink}: more than once"), twice.collect());
         self.all_there(sink, &seen.into_keys().collect());
@@ -179,4 +203,8 @@ impl Oracle {
             self.complaints.push(format!("audit: {}\n{}{}", audit.status, audit.stdout, audit.stderr));
         }
     }
+}
+
+fn text<'a>(page: &'a Value, name: &str) -> &'a str {
+    page[name].as_str().unwrap_or_default()
 }

@@ -207,6 +207,11 @@ impl Expected {
             Expected::Bomb(number) => content.len() >= MAX_DECODED && Web::bomb(number).starts_with(content),
         }
     }
+
+    /// The beginning of a page, of an answer that was cut.
+    pub fn is_piece(self, web: &Web, content: &str) -> bool {
+        matches!(self, Expected::Page(number) if web.html(number).starts_with(content))
+    }
 }
 
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {
