@@ -133,6 +133,7 @@ fn meaning(outcome: &str) -> &'static str {
         "resolver" => "the name servers did not answer",
         "no_route" => "no way from this machine to the address",
         "host_busy" => "redirects to a host that could not be visited in time",
+        "host_unreachable" => "of hosts that were in trouble for too long",
         "bad_url" => "no URL that can be fetched",
         _ => "",
     }
