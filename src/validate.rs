@@ -9,12 +9,14 @@ use std::time::Duration;
 use crate::clock;
 use crate::config::FrontierConfig;
 use crate::fetch::client::now_ms;
-use crate::fetch::pause;
+use crate::fetch::pause::{self, Whose};
 use crate::frontier::scope::Scope;
-use crate::frontier::{Batch, Change, Frontier, FrontierError, HostPause, PageRecord, PageState, Proposal, Verdict};
+use crate::frontier::{
+    Batch, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Proposal, Verdict, WHEN_MET_AGAIN,
+};
 use crate::large;
 use crate::log::{Entry, LogError, Reader};
-use crate::page::{Kind, Outcome, PageChange, PageEvent};
+use crate::page::{Again, EpochMs, FailureReason, Kind, Outcome, PageChange, PageEvent};
 use crate::parse::{self, DeriveOptions, Derived};
 use crate::supervisor::Beat;
 use crate::telemetry::Metrics;
@@ -137,29 +139,43 @@ impl Validator {
     fn judge(&self, event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> Change {
         // The very event that `page` holds already, read again after a crash: the same verdict as then.
         if let Some(before) = before.filter(|before| before.event_id == event.id) {
-            return Change::Page { record: before.clone(), due_again: self.due_again(before) };
+            return Change::Page { record: before.clone(), due_again: self.due_again(event, before) };
         }
-        if let Some(at) = pause::retry_at(event, &self.config) {
-            return Change::Retry { at, attempt: event.attempt + 1, host: self.host_pause(event) };
+        // An event of before the worker noted it is judged as the URL's own.
+        let own = || pause::retry_at(event, &self.config).map(|at| Again { at, counts: true });
+        if let Some(Again { at, counts }) = event.again.or_else(own) {
+            let (attempt, put_off) = (event.attempt + u16::from(counts), !counts);
+            return Change::Retry { at, attempt, put_off, host: self.host_pause(event, !counts) };
         }
         let record = record(event, derived, before);
-        let due_again = self.due_again(&record);
+        let due_again = self.due_again(event, &record);
         Change::Page { record, due_again }
     }
 
     /// What the host's worker said at the lease's end, should that have been lost with the process: one failure.
-    fn host_pause(&self, event: &PageEvent) -> HostPause {
-        if pause::host_health(&event.outcome) != pause::HostHealth::Ailing || !is_of_its_host(event) {
+    fn host_pause(&self, event: &PageEvent, is_put_off: bool) -> HostPause {
+        let was_asked = !event.request_headers.0.is_empty();
+        if !was_asked || !is_of_its_host(event) {
             return HostPause::default();
         }
-        let (outcome, delay) = (&event.outcome, self.config.host_delay);
-        HostPause { not_before: pause::host_not_before(outcome, event.ended_ms, delay, 1, &self.config), failures: 1 }
+        let PageEvent { outcome, ended_ms, url, .. } = event;
+        let whose = if is_put_off { Whose::Host } else { Whose::Page };
+        let health = pause::health_after(outcome, whose, url, *ended_ms, None, &self.config);
+        let trouble = health.and_then(Health::trouble);
+        let (origin, delay) = (parse::url::origin(url).unwrap_or_default(), self.config.host_delay);
+        let not_before = pause::host_not_before(outcome, *ended_ms, delay, trouble.as_ref(), origin, &self.config);
+        HostPause { not_before, trouble }
     }
 
-    /// Pages that are there are looked at again; what is gone or was refused is not.
-    fn due_again(&self, record: &PageRecord) -> Option<u64> {
+    /// Pages that are there are looked at again, whatever came this time; what is gone or was refused is not. What failed
+    /// with its host waits for it.
+    fn due_again(&self, event: &PageEvent, record: &PageRecord) -> Option<EpochMs> {
+        let reason = event.failure().map(|failure| failure.reason);
+        if reason == Some(FailureReason::HostUnreachable) && is_of_its_host(event) {
+            return Some(WHEN_MET_AGAIN);
+        }
         let interval = self.config.recrawl_after?;
-        record.state.is_live().then(|| record.fetched_ms + interval.as_millis() as u64)
+        record.state.is_live().then(|| event.ended_ms + interval.as_millis() as u64)
     }
 
     fn propose_links(&self, event: &PageEvent, derived: &Derived, proposals: &mut Vec<Proposal>) {
@@ -178,14 +194,21 @@ impl Validator {
     }
 }
 
-/// Whether the URL's own host was asked last: not another one behind a redirect, nor nobody at all.
+/// Whether it was about the URL's own host last, not about another one behind a redirect.
 fn is_of_its_host(event: &PageEvent) -> bool {
-    let was_asked = !event.request_headers.0.is_empty();
-    was_asked && parse::url::origin(&event.url) == parse::url::origin(&event.final_url)
+    parse::url::origin(&event.url) == parse::url::origin(&event.final_url)
 }
 
-/// What `page` keeps of a final answer.
+/// What `page` keeps of a final answer. Of a page that is there, only an answer that says so takes it away (404, 410):
+/// whatever else came instead, it stays as it was.
 fn record(event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> PageRecord {
+    let status = event.response().map_or(0, |response| response.status);
+    let live = before.filter(|before| before.state.is_live());
+    let digest_before = live.and_then(PageRecord::live_digest);
+    let change = PageChange::judge(status, live.is_some(), digest_before.as_ref(), &derived.digest);
+    if let (None, Some(before)) = (change, live) {
+        return PageRecord { event_id: event.id.clone(), ..before.clone() };
+    }
     let mut record = PageRecord {
         url: event.url.clone(),
         event_id: event.id.clone(),
@@ -206,12 +229,12 @@ fn record(event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> 
     };
     record.status = response.status;
     if response.is_success() {
-        record.digest = Some(derived.digest);
-        record.etag = response.headers.get("etag").map(str::to_owned);
-        record.last_modified = response.headers.get("last-modified").map(str::to_owned);
+        // What was cut is not the page: nothing of it may say later that the page has not changed.
+        let whole = || !response.is_cut();
+        record.digest = Some(derived.digest).filter(|_| whole());
+        record.etag = response.headers.get("etag").filter(|_| whole()).map(str::to_owned);
+        record.last_modified = response.headers.get("last-modified").filter(|_| whole()).map(str::to_owned);
     }
-    let before = before.and_then(PageRecord::live_digest);
-    let change = PageChange::judge(response.status, before.as_ref(), &derived.digest);
     record.state = change.map_or(PageState::Refused, PageState::from);
     record
 }

@@ -21,3 +21,5 @@ mod small_disk;
 mod store;
 #[path = "frontier/support.rs"]
 mod support;
+#[path = "frontier/trouble.rs"]
+mod trouble;

@@ -38,6 +38,10 @@ pub struct FrontierConfig {
     /// First back-off of a host after a failure; doubles with each, jittered, up to `backoff_max`.
     pub backoff_base: Duration,
     pub backoff_max: Duration,
+    /// The longest rest that a server gets by asking for it.
+    pub retry_after_max: Duration,
+    /// A host in trouble for so long is given up.
+    pub give_up_after: Duration,
     /// When a fetched page is due again; none: never.
     pub recrawl_after: Option<Duration>,
     /// Read sitemaps named in robots.txt, and `/sitemap.xml` by guess.
@@ -291,7 +295,9 @@ impl Default for FrontierConfig {
             max_pages: None,
             max_retries: 3,
             backoff_base: Duration::from_secs(5),
-            backoff_max: Duration::from_secs(3600),
+            backoff_max: Duration::from_secs(24 * 3600),
+            retry_after_max: Duration::from_secs(3600),
+            give_up_after: Duration::from_secs(7 * 24 * 3600),
             recrawl_after: None,
             sitemaps: true,
             cache_bytes: 32 << 20,

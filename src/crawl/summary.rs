@@ -134,6 +134,7 @@ fn meaning(outcome: &str) -> &'static str {
         "no_route" => "no way from this machine to the address",
         "open_files" => "as many files open as there may be",
         "host_busy" => "redirects to a host that could not be visited in time",
+        "host_unreachable" => "of hosts that were in trouble for too long",
         "bad_url" => "no URL that can be fetched",
         _ => "",
     }

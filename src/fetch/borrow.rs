@@ -70,7 +70,7 @@ impl Visitor {
                 HostTurn::At(at) => {
                     let rested = Instant::now() + Duration::from_millis(at.saturating_sub(now_ms()));
                     if rested > deadline {
-                        return Err(Interrupted::Resting);
+                        return Err(Interrupted::Resting(at));
                     }
                     rested
                 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::pause::{HostHealth, host_health, host_not_before};
+use super::pause::{self, Whose};
 use super::robots::Rules;
 use crate::config::FrontierConfig;
-use crate::frontier::{Host, Lease, Release, Robots};
-use crate::page::{EpochMs, Outcome};
+use crate::frontier::{Cause, Health, Host, Lease, Release, Robots, Trouble, Work};
+use crate::page::{EpochMs, Failure, FailureReason, Outcome};
 
 pub struct LeasedHost {
     pub lease: Lease,
@@ -18,9 +18,13 @@ pub struct LeasedHost {
     pub not_before: EpochMs,
     /// How long its turn is waited for; for a longer time it is given back.
     pub patience: Duration,
-    pub failures: u32,
+    /// What is wrong with it, if anything is.
+    pub trouble: Option<Trouble>,
     /// The last answer says that it should be left alone for now.
     pub is_ailing: bool,
+    is_borrowed: bool,
+    /// What it failed with during this lease, for people.
+    last_words: Option<String>,
 }
 
 /// Before the first request of a URL, a worker has better things to do than wait.
@@ -37,26 +41,28 @@ pub fn whole_rest(delay: Duration) -> Duration {
 impl LeasedHost {
     /// A host that may be visited now.
     pub fn new(lease: Lease) -> LeasedHost {
-        let failures = lease.host.failures;
+        let trouble = lease.host.trouble;
         LeasedHost {
             lease,
             rules: None,
             new_robots: None,
             not_before: 0,
             patience: SHORT_PATIENCE,
-            failures,
+            trouble,
             is_ailing: false,
+            is_borrowed: false,
+            last_words: None,
         }
     }
 
     /// A host that a redirect leads to.
     pub fn borrowed(lease: Lease) -> LeasedHost {
-        LeasedHost { patience: LONG_PATIENCE, ..LeasedHost::new(lease) }
+        LeasedHost { patience: LONG_PATIENCE, is_borrowed: true, ..LeasedHost::new(lease) }
     }
 
     /// Stands where a host was that is lent.
     pub(super) fn absent() -> LeasedHost {
-        let host = Host { origin: String::new(), robots: None, failures: 0 };
+        let host = Host { origin: String::new(), robots: None, trouble: None };
         LeasedHost::new(Lease { id: 0, host, work: Vec::new() })
     }
 
@@ -67,7 +73,7 @@ impl LeasedHost {
 
     /// It was in no trouble when it was leased.
     pub fn was_well(&self) -> bool {
-        self.lease.host.failures == 0
+        self.lease.host.trouble.is_none_or(|trouble| trouble.failures == 0)
     }
 
     pub fn origin(&self) -> &str {
@@ -101,27 +107,67 @@ impl LeasedHost {
         self.patience = LONG_PATIENCE;
     }
 
-    /// What an answer (or none) means for the host.
-    pub fn judge(&mut self, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
-        match host_health(outcome) {
-            HostHealth::Well => self.failures = 0,
-            HostHealth::Ailing => self.failed(outcome, ended, config),
-            HostHealth::Unknown => {}
+    /// What an answer (or none) to a request on behalf of `work` means for the host, and whose trouble it is.
+    pub fn judge(&mut self, outcome: &Outcome, work: &Work, ended: EpochMs, config: &FrontierConfig) -> Whose {
+        let before = self.trouble;
+        let whose = pause::whose(outcome, &work.url, work.was_put_off, before.as_ref());
+        if let Some(health) = pause::health_after(outcome, whose, &work.url, ended, before, config) {
+            self.is_now(health, outcome, ended, config);
         }
+        self.is_ailing = whose == Whose::Host;
+        whose
     }
 
-    /// It failed us once more: it rests, longer each time.
-    pub fn failed(&mut self, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
-        self.failures = self.failures.saturating_add(1);
+    /// Its robots.txt cannot be had: it rests, longer each time.
+    pub fn has_no_rules(&mut self, why: &Failure, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
+        let trouble = pause::failed_again(self.trouble, Cause::Failure(why.reason), ended, config);
+        self.is_now(Health::Troubled(trouble), outcome, ended, config);
         self.is_ailing = true;
-        self.not_before =
-            self.not_before.max(host_not_before(outcome, ended, self.delay(config), self.failures, config));
+    }
+
+    /// Its robots.txt can be had: that is the end of a trouble that keeps everything away, not of one with its pages.
+    pub fn has_rules(&mut self) {
+        use FailureReason::*;
+        let is_over = |trouble: &mut Trouble| {
+            matches!(trouble.cause, Cause::Failure(Dns | Resolver | NoRoute | Tls | Connect | RobotsUnreachable))
+        };
+        self.trouble.take_if(is_over);
+    }
+
+    fn is_now(&mut self, health: Health, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
+        self.last_words = match outcome {
+            Outcome::Failure(failure) => Some(failure.message.clone()),
+            Outcome::Response(_) => None,
+        };
+        self.trouble = match health {
+            Health::Well => None,
+            Health::Troubled(trouble) => {
+                // One that a redirect leads to has no work that could fail: whose work leads here is told, and it is
+                // asked again by the next.
+                let given_up = trouble.given_up || (!self.is_borrowed && pause::is_hopeless(&trouble, config));
+                Some(Trouble { given_up, ..trouble })
+            }
+        };
+        let (delay, trouble) = (self.delay(config), self.trouble.as_ref());
+        let rested = pause::host_not_before(outcome, ended, delay, trouble, self.origin(), config);
+        self.not_before = self.not_before.max(rested);
+    }
+
+    /// In trouble for so long that nobody shall wait for it: why, for people.
+    pub fn is_hopeless(&self, config: &FrontierConfig) -> Option<Failure> {
+        let trouble = self.trouble.filter(|trouble| trouble.given_up || pause::is_hopeless(trouble, config))?;
+        let hours = trouble.last.saturating_sub(trouble.since) / 3_600_000;
+        let words = self.last_words.as_ref().map(|words| format!(" ({words})")).unwrap_or_default();
+        let message =
+            format!("{} has been in trouble for {hours} hours, at last with {}{words}", self.origin(), trouble.cause);
+        Some(Failure { reason: FailureReason::HostUnreachable, message })
     }
 
     /// The lease's end. `fetched`: URLs whose event the page log has accepted.
     pub fn release(self, fetched: Vec<String>, config: &FrontierConfig) -> (Lease, Release) {
         let delay = self.delay(config);
-        let failures = (self.failures != self.lease.host.failures).then_some(self.failures);
-        (self.lease, Release { fetched, not_before: self.not_before, robots: self.new_robots, failures, delay })
+        let now = self.trouble.map_or(Health::Well, Health::Troubled);
+        let health = (self.trouble != self.lease.host.trouble).then_some(now);
+        (self.lease, Release { fetched, not_before: self.not_before, robots: self.new_robots, health, delay })
     }
 }

@@ -17,14 +17,16 @@ const MAX_ROBOTS_HOPS: usize = 5;
 const SITEMAP_PRIORITY: u8 = 0;
 
 impl Visitor {
-    /// Makes sure that the host's robots.txt is known, fetching it when need be. A host that does not answer is given
-    /// back to be tried again, until its failures are more than a URL's retries: then its URLs fail.
+    /// Makes sure that the host's robots.txt is known, fetching it when need be. A host that has none to give is given back:
+    /// it rests, and none of its URLs is asked for.
     pub(super) async fn learn_rules(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
         let config = &self.config;
         if !config.fetch.obey_robots && !config.frontier.sitemaps {
             return Ok(());
         }
-        host.rules = self.rules.rules(&host.lease.host, now_ms());
+        // What could not be had is not kept; earlier versions did.
+        let is_good = |rules: &Rules| !matches!(rules, Rules::Unreachable(failure) if failure.reason.is_transient());
+        host.rules = self.rules.rules(&host.lease.host, now_ms()).filter(is_good);
         if host.rules.is_some() {
             return Ok(());
         }
@@ -32,13 +34,12 @@ impl Visitor {
         let fresh = robots::judge(&outcome, config.fetch.max_decoded_bytes, ended_ms);
         let robots = robots::or_stale(fresh, host.lease.host.robots.as_ref());
         match &robots.access {
-            RobotsAccess::Unreachable(failure) if config.fetch.obey_robots => {
-                host.failed(&outcome, ended_ms, &config.frontier);
-                if failure.reason.is_transient() && host.failures <= u32::from(config.frontier.max_retries) {
-                    return Err(Interrupted::Resting); // not kept: asked for again at the next lease
-                }
+            RobotsAccess::Unreachable(failure) if config.fetch.obey_robots && failure.reason.is_transient() => {
+                host.has_no_rules(failure, &outcome, ended_ms, &config.frontier);
+                return Err(Interrupted::Resting(host.not_before)); // not kept: asked for again at the next lease
             }
-            _ => host.judge(&outcome, ended_ms, &config.frontier),
+            RobotsAccess::Unreachable(_) => {}
+            RobotsAccess::Rules(_) | RobotsAccess::AllowAll => host.has_rules(),
         }
         host.lease.host.robots = Some(robots.clone());
         host.rules = self.rules.rules(&host.lease.host, now_ms());

@@ -1,95 +1,191 @@
-//! How long a host rests, and when a URL is tried again: pure functions of what happened.
+//! Whose trouble an attempt's outcome is, how long the host rests after it, and when the URL is tried again: pure functions
+//! of what happened, asked by the worker, by the release of its host, and by the validator.
 
 use std::time::Duration;
 
 use crate::config::FrontierConfig;
+use crate::frontier::{Cause, Health, Trouble, url_mark};
 use crate::page::{EpochMs, FailureReason, Outcome, PageEvent, Response};
 
-/// Nothing asked for by a server keeps a host away for longer.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 3600);
+/// A server that asks for more is not believed at all: nobody means that.
+const ABSURD: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// What an attempt means for its host's back-off.
+/// Who has to bear what an attempt brought. What is this machine's trouble does not come here (see [`super::weather`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HostHealth {
-    /// It answered: failures in a row start again at 0.
-    Well,
-    /// It did not, or asked for rest (429, 503): it rests, longer each time.
-    Ailing,
-    /// Says nothing of the host (robots.txt forbade the URL, a private address, no address at all).
-    Unknown,
+pub enum Whose {
+    /// Nobody: it is an answer, or a failure that no further attempt makes better.
+    Nobody,
+    /// The host's: it rests, longer each time; the URL waits and pays no attempt.
+    Host,
+    /// The URL's own: it pays an attempt.
+    Page,
 }
 
-/// Judges a host by what it answered.
-pub fn host_health(outcome: &Outcome) -> HostHealth {
+/// What an outcome can mean, before anything else is known.
+enum Sort {
+    /// The host answered.
+    Answer,
+    /// Says nothing of the host.
+    Nothing,
+    /// Came before anything was said of the URL.
+    Connection,
+    /// The host wants to be left alone, or broke off. It means all of its URLs, unless one alone hears it again and again.
+    Rejection,
+    /// The URL's own failure while others of its host go well; the host's when they fail one after the other.
+    Either,
+    /// The body did not come to its end.
+    Cut,
+}
+
+fn sort(outcome: &Outcome) -> Sort {
+    use FailureReason::*;
     match outcome {
-        Outcome::Response(response) if matches!(response.status, 429 | 503) => HostHealth::Ailing,
-        Outcome::Response(_) => HostHealth::Well,
+        Outcome::Response(response) if response.is_cut() => Sort::Cut,
+        Outcome::Response(response) => match response.status {
+            429 | 503 => Sort::Rejection,
+            500.. => Sort::Either,
+            _ => Sort::Answer,
+        },
         Outcome::Failure(failure) => match failure.reason {
-            FailureReason::Connect | FailureReason::NoRoute | FailureReason::Tls | FailureReason::Timeout => {
-                HostHealth::Ailing
+            Dns | Resolver | NoRoute | Tls | RobotsUnreachable => Sort::Connection,
+            Connect => Sort::Rejection,
+            Timeout | Protocol => Sort::Either,
+            UnwantedType => Sort::Answer,
+            PrivateAddress | RobotsDenied | TooManyRedirects | BadRedirect | BadUrl | HostBusy | HostUnreachable => {
+                Sort::Nothing
             }
-            FailureReason::Protocol | FailureReason::UnwantedType => HostHealth::Well,
-            _ => HostHealth::Unknown,
         },
     }
 }
 
-/// When the host may be visited next, after an attempt that ended at `ended_ms`: its delay, or Retry-After or the
-/// back-off of `failures` in a row when that is longer.
+/// Whose trouble the outcome of asking for `url` is. `trouble`: what was wrong with the host just before. `was_put_off`: see
+/// [`crate::frontier::Work::was_put_off`].
+pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&Trouble>) -> Whose {
+    // A failure that only this URL has had says nothing yet of its host.
+    let was_well = trouble.is_none_or(|trouble| trouble.failures == 0 && trouble.suspect == Some(url_mark(url)));
+    match sort(outcome) {
+        Sort::Answer | Sort::Nothing => Whose::Nobody,
+        Sort::Connection => Whose::Host,
+        // Its host was well after the last time: it is always this URL.
+        Sort::Rejection if was_well && was_put_off => Whose::Page,
+        Sort::Rejection => Whose::Host,
+        Sort::Either if was_well => Whose::Page,
+        Sort::Either => Whose::Host,
+        Sort::Cut => Whose::Page,
+    }
+}
+
+/// What the host is after an attempt that ended at `ended_ms`; none: as before.
+pub fn health_after(
+    outcome: &Outcome,
+    whose: Whose,
+    url: &str,
+    ended_ms: EpochMs,
+    before: Option<Trouble>,
+    config: &FrontierConfig,
+) -> Option<Health> {
+    let cause = cause_of(outcome);
+    match (whose, sort(outcome)) {
+        (Whose::Nobody, Sort::Nothing) => None,
+        (Whose::Nobody, _) | (Whose::Page, Sort::Cut) => Some(Health::Well),
+        (Whose::Page, _) => {
+            let suspect = Some(url_mark(url));
+            let since = before.map_or(ended_ms, |before| before.since);
+            Some(Health::Troubled(Trouble { since, last: ended_ms, failures: 0, cause, suspect, given_up: false }))
+        }
+        (Whose::Host, _) => Some(Health::Troubled(failed_again(before, cause, ended_ms, config))),
+    }
+}
+
+/// The host has failed once more. Time in which nobody asked it does not count towards giving it up.
+pub fn failed_again(before: Option<Trouble>, cause: Cause, ended_ms: EpochMs, config: &FrontierConfig) -> Trouble {
+    let new = Trouble { since: ended_ms, last: ended_ms, failures: 1, cause, suspect: None, given_up: false };
+    let Some(before) = before.filter(|before| before.failures > 0) else {
+        return Trouble { suspect: before.and_then(|before| before.suspect), ..new };
+    };
+    let unasked = ended_ms.saturating_sub(before.last).saturating_sub(millis(config.backoff_max));
+    Trouble {
+        since: before.since + unasked,
+        failures: before.failures.saturating_add(1),
+        cause,
+        last: ended_ms,
+        ..before
+    }
+}
+
+fn cause_of(outcome: &Outcome) -> Cause {
+    match outcome {
+        Outcome::Response(response) => Cause::Status(response.status),
+        Outcome::Failure(failure) => Cause::Failure(failure.reason),
+    }
+}
+
+/// Whether a host has been in trouble for so long that it is given up.
+pub fn is_hopeless(trouble: &Trouble, config: &FrontierConfig) -> bool {
+    trouble.failures > 0 && trouble.last.saturating_sub(trouble.since) >= millis(config.give_up_after)
+}
+
+/// When the host may be visited next, after an attempt that ended at `ended_ms`: its delay, or Retry-After or its back-off
+/// when that is longer. `trouble`: with this attempt counted in.
 pub fn host_not_before(
     outcome: &Outcome,
     ended_ms: EpochMs,
     delay: Duration,
-    failures: u32,
+    trouble: Option<&Trouble>,
+    origin: &str,
     config: &FrontierConfig,
 ) -> EpochMs {
     let mut rest = delay;
-    if failures > 0 {
-        rest = rest.max(back_off(failures, config));
+    if let Some(trouble) = trouble.filter(|trouble| trouble.is_the_hosts()) {
+        rest = rest.max(back_off(trouble.failures, &format!("{origin} {}", trouble.failures), config));
     }
     if let Outcome::Response(response) = outcome {
-        rest = rest.max(retry_after(response, ended_ms).unwrap_or_default());
+        rest = rest.max(retry_after(response, ended_ms, config).unwrap_or_default());
     }
-    ended_ms + rest.as_millis() as u64
+    ended_ms + millis(rest)
 }
 
-/// When the URL is due again, or none when this answer is final. Jitter comes on top of the longest back-off too.
+/// When a URL is due again whose own trouble it is, or none when this was its last attempt, or is an answer. The server's
+/// word on when (Retry-After) counts.
 pub fn retry_at(event: &PageEvent, config: &FrontierConfig) -> Option<EpochMs> {
     let may_get_better = match &event.outcome {
-        Outcome::Response(response) => response.status == 429 || response.status >= 500,
+        Outcome::Response(response) => response.status == 429 || response.status >= 500 || response.is_cut(),
         Outcome::Failure(failure) => failure.reason.is_transient(),
     };
     if !may_get_better || event.attempt >= config.max_retries {
         return None;
     }
-    let wait = back_off(u32::from(event.attempt) + 1, config);
-    let asked = event.response().and_then(|response| retry_after(response, event.ended_ms)).unwrap_or_default();
-    Some(event.ended_ms + jittered(wait, &event.id).max(asked).as_millis() as u64)
+    let wait = back_off(u32::from(event.attempt) + 1, &event.id, config);
+    let asked = event.response().and_then(|response| retry_after(response, event.ended_ms, config));
+    Some(event.ended_ms + millis(wait.max(asked.unwrap_or_default())))
 }
 
-fn back_off(failures: u32, config: &FrontierConfig) -> Duration {
-    let doubled = config.backoff_base.saturating_mul(1u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
-    doubled.min(config.backoff_max)
+/// Doubled with every failure, up to the longest. Up to half as much again as jitter, so that what failed together does
+/// not come back together: a function of `what`, so that judging the same again gives the same time.
+fn back_off(failures: u32, what: &str, config: &FrontierConfig) -> Duration {
+    let (base, longest) = (config.backoff_base, config.backoff_max);
+    let doubled = base.saturating_mul(1u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
+    let share = xxhash_rust::xxh3::xxh3_64(what.as_bytes()) % 1000;
+    // Room for the jitter at the longest, too.
+    let wait = doubled.min(longest.mul_f64(2.0 / 3.0).max(base));
+    (wait + wait.mul_f64(share as f64 / 2000.0)).min(longest)
 }
 
-/// Up to half as much again, so that what failed together does not come back together. A function of the event's id, so
-/// that judging the same event again gives the same time.
-fn jittered(wait: Duration, event_id: &str) -> Duration {
-    let share = xxhash_rust::xxh3::xxh3_64(event_id.as_bytes()) % 1000;
-    wait + wait.mul_f64(share as f64 / 2000.0)
-}
-
-/// RFC 9110 §10.2.3: seconds, or a date.
-fn retry_after(response: &Response, now: EpochMs) -> Option<Duration> {
+/// RFC 9110 §10.2.3: seconds, or a date. What is absurd counts as not said.
+fn retry_after(response: &Response, now: EpochMs, config: &FrontierConfig) -> Option<Duration> {
     if !matches!(response.status, 429 | 503) {
         return None;
     }
     let value = response.headers.get("retry-after")?.trim();
     let wait = if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        value.parse().map_or(MAX_RETRY_AFTER, Duration::from_secs) // more than fits is long enough
+        Duration::from_secs(value.parse().ok()?)
     } else {
         let at = httpdate::parse_http_date(value).ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
         at.saturating_sub(Duration::from_millis(now))
     };
-    Some(wait.min(MAX_RETRY_AFTER))
+    (wait <= ABSURD).then(|| wait.min(config.retry_after_max))
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX / 4)
 }

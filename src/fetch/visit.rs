@@ -12,7 +12,7 @@ use super::borrow::Parking;
 use super::client::{Client, Conditions, Exchange, Limits, dns_failure, now_ms};
 use super::cookies::Jar;
 use super::host::{LeasedHost, whole_rest};
-use super::pause;
+use super::pause::{self, Whose};
 use super::redirect::{self, Target};
 use super::robots::{Rules, RulesCache};
 use super::weather::{Sign, Weather};
@@ -22,7 +22,7 @@ use crate::frontier::{Frontier, FrontierError, Lease, Turn, Work};
 use crate::large;
 use crate::log::{PageLog, Ticket, VALIDATOR};
 use crate::page::{
-    EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageChange, PageEvent, Relevance, Response, Truncated,
+    Again, EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageChange, PageEvent, Relevance, Response, Truncated,
 };
 use crate::parse::decode::DecodeProblem;
 use crate::parse::{self, DeriveOptions, Derived};
@@ -58,8 +58,8 @@ const WEATHER_REST_MS: u64 = 2_000;
 
 /// Why a request was not made.
 pub(super) enum Interrupted {
-    /// The host's turn is too far away to wait for; `LeasedHost::not_before` says when it is.
-    Resting,
+    /// The host's turn is too far away to wait for: it is then.
+    Resting(EpochMs),
     /// Another worker has had the host for too long.
     Taken,
     /// This machine cannot reach anybody: neither the URL's doing nor its host's.
@@ -121,8 +121,15 @@ impl Read {
     }
 }
 
-/// What a request brought, and where its answer redirects to.
-type Asked = (Exchange, Option<String>);
+/// What a request brought.
+struct Asked {
+    exchange: Exchange,
+    /// Where its answer redirects to.
+    location: Option<String>,
+    whose: Whose,
+    /// When whoever was asked may be asked again.
+    not_before: EpochMs,
+}
 
 impl Visitor {
     /// Works through a lease and gives the host back. An error is the frontier's; the host is given back all the same.
@@ -152,23 +159,34 @@ impl Visitor {
         host: &mut LeasedHost,
         tickets: &mut Vec<(String, Ticket)>,
     ) -> Result<(), Interrupted> {
-        self.learn_rules(host).await?;
+        if self.is_given_up(host).is_none() {
+            match self.learn_rules(host).await {
+                Err(Interrupted::Resting(_)) if self.is_given_up(host).is_some() => {}
+                learned => learned?,
+            }
+        }
         if host.has_new_delay(&self.config.frontier) {
-            return Err(Interrupted::Resting);
+            return Err(Interrupted::Resting(host.not_before));
         }
         for work in std::mem::take(&mut host.lease.work) {
             if !self.log.room() {
-                return Err(Interrupted::Resting);
+                return Err(Interrupted::Resting(host.not_before));
             }
             host.begin();
             self.let_validator_catch_up().await?;
-            let mut event = self.fetch(host, &work).await?;
+            let mut event = match self.is_given_up(host) {
+                Some(failure) => PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(&work) },
+                None => self.fetch(host, &work).await?,
+            };
             let read = self.read(&event).await;
             if let (Outcome::Response(response), true) = (&mut event.outcome, read.is_cut) {
                 response.truncated.get_or_insert(Truncated::Disconnect);
             }
+            if event.response().is_some_and(Response::is_cut) {
+                event.again = self.again(&event, Whose::Page, 0);
+            }
             self.metrics.fetched(&event);
-            event.change = self.change(&event, work.digest.as_ref(), &read.digest);
+            event.change = self.change(&event, &work, &read.digest);
             event.relevance = Relevance::by_type(read.is_html && event.response().is_some_and(Response::is_success));
             match self.log.append(event, read.derived).await {
                 Ok(ticket) => tickets.push((work.url, ticket)),
@@ -177,7 +195,7 @@ impl Visitor {
                     return Err(Interrupted::Stopping);
                 }
             }
-            if host.is_ailing {
+            if host.is_ailing && self.is_given_up(host).is_none() {
                 break;
             }
         }
@@ -217,11 +235,16 @@ impl Visitor {
         tokio::task::block_in_place(|| Read::of(&large::derive(event, &self.derive, parse::derive_without_markup)))
     }
 
+    /// A host that is given up: its URLs fail without a visit, lease by lease.
+    fn is_given_up(&self, host: &LeasedHost) -> Option<Failure> {
+        host.trouble.filter(|trouble| trouble.given_up)?;
+        host.is_hopeless(&self.config.frontier)
+    }
+
     /// None for an answer that is not final.
-    fn change(&self, event: &PageEvent, before: Option<&[u8; 32]>, now: &[u8; 32]) -> Option<PageChange> {
-        let is_final = pause::retry_at(event, &self.config.frontier).is_none();
-        let status = event.response().filter(|_| is_final)?.status;
-        PageChange::judge(status, before, now)
+    fn change(&self, event: &PageEvent, work: &Work, now: &[u8; 32]) -> Option<PageChange> {
+        let status = event.response().filter(|_| event.again.is_none())?.status;
+        PageChange::judge(status, work.was_there, work.digest.as_ref(), now)
     }
 
     pub(super) fn give_back(&self, host: LeasedHost, fetched: Vec<String>) -> Result<(), FrontierError> {
@@ -255,7 +278,8 @@ impl Visitor {
         let mut way = Way::default();
         loop {
             request.conditions.cookies = way.begin(&url);
-            let (exchange, next) = self.ask_whoever(host, &url, &request, event.hops.is_empty()).await?;
+            let asked = self.ask_whoever(host, &url, &request, event.hops.is_empty()).await?;
+            let Asked { exchange, location, whose, not_before } = asked;
             if event.started_ms == 0 {
                 event.started_ms = exchange.started_ms;
             }
@@ -264,7 +288,8 @@ impl Visitor {
             event.request_headers = exchange.request_headers;
             event.final_url = url.as_str().to_owned();
             event.outcome = exchange.outcome;
-            let Some(location) = next else { break };
+            event.again = self.again(&event, whose, not_before);
+            let Some(location) = location else { break };
             match self.next_hop(&mut event, &url, &location, &mut way) {
                 Some(target) => url = target,
                 None => break,
@@ -276,9 +301,22 @@ impl Visitor {
         Ok(event)
     }
 
+    /// When the URL is tried again: after its own trouble as long as it has attempts left; after its host's, behind whatever
+    /// else waits for that host.
+    fn again(&self, event: &PageEvent, whose: Whose, not_before: EpochMs) -> Option<Again> {
+        let config = &self.config.frontier;
+        match whose {
+            Whose::Nobody => None,
+            Whose::Page => pause::retry_at(event, config).map(|at| Again { at, counts: true }),
+            Whose::Host => {
+                let behind = config.host_delay.max(config.backoff_base).as_millis() as u64;
+                Some(Again { at: not_before + behind, counts: false })
+            }
+        }
+    }
+
     /// Asks the leased host, or the one that a redirect leads to. Before the first request of a URL, what keeps us from
-    /// asking sends it back untouched; later it is a failure, so that a host that cannot be had costs an attempt, not
-    /// the time of the host that points at it.
+    /// asking sends it back untouched; later the URL waits until the other host can be had, and its own host does not.
     async fn ask_whoever(
         &self,
         host: &mut LeasedHost,
@@ -292,15 +330,8 @@ impl Visitor {
             self.parked(host, self.ask_other(url, request)).await
         };
         match asked {
-            // Only another worker is in the way: no reason to give the URL up for good.
-            Err(Interrupted::Taken) if request.work.attempt >= self.config.frontier.max_retries => {
-                host.not_before = host.not_before.max(now_ms() + TAKEN_REST_MS);
-                Err(Interrupted::Resting)
-            }
-            Err(Interrupted::Resting | Interrupted::Taken) if !is_first => {
-                let message = format!("redirects to {url}, whose host could not be visited in time");
-                Ok((unasked(Failure { reason: FailureReason::HostBusy, message }), None))
-            }
+            Err(Interrupted::Resting(at)) if !is_first => Ok(busy(url, at)),
+            Err(Interrupted::Taken) if !is_first => Ok(busy(url, now_ms() + TAKEN_REST_MS)),
             asked => asked,
         }
     }
@@ -308,7 +339,13 @@ impl Visitor {
     /// A request to a host whose lease is not ours yet.
     async fn ask_other(&self, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
         let mut other = self.borrow(url).await?;
-        self.learn_rules(&mut other).await?;
+        match (self.learn_rules(&mut other).await, other.is_hopeless(&self.config.frontier)) {
+            (Err(Interrupted::Resting(_)), Some(failure)) => {
+                let (exchange, not_before) = (unasked(failure), other.not_before);
+                return Ok(Asked { exchange, location: None, whose: Whose::Nobody, not_before });
+            }
+            (learned, _) => learned?,
+        }
         if other.has_new_delay(&self.config.frontier) {
             drop(other);
             other = self.borrow(url).await?;
@@ -319,16 +356,21 @@ impl Visitor {
 
     /// One exchange with a host whose lease we hold, if its robots.txt allows it, at its turn.
     async fn ask(&self, host: &mut LeasedHost, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
-        if let Some(refusal) = self.refusal(host, url, request.work.kind) {
-            return Ok((unasked(refusal), None));
+        let config = &self.config.frontier;
+        let mut exchange = match self.refusal(host, url, request.work.kind) {
+            Some(refusal) => unasked(refusal),
+            None => match self.wait_for_turn(host, url).await? {
+                Err(failure) => unasked(failure),
+                Ok(()) => self.exchange(host, url, &request.conditions, request.limits).await?,
+            },
+        };
+        let mut whose = host.judge(&exchange.outcome, request.work, exchange.ended_ms, config);
+        if let (Whose::Host, Some(failure)) = (whose, host.is_hopeless(config)) {
+            exchange.outcome = Outcome::Failure(failure);
+            whose = Whose::Nobody;
         }
-        if let Err(failure) = self.wait_for_turn(host, url).await? {
-            return Ok((unasked(failure), None));
-        }
-        let exchange = self.exchange(host, url, &request.conditions, request.limits).await?;
-        host.judge(&exchange.outcome, exchange.ended_ms, &self.config.frontier);
         let location = redirect::location(&exchange.outcome);
-        Ok((exchange, location))
+        Ok(Asked { exchange, location, whose, not_before: host.not_before })
     }
 
     /// One exchange, and the host's rest after it. Given up soon after the stop: the URL is still in `work_proposed`.
@@ -407,7 +449,8 @@ impl Visitor {
                 return Ok(Err(failure));
             }
         };
-        let delay = self.config.frontier.ip_delay.unwrap_or_else(|| host.delay(&self.config.frontier));
+        // The address's own delay: what one host's robots.txt asks for is no reason to let its neighbours wait.
+        let delay = self.config.frontier.ip_delay.unwrap_or(self.config.frontier.host_delay);
         loop {
             self.sleep_until(host.not_before, host.patience).await?;
             match self.frontier.claim_address(&host.lease, ip, whole_rest(delay), now_ms()) {
@@ -426,7 +469,7 @@ impl Visitor {
             return Ok(());
         }
         if wait > patience {
-            return Err(Interrupted::Resting);
+            return Err(Interrupted::Resting(at));
         }
         tokio::select! {
             () = tokio::time::sleep(wait) => Ok(()),
@@ -483,6 +526,7 @@ impl Visitor {
             started_ms: 0,
             ended_ms: now_ms(),
             outcome: failed(FailureReason::BadUrl, String::new()),
+            again: None,
             change: None,
             relevance: Relevance::by_type(false),
             crawler_id: self.crawler_id.clone(),
@@ -492,6 +536,13 @@ impl Visitor {
 
 fn failed(reason: FailureReason, message: String) -> Outcome {
     Outcome::Failure(Failure { reason, message })
+}
+
+/// A redirect's host cannot be had before `not_before`.
+fn busy(url: &Url, not_before: EpochMs) -> Asked {
+    let message = format!("redirects to {url}, whose host could not be visited in time");
+    let exchange = unasked(Failure { reason: FailureReason::HostBusy, message });
+    Asked { exchange, location: None, whose: Whose::Host, not_before }
 }
 
 /// An exchange that did not take place.

@@ -144,7 +144,8 @@ impl FilesRecord {
 
 /// The response of an event that FILES holds.
 pub(super) fn page_of(event: &PageEvent) -> Option<&Response> {
-    event.response().filter(|response| event.kind == Kind::Page && response.is_success())
+    let is_last_word = event.again.is_none(); // a cut body is asked for again
+    event.response().filter(|response| event.kind == Kind::Page && response.is_success() && is_last_word)
 }
 
 /// The headers to keep, repeats gathered under the first of the same name.

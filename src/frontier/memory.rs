@@ -11,8 +11,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::addresses::Addresses;
 use super::keys::split;
 use super::{
-    Applied, Batch, Change, Counts, Frontier, FrontierError, FrontierOptions, Host, HostPause, HostTurn, LATER_WINDOW,
-    Lease, PRIORITY_UNKNOWN, PageRecord, PageState, Proposal, Proposed, Release, Robots, Turn, Verdict, Work,
+    Applied, Batch, Change, Counts, Frontier, FrontierError, FrontierOptions, Health, Host, HostPause, HostTurn,
+    LATER_WINDOW, Lease, PRIORITY_UNKNOWN, PageRecord, PageState, Proposal, Proposed, Release, Robots, Trouble,
+    Troubled, Turn, Verdict, WHEN_MET_AGAIN, Waiting, WaitingHost, Work,
 };
 use crate::log::Position;
 use crate::page::{EpochMs, Kind};
@@ -52,6 +53,7 @@ struct Url {
     kind: Kind,
     depth: u16,
     attempt: u16,
+    was_put_off: bool,
     rank: (u8, u64),
     queue: Queue,
     page: Option<PageRecord>,
@@ -68,7 +70,7 @@ enum Queue {
 struct KeptHost {
     number: usize,
     not_before: EpochMs,
-    failures: u32,
+    trouble: Option<Trouble>,
     delay_ms: u64,
     pages: u64,
     robots: Option<Robots>,
@@ -117,7 +119,7 @@ impl Frontier for MemoryFrontier {
         volatile.last_lease += 1;
         let id = volatile.last_lease;
         volatile.leases.insert(id, (origin.to_owned(), Vec::new()));
-        let host = Host { origin: origin.to_owned(), robots: host.robots, failures: host.failures };
+        let host = Host { origin: origin.to_owned(), robots: host.robots, trouble: host.trouble };
         Ok(HostTurn::Leased(Lease { id, host, work: Vec::new() }))
     }
 
@@ -135,7 +137,7 @@ impl Frontier for MemoryFrontier {
         }
         if let Some(host) = kept.hosts.get_mut(&origin) {
             host.not_before = host.not_before.max(release.not_before);
-            host.failures = release.failures.unwrap_or(host.failures);
+            host.trouble = release.health.map_or(host.trouble, Health::trouble);
             host.delay_ms = release.delay.as_millis() as u64;
             host.robots = release.robots.or(host.robots.take());
         }
@@ -153,10 +155,22 @@ impl Frontier for MemoryFrontier {
         let mut next = kept.clone();
         let mut applied = Applied::default();
         let mut finished = BTreeSet::new();
+        let mut pauses: BTreeMap<&str, HostPause> = BTreeMap::new();
         for verdict in &batch.verdicts {
             if next.apply(verdict, &volatile.in_flight, now)? {
                 applied.verdicts += 1;
                 finished.insert(&verdict.url);
+                if let Change::Retry { host, .. } = verdict.change {
+                    let pause = pauses.entry(split(&verdict.url)?.0).or_default();
+                    *pause = pause.and(host);
+                }
+            }
+        }
+        for (origin, HostPause { not_before, trouble }) in pauses {
+            let host = next.host(origin, now);
+            if not_before > host.not_before {
+                host.not_before = not_before;
+                host.trouble = Trouble::both(host.trouble, trouble);
             }
         }
         applied.proposed = next.propose(&batch.proposals, self.options.max_pages_per_host, now)?;
@@ -203,14 +217,38 @@ impl Frontier for MemoryFrontier {
 
     fn next_due(&self) -> Option<EpochMs> {
         let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
-        volatile.next_host(&kept).map(|((due, _), _)| due)
+        volatile.next_host(&kept).map(|((due, _), _)| due).filter(|due| *due < WHEN_MET_AGAIN)
     }
 
     fn has_work(&self, now: EpochMs) -> bool {
         let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
         let mut queued = kept.urls.values().filter(|url| url.queue != Queue::None);
         let is_busy = !volatile.leases.is_empty() || !volatile.in_flight.is_empty();
-        is_busy || queued.any(|url| url.page.is_none() || url.due() <= now)
+        is_busy || queued.any(|url| url.page.is_none() || url.due(&kept) <= now)
+    }
+
+    fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
+        let (kept, volatile) = (self.kept.lock(), self.volatile.lock());
+        let mut waiting = Waiting::default();
+        let mut next = Vec::new();
+        for (origin, host) in &kept.hosts {
+            let urls = kept.work_of(origin) as u64;
+            let trouble = host.trouble.filter(Trouble::is_the_hosts);
+            if let (Some(Trouble { cause, .. }), 1..) = (trouble, urls) {
+                match waiting.troubled.iter_mut().find(|troubled| troubled.cause == cause) {
+                    Some(troubled) => (troubled.hosts, troubled.urls) = (troubled.hosts + 1, troubled.urls + urls),
+                    None => waiting.troubled.push(Troubled { cause, hosts: 1, urls }),
+                }
+            }
+            let due = volatile.due(&kept, origin).map(|due| due.max(host.not_before));
+            if let Some(until) = due.filter(|due| (now + 1..WHEN_MET_AGAIN).contains(due)) {
+                next.push((host.number, WaitingHost { origin: origin.clone(), until, urls, trouble }));
+            }
+        }
+        waiting.troubled.sort_by_key(|troubled| troubled.cause);
+        next.sort_by_key(|(number, host)| (host.until, *number));
+        waiting.next = next.into_iter().map(|(_, host)| host).take(at_most).collect();
+        waiting
     }
 
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {
@@ -234,23 +272,36 @@ impl Kept {
         }
         let mut proposed = Proposed::default();
         for Proposal { url, kind, depth, priority } in work {
+            let origin = split(url)?.0.to_owned();
+            let works = self.work_of(&origin) > 0;
+            if let Some(host) = self.hosts.get_mut(&origin).filter(|host| works && host.is_given_up()) {
+                host.trouble = None;
+            }
             if self.urls.contains_key(url) {
                 proposed.known += 1;
                 continue;
             }
-            let origin = split(url)?.0.to_owned();
             let host = self.host(&origin, now);
             if *kind == Kind::Page && limit.is_some_and(|limit| host.pages >= limit) {
                 proposed.over_limit += 1;
                 continue;
             }
             host.pages += u64::from(*kind == Kind::Page);
+            if !works {
+                host.trouble = None;
+            }
             let rank = self.next_rank(*priority);
             let (kind, depth, queue) = (*kind, *depth, Queue::Ready);
-            self.urls.insert(url.clone(), Url { origin, kind, depth, attempt: 0, rank, queue, page: None });
+            let new = Url { origin, kind, depth, attempt: 0, was_put_off: false, rank, queue, page: None };
+            self.urls.insert(url.clone(), new);
             proposed.added += 1;
         }
         Ok(proposed)
+    }
+
+    /// URLs of the host that are queued.
+    fn work_of(&self, origin: &str) -> usize {
+        self.urls.values().filter(|url| url.origin == origin && url.queue != Queue::None).count()
     }
 
     fn host(&mut self, origin: &str, now: EpochMs) -> &mut KeptHost {
@@ -284,21 +335,18 @@ impl Kept {
         };
         let host = self.host(&origin, now);
         host.pages += u64::from(is_unknown && verdict.kind == Kind::Page);
-        if let Change::Retry { host: HostPause { not_before, failures }, .. } = verdict.change {
-            host.not_before = host.not_before.max(not_before);
-            host.failures = host.failures.max(failures);
-        }
-        let new = Url { origin, kind: verdict.kind, depth: 0, attempt: 0, rank, queue: Queue::None, page: None };
+        let (kind, queue) = (verdict.kind, Queue::None);
+        let new = Url { origin, kind, depth: 0, attempt: 0, was_put_off: false, rank, queue, page: None };
         let url = self.urls.entry(verdict.url.clone()).or_insert(new);
         (url.rank, url.kind) = (rank, verdict.kind);
         match &verdict.change {
             Change::Page { record, due_again } => {
-                (url.depth, url.attempt) = (record.depth, 0);
+                (url.depth, url.attempt, url.was_put_off) = (record.depth, 0, false);
                 url.queue = due_again.map_or(Queue::None, Queue::Later);
                 url.page = Some(record.clone());
             }
-            Change::Retry { at, attempt, .. } => {
-                url.attempt = *attempt;
+            Change::Retry { at, attempt, put_off, .. } => {
+                (url.attempt, url.was_put_off) = (*attempt, *put_off);
                 url.queue = Queue::Later(*at);
             }
         }
@@ -323,11 +371,16 @@ impl Volatile {
     /// The host that is due first, with when and its number.
     fn next_host(&self, kept: &Kept) -> Option<((EpochMs, usize), String)> {
         let due = |(origin, host): (&String, &KeptHost)| {
-            let due = self.free(kept, origin).map(|(_, url)| url.due()).min()?;
-            let is_leased = self.leases.values().any(|(leased, _)| leased == origin);
-            (!is_leased).then(|| ((due.max(host.not_before), host.number), origin.clone()))
+            let due = self.due(kept, origin)?;
+            Some(((due.max(host.not_before), host.number), origin.clone()))
         };
         kept.hosts.iter().filter_map(due).min()
+    }
+
+    /// When the first URL of a host is due that nobody has leased.
+    fn due(&self, kept: &Kept, origin: &str) -> Option<EpochMs> {
+        let is_leased = self.leases.values().any(|(leased, _)| leased == origin);
+        self.free(kept, origin).map(|(_, url)| url.due(kept)).min().filter(|_| !is_leased)
     }
 
     /// The host's URLs to fetch that are not in flight.
@@ -338,9 +391,11 @@ impl Volatile {
     }
 
     fn lease(&mut self, kept: &Kept, origin: &str, now: EpochMs, max_urls: usize) -> Lease {
-        let (ready, mut later): (Vec<_>, Vec<_>) =
-            self.free(kept, origin).filter(|(_, url)| url.due() <= now).partition(|(_, url)| url.queue == Queue::Ready);
-        later.sort_by_key(|(_, url)| (url.due(), url.rank));
+        let (ready, mut later): (Vec<_>, Vec<_>) = self
+            .free(kept, origin)
+            .filter(|(_, url)| url.due(kept) <= now)
+            .partition(|(_, url)| url.queue == Queue::Ready);
+        later.sort_by_key(|(_, url)| (url.due(kept), url.rank));
         later.truncate(LATER_WINDOW);
         let mut chosen = [ready, later].concat();
         chosen.sort_by_key(|(_, url)| url.rank);
@@ -352,21 +407,29 @@ impl Volatile {
         self.in_flight.extend(names.iter().map(|name| (name.clone(), id)));
         self.leases.insert(id, (origin.to_owned(), names));
         let host = kept.hosts.get(origin).cloned().unwrap_or_default();
-        let host = Host { origin: origin.to_owned(), robots: host.robots, failures: host.failures };
+        let host = Host { origin: origin.to_owned(), robots: host.robots, trouble: host.trouble };
         Lease { id, host, work: chosen.into_iter().map(|(name, url)| url.work(name)).collect() }
+    }
+}
+
+impl KeptHost {
+    fn is_given_up(&self) -> bool {
+        self.trouble.is_some_and(|trouble| trouble.given_up)
     }
 }
 
 impl Url {
     /// 0 for what may be fetched any time.
-    fn due(&self) -> EpochMs {
+    fn due(&self, kept: &Kept) -> EpochMs {
         match self.queue {
+            Queue::Later(WHEN_MET_AGAIN) if !kept.hosts.get(&self.origin).is_some_and(KeptHost::is_given_up) => 0,
             Queue::Later(due) => due,
             Queue::Ready | Queue::None => 0,
         }
     }
 
     fn work(&self, name: &str) -> Work {
-        Work::new(name.to_owned(), self.kind, self.depth, self.attempt, self.page.clone())
+        let known = Work::new(name.to_owned(), self.kind, self.depth, self.attempt, self.page.clone());
+        Work { was_put_off: self.was_put_off, ..known }
     }
 }

@@ -10,12 +10,14 @@ mod keys;
 mod memory;
 mod schedule;
 pub mod scope;
+mod trouble;
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 pub use embedded::{EmbeddedFrontier, Survey};
 pub use memory::MemoryFrontier;
+pub use trouble::{Cause, Health, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost, url_mark};
 
 use crate::log::Position;
 use crate::page::{EpochMs, Failure, FailureReason, Kind, PageChange};
@@ -63,6 +65,10 @@ pub trait Frontier: Send + Sync {
     /// Whether anything is left to do by `now`: a URL never fetched (or waiting to be tried again), one that is due to be
     /// looked at again however long its host rests, one in flight, a leased host. All of it at one moment.
     fn has_work(&self, now: EpochMs) -> bool;
+
+    /// Who waits at `now`, and for what: all hosts in trouble as numbers, and up to `at_most` hosts that are not due yet. The
+    /// numbers are counters; takes as long as `at_most` is large.
+    fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting;
 
     /// A named note kept with the frontier (scope of the crawl, format version).
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError>;
@@ -164,8 +170,8 @@ pub struct Host {
     pub origin: String,
     /// robots.txt as last fetched; none before the first fetch.
     pub robots: Option<Robots>,
-    /// Failures (network, 429, 5xx) in a row.
-    pub failures: u32,
+    /// None while it is well.
+    pub trouble: Option<Trouble>,
 }
 
 /// robots.txt of one origin, as far as it matters later (RFC 9309).
@@ -196,9 +202,13 @@ pub struct Work {
     pub depth: u16,
     /// Attempts before this one.
     pub attempt: u16,
-    /// From the last fetch of this URL, for a conditional request.
+    /// It was put off for what seemed its host's trouble since it was last tried in earnest.
+    pub was_put_off: bool,
+    /// From the last fetch of this URL if the page was there, for a conditional request.
     pub etag: Option<String>,
     pub last_modified: Option<String>,
+    /// The page was there when it was last asked for.
+    pub was_there: bool,
     /// [`PageRecord::live_digest`], to tell whether the page has changed.
     pub digest: Option<[u8; 32]>,
 }
@@ -207,8 +217,11 @@ impl Work {
     /// `page`: what is known of the URL from its last fetch.
     fn new(url: String, kind: Kind, depth: u16, attempt: u16, page: Option<PageRecord>) -> Work {
         let digest = page.as_ref().and_then(PageRecord::live_digest);
-        let (etag, last_modified) = page.map_or((None, None), |page| (page.etag, page.last_modified));
-        Work { url, kind, depth, attempt, etag, last_modified, digest }
+        let was_there = page.as_ref().is_some_and(|page| page.state.is_live());
+        // Of what is not there, a server's "not modified" would say nothing.
+        let live = page.filter(|_| digest.is_some());
+        let (etag, last_modified) = live.map_or((None, None), |page| (page.etag, page.last_modified));
+        Work { url, kind, depth, attempt, was_put_off: false, etag, last_modified, was_there, digest }
     }
 }
 
@@ -237,8 +250,8 @@ pub struct Release {
     pub not_before: EpochMs,
     /// Set when robots.txt was fetched during this lease.
     pub robots: Option<Robots>,
-    /// The new number of failures in a row; none leaves it.
-    pub failures: Option<u32>,
+    /// What the host showed of itself; none leaves what is known.
+    pub health: Option<Health>,
     /// The host's own delay between visits (robots.txt crawl-delay), kept so that a restart in the middle of a visit honours
     /// it too. What is below `FrontierOptions::default_delay` changes nothing.
     pub delay: Duration,
@@ -266,19 +279,20 @@ pub struct Verdict {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// Leaves `work_proposed`, enters or updates `page`. `due_again`: when it goes back to `work_proposed`.
+    /// Leaves `work_proposed`, enters or updates `page`. `due_again`: when it goes back to `work_proposed`;
+    /// [`WHEN_MET_AGAIN`]: with its host, once that is no longer given up.
     Page { record: PageRecord, due_again: Option<EpochMs> },
     /// Stays in `work_proposed`, due at `at`. `attempt`: attempts so far, this one included: what the next
-    /// [`Work::attempt`] will be.
-    Retry { at: EpochMs, attempt: u16, host: HostPause },
+    /// [`Work::attempt`] will be. `put_off`: what the next [`Work::was_put_off`] will be.
+    Retry { at: EpochMs, attempt: u16, put_off: bool, host: HostPause },
 }
 
-/// What a failure means for the host, at least: a release may have said more already, and only a release says that the
-/// host is well again.
+/// What a failure means for the host, at least, should the release that said so be lost. One that was not has said more:
+/// a pause no longer than the host rests anyway tells nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HostPause {
     pub not_before: EpochMs,
-    pub failures: u32,
+    pub trouble: Option<Trouble>,
 }
 
 /// What `page` keeps of a URL.
@@ -289,7 +303,7 @@ pub struct PageRecord {
     pub state: PageState,
     /// HTTP status of the last response; 0 when there was none.
     pub status: u16,
-    /// SHA-256 of the decoded content of the last 2xx response.
+    /// SHA-256 of the decoded content of the last 2xx response; none when that was cut.
     pub digest: Option<[u8; 32]>,
     pub etag: Option<String>,
     pub last_modified: Option<String>,
@@ -298,7 +312,7 @@ pub struct PageRecord {
 }
 
 impl PageRecord {
-    /// The digest of the page's content, if it was there when it was last asked for.
+    /// The digest of the page's content, if it was there when it was last asked for, and came whole.
     pub fn live_digest(&self) -> Option<[u8; 32]> {
         self.digest.filter(|_| self.state.is_live())
     }

@@ -5,10 +5,11 @@
 
 mod rebuilt;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::keys::{HostKey, Rank, UrlKey};
-use super::{Counts, PageState, Release};
+use super::trouble::{Cause, Trouble, Troubled, Waiting, WaitingHost};
+use super::{Counts, PageState, Release, WHEN_MET_AGAIN};
 use crate::log::Position;
 use crate::page::EpochMs;
 
@@ -22,7 +23,7 @@ pub struct HostRecord {
     pub number: u64,
     pub origin: Box<str>,
     pub not_before: EpochMs,
-    pub failures: u32,
+    pub trouble: Option<Trouble>,
     /// The host's own delay between visits (ms), as last released.
     pub delay_ms: u64,
     /// URLs to fetch that may be fetched any time, and those that wait for a retry or a revisit.
@@ -34,6 +35,8 @@ pub struct HostRecord {
     pub head: Rank,
     /// The first due time in `later`; [`NEVER`] when it is empty.
     pub later_first: EpochMs,
+    /// Of `later`: due as soon as the host is not given up any more ([`WHEN_MET_AGAIN`]).
+    pub parked: u64,
     pub has_robots: bool,
 }
 
@@ -89,9 +92,10 @@ pub struct Claim {
     pub host: HostKey,
     pub head: Rank,
     pub later_first: EpochMs,
-    /// Whether there is anything to read in each queue.
+    /// Whether there is anything to read in each queue; of `later`, whether what is parked is due.
     pub reads_ready: bool,
     pub reads_later: bool,
+    pub reads_parked: bool,
     pub in_flight_ready: usize,
     pub in_flight_later: usize,
     epoch: u64,
@@ -132,6 +136,9 @@ pub struct Schedule {
     in_flight: HashMap<UrlKey, Source>,
     leases: HashMap<u64, Leased>,
     hosts_with_work: u64,
+    /// Hosts in trouble that have work, and their URLs.
+    troubled: BTreeMap<Cause, (u64, u64)>,
+    given_up: HashSet<HostKey>,
     last_lease: u64,
 }
 
@@ -143,9 +150,22 @@ impl HostRecord {
     /// What leases and releases changed, which only the schedule knows at once; the rest is the store's.
     pub fn take_visits_from(&mut self, now: &HostRecord) {
         self.not_before = now.not_before;
-        self.failures = now.failures;
+        self.trouble = now.trouble;
         self.delay_ms = now.delay_ms;
         self.has_robots = now.has_robots;
+    }
+
+    pub fn is_given_up(&self) -> bool {
+        self.trouble.is_some_and(|trouble| trouble.given_up)
+    }
+
+    /// When the first of `later` is due, as far as the store knows.
+    fn first_later(&self) -> EpochMs {
+        if self.reads_parked() { 0 } else { self.later_first }
+    }
+
+    fn reads_parked(&self) -> bool {
+        self.parked > 0 && !self.is_given_up()
     }
 }
 
@@ -164,7 +184,7 @@ impl Totals {
 
 impl HostState {
     fn new(record: HostRecord) -> HostState {
-        let next_later = record.later_first;
+        let next_later = record.first_later();
         HostState {
             record,
             in_flight_ready: 0,
@@ -212,7 +232,7 @@ impl Schedule {
     }
 
     pub fn next_due(&self) -> Option<EpochMs> {
-        self.due.first().map(|(due, ..)| *due)
+        self.due.first().map(|(due, ..)| *due).filter(|due| *due < WHEN_MET_AGAIN)
     }
 
     /// The contract is that of [`super::Frontier::has_work`]. Looks at hosts only when all that is left are revisits, and
@@ -244,10 +264,10 @@ impl Schedule {
     /// Puts in what the store now says of a host. `finished` are its URLs that got a verdict: no longer in flight.
     /// `later_added`: the first due time put into `later`, or [`NEVER`].
     pub fn update(&mut self, host: HostKey, record: HostRecord, finished: &[UrlKey], later_added: EpochMs) {
-        let had_work = self.hosts.get(&host).is_some_and(|state| state.record.work() > 0);
-        self.hosts_with_work += u64::from(record.work() > 0);
-        self.hosts_with_work -= u64::from(had_work);
+        self.count(host, Some(&record));
         let state = self.hosts.entry(host).or_insert_with(|| HostState::new(record.clone()));
+        let was_met_again = record.reads_parked() && !state.record.reads_parked();
+        let later_added = if later_added == WHEN_MET_AGAIN { record.first_later() } else { later_added };
         state.record = record;
         state.epoch += 1;
         if let Some(meanwhile) = &mut state.finished_meanwhile {
@@ -260,15 +280,63 @@ impl Schedule {
                 None => all_were_in_flight = false,
             }
         }
-        state.next_later = if state.in_flight_later == 0 {
-            state.record.later_first
-        } else if all_were_in_flight {
+        state.next_later = if all_were_in_flight && state.in_flight_later > 0 && !was_met_again {
             state.next_later.min(later_added)
         } else {
             // What was first may be gone, or be in flight: too early at worst, and a lease sets it right.
-            state.record.later_first
+            state.record.first_later()
         };
         self.list(host);
+    }
+
+    /// Replaces what the counters say of a host by what its record is to be; none: nothing.
+    fn count(&mut self, host: HostKey, record: Option<&HostRecord>) {
+        let before = self.hosts.get(&host).map(|state| &state.record).filter(|record| record.work() > 0);
+        let now = record.filter(|record| record.work() > 0);
+        self.hosts_with_work += u64::from(now.is_some());
+        self.hosts_with_work -= u64::from(before.is_some());
+        let troubled = |record: &HostRecord| {
+            let trouble = record.trouble.filter(Trouble::is_the_hosts)?;
+            Some((trouble.cause, record.work()))
+        };
+        let (before, after) = (before.and_then(troubled), now.and_then(troubled));
+        if before != after {
+            if let Some((cause, urls)) = after {
+                let (hosts, all) = self.troubled.entry(cause).or_default();
+                (*hosts, *all) = (*hosts + 1, *all + urls);
+            }
+            if let Some((cause, urls)) = before
+                && let Some((hosts, all)) = self.troubled.get_mut(&cause)
+            {
+                (*hosts, *all) = (hosts.saturating_sub(1), all.saturating_sub(urls));
+            }
+            self.troubled.retain(|_, (hosts, _)| *hosts > 0);
+        }
+        match record.is_some_and(HostRecord::is_given_up) {
+            true => self.given_up.insert(host),
+            false => self.given_up.remove(&host),
+        };
+    }
+
+    /// Those of `hosts` that are given up.
+    pub fn given_up_among(&self, hosts: impl Iterator<Item = HostKey>) -> Vec<HostKey> {
+        if self.given_up.is_empty() {
+            return Vec::new();
+        }
+        hosts.filter(|host| self.given_up.contains(host)).collect()
+    }
+
+    /// The contract is that of [`super::Frontier::waiting`].
+    pub fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
+        let troubled =
+            self.troubled.iter().map(|(cause, (hosts, urls))| Troubled { cause: *cause, hosts: *hosts, urls: *urls });
+        let later = self.due.range((now + 1, 0, 0)..(WHEN_MET_AGAIN, 0, 0)).take(at_most);
+        let next = later.filter_map(|(until, _, host)| {
+            let record = self.record(*host)?;
+            let (origin, trouble) = (record.origin.to_string(), record.trouble.filter(Trouble::is_the_hosts));
+            Some(WaitingHost { origin, until: *until, urls: record.work(), trouble })
+        });
+        Waiting { troubled: troubled.collect(), next: next.collect() }
     }
 
     /// Takes the most urgent host that is due, if there is one.
@@ -291,6 +359,7 @@ impl Schedule {
             later_first: state.record.later_first,
             reads_ready: state.has_ready(),
             reads_later: state.record.later > 0,
+            reads_parked: state.record.reads_parked(),
             in_flight_ready: state.in_flight_ready,
             in_flight_later: state.in_flight_later,
             epoch: state.epoch,
@@ -300,6 +369,7 @@ impl Schedule {
     /// Takes one host out by its key, without URLs. `stored` is used when the schedule does not know it.
     pub fn claim_host(&mut self, host: HostKey, stored: Option<HostRecord>, now: EpochMs) -> Option<HostClaim> {
         if let (Some(record), false) = (stored, self.hosts.contains_key(&host)) {
+            self.count(host, Some(&record));
             self.hosts.insert(host, HostState::new(record));
         }
         let state = self.hosts.get_mut(&host)?;
@@ -388,13 +458,19 @@ impl Schedule {
         release: &Release,
     ) -> Option<(HostKey, HostRecord)> {
         let host = self.leases.get(&lease)?.host;
-        let state = self.hosts.get_mut(&host)?;
-        let record = &mut state.record;
+        let mut record = self.hosts.get(&host)?.record.clone();
         record.not_before = record.not_before.max(release.not_before);
-        record.failures = release.failures.unwrap_or(record.failures);
+        if let Some(health) = release.health {
+            record.trouble = health.trouble();
+        }
         record.delay_ms = u64::try_from(release.delay.as_millis()).unwrap_or(u64::MAX);
         record.has_robots |= release.robots.is_some();
-        let record = record.clone();
+        self.count(host, Some(&record));
+        let state = self.hosts.get_mut(&host)?;
+        if record.reads_parked() != state.record.reads_parked() {
+            state.next_later = record.first_later();
+        }
+        state.record = record.clone();
         self.end(lease, fetched);
         Some((host, record))
     }
@@ -429,6 +505,7 @@ impl Schedule {
         }
         if state.is_idle() {
             self.hosts.remove(&host);
+            self.given_up.remove(&host);
         }
     }
 }

@@ -44,12 +44,23 @@ pub struct PageEvent {
     /// After the last byte of the body.
     pub ended_ms: EpochMs,
     pub outcome: Outcome,
+    /// Set when this is not the URL's last word: it is tried again. None in events of before it was noted, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Again>,
     /// What became of the page since it was last fetched. None for a failure, for an answer that is no page or not final,
     /// and in events of before it was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<PageChange>,
     pub relevance: Relevance,
     pub crawler_id: Arc<str>,
+}
+
+/// When a URL is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Again {
+    pub at: EpochMs,
+    /// Whether this attempt counts as one of the URL's own: what went wrong was its own doing, not its host's.
+    pub counts: bool,
 }
 
 /// What was asked for, and so what may be derived from the answer.
@@ -80,21 +91,22 @@ pub enum PageChange {
     /// The same content, by its digest, or the server says so (304).
     Unchanged,
     Changed,
-    /// It was there, and is not any more: a final answer other than 2xx and 304.
+    /// It was there, and is not any more, as the server says itself: 404 or 410.
     Gone,
 }
 
 impl PageChange {
-    /// The rule for final answers. `before`: the digest of the page's content when it was there at the last fetch; `now`:
-    /// of the content that came. None for what was no page before and is none now.
-    pub fn judge(status: u16, before: Option<&[u8; 32]>, now: &[u8; 32]) -> Option<PageChange> {
-        match (status, before) {
-            (200..300, None) => Some(PageChange::New),
-            (200..300, Some(before)) if before == now => Some(PageChange::Unchanged),
-            (200..300, Some(_)) => Some(PageChange::Changed),
-            (304, Some(_)) => Some(PageChange::Unchanged),
-            (_, Some(_)) => Some(PageChange::Gone),
-            (_, None) => None,
+    /// The rule for final answers. `was_there`: the page was there at the last fetch, and `before` is the digest of its
+    /// content, if that came whole; `now`: of the content that came. None for what was no page before and is none now, and
+    /// for what says nothing of the page (a 403 or 500 instead of it): it is as it was.
+    pub fn judge(status: u16, was_there: bool, before: Option<&[u8; 32]>, now: &[u8; 32]) -> Option<PageChange> {
+        match (status, was_there) {
+            (200..300, false) => Some(PageChange::New),
+            (200..300, true) if before == Some(now) => Some(PageChange::Unchanged),
+            (200..300, true) => Some(PageChange::Changed),
+            (304, true) if before.is_some() => Some(PageChange::Unchanged),
+            (404 | 410, true) => Some(PageChange::Gone),
+            _ => None,
         }
     }
 
@@ -210,6 +222,8 @@ pub enum FailureReason {
     NoRoute,
     /// This process, or this machine, has as many files open as it may.
     OpenFiles,
+    /// The host was in trouble for so long that it was given up; looked at again when it is met again.
+    HostUnreachable,
 }
 
 impl FailureReason {
@@ -242,6 +256,7 @@ impl FailureReason {
             Resolver => "resolver",
             NoRoute => "no_route",
             OpenFiles => "open_files",
+            HostUnreachable => "host_unreachable",
         }
     }
 }
@@ -288,6 +303,12 @@ impl Response {
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
+
+    /// A 2xx whose body ended before its end: it broke off, or took too long. One cut at our own limit of size is as long
+    /// as we want it.
+    pub fn is_cut(&self) -> bool {
+        self.is_success() && matches!(self.truncated, Some(Truncated::Time | Truncated::Disconnect))
+    }
 }
 
 impl PageEvent {
@@ -295,6 +316,13 @@ impl PageEvent {
         match &self.outcome {
             Outcome::Response(response) => Some(response),
             Outcome::Failure(_) => None,
+        }
+    }
+
+    pub fn failure(&self) -> Option<&Failure> {
+        match &self.outcome {
+            Outcome::Response(_) => None,
+            Outcome::Failure(failure) => Some(failure),
         }
     }
 

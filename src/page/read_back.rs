@@ -27,6 +27,7 @@ impl PageEvent {
             started_ms: 0,
             ended_ms: 0,
             outcome: Outcome::Response(Response::read_back()),
+            again: None,
             change: None,
             relevance: Relevance::by_type(false),
             crawler_id: Arc::from(""),

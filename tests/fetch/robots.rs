@@ -147,10 +147,14 @@ async fn a_robots_txt_that_cannot_be_had_forbids_everything() {
     for status in [500, 503, 429] {
         let site = site(move |_| Answer::new(status, ""));
         let urls = ["/1", "/2"].map(|path| format!("http://a.test:{}{path}", site.port));
-        let events = MiniCrawl::new(config_for(&site), &urls.each_ref().map(String::as_str)).run(LIMIT).await;
+        let mut config = config_for(&site);
+        config.frontier.give_up_after = Duration::from_millis(300);
+        let events = MiniCrawl::new(config, &urls.each_ref().map(String::as_str)).run(LIMIT).await;
+        assert_eq!(events.len(), 2, "no URL spent an attempt on it");
         for url in &urls {
             let failure = failure_of(event_of(&events, url));
-            assert_eq!(failure.reason, FailureReason::RobotsUnreachable, "{status}: {}", failure.message);
+            assert_eq!(failure.reason, FailureReason::HostUnreachable, "{status}: {}", failure.message);
+            assert!(failure.message.contains("robots_unreachable"), "{status}: {}", failure.message);
         }
         assert!(site.visits.all().iter().all(|visit| visit.path == "/robots.txt"), "{status}");
     }
@@ -180,10 +184,12 @@ async fn a_dead_host_with_many_urls_is_given_up_in_time() {
     config.frontier.max_retries = 2;
     config.frontier.backoff_base = Duration::from_millis(100);
     config.frontier.backoff_max = Duration::from_secs(3600);
+    config.frontier.give_up_after = Duration::from_millis(600);
     let seeds: Vec<&str> = urls.iter().map(String::as_str).collect();
     let events = MiniCrawl::new(config, &seeds).run(Duration::from_secs(15)).await;
+    assert_eq!(events.len(), urls.len());
     for url in &urls {
-        assert_eq!(failure_of(event_of(&events, url)).reason, FailureReason::Connect, "{url}");
+        assert_eq!(failure_of(event_of(&events, url)).reason, FailureReason::HostUnreachable, "{url}");
     }
     let visits = site.visits.len();
     assert!((3..=6).contains(&visits), "{visits} visits of a host that does not answer");

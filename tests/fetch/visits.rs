@@ -16,7 +16,7 @@ use crate::support::{MiniCrawl, config_for, event_of, failure_of, status_of};
 const LIMIT: Duration = Duration::from_secs(15);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_without_address_fail_without_holding_anybody_up() {
+async fn names_without_address_are_waited_for_without_holding_anybody_up() {
     let site = site(1, |_, _| Answer::html("page"));
     let lost: Vec<String> = (0..20).map(|n| format!("http://nowhere.invalid/{n}")).collect();
     let here = format!("http://a.test:{}/", site.port);
@@ -26,11 +26,16 @@ async fn names_without_address_fail_without_holding_anybody_up() {
         config.fetch.obey_robots = obey_robots;
         config.frontier.backoff_base = Duration::from_millis(100);
         config.frontier.backoff_max = Duration::from_secs(3600);
+        config.frontier.give_up_after = Duration::from_millis(500);
+        config.frontier.max_retries = 0;
         let events = MiniCrawl::new(config, &seeds).run(LIMIT).await;
         assert_eq!(status_of(event_of(&events, &here)), 200);
         for url in &lost {
-            assert_eq!(failure_of(event_of(&events, url)).reason, FailureReason::Dns, "{url}");
+            let failure = failure_of(event_of(&events, url));
+            assert_eq!(failure.reason, FailureReason::HostUnreachable, "{url}");
+            assert!(failure.message.contains("dns"), "{}", failure.message);
         }
+        assert!(events.iter().all(|event| event.attempt == 0), "nobody pays for a name");
     }
 }
 
@@ -59,7 +64,9 @@ async fn a_host_that_goes_on_failing_is_left_alone_longer_and_longer() {
     config.frontier.backoff_max = Duration::from_secs(60);
     config.fetch.obey_robots = false;
     let seeds: Vec<&str> = urls.iter().map(String::as_str).collect();
-    MiniCrawl::new(config.clone(), &seeds).run(LIMIT).await;
+    let visits = site.visits.clone();
+    let events = MiniCrawl::new(config.clone(), &seeds).run_until(LIMIT, |_| visits.len() >= 5).await;
+    assert!(events.iter().all(|event| event.again.is_some_and(|again| !again.counts)), "{events:?}");
     let gaps = |site: &Running| -> Vec<u128> {
         let at: Vec<Instant> = site.visits.all().iter().map(|visit| visit.at).collect();
         at.windows(2).map(|pair| (pair[1] - pair[0]).as_millis()).collect()

@@ -246,17 +246,18 @@ fn keeps_robots_and_failures_of_a_host(make: Make) {
     ];
     frontier.propose(&[page("http://a.example/")], 0).unwrap();
     let lease = lease_one(&*frontier, 0, 1);
-    assert_eq!(lease.host, Host { origin: "http://a.example".into(), robots: None, failures: 0 });
+    assert_eq!(lease.host, Host { origin: "http://a.example".into(), robots: None, trouble: None });
     give_back(&*frontier, lease);
     for (number, access) in robots.into_iter().enumerate() {
         let robots = Some(Robots { fetched_ms: 5, expires_ms: 6, access });
         let lease = lease_one(&*frontier, 0, 1);
-        let failures = Some(number as u32);
-        frontier.release(lease, Release { robots: robots.clone(), failures, ..Release::default() }).unwrap();
+        let trouble = Trouble { suspect: (number == 1).then_some(77), ..trouble(number as u32) };
+        let health = Some(Health::Troubled(trouble));
+        frontier.release(lease, Release { robots: robots.clone(), health, ..Release::default() }).unwrap();
         give_back(&*frontier, lease_one(&*frontier, 0, 1));
         frontier.reopen(0);
         let lease = lease_one(&*frontier, 0, 1);
-        assert_eq!((&lease.host.robots, lease.host.failures), (&robots, number as u32));
+        assert_eq!((&lease.host.robots, lease.host.trouble), (&robots, Some(trouble)));
         give_back(&*frontier, lease);
     }
 }

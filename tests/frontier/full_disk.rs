@@ -129,7 +129,12 @@ impl Pair {
         let robots = Robots { fetched_ms: failed, expires_ms: NOW, access: RobotsAccess::AllowAll };
         for (frontier, lease) in self.both().into_iter().zip([lease, twins]) {
             let fetched = lease.work.iter().take(1).map(|work| work.url.clone()).collect();
-            let release = Release { fetched, robots: Some(robots.clone()), failures: Some(3), ..Release::default() };
+            let release = Release {
+                fetched,
+                robots: Some(robots.clone()),
+                health: Some(Health::Troubled(trouble(3))),
+                ..Release::default()
+            };
             frontier.release(lease, release).unwrap();
         }
     }

@@ -161,7 +161,8 @@ fn pauses_the_host_of_a_retry(make: Make) {
     let mut frontier = make(plain());
     frontier.propose(&pages(&["http://a.example/1", "http://a.example/2"]), 0).unwrap();
     let pause = |url: &str, event, not_before, failures| {
-        let change = Change::Retry { at: 10, attempt: 1, host: HostPause { not_before, failures } };
+        let host = HostPause { not_before, trouble: Some(trouble(failures)) };
+        let change = Change::Retry { at: 10, attempt: 1, put_off: false, host };
         Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), change }
     };
     let verdicts = vec![pause("http://a.example/1", 1, 700, 1), pause("http://a.example/2", 2, 300, 2)];
@@ -169,7 +170,14 @@ fn pauses_the_host_of_a_retry(make: Make) {
     frontier.reopen(0);
     assert_eq!(frontier.next_due(), Some(700));
     assert!(frontier.lease(699, 1, 1).unwrap().is_empty());
-    assert_eq!(lease_one(&*frontier, 700, 1).host.failures, 2);
+    let lease = lease_one(&*frontier, 700, 1);
+    assert_eq!(lease.host.trouble, Some(trouble(2)));
+
+    // The release of that lease knows more than what the log has to say of its events afterwards.
+    let health = Some(Health::Well);
+    frontier.release(lease, Release { not_before: 900, health, ..Release::default() }).unwrap();
+    frontier.apply(&batch(2, vec![pause("http://a.example/1", 3, 900, 3)], vec![]), 0).unwrap();
+    assert_eq!(lease_one(&*frontier, 900, 1).host.trouble, None);
 }
 
 fn revisits_when_due_with_validators(make: Make) {
@@ -218,11 +226,13 @@ fn keeps_the_longest_wait(make: Make) {
     let mut frontier = make(plain());
     frontier.propose(&[page("http://a.example/")], 0).unwrap();
     let lease = lease_one(&*frontier, 0, 1);
-    frontier.release(lease, Release { not_before: 5000, failures: Some(3), ..Release::default() }).unwrap();
+    frontier
+        .release(lease, Release { not_before: 5000, health: Some(Health::Troubled(trouble(3))), ..Release::default() })
+        .unwrap();
     frontier.reopen(100);
     assert_eq!(frontier.next_due(), Some(5000));
     let lease = lease_one(&*frontier, 5000, 1);
-    assert_eq!(lease.host.failures, 3);
+    assert_eq!(lease.host.trouble, Some(trouble(3)));
     frontier.release(lease, Release { not_before: 10, ..Release::default() }).unwrap();
     assert_eq!(frontier.next_due(), Some(5000), "a release takes back no wait");
 }

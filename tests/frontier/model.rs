@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use seine::frontier::*;
-use seine::page::Kind;
+use seine::page::{FailureReason, Kind};
 
 use crate::support::*;
 
@@ -12,7 +12,7 @@ use crate::support::*;
 enum Op {
     Propose(Vec<(u8, u8)>),
     Lease { max_hosts: usize, max_urls: usize },
-    Release { which: usize, fetched: u8, wait: u64, failures: Option<u32>, has_robots: bool },
+    Release { which: usize, fetched: u8, wait: u64, health: Option<Health>, has_robots: bool },
     Apply { verdicts: Vec<(Target, Outcome)>, links: Vec<(u8, u8)>, is_old_cursor: bool },
     Wait(u64),
     Reopen,
@@ -48,11 +48,19 @@ fn links() -> impl Strategy<Value = Vec<(u8, u8)>> {
 fn outcome() -> impl Strategy<Value = Outcome> {
     let state = prop_oneof![Just(PageState::New), Just(PageState::Gone), Just(PageState::Refused)];
     prop_oneof![
-        4 => (state, prop::option::of(0_u64..50)).prop_map(|(state, due_in)| Outcome::Page { state, due_in }),
+        4 => (state, prop::option::of(prop_oneof![3 => 0_u64..49, 1 => Just(49)])).prop_map(|(state, due_in)| Outcome::Page { state, due_in }),
         3 => (0_u64..50, 0_u16..4, 0_u64..50)
             .prop_map(|(due_in, attempt, pause)| Outcome::Retry { due_in, attempt, pause }),
         1 => Just(Outcome::Again),
     ]
+}
+
+fn health() -> impl Strategy<Value = Health> {
+    let trouble = (0_u32..5, any::<bool>(), prop::bool::weighted(0.4)).prop_map(|(failures, status, given_up)| {
+        let cause = if status { Cause::Status(503) } else { Cause::Failure(FailureReason::Dns) };
+        Trouble { cause, given_up, ..trouble(failures) }
+    });
+    prop_oneof![1 => Just(Health::Well), 2 => trouble.prop_map(Health::Troubled)]
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -61,8 +69,8 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         4 => links().prop_map(Op::Propose),
         8 => (0_usize..4, 0_usize..5).prop_map(|(max_hosts, max_urls)| Op::Lease { max_hosts, max_urls }),
-        6 => (any::<usize>(), any::<u8>(), 0_u64..30, prop::option::of(0_u32..5), any::<bool>()).prop_map(
-            |(which, fetched, wait, failures, has_robots)| Op::Release { which, fetched, wait, failures, has_robots }
+        6 => (any::<usize>(), any::<u8>(), 0_u64..30, prop::option::of(health()), any::<bool>()).prop_map(
+            |(which, fetched, wait, health, has_robots)| Op::Release { which, fetched, wait, health, has_robots }
         ),
         8 => (verdicts, links(), prop::bool::weighted(0.05))
             .prop_map(|(verdicts, links, is_old_cursor)| Op::Apply { verdicts, links, is_old_cursor }),
@@ -112,10 +120,10 @@ impl Pair {
                 self.both(|frontier| frontier.propose(&proposals(links), self.now).unwrap());
             }
             Op::Lease { max_hosts, max_urls } => self.lease(*max_hosts, *max_urls),
-            Op::Release { which, fetched, wait, failures, has_robots } => {
+            Op::Release { which, fetched, wait, health, has_robots } => {
                 if !self.leases.is_empty() {
                     let leases = self.leases.swap_remove(which % self.leases.len());
-                    self.release(leases, *fetched, *wait, *failures, *has_robots);
+                    self.release(leases, *fetched, *wait, *health, *has_robots);
                 }
             }
             Op::Apply { verdicts, links, is_old_cursor } => self.apply(verdicts, links, *is_old_cursor),
@@ -137,13 +145,13 @@ impl Pair {
         self.leases.extend(first.into_iter().zip(second).map(|(first, second)| [first, second]));
     }
 
-    fn release(&self, leases: [Lease; 2], fetched: u8, wait: u64, failures: Option<u32>, has_robots: bool) {
+    fn release(&self, leases: [Lease; 2], fetched: u8, wait: u64, health: Option<Health>, has_robots: bool) {
         let work = leases[0].work.iter().enumerate();
         let fetched = work.filter(|(bit, _)| fetched >> (bit % 8) & 1 == 1).map(|(_, work)| work.url.clone()).collect();
         let access = RobotsAccess::Rules(format!("until {}", self.now));
         let robots = has_robots.then_some(Robots { fetched_ms: self.now, expires_ms: self.now + 1, access });
         let not_before = self.now + wait;
-        let release = Release { fetched, not_before, robots, failures, delay: Duration::from_millis(wait) };
+        let release = Release { fetched, not_before, robots, health, delay: Duration::from_millis(wait) };
         for (store, lease) in self.stores.iter().zip(leases) {
             store.release(lease, release.clone()).unwrap();
         }
@@ -166,12 +174,15 @@ impl Pair {
         let verdict = match outcome {
             Outcome::Page { state, due_in } => {
                 let record = PageRecord { state: *state, ..record(&url, self.event) };
-                let change = Change::Page { record, due_again: due_in.map(|due_in| self.now + due_in) };
+                // The longest wait stands for that of a host that was given up.
+                let due = |due_in| if due_in == 49 { WHEN_MET_AGAIN } else { self.now + due_in };
+                let change = Change::Page { record, due_again: due_in.map(due) };
                 Verdict { url, kind: Kind::Page, event_id: id(self.event), change }
             }
             Outcome::Retry { due_in, attempt, pause } => {
-                let host = HostPause { not_before: self.now + pause, failures: u32::from(*attempt) };
-                let change = Change::Retry { at: self.now + due_in, attempt: *attempt, host };
+                let host = HostPause { not_before: self.now + pause, trouble: Some(trouble((*attempt).into())) };
+                let put_off = pause % 2 == 0;
+                let change = Change::Retry { at: self.now + due_in, attempt: *attempt, put_off, host };
                 Verdict { url, kind: Kind::Page, event_id: id(self.event), change }
             }
             Outcome::Again => match &self.last {
@@ -186,6 +197,8 @@ impl Pair {
     fn compare(&self) {
         self.both(|frontier| frontier.counts());
         self.both(|frontier| frontier.next_due());
+        self.both(|frontier| frontier.has_work(self.now));
+        self.both(|frontier| frontier.waiting(self.now, 3));
         self.both(|frontier| frontier.cursor().unwrap());
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use seine::frontier::*;
 use seine::log::Position;
-use seine::page::{EpochMs, Kind};
+use seine::page::{EpochMs, FailureReason, Kind};
 use tempfile::TempDir;
 
 /// A frontier of the sort that `make` was asked for.
@@ -111,6 +111,16 @@ pub fn record(url: &str, event: u64) -> PageRecord {
     }
 }
 
+/// A host's own trouble, and how often it has failed.
+pub fn trouble(failures: u32) -> Trouble {
+    let cause = Cause::Failure(FailureReason::Connect);
+    Trouble { since: 50, last: 60, failures, cause, suspect: None, given_up: false }
+}
+
+pub fn given_up() -> Trouble {
+    Trouble { given_up: true, ..trouble(9) }
+}
+
 pub fn fetched(url: &str, event: u64, due_again: Option<EpochMs>) -> Verdict {
     let change = Change::Page { record: record(url, event), due_again };
     Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), change }
@@ -122,7 +132,7 @@ pub fn in_state(url: &str, event: u64, state: PageState) -> Verdict {
 }
 
 pub fn retry(url: &str, event: u64, at: EpochMs, attempt: u16) -> Verdict {
-    let change = Change::Retry { at, attempt, host: HostPause::default() };
+    let change = Change::Retry { at, attempt, put_off: false, host: HostPause::default() };
     Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), change }
 }
 

@@ -61,6 +61,8 @@ fn failure() -> impl Strategy<Value = Failure> {
         BadRedirect,
         UnwantedType,
         BadUrl,
+        HostBusy,
+        HostUnreachable,
     ];
     (proptest::sample::select(reasons), any::<String>()).prop_map(|(reason, message)| Failure { reason, message })
 }
@@ -77,9 +79,10 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
         Just(PageChange::Changed),
         Just(PageChange::Gone)
     ]);
-    let rest = (kind, relevance, option::of(any::<std::net::IpAddr>()), change);
+    let again = option::of((any::<u64>(), any::<bool>()).prop_map(|(at, counts)| Again { at, counts }));
+    let rest = (kind, relevance, option::of(any::<std::net::IpAddr>()), change, again);
     (texts, numbers, rest, headers(), vec(hop(), 0..3), outcome()).prop_map(
-        |(texts, numbers, (kind, relevance, ip, change), request_headers, hops, outcome)| PageEvent {
+        |(texts, numbers, (kind, relevance, ip, change, again), request_headers, hops, outcome)| PageEvent {
             id: texts.0,
             url: texts.1,
             kind,
@@ -93,6 +96,7 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
             started_ms: numbers.2,
             ended_ms: numbers.3,
             outcome,
+            again,
             change,
             relevance,
             crawler_id: texts.4.into(),

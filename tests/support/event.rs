@@ -26,6 +26,7 @@ pub fn page(url: impl Into<String>, headers: &[(&str, &str)], body: impl Into<By
         started_ms: FETCHED - 985,
         ended_ms: FETCHED,
         outcome: Outcome::Response(answer(headers, body)),
+        again: None,
         change: None,
         relevance: Relevance::by_type(true),
         crawler_id: "test".into(),

@@ -146,9 +146,21 @@ pub(super) const FRONTIER: &[Key] = &[
     ),
     ours(
         "link_storage.scheduler.backoff_max",
-        "1h",
+        "1d",
         millis(SOME, |d, v| d.config.frontier.backoff_max = v),
         "… up to this.",
+    ),
+    ours(
+        "link_storage.scheduler.retry_after_max",
+        "1h",
+        millis(NONE, |d, v| d.config.frontier.retry_after_max = v),
+        "A longer Retry-After counts as this; an absurd one, of more than a year, counts as none.",
+    ),
+    ours(
+        "link_storage.scheduler.give_up_after",
+        "7d",
+        millis(SOME, |d, v| d.config.frontier.give_up_after = v),
+        "A host in trouble for so long is given up: its URLs fail, until a link or a seed leads to it again.",
     ),
     ours(
         "link_storage.recrawl.interval",

@@ -9,7 +9,7 @@ use super::shelf::StoreGuard;
 use super::{EmbeddedFrontier, NEVER};
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
 use crate::frontier::schedule::{HostRecord, Totals};
-use crate::frontier::{FrontierError, HostPause, PageRecord};
+use crate::frontier::{FrontierError, HostPause, PageRecord, Trouble, WHEN_MET_AGAIN};
 use crate::page::EpochMs;
 
 /// Collected changes. Reads see them: what the batch says already comes before what the store says.
@@ -35,6 +35,10 @@ pub struct Changes<'a> {
 pub struct HostChange {
     pub record: HostRecord,
     pub pause: Option<HostPause>,
+    /// A link or a seed leads to it: given up, it gets another chance.
+    pub is_met: bool,
+    /// It had nothing to do: what troubled it then says nothing of now.
+    pub was_idle: bool,
     /// URLs that got a verdict.
     pub finished: Vec<UrlKey>,
 }
@@ -79,7 +83,8 @@ impl<'a> Changes<'a> {
                 Some(record) => record,
                 None => self.new_host(origin),
             };
-            self.hosts.insert(host, HostChange { record, pause: None, finished: Vec::new() });
+            self.hosts
+                .insert(host, HostChange { record, pause: None, is_met: false, was_idle: false, finished: Vec::new() });
         }
         self.hosts.get_mut(&host).ok_or_else(|| self.store.unreadable("hosts"))
     }
@@ -98,13 +103,14 @@ impl<'a> Changes<'a> {
             number,
             origin: origin.into(),
             not_before: self.now,
-            failures: 0,
+            trouble: None,
             delay_ms: 0,
             ready: 0,
             later: 0,
             pages: 0,
             head: Rank(0),
             later_first: NEVER,
+            parked: 0,
             has_robots: false,
         }
     }
@@ -131,6 +137,7 @@ impl<'a> Changes<'a> {
         self.totals.work += 1;
         if let Some(host) = self.hosts.get_mut(&url.host) {
             host.record.later += 1;
+            host.record.parked += u64::from(due == WHEN_MET_AGAIN);
         }
     }
 
@@ -146,6 +153,7 @@ impl<'a> Changes<'a> {
             Place::Later { due, rank } => {
                 self.later.insert((url.host, due, rank), None);
                 host.record.later = host.record.later.saturating_sub(1);
+                host.record.parked = host.record.parked.saturating_sub(u64::from(due == WHEN_MET_AGAIN));
             }
         }
         self.totals.work = self.totals.work.saturating_sub(1);
@@ -230,6 +238,9 @@ impl<'a> Changes<'a> {
         }
         for (host, change) in &mut self.hosts {
             change.apply_pause();
+            if change.was_idle || (change.is_met && change.record.is_given_up()) {
+                change.record.trouble = None;
+            }
             batch.insert(&self.store.hosts, host.to_be_bytes(), records::encode_host(&change.record));
         }
         self.store.commit(batch)?;
@@ -280,17 +291,14 @@ impl<'a> Changes<'a> {
 impl HostChange {
     /// Of several pauses the longest counts, and the most failures.
     pub fn pause(&mut self, pause: HostPause) {
-        let before = self.pause.unwrap_or_default();
-        self.pause = Some(HostPause {
-            not_before: before.not_before.max(pause.not_before),
-            failures: before.failures.max(pause.failures),
-        });
+        self.pause = Some(self.pause.unwrap_or_default().and(pause));
     }
 
     fn apply_pause(&mut self) {
-        if let Some(pause) = self.pause.take() {
-            self.record.not_before = self.record.not_before.max(pause.not_before);
-            self.record.failures = self.record.failures.max(pause.failures);
+        let Some(HostPause { not_before, trouble }) = self.pause.take() else { return };
+        if not_before > self.record.not_before {
+            self.record.not_before = not_before;
+            self.record.trouble = Trouble::both(self.record.trouble, trouble);
         }
     }
 }

@@ -7,7 +7,7 @@ use super::records::Item;
 use super::store::Store;
 use crate::frontier::keys::{HostKey, Rank, later_key, part, ready_key};
 use crate::frontier::schedule::{Candidate, Claim, Found, HostClaim, NEVER, Source};
-use crate::frontier::{FrontierError, Host, HostTurn, LATER_WINDOW, Lease, Work};
+use crate::frontier::{FrontierError, Host, HostTurn, LATER_WINDOW, Lease, WHEN_MET_AGAIN, Work};
 use crate::page::EpochMs;
 
 /// Hosts looked at in vain during one call: their due time was an estimate, and is right from then on.
@@ -55,7 +55,7 @@ impl EmbeddedFrontier {
             HostClaim::Leased(id, record) => {
                 let robots = if record.has_robots { store.robots_of(host) } else { Ok(None) };
                 let robots = robots.inspect_err(|_| self.schedule.lock().give_back(id))?;
-                let host = Host { origin: record.origin.into(), robots, failures: record.failures };
+                let host = Host { origin: record.origin.into(), robots, trouble: record.trouble };
                 HostTurn::Leased(Lease { id, host, work: Vec::new() })
             }
         })
@@ -92,9 +92,10 @@ impl EmbeddedFrontier {
             let Some(item) = items.get(candidate.item) else { continue };
             let page = if item.revisit { store.page(candidate.url, &record.origin)? } else { None };
             let url = format!("{}{}", record.origin, item.path);
-            work.push(Work::new(url, item.kind, item.depth, item.attempt, page));
+            let known = Work::new(url, item.kind, item.depth, item.attempt, page);
+            work.push(Work { was_put_off: item.put_off, ..known });
         }
-        let host = Host { origin: record.origin.into(), robots, failures: record.failures };
+        let host = Host { origin: record.origin.into(), robots, trouble: record.trouble };
         Ok(Some(Lease { id: claim.lease, host, work }))
     }
 
@@ -118,26 +119,45 @@ impl EmbeddedFrontier {
                 found.ready.push(candidate.ok_or_else(|| store.unreadable("ready"))?);
             }
         }
-        if claim.reads_later {
-            let window = LATER_WINDOW + claim.in_flight_later + 1;
-            let last = later_key(claim.host, NEVER, Rank(u64::MAX));
-            let range = store.later.range(later_key(claim.host, claim.later_first, Rank(0))..=last);
-            for entry in range {
-                let (key, value) = entry.into_inner().map_err(|source| store.failed(source))?;
-                let due = part(&key, 1).ok_or_else(|| store.unreadable("later"))?;
-                if found.later.len() == window {
-                    found.later_unread_from = due;
-                    break;
-                }
-                let candidate = self.candidate(claim, part(&key, 2), Source::Later(due), &value, &mut items);
-                found.later.push(candidate.ok_or_else(|| store.unreadable("later"))?);
-                if due > now {
-                    found.later_unread_from = due;
-                    break;
-                }
-            }
+        if claim.reads_parked {
+            self.read_later(store, claim, WHEN_MET_AGAIN, now, &mut found, &mut items)?;
+        }
+        if claim.reads_later && claim.later_first < WHEN_MET_AGAIN && found.later_unread_from == NEVER {
+            self.read_later(store, claim, claim.later_first, now, &mut found, &mut items)?;
         }
         Ok((found, items))
+    }
+
+    /// Reads the queue of what waits, from a due time on. What is parked is due at once: its host was met again.
+    fn read_later(
+        &self,
+        store: &Store,
+        claim: &Claim,
+        from: EpochMs,
+        now: EpochMs,
+        found: &mut Found<usize>,
+        items: &mut Vec<Item>,
+    ) -> Result<(), FrontierError> {
+        let window = LATER_WINDOW + claim.in_flight_later + 1;
+        let last = later_key(claim.host, NEVER, Rank(u64::MAX));
+        for entry in store.later.range(later_key(claim.host, from, Rank(0))..=last) {
+            let (key, value) = entry.into_inner().map_err(|source| store.failed(source))?;
+            let due = match part(&key, 1).ok_or_else(|| store.unreadable("later"))? {
+                WHEN_MET_AGAIN if from == WHEN_MET_AGAIN => 0,
+                due => due,
+            };
+            if found.later.len() >= window {
+                found.later_unread_from = due;
+                break;
+            }
+            let candidate = self.candidate(claim, part(&key, 2), Source::Later(due), &value, items);
+            found.later.push(candidate.ok_or_else(|| store.unreadable("later"))?);
+            if due > now {
+                found.later_unread_from = due;
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn candidate(

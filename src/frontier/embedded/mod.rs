@@ -34,7 +34,7 @@ use super::keys::{HostKey, Keys, split};
 use super::schedule::{HostRecord, NEVER, Schedule};
 use super::{
     Applied, Batch, Counts, Frontier, FrontierError, FrontierOptions, HostTurn, Lease, PageRecord, Proposal, Proposed,
-    Release, Robots, Standing, Turn,
+    Release, Robots, Standing, Turn, Waiting,
 };
 use crate::log::Position;
 use crate::page::EpochMs;
@@ -207,6 +207,10 @@ impl Frontier for EmbeddedFrontier {
 
     fn has_work(&self, now: EpochMs) -> bool {
         self.schedule.lock().has_work(now)
+    }
+
+    fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
+        self.schedule.lock().waiting(now, at_most)
     }
 
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {

@@ -2,7 +2,7 @@
 
 use super::changes::Changes;
 use super::known::Known;
-use super::records::encode_item;
+use super::records::encode_new;
 use crate::frontier::keys::{HostKey, UrlKey, split};
 use crate::frontier::{FrontierError, Proposal, Proposed};
 use crate::page::Kind;
@@ -20,6 +20,7 @@ impl Changes<'_> {
     /// Adds what is not known yet, in the order of the proposals.
     pub fn add_proposals(&mut self, proposals: &[Proposal], known: &Known) -> Result<Proposed, FrontierError> {
         let mut parts = self.take_apart(proposals)?;
+        self.meet_again(&parts)?;
         self.look_up(&mut parts, known)?;
         let mut proposed = Proposed::default();
         for part in &parts {
@@ -33,6 +34,15 @@ impl Changes<'_> {
             }
         }
         Ok(proposed)
+    }
+
+    /// Hosts that were given up get another chance, whatever is known of the URL that leads to them.
+    fn meet_again(&mut self, parts: &[Parts]) -> Result<(), FrontierError> {
+        let met = self.frontier.schedule.lock().given_up_among(parts.iter().map(|part| part.url.host));
+        for part in parts.iter().filter(|part| met.contains(&part.url.host)) {
+            self.host(part.url.host, part.origin)?.is_met = true;
+        }
+        Ok(())
     }
 
     fn take_apart<'p>(&self, proposals: &'p [Proposal]) -> Result<Vec<Parts<'p>>, FrontierError> {
@@ -90,8 +100,10 @@ impl Changes<'_> {
             }
             host.record.pages += 1;
         }
+        host.is_met = true;
+        host.was_idle |= host.record.work() == 0;
         let rank = self.next_rank(priority);
-        self.enqueue_ready(part.url, rank, encode_item(part.path, kind, depth, 0, false));
+        self.enqueue_ready(part.url, rank, encode_new(part.path, kind, depth));
         self.totals.first_time += 1;
         Ok(true)
     }

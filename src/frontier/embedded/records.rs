@@ -5,13 +5,16 @@ use std::borrow::Cow;
 
 use crate::frontier::keys::Rank;
 use crate::frontier::schedule::{HostRecord, NEVER, Totals};
-use crate::frontier::{PageRecord, PageState, Robots, RobotsAccess};
+use crate::frontier::{Cause, PageRecord, PageState, Robots, RobotsAccess, Trouble};
 use crate::log::Position;
 use crate::page::{FailureReason, Kind};
 
 const VERSION: u8 = 1;
+/// Of host records; those of version 1 have a number of failures where these have the whole trouble.
+const HOST_VERSION: u8 = 2;
 const FLAG_SITEMAP: u8 = 1;
 const FLAG_REVISIT: u8 = 2;
+const FLAG_PUT_OFF: u8 = 4;
 
 /// Where a known URL is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +37,8 @@ pub struct Item {
     pub attempt: u16,
     /// It is in `pages` too.
     pub revisit: bool,
+    /// See [`crate::frontier::Work::was_put_off`].
+    pub put_off: bool,
 }
 
 impl Place {
@@ -70,7 +75,8 @@ impl Place {
 
 impl Item {
     pub fn encode(&self) -> Vec<u8> {
-        encode_item(&self.path, self.kind, self.depth, self.attempt, self.revisit)
+        let flags = if self.revisit { FLAG_REVISIT } else { 0 } | if self.put_off { FLAG_PUT_OFF } else { 0 };
+        encode_item(&self.path, self.kind, self.depth, self.attempt, flags)
     }
 
     pub fn decode(bytes: &[u8]) -> Option<Item> {
@@ -79,6 +85,7 @@ impl Item {
         Some(Item {
             kind: if flags & FLAG_SITEMAP == 0 { Kind::Page } else { Kind::Sitemap },
             revisit: flags & FLAG_REVISIT != 0,
+            put_off: flags & FLAG_PUT_OFF != 0,
             depth: input.small()?,
             attempt: input.small()?,
             path: input.rest()?.to_owned(),
@@ -86,11 +93,14 @@ impl Item {
     }
 }
 
-/// What [`Item::encode`] makes, without an [`Item`].
-pub fn encode_item(path: &str, kind: Kind, depth: u16, attempt: u16, revisit: bool) -> Vec<u8> {
+/// What [`Item::encode`] makes of a URL that was never fetched.
+pub fn encode_new(path: &str, kind: Kind, depth: u16) -> Vec<u8> {
+    encode_item(path, kind, depth, 0, 0)
+}
+
+fn encode_item(path: &str, kind: Kind, depth: u16, attempt: u16, flags: u8) -> Vec<u8> {
     let mut out = Vec::with_capacity(path.len() + 4);
-    let sitemap = if kind == Kind::Sitemap { FLAG_SITEMAP } else { 0 };
-    out.push(sitemap | if revisit { FLAG_REVISIT } else { 0 });
+    out.push(flags | if kind == Kind::Sitemap { FLAG_SITEMAP } else { 0 });
     put(&mut out, depth.into());
     put(&mut out, attempt.into());
     out.extend_from_slice(path.as_bytes());
@@ -99,26 +109,54 @@ pub fn encode_item(path: &str, kind: Kind, depth: u16, attempt: u16, revisit: bo
 
 pub fn encode_host(host: &HostRecord) -> Vec<u8> {
     let mut out = Vec::with_capacity(host.origin.len() + 32);
-    out.push(VERSION);
+    out.push(HOST_VERSION);
     out.push(u8::from(host.has_robots));
     put_rank(&mut out, host.head);
     // +1, so that NEVER becomes 0.
     put(&mut out, host.later_first.wrapping_add(1));
-    let numbers =
-        [host.number, host.not_before, host.failures.into(), host.delay_ms, host.ready, host.later, host.pages];
+    let numbers = [host.number, host.not_before, host.delay_ms, host.ready, host.later, host.pages, host.parked];
     numbers.into_iter().for_each(|number| put(&mut out, number));
+    put_trouble(&mut out, host.trouble.as_ref());
     out.extend_from_slice(host.origin.as_bytes());
     out
 }
 
+const TROUBLED: u8 = 1;
+const SUSPECTS: u8 = 2;
+const GIVEN_UP: u8 = 4;
+
+fn put_trouble(out: &mut Vec<u8>, trouble: Option<&Trouble>) {
+    let Some(trouble) = trouble else { return out.push(0) };
+    let suspects = if trouble.suspect.is_some() { SUSPECTS } else { 0 };
+    out.push(TROUBLED | suspects | if trouble.given_up { GIVEN_UP } else { 0 });
+    put(out, trouble.since);
+    put(out, trouble.last);
+    put(out, trouble.failures.into());
+    // Statuses have three digits, reasons are far fewer than that.
+    put(
+        out,
+        match trouble.cause {
+            Cause::Failure(reason) => reason_code(reason).into(),
+            Cause::Status(status) => 100 + u64::from(status),
+        },
+    );
+    trouble.suspect.into_iter().for_each(|url| out.extend_from_slice(&url.to_be_bytes()));
+}
+
 pub fn decode_host(bytes: &[u8]) -> Option<HostRecord> {
     let mut input = Input(bytes);
-    input.version()?;
+    let version = input.byte().filter(|version| [VERSION, HOST_VERSION].contains(version))?;
     let has_robots = input.byte()? != 0;
     let head = input.rank()?;
     let later_first = input.number()?.wrapping_sub(1);
-    let [number, not_before, failures, delay_ms, ready, later, pages] = input.numbers()?;
-    let failures = u32::try_from(failures).ok()?;
+    let (number, not_before) = (input.number()?, input.number()?);
+    let old_failures = if version == VERSION { input.number()? } else { 0 };
+    let [delay_ms, ready, later, pages] = input.numbers()?;
+    let (parked, trouble) = match version {
+        // It was not kept why, nor since when: its time begins at its next visit.
+        VERSION => (0, old_trouble(u32::try_from(old_failures).ok()?, not_before)),
+        _ => (input.number()?, input.trouble()?),
+    };
     let origin = input.rest()?.into();
     if (later == 0) != (later_first == NEVER) {
         return None;
@@ -127,15 +165,22 @@ pub fn decode_host(bytes: &[u8]) -> Option<HostRecord> {
         number,
         origin,
         not_before,
-        failures,
+        trouble,
         delay_ms,
         ready,
         later,
         pages,
         head,
         later_first,
+        parked,
         has_robots,
     })
+}
+
+fn old_trouble(failures: u32, not_before: u64) -> Option<Trouble> {
+    let cause = Cause::Failure(FailureReason::Connect);
+    let trouble = Trouble { since: not_before, last: not_before, failures, cause, suspect: None, given_up: false };
+    (failures > 0).then_some(trouble)
 }
 
 pub fn encode_totals(totals: &Totals) -> Vec<u8> {
@@ -227,7 +272,7 @@ pub fn decode_page(bytes: &[u8], origin: &str) -> Option<PageRecord> {
 }
 
 /// Stored: only add.
-const REASONS: [FailureReason; 16] = [
+const REASONS: [FailureReason; 17] = [
     FailureReason::Dns,
     FailureReason::PrivateAddress,
     FailureReason::Connect,
@@ -244,6 +289,7 @@ const REASONS: [FailureReason; 16] = [
     FailureReason::Resolver,
     FailureReason::NoRoute,
     FailureReason::OpenFiles,
+    FailureReason::HostUnreachable,
 ];
 
 fn state_code(state: PageState) -> u8 {
@@ -288,6 +334,7 @@ fn reason_code(reason: FailureReason) -> u8 {
         Resolver => 13,
         NoRoute => 14,
         OpenFiles => 15,
+        HostUnreachable => 16,
     }
 }
 
@@ -368,6 +415,24 @@ impl<'a> Input<'a> {
     fn rank(&mut self) -> Option<Rank> {
         let priority = self.byte()?;
         Some(Rank::new(priority, self.number()?))
+    }
+
+    fn trouble(&mut self) -> Option<Option<Trouble>> {
+        let flags = self.byte()?;
+        if flags & TROUBLED == 0 {
+            return Some(None);
+        }
+        let (since, last) = (self.number()?, self.number()?);
+        let failures = u32::try_from(self.number()?).ok()?;
+        let cause = match self.number()? {
+            reason @ 0..100 => Cause::Failure(*REASONS.get(reason as usize)?),
+            status => Cause::Status(u16::try_from(status - 100).ok()?),
+        };
+        let suspect = match flags & SUSPECTS {
+            0 => None,
+            _ => Some(u64::from_be_bytes(self.take(8)?.try_into().ok()?)),
+        };
+        Some(Some(Trouble { since, last, failures, cause, suspect, given_up: flags & GIVEN_UP != 0 }))
     }
 
     fn text(&mut self) -> Option<&'a str> {

@@ -39,7 +39,9 @@ impl Changes<'_> {
                 self.add_page(&subject, record, *due_again);
                 Ok(true)
             }
-            Change::Retry { at, attempt, host } => self.add_retry(&subject, origin, *at, *attempt, *host),
+            Change::Retry { at, attempt, put_off, host } => {
+                self.add_retry(&subject, origin, (*at, *attempt, *put_off), *host)
+            }
         }
     }
 
@@ -66,7 +68,7 @@ impl Changes<'_> {
         match due_again {
             Some(due) => {
                 let rank = self.rank_of(subject.place);
-                let item = self.item(subject, record.depth, 0, true);
+                let item = self.revisit(subject, record.depth);
                 self.enqueue_later(url, due, rank, &item);
             }
             None => {
@@ -87,8 +89,7 @@ impl Changes<'_> {
         &mut self,
         subject: &Subject,
         origin: &str,
-        at: EpochMs,
-        attempt: u16,
+        (at, attempt, put_off): (EpochMs, u16, bool),
         pause: HostPause,
     ) -> Result<bool, FrontierError> {
         let queued = match subject.place {
@@ -105,7 +106,8 @@ impl Changes<'_> {
         self.leave_queue(subject);
         let rank = self.rank_of(subject.place);
         let depth = queued.as_ref().map(|item| item.depth).or(subject.page.as_ref().map(|page| page.depth));
-        let item = self.item(subject, depth.unwrap_or(0), attempt, subject.page.is_some());
+        let item =
+            Item { attempt, put_off, revisit: subject.page.is_some(), ..self.revisit(subject, depth.unwrap_or(0)) };
         self.enqueue_later(subject.url, at, rank, &item);
         self.totals.first_time += u64::from(subject.page.is_none());
         self.host(subject.url.host, origin)?.pause(pause);
@@ -127,7 +129,9 @@ impl Changes<'_> {
         }
     }
 
-    fn item(&self, subject: &Subject, depth: u16, attempt: u16, revisit: bool) -> Item {
-        Item { path: subject.path.to_owned(), kind: subject.verdict.kind, depth, attempt, revisit }
+    /// The URL as it is queued; it is in `pages` already or about to be.
+    fn revisit(&self, subject: &Subject, depth: u16) -> Item {
+        let (path, kind) = (subject.path.to_owned(), subject.verdict.kind);
+        Item { path, kind, depth, attempt: 0, revisit: true, put_off: false }
     }
 }

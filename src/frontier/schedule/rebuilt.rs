@@ -48,7 +48,7 @@ impl Schedule {
             state.epoch = old.epoch + 1;
             state.lease = old.lease;
         }
-        self.hosts_with_work += u64::from(state.record.work() > 0);
+        self.count(host, Some(&state.record));
         self.hosts.insert(host, state);
     }
 }

@@ -1,0 +1,120 @@
+//! A host in trouble: since when, how often in a row, and why. Kept with the host until it answers well; its URLs wait
+//! meanwhile and pay nothing for it.
+
+use std::fmt;
+
+use super::HostPause;
+use crate::page::{EpochMs, FailureReason};
+
+/// When a URL is due that failed because its host was given up: once the host is met again, and not before.
+pub const WHEN_MET_AGAIN: EpochMs = EpochMs::MAX - 1;
+
+/// What is wrong with a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trouble {
+    /// The end of the first attempt that failed, with none that went well since. Time in which nobody asked is left out.
+    pub since: EpochMs,
+    /// The end of the last one.
+    pub last: EpochMs,
+    /// Times in a row that the host itself failed us. 0: only one URL has so far, and it may be that URL's own failure.
+    pub failures: u32,
+    /// What it failed with last.
+    pub cause: Cause,
+    /// The URL ([`url_mark`]) that failed while the host was well, and began this. Failing again, it says nothing new of
+    /// its host.
+    pub suspect: Option<u64>,
+    /// It has been in trouble for too long: its URLs fail without a visit, until a link or a seed leads to it again.
+    pub given_up: bool,
+}
+
+/// What a host failed with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    Failure(FailureReason),
+    /// An answer's status: 429 or 5xx.
+    Status(u16),
+}
+
+impl fmt::Display for Cause {
+    /// `connect`, `status 503`.
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Cause::Failure(reason) => out.write_str(reason.name()),
+            Cause::Status(status) => write!(out, "status {status}"),
+        }
+    }
+}
+
+/// What a lease showed of its host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Health {
+    /// It answered: what troubled it is over.
+    Well,
+    Troubled(Trouble),
+}
+
+impl Health {
+    /// What is wrong with the host, if anything is.
+    pub fn trouble(self) -> Option<Trouble> {
+        match self {
+            Health::Well => None,
+            Health::Troubled(trouble) => Some(trouble),
+        }
+    }
+}
+
+/// A URL as [`Trouble::suspect`] knows it. Two that share a mark cost one attempt at worst.
+pub fn url_mark(url: &str) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(url.as_bytes())
+}
+
+/// Who waits for what, for people. See [`super::Frontier::waiting`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// Hosts in trouble that have work and are not given up, by what they failed with last.
+    pub troubled: Vec<Troubled>,
+    /// Hosts that cannot be visited yet, in trouble or not, the first to be due first.
+    pub next: Vec<WaitingHost>,
+}
+
+/// Hosts that failed alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Troubled {
+    pub cause: Cause,
+    pub hosts: u64,
+    /// Their URLs in `work_proposed`.
+    pub urls: u64,
+}
+
+/// A host with work that is not due yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingHost {
+    pub origin: String,
+    pub until: EpochMs,
+    /// URLs in `work_proposed`, revisits included.
+    pub urls: u64,
+    /// None: it is well, and rests between two visits or waits for its URLs' own times.
+    pub trouble: Option<Trouble>,
+}
+
+impl Trouble {
+    /// The host itself failed, and may be well again: it rests.
+    pub fn is_the_hosts(&self) -> bool {
+        self.failures > 0 && !self.given_up
+    }
+
+    /// Two accounts of the same trouble: it began with the earlier, and the longer row of failures knows more.
+    pub(super) fn both(one: Option<Trouble>, other: Option<Trouble>) -> Option<Trouble> {
+        let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
+        let (more, less) = if one.failures >= other.failures { (one, other) } else { (other, one) };
+        Some(Trouble { since: more.since.min(less.since), given_up: more.given_up || less.given_up, ..more })
+    }
+}
+
+impl HostPause {
+    /// The longer pause, and both accounts of the trouble.
+    pub(super) fn and(self, other: HostPause) -> HostPause {
+        let not_before = self.not_before.max(other.not_before);
+        HostPause { not_before, trouble: Trouble::both(self.trouble, other.trouble) }
+    }
+}
