@@ -144,6 +144,27 @@ fn seines_configurations_are_taken_without_a_warning() {
     assert_eq!(alone.crawler_id, full.crawler_id);
 }
 
+/// Imported as they are, the dashboards show what the containers' crawl writes.
+#[test]
+fn the_dashboards_and_the_template_are_of_the_index_that_is_written() {
+    let index = configuration("seine-full").sinks.iter().find_map(|sink| match sink {
+        SinkConfig::Elasticsearch(elastic) => Some(elastic.index.clone()),
+        _ => None,
+    });
+    let index = index.expect("seine-full writes an index");
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    for path in ["config/kibana/seine.ndjson", "config/opensearch-dashboards/seine.ndjson"] {
+        let objects = fs::read_to_string(root().join(path)).unwrap();
+        let views: Vec<_> = objects.lines().map(json).filter(|object| object["type"] == "index-pattern").collect();
+        assert_eq!(views.len(), 1, "{path}");
+        assert_eq!(views[0]["attributes"]["title"], index.as_str(), "{path}");
+    }
+    for path in ["docs/elasticsearch/index-template.json", "docs/elasticsearch/index-template.opensearch.json"] {
+        let template = json(&fs::read_to_string(root().join(path)).unwrap());
+        assert_eq!(template["index_patterns"], serde_json::json!([index]), "{path}");
+    }
+}
+
 #[test]
 fn seines_commands_are_taken() {
     for name in SEINES {
