@@ -218,6 +218,7 @@ fn verdict(url: String, number: u64) -> Verdict {
     let digest = std::array::from_fn(|_| fastrand::u8(..));
     let record = PageRecord {
         url: url.clone(),
+        kind: Kind::Page,
         event_id: event_id.clone(),
         state: PageState::New,
         status: 200,

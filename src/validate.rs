@@ -211,6 +211,7 @@ fn record(event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> 
     }
     let mut record = PageRecord {
         url: event.url.clone(),
+        kind: event.kind,
         event_id: event.id.clone(),
         state: PageState::Refused,
         status: 0,

@@ -3,6 +3,8 @@
 
 #[path = "frontier/addresses.rs"]
 mod addresses;
+#[path = "frontier/again.rs"]
+mod again;
 #[path = "frontier/concurrent.rs"]
 mod concurrent;
 #[path = "frontier/conformance.rs"]

@@ -97,6 +97,29 @@ impl Frontier for MemoryFrontier {
         self.kept.lock().propose(work, self.options.max_pages_per_host, now)
     }
 
+    fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError> {
+        let (mut kept, volatile) = (self.kept.lock(), self.volatile.lock());
+        let mut count = 0;
+        for name in urls {
+            split(name)?;
+            let rank = kept.next_rank(1);
+            let Some(url) = kept.urls.get_mut(name).filter(|_| !volatile.in_flight.contains_key(name)) else {
+                continue;
+            };
+            match url.queue {
+                Queue::Ready => continue,
+                Queue::Later(due) if due <= now => continue,
+                Queue::Later(_) => {}
+                Queue::None => url.rank = rank,
+            }
+            url.attempt = 0;
+            url.page = url.page.take().filter(|page| page.state.is_live());
+            url.queue = if url.page.is_some() { Queue::Later(now) } else { Queue::Ready };
+            count += 1;
+        }
+        Ok(count)
+    }
+
     fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError> {
         let (kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
         let mut leases = Vec::new();

@@ -28,6 +28,12 @@ pub trait Frontier: Send + Sync {
     /// Adds URLs that are not known yet. What is known already, or over a host's limit, is left out and counted.
     fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError>;
 
+    /// Puts known URLs back into `work_proposed`, due now and with all of their attempts before them, whatever became of
+    /// them: fetched, failed, refused, gone, or waiting for a time of their own. A page that is there is looked at again;
+    /// of any other the record is forgotten. Returns how many there were: those due or in flight anyway are left alone, as
+    /// is what was never heard of.
+    fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError>;
+
     /// Leases up to `max_hosts` hosts that may be visited now and have due work, most urgent first, each with up to
     /// `max_urls` URLs (fewer where the host's delay is long). A leased host is given to nobody else until released.
     fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError>;
@@ -299,6 +305,8 @@ pub struct HostPause {
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct PageRecord {
     pub url: String,
+    /// Sitemaps of before it was noted are here as pages.
+    pub kind: Kind,
     pub event_id: String,
     pub state: PageState,
     /// HTTP status of the last response; 0 when there was none.

@@ -309,6 +309,7 @@ fn keeps_every_field_of_a_page(make: Make) {
         },
         PageRecord {
             event_id: "not hex".into(),
+            kind: Kind::Sitemap,
             depth: u16::MAX,
             status: 0,
             fetched_ms: u64::MAX,

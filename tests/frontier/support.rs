@@ -100,6 +100,7 @@ pub fn id(number: u64) -> String {
 pub fn record(url: &str, event: u64) -> PageRecord {
     PageRecord {
         url: url.into(),
+        kind: Kind::Page,
         event_id: id(event),
         state: PageState::New,
         status: 200,

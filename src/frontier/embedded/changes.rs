@@ -1,6 +1,6 @@
 //! One batch of changes: collected here with what they make of places, queues, hosts and totals, then written at once.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use super::known::Known;
@@ -23,6 +23,8 @@ pub struct Changes<'a> {
     /// The hosts' numbers of URLs change as the changes are collected; the rest of each record is filled in at the end.
     pub hosts: HashMap<HostKey, HostChange>,
     pub pages: HashMap<UrlKey, PageRecord>,
+    /// Records taken out of `pages`.
+    pub forgotten: HashSet<UrlKey>,
     /// Queue entries by key: put in, or (none) taken out.
     ready: BTreeMap<(HostKey, Rank), Option<Vec<u8>>>,
     later: BTreeMap<(HostKey, EpochMs, Rank), Option<Vec<u8>>>,
@@ -54,6 +56,7 @@ impl<'a> Changes<'a> {
             places: HashMap::new(),
             hosts: HashMap::new(),
             pages: HashMap::new(),
+            forgotten: HashSet::new(),
             ready: BTreeMap::new(),
             later: BTreeMap::new(),
             seen: Vec::new(),
@@ -71,6 +74,7 @@ impl<'a> Changes<'a> {
     pub fn page(&self, url: UrlKey, origin: &str) -> Result<Option<PageRecord>, FrontierError> {
         match self.pages.get(&url) {
             Some(page) => Ok(Some(page.clone())),
+            None if self.forgotten.contains(&url) => Ok(None),
             None => self.store.page(url, origin),
         }
     }
@@ -218,6 +222,9 @@ impl<'a> Changes<'a> {
         for (url, page) in &self.pages {
             let origin = self.hosts.get(&url.host).map_or("", |host| &host.record.origin);
             batch.insert(&store.pages, url.to_bytes(), records::encode_page(page, origin));
+        }
+        for url in &self.forgotten {
+            batch.remove(&store.pages, url.to_bytes());
         }
         batch.insert(&store.notes, "totals", records::encode_totals(&self.totals));
         let latest = self.frontier.clock.fetch_max(self.now, Ordering::Relaxed).max(self.now);

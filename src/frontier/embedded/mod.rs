@@ -10,6 +10,7 @@
 //! Locks, in the order they are taken: `writer` (one propose or apply at a time, looks into the store included),
 //! `host_writes` (so that host records reach the store in the order they were made), the schedule's (microseconds).
 
+mod again;
 mod changes;
 mod known;
 mod lease;
@@ -128,6 +129,14 @@ impl Frontier for EmbeddedFrontier {
         let proposed = changes.add_proposals(work, &known)?;
         changes.commit(&mut known)?;
         Ok(proposed)
+    }
+
+    fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError> {
+        let mut known = self.writer.lock();
+        let mut changes = changes::Changes::new(self, now)?;
+        let count = changes.add_again(urls)?;
+        changes.commit(&mut known)?;
+        Ok(count)
     }
 
     fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError> {

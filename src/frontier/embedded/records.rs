@@ -242,7 +242,8 @@ pub fn decode_robots(bytes: &[u8]) -> Option<Robots> {
 
 pub fn encode_page(page: &PageRecord, origin: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(page.url.len() + 96);
-    let optional = [page.digest.is_some(), page.etag.is_some(), page.last_modified.is_some()];
+    let is_sitemap = page.kind == Kind::Sitemap;
+    let optional = [page.digest.is_some(), page.etag.is_some(), page.last_modified.is_some(), is_sitemap];
     let flags = optional.iter().enumerate().fold(0, |flags, (bit, set)| flags | u8::from(*set) << bit);
     out.extend_from_slice(&[VERSION, state_code(page.state), flags]);
     put(&mut out, page.status.into());
@@ -267,8 +268,10 @@ pub fn decode_page(bytes: &[u8], origin: &str) -> Option<PageRecord> {
     let event_id = input.id()?;
     let etag = if flags & 2 == 0 { None } else { Some(input.text()?.to_owned()) };
     let last_modified = if flags & 4 == 0 { None } else { Some(input.text()?.to_owned()) };
+    // Older records do not say it.
+    let kind = if flags & 8 == 0 { Kind::Page } else { Kind::Sitemap };
     let url = format!("{origin}{}", input.rest()?);
-    Some(PageRecord { url, event_id, state, status, digest, etag, last_modified, fetched_ms, depth })
+    Some(PageRecord { url, kind, event_id, state, status, digest, etag, last_modified, fetched_ms, depth })
 }
 
 /// Stored: only add.

@@ -1,0 +1,113 @@
+//! Trying again what has had its final answer, or waits for a time of its own.
+
+use super::EmbeddedFrontier;
+use super::changes::Changes;
+use super::records::{self, Item, Place};
+use crate::frontier::keys::{UrlKey, part, split};
+use crate::frontier::{FrontierError, PageRecord};
+use crate::page::Kind;
+
+/// URLs tried again come behind the seeds, and before what they will link to.
+const PRIORITY: u8 = 1;
+
+impl Changes<'_> {
+    /// Makes known URLs due now, with all of their attempts before them; what is due or in flight is left alone. Returns
+    /// how many there were.
+    pub fn add_again(&mut self, urls: &[String]) -> Result<u64, FrontierError> {
+        let mut count = 0;
+        for url in urls {
+            count += u64::from(self.try_again(url)?);
+        }
+        Ok(count)
+    }
+
+    fn try_again(&mut self, address: &str) -> Result<bool, FrontierError> {
+        let (origin, path) = split(address)?;
+        let keys = self.frontier.keys;
+        let url = keys.url(keys.host(origin), path);
+        let place = match self.place(url)? {
+            None | Some(Place::Ready(_)) => return Ok(false),
+            Some(Place::Later { due, .. }) if due <= self.now => return Ok(false),
+            Some(place) => place,
+        };
+        if self.frontier.schedule.lock().is_in_flight(url) {
+            return Ok(false);
+        }
+        let page = self.page(url, origin)?;
+        let Some(item) = self.item_again(url, path, place, page.as_ref())? else { return Ok(false) };
+        self.host(url.host, origin)?;
+        let rank = match place {
+            Place::Ready(rank) | Place::Later { rank, .. } => rank,
+            Place::Done => self.next_rank(PRIORITY),
+        };
+        self.dequeue(url, place);
+        match page {
+            // What is there is looked at again, as if its time had come: the answer tells whether it has changed.
+            Some(page) if page.state.is_live() => self.enqueue_later(url, self.now, rank, &item),
+            Some(page) => {
+                self.forget(url, &page, item.kind);
+                self.enqueue_ready(url, rank, Item { revisit: false, ..item }.encode());
+            }
+            None => self.enqueue_ready(url, rank, item.encode()),
+        }
+        Ok(true)
+    }
+
+    /// The URL as it is to be queued; none when nothing is known of it but that it was there.
+    fn item_again(
+        &self,
+        url: UrlKey,
+        path: &str,
+        place: Place,
+        page: Option<&PageRecord>,
+    ) -> Result<Option<Item>, FrontierError> {
+        if let Some(item) = self.queued(url, place)? {
+            return Ok(Some(Item { attempt: 0, ..item }));
+        }
+        let path = path.to_owned();
+        Ok(page.map(|page| Item { path, kind: page.kind, depth: page.depth, attempt: 0, revisit: true }))
+    }
+
+    /// A URL of which nothing is left but its failure is as it was before it was first asked for.
+    fn forget(&mut self, url: UrlKey, page: &PageRecord, kind: Kind) {
+        if kind == Kind::Page {
+            self.totals.count_page(page.state, -1);
+        }
+        self.totals.first_time += 1;
+        self.pages.remove(&url);
+        self.forgotten.insert(url);
+    }
+}
+
+impl EmbeddedFrontier {
+    /// Up to `at_most` records of `page` that `wanted` takes, from behind the URL `after` on (none: from the beginning);
+    /// fewer at the end. Looks at every record on the way.
+    pub fn records_after(
+        &self,
+        after: Option<&str>,
+        at_most: usize,
+        wanted: &dyn Fn(&PageRecord) -> bool,
+    ) -> Result<Vec<PageRecord>, FrontierError> {
+        let store = &*self.shelf.store()?;
+        let from = after.map(|url| split(url).map(|(origin, path)| self.keys.url(self.keys.host(origin), path)));
+        let from = from.transpose()?.map_or_else(Vec::new, |after| [&after.to_bytes()[..], &[0]].concat());
+        let mut found = Vec::new();
+        let mut origin = (None, String::new());
+        for entry in store.pages.range(from..) {
+            let (key, value) = entry.into_inner().map_err(|source| store.failed(source))?;
+            let host = part(&key, 0).ok_or_else(|| store.unreadable("pages"))?;
+            if origin.0 != Some(host) {
+                let record = store.host(host)?.ok_or_else(|| store.unreadable("hosts"))?;
+                origin = (Some(host), record.origin.into());
+            }
+            let record = records::decode_page(&value, &origin.1).ok_or_else(|| store.unreadable("pages"))?;
+            if wanted(&record) {
+                found.push(record);
+            }
+            if found.len() >= at_most {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}
