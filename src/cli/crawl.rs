@@ -8,8 +8,9 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::ValueEnum;
 
+use super::exit;
 use crate::config::{self, Config, ScopeRule, StartedWith};
-use crate::crawl::{Crawl, normalise_seed};
+use crate::crawl::{Crawl, Ended, normalise_seed};
 use crate::telemetry::logging;
 use crate::telemetry::progress::Screen;
 
@@ -18,6 +19,7 @@ use crate::telemetry::progress::Screen;
 /// Without -c: polite (one request a second to a host, robots.txt obeyed), only the seeds' hosts, private addresses
 /// refused, pages to FILES under the data folder. Run it again with the same -o to go on where it stopped.
 #[derive(clap::Args)]
+#[command(after_help = exit::HELP)]
 pub struct Args {
     /// A URL to start from; repeatable.
     #[arg(long = "seed", value_name = "URL")]
@@ -71,9 +73,12 @@ pub struct Args {
     /// Serve /metrics, /healthz and /readyz here. Instead of what the configuration says.
     #[arg(long, value_name = "HOST:PORT", value_parser = parse_listen)]
     listen: Option<SocketAddr>,
-    /// Keep running when nothing is due.
+    /// Keep running when nothing is left to do.
     #[arg(long)]
     stay: bool,
+    /// When all that is left waits (for hosts in trouble, name servers, the network), wait so long for it, and end.
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = config::parse_duration, conflicts_with = "stay")]
+    patience: Duration,
     /// No progress and no summary.
     #[arg(short, long)]
     quiet: bool,
@@ -132,8 +137,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     args.override_config(&mut config);
     let seeds = read_seeds(&args.seeds, args.seed_file.as_deref())?;
-    start(config, started_with, &loaded.warnings, args.output, seeds, args.stay, args.quiet)
+    let patience = (!args.stay).then_some(args.patience);
+    start(config, started_with, &loaded.warnings, args.output, seeds, patience, args.quiet)
 }
+
+/// Of a command that has no option for it.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs a crawl and prints its summary; `startCrawl` ends here too.
 pub(super) fn start(
@@ -142,7 +151,7 @@ pub(super) fn start(
     warnings: &[config::Warning],
     folder: PathBuf,
     seeds: Vec<String>,
-    stay: bool,
+    patience: Option<Duration>,
     quiet: bool,
 ) -> anyhow::Result<ExitCode> {
     let screen = Screen::new(quiet);
@@ -150,11 +159,14 @@ pub(super) fn start(
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    let summary = Crawl { config, started_with, folder, seeds, stay, screen: screen.clone() }.run()?;
+    let summary = Crawl { config, started_with, folder, seeds, patience, screen: screen.clone() }.run()?;
     if !quiet {
         screen.print(&summary.to_string());
+        if matches!(summary.ended, Ended::Waiting(_)) {
+            screen.print(&format!("\n  This goes on, and tries at once what waits:\n    {}\n", exit::this_command()));
+        }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(exit::status(&summary, patience.is_none()))
 }
 
 /// Seeds from the command line and from a file, normalised.

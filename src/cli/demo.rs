@@ -56,7 +56,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         started_with: StartedWith::default(),
         folder: args.output,
         seeds: site.seeds.clone(),
-        stay: false,
+        patience: Some(super::crawl::PATIENCE),
         screen: screen.clone(),
     };
     let summary = crawl.run()?;

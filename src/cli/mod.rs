@@ -9,10 +9,12 @@ mod crawl;
 mod dead_letters;
 mod demo;
 mod destination;
+mod exit;
 mod health;
 mod migrate;
 mod recover;
 mod replay;
+mod retry;
 mod sinks;
 mod start_crawl;
 mod stats;
@@ -59,6 +61,7 @@ enum Command {
     CheckConfig(check_config::Args),
     Health(health::Args),
     DeadLetters(dead_letters::Args),
+    Retry(retry::Args),
     Migrate(migrate::Args),
 }
 
@@ -81,6 +84,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::CheckConfig(args) => check_config::run(args),
         Command::Health(args) => health::run(args),
         Command::DeadLetters(args) => dead_letters::run(args),
+        Command::Retry(args) => retry::run(args),
         Command::Migrate(args) => migrate::run(args),
     };
     match result {

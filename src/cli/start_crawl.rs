@@ -8,6 +8,7 @@ use crate::config::{self, Origin, SinkConfig, StartedWith, Warning};
 
 /// Crawl with ACHE's command line: -c CONFIG -s SEEDS -o DIR [-m MODEL] [-e INDEX] [-t TYPE] [-cid ID].
 #[derive(clap::Args)]
+#[command(after_help = super::exit::HELP)]
 pub struct Args {
     /// A configuration file, or a folder with ache.yml or seine.yml in it.
     #[arg(short, long, value_name = "FILE|DIR")]
@@ -60,5 +61,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let seeds = super::crawl::read_seeds(&[], Some(&args.seeds))?;
     let folder = args.output.join(&loaded.config.crawler_id);
-    super::crawl::start(loaded.config, started_with, &loaded.warnings, folder, seeds, false, false)
+    super::crawl::start(
+        loaded.config,
+        started_with,
+        &loaded.warnings,
+        folder,
+        seeds,
+        Some(super::crawl::PATIENCE),
+        false,
+    )
 }

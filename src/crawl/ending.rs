@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Running;
+use super::patience::{Patience, Waits};
 use crate::telemetry::progress::Progress;
 
 /// After the first signal, what is in flight has this long to finish.
@@ -15,20 +16,29 @@ const LAST_GRACE: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(100);
 
 /// How a crawl came to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     /// Nothing left to do.
     Done,
     /// The limit of pages was reached.
     PageLimit,
+    /// All that is left waits, and has for as long as it was worth.
+    Waiting(Box<Waits>),
     /// A signal came.
     Stopped,
     /// Nobody reads standard output any more.
     ReaderGone,
 }
 
-/// Watches until there is nothing left to do or a signal comes, then ends every part.
-pub(super) async fn watch(running: Arc<Running>, mut signals: Signals, stay: bool, mut progress: Progress) -> Ended {
+/// Watches until there is nothing left to do, all that is left has waited for `patience` (none: the crawl stays) or a
+/// signal comes, then ends every part.
+pub(super) async fn watch(
+    running: Arc<Running>,
+    mut signals: Signals,
+    patience: Option<Duration>,
+    mut progress: Progress,
+) -> Ended {
+    let mut patience = patience.map(Patience::new);
     let mut tick = tokio::time::interval(TICK);
     let ended = loop {
         tokio::select! {
@@ -46,8 +56,12 @@ pub(super) async fn watch(running: Arc<Running>, mut signals: Signals, stay: boo
         if running.is_page_limit_reached() {
             break Ended::PageLimit;
         }
-        if !stay && running.is_done() {
+        let Some(patience) = &mut patience else { continue };
+        if running.is_done() {
             break Ended::Done;
+        }
+        if let Some(waits) = patience.run_out(&running) {
+            break Ended::Waiting(Box::new(waits));
         }
     };
     let mut hurried = matches!(ended, Ended::Stopped | Ended::ReaderGone);

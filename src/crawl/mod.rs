@@ -5,6 +5,7 @@ mod deliver;
 mod dispatch;
 mod ending;
 mod open;
+mod patience;
 mod readers;
 mod room;
 mod summary;
@@ -34,7 +35,9 @@ use crate::validate::Validator;
 
 pub use ending::Ended;
 pub use open::stats;
+pub use patience::Waits;
 pub use summary::Summary;
+pub(crate) use summary::meaning;
 
 /// What a crawl is started with.
 pub struct Crawl {
@@ -45,8 +48,9 @@ pub struct Crawl {
     pub folder: PathBuf,
     /// Normalised URLs. May be empty when the folder holds a crawl.
     pub seeds: Vec<String>,
-    /// Keep running when nothing is due.
-    pub stay: bool,
+    /// How long it waits when all that is left waits for hosts in trouble, for name servers or the network. None: it keeps
+    /// running, even with nothing left to do.
+    pub patience: Option<Duration>,
     pub screen: Screen,
 }
 
@@ -106,7 +110,7 @@ impl Crawl {
     pub fn run(self) -> Result<Summary, CrawlError> {
         descriptors::raise();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CrawlError::Runtime)?;
-        let Crawl { config, started_with, folder, seeds, stay, screen } = self;
+        let Crawl { config, started_with, folder, seeds, patience, screen } = self;
         // Before anything is stored: a port in use ends it here.
         let port = config.http.listen.map(|address| runtime.block_on(server::listen(address))).transpose()?;
         let (running, signals) = {
@@ -122,9 +126,12 @@ impl Crawl {
         started_with.save(&running.folder)?;
         let started = Instant::now();
         start_parts(&running, runtime.handle());
-        let ended = runtime.block_on(ending::watch(running.clone(), signals, stay, Progress::new(screen.clone())));
+        let ended = runtime.block_on(ending::watch(running.clone(), signals, patience, Progress::new(screen.clone())));
         screen.clear();
-        let summary = Summary::new(&running, ended, started.elapsed());
+        let summary = Summary::new(&running, ended, started.elapsed(), &seeds)?;
+        if summary.ended == Ended::Done {
+            open::end_round(&*running.frontier)?;
+        }
         readers::part(&running.log);
         running.frontier.flush()?;
         // What did not end in time must not hold up the process: a thread of it may be waiting for a server.

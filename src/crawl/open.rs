@@ -41,10 +41,15 @@ pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<
         return Err(CrawlError::Cursor(why.clone()));
     }
     super::readers::meet(&log, &config, &folder)?;
-    let frontier: Arc<dyn Frontier> = Arc::new(EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?);
-    set_clock(&*frontier)?;
+    let frontier: Arc<dyn Frontier> = {
+        let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?;
+        set_clock(&frontier)?;
+        when_there_is_room(&frontier, || frontier.try_put_off_again(now_ms()).map(|_| ()))?;
+        Arc::new(frontier)
+    };
     let scope = Arc::new(scope(&config, &*frontier, seeds)?);
     when_there_is_room(&*frontier, || propose_seeds(&*frontier, seeds))?;
+    when_there_is_room(&*frontier, || try_seeds_again(&*frontier, seeds))?;
     let metrics = Arc::new(Metrics::new());
     let stop = CancellationToken::new();
     let derive = DeriveOptions::new(&config);
@@ -165,6 +170,48 @@ fn propose_seeds(frontier: &dyn Frontier, seeds: &[String]) -> Result<(), Fronti
     let proposed = frontier.propose(&seeds.iter().map(seed).collect::<Vec<_>>(), now_ms())?;
     tracing::info!(new = proposed.added, known = proposed.known, "seeds");
     Ok(())
+}
+
+/// The seeds of the round that is under way. A round ends when nothing is left to do.
+const ROUND_NOTE: &str = "round";
+/// Seeds that are tried again by one batch.
+const SEEDS: usize = 1000;
+
+/// A seed given again is tried again, whatever became of it. What has brought a page in the round that is under way is not
+/// fetched anew by the command that goes on with it.
+fn try_seeds_again(frontier: &dyn Frontier, seeds: &[String]) -> Result<(), FrontierError> {
+    if seeds.is_empty() {
+        return Ok(());
+    }
+    let round = round_of(seeds);
+    let goes_on = frontier.note(ROUND_NOTE)?.is_some_and(|note| note == round);
+    let mut count = 0;
+    for seeds in seeds.chunks(SEEDS) {
+        let mut again = Vec::new();
+        for seed in seeds {
+            let is_there = goes_on && frontier.page(seed)?.is_some_and(|page| page.state.is_live());
+            if !is_there {
+                again.push(seed.clone());
+            }
+        }
+        count += frontier.try_again(&again, now_ms())?;
+    }
+    if count > 0 {
+        tracing::info!(seeds = count, "seeds that had their answer are tried again");
+    }
+    frontier.set_note(ROUND_NOTE, &round)
+}
+
+/// Nothing is left to do: the same seeds begin anew.
+pub(super) fn end_round(frontier: &dyn Frontier) -> Result<(), FrontierError> {
+    frontier.set_note(ROUND_NOTE, "")
+}
+
+fn round_of(seeds: &[String]) -> String {
+    let mut sorted: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    format!("{:032x}", xxhash_rust::xxh3::xxh3_128(sorted.join("\n").as_bytes()))
 }
 
 /// `seine stats`: what the stores of a crawl that is not running hold.

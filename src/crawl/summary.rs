@@ -5,8 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Ended, Running};
-use crate::frontier::Counts;
+use crate::frontier::{Counts, FrontierError, PageRecord, PageState};
 use crate::telemetry::progress::{bytes, grouped};
+
+/// Seeds without a page that are named.
+const SHOWN_SEEDS: usize = 5;
 
 /// Printed at the end of a crawl.
 #[derive(Debug, Clone)]
@@ -21,6 +24,12 @@ pub struct Summary {
     pub sinks: Vec<SinkSummary>,
     pub page_proposed: u64,
     pub folder: PathBuf,
+    /// What is pending for the sink of this run that is furthest behind.
+    pub undelivered: u64,
+    /// Seeds of this run …
+    pub seeds: u64,
+    /// … and those that brought no page and wait for nothing, with the reason.
+    pub failed_seeds: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone)]
@@ -35,7 +44,12 @@ pub struct SinkSummary {
 }
 
 impl Summary {
-    pub(super) fn new(running: &Running, ended: Ended, took: Duration) -> Summary {
+    pub(super) fn new(
+        running: &Running,
+        ended: Ended,
+        took: Duration,
+        seeds: &[String],
+    ) -> Result<Summary, FrontierError> {
         let log = running.log.status();
         let sinks = log.sinks().map(|(name, books)| SinkSummary {
             name: name.to_owned(),
@@ -45,31 +59,61 @@ impl Summary {
             pending: books.pending,
             folder: Some(running.folder.join(name)).filter(|folder| folder.is_dir()),
         });
-        Summary {
+        let mut failed_seeds = Vec::new();
+        for seed in seeds {
+            if let Some(why) = running.frontier.page(seed)?.and_then(why_none) {
+                failed_seeds.push((seed.clone(), why));
+            }
+        }
+        let sinks: Vec<SinkSummary> = sinks.collect();
+        let of_this_run = |sink: &&SinkSummary| running.config.sinks.iter().any(|config| config.name() == sink.name);
+        let undelivered = sinks.iter().filter(of_this_run).map(|sink| sink.pending).max().unwrap_or(0);
+        Ok(Summary {
             ended,
             took,
             counts: running.frontier.counts(),
             bytes: running.metrics.bytes_fetched(),
             outcomes: running.metrics.outcomes(),
-            sinks: sinks.collect(),
+            sinks,
             page_proposed: log.page_proposed(),
             folder: running.folder.clone(),
-        }
+            undelivered,
+            seeds: seeds.len() as u64,
+            failed_seeds,
+        })
+    }
+}
+
+/// Why a URL brought no page, when that is its final answer.
+fn why_none(page: PageRecord) -> Option<String> {
+    match page.state {
+        PageState::New | PageState::Unchanged | PageState::Changed => None,
+        PageState::Gone | PageState::Refused => Some(format!("answered with status {}", page.status)),
+        PageState::Failed(reason) => Some(meaning(reason.name()).to_owned()),
     }
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
         let counts = &self.counts;
-        let how = match self.ended {
+        let how = match &self.ended {
             Ended::Done => "Done: nothing is left to fetch.",
             Ended::PageLimit => "Done: the limit of pages is reached.",
+            Ended::Waiting(waits) => &waits.to_string(),
             Ended::Stopped => "Stopped. The same command goes on from here.",
             Ended::ReaderGone => "Stopped: nobody reads standard output any more. The same command goes on from here.",
         };
         let seconds = self.took.as_secs_f64();
         let attempts: u64 = self.outcomes.iter().map(|(_, count)| count).sum();
-        writeln!(out, "\n{how}\n")?;
+        writeln!(out, "\n{}\n", how.trim_end())?;
+        for (seed, why) in self.failed_seeds.iter().take(SHOWN_SEEDS) {
+            writeln!(out, "  no page from the seed {seed}: {why}")?;
+        }
+        match self.failed_seeds.len().saturating_sub(SHOWN_SEEDS) {
+            0 if self.failed_seeds.is_empty() => {}
+            0 => writeln!(out)?,
+            more => writeln!(out, "  … and from {more} more\n")?,
+        }
         writeln!(
             out,
             "  {:<11} {:>9}   in {seconds:.1} s, {} of bodies",
@@ -113,7 +157,7 @@ impl fmt::Display for Summary {
     }
 }
 
-fn meaning(outcome: &str) -> &'static str {
+pub(crate) fn meaning(outcome: &str) -> &'static str {
     match outcome {
         "2xx" => "pages and sitemaps",
         "3xx" => "redirects that lead nowhere, or not modified",

@@ -120,8 +120,9 @@ impl LeasedHost {
 
     /// Its robots.txt cannot be had: it rests, longer each time.
     pub fn has_no_rules(&mut self, why: &Failure, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
-        let trouble = pause::failed_again(self.trouble, Cause::Failure(why.reason), ended, config);
-        self.is_now(Health::Troubled(trouble), outcome, ended, config);
+        let asked_until = pause::asked_until(outcome, ended, config);
+        let failed = pause::failed_again(self.trouble, Cause::Failure(why.reason), ended, config);
+        self.is_now(Health::Troubled(Trouble { asked_until, ..failed }), outcome, ended, config);
         self.is_ailing = true;
     }
 

@@ -91,15 +91,34 @@ pub fn health_after(
         (Whose::Page, _) => {
             let suspect = Some(url_mark(url));
             let since = before.map_or(ended_ms, |before| before.since);
-            Some(Health::Troubled(Trouble { since, last: ended_ms, failures: 0, cause, suspect, given_up: false }))
+            Some(Health::Troubled(Trouble {
+                since,
+                last: ended_ms,
+                failures: 0,
+                cause,
+                suspect,
+                asked_until: asked_until(outcome, ended_ms, config),
+                given_up: false,
+            }))
         }
-        (Whose::Host, _) => Some(Health::Troubled(failed_again(before, cause, ended_ms, config))),
+        (Whose::Host, _) => {
+            let asked_until = asked_until(outcome, ended_ms, config);
+            Some(Health::Troubled(Trouble { asked_until, ..failed_again(before, cause, ended_ms, config) }))
+        }
     }
 }
 
 /// The host has failed once more. Time in which nobody asked it does not count towards giving it up.
 pub fn failed_again(before: Option<Trouble>, cause: Cause, ended_ms: EpochMs, config: &FrontierConfig) -> Trouble {
-    let new = Trouble { since: ended_ms, last: ended_ms, failures: 1, cause, suspect: None, given_up: false };
+    let new = Trouble {
+        since: ended_ms,
+        last: ended_ms,
+        failures: 1,
+        cause,
+        suspect: None,
+        asked_until: None,
+        given_up: false,
+    };
     let Some(before) = before.filter(|before| before.failures > 0) else {
         return Trouble { suspect: before.and_then(|before| before.suspect), ..new };
     };
@@ -109,8 +128,15 @@ pub fn failed_again(before: Option<Trouble>, cause: Cause, ended_ms: EpochMs, co
         failures: before.failures.saturating_add(1),
         cause,
         last: ended_ms,
+        asked_until: None,
         ..before
     }
+}
+
+/// Until when the server asks to be left alone, if it does (Retry-After).
+pub fn asked_until(outcome: &Outcome, ended_ms: EpochMs, config: &FrontierConfig) -> Option<EpochMs> {
+    let Outcome::Response(response) = outcome else { return None };
+    retry_after(response, ended_ms, config).map(|rest| ended_ms + millis(rest))
 }
 
 fn cause_of(outcome: &Outcome) -> Cause {

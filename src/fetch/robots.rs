@@ -5,6 +5,7 @@ use std::sync::Arc;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
+use super::client::now_ms;
 use crate::frontier::{Host, Robots, RobotsAccess};
 use crate::page::{EpochMs, Failure, FailureReason, Outcome, Response, Truncated};
 use crate::parse;
@@ -31,6 +32,8 @@ pub enum Rules {
 pub struct RulesCache {
     parsed: Cache<(String, EpochMs), Parsed, ByLength>,
     agent: String,
+    /// That robots.txt could not be had earlier is news of another run.
+    since: EpochMs,
 }
 
 #[derive(Clone)]
@@ -57,7 +60,7 @@ const BYTES: u64 = 16 << 20;
 impl RulesCache {
     /// `agent`: the product token whose group applies.
     pub fn new(agent: &str) -> RulesCache {
-        RulesCache { parsed: Cache::with_weighter(FILES, BYTES, ByLength), agent: agent.to_owned() }
+        RulesCache { parsed: Cache::with_weighter(FILES, BYTES, ByLength), agent: agent.to_owned(), since: now_ms() }
     }
 
     /// The rules for a host; none when they are not known or have expired.
@@ -65,6 +68,7 @@ impl RulesCache {
         let robots = host.robots.as_ref().filter(|robots| robots.expires_ms > now)?;
         Some(match &robots.access {
             RobotsAccess::AllowAll => Rules::AllowAll,
+            RobotsAccess::Unreachable(_) if robots.fetched_ms < self.since => return None,
             RobotsAccess::Unreachable(failure) => Rules::Unreachable(failure.clone()),
             RobotsAccess::Rules(text) => {
                 let key = (host.origin.clone(), robots.fetched_ms);

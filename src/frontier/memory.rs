@@ -86,6 +86,9 @@ impl MemoryFrontier {
         let mut kept = self.kept.lock().clone();
         let default_delay = options.default_delay.as_millis() as u64;
         for host in kept.hosts.values_mut() {
+            if let Some(trouble) = host.trouble.filter(|trouble| trouble.last < now && !trouble.given_up) {
+                host.not_before = trouble.asked_until.unwrap_or(0);
+            }
             host.not_before = host.not_before.max(now + default_delay.max(host.delay_ms));
         }
         MemoryFrontier { options, kept: Mutex::new(kept), volatile: Mutex::default() }

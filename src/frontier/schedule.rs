@@ -326,6 +326,17 @@ impl Schedule {
         hosts.filter(|host| self.given_up.contains(host)).collect()
     }
 
+    /// Hosts whose trouble is of before `opened_at`, and whose server did not ask to be left alone for longer.
+    pub fn resting_of_old(&self, opened_at: EpochMs) -> Vec<(HostKey, Box<str>)> {
+        let is_old = |trouble: &Trouble| {
+            trouble.is_the_hosts()
+                && trouble.last < opened_at
+                && trouble.asked_until.is_none_or(|until| until <= opened_at)
+        };
+        let old = self.hosts.iter().filter(|(_, state)| state.record.trouble.as_ref().is_some_and(is_old));
+        old.map(|(host, state)| (*host, state.record.origin.clone())).collect()
+    }
+
     /// The contract is that of [`super::Frontier::waiting`].
     pub fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
         let troubled =

@@ -23,6 +23,8 @@ pub struct Trouble {
     /// The URL ([`url_mark`]) that failed while the host was well, and began this. Failing again, it says nothing new of
     /// its host.
     pub suspect: Option<u64>,
+    /// Until when the server asked to be left alone (Retry-After); none: it did not, and its rest is our own idea.
+    pub asked_until: Option<EpochMs>,
     /// It has been in trouble for too long: its URLs fail without a visit, until a link or a seed leads to it again.
     pub given_up: bool,
 }
@@ -107,7 +109,12 @@ impl Trouble {
     pub(super) fn both(one: Option<Trouble>, other: Option<Trouble>) -> Option<Trouble> {
         let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
         let (more, less) = if one.failures >= other.failures { (one, other) } else { (other, one) };
-        Some(Trouble { since: more.since.min(less.since), given_up: more.given_up || less.given_up, ..more })
+        Some(Trouble {
+            since: more.since.min(less.since),
+            given_up: more.given_up || less.given_up,
+            asked_until: more.asked_until.max(less.asked_until),
+            ..more
+        })
     }
 }
 

@@ -227,6 +227,30 @@ pub enum FailureReason {
 }
 
 impl FailureReason {
+    /// All of them, in the order of the codes that the frontier keeps: only add, at the end.
+    pub const ALL: [FailureReason; 17] = {
+        use FailureReason::*;
+        [
+            Dns,
+            PrivateAddress,
+            Connect,
+            Tls,
+            Timeout,
+            Protocol,
+            RobotsDenied,
+            RobotsUnreachable,
+            TooManyRedirects,
+            BadRedirect,
+            UnwantedType,
+            BadUrl,
+            HostBusy,
+            Resolver,
+            NoRoute,
+            OpenFiles,
+            HostUnreachable,
+        ]
+    };
+
     /// Whether the same attempt may go better later. 429 and 5xx responses are judged by status, not here.
     pub fn is_transient(self) -> bool {
         use FailureReason::*;

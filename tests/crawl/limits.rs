@@ -98,7 +98,7 @@ fn a_redirect_out_of_scope_is_not_followed() {
     let place = Place::new();
     let mut arguments: Vec<&str> = resolve.iter().map(String::as_str).collect();
     arguments.extend(["--delay", "0"]);
-    let ran = Process::start(place.crawl(&[leaving.origin(0) + "/"], &arguments)).wait().ok();
+    let ran = Process::start(place.crawl(&[leaving.origin(0) + "/"], &arguments)).wait().exits(3);
     assert!(ran.stderr.contains("bad_redirect"), "{}", ran.stderr);
     assert!(site.visits.is_empty());
     assert_eq!(place.stats()["frontier"]["failed"], 1);
@@ -110,7 +110,7 @@ fn private_addresses_are_refused_unless_allowed() {
     let place = Place::with("crawler_manager.downloader.allow_private_addresses: false");
     let seeds = [site.origin(0) + "/0", format!("http://intern.test:{}/0", site.port)];
     let more = ["--delay", "0", "--max-depth", "1", "--resolve", "intern.test=127.0.0.11"];
-    let ran = Process::start(place.crawl(&seeds, &more)).wait().ok();
+    let ran = Process::start(place.crawl(&seeds, &more)).wait().exits(3);
     assert!(site.visits.is_empty(), "{:?}", site.visits.all());
     let line = ran.stderr.lines().find(|line| line.contains("private_address")).expect("the summary names the reason");
     assert!(line.contains("  2  ") && line.contains("--allow-private"), "{line}");
@@ -130,7 +130,7 @@ fn a_public_looking_name_or_a_redirect_to_a_private_address_is_refused() {
         .iter()
         .map(|host| format!("http://{host}:{}/0", site.port))
         .collect();
-    Process::start(place.crawl(&seeds, &["--delay", "0"])).wait().ok();
+    Process::start(place.crawl(&seeds, &["--delay", "0"])).wait().exits(3);
     assert!(site.visits.is_empty());
     let stats = place.stats();
     assert_eq!(stats["frontier"]["failed"], stats["page"]);

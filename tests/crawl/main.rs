@@ -5,6 +5,7 @@ mod bad_input;
 mod books;
 mod clock;
 mod demo;
+mod ending;
 #[path = "../support/event.rs"]
 mod event;
 mod feeds;

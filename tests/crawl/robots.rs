@@ -44,7 +44,8 @@ fn when_robots_txt_fails_nothing_is_fetched() {
     for status in [500, 503, 429] {
         let site = site(move || Answer::text("no").status(status));
         let place = Place::with("link_storage.scheduler.give_up_after: 300ms");
-        let told = crawl(&site, &place, &["--delay", "0"]);
+        let seed = [site.origin(0) + "/"];
+        let told = Process::start(place.crawl(&seed, &["--delay", "0"])).wait().exits(3).stderr;
         assert_eq!(pages_asked_for(&site), 0, "{status}: {:?}", site.visits.all());
         assert!(told.contains("host_unreachable"), "{told}");
         assert_eq!(place.stats()["frontier"]["failed"], 1);

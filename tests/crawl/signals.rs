@@ -20,7 +20,7 @@ fn after_a_signal_it_ends_cleanly_and_goes_on_where_it_stopped() {
         eventually("the crawl is under way", || site.running.visits.len() >= visits);
         process.signal(signal);
         let signalled = Instant::now();
-        let ran = process.wait_for(Duration::from_secs(20)).ok();
+        let ran = process.wait_for(Duration::from_secs(20)).exits(6);
         println!("SIG{signal}: ended after {:?}", signalled.elapsed());
         assert!(ran.stderr.contains("Stopped. The same command goes on from here."), "{}", ran.stderr);
         let stats = place.stats();
@@ -67,7 +67,7 @@ fn a_page_that_does_not_come_does_not_hold_up_the_end() {
     let process = Process::start(place.crawl(&seeds, &["--delay", "5"]));
     eventually("the slow page is asked for", || is_asked(&site, "/slow"));
     process.signal("TERM");
-    let ran = process.wait_for(Duration::from_secs(10)).ok();
+    let ran = process.wait_for(Duration::from_secs(10)).exits(6);
     assert!(ran.stderr.contains("Stopped."), "{}", ran.stderr);
     assert_eq!(place.stats()["remaining"], 1);
 

@@ -27,8 +27,13 @@ fn crawl(site: &TestSite, folder: &Path, server: &str, index: &str) -> Child {
 }
 
 fn end_well(child: Child) {
+    end_with(child, &[0]);
+}
+
+fn end_with(child: Child, statuses: &[i32]) {
     let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    let status = output.status.code().unwrap();
+    assert!(statuses.contains(&status), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
 }
 
 /// Every page that answered is a document, and nothing else is.
@@ -86,7 +91,7 @@ pub fn a_crawl_ends_without_its_server_and_goes_on_with_it(node: &Node) {
     let told = Instant::now();
     let signalled = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     assert!(signalled.success());
-    end_well(child);
+    end_with(child, &[5, 6]); // not delivered, or stopped before it was known that nothing is left to fetch
     assert!(told.elapsed() < Duration::from_secs(20), "{:?}", told.elapsed());
     end_well(crawl(&site, folder.path(), &node.url, "later"));
     check(node, &site, "later");

@@ -41,6 +41,9 @@ pub struct Crawl {
     pending_at_kills: Vec<u64>,
 }
 
+/// Its exit status when it is told to end before it is done.
+const STOPPED: i32 = 6;
+
 impl Crawl {
     /// `sink`: its name in `seine stats`. `settings`: the lines that configure it. `most_under_way`: see the field. The site
     /// answers slowly, one answer in `pace` on each host, until [`Crawl::end`]: that the crawl does not end before its
@@ -93,7 +96,7 @@ impl Crawl {
         assert!(sent.expect("kill is there").success());
         let told = Instant::now();
         self.child = Some(child);
-        self.wait_for_end();
+        self.wait_for_end(STOPPED);
         let took = told.elapsed();
         self.note_pending();
         took
@@ -102,10 +105,10 @@ impl Crawl {
     /// Waits until it has ended by itself, and well. The site answers at once from now on.
     pub fn end(&mut self) {
         self.site.set_pace(Duration::ZERO);
-        self.wait_for_end();
+        self.wait_for_end(0);
     }
 
-    fn wait_for_end(&mut self) {
+    fn wait_for_end(&mut self, status_wanted: i32) {
         let deadline = Instant::now() + DEADLINE;
         while !has_ended(&mut self.child) {
             if Instant::now() > deadline {
@@ -115,7 +118,7 @@ impl Crawl {
             std::thread::sleep(Duration::from_millis(5));
         }
         let status = self.child.take().expect("it ran").wait().expect("it is ours");
-        assert!(status.success(), "{status}: {}", last_words(&self.said));
+        assert_eq!(status.code(), Some(status_wanted), "{status}: {}", last_words(&self.said));
     }
 
     /// Compares the destination with the website. `held`: everything there.

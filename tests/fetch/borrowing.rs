@@ -152,6 +152,9 @@ impl Frontier for Brittle {
     fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
         self.inner.propose(work, now)
     }
+    fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError> {
+        self.inner.try_again(urls, now)
+    }
     fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError> {
         self.inner.lease(now, max_hosts, max_urls)
     }

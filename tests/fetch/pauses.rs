@@ -43,7 +43,7 @@ fn event(outcome: Outcome, attempt: u16) -> PageEvent {
 /// A host that has failed so often in a row.
 fn trouble(failures: u32) -> Trouble {
     let cause = Cause::Status(503);
-    Trouble { since: NOW - 1000, last: NOW - 500, failures, cause, suspect: None, given_up: false }
+    Trouble { since: NOW - 1000, last: NOW - 500, failures, cause, suspect: None, asked_until: None, given_up: false }
 }
 
 /// A host of which one URL alone has failed.

@@ -111,7 +111,8 @@ fn crawl(folder: &Path, roots: &str, url: &str) -> Vec<Arc<PageEvent>> {
         .env("SEINE__LINK_STORAGE__SCHEDULER__GIVE_UP_AFTER", "50ms")
         .output()
         .unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    // Done, or done without a page.
+    assert!(matches!(done.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&done.stderr));
     // So few events are all in the segment that is still open, delivered or not.
     let (log, _) = PageLog::open(&data.join("log"), &LogConfig::default()).unwrap();
     let entries = log.reader("test").unwrap().next(1000, 1 << 30, Duration::ZERO).unwrap();

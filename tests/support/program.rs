@@ -30,6 +30,13 @@ impl Ran {
         self.no_panic()
     }
 
+    /// This exit status, and nothing that looks like a crash.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Ran {
+        assert_eq!(self.status.code(), Some(code), "{}", self.stderr);
+        self.no_panic()
+    }
+
     /// Exit status 1 or 2, and every one of `words` in what it said.
     #[track_caller]
     pub fn fails_naming(self, words: &[&str]) -> Ran {

@@ -3,9 +3,9 @@
 use super::EmbeddedFrontier;
 use super::changes::Changes;
 use super::records::{self, Item, Place};
-use crate::frontier::keys::{UrlKey, part, split};
-use crate::frontier::{FrontierError, PageRecord};
-use crate::page::Kind;
+use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, split};
+use crate::frontier::{Frontier, FrontierError, PageRecord, WHEN_MET_AGAIN};
+use crate::page::{EpochMs, Kind};
 
 /// URLs tried again come behind the seeds, and before what they will link to.
 const PRIORITY: u8 = 1;
@@ -35,7 +35,7 @@ impl Changes<'_> {
         }
         let page = self.page(url, origin)?;
         let Some(item) = self.item_again(url, path, place, page.as_ref())? else { return Ok(false) };
-        self.host(url.host, origin)?;
+        self.host(url.host, origin)?.is_met = true; // given up, it gets another chance
         let rank = match place {
             Place::Ready(rank) | Place::Later { rank, .. } => rank,
             Place::Done => self.next_rank(PRIORITY),
@@ -62,10 +62,17 @@ impl Changes<'_> {
         page: Option<&PageRecord>,
     ) -> Result<Option<Item>, FrontierError> {
         if let Some(item) = self.queued(url, place)? {
-            return Ok(Some(Item { attempt: 0, ..item }));
+            return Ok(Some(Item { attempt: 0, put_off: false, ..item }));
         }
         let path = path.to_owned();
-        Ok(page.map(|page| Item { path, kind: page.kind, depth: page.depth, attempt: 0, revisit: true }))
+        Ok(page.map(|page| Item {
+            path,
+            kind: page.kind,
+            depth: page.depth,
+            attempt: 0,
+            revisit: true,
+            put_off: false,
+        }))
     }
 
     /// A URL of which nothing is left but its failure is as it was before it was first asked for.
@@ -80,6 +87,36 @@ impl Changes<'_> {
 }
 
 impl EmbeddedFrontier {
+    /// Makes due what was put off with hosts that rested when an earlier run ended: those are visited at once
+    /// ([`EmbeddedFrontier::open`]), and so are their URLs. Returns how many there were.
+    pub fn try_put_off_again(&self, now: EpochMs) -> Result<u64, FrontierError> {
+        /// URLs put back by one batch.
+        const BATCH: usize = 1000;
+        let hosts = self.schedule.lock().resting_of_old(self.opened_at);
+        let mut count = 0;
+        let mut urls = Vec::new();
+        for (host, origin) in hosts {
+            urls.extend(self.put_off(host, &origin)?);
+            if urls.len() >= BATCH {
+                count += self.try_again(&std::mem::take(&mut urls), now)?;
+            }
+        }
+        Ok(count + self.try_again(&urls, now)?)
+    }
+
+    fn put_off(&self, host: HostKey, origin: &str) -> Result<Vec<String>, FrontierError> {
+        let store = &*self.shelf.store()?;
+        let mut urls = Vec::new();
+        for entry in store.later.range(later_key(host, 0, Rank(0))..later_key(host, WHEN_MET_AGAIN, Rank(0))) {
+            let (_, value) = entry.into_inner().map_err(|source| store.failed(source))?;
+            let item = Item::decode(&value).ok_or_else(|| store.unreadable("later"))?;
+            if item.put_off {
+                urls.push(format!("{origin}{}", item.path));
+            }
+        }
+        Ok(urls)
+    }
+
     /// Up to `at_most` records of `page` that `wanted` takes, from behind the URL `after` on (none: from the beginning);
     /// fewer at the end. Looks at every record on the way.
     pub fn records_after(

@@ -116,6 +116,11 @@ impl EmbeddedFrontier {
     fn after_opening(&self, mut host: super::schedule::HostRecord) -> super::schedule::HostRecord {
         if host.number < self.hosts_at_opening {
             let delay = self.default_delay_ms.max(host.delay_ms);
+            // A rest that was our own idea, of a trouble that an earlier run had, is over: whoever starts it again wants to
+            // know. What the server itself asked for holds.
+            if let Some(trouble) = host.trouble.filter(|trouble| trouble.last < self.opened_at && !trouble.given_up) {
+                host.not_before = trouble.asked_until.unwrap_or(0);
+            }
             host.not_before = host.not_before.max(self.opened_at.saturating_add(delay));
         }
         host

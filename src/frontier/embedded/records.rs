@@ -124,11 +124,13 @@ pub fn encode_host(host: &HostRecord) -> Vec<u8> {
 const TROUBLED: u8 = 1;
 const SUSPECTS: u8 = 2;
 const GIVEN_UP: u8 = 4;
+const ASKED: u8 = 8;
 
 fn put_trouble(out: &mut Vec<u8>, trouble: Option<&Trouble>) {
     let Some(trouble) = trouble else { return out.push(0) };
     let suspects = if trouble.suspect.is_some() { SUSPECTS } else { 0 };
-    out.push(TROUBLED | suspects | if trouble.given_up { GIVEN_UP } else { 0 });
+    let asked = if trouble.asked_until.is_some() { ASKED } else { 0 };
+    out.push(TROUBLED | suspects | asked | if trouble.given_up { GIVEN_UP } else { 0 });
     put(out, trouble.since);
     put(out, trouble.last);
     put(out, trouble.failures.into());
@@ -141,6 +143,7 @@ fn put_trouble(out: &mut Vec<u8>, trouble: Option<&Trouble>) {
         },
     );
     trouble.suspect.into_iter().for_each(|url| out.extend_from_slice(&url.to_be_bytes()));
+    trouble.asked_until.into_iter().for_each(|until| put(out, until));
 }
 
 pub fn decode_host(bytes: &[u8]) -> Option<HostRecord> {
@@ -179,7 +182,15 @@ pub fn decode_host(bytes: &[u8]) -> Option<HostRecord> {
 
 fn old_trouble(failures: u32, not_before: u64) -> Option<Trouble> {
     let cause = Cause::Failure(FailureReason::Connect);
-    let trouble = Trouble { since: not_before, last: not_before, failures, cause, suspect: None, given_up: false };
+    let trouble = Trouble {
+        since: not_before,
+        last: not_before,
+        failures,
+        cause,
+        suspect: None,
+        asked_until: None,
+        given_up: false,
+    };
     (failures > 0).then_some(trouble)
 }
 
@@ -274,27 +285,6 @@ pub fn decode_page(bytes: &[u8], origin: &str) -> Option<PageRecord> {
     Some(PageRecord { url, kind, event_id, state, status, digest, etag, last_modified, fetched_ms, depth })
 }
 
-/// Stored: only add.
-const REASONS: [FailureReason; 17] = [
-    FailureReason::Dns,
-    FailureReason::PrivateAddress,
-    FailureReason::Connect,
-    FailureReason::Tls,
-    FailureReason::Timeout,
-    FailureReason::Protocol,
-    FailureReason::RobotsDenied,
-    FailureReason::RobotsUnreachable,
-    FailureReason::TooManyRedirects,
-    FailureReason::BadRedirect,
-    FailureReason::UnwantedType,
-    FailureReason::BadUrl,
-    FailureReason::HostBusy,
-    FailureReason::Resolver,
-    FailureReason::NoRoute,
-    FailureReason::OpenFiles,
-    FailureReason::HostUnreachable,
-];
-
 fn state_code(state: PageState) -> u8 {
     match state {
         PageState::New => 0,
@@ -313,7 +303,7 @@ fn state_of(code: u8) -> Option<PageState> {
         2 => Some(PageState::Changed),
         3 => Some(PageState::Gone),
         4 => Some(PageState::Refused),
-        _ => REASONS.get(usize::from(code.checked_sub(16)?)).map(|reason| PageState::Failed(*reason)),
+        _ => FailureReason::ALL.get(usize::from(code.checked_sub(16)?)).map(|reason| PageState::Failed(*reason)),
     }
 }
 
@@ -428,14 +418,16 @@ impl<'a> Input<'a> {
         let (since, last) = (self.number()?, self.number()?);
         let failures = u32::try_from(self.number()?).ok()?;
         let cause = match self.number()? {
-            reason @ 0..100 => Cause::Failure(*REASONS.get(reason as usize)?),
+            reason @ 0..100 => Cause::Failure(*FailureReason::ALL.get(reason as usize)?),
             status => Cause::Status(u16::try_from(status - 100).ok()?),
         };
         let suspect = match flags & SUSPECTS {
             0 => None,
             _ => Some(u64::from_be_bytes(self.take(8)?.try_into().ok()?)),
         };
-        Some(Some(Trouble { since, last, failures, cause, suspect, given_up: flags & GIVEN_UP != 0 }))
+        let asked_until = if flags & ASKED == 0 { None } else { Some(self.number()?) };
+        let given_up = flags & GIVEN_UP != 0;
+        Some(Some(Trouble { since, last, failures, cause, suspect, asked_until, given_up }))
     }
 
     fn text(&mut self) -> Option<&'a str> {

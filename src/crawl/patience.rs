@@ -1,0 +1,148 @@
+//! When all that is left waits: who waits, for what, and how long that is worth a run that was not told to stay.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use super::Running;
+use crate::fetch::client::now_ms;
+use crate::fetch::weather::{Away, Part};
+use crate::frontier::{Cause, Counts, Trouble, Waiting, WaitingHost};
+use crate::page::{EpochMs, FailureReason};
+
+/// Hosts that are named.
+const NAMED: usize = 10;
+
+/// How long it has been that all that is left waits.
+#[derive(Debug)]
+pub(super) struct Patience {
+    limit: Duration,
+    since: Option<Instant>,
+    /// Final answers when it began: one more, and it begins anew.
+    answers: u64,
+}
+
+/// What a run that ended waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waits {
+    pub at: EpochMs,
+    /// What this machine lacks.
+    pub away: Vec<Away>,
+    /// Hosts and URLs that are left, waiting or not.
+    pub hosts: u64,
+    pub urls: u64,
+    /// Those in trouble as numbers, and the first that will be due by name.
+    pub waiting: Waiting,
+}
+
+impl Patience {
+    pub fn new(limit: Duration) -> Patience {
+        Patience { limit, since: None, answers: 0 }
+    }
+
+    /// Looks whether all that is left waits; what for, when that has been so for too long or will be.
+    pub fn run_out(&mut self, running: &Running) -> Option<Waits> {
+        let now = now_ms();
+        let counts = running.frontier.counts();
+        let is_paused = running.visitor.weather.pause(now).is_some();
+        match only_waits(running, &counts, is_paused, now, self.limit) {
+            Some(true) if self.since.is_none() || counts.page > self.answers => {
+                (self.since, self.answers) = (Some(Instant::now()), counts.page);
+            }
+            Some(false) => self.since = None,
+            _ => {}
+        }
+        let left = self.limit.saturating_sub(self.since?.elapsed());
+        if left.is_zero() || (!is_paused && counts.hosts_leased == 0 && is_due_after(running, now, left)) {
+            return Some(waits(running, &counts, now));
+        }
+        None
+    }
+}
+
+/// None while it cannot be said: somebody is being asked, or is about to be.
+fn only_waits(running: &Running, counts: &Counts, is_paused: bool, now: EpochMs, limit: Duration) -> Option<bool> {
+    if is_paused {
+        return Some(true);
+    }
+    if counts.hosts_leased > 0 || !running.is_validated() {
+        return None;
+    }
+    let troubled: u64 = running.frontier.waiting(now, 0).troubled.iter().map(|troubled| troubled.hosts).sum();
+    if troubled >= counts.hosts_with_work {
+        return Some(true);
+    }
+    // A host that is well rests between two visits, and a URL between two attempts: as long as that is soon, it is work.
+    let soon = limit.max(running.config.frontier.max_crawl_delay);
+    Some(is_due_after(running, now, soon))
+}
+
+/// Whether nothing is due for longer than `wait`.
+fn is_due_after(running: &Running, now: EpochMs, wait: Duration) -> bool {
+    running.frontier.next_due().is_some_and(|due| due.saturating_sub(now) > wait.as_millis() as u64)
+}
+
+fn waits(running: &Running, counts: &Counts, now: EpochMs) -> Waits {
+    Waits {
+        at: now,
+        away: running.visitor.weather.away(),
+        hosts: counts.hosts_with_work,
+        urls: counts.work_proposed,
+        waiting: running.frontier.waiting(now, NAMED),
+    }
+}
+
+impl fmt::Display for Waits {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        writeln!(out, "Ended: all that is left waits: {} of {}.", some(self.urls, "URL"), some(self.hosts, "host"))?;
+        for Away { part, since, example } in &self.away {
+            let what = match part {
+                Part::Resolver => "the name servers",
+                Part::Network => "the network",
+            };
+            writeln!(out, "  for {what}, away for {}: {example}", span(self.at.saturating_sub(*since)))?;
+        }
+        for troubled in &self.waiting.troubled {
+            let (hosts, urls) = (some(troubled.hosts, "host"), some(troubled.urls, "URL"));
+            writeln!(out, "  {hosts}, {urls}: {}", meaning(troubled.cause))?;
+        }
+        for WaitingHost { origin, until, urls, trouble } in &self.waiting.next {
+            let wait = span(until.saturating_sub(self.at));
+            let urls = some(*urls, "URL");
+            write!(out, "    {origin}  {urls}, to be tried in {wait}")?;
+            match trouble {
+                Some(Trouble { cause, failures, .. }) => writeln!(out, " ({}, {failures} in a row)", meaning(*cause))?,
+                None => writeln!(out)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn meaning(cause: Cause) -> String {
+    match cause {
+        Cause::Status(status) => format!("answers with status {status}"),
+        Cause::Failure(FailureReason::RobotsUnreachable) => "robots.txt cannot be had".to_owned(),
+        Cause::Failure(FailureReason::Dns) => "the name has no address".to_owned(),
+        Cause::Failure(FailureReason::Resolver) => "the name servers do not answer for it".to_owned(),
+        Cause::Failure(FailureReason::NoRoute) => "no way from this machine to it".to_owned(),
+        Cause::Failure(FailureReason::Connect) => "no connection, or it breaks".to_owned(),
+        Cause::Failure(FailureReason::Tls) => "no valid TLS".to_owned(),
+        Cause::Failure(FailureReason::Timeout) => "no answer in time".to_owned(),
+        Cause::Failure(reason) => reason.name().to_owned(),
+    }
+}
+
+fn some(count: u64, what: &str) -> String {
+    let number = crate::telemetry::progress::grouped(count);
+    if count == 1 { format!("{number} {what}") } else { format!("{number} {what}s") }
+}
+
+/// Milliseconds for people: 40 s, 12 min, 5 h, 3 days.
+fn span(millis: u64) -> String {
+    match millis.div_ceil(1000) {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds @ 7_200..172_800 => format!("{} h", seconds / 3600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}

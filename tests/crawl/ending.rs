@@ -1,0 +1,199 @@
+//! How a run ends, what it says, and what the same command does then.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+use seine::demo::server::Answer;
+
+use crate::support::program::{Place, Process, eventually, free_port, run};
+use crate::support::{Plan, Running, TestSite, links};
+
+/// A host whose robots.txt and pages answer with 503 until it is well.
+fn ailing(well: &Arc<AtomicBool>) -> Running {
+    let well = well.clone();
+    Running::start_with(1, |_| {
+        Arc::new(move |ask| match (well.load(Ordering::Relaxed), ask.path()) {
+            (false, _) => Answer::text("not now").status(503),
+            (true, "/") => Answer::html(links(&["/1", "/2"])),
+            (true, "/robots.txt" | "/sitemap.xml") => Answer::text("").status(404),
+            (true, _) => Answer::html("well again"),
+        })
+    })
+}
+
+#[test]
+fn what_waits_is_waited_for_only_so_long_and_the_same_command_tries_it_at_once() {
+    let well = Arc::new(AtomicBool::new(false));
+    let sick = ailing(&well);
+    let site = TestSite::start(Plan { pages: 10, hosts: 1, failing_every: 0, ..Plan::default() });
+    let dead = format!("http://127.0.0.1:{}/", free_port());
+    // After its first failure a host rests for an hour: no run of this test waits for that.
+    let place = Place::with("link_storage.scheduler.backoff_base: 1h");
+    let seeds = [site.seeds(), vec![sick.origin(0) + "/", dead.clone()]].concat();
+    let crawl = || place.crawl(&seeds, &["--delay", "1ms", "--patience", "30s"]);
+
+    let started = Instant::now();
+    let ran = Process::start(crawl()).wait().exits(4);
+    assert!(started.elapsed() < Duration::from_secs(25), "nothing is due for longer than it would wait");
+    for word in ["all that is left waits: 2 URLs of 2 hosts", &sick.origin(0), &dead, "min", "--patience 30s"] {
+        assert!(ran.stderr.contains(word), "{word:?} is not in:\n{}", ran.stderr);
+    }
+    assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages(), "what could be had is delivered");
+    let stats = place.stats();
+    assert_eq!((&stats["remaining"], &stats["frontier"]["failed"]), (&2.into(), &0.into()));
+
+    // Everything done is left alone; what waits is tried at once, whatever was decided before.
+    well.store(true, Ordering::Relaxed);
+    let visits = site.visits().len();
+    Process::start(crawl()).wait().exits(4);
+    assert_eq!(site.visits().len(), visits);
+    assert_eq!(place.kept().len(), site.pages().len() + 3);
+    assert_eq!(place.stats()["remaining"], 1);
+}
+
+#[test]
+fn a_server_that_asked_to_be_left_alone_is_left_alone_by_the_next_run_too() {
+    let site = Running::start_with(1, |_| {
+        Arc::new(|ask| match ask.path() {
+            "/robots.txt" => Answer::text("busy").status(503).header("retry-after", "3000"),
+            _ => Answer::html("a page"),
+        })
+    });
+    let place = Place::new();
+    for _ in 0..2 {
+        let ran = Process::start(place.crawl(&[site.origin(0) + "/"], &["--patience", "2s"])).wait().exits(4);
+        assert!(ran.stderr.contains("robots.txt cannot be had"), "{}", ran.stderr);
+    }
+    assert_eq!(site.visits.len(), 1);
+}
+
+#[test]
+fn when_no_seed_brings_a_page_that_is_no_success() {
+    let site = Running::start_with(1, |_| {
+        Arc::new(|ask| match ask.path() {
+            "/there" => Answer::html("a page"),
+            _ => Answer::text("").status(404),
+        })
+    });
+    let (missing, there) = (site.origin(0) + "/missing", site.origin(0) + "/there");
+    let ran = Process::start(Place::new().crawl(std::slice::from_ref(&missing), &["--delay", "0"])).wait().exits(3);
+    assert!(
+        ran.stderr.contains(&format!("no page from the seed {missing}: answered with status 404")),
+        "{}",
+        ran.stderr
+    );
+    let ran = Process::start(Place::new().crawl(&[missing.clone(), there], &["--delay", "0"])).wait().ok();
+    assert!(ran.stderr.contains(&missing), "{}", ran.stderr);
+}
+
+#[test]
+fn pages_that_are_not_delivered_are_no_success() {
+    let site = TestSite::start(Plan { pages: 10, hosts: 1, failing_every: 0, ..Plan::default() });
+    let place = Place::new();
+    let nobody = format!("127.0.0.1:{}", free_port());
+    let kafka = ["--delay", "0", "--sink", "kafka", "--kafka-topic", "pages", "--kafka-servers", &nobody];
+    let process = Process::start(place.crawl(&site.seeds(), &kafka));
+    eventually("everything is fetched", || site.visited_urls().is_superset(&site.pages()));
+    // It waits for the sink by now, or soon: told to end too early, it says that it was stopped.
+    process.signal("TERM");
+    let ran = process.wait();
+    assert!(matches!(ran.status.code(), Some(5 | 6)), "{:?}: {}", ran.status, ran.stderr);
+    assert!(ran.stderr.contains("pending"), "{}", ran.stderr);
+}
+
+#[test]
+fn stopped_before_it_was_done_is_told_apart_from_told_to_end() {
+    let site = TestSite::start(Plan { pages: 100, hosts: 1, failing_every: 0, ..Plan::default() });
+    for (more, code) in [(&[][..], 6), (&["--stay"][..], 0)] {
+        let place = Place::new();
+        let before = site.visits().len();
+        let process = Process::start(place.crawl(&site.seeds(), &[&["--delay", "50ms"], more].concat()));
+        eventually("it is under way", || site.visits().len() > before + 3);
+        process.signal("TERM");
+        process.wait().exits(code);
+    }
+}
+
+#[test]
+fn the_exit_statuses_are_listed() {
+    for command in ["crawl", "startCrawl"] {
+        let help = run(&[command, "--help"]).ok().stdout;
+        for line in ["  0    done", "  3    no seed", "  4    all that is left waits", "  5    ", "  6    ", "  130  "]
+        {
+            assert!(help.contains(line), "{command}: {line:?} is not in\n{help}");
+        }
+    }
+}
+
+/// `/` answers with the status it is told to; the rest is there.
+fn moody(status: &Arc<AtomicU16>) -> Running {
+    let status = status.clone();
+    Running::start_with(1, |_| {
+        Arc::new(move |ask| match ask.path() {
+            "/robots.txt" | "/sitemap.xml" => Answer::text("").status(404),
+            "/" => Answer::html(links(&["/next"])).status(status.load(Ordering::Relaxed)),
+            _ => Answer::html("a page"),
+        })
+    })
+}
+
+#[test]
+fn a_seed_given_again_is_tried_again_whatever_became_of_it() {
+    let status = Arc::new(AtomicU16::new(404));
+    let site = moody(&status);
+    let place = Place::with("crawler_manager.downloader.max_retry_count: 1");
+    let seeds = [site.origin(0) + "/"];
+    let asked = || site.visits.all().iter().filter(|visit| visit.path == "/").count();
+    let crawl = |code: i32| Process::start(place.crawl(&seeds, &["--delay", "1ms"])).wait().exits(code);
+    crawl(3); // refused
+    assert_eq!(asked(), 1);
+    status.store(500, Ordering::Relaxed);
+    crawl(3); // failed, with all of its attempts
+    assert_eq!(asked(), 3);
+    status.store(200, Ordering::Relaxed);
+    crawl(0);
+    assert_eq!(asked(), 4);
+    assert_eq!(place.kept().len(), 2);
+    crawl(0); // done: looked at anew
+    assert_eq!(asked(), 5);
+    assert_eq!(site.visits.all().iter().filter(|visit| visit.path == "/next").count(), 1, "and nothing else is");
+    run(&["audit", place.data().to_str().unwrap()]).ok();
+}
+
+#[test]
+fn retry_puts_back_what_failed_by_reason_and_by_host() {
+    let status = Arc::new(AtomicU16::new(200));
+    let site = moody(&status);
+    let port = site.port;
+    let names = ["one.test", "two.test"];
+    let resolve: Vec<String> =
+        names.iter().flat_map(|name| ["--resolve".to_owned(), format!("{name}={}", site.addresses[0])]).collect();
+    let place = Place::with("crawler_manager.downloader.allow_private_addresses: false");
+    let seeds: Vec<String> = names.iter().map(|name| format!("http://{name}:{port}/")).collect();
+    let more: Vec<&str> = ["--delay", "1ms"].into_iter().chain(resolve.iter().map(String::as_str)).collect();
+    Process::start(place.crawl(&seeds, &more)).wait().exits(3);
+    assert_eq!(place.stats()["frontier"]["failed"], 2);
+
+    let data = place.data();
+    let retry = |more: &[&str]| run(&[&["retry", "-o", data.to_str().unwrap()], more].concat());
+    retry(&["--reason", "weather"]).fails_naming(&["--reason", "timeout", "refused"]);
+    run(&["retry", "-o", "/nowhere/at/all"]).fails_naming(&["/nowhere/at/all", "-o"]);
+    assert!(retry(&["--reason", "timeout"]).ok().stdout.contains("Nothing to try again."));
+    assert!(retry(&["--host", "three.test"]).ok().stdout.contains("Nothing to try again."));
+    let told = retry(&["--dry-run"]).ok().stdout;
+    assert!(told.contains("private_address") && told.contains("2 would be tried again"), "{told}");
+    assert_eq!(place.stats()["remaining"], 0);
+    let told = retry(&["--reason", "private_address", "--host", "two.test"]).ok().stdout;
+    assert!(told.contains("1 to fetch again: seine crawl -o"), "{told}");
+    run(&["audit", data.to_str().unwrap()]).ok();
+    let stats = place.stats();
+    assert_eq!((&stats["remaining"], &stats["frontier"]["failed"]), (&1.into(), &1.into()));
+
+    // Without seeds: only what was put back is fetched, and what it leads to.
+    Process::start(place.crawl(&[], &[&more[..], &["--allow-private"]].concat())).wait().ok();
+    let two = format!("http://two.test:{port}");
+    assert_eq!(place.kept().into_keys().collect::<Vec<_>>(), [format!("{two}/"), format!("{two}/next")]);
+    assert_eq!(place.stats()["frontier"]["failed"], 1);
+}
