@@ -15,7 +15,7 @@ use super::{is_closed_pipe, print};
 use crate::formats::base64;
 use crate::formats::letters::Note;
 use crate::formats::text::{IsoTime, text_of};
-use crate::page::PageEvent;
+use crate::page::{Outcome, PageEvent, Response};
 use crate::sinks::dead_letters::{self, Fate};
 use crate::telemetry::progress::grouped;
 
@@ -160,8 +160,14 @@ fn show(folder: &Path, choice: &Choice) -> anyhow::Result<ExitCode> {
     Ok(if code == ExitCode::SUCCESS { choice.check(&found) } else { code })
 }
 
-/// The event with its body as received: as text where it is some.
+/// The event with its body as received: as text where it is some. Without what tells who asked for the page, which events of
+/// before it was cut out at once have, and those that WARC wants whole.
 fn letter_line(note: &Note, event: &PageEvent) -> anyhow::Result<serde_json::Value> {
+    let mut event = event.clone();
+    event.request_headers = std::mem::take(&mut event.request_headers).redacted();
+    if let Outcome::Response(Response { wire: Some(wire), .. }) = &mut event.outcome {
+        wire.request = bytes::Bytes::new();
+    }
     let mut line = json!({
         "id": note.id, "url": note.url, "time": IsoTime(note.time), "attempts": note.attempts, "reason": note.reason,
         "event": event,

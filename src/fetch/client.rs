@@ -60,7 +60,7 @@ pub struct Conditions {
 /// What an exchange brought.
 #[derive(Debug)]
 pub struct Exchange {
-    /// As sent, but for the values of [`SECRET_HEADERS`].
+    /// As sent, but [redacted](Headers::redacted).
     pub request_headers: Headers,
     pub outcome: Outcome,
     /// The address that answered.
@@ -78,9 +78,6 @@ pub enum ClientError {
     #[error("TLS cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
 }
-
-/// What tells who we are: the values are never kept, whoever keeps the request.
-const SECRET_HEADERS: [HeaderName; 3] = [header::COOKIE, header::AUTHORIZATION, header::PROXY_AUTHORIZATION];
 
 const ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 const ACCEPT_ENCODING: &str = "gzip, deflate, br, zstd";
@@ -154,7 +151,7 @@ impl Client {
             Ok(response) => Outcome::Response(response),
             Err(failure) => Outcome::Failure(failure),
         };
-        Exchange { request_headers: redacted(&request_headers), outcome, ip, started_ms, ended_ms: now_ms() }
+        Exchange { request_headers: shown(&request_headers).redacted(), outcome, ip, started_ms, ended_ms: now_ms() }
     }
 
     async fn exchange(
@@ -196,8 +193,8 @@ impl Client {
         let announced = head.announced.unwrap_or(0);
         (kept.body, kept.truncated) = read_body(&mut incoming, announced, deadline, &limits).await;
         kept.wire = incoming.wire(kept.body.len());
-        let has_secrets = SECRET_HEADERS.iter().any(|name| headers.contains_key(name));
-        if let Some(wire) = kept.wire.as_mut().filter(|_| has_secrets && !self.archives_credentials) {
+        let is_secret = !self.archives_credentials && shown(headers).have_secrets();
+        if let Some(wire) = kept.wire.as_mut().filter(|_| is_secret) {
             wire.request = Bytes::new(); // an archive rebuilds it from what is shown, and says so
         }
         Ok(kept)
@@ -349,15 +346,6 @@ fn timed_out(limit: Duration) -> Failure {
 
 fn header_value(part: &'static str, value: &str) -> Result<HeaderValue, ClientError> {
     HeaderValue::from_str(value).map_err(|_| ClientError::Header { part, value: value.to_owned() })
-}
-
-fn redacted(headers: &HeaderMap) -> Headers {
-    let mut shown = shown(headers);
-    for (_, value) in shown.0.iter_mut().filter(|(name, _)| SECRET_HEADERS.iter().any(|secret| secret.as_str() == name))
-    {
-        *value = Secret::MASK.to_owned();
-    }
-    shown
 }
 
 fn shown(headers: &HeaderMap) -> Headers {

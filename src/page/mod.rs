@@ -313,6 +313,20 @@ impl Headers {
         self.0.iter().filter(move |(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
     }
 
+    /// Whether any of these tells who asks: cookies and credentials.
+    pub fn have_secrets(&self) -> bool {
+        self.0.iter().any(|(name, _)| is_secret(name))
+    }
+
+    /// With `***` in place of what tells who asks.
+    #[must_use]
+    pub fn redacted(mut self) -> Headers {
+        for (_, value) in self.0.iter_mut().filter(|(name, _)| is_secret(name)) {
+            *value = "***".to_owned();
+        }
+        self
+    }
+
     pub fn push(&mut self, name: impl Into<String>, value: impl Into<String>) {
         self.0.push((name.into(), value.into()));
     }
@@ -354,6 +368,11 @@ impl PageEvent {
     pub fn redirected_url(&self) -> Option<&str> {
         (!self.hops.is_empty() || self.final_url != self.url).then_some(self.final_url.as_str())
     }
+}
+
+/// Request headers whose values are kept by nobody who keeps the request.
+fn is_secret(name: &str) -> bool {
+    ["cookie", "authorization", "proxy-authorization"].iter().any(|secret| name.eq_ignore_ascii_case(secret))
 }
 
 /// JSON writes what is no number (a classifier divided by zero) as null; that must not make the event unreadable.

@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 
 use seine::demo::server::Answer;
 use seine::formats::letters::{Note, Tally};
+use seine::page::Outcome;
+use seine::page::wire::Wire;
 use seine::sinks::Sink;
 use seine::sinks::dead_letters::{self, DeadLetters, Fate};
 use serde_json::Value;
@@ -180,6 +182,26 @@ fn letters_are_listed_shown_and_dropped() {
 
     let nothing = seine(&data.path().join("elsewhere"), &["list"]);
     assert!(String::from_utf8_lossy(&nothing.stderr).contains("holds nothing of a destination kafka"));
+}
+
+#[test]
+fn a_letter_is_shown_without_cookies() {
+    let data = tempfile::tempdir().unwrap();
+    let mut letters = DeadLetters::open(&data.path().join("kafka")).unwrap();
+    // As an archive that wants credentials has it, and as every event was before they were cut out.
+    let mut event = html(1, "<p>page</p>");
+    event.request_headers.push("Cookie", "session=topsecret");
+    if let Outcome::Response(response) = &mut event.outcome {
+        let request = "GET / HTTP/1.1\r\nCookie: session=topsecret\r\n\r\n".into();
+        response.wire = Some(Wire { request, ..Wire::default() });
+    }
+    letters.add(&event, "odd").unwrap();
+    letters.sync().unwrap();
+    drop(letters);
+    let output = seine(data.path(), &["show", "--all"]);
+    let shown = lines(&output);
+    assert_eq!(shown[0]["event"]["request_headers"], serde_json::json!([["Cookie", "***"]]));
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("topsecret"));
 }
 
 #[test]
