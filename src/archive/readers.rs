@@ -29,7 +29,7 @@ pub(super) fn open_file(path: &Path, format: Format, counter: &Arc<AtomicU64>) -
     Ok(match format {
         Format::Files => Box::new(Codec {
             reader: FilesReader::new(input),
-            lacks: |_, record| Lacks::default().and(Field::Relevance, !record.relevance.is_known()),
+            lacks: |_, record: &FilesRecord| Lacks::default().and(Field::Relevance, !record.relevance.is_known()),
             event: |record: FilesRecord| Some(record.into_event()),
             stream: |reader| reader.stream(),
             truncated: FilesReader::truncated,
@@ -51,7 +51,7 @@ pub(super) fn open_file(path: &Path, format: Format, counter: &Arc<AtomicU64>) -
         }),
         Format::Elastic => Box::new(Codec {
             reader: ElasticReader::new(input),
-            lacks: |_, document| elastic_lacks(document),
+            lacks: |_, document: &ElasticDocument<'static>| elastic_lacks(document),
             event: |record: ElasticDocument<'static>| Some(record.into_event()),
             stream: |reader| reader.stream(),
             truncated: ElasticReader::truncated,
@@ -73,7 +73,7 @@ pub(super) fn open_file(path: &Path, format: Format, counter: &Arc<AtomicU64>) -
         }),
         Format::Warc => Box::new(Codec {
             reader: WarcPages::new(WarcReader::new(input)),
-            lacks: |pages: &WarcPages<Counted>, event| {
+            lacks: |pages: &WarcPages<Counted>, event: &PageEvent| {
                 let lacks = Lacks::default().and(Field::Status, !pages.has_status());
                 lacks.and(Field::Relevance, !event.relevance.is_known())
             },
@@ -87,7 +87,7 @@ pub(super) fn open_file(path: &Path, format: Format, counter: &Arc<AtomicU64>) -
         }),
         Format::Tianwang => Box::new(Codec {
             reader: tianwang_of(input)?,
-            lacks: |_, record| Lacks::default().and(Field::Status, !record.has_status()),
+            lacks: |_, record: &TianwangRecord| Lacks::default().and(Field::Status, !record.has_status()),
             event: |record: TianwangRecord| Some(record.into_event()),
             stream: |_| None,
             truncated: TianwangReader::truncated,

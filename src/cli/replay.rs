@@ -9,7 +9,7 @@ use super::archive::{Choosing, Reading, Ticker, Told, absolute};
 use crate::archive::source::{Source, SourceOptions};
 use crate::archive::state::State;
 use crate::archive::transfer::{Transfer, format_of};
-use crate::config::{self, KafkaFormat, SinkConfig, StartedWith};
+use crate::config::{self, SinkConfig, StartedWith};
 use crate::parse::DeriveOptions;
 use crate::sinks::SinkError;
 use crate::telemetry::logging;

@@ -55,6 +55,8 @@ pub struct FrontierConfig {
 pub struct FetchConfig {
     /// Hosts fetched from at the same time.
     pub concurrency: usize,
+    /// Requests to one host at the same time; at least 1.
+    pub connections_per_host: usize,
     pub user_agent: UserAgent,
     pub connect_timeout: Duration,
     /// From asking to the end of the answer's head.
@@ -309,6 +311,7 @@ impl Default for FetchConfig {
     fn default() -> Self {
         FetchConfig {
             concurrency: 100,
+            connections_per_host: 1,
             user_agent: UserAgent { name: "Seine".into(), url: None, email: None, string: None },
             connect_timeout: Duration::from_secs(10),
             header_timeout: Duration::from_secs(20),

@@ -111,7 +111,8 @@ fn how_much(running: &Running, free: u64) -> (u64, u64) {
         return (0, 0);
     }
     let delay = running.config.frontier.host_delay.as_millis().max(1);
-    let urls = ((LEASE_TIME.as_millis() / delay) as u64).clamp(1, MAX_URLS);
+    let beside = running.config.fetch.connections_per_host as u64;
+    let urls = ((LEASE_TIME.as_millis() / delay) as u64 * beside).clamp(beside, MAX_URLS.max(beside));
     match running.pages_left() {
         Some(left) if left < free * urls => (free.min(left), 1),
         _ => (free, urls),

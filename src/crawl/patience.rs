@@ -98,6 +98,7 @@ impl fmt::Display for Waits {
             let what = match part {
                 Part::Resolver => "the name servers",
                 Part::Network => "the network",
+                Part::Files => "open files",
             };
             writeln!(out, "  for {what}, away for {}: {example}", span(self.at.saturating_sub(*since)))?;
         }

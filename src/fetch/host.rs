@@ -86,6 +86,11 @@ impl LeasedHost {
         self.is_ailing = false;
     }
 
+    /// In the middle of a URL's redirects.
+    pub(super) fn go_on(&mut self) {
+        self.patience = LONG_PATIENCE;
+    }
+
     /// Between the end of one visit and the start of the next: the configured delay, or robots.txt's when longer.
     pub fn delay(&self, config: &FrontierConfig) -> Duration {
         let asked = match &self.rules {

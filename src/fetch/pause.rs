@@ -47,7 +47,7 @@ fn sort(outcome: &Outcome) -> Sort {
             _ => Sort::Answer,
         },
         Outcome::Failure(failure) => match failure.reason {
-            Dns | Resolver | NoRoute | Tls | RobotsUnreachable => Sort::Connection,
+            Dns | Resolver | NoRoute | OpenFiles | Tls | RobotsUnreachable => Sort::Connection,
             Connect => Sort::Rejection,
             Timeout | Protocol => Sort::Either,
             UnwantedType => Sort::Answer,

@@ -10,7 +10,7 @@ use hyper::body::Body;
 use super::client::ClientError;
 use super::dns::Dns;
 use super::renewed::Renewed;
-use super::transport::{Head, MAX_HEADERS, MAX_IDLE_PER_HOST, MAX_IDLE_TIME, NO_ROOTS, cause_of, failure};
+use super::transport::{Head, MAX_HEADERS, MAX_IDLE_TIME, NO_ROOTS, cause_of, failure};
 use crate::config::FetchConfig;
 use crate::descriptors::Shares;
 use crate::page::{Failure, FailureReason, Truncated};
@@ -95,7 +95,7 @@ fn builder(config: &FetchConfig, dns: &Dns) -> reqwest::ClientBuilder {
         .http2_keep_alive_timeout(HTTP2_PING)
         .http1_max_headers(MAX_HEADERS)
         .http1_ignore_invalid_headers_in_responses(true)
-        .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
+        .pool_max_idle_per_host(config.connections_per_host)
         .pool_idle_timeout(MAX_IDLE_TIME)
         .tcp_nodelay(true)
 }

@@ -26,7 +26,7 @@ use super::client::ClientError;
 use super::dns::Dns;
 use super::renewed::Renewed;
 use super::tap::{Exchanged, Tap, TappedStream};
-use super::transport::{Head, MAX_HEADERS, MAX_IDLE_PER_HOST, MAX_IDLE_TIME, NO_ROOTS, failure};
+use super::transport::{Head, MAX_HEADERS, MAX_IDLE_TIME, NO_ROOTS, failure};
 use crate::config::FetchConfig;
 use crate::descriptors::Shares;
 use crate::page::wire::Wire;
@@ -58,13 +58,13 @@ impl Tapped {
         http.set_nodelay(true);
         http.set_connect_timeout(Some(config.connect_timeout));
         let https = HttpsConnector::from((http, tls()?));
-        let connect_timeout = config.connect_timeout;
+        let (connect_timeout, idle_per_host) = (config.connect_timeout, config.connections_per_host);
         let make = move || {
             Ok(Client::builder(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .pool_timer(TokioTimer::new())
                 .pool_idle_timeout(MAX_IDLE_TIME)
-                .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
+                .pool_max_idle_per_host(idle_per_host)
                 .http1_max_headers(MAX_HEADERS)
                 .http1_ignore_invalid_headers_in_responses(true)
                 .build(TappingConnector { https: https.clone(), connect_timeout }))

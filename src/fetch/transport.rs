@@ -18,8 +18,6 @@ use crate::page::{Failure, FailureReason, HttpVersion, Truncated, latin1_to_stri
 
 /// More than any honest server sends; a page with more is a protocol failure.
 pub(super) const MAX_HEADERS: usize = 512;
-/// A host is leased to one worker at a time.
-pub(super) const MAX_IDLE_PER_HOST: usize = 1;
 pub(super) const MAX_IDLE_TIME: Duration = Duration::from_secs(20);
 /// What a system without any CA certificates has to say; http works without.
 pub(super) const NO_ROOTS: &str = "no https: nobody is trusted; install ca-certificates or point SSL_CERT_FILE at some";

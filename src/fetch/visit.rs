@@ -1,10 +1,13 @@
 //! A worker's visit to one leased host: robots.txt, then its URLs one after the other, each at its turn, redirects
 //! followed by hand. Every URL ends as an event in the page log or goes back to the frontier.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use parking_lot::Mutex;
+use tokio::sync::{MutexGuard, watch};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -75,6 +78,13 @@ impl From<FrontierError> for Interrupted {
     }
 }
 
+/// The host of a lease, among those who fetch from it at the same time (`connections_per_host`). Whoever has it decides when
+/// it is asked next.
+type Shared = tokio::sync::Mutex<LeasedHost>;
+
+/// URLs whose events wait to be accepted.
+type Tickets = Mutex<Vec<(String, Ticket)>>;
+
 /// One request as it is to be made.
 struct Request<'w> {
     work: &'w Work,
@@ -135,8 +145,9 @@ impl Visitor {
     /// Works through a lease and gives the host back. An error is the frontier's; the host is given back all the same.
     pub async fn visit(&self, lease: Lease) -> Result<(), FrontierError> {
         let mut host = LeasedHost::new(lease);
-        let mut tickets = Vec::new();
-        let worked = self.work_through(&mut host, &mut tickets).await;
+        let tickets = Tickets::default();
+        let worked = self.work_through(&mut host, &tickets).await;
+        let tickets = tickets.into_inner();
         let mut fetched = Vec::with_capacity(tickets.len());
         for (url, ticket) in tickets {
             match ticket.accepted_after().await {
@@ -154,11 +165,7 @@ impl Visitor {
         }
     }
 
-    async fn work_through(
-        &self,
-        host: &mut LeasedHost,
-        tickets: &mut Vec<(String, Ticket)>,
-    ) -> Result<(), Interrupted> {
+    async fn work_through(&self, host: &mut LeasedHost, tickets: &Tickets) -> Result<(), Interrupted> {
         if self.is_given_up(host).is_none() {
             match self.learn_rules(host).await {
                 Err(Interrupted::Resting(_)) if self.is_given_up(host).is_some() => {}
@@ -168,38 +175,61 @@ impl Visitor {
         if host.has_new_delay(&self.config.frontier) {
             return Err(Interrupted::Resting(host.not_before));
         }
-        for work in std::mem::take(&mut host.lease.work) {
-            if !self.log.room() {
-                return Err(Interrupted::Resting(host.not_before));
-            }
-            host.begin();
-            self.let_validator_catch_up().await?;
-            let mut event = match self.is_given_up(host) {
-                Some(failure) => PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(&work) },
-                None => self.fetch(host, &work).await?,
-            };
-            let read = self.read(&event).await;
-            if let (Outcome::Response(response), true) = (&mut event.outcome, read.is_cut) {
-                response.truncated.get_or_insert(Truncated::Disconnect);
-            }
-            if event.response().is_some_and(Response::is_cut) {
-                event.again = self.again(&event, Whose::Page, 0);
-            }
-            self.metrics.fetched(&event);
-            event.change = self.change(&event, &work, &read.digest);
-            event.relevance = Relevance::by_type(read.is_html && event.response().is_some_and(Response::is_success));
-            match self.log.append(event, read.derived).await {
-                Ok(ticket) => tickets.push((work.url, ticket)),
-                Err(error) => {
-                    tracing::debug!(url = work.url, %error, "not accepted, stays in work_proposed");
-                    return Err(Interrupted::Stopping);
-                }
-            }
-            if host.is_ailing && self.is_given_up(host).is_none() {
-                break;
+        let rest = Mutex::new(VecDeque::from(std::mem::take(&mut host.lease.work)));
+        let shared = Shared::new(std::mem::replace(host, LeasedHost::absent()));
+        let lanes = (0..self.config.fetch.connections_per_host).map(|_| self.work_along(&shared, &rest, tickets));
+        let worked = all(lanes).await;
+        *host = shared.into_inner();
+        worked
+    }
+
+    /// One URL after the other, of those that nobody else has taken. What ends it ends it for all.
+    async fn work_along(
+        &self,
+        host: &Shared,
+        rest: &Mutex<VecDeque<Work>>,
+        tickets: &Tickets,
+    ) -> Result<(), Interrupted> {
+        loop {
+            let Some(work) = rest.lock().pop_front() else { return Ok(()) };
+            let worked = self.work_on(host, work, tickets).await;
+            if !matches!(worked, Ok(true)) {
+                rest.lock().clear();
+                return worked.map(|_| ());
             }
         }
-        Ok(())
+    }
+
+    /// One URL, from its fetch to the page log. False: its host is to be left alone now.
+    async fn work_on(&self, host: &Shared, work: Work, tickets: &Tickets) -> Result<bool, Interrupted> {
+        if !self.log.room() {
+            return Err(Interrupted::Resting(host.lock().await.not_before));
+        }
+        self.let_validator_catch_up().await?;
+        let given_up = self.is_given_up(&*host.lock().await);
+        let mut event = match given_up {
+            Some(failure) => PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(&work) },
+            None => self.fetch(host, &work).await?,
+        };
+        let read = self.read(&event).await;
+        if let (Outcome::Response(response), true) = (&mut event.outcome, read.is_cut) {
+            response.truncated.get_or_insert(Truncated::Disconnect);
+        }
+        if event.response().is_some_and(Response::is_cut) {
+            event.again = self.again(&event, Whose::Page, 0);
+        }
+        self.metrics.fetched(&event);
+        event.change = self.change(&event, &work, &read.digest);
+        event.relevance = Relevance::by_type(read.is_html && event.response().is_some_and(Response::is_success));
+        match self.log.append(event, read.derived).await {
+            Ok(ticket) => tickets.lock().push((work.url, ticket)),
+            Err(error) => {
+                tracing::debug!(url = work.url, %error, "not accepted, stays in work_proposed");
+                return Err(Interrupted::Stopping);
+            }
+        }
+        let host = host.lock().await;
+        Ok(!host.is_ailing || self.is_given_up(&host).is_some())
     }
 
     /// What is fetched faster than it can be validated piles up, and costs more the further it is behind: it has to be
@@ -255,7 +285,7 @@ impl Visitor {
     }
 
     /// One URL, redirects and all, as an event.
-    async fn fetch(&self, host: &mut LeasedHost, work: &Work) -> Result<PageEvent, Interrupted> {
+    async fn fetch(&self, host: &Shared, work: &Work) -> Result<PageEvent, Interrupted> {
         let mut event = self.blank_event(work);
         let Ok(mut url) = Url::parse(&work.url) else {
             event.outcome = failed(FailureReason::BadUrl, "not a URL".to_owned());
@@ -319,15 +349,23 @@ impl Visitor {
     /// asking sends it back untouched; later the URL waits until the other host can be had, and its own host does not.
     async fn ask_whoever(
         &self,
-        host: &mut LeasedHost,
+        host: &Shared,
         url: &Url,
         request: &Request<'_>,
         is_first: bool,
     ) -> Result<Asked, Interrupted> {
-        let asked = if url.origin().ascii_serialization() == host.origin() {
-            self.ask(host, url, request).await
+        let mut own = host.lock().await;
+        if is_first {
+            own.begin()
         } else {
-            self.parked(host, self.ask_other(url, request)).await
+            own.go_on()
+        }
+        let asked = if url.origin().ascii_serialization() != own.origin() {
+            self.parked(&mut own, self.ask_other(url, request)).await
+        } else if self.config.fetch.connections_per_host == 1 {
+            self.ask(&mut own, url, request).await
+        } else {
+            self.ask_beside_others(host, own, url, request).await
         };
         match asked {
             Err(Interrupted::Resting(at)) if !is_first => Ok(busy(url, at)),
@@ -356,24 +394,77 @@ impl Visitor {
 
     /// One exchange with a host whose lease we hold, if its robots.txt allows it, at its turn.
     async fn ask(&self, host: &mut LeasedHost, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
-        let config = &self.config.frontier;
-        let mut exchange = match self.refusal(host, url, request.work.kind) {
-            Some(refusal) => unasked(refusal),
-            None => match self.wait_for_turn(host, url).await? {
-                Err(failure) => unasked(failure),
-                Ok(()) => self.exchange(host, url, &request.conditions, request.limits).await?,
-            },
+        let exchange = match self.may_ask(host, url, request).await? {
+            Err(failure) => unasked(failure),
+            Ok(()) => self.exchange(host, url, &request.conditions, request.limits).await?,
         };
+        Ok(self.asked(host, exchange, request))
+    }
+
+    /// The same, while others may ask the host too: what is spaced by its delay is where requests begin.
+    async fn ask_beside_others(
+        &self,
+        shared: &Shared,
+        mut host: MutexGuard<'_, LeasedHost>,
+        url: &Url,
+        request: &Request<'_>,
+    ) -> Result<Asked, Interrupted> {
+        if let Err(failure) = self.may_ask(&mut host, url, request).await? {
+            return Ok(self.asked(&mut host, unasked(failure), request));
+        }
+        host.visited(now_ms(), &self.config.frontier);
+        drop(host);
+        let exchange = self.get(url, &request.conditions, request.limits).await;
+        let mut host = shared.lock().await;
+        let exchange = exchange?;
+        self.judge_weather(&mut host, url, &exchange).await?;
+        let next = host.not_before;
+        let asked = self.asked(&mut host, exchange, request);
+        if asked.whose == Whose::Nobody {
+            host.not_before = next; // its rest began with the request
+        }
+        Ok(asked)
+    }
+
+    /// Waits for the host's turn. The inner error says why it is not asked.
+    async fn may_ask(
+        &self,
+        host: &mut LeasedHost,
+        url: &Url,
+        request: &Request<'_>,
+    ) -> Result<Result<(), Failure>, Interrupted> {
+        match self.refusal(host, url, request.work.kind) {
+            Some(refusal) => Ok(Err(refusal)),
+            None => self.wait_for_turn(host, url).await,
+        }
+    }
+
+    /// What an exchange means for its host.
+    fn asked(&self, host: &mut LeasedHost, mut exchange: Exchange, request: &Request<'_>) -> Asked {
+        let config = &self.config.frontier;
         let mut whose = host.judge(&exchange.outcome, request.work, exchange.ended_ms, config);
         if let (Whose::Host, Some(failure)) = (whose, host.is_hopeless(config)) {
             exchange.outcome = Outcome::Failure(failure);
             whose = Whose::Nobody;
         }
         let location = redirect::location(&exchange.outcome);
-        Ok(Asked { exchange, location, whose, not_before: host.not_before })
+        Asked { exchange, location, whose, not_before: host.not_before }
     }
 
-    /// One exchange, and the host's rest after it. Given up soon after the stop: the URL is still in `work_proposed`.
+    /// One exchange. Given up soon after the stop: the URL is still in `work_proposed`.
+    async fn get(&self, url: &Url, conditions: &Conditions, limits: Limits) -> Result<Exchange, Interrupted> {
+        let given_up = async {
+            self.stop.cancelled().await;
+            tokio::time::sleep(LAST_ANSWER).await;
+        };
+        tokio::select! {
+            biased;
+            exchange = self.client.get(url, conditions, limits) => Ok(exchange),
+            () = given_up => Err(Interrupted::Stopping),
+        }
+    }
+
+    /// One exchange, and the host's rest after it.
     pub(super) async fn exchange(
         &self,
         host: &mut LeasedHost,
@@ -381,15 +472,7 @@ impl Visitor {
         conditions: &Conditions,
         limits: Limits,
     ) -> Result<Exchange, Interrupted> {
-        let given_up = async {
-            self.stop.cancelled().await;
-            tokio::time::sleep(LAST_ANSWER).await;
-        };
-        let exchange = tokio::select! {
-            biased;
-            exchange = self.client.get(url, conditions, limits) => Ok(exchange),
-            () = given_up => Err(Interrupted::Stopping),
-        };
+        let exchange = self.get(url, conditions, limits).await;
         host.visited(exchange.as_ref().map_or_else(|_| now_ms(), |exchange| exchange.ended_ms), &self.config.frontier);
         let exchange = exchange?;
         self.judge_weather(host, url, &exchange).await?;
@@ -532,6 +615,26 @@ impl Visitor {
             crawler_id: self.crawler_id.clone(),
         }
     }
+}
+
+/// Runs all of them to their end; the first error there was.
+async fn all<F: Future<Output = Result<(), Interrupted>>>(futures: impl Iterator<Item = F>) -> Result<(), Interrupted> {
+    let mut running: Vec<_> = futures.map(Box::pin).collect();
+    let mut result = Ok(());
+    std::future::poll_fn(|cx| {
+        running.retain_mut(|future| match future.as_mut().poll(cx) {
+            Poll::Pending => true,
+            Poll::Ready(ended) => {
+                if result.is_ok() {
+                    result = ended;
+                }
+                false
+            }
+        });
+        if running.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    result
 }
 
 fn failed(reason: FailureReason, message: String) -> Outcome {

@@ -206,5 +206,7 @@ async fn a_coding_without_its_end_is_a_body_that_came_short() {
         let cut = event_of(&events, &urls[0]).response().unwrap();
         assert_eq!((cut.truncated, cut.body.len()), (Some(Truncated::Disconnect), whole.len() * 2 / 3), "{coding}");
         assert_eq!(event_of(&events, &urls[1]).response().unwrap().truncated, None, "{coding}");
+        let attempts = events.iter().filter(|event| event.url == urls[0]).count();
+        assert_eq!(attempts, 2, "{coding}: it is tried again, as often as its configuration says, and then kept");
     }
 }

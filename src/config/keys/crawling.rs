@@ -184,6 +184,13 @@ pub(super) const FETCH: &[Key] = &[
         Count(1, 100_000, |d, v| d.config.fetch.concurrency = draft::to_usize(v)),
         "Hosts fetched from at the same time.",
     ),
+    ours(
+        "crawler_manager.downloader.connections_per_host",
+        "1",
+        Count(1, 256, |d, v| d.config.fetch.connections_per_host = draft::to_usize(v)),
+        "Requests to one host at the same time, each begun a delay after the one before. More than 1 is for who may: a \
+         site of one's own.",
+    ),
     ache(
         "crawler_manager.downloader.httpclient.connection_timeout",
         "10s",
