@@ -1,6 +1,6 @@
 //! What is too large is passed over and counted, in memory that does not grow with it; links lead nowhere else.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 use std::process::Command;
 
