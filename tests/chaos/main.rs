@@ -257,6 +257,7 @@ fn settings(names: &Names) -> String {
          target_storage.data_format.files.max_file_size: 1MiB\n\
          target_storage.data_format.warc.max_file_size: 1MiB\n\
          page_log.segment_size: 1MiB\n\
+         page_log.disk_reserve: 16MiB\n\
          link_storage.cache_size: 4MiB\n\
          link_storage.link_strategy.use_scope: false\n\
          link_storage.scheduler.host_min_access_interval: {}ms\n\
