@@ -11,7 +11,7 @@ pub const MAX_LINE: usize = 256 << 20;
 const KEPT: usize = 1 << 20;
 
 /// After so many bytes it is seen whether a line is an object.
-const LOOKED_AT: usize = 64 << 10;
+pub(crate) const LOOKED_AT: usize = 64 << 10;
 
 /// Why a file could not be read, wholly or in one record.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +25,16 @@ pub enum LinesError {
     /// Nothing can be read behind it.
     #[error("after {records} records: {source}")]
     Stream { records: u64, source: StreamError },
+}
+
+/// Appends to what may become as long as `max` and no longer. Behind some megabytes room is made for all of that at once: only
+/// what is filled of it takes memory, while growing step by step would hold the old and the new.
+pub(crate) fn append(line: &mut Vec<u8>, bytes: &[u8], max: usize) {
+    const STEP_BY_STEP: usize = 16 << 20;
+    if line.len() + bytes.len() > line.capacity() && line.len() > STEP_BY_STEP {
+        line.reserve_exact(max.saturating_sub(line.len()));
+    }
+    line.extend_from_slice(bytes);
 }
 
 /// Reads a file of objects line by line: zlib, gzip or plain. Memory is bounded by the longest line allowed; of a line that
@@ -81,7 +91,7 @@ impl<R: Read> LineReader<R> {
             let is_junk = self.line.len() >= LOOKED_AT && self.line.trim_ascii_start().first() != Some(&b'{');
             if is_junk {
             } else if !too_long && self.line.len() + count <= self.max_line {
-                self.line.extend_from_slice(&chunk[..count]);
+                append(&mut self.line, &chunk[..count], self.max_line);
             } else {
                 too_long = true;
                 self.line = Vec::new();

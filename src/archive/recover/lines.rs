@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::output::Output;
 use super::scan::{Got, Input, Pieces, Start, is_sound};
 use super::{Problem, Recovery};
-use crate::formats::lines::MAX_LINE;
+use crate::formats::lines::{LOOKED_AT, MAX_LINE, append};
 
 const NO_RECORD: &str = "no whole record";
 const NO_START: &str = "nothing that begins a stream or a record";
@@ -143,7 +143,7 @@ impl Saving<'_> {
             let got = pieces.advance()?;
             self.trials += TRIAL_STEP + pieces.piece().len() as u64;
             let end = ends.next(pieces.piece());
-            line.extend_from_slice(&pieces.piece()[..end.unwrap_or(pieces.piece().len())]);
+            append(&mut line, &pieces.piece()[..end.unwrap_or(pieces.piece().len())], MAX_LINE);
             if end.is_some() || got == Got::End {
                 return Ok((self.shape.is_record)(&line).then_some(line));
             }
@@ -180,7 +180,7 @@ impl Saving<'_> {
                 }
                 let Some(end) = ends.next(rest) else { break };
                 let line_end = if pieces.is_text() { pieces.at() - (rest.len() - end) as u64 } else { piece_at };
-                line.extend_from_slice(&rest[..end]);
+                append(&mut line, &rest[..end], MAX_LINE);
                 rest = &rest[end..];
                 let is_fine = !std::mem::take(&mut is_too_long) && self.take(&line, line_at, line_end)?;
                 line.clear();
@@ -201,10 +201,10 @@ impl Saving<'_> {
                 }
                 line_at = line_end;
             }
-            if is_too_long || line.len() + rest.len() > MAX_LINE {
+            if is_too_long || line.len() + rest.len() > MAX_LINE || is_junk(&line) {
                 (line, is_too_long) = (Vec::new(), true);
             } else {
-                line.extend_from_slice(rest);
+                append(&mut line, rest, MAX_LINE);
             }
             (self.tick)(self.recovery.records, pieces.at());
             match got {
@@ -280,6 +280,11 @@ impl Saving<'_> {
         (self.tick)(self.recovery.records, to);
         Ok(true)
     }
+}
+
+/// Whether a line can be no record, however it goes on.
+fn is_junk(line: &[u8]) -> bool {
+    line.len() >= LOOKED_AT && !matches!(line.trim_ascii_start().first(), Some(b'{' | b'"'))
 }
 
 /// No more memory than this is kept from one line to the next.
