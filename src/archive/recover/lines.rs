@@ -16,6 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::output::Output;
 use super::scan::{Got, Input, Pieces, Start, is_sound};
 use super::{Problem, Recovery};
+use crate::formats::csv_cells::MAX_CELL;
 use crate::formats::lines::{LOOKED_AT, MAX_LINE, append};
 
 const NO_RECORD: &str = "no whole record";
@@ -34,6 +35,13 @@ pub(super) struct Shape {
     pub is_record: fn(&[u8]) -> bool,
     /// Rows of CSV, whose cells may hold line feeds; else lines.
     pub is_row: bool,
+}
+
+impl Shape {
+    /// The longest that is held. Of a cell each quote is doubled, at the worst.
+    fn max(self) -> usize {
+        if self.is_row { 2 * MAX_CELL + PIECE_KEPT } else { MAX_LINE }
+    }
 }
 
 struct Saving<'a> {
@@ -143,12 +151,12 @@ impl Saving<'_> {
             let got = pieces.advance()?;
             self.trials += TRIAL_STEP + pieces.piece().len() as u64;
             let end = ends.next(pieces.piece());
-            append(&mut line, &pieces.piece()[..end.unwrap_or(pieces.piece().len())], MAX_LINE);
+            append(&mut line, &pieces.piece()[..end.unwrap_or(pieces.piece().len())], self.shape.max());
             if end.is_some() || got == Got::End {
                 return Ok((self.shape.is_record)(&line).then_some(line));
             }
             let is_object = matches!(line.first(), None | Some(b'{' | b'"'));
-            if got != Got::More || !is_object || line.len() > MAX_LINE {
+            if got != Got::More || !is_object || line.len() > self.shape.max() {
                 return Ok(None);
             }
         }
@@ -180,7 +188,7 @@ impl Saving<'_> {
                 }
                 let Some(end) = ends.next(rest) else { break };
                 let line_end = if pieces.is_text() { pieces.at() - (rest.len() - end) as u64 } else { piece_at };
-                append(&mut line, &rest[..end], MAX_LINE);
+                append(&mut line, &rest[..end], self.shape.max());
                 rest = &rest[end..];
                 let is_fine = !std::mem::take(&mut is_too_long) && self.take(&line, line_at, line_end)?;
                 line.clear();
@@ -201,10 +209,10 @@ impl Saving<'_> {
                 }
                 line_at = line_end;
             }
-            if is_too_long || line.len() + rest.len() > MAX_LINE || is_junk(&line) {
+            if is_too_long || line.len() + rest.len() > self.shape.max() || is_junk(&line) {
                 (line, is_too_long) = (Vec::new(), true);
             } else {
-                append(&mut line, rest, MAX_LINE);
+                append(&mut line, rest, self.shape.max());
             }
             (self.tick)(self.recovery.records, pieces.at());
             match got {
