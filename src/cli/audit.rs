@@ -21,7 +21,8 @@ pub struct Args {
     /// The data folder.
     #[arg(value_name = "DIR", default_value = "data")]
     folder: PathBuf,
-    /// Look at the destinations too: FILES' records, Elasticsearch's documents, Kafka's messages.
+    /// Look at the destinations too: FILES' records, Elasticsearch's documents, the events in Kafka's topic. The topic is
+    /// read whole, once for each 16 million messages, with 128 MiB of memory at most.
     #[arg(long)]
     destinations: bool,
     #[command(flatten)]
