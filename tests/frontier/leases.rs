@@ -18,6 +18,7 @@ on_every_frontier!(
     revisits_when_due_with_validators,
     puts_what_is_due_into_order_with_the_rest,
     keeps_the_longest_wait,
+    tries_at_once_what_rested_when_an_earlier_run_ended,
     tells_when_the_next_host_is_due,
     finds_urls_more_urgent_than_those_taken,
     ignores_a_lease_released_twice,
@@ -226,15 +227,29 @@ fn keeps_the_longest_wait(make: Make) {
     let mut frontier = make(plain());
     frontier.propose(&[page("http://a.example/")], 0).unwrap();
     let lease = lease_one(&*frontier, 0, 1);
-    frontier
-        .release(lease, Release { not_before: 5000, health: Some(Health::Troubled(trouble(3))), ..Release::default() })
-        .unwrap();
+    let asked = Trouble { asked_until: Some(5000), ..trouble(3) };
+    let health = Some(Health::Troubled(asked));
+    frontier.release(lease, Release { not_before: 5000, health, ..Release::default() }).unwrap();
     frontier.reopen(100);
-    assert_eq!(frontier.next_due(), Some(5000));
+    assert_eq!(frontier.next_due(), Some(5000), "what the server asked for");
     let lease = lease_one(&*frontier, 5000, 1);
-    assert_eq!(lease.host.trouble, Some(trouble(3)));
+    assert_eq!(lease.host.trouble, Some(asked));
     frontier.release(lease, Release { not_before: 10, ..Release::default() }).unwrap();
     assert_eq!(frontier.next_due(), Some(5000), "a release takes back no wait");
+}
+
+/// A rest that was our own idea ends with the run that decided it; the trouble is remembered.
+fn tries_at_once_what_rested_when_an_earlier_run_ended(make: Make) {
+    let mut frontier = make(plain());
+    frontier.propose(&[page("http://a.example/")], 0).unwrap();
+    let lease = lease_one(&*frontier, 0, 1);
+    let health = Some(Health::Troubled(trouble(3)));
+    frontier.release(lease, Release { not_before: 5000, health, ..Release::default() }).unwrap();
+    assert_eq!(frontier.next_due(), Some(5000));
+    frontier.reopen(100);
+    assert!(frontier.next_due().is_some_and(|due| due <= 100), "{:?}", frontier.next_due());
+    let lease = lease_one(&*frontier, 100, 1);
+    assert_eq!(lease.host.trouble, Some(trouble(3)));
 }
 
 fn tells_when_the_next_host_is_due(make: Make) {
