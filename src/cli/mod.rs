@@ -40,7 +40,7 @@ Examples:
   seine crawl --seed https://example.com -o data    crawl one site into data/files
   seine cat data/files                              show what was stored, one JSON line a page
   seine replay data/files --to kafka -c config      send it on, years later
-  seine crawl --seed https://example.com --max-pages 10 --sink stdout | jq .title
+  seine crawl --seed https://example.com -o ten --max-pages 10 --sink stdout | jq .title
 
 A crawl that was stopped, or killed, goes on when it is started again with the same -o.";
 

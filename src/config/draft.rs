@@ -195,7 +195,7 @@ pub(super) fn contradictions(config: &Config) -> Vec<Problem> {
     if config.sinks.iter().any(lacks_topic) {
         add(
             "target_storage.data_formats and target_storage.data_format.kafka.topic_name",
-            "KAFKA needs the name of a topic; set topic_name, or give --kafka-topic",
+            "KAFKA needs the name of a topic; set topic_name, or give seine crawl --kafka-topic",
         );
     }
     for sink in &config.sinks {

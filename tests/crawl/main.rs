@@ -18,6 +18,7 @@ mod limits;
 mod memory;
 mod open_files;
 mod readers;
+mod readme;
 mod recrawl;
 mod resume;
 mod robots;
