@@ -17,8 +17,15 @@ pub const SMALL: u64 = 1 << 20;
 /// Bytes of decoded large pages at a time; a single one may be larger.
 const ROOM: u64 = 24 << 20;
 
+/// Given back when it is dropped.
+pub type BodyRoom = SemaphorePermit<'static>;
+
 /// [`derive`](crate::parse::derive), or one that derives less.
 pub type How = fn(&PageEvent, &DeriveOptions) -> Derived;
+
+/// Bytes of long bodies that workers may hold at a time, from the reading on until the page log has taken them.
+const BODIES: usize = 64 << 20;
+static BODY_ROOM: Semaphore = Semaphore::const_new(BODIES);
 
 static TAKEN: Mutex<Line> = Mutex::new(Line { taken: 0, last_ticket: 0, serving: 1 });
 static GIVEN_BACK: Condvar = Condvar::new();
@@ -57,6 +64,13 @@ pub fn derive_small(event: &PageEvent, options: &DeriveOptions, how: How) -> Opt
 /// For a worker's task, before it derives a large page in a thread that others wait for: one at a time.
 pub async fn turn() -> Option<SemaphorePermit<'static>> {
     WORKERS.acquire().await.ok()
+}
+
+/// Room for a body that is longer than [`SMALL`] and may come to `at_most` bytes. It is to be held until the page log has
+/// taken the body: by then that is counted there.
+pub async fn body_room(at_most: u64) -> Option<BodyRoom> {
+    let bytes = usize::try_from(at_most).unwrap_or(BODIES).min(BODIES);
+    BODY_ROOM.acquire_many(bytes as u32).await.ok()
 }
 
 fn received(event: &PageEvent) -> u64 {

@@ -14,6 +14,7 @@ use super::tapped::Tapped;
 use super::transport::{Incoming, Transport, cause_of};
 pub use crate::clock::now_ms;
 use crate::config::{Cookie, FetchConfig, Secret, UserAgent};
+use crate::large::{self, BodyRoom};
 use crate::page::{EpochMs, Failure, FailureReason, Headers, Outcome, Response, Truncated, latin1_to_string};
 use crate::parse;
 
@@ -67,6 +68,8 @@ pub struct Exchange {
     pub ip: Option<IpAddr>,
     pub started_ms: EpochMs,
     pub ended_ms: EpochMs,
+    /// Of a long body, as long as the page log has not taken it.
+    pub room: Option<BodyRoom>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -146,12 +149,13 @@ impl Client {
         let url = &without_user(url);
         let request_headers = self.request_headers(url, conditions);
         let started_ms = now_ms();
-        let mut ip = None;
-        let outcome = match self.exchange(url, &request_headers, limits, &mut ip).await {
+        let (mut ip, mut room) = (None, None);
+        let outcome = match self.exchange(url, &request_headers, limits, &mut ip, &mut room).await {
             Ok(response) => Outcome::Response(response),
             Err(failure) => Outcome::Failure(failure),
         };
-        Exchange { request_headers: shown(&request_headers).redacted(), outcome, ip, started_ms, ended_ms: now_ms() }
+        let request_headers = shown(&request_headers).redacted();
+        Exchange { request_headers, outcome, ip, started_ms, ended_ms: now_ms(), room }
     }
 
     async fn exchange(
@@ -160,6 +164,7 @@ impl Client {
         headers: &HeaderMap,
         limits: Limits,
         ip: &mut Option<IpAddr>,
+        room: &mut Option<BodyRoom>,
     ) -> Result<Response, Failure> {
         let started = Instant::now();
         let deadline = started + limits.total_time;
@@ -191,7 +196,7 @@ impl Client {
             });
         }
         let announced = head.announced.unwrap_or(0);
-        (kept.body, kept.truncated) = read_body(&mut incoming, announced, deadline, &limits).await;
+        (kept.body, kept.truncated) = read_body(&mut incoming, announced, deadline, &limits, room).await;
         kept.wire = incoming.wire(kept.body.len());
         let is_secret = !self.archives_credentials && shown(headers).have_secrets();
         if let Some(wire) = kept.wire.as_mut().filter(|_| is_secret) {
@@ -251,6 +256,7 @@ async fn read_body(
     announced: u64,
     deadline: Instant,
     limits: &Limits,
+    room: &mut Option<BodyRoom>,
 ) -> (Bytes, Option<Truncated>) {
     // Copied out of the connection's buffer: that is larger, and used again as soon as nothing points into it.
     let mut body = BytesMut::with_capacity(announced.min(limits.body_bytes).min(MAX_RESERVED) as usize);
@@ -269,6 +275,13 @@ async fn read_body(
             break Some(Truncated::Length);
         }
         patience.brought(chunk.len());
+        if room.is_none() && body.len() as u64 > large::SMALL {
+            // Many workers with long bodies take turns. Nobody else is to blame for the wait.
+            let since = Instant::now();
+            let at_most = if announced > 0 { announced.min(limits.body_bytes) } else { limits.body_bytes };
+            *room = large::body_room(at_most).await;
+            patience.waited(since.elapsed());
+        }
         if patience.is_at_an_end() {
             break Some(Truncated::Time);
         }
@@ -296,6 +309,13 @@ impl Patience<'_> {
     fn until(&self) -> Instant {
         let until = self.deadline.min(self.last_byte + self.limits.silence);
         if self.limits.min_rate == 0 { until } else { until.min(self.began + self.limits.rate_span) }
+    }
+
+    /// It was us who kept the server waiting.
+    fn waited(&mut self, time: Duration) {
+        self.deadline += time;
+        self.last_byte = Instant::now();
+        self.began += time;
     }
 
     fn brought(&mut self, bytes: usize) {

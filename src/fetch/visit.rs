@@ -22,7 +22,7 @@ use super::weather::{Sign, Weather};
 use crate::config::{Config, Secret};
 use crate::frontier::scope::Scope;
 use crate::frontier::{Frontier, FrontierError, Lease, Turn, Work};
-use crate::large;
+use crate::large::{self, BodyRoom};
 use crate::log::{PageLog, Ticket, VALIDATOR};
 use crate::page::{
     Again, EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageChange, PageEvent, Relevance, Response, Truncated,
@@ -207,8 +207,8 @@ impl Visitor {
         }
         self.let_validator_catch_up().await?;
         let given_up = self.is_given_up(&*host.lock().await);
-        let mut event = match given_up {
-            Some(failure) => PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(&work) },
+        let (mut event, room) = match given_up {
+            Some(failure) => (PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(&work) }, None),
             None => self.fetch(host, &work).await?,
         };
         let read = self.read(&event).await;
@@ -228,6 +228,7 @@ impl Visitor {
                 return Err(Interrupted::Stopping);
             }
         }
+        drop(room); // the log has counted it since it was queued
         let host = host.lock().await;
         Ok(!host.is_ailing || self.is_given_up(&host).is_some())
     }
@@ -285,11 +286,12 @@ impl Visitor {
     }
 
     /// One URL, redirects and all, as an event.
-    async fn fetch(&self, host: &Shared, work: &Work) -> Result<PageEvent, Interrupted> {
+    async fn fetch(&self, host: &Shared, work: &Work) -> Result<(PageEvent, Option<BodyRoom>), Interrupted> {
+        let mut room = None;
         let mut event = self.blank_event(work);
         let Ok(mut url) = Url::parse(&work.url) else {
             event.outcome = failed(FailureReason::BadUrl, "not a URL".to_owned());
-            return Ok(event);
+            return Ok((event, room));
         };
         let mut request = Request {
             work,
@@ -319,6 +321,7 @@ impl Visitor {
             event.final_url = url.as_str().to_owned();
             event.outcome = exchange.outcome;
             event.again = self.again(&event, whose, not_before);
+            room = exchange.room;
             let Some(location) = location else { break };
             match self.next_hop(&mut event, &url, &location, &mut way) {
                 Some(target) => url = target,
@@ -328,7 +331,7 @@ impl Visitor {
         if let (Kind::Sitemap, Outcome::Response(response)) = (event.kind, &mut event.outcome) {
             response.wire = None; // no archive holds sitemaps
         }
-        Ok(event)
+        Ok((event, room))
     }
 
     /// When the URL is tried again: after its own trouble as long as it has attempts left; after its host's, behind whatever
@@ -652,5 +655,5 @@ fn busy(url: &Url, not_before: EpochMs) -> Asked {
 fn unasked(failure: Failure) -> Exchange {
     let now = now_ms();
     let outcome = Outcome::Failure(failure);
-    Exchange { request_headers: Default::default(), outcome, ip: None, started_ms: now, ended_ms: now }
+    Exchange { request_headers: Default::default(), outcome, ip: None, started_ms: now, ended_ms: now, room: None }
 }

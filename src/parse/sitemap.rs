@@ -13,12 +13,15 @@ use flate2::read::MultiGzDecoder;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use url::Url;
+use xxhash_rust::xxh3::xxh3_128;
 
 /// What is read of a sitemap, gzip taken off (the protocol's own limit).
 pub const MAX_BYTES: usize = 50 << 20;
 
 /// URLs taken from one sitemap (the protocol's own limit).
 pub const MAX_URLS: usize = 50_000;
+/// … and bytes of them: ten times what the longest sitemaps need.
+const MAX_URLS_BYTES: usize = super::MAX_LINK_BYTES;
 
 /// Real sitemaps nest four deep, feeds with XHTML inside some dozens.
 const MAX_DEPTH: usize = 200;
@@ -32,6 +35,8 @@ pub struct Sitemap {
     pub sitemaps: Vec<String>,
     /// Set when the rest was not read; what stands in the lists is good all the same.
     pub incomplete: Option<Incomplete>,
+    /// Bytes of the URLs so far, as written.
+    bytes: usize,
 }
 
 /// Why a sitemap was not read to its end.
@@ -56,10 +61,10 @@ pub fn parse(body: &[u8], content_type: Option<&str>, url: &str) -> Sitemap {
     };
     let mut seen = HashSet::new();
     let mut once = |texts: Vec<String>| -> Vec<String> {
-        texts.iter().filter_map(normal).filter(|url| seen.insert(url.clone())).collect()
+        texts.into_iter().filter_map(|text| normal(&text)).filter(|url| seen.insert(xxh3_128(url.as_bytes()))).collect()
     };
     let written = read(body, content_type);
-    Sitemap { urls: once(written.urls), sitemaps: once(written.sitemaps), incomplete: written.incomplete }
+    Sitemap { urls: once(written.urls), sitemaps: once(written.sitemaps), incomplete: written.incomplete, bytes: 0 }
 }
 
 /// Reads a sitemap: what it names as it is written there, blanks around it removed. Absolute http(s) URLs, except that a
@@ -157,7 +162,8 @@ impl Sitemap {
     }
 
     fn take(&mut self, list: fn(&mut Sitemap) -> &mut Vec<String>, text: &str) -> bool {
-        if self.urls.len() + self.sitemaps.len() == MAX_URLS {
+        self.bytes += text.len();
+        if self.urls.len() + self.sitemaps.len() == MAX_URLS || self.bytes > MAX_URLS_BYTES {
             self.stop(Incomplete::TooManyUrls);
             return false;
         }
