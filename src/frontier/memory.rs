@@ -299,7 +299,9 @@ impl Kept {
         let mut proposed = Proposed::default();
         for Proposal { url, kind, depth, priority } in work {
             let origin = split(url)?.0.to_owned();
-            let works = self.work_of(&origin) > 0;
+            // Counted only where it matters: it looks at every URL there is.
+            let is_troubled = self.hosts.get(&origin).is_some_and(|host| host.trouble.is_some());
+            let works = is_troubled && self.work_of(&origin) > 0;
             if let Some(host) = self.hosts.get_mut(&origin).filter(|host| works && host.is_given_up()) {
                 host.trouble = None;
             }
