@@ -87,7 +87,10 @@ pub(super) fn open_file(path: &Path, format: Format, counter: &Arc<AtomicU64>) -
         }),
         Format::Tianwang => Box::new(Codec {
             reader: tianwang_of(input)?,
-            lacks: |_, record: &TianwangRecord| Lacks::default().and(Field::Status, !record.has_status()),
+            lacks: |_, record: &TianwangRecord| {
+                let is_bare = !record.has_status();
+                Lacks::default().and(Field::Status, is_bare).and(Field::Headers, is_bare)
+            },
             event: |record: TianwangRecord| Some(record.into_event()),
             stream: |_| None,
             truncated: TianwangReader::truncated,

@@ -5,6 +5,7 @@ use std::io::Read;
 use csv_core::ReadFieldResult;
 
 use super::inflate::{Inflating, StreamError};
+use super::lines::line_ends;
 
 /// The longest cell that is read, in bytes.
 pub const MAX_CELL: usize = 16 << 20;
@@ -64,7 +65,7 @@ impl<R: Read> Cells<R> {
     fn skip_empty(&mut self) -> Result<(), CellError> {
         loop {
             let chunk = self.stream.chunk().map_err(|source| CellError::Stream { rows: self.rows, source })?;
-            let count = chunk.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+            let count = line_ends(chunk);
             if count == 0 {
                 return Ok(());
             }

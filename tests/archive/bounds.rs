@@ -13,8 +13,8 @@ use crate::{events, write};
 const HUGE: u64 = 280 << 20;
 /// More than what may be held of anything, and few enough to be passed over by a program that is not optimised.
 const MANY: u64 = 128 << 20;
-/// In MB: what the program takes by itself, and buffers.
-const LITTLE: u64 = 96;
+/// In MB: what the program takes by itself, and a few of the longest cells.
+const LITTLE: u64 = 128;
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -119,6 +119,18 @@ fn what_is_too_large_takes_no_memory_and_is_counted() {
         let _ = std::fs::remove_file(&out);
         std::fs::remove_file(path).unwrap();
     }
+}
+
+#[test]
+fn a_body_that_is_cut_where_it_decodes_to_too_much_is_no_success() {
+    let folder = tempfile::tempdir().unwrap();
+    let packed = folder.path().join("packed");
+    huge(b"<title>bomb</title>", (b'x', HUGE), b"", true, &packed);
+    let mut event = events::page(1, std::fs::read(&packed).unwrap());
+    events::response(&mut event).headers.push("content-encoding", "gzip");
+    write(Format::Warc, &[event], &folder.path().join("warc"));
+    let ran = run(&["cat", text(&folder.path().join("warc"))]).fails_naming(&["decodes to more than 268435456 bytes"]);
+    assert_eq!(ran.json_lines()[0]["size"], 268_435_456_u64, "what was decoded is there");
 }
 
 #[test]

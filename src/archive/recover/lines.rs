@@ -17,7 +17,7 @@ use super::output::Output;
 use super::scan::{Got, Input, Pieces, Start, is_sound};
 use super::{Problem, Recovery};
 use crate::formats::csv_cells::MAX_CELL;
-use crate::formats::lines::{LOOKED_AT, MAX_LINE, append};
+use crate::formats::lines::{LOOKED_AT, MAX_LINE, append, line_ends};
 
 const NO_RECORD: &str = "no whole record";
 const NO_START: &str = "nothing that begins a stream or a record";
@@ -182,7 +182,7 @@ impl Saving<'_> {
             let mut rest = pieces.piece();
             loop {
                 if line.is_empty() && !is_too_long {
-                    let blank = rest.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+                    let blank = line_ends(rest);
                     rest = &rest[blank..];
                     line_at += if pieces.is_text() { blank as u64 } else { 0 };
                 }
