@@ -13,10 +13,11 @@ use proptest::prelude::*;
 use seine::config::{Config, FrontierConfig, ScopeConfig};
 use seine::frontier::scope::Scope;
 use seine::frontier::{
-    Counts, EmbeddedFrontier, Frontier, FrontierOptions, MemoryFrontier, PageState, Proposal, Release,
+    Cause, Counts, EmbeddedFrontier, Frontier, FrontierOptions, Health, HostTurn, MemoryFrontier, PageRecord,
+    PageState, Proposal, Release, Trouble,
 };
 use seine::log::{Entry, Position};
-use seine::page::{Failure, FailureReason, Kind, Outcome, PageEvent, Response};
+use seine::page::{Again, Failure, FailureReason, Kind, Outcome, PageEvent, Response, Truncated};
 use seine::parse::DeriveOptions;
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
@@ -219,6 +220,115 @@ fn a_page_is_due_again_when_recrawling_is_on() {
         let gone = bench.event(SEED, response(410, ""));
         bench.validate(gone);
         assert_eq!(bench.frontier.next_due(), None, "what is gone is left alone");
+    }
+}
+
+/// Whatever comes instead of a page that was there, only 404 and 410 say that it is not any more.
+#[test]
+fn only_what_says_so_takes_a_page_away() {
+    let hour = Duration::from_secs(3600);
+    let config = || FrontierConfig { recrawl_after: Some(hour), max_retries: 0, ..FrontierConfig::default() };
+    let others = [
+        response(403, "forbidden"),
+        response(401, ""),
+        response(500, "out of order"),
+        response(503, ""),
+        response(301, ""),
+        failure(FailureReason::Timeout),
+        failure(FailureReason::RobotsDenied),
+        failure(FailureReason::BadRedirect),
+        failure(FailureReason::UnwantedType),
+    ];
+    for outcome in others {
+        for mut bench in benches(config()) {
+            let page = bench.page(SEED, "one");
+            bench.validate(page);
+            let before = bench.frontier.page(SEED).unwrap().unwrap();
+            let event = bench.event(SEED, outcome.clone());
+            let (id, due) = (event.id.clone(), event.ended_ms + hour.as_millis() as u64);
+            let entry = bench.validate(event);
+            let after = bench.frontier.page(SEED).unwrap().unwrap();
+            assert_eq!(after, PageRecord { event_id: id, ..before }, "{outcome:?}");
+            assert_eq!(bench.frontier.counts().live, 1);
+            assert_eq!(bench.frontier.next_due(), Some(due), "it is looked at again");
+            // The same entry again, behind the cursor as after a crash.
+            bench.validator.validate(&[entry]).unwrap();
+            assert_eq!(bench.frontier.next_due(), Some(due));
+            let same = bench.page(SEED, "one");
+            bench.validate(same);
+            assert_eq!(bench.state(SEED), Some(PageState::Unchanged), "compared with what was there");
+        }
+    }
+    for status in [404, 410] {
+        for mut bench in benches(config()) {
+            let page = bench.page(SEED, "one");
+            bench.validate(page);
+            let gone = bench.event(SEED, response(status, ""));
+            bench.validate(gone);
+            assert_eq!(bench.state(SEED), Some(PageState::Gone));
+            assert_eq!(bench.frontier.next_due(), None);
+        }
+    }
+}
+
+#[test]
+fn a_cut_body_says_nothing_of_the_next() {
+    let hour = Duration::from_secs(3600);
+    for mut bench in benches(FrontierConfig { recrawl_after: Some(hour), max_retries: 0, ..FrontierConfig::default() })
+    {
+        let Outcome::Response(mut half) = response(200, "half") else { unreachable!() };
+        half.truncated = Some(Truncated::Disconnect);
+        half.headers.push("etag", "\"1\"");
+        half.headers.push("last-modified", "Sat, 01 Jan 2022 00:00:00 GMT");
+        let cut = bench.event(SEED, Outcome::Response(half));
+        bench.validate(cut);
+        let record = bench.frontier.page(SEED).unwrap().unwrap();
+        assert_eq!((record.state, record.digest), (PageState::New, None));
+        assert_eq!((record.etag, record.last_modified), (None, None));
+        let not_modified = bench.event(SEED, response(304, ""));
+        bench.validate(not_modified);
+        assert_eq!(bench.state(SEED), Some(PageState::New), "nobody knows that it is unchanged");
+        let same = bench.page(SEED, "half");
+        bench.validate(same);
+        assert_eq!(bench.state(SEED), Some(PageState::Changed), "it was there, and not whole");
+    }
+}
+
+#[test]
+fn what_is_put_off_pays_no_attempt_and_its_host_rests() {
+    for mut bench in benches(FrontierConfig { max_retries: 0, ..FrontierConfig::default() }) {
+        for turn in 1..4 {
+            let mut event = bench.event(SEED, response(503, ""));
+            event.request_headers.push("user-agent", "test");
+            let at = event.ended_ms + 100_000;
+            event.again = Some(Again { at, counts: false });
+            let rested = event.ended_ms + 5000;
+            bench.validate(event);
+            assert_eq!(bench.state(SEED), None, "turn {turn}: it has no answer yet");
+            assert_eq!(bench.frontier.next_due(), Some(at));
+            let HostTurn::At(until) = bench.frontier.lease_host("http://site.example", 0).unwrap() else { panic!() };
+            assert!(until >= rested, "its release may be lost, and it rests all the same");
+            let lease = bench.frontier.lease(at, 1, 1).unwrap().remove(0);
+            assert_eq!((lease.work[0].attempt, lease.work[0].was_put_off), (0, true));
+            bench.frontier.release(lease, Release::default()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_failed_with_its_host_waits_until_that_is_met_again() {
+    for mut bench in benches(FrontierConfig::default()) {
+        let lease = bench.frontier.lease(1, 1, 1).unwrap().remove(0);
+        let cause = Cause::Failure(FailureReason::Dns);
+        let trouble = Trouble { since: 1, last: 2, failures: 9, cause, suspect: None, given_up: true };
+        let (fetched, health) = (vec![SEED.to_owned()], Some(Health::Troubled(trouble)));
+        bench.frontier.release(lease, Release { fetched, health, ..Release::default() }).unwrap();
+        let event = bench.event(SEED, failure(FailureReason::HostUnreachable));
+        bench.validate(event);
+        assert_eq!(bench.state(SEED), Some(PageState::Failed(FailureReason::HostUnreachable)));
+        assert!(!bench.frontier.has_work(u64::MAX / 2));
+        bench.frontier.propose(&[Proposal { url: SEED.into(), kind: Kind::Page, depth: 0, priority: 0 }], 5).unwrap();
+        assert_eq!(bench.work(), BTreeSet::from([SEED.to_owned()]));
     }
 }
 

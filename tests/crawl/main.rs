@@ -28,6 +28,7 @@ mod sinks;
 #[path = "../support/small_disk.rs"]
 mod small_disk;
 mod tail;
+mod trouble;
 mod watching;
 mod weather;
 

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use seine::config::FetchConfig;
-use seine::demo::server::{Answer, Ask};
+use seine::demo::server::{Answer, Ask, Body};
 use seine::fetch::client::now_ms;
-use seine::page::FailureReason;
+use seine::frontier::PageState;
+use seine::page::{FailureReason, PageChange, Truncated};
 
 use crate::redirects::site;
 use crate::sites::Running;
@@ -179,4 +180,62 @@ async fn a_stop_does_not_wait_for_a_server_that_does_not_answer() {
     let counts = crawl.frontier.counts();
     assert_eq!((counts.work_proposed, counts.in_flight, counts.hosts_leased), (1, 0, 0), "the URL went back");
     assert!(crawl.events().is_empty());
+}
+
+/// Two hosts on one address, one of which asks for a long rest between its pages.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crawl_delay_is_its_hosts_and_not_its_neighbours() {
+    let site = Running::start(
+        1,
+        Arc::new(|ask: &Ask| match (ask.host.as_str(), ask.path()) {
+            ("slow.test", "/robots.txt") => Answer::text("User-agent: *\nCrawl-delay: 3\n"),
+            (_, "/robots.txt") => Answer::new(404, ""),
+            _ => Answer::html("page"),
+        }),
+    );
+    let mut config = config_for(&site);
+    for name in ["slow.test", "quick.test"] {
+        config.fetch.static_hosts.insert(name.into(), site.addresses.clone());
+        config.scope.hosts.push(name.into());
+    }
+    config.frontier.host_delay = Duration::from_millis(20);
+    let slow = (0..2).map(|n| format!("http://slow.test:{}/{n}", site.port));
+    let quick = (0..8).map(|n| format!("http://quick.test:{}/{n}", site.port));
+    let urls: Vec<String> = slow.chain(quick).collect();
+    let seeds: Vec<&str> = urls.iter().map(String::as_str).collect();
+    MiniCrawl::new(config, &seeds).run(LIMIT).await;
+    let visits = site.visits.all();
+    let last_slow = visits.iter().rposition(|visit| visit.host == "slow.test").unwrap();
+    let before = visits[..last_slow].iter().filter(|visit| visit.host == "quick.test").count();
+    assert_eq!(before, 9, "all of the quick host came before the slow one's last: {visits:?}");
+    let gap = site.visits.min_gap(|visit| visit.host == "slow.test").unwrap();
+    assert!(gap >= Duration::from_millis(2999), "{gap:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cut_body_is_asked_for_again_and_kept_as_cut_at_last() {
+    let asked = AtomicU32::new(0);
+    let cut = || {
+        let half = Body::Cut { bytes: "half a pa".into(), announced: 5000 };
+        Answer::html("").header("etag", "\"1\"").body(half)
+    };
+    let site = site(1, move |ask, _| match ask.path() {
+        "/mended" if asked.fetch_add(1, Ordering::SeqCst) > 0 => Answer::html("a whole page"),
+        _ => cut(),
+    });
+    let urls = ["/mended", "/never"].map(|path| format!("http://a.test:{}{path}", site.port));
+    let crawl = MiniCrawl::new(config_for(&site), &urls.each_ref().map(String::as_str));
+    let events = crawl.run(LIMIT).await;
+    let of = |url: &String| events.iter().filter(|event| event.url == *url).collect::<Vec<_>>();
+    for url in &urls {
+        let tries = of(url);
+        assert_eq!(tries.len(), 2, "max_retries is 1");
+        assert!(tries[0].again.is_some_and(|again| again.counts) && tries[0].change.is_none(), "{:?}", tries[0]);
+        assert_eq!((tries[1].again, tries[1].change), (None, Some(PageChange::New)));
+    }
+    let kept = of(&urls[1])[1].response().unwrap();
+    assert_eq!((&kept.body[..], kept.truncated), (&b"half a pa"[..], Some(Truncated::Disconnect)));
+    let record = crawl.frontier.page(&urls[1]).unwrap().unwrap();
+    assert_eq!((record.state, record.etag, record.digest), (PageState::New, None, None));
+    assert!(crawl.frontier.page(&urls[0]).unwrap().unwrap().digest.is_some());
 }

@@ -1,0 +1,100 @@
+//! Hosts and pages in trouble: a URL pays only for what it did itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use seine::demo::server::Answer;
+
+use crate::support::dns::{NameServer, Say};
+use crate::support::program::{Place, Process};
+use crate::support::{Running, links};
+
+const PATHS: [&str; 8] = ["/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8"];
+
+/// A front page with eight others behind it. `trouble`: what the `n`th request for a page is answered with instead.
+fn site(trouble: impl Fn(usize, &str) -> Option<Answer> + Send + Sync + 'static) -> Running {
+    let asked = AtomicUsize::new(0);
+    Running::start_with(1, |_| {
+        Arc::new(move |ask| match ask.path() {
+            "/robots.txt" | "/sitemap.xml" => Answer::text("").status(404),
+            path => trouble(asked.fetch_add(1, Ordering::SeqCst), path).unwrap_or_else(|| match path {
+                "/" => Answer::html(links(&PATHS)),
+                _ => Answer::html("a page"),
+            }),
+        })
+    })
+}
+
+fn crawl(site: &Running, place: &Place) {
+    Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+}
+
+/// One attempt only: whoever pays one for its host is lost.
+const ONE_ATTEMPT: &str = "crawler_manager.downloader.max_retry_count: 0";
+
+#[test]
+fn a_site_that_is_overloaded_for_a_while_loses_no_page() {
+    for status in [503, 429] {
+        let site = site(move |n, _| (n == 0 || (3..8).contains(&n)).then(|| Answer::new(status, "")));
+        let place = Place::with(ONE_ATTEMPT);
+        crawl(&site, &place);
+        assert_eq!(place.kept().len(), 9, "{status}: {}", place.stats());
+    }
+}
+
+#[test]
+fn a_site_that_breaks_off_connections_for_a_while_loses_no_page() {
+    let site = site(|n, _| (n == 0 || (3..8).contains(&n)).then(Answer::close));
+    let place = Place::with(ONE_ATTEMPT);
+    crawl(&site, &place);
+    assert_eq!(place.kept().len(), 9, "{}", place.stats());
+}
+
+/// The first to fail may have failed by itself: that is one attempt. Nobody else pays.
+#[test]
+fn a_whole_site_that_fails_for_a_while_costs_one_attempt() {
+    for status in [500, 502, 504, 522] {
+        let site = site(move |n, _| (2..7).contains(&n).then(|| Answer::new(status, "")));
+        let place = Place::with("crawler_manager.downloader.max_retry_count: 1");
+        crawl(&site, &place);
+        assert_eq!(place.kept().len(), 9, "{status}: {}", place.stats());
+    }
+}
+
+#[test]
+fn a_page_that_alone_fails_is_given_up_while_its_neighbours_go_on() {
+    let site = site(|_, path| (path == "/3").then(|| Answer::new(500, "")));
+    let place = Place::with("crawler_manager.downloader.max_retry_count: 2");
+    crawl(&site, &place);
+    assert_eq!(place.kept().len(), 8);
+    let tries = site.visits.all().iter().filter(|visit| visit.path == "/3").count();
+    assert_eq!((tries, &place.stats()["frontier"]["refused"]), (3, &1.into()));
+}
+
+/// A page that is always turned away, on a host that is well: not even that is waited for without end.
+#[test]
+fn a_page_that_alone_is_turned_away_is_given_up_too() {
+    let site = site(|_, path| (path == "/3").then(|| Answer::new(503, "")));
+    let place = Place::with("crawler_manager.downloader.max_retry_count: 1\nlink_storage.scheduler.give_up_after: 3s");
+    crawl(&site, &place);
+    assert_eq!(place.kept().len(), 8);
+    assert_eq!(place.stats()["remaining"], 0, "{}", place.stats());
+}
+
+#[test]
+fn a_name_that_does_not_resolve_for_a_while_costs_nothing() {
+    let site = site(|_, _| None);
+    let (asked, address) = (AtomicUsize::new(0), site.addresses[0]);
+    let server = NameServer::start(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
+        0..6 => Say::NoSuchName,
+        _ => Say::Address(address),
+    });
+    let place = Place::with(&format!(
+        "{ONE_ATTEMPT}\ncrawler_manager.downloader.dns.servers: [\"{}\"]\n\
+         crawler_manager.downloader.dns.negative_ttl: 10ms",
+        server.address
+    ));
+    let seed = format!("http://site.example:{}/", site.port);
+    Process::start(place.crawl(&[seed], &["--delay", "0"])).wait().ok();
+    assert_eq!(place.kept().len(), 9, "{}", place.stats());
+}
