@@ -70,7 +70,7 @@ pub enum Part {
 }
 
 /// What can be in trouble in a run that is not told otherwise.
-const USUAL: &str = "resolver,kafka,elastic,disk";
+const USUAL: &str = "resolver,hosts,kafka,elastic,disk,pages,robots";
 
 impl Part {
     /// Whether it may be in trouble in this run. `SEINE_CHAOS_PARTS` names those that may, to look for a failure's reason.
