@@ -52,6 +52,16 @@ impl Visitor {
         Ok(())
     }
 
+    /// Whether the host has something to say of robots.txt now: asked when a URL fails again and again and there is no other to
+    /// compare it with. If it has not, that is the host's trouble.
+    pub(super) async fn has_robots(&self, host: &mut LeasedHost) -> Result<bool, Interrupted> {
+        let (outcome, ended_ms) = self.fetch_robots(host).await?;
+        let robots = robots::judge(&outcome, self.config.fetch.max_decoded_bytes, ended_ms);
+        let RobotsAccess::Unreachable(failure) = &robots.access else { return Ok(true) };
+        host.has_no_rules(failure, &outcome, ended_ms, &self.config.frontier);
+        Ok(false)
+    }
+
     /// robots.txt and when it came, redirects followed to whichever host: they are visits at the addresses' turns,
     /// without a lease.
     async fn fetch_robots(&self, host: &mut LeasedHost) -> Result<(Outcome, EpochMs), Interrupted> {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::config::FrontierConfig;
-use crate::frontier::{Cause, Health, Trouble, url_mark};
+use crate::frontier::{Cause, Health, Trouble, Work, url_mark};
 use crate::page::{EpochMs, FailureReason, Outcome, PageEvent, Response};
 
 /// A server that asks for more is not believed at all: nobody means that.
@@ -73,6 +73,18 @@ pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&T
         Sort::Either => Whose::Host,
         Sort::Cut => Whose::Page,
     }
+}
+
+/// A URL has failed by what may be its host's trouble as well, and nothing but the URL itself says which: nothing else was
+/// answered since it failed before, or it is not tried again after this. True for the last page of a host in an outage.
+pub fn leaves_host_in_question(
+    outcome: &Outcome,
+    work: &Work,
+    before: Option<&Trouble>,
+    config: &FrontierConfig,
+) -> bool {
+    let is_alone = before.is_some_and(|before| before.suspect == Some(url_mark(&work.url)));
+    matches!(sort(outcome), Sort::Either) && (is_alone || work.attempt >= config.max_retries)
 }
 
 /// What the host is after an attempt that ended at `ended_ms`; none: as before.

@@ -401,7 +401,7 @@ impl Visitor {
             Err(failure) => unasked(failure),
             Ok(()) => self.exchange(host, url, &request.conditions, request.limits).await?,
         };
-        Ok(self.asked(host, exchange, request))
+        self.asked(host, exchange, request).await
     }
 
     /// The same, while others may ask the host too: what is spaced by its delay is where requests begin.
@@ -413,7 +413,7 @@ impl Visitor {
         request: &Request<'_>,
     ) -> Result<Asked, Interrupted> {
         if let Err(failure) = self.may_ask(&mut host, url, request).await? {
-            return Ok(self.asked(&mut host, unasked(failure), request));
+            return self.asked(&mut host, unasked(failure), request).await;
         }
         host.visited(now_ms(), &self.config.frontier);
         drop(host);
@@ -422,7 +422,7 @@ impl Visitor {
         let exchange = exchange?;
         self.judge_weather(&mut host, url, &exchange).await?;
         let next = host.not_before;
-        let asked = self.asked(&mut host, exchange, request);
+        let asked = self.asked(&mut host, exchange, request).await?;
         if asked.whose == Whose::Nobody {
             host.not_before = next; // its rest began with the request
         }
@@ -442,16 +442,28 @@ impl Visitor {
         }
     }
 
-    /// What an exchange means for its host.
-    fn asked(&self, host: &mut LeasedHost, mut exchange: Exchange, request: &Request<'_>) -> Asked {
+    /// What an exchange means for its host. Before a URL pays for what its host may have done, the host is asked for something
+    /// else.
+    async fn asked(
+        &self,
+        host: &mut LeasedHost,
+        mut exchange: Exchange,
+        request: &Request<'_>,
+    ) -> Result<Asked, Interrupted> {
         let config = &self.config.frontier;
+        let before = host.trouble;
         let mut whose = host.judge(&exchange.outcome, request.work, exchange.ended_ms, config);
+        let is_in_question = whose == Whose::Page
+            && pause::leaves_host_in_question(&exchange.outcome, request.work, before.as_ref(), config);
+        if is_in_question && !self.has_robots(host).await? {
+            whose = Whose::Host;
+        }
         if let (Whose::Host, Some(failure)) = (whose, host.is_hopeless(config)) {
             exchange.outcome = Outcome::Failure(failure);
             whose = Whose::Nobody;
         }
         let location = redirect::location(&exchange.outcome);
-        Asked { exchange, location, whose, not_before: host.not_before }
+        Ok(Asked { exchange, location, whose, not_before: host.not_before })
     }
 
     /// One exchange. Given up soon after the stop: the URL is still in `work_proposed`.

@@ -61,6 +61,24 @@ fn a_whole_site_that_fails_for_a_while_costs_one_attempt() {
     }
 }
 
+/// Nothing else is left that could tell whose trouble it is: the host is asked for its robots.txt.
+#[test]
+fn the_only_page_of_a_site_that_fails_for_a_while_is_not_given_up() {
+    let pages = AtomicUsize::new(0);
+    let site = Running::start_with(1, |_| {
+        let pages = pages;
+        Arc::new(move |ask| match ask.path() {
+            "/" if pages.fetch_add(1, Ordering::SeqCst) < 3 => Answer::new(500, ""),
+            "/" => Answer::html("a page"),
+            "/robots.txt" if (1..3).contains(&pages.load(Ordering::SeqCst)) => Answer::new(500, ""),
+            _ => Answer::text("").status(404),
+        })
+    });
+    let place = Place::with("crawler_manager.downloader.max_retry_count: 1");
+    crawl(&site, &place);
+    assert_eq!(place.kept().len(), 1, "{}", place.stats());
+}
+
 #[test]
 fn a_page_that_alone_fails_is_given_up_while_its_neighbours_go_on() {
     let site = site(|_, path| (path == "/3").then(|| Answer::new(500, "")));
