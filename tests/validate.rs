@@ -320,8 +320,8 @@ fn what_failed_with_its_host_waits_until_that_is_met_again() {
     for mut bench in benches(FrontierConfig::default()) {
         let lease = bench.frontier.lease(1, 1, 1).unwrap().remove(0);
         let cause = Cause::Failure(FailureReason::Dns);
-        let trouble =
-            Trouble { since: 1, last: 2, failures: 9, cause, suspect: None, asked_until: None, given_up: true };
+        let (suspect, given_up, asked_until) = (None, true, None);
+        let trouble = Trouble { since: 1, last: 2, failures: 9, cause, suspect, given_up, asked_until };
         let (fetched, health) = (vec![SEED.to_owned()], Some(Health::Troubled(trouble)));
         bench.frontier.release(lease, Release { fetched, health, ..Release::default() }).unwrap();
         let event = bench.event(SEED, failure(FailureReason::HostUnreachable));
