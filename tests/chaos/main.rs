@@ -220,8 +220,8 @@ impl Campaign {
     }
 
     fn check(&self) {
+        let mut oracle = Oracle::new(self.web);
         let visits = self.servers.visits();
-        let mut oracle = Oracle::new(self.web, &visits);
         oracle.files(&self.crawl);
         oracle.warc(&self.crawl);
         oracle.held("kafka", &self.kafka.held());

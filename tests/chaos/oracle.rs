@@ -21,8 +21,6 @@ use crate::web::{Expected, Web};
 
 /// Between the end of one visit of a host and the start of the next.
 pub const DELAY: Duration = Duration::from_millis(50);
-/// Of a URL that fails by itself, until it is given up: one, and max_retry_count more.
-const ATTEMPTS: usize = 4;
 /// Visits of an address that are looked at together, and how late the first of them may be seen.
 const RUN: usize = 8;
 const LATE: Duration = Duration::from_millis(100);
@@ -32,21 +30,13 @@ const NAMED: usize = 5;
 pub struct Oracle {
     web: Web,
     contents: BTreeMap<String, Expected>,
-    /// URLs given up that deserve it, and are expected nowhere.
-    deserved: usize,
     /// Everything that is wrong.
     pub complaints: Vec<String>,
 }
 
 impl Oracle {
-    pub fn new(web: Web, visits: &[Visit]) -> Oracle {
-        let mut contents = web.contents();
-        let given_up = failed_alone(visits);
-        for (host, path) in &given_up {
-            println!("deserves to be given up: h{host}{path}");
-            contents.remove(&web.url_of(*host, path));
-        }
-        Oracle { web, contents, deserved: given_up.len(), complaints: Vec::new() }
+    pub fn new(web: Web) -> Oracle {
+        Oracle { web, contents: web.contents(), complaints: Vec::new() }
     }
 
     fn complain(&mut self, what: &str, of: Vec<String>) {
@@ -196,9 +186,7 @@ impl Oracle {
             }
         };
         expect("pages", &stats["frontier"]["live"], pages);
-        if self.deserved == 0 {
-            expect("refused", &stats["frontier"]["refused"], missing);
-        }
+        expect("refused", &stats["frontier"]["refused"], missing);
         expect("work_proposed", &stats["work_proposed"], 0);
         expect("page_proposed", &stats["page_proposed"], 0);
         for sink in stats["sinks"].as_array().expect("stats have sinks") {
@@ -219,31 +207,4 @@ impl Oracle {
 
 fn text<'a>(page: &'a Value, name: &str) -> &'a str {
     page[name].as_str().unwrap_or_default()
-}
-
-/// URLs that failed at all their last attempts, and no other URL of their host did meanwhile: nothing told that it was the
-/// host. By the site's own log; a wave of 500s over a host of which one page is left looks like this.
-fn failed_alone(visits: &[Visit]) -> BTreeSet<(usize, String)> {
-    let mut hosts: BTreeMap<usize, Vec<&Visit>> = BTreeMap::new();
-    for visit in visits.iter().filter(|visit| visit.path.starts_with("/p/")) {
-        hosts.entry(visit.host).or_default().push(visit);
-    }
-    let has_failed = |visit: &&&Visit| visit.status == 0 || visit.status >= 500;
-    let mut alone = BTreeSet::new();
-    for (host, visits) in hosts {
-        let mut urls: BTreeMap<&str, Vec<&Visit>> = BTreeMap::new();
-        for visit in &visits {
-            urls.entry(&visit.path).or_default().push(visit);
-        }
-        for (path, own) in urls {
-            let last = &own[own.len().saturating_sub(ATTEMPTS)..];
-            let span = last[0].arrived..=last[last.len() - 1].arrived;
-            let others = visits.iter().filter(|it| it.path != path && span.contains(&it.arrived));
-            if last.len() == ATTEMPTS && last.iter().all(|it| has_failed(&it)) && others.filter(has_failed).count() == 0
-            {
-                alone.insert((host, path.to_owned()));
-            }
-        }
-    }
-    alone
 }

@@ -87,11 +87,7 @@ impl Web {
             Target::Private(number) => ("private", number),
             Target::Bomb(number) => ("bomb", number),
         };
-        self.url_of(number % self.hosts, &format!("/{folder}/{number}"))
-    }
-
-    pub fn url_of(&self, host: usize, path: &str) -> String {
-        format!("http://{}:{}{path}", Web::host_name(host), self.port)
+        format!("http://{}:{}/{folder}/{number}", Web::host_name(number % self.hosts), self.port)
     }
 
     pub fn target(&self, host: usize, path: &str) -> Option<Target> {
