@@ -2,11 +2,13 @@
 //! turn, redirects. Only the frontier decides when a host may be visited; this module keeps to what it says.
 
 pub mod address;
+mod ask;
 mod borrow;
 mod capture;
 pub mod client;
 mod cookies;
 pub mod dns;
+mod follow;
 pub mod host;
 mod learn;
 pub mod pause;

@@ -1,0 +1,286 @@
+//! Asking a host for a URL: at its turn, if its robots.txt allows it, with what the answer means for the host and for this
+//! machine.
+
+use std::time::Duration;
+
+use tokio::sync::MutexGuard;
+use url::Url;
+
+use super::client::{Conditions, Exchange, Limits, dns_failure, now_ms};
+use super::host::{LeasedHost, whole_rest};
+use super::pause::{self, Whose};
+use super::redirect;
+use super::robots::Rules;
+use super::visit::{Interrupted, Shared, Visitor};
+use super::weather::Sign;
+use crate::frontier::{Turn, Work};
+use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
+
+/// After the stop, a request that was sent already has this long to be answered.
+const LAST_ANSWER: Duration = Duration::from_secs(5);
+
+/// A host that another worker keeps is asked for again after so long.
+const TAKEN_REST_MS: u64 = 1_000;
+
+/// A host that this machine cannot reach for a reason of its own is not asked for at once again, should fetching go on.
+const WEATHER_REST_MS: u64 = 2_000;
+
+/// One request as it is to be made.
+pub(super) struct Request<'w> {
+    pub work: &'w Work,
+    pub conditions: Conditions,
+    pub limits: Limits,
+}
+
+/// What a request brought.
+pub(super) struct Asked {
+    pub exchange: Exchange,
+    /// Where its answer redirects to.
+    pub location: Option<String>,
+    pub whose: Whose,
+    /// When whoever was asked may be asked again.
+    pub not_before: EpochMs,
+}
+
+impl Visitor {
+    /// Asks the leased host, or the one that a redirect leads to. Before the first request of a URL, what keeps us from
+    /// asking sends it back untouched; later the URL waits until the other host can be had, and its own host does not.
+    pub(super) async fn ask_whoever(
+        &self,
+        host: &Shared,
+        url: &Url,
+        request: &Request<'_>,
+        is_first: bool,
+    ) -> Result<Asked, Interrupted> {
+        let mut own = host.lock().await;
+        if is_first {
+            own.begin()
+        } else {
+            own.go_on()
+        }
+        let asked = if url.origin().ascii_serialization() != own.origin() {
+            self.parked(&mut own, self.ask_other(url, request)).await
+        } else if self.config.fetch.connections_per_host == 1 {
+            self.ask(&mut own, url, request).await
+        } else {
+            self.ask_beside_others(host, own, url, request).await
+        };
+        match asked {
+            Err(Interrupted::Resting(at)) if !is_first => Ok(busy(url, at)),
+            Err(Interrupted::Taken) if !is_first => Ok(busy(url, now_ms() + TAKEN_REST_MS)),
+            asked => asked,
+        }
+    }
+
+    /// A request to a host whose lease is not ours yet.
+    async fn ask_other(&self, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
+        let mut other = self.borrow(url).await?;
+        match (self.learn_rules(&mut other).await, other.is_hopeless(&self.config.frontier)) {
+            (Err(Interrupted::Resting(_)), Some(failure)) => {
+                let (exchange, not_before) = (unasked(failure), other.not_before);
+                return Ok(Asked { exchange, location: None, whose: Whose::Nobody, not_before });
+            }
+            (learned, _) => learned?,
+        }
+        if other.has_new_delay(&self.config.frontier) {
+            drop(other);
+            other = self.borrow(url).await?;
+            self.learn_rules(&mut other).await?;
+        }
+        self.ask(&mut other, url, request).await
+    }
+
+    /// One exchange with a host whose lease we hold, if its robots.txt allows it, at its turn.
+    async fn ask(&self, host: &mut LeasedHost, url: &Url, request: &Request<'_>) -> Result<Asked, Interrupted> {
+        let exchange = match self.may_ask(host, url, request).await? {
+            Err(failure) => unasked(failure),
+            Ok(()) => self.exchange(host, url, &request.conditions, request.limits).await?,
+        };
+        self.asked(host, exchange, request).await
+    }
+
+    /// The same, while others may ask the host too: what is spaced by its delay is where requests begin.
+    async fn ask_beside_others(
+        &self,
+        shared: &Shared,
+        mut host: MutexGuard<'_, LeasedHost>,
+        url: &Url,
+        request: &Request<'_>,
+    ) -> Result<Asked, Interrupted> {
+        if let Err(failure) = self.may_ask(&mut host, url, request).await? {
+            return self.asked(&mut host, unasked(failure), request).await;
+        }
+        host.visited(now_ms(), &self.config.frontier);
+        drop(host);
+        let exchange = self.get(url, &request.conditions, request.limits).await;
+        let mut host = shared.lock().await;
+        let exchange = exchange?;
+        self.judge_weather(&mut host, url, &exchange).await?;
+        let next = host.not_before;
+        let asked = self.asked(&mut host, exchange, request).await?;
+        if asked.whose == Whose::Nobody {
+            host.not_before = next; // its rest began with the request
+        }
+        Ok(asked)
+    }
+
+    /// Waits for the host's turn. The inner error says why it is not asked.
+    async fn may_ask(
+        &self,
+        host: &mut LeasedHost,
+        url: &Url,
+        request: &Request<'_>,
+    ) -> Result<Result<(), Failure>, Interrupted> {
+        match self.refusal(host, url, request.work.kind) {
+            Some(refusal) => Ok(Err(refusal)),
+            None => self.wait_for_turn(host, url).await,
+        }
+    }
+
+    /// What an exchange means for its host. Before a URL pays for what its host may have done, the host is asked for something
+    /// else.
+    async fn asked(
+        &self,
+        host: &mut LeasedHost,
+        mut exchange: Exchange,
+        request: &Request<'_>,
+    ) -> Result<Asked, Interrupted> {
+        let config = &self.config.frontier;
+        let before = host.trouble;
+        let mut whose = host.judge(&exchange.outcome, request.work, exchange.ended_ms, config);
+        let is_in_question = whose == Whose::Page
+            && pause::leaves_host_in_question(&exchange.outcome, request.work, before.as_ref(), config);
+        if is_in_question && !self.has_robots(host).await? {
+            whose = Whose::Host;
+        }
+        if let (Whose::Host, Some(failure)) = (whose, host.is_hopeless(config)) {
+            exchange.outcome = Outcome::Failure(failure);
+            whose = Whose::Nobody;
+        }
+        let location = redirect::location(&exchange.outcome);
+        Ok(Asked { exchange, location, whose, not_before: host.not_before })
+    }
+
+    /// One exchange. Given up soon after the stop: the URL is still in `work_proposed`.
+    async fn get(&self, url: &Url, conditions: &Conditions, limits: Limits) -> Result<Exchange, Interrupted> {
+        let given_up = async {
+            self.stop.cancelled().await;
+            tokio::time::sleep(LAST_ANSWER).await;
+        };
+        tokio::select! {
+            biased;
+            exchange = self.client.get(url, conditions, limits) => Ok(exchange),
+            () = given_up => Err(Interrupted::Stopping),
+        }
+    }
+
+    /// One exchange, and the host's rest after it.
+    pub(super) async fn exchange(
+        &self,
+        host: &mut LeasedHost,
+        url: &Url,
+        conditions: &Conditions,
+        limits: Limits,
+    ) -> Result<Exchange, Interrupted> {
+        let exchange = self.get(url, conditions, limits).await;
+        host.visited(exchange.as_ref().map_or_else(|_| now_ms(), |exchange| exchange.ended_ms), &self.config.frontier);
+        let exchange = exchange?;
+        self.judge_weather(host, url, &exchange).await?;
+        Ok(exchange)
+    }
+
+    /// What an exchange says of this machine: an error when its failure is this machine's.
+    async fn judge_weather(&self, host: &mut LeasedHost, url: &Url, exchange: &Exchange) -> Result<(), Interrupted> {
+        let Outcome::Failure(failure) = &exchange.outcome else {
+            self.weather.answered(exchange.ended_ms);
+            return Ok(());
+        };
+        let Some(sign) = Sign::of(&exchange.outcome) else { return Ok(()) };
+        // Many hosts on one address that is away are one server's trouble.
+        let name = url.host_str().unwrap_or_default();
+        let who = self.client.dns().resolve(name).await.map_or_else(|_| name.to_owned(), |ips| ips[0].to_string());
+        self.blame(host, sign, &who, &failure.message)
+    }
+
+    fn blame(&self, host: &mut LeasedHost, sign: Sign, who: &str, message: &str) -> Result<(), Interrupted> {
+        let now = now_ms();
+        if self.weather.failed(sign, who, host.was_well(), message, now) {
+            host.not_before = host.not_before.max(now + WEATHER_REST_MS);
+            return Err(Interrupted::Weather);
+        }
+        Ok(())
+    }
+
+    fn refusal(&self, host: &LeasedHost, url: &Url, kind: Kind) -> Option<Failure> {
+        let rules = host.rules.as_ref().filter(|_| self.config.fetch.obey_robots)?;
+        match rules {
+            Rules::Unreachable(failure) => Some(failure.clone()),
+            // A sitemap that robots.txt names is meant to be read.
+            rules if kind == Kind::Page && !rules.allows(url) => {
+                Some(Failure { reason: FailureReason::RobotsDenied, message: "robots.txt disallows it".to_owned() })
+            }
+            _ => None,
+        }
+    }
+
+    /// Waits until the host and its address may be visited. The inner error is a name that does not resolve.
+    pub(super) async fn wait_for_turn(
+        &self,
+        host: &mut LeasedHost,
+        url: &Url,
+    ) -> Result<Result<(), Failure>, Interrupted> {
+        let name = url.host_str().unwrap_or_default();
+        let resolved = self.client.dns().resolve(name).await;
+        self.weather.resolved(self.client.dns().answered_ms(), now_ms());
+        let ip = match resolved {
+            Ok(addresses) => addresses[0],
+            Err(error) => {
+                let failure = dns_failure(&error);
+                if failure.reason == FailureReason::Resolver {
+                    self.blame(host, Sign::Unresolved, name, &failure.message)?;
+                }
+                return Ok(Err(failure));
+            }
+        };
+        // The address's own delay: what one host's robots.txt asks for is no reason to let its neighbours wait.
+        let delay = self.config.frontier.ip_delay.unwrap_or(self.config.frontier.host_delay);
+        loop {
+            self.sleep_until(host.not_before, host.patience).await?;
+            match self.frontier.claim_address(&host.lease, ip, whole_rest(delay), now_ms()) {
+                Turn::Now => return Ok(Ok(())),
+                Turn::At(turn) => host.not_before = turn.max(now_ms() + 1),
+            }
+        }
+    }
+
+    async fn sleep_until(&self, at: EpochMs, patience: Duration) -> Result<(), Interrupted> {
+        if self.stop.is_cancelled() {
+            return Err(Interrupted::Stopping);
+        }
+        let wait = Duration::from_millis(at.saturating_sub(now_ms()));
+        if wait.is_zero() {
+            return Ok(());
+        }
+        if wait > patience {
+            return Err(Interrupted::Resting(at));
+        }
+        tokio::select! {
+            () = tokio::time::sleep(wait) => Ok(()),
+            () = self.stop.cancelled() => Err(Interrupted::Stopping),
+        }
+    }
+}
+
+/// A redirect's host cannot be had before `not_before`.
+fn busy(url: &Url, not_before: EpochMs) -> Asked {
+    let message = format!("redirects to {url}, whose host could not be visited in time");
+    let exchange = unasked(Failure { reason: FailureReason::HostBusy, message });
+    Asked { exchange, location: None, whose: Whose::Host, not_before }
+}
+
+/// An exchange that did not take place.
+fn unasked(failure: Failure) -> Exchange {
+    let now = now_ms();
+    let outcome = Outcome::Failure(failure);
+    Exchange { request_headers: Default::default(), outcome, ip: None, started_ms: now, ended_ms: now, room: None }
+}

@@ -1,0 +1,164 @@
+//! One URL, from its first request to its event: redirects followed by hand, each judged like a link.
+
+use url::Url;
+
+use super::ask::{Asked, Request};
+use super::client::{Conditions, Limits, now_ms};
+use super::cookies::Jar;
+use super::pause::{self, Whose};
+use super::redirect::{self, Target};
+use super::visit::{Interrupted, Shared, Visitor};
+use crate::config::Secret;
+use crate::frontier::Work;
+use crate::large::BodyRoom;
+use crate::page::{Again, EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageEvent, Relevance};
+
+const MAX_SITEMAP_BYTES: u64 = 50 << 20;
+
+/// The redirects of one visit so far.
+#[derive(Default)]
+struct Way {
+    jar: Jar,
+    /// What was asked for, and with which of the jar's cookies.
+    asked: Vec<(Url, Option<Secret>)>,
+}
+
+impl Way {
+    /// The cookies to ask for `url` with.
+    fn begin(&mut self, url: &Url) -> Option<Secret> {
+        let cookies = self.jar.cookies_for(url);
+        self.asked.push((url.clone(), cookies.clone()));
+        cookies
+    }
+
+    /// Whether asking for `url` would be the same request again: with a new cookie it is another.
+    fn has_been_at(&self, url: &Url) -> bool {
+        let cookies = self.jar.cookies_for(url);
+        self.asked.iter().any(|(asked, with)| asked == url && *with == cookies)
+    }
+}
+
+impl Visitor {
+    /// One URL, redirects and all, as an event.
+    pub(super) async fn fetch(&self, host: &Shared, work: &Work) -> Result<(PageEvent, Option<BodyRoom>), Interrupted> {
+        let mut room = None;
+        let mut event = self.blank_event(work);
+        let Ok(mut url) = Url::parse(&work.url) else {
+            event.outcome = failed(FailureReason::BadUrl, "not a URL".to_owned());
+            return Ok((event, room));
+        };
+        let mut request = Request {
+            work,
+            conditions: Conditions {
+                etag: work.etag.clone(),
+                last_modified: work.last_modified.clone(),
+                cookies: None,
+            },
+            limits: match work.kind {
+                Kind::Page => self.client.limits(),
+                Kind::Sitemap => {
+                    Limits { body_bytes: MAX_SITEMAP_BYTES, is_wanted_only: false, ..self.client.limits() }
+                }
+            },
+        };
+        let mut way = Way::default();
+        loop {
+            request.conditions.cookies = way.begin(&url);
+            let asked = self.ask_whoever(host, &url, &request, event.hops.is_empty()).await?;
+            let Asked { exchange, location, whose, not_before } = asked;
+            if event.started_ms == 0 {
+                event.started_ms = exchange.started_ms;
+            }
+            event.ended_ms = exchange.ended_ms;
+            event.ip = exchange.ip;
+            event.request_headers = exchange.request_headers;
+            event.final_url = url.as_str().to_owned();
+            event.outcome = exchange.outcome;
+            event.again = self.again(&event, whose, not_before);
+            room = exchange.room;
+            let Some(location) = location else { break };
+            match self.next_hop(&mut event, &url, &location, &mut way) {
+                Some(target) => url = target,
+                None => break,
+            }
+        }
+        if let (Kind::Sitemap, Outcome::Response(response)) = (event.kind, &mut event.outcome) {
+            response.wire = None; // no archive holds sitemaps
+        }
+        Ok((event, room))
+    }
+
+    /// When the URL is tried again: after its own trouble as long as it has attempts left; after its host's, behind whatever
+    /// else waits for that host.
+    pub(super) fn again(&self, event: &PageEvent, whose: Whose, not_before: EpochMs) -> Option<Again> {
+        let config = &self.config.frontier;
+        match whose {
+            Whose::Nobody => None,
+            Whose::Page => pause::retry_at(event, config).map(|at| Again { at, counts: true }),
+            Whose::Host => {
+                let behind = config.host_delay.max(config.backoff_base).as_millis() as u64;
+                Some(Again { at: not_before + behind, counts: false })
+            }
+        }
+    }
+
+    /// Notes a redirect and says where it leads; none when it is not followed, with the outcome set.
+    fn next_hop(&self, event: &mut PageEvent, url: &Url, location: &str, way: &mut Way) -> Option<Url> {
+        let refuse = |event: &mut PageEvent, reason, message: String| {
+            event.outcome = failed(reason, message);
+            None
+        };
+        let Some(Target { url: target, normal }) = redirect::target(url, location) else {
+            let message = format!("redirects to {location:?}, which cannot be fetched");
+            return refuse(event, FailureReason::BadRedirect, message);
+        };
+        let Outcome::Response(response) = &event.outcome else { return None };
+        way.jar.take(url, &response.headers);
+        let hop = Hop {
+            url: url.as_str().to_owned(),
+            status: response.status,
+            headers: response.headers.clone(),
+            target: target.as_str().to_owned(),
+            ip: event.ip,
+        };
+        event.hops.push(hop);
+        event.final_url = target.as_str().to_owned();
+        if way.has_been_at(&target) {
+            return refuse(event, FailureReason::TooManyRedirects, format!("redirects in a circle at {target}"));
+        }
+        if event.hops.len() > self.config.fetch.max_redirects {
+            let message = format!("more than {} redirects", self.config.fetch.max_redirects);
+            return refuse(event, FailureReason::TooManyRedirects, message);
+        }
+        if !self.scope.admits(&normal) {
+            return refuse(event, FailureReason::BadRedirect, format!("redirects out of scope, to {target}"));
+        }
+        Some(target)
+    }
+
+    pub(super) fn blank_event(&self, work: &Work) -> PageEvent {
+        PageEvent {
+            id: crate::clock::event_id(),
+            url: work.url.clone(),
+            kind: work.kind,
+            depth: work.depth,
+            attempt: work.attempt,
+            method: "GET".to_owned(),
+            request_headers: Default::default(),
+            hops: Vec::new(),
+            final_url: work.url.clone(),
+            ip: None,
+            started_ms: 0,
+            ended_ms: now_ms(),
+            outcome: failed(FailureReason::BadUrl, String::new()),
+            again: None,
+            change: None,
+            relevance: Relevance::by_type(false),
+            crawler_id: self.crawler_id.clone(),
+        }
+    }
+}
+
+fn failed(reason: FailureReason, message: String) -> Outcome {
+    Outcome::Failure(Failure { reason, message })
+}
