@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
+use super::body::Body;
 use super::cookies;
 use super::dns::{Dns, DnsError};
 use super::plain::Plain;
@@ -247,9 +248,6 @@ impl UserAgent {
     }
 }
 
-/// What a server announces is no reason to set aside more memory than this before it comes.
-const MAX_RESERVED: u64 = 1 << 20;
-
 /// Reads until the end, the byte limit, a time limit or a break, and says which of the last three it was.
 async fn read_body(
     incoming: &mut Incoming,
@@ -258,8 +256,7 @@ async fn read_body(
     limits: &Limits,
     room: &mut Option<BodyRoom>,
 ) -> (Bytes, Option<Truncated>) {
-    // Copied out of the connection's buffer: that is larger, and used again as soon as nothing points into it.
-    let mut body = BytesMut::with_capacity(announced.min(limits.body_bytes).min(MAX_RESERVED) as usize);
+    let mut body = Body::begin(announced.min(limits.body_bytes));
     let mut patience = Patience::new(deadline, limits);
     let cut = loop {
         let chunk = match tokio::time::timeout_at(patience.until().into(), incoming.piece()).await {
@@ -269,19 +266,21 @@ async fn read_body(
             Ok(Ok(None)) => break None,
             Ok(Ok(Some(chunk))) => chunk,
         };
-        let left = (limits.body_bytes - body.len() as u64) as usize;
-        body.extend_from_slice(chunk.get(..left).unwrap_or(&chunk));
-        if chunk.len() > left {
-            break Some(Truncated::Length);
-        }
-        patience.brought(chunk.len());
-        if room.is_none() && body.len() as u64 > large::SMALL {
+        let left = (limits.body_bytes - body.len()) as usize;
+        let piece = chunk.get(..left).unwrap_or(&chunk);
+        if room.is_none() && body.len() + piece.len() as u64 > large::SMALL {
             // Many workers with long bodies take turns. Nobody else is to blame for the wait.
             let since = Instant::now();
             let at_most = if announced > 0 { announced.min(limits.body_bytes) } else { limits.body_bytes };
             *room = large::body_room(at_most).await;
             patience.waited(since.elapsed());
+            body.make_room(at_most as usize);
         }
+        body.push(piece);
+        if chunk.len() > left {
+            break Some(Truncated::Length);
+        }
+        patience.brought(chunk.len());
         if patience.is_at_an_end() {
             break Some(Truncated::Time);
         }

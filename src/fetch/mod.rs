@@ -3,6 +3,7 @@
 
 pub mod address;
 mod ask;
+mod body;
 mod borrow;
 mod capture;
 pub mod client;

@@ -85,3 +85,31 @@ fn pages_that_decode_to_a_thousand_times_their_size_wait_for_a_sink_and_are_deli
         assert!(sink["delivered"].as_u64() > Some(PAGES as u64) && sink["pending"] == 0, "{sink}");
     }
 }
+
+/// Long bodies from many hosts at a time: workers hold a bounded part of them.
+#[test]
+fn long_bodies_from_many_hosts_take_turns() {
+    const HOSTS: usize = 64;
+    const MOST_MIB: u64 = 512;
+    let noise: Vec<u8> = std::iter::repeat_with(|| fastrand::u8(..)).take(7 << 20).collect();
+    let body = bytes::Bytes::from(noise);
+    let site = Running::start(
+        HOSTS,
+        Arc::new(move |ask| match ask.path() {
+            "/" => Answer::new(200, body.clone()).header("content-type", "application/octet-stream"),
+            _ => Answer::text("").status(404),
+        }),
+    );
+    let place = Place::new();
+    let seeds: Vec<String> = (0..HOSTS).map(|host| site.origin(host) + "/").collect();
+    let mut process = Process::start(place.crawl(&seeds, &["--delay", "0", "--sink", "void"]));
+    let mut peak = 0;
+    eventually("it is done", || {
+        peak = peak_mib(&process).unwrap_or_default().max(peak);
+        process.has_ended()
+    });
+    process.wait().ok();
+    println!("at most {peak} MiB");
+    assert!(peak > 0 && peak <= MOST_MIB, "{peak} MiB");
+    assert_eq!(place.stats()["frontier"]["live"], HOSTS);
+}
