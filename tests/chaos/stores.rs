@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::broker::Broker;
 use crate::node::Node;
-use crate::proxy::{Mood, Proxy, free_ports};
+use crate::proxy::{Mood, Proxy, broker_settings, free_ports};
 
 pub const TOPIC: &str = "pages";
 pub const INDEX: &str = "pages";
@@ -59,16 +59,9 @@ pub struct Kafka {
 
 impl Kafka {
     pub fn start() -> Kafka {
-        let [plain, controller, proxy, proxied] = free_ports();
-        let settings = [
-            format!(
-                "listeners=PLAINTEXT://127.0.0.1:{plain},PROXIED://127.0.0.1:{proxied},CONTROLLER://127.0.0.1:{controller}"
-            ),
-            format!("advertised.listeners=PLAINTEXT://127.0.0.1:{plain},PROXIED://127.0.0.1:{proxy}"),
-            "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT".to_owned(),
-            format!("controller.quorum.voters=1@127.0.0.1:{controller}"),
-        ];
-        let broker = Broker::start(tempfile::tempdir().expect("a temporary folder").keep(), &settings);
+        let [proxy, proxied] = free_ports();
+        let broker =
+            Broker::start(tempfile::tempdir().expect("a temporary folder").keep(), &broker_settings(proxy, proxied));
         broker.make_topic(TOPIC, &[("max.message.bytes", "20000000")]);
         let local = |port: u16| ([127, 0, 0, 1], port).into();
         let proxy = Proxy::start(local(proxy), local(proxied));

@@ -9,7 +9,7 @@ use seine::formats::files;
 
 use crate::broker::{Broker, Seen};
 use crate::oracle::{Crawl, Held};
-use crate::proxy::{Mood, Proxy, free_ports};
+use crate::proxy::{Mood, Proxy, broker_settings, free_ports};
 use crate::support::Plan;
 use crate::support::program::eventually;
 
@@ -79,16 +79,7 @@ impl Alone {
     }
 
     fn start_broker(proxy: u16, proxied: u16) -> Broker {
-        let [plain, controller] = free_ports();
-        let settings = [
-            format!(
-                "listeners=PLAINTEXT://127.0.0.1:{plain},PROXIED://127.0.0.1:{proxied},CONTROLLER://127.0.0.1:{controller}"
-            ),
-            format!("advertised.listeners=PLAINTEXT://127.0.0.1:{plain},PROXIED://127.0.0.1:{proxy}"),
-            "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT".to_owned(),
-            format!("controller.quorum.voters=1@127.0.0.1:{controller}"),
-        ];
-        Broker::start(tempfile::tempdir().unwrap().keep(), &settings)
+        Broker::start(tempfile::tempdir().unwrap().keep(), &broker_settings(proxy, proxied))
     }
 
     fn broker(&self) -> &Broker {

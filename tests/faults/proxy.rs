@@ -86,6 +86,20 @@ pub fn free_ports<const N: usize>() -> [u16; N] {
     std::array::from_fn(|number| held[number].local_addr().expect("it is bound").port())
 }
 
+/// What a broker is started with so that who asks at `proxy` is sent there again: it listens at `proxied` behind it, and at a
+/// port of its own for who wants to see what it really holds.
+pub fn broker_settings(proxy: u16, proxied: u16) -> [String; 4] {
+    let [plain, controller] = free_ports();
+    [
+        format!(
+            "listeners=PLAINTEXT://127.0.0.1:{plain},PROXIED://127.0.0.1:{proxied},CONTROLLER://127.0.0.1:{controller}"
+        ),
+        format!("advertised.listeners=PLAINTEXT://127.0.0.1:{plain},PROXIED://127.0.0.1:{proxy}"),
+        "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT".to_owned(),
+        format!("controller.quorum.voters=1@127.0.0.1:{controller}"),
+    ]
+}
+
 async fn listen(shared: Arc<Shared>) {
     let mut mood = shared.mood.subscribe();
     loop {

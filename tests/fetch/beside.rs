@@ -9,10 +9,11 @@ use parking_lot::Mutex;
 use seine::config::Config;
 use seine::demo::server::{Answer, Body};
 use seine::page::{FailureReason, Truncated};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Barrier;
 
+use crate::raw_server::request_of;
 use crate::redirects::site;
 use crate::support::{MiniCrawl, config, config_for, event_of, failure_of, status_of};
 
@@ -51,14 +52,7 @@ impl Meeting {
 }
 
 async fn attend(mut stream: TcpStream, asked: Arc<Mutex<Vec<Instant>>>, barrier: Arc<Barrier>) {
-    loop {
-        let mut request = Vec::new();
-        while !request.ends_with(b"\r\n\r\n") {
-            match stream.read_u8().await {
-                Ok(byte) => request.push(byte),
-                Err(_) => return,
-            }
-        }
+    while request_of(&mut stream).await.is_some() {
         asked.lock().push(Instant::now());
         barrier.wait().await;
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage").await;

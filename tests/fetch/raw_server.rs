@@ -85,19 +85,22 @@ impl RawServer {
     }
 }
 
+/// The head of the next request; none when the client has gone.
+pub async fn request_of(stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
+    let mut request = Vec::new();
+    while !request.ends_with(b"\r\n\r\n") {
+        request.push(stream.read_u8().await.ok()?);
+    }
+    Some(request)
+}
+
 async fn converse(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     heard: &Mutex<Vec<Vec<u8>>>,
     replies: &Mutex<VecDeque<Reply>>,
 ) {
     loop {
-        let mut request = Vec::new();
-        while !request.ends_with(b"\r\n\r\n") {
-            match stream.read_u8().await {
-                Ok(byte) => request.push(byte),
-                Err(_) => return,
-            }
-        }
+        let Some(request) = request_of(&mut stream).await else { return };
         heard.lock().push(request);
         let Some(reply) = replies.lock().pop_front() else { return };
         for piece in reply.pieces {

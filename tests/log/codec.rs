@@ -47,24 +47,8 @@ fn wire() -> impl Strategy<Value = Wire> {
 }
 
 fn failure() -> impl Strategy<Value = Failure> {
-    use FailureReason::*;
-    let reasons = vec![
-        Dns,
-        PrivateAddress,
-        Connect,
-        Tls,
-        Timeout,
-        Protocol,
-        RobotsDenied,
-        RobotsUnreachable,
-        TooManyRedirects,
-        BadRedirect,
-        UnwantedType,
-        BadUrl,
-        HostBusy,
-        HostUnreachable,
-    ];
-    (proptest::sample::select(reasons), any::<String>()).prop_map(|(reason, message)| Failure { reason, message })
+    (proptest::sample::select(&FailureReason::ALL[..]), any::<String>())
+        .prop_map(|(reason, message)| Failure { reason, message })
 }
 
 fn page_event() -> impl Strategy<Value = PageEvent> {
