@@ -16,8 +16,8 @@ use flate2::{Compression, write::ZlibEncoder};
 use seine::formats::base64;
 use seine::formats::files::{FilesReader, parse_line, write_event};
 use seine::formats::zlib_stream::ZlibStream;
-use seine::log::{Entry, Position};
 use seine::page::PageEvent;
+use seine::page_log::{Entry, Position};
 use seine::parse::Derived;
 use seine::sinks::{Sink, files::FilesSink};
 

@@ -15,8 +15,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use seine::frontier::*;
-use seine::log::Position;
 use seine::page::Kind;
+use seine::page_log::Position;
 
 const LINKS: u64 = 140;
 const NEW: u64 = 14;

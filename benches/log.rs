@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use seine::config::LogConfig;
-use seine::log::{Cursor, PageLog, Reader};
 use seine::page::PageEvent;
+use seine::page_log::{Cursor, PageLog, Reader};
 use seine::parse::{Derived, Link};
 
 const TASKS: usize = 64;

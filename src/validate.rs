@@ -15,8 +15,8 @@ use crate::frontier::{
     Batch, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Proposal, Verdict, WHEN_MET_AGAIN,
 };
 use crate::large;
-use crate::log::{Entry, LogError, Reader};
 use crate::page::{Again, EpochMs, FailureReason, Kind, Outcome, PageChange, PageEvent};
+use crate::page_log::{Entry, LogError, Reader};
 use crate::parse::{self, DeriveOptions, Derived};
 use crate::supervisor::Beat;
 use crate::telemetry::Metrics;

@@ -16,8 +16,8 @@ use seine::frontier::{
     Cause, Counts, EmbeddedFrontier, Frontier, FrontierOptions, Health, HostTurn, MemoryFrontier, PageRecord,
     PageState, Proposal, Release, Trouble,
 };
-use seine::log::{Entry, Position};
 use seine::page::{Again, Failure, FailureReason, Kind, Outcome, PageEvent, Response, Truncated};
+use seine::page_log::{Entry, Position};
 use seine::parse::DeriveOptions;
 use seine::telemetry::Metrics;
 use seine::validate::Validator;

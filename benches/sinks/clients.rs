@@ -15,7 +15,7 @@ use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::{ClientConfig, ClientContext};
 use seine::config::{self, ElasticConfig, KafkaConfig, SinkConfig};
 use seine::formats::{elastic, elastic_mapping, files};
-use seine::log::Entry;
+use seine::page_log::Entry;
 use seine::sinks::elasticsearch::ElasticSink;
 use seine::sinks::kafka::KafkaSink;
 use seine::sinks::{Derive, Sink};

@@ -9,7 +9,7 @@ use super::destination::Destination;
 use crate::config::SinkConfig;
 use crate::crawl::CrawlError;
 use crate::crawl::audit::{Audit, Book, Figure, Rule, audit};
-use crate::log::LogError;
+use crate::page_log::LogError;
 use crate::telemetry::progress::grouped;
 
 /// Prove from a stopped crawl's folder that its books balance: nothing accepted is lost.

@@ -8,7 +8,7 @@ use anyhow::{anyhow, bail};
 use serde_json::json;
 
 use crate::config::{Config, SinkConfig, StartedWith, environment};
-use crate::log::{LogError, LogStatus, PageLog, ReaderStatus};
+use crate::page_log::{LogError, LogStatus, PageLog, ReaderStatus};
 use crate::sinks::dead_letters;
 use crate::telemetry::progress::{bytes, grouped};
 

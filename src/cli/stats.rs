@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{anyhow, bail};
 
 use crate::crawl::{self, CrawlError};
-use crate::log::{LogError, LogStatus};
+use crate::page_log::{LogError, LogStatus};
 use crate::sinks::dead_letters;
 use crate::telemetry::progress::grouped;
 

@@ -10,7 +10,7 @@ use super::elastic::{self, ElasticDraft};
 use super::error::Problem;
 use super::kafka_properties;
 use super::values::is_header_value;
-use crate::log::MAX_BODY_BYTES;
+use crate::page_log::MAX_BODY_BYTES;
 
 /// What the keys say, before those that only mean something together are joined.
 pub(super) struct Draft {

@@ -12,8 +12,8 @@ use super::CrawlError;
 use crate::config::{Config, KafkaFormat, SinkConfig};
 use crate::formats::{elastic, files};
 use crate::frontier::{Counts, EmbeddedFrontier, Frontier, FrontierOptions, Survey};
-use crate::log::{Books, LogStatus, PageLog, Recovery, Scan};
 use crate::page::PageEvent;
+use crate::page_log::{Books, LogStatus, PageLog, Recovery, Scan};
 use crate::sinks::count;
 use crate::sinks::dead_letters::{self, Account};
 

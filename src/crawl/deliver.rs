@@ -7,7 +7,7 @@ use prometheus::Histogram;
 
 use super::Running;
 use crate::config::SinkConfig;
-use crate::log::{Cursor, Entry, Reader};
+use crate::page_log::{Cursor, Entry, Reader};
 use crate::sinks;
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, Step, pump};
 use crate::supervisor::Beat;

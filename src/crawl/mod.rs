@@ -23,7 +23,7 @@ use crate::fetch::client::now_ms;
 use crate::fetch::{ClientError, Visitor};
 use crate::frontier::scope::ScopeError;
 use crate::frontier::{Frontier, FrontierError, Standing};
-use crate::log::{LogError, PageLog, VALIDATOR};
+use crate::page_log::{LogError, PageLog, VALIDATOR};
 use crate::parse;
 use crate::sinks::SinkError;
 use crate::supervisor::Supervisor;

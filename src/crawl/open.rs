@@ -14,8 +14,8 @@ use crate::fetch::{Client, ClientError, Visitor};
 use crate::folders::make_private;
 use crate::frontier::scope::Scope;
 use crate::frontier::{CLOCK_NOTE, Counts, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Proposal};
-use crate::log::{PageLog, Recovery, VALIDATOR};
 use crate::page::Kind;
+use crate::page_log::{PageLog, Recovery, VALIDATOR};
 use crate::parse::DeriveOptions;
 use crate::supervisor::Supervisor;
 use crate::telemetry::Metrics;
@@ -215,7 +215,7 @@ fn round_of(seeds: &[String]) -> String {
 }
 
 /// `seine stats`: what the stores of a crawl that is not running hold.
-pub fn stats(folder: &Path) -> Result<(Counts, crate::log::LogStatus), CrawlError> {
+pub fn stats(folder: &Path) -> Result<(Counts, crate::page_log::LogStatus), CrawlError> {
     let (log, _) = PageLog::open(&folder.join("log"), &Config::default().log)?;
     let options = FrontierOptions::default();
     let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, 0)?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::config::{Config, SinkConfig};
-use crate::log::{LogError, LogStatus, PageLog};
+use crate::page_log::{LogError, LogStatus, PageLog};
 use crate::telemetry::progress::{bytes, grouped};
 
 /// Says which sinks have come since the log began, and what they miss, and for which the log keeps events although they
@@ -38,7 +38,7 @@ pub(super) fn meet(log: &PageLog, config: &Config, folder: &Path) -> Result<(), 
 pub(super) fn left_behind(log: &LogStatus, config: &Config, folder: &Path) -> Vec<String> {
     let is_of_this_run = |name: &str| config.sinks.iter().any(|sink| sink.name() == name);
     let gone = log.readers.iter().filter(|reader| reader.books.is_some() && !is_of_this_run(&reader.name));
-    let text = |reader: &crate::log::ReaderStatus| {
+    let text = |reader: &crate::page_log::ReaderStatus| {
         let (name, events, held) = (&reader.name, grouped(reader.pending), bytes(reader.unread_bytes));
         format!(
             "sink {name} is not among those of this run, and {events} events ({held}) are kept for it until it is again, or \

@@ -30,7 +30,7 @@ use super::dead_letters::DeadLetters;
 use super::{Delivered, Derive, Sink, SinkError};
 use crate::config::ElasticConfig;
 use crate::formats::elastic::{document_id, document_version, is_held, write_event};
-use crate::log::{Entry, Position};
+use crate::page_log::{Entry, Position};
 
 /// The sink's name in errors.
 const SINK: &str = "elasticsearch";

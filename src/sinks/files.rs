@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::rolling::RollingFiles;
 use super::{Delivered, Derive, Sink, SinkError, empty};
 use crate::formats::files;
-use crate::log::Entry;
+use crate::page_log::Entry;
 
 /// Writes every 2xx page; what it acknowledges is flushed, so that it can be read after a crash, and on disk.
 pub struct FilesSink {

@@ -14,7 +14,7 @@ use super::rolling::{create_folder, sync_folder};
 use super::{Delivered, Derive, Sink, SinkError};
 use crate::config::{FilesystemConfig, FilesystemContent};
 use crate::formats::{cbor, files, filesystem};
-use crate::log::Entry;
+use crate::page_log::Entry;
 
 pub struct FilesystemSink {
     folder: PathBuf,

@@ -22,8 +22,8 @@ use super::kafka_client::{self as client, KafkaProducer, Report, trouble};
 use super::{Delivered, Derive, Sink, SinkError, empty};
 use crate::config::{KafkaConfig, KafkaFormat};
 use crate::formats::{cdr31, elastic, files};
-use crate::log::{Entry, Position};
 use crate::page::{EpochMs, PageChange};
+use crate::page_log::{Entry, Position};
 
 /// The longest single wait for reports.
 const LOOK: Duration = Duration::from_millis(500);

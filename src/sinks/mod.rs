@@ -28,8 +28,8 @@ use std::sync::atomic::AtomicBool;
 
 use crate::config::{FilesystemConfig, FilesystemContent, KafkaConfig, KafkaFormat, SinkConfig};
 use crate::large;
-use crate::log::{Entry, Position};
 use crate::page::PageEvent;
+use crate::page_log::{Entry, Position};
 use crate::parse::{self, DeriveOptions, Derived};
 
 /// Derives again what an entry lacks, as much of it as the sink needs. A large page's room is given back when the last of

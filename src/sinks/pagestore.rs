@@ -17,7 +17,7 @@ use super::rolling::{create_folder, file_error};
 use super::{Delivered, Derive, Sink, SinkError};
 use crate::formats::files;
 use crate::formats::pagestore::{Details, MetaEntry, MetaReader, PageKind, Place, UrlHash, day_of};
-use crate::log::Entry;
+use crate::page_log::Entry;
 use crate::parse::Derived;
 use crate::parse::language::primary_language;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::{Delivered, Derive};
 use crate::config::SinkConfig;
-use crate::log::{Cursor, Entry, Position};
+use crate::page_log::{Cursor, Entry, Position};
 
 /// Entries and bytes of bodies that are delivered together.
 pub(crate) const BATCH_EVENTS: usize = 1024;

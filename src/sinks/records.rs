@@ -9,8 +9,8 @@ use super::rolling::now_ms;
 use super::{Delivered, Derive, Sink, SinkError, empty};
 use crate::config::{RecordsConfig, RecordsFormat};
 use crate::formats::{cdr31, elastic, web_index};
-use crate::log::Entry;
 use crate::page::PageEvent;
+use crate::page_log::Entry;
 use crate::parse::Derived;
 
 /// Writes every page that its format holds; what it acknowledges is on disk.

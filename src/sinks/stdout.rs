@@ -12,8 +12,8 @@ use super::{Delivered, Derive, Sink, SinkError, empty};
 use crate::formats::base64;
 use crate::formats::files::is_held;
 use crate::formats::text::{IsoTime, text_of};
-use crate::log::Entry;
 use crate::page::{Headers, HttpVersion, PageEvent, Relevance, Response, Truncated};
+use crate::page_log::Entry;
 use crate::parse::Derived;
 
 /// Pages are gathered up to this many bytes before they are written.

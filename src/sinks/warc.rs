@@ -12,7 +12,7 @@ use super::{Delivered, Derive, Sink, SinkError, empty};
 use crate::config::WarcConfig;
 use crate::formats::warc::write::is_held;
 use crate::formats::warc::{WarcInfo, WarcReader, WarcWriter, WriteOptions};
-use crate::log::Entry;
+use crate::page_log::Entry;
 
 const COMPRESSED: &str = ".warc.gz";
 const PLAIN: &str = ".warc";

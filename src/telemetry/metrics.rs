@@ -9,8 +9,8 @@ use prometheus::{
 
 use crate::fetch::weather::Part;
 use crate::frontier::{Applied, Change, Counts, PageState, Verdict};
-use crate::log::LogStatus;
 use crate::page::{Outcome, PageEvent};
+use crate::page_log::LogStatus;
 use crate::supervisor::PartStatus;
 
 pub struct Metrics {

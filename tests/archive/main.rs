@@ -29,8 +29,8 @@ use seine::archive::source::{Found, Source, SourceOptions};
 use seine::archive::state::State;
 use seine::archive::transfer::{Summary, Transfer, Watch};
 use seine::config::{self, Config, SinkConfig};
-use seine::log::{Entry, Position};
 use seine::page::PageEvent;
+use seine::page_log::{Entry, Position};
 use seine::parse::DeriveOptions;
 use seine::sinks;
 

@@ -120,8 +120,8 @@ fn a_flipped_bit_in_a_file_of_ours_costs_the_pages_around_it() {
         let mut sink = seine::sinks::files::FilesSink::open(folder.path(), 1 << 30, 6, &state, derive).unwrap();
         for event in &events {
             let index = u64::from_str_radix(&event.id, 16).unwrap() + 1;
-            let end = seine::log::Position { index, offset: index };
-            let entry = seine::log::Entry::new(end, std::sync::Arc::new(event.clone()), None);
+            let end = seine::page_log::Position { index, offset: index };
+            let entry = seine::page_log::Entry::new(end, std::sync::Arc::new(event.clone()), None);
             sink.deliver(&[std::sync::Arc::new(entry)]).unwrap();
         }
         sink.close().unwrap();

@@ -20,7 +20,7 @@ pub enum Damage {
     FlippedPassed,
 }
 
-/// As in `src/log/record.rs` and `src/log/segment.rs`, written down again: the format that crashes leave half of.
+/// As in `src/page_log/record.rs` and `src/log/segment.rs`, written down again: the format that crashes leave half of.
 const FILE_HEADER: usize = 32;
 const HEADER: usize = 24;
 const MAGIC: [u8; 4] = *b"\xA7Sr\n";

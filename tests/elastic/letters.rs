@@ -57,7 +57,7 @@ pub fn a_letter_is_delivered_once_the_server_takes_it(node: &Node) {
 }
 
 /// Delivers as a crawl would, with its sink's own folder.
-fn refuse(node: &Node, folder: &Path, pages: &[std::sync::Arc<seine::log::Entry>]) {
+fn refuse(node: &Node, folder: &Path, pages: &[std::sync::Arc<seine::page_log::Entry>]) {
     std::fs::create_dir_all(folder).unwrap();
     let mut sink = ElasticSink::open(&config(&[&node.url], INDEX), folder, derive_all(), Default::default()).unwrap();
     sink.deliver(pages).unwrap();

@@ -27,8 +27,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use seine::config::ElasticConfig;
-use seine::log::{Entry, Position};
 use seine::page::{PageEvent, Relevance};
+use seine::page_log::{Entry, Position};
 use seine::parse::{DeriveOptions, Derived, derive};
 use seine::sinks::elasticsearch::ElasticSink;
 use seine::sinks::{Derive, dead_letters};

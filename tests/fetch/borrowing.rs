@@ -11,8 +11,8 @@ use seine::frontier::{
     Applied, Batch, Counts, Frontier, FrontierError, FrontierOptions, HostTurn, Lease, MemoryFrontier, PageRecord,
     Proposal, Proposed, Release, Turn, Waiting,
 };
-use seine::log::Position;
 use seine::page::{EpochMs, FailureReason};
+use seine::page_log::Position;
 
 use crate::redirects::site;
 use crate::support::{MiniCrawl, config_for, event_of, failure_of, status_of};

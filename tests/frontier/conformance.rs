@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use seine::frontier::*;
-use seine::log::Position;
 use seine::page::{Failure, FailureReason, Kind};
+use seine::page_log::Position;
 
 use crate::support::*;
 

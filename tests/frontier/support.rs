@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use seine::frontier::*;
-use seine::log::Position;
 use seine::page::{EpochMs, FailureReason, Kind};
+use seine::page_log::Position;
 use tempfile::TempDir;
 
 /// A frontier of the sort that `make` was asked for.

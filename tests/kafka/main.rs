@@ -25,8 +25,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use seine::config::{self, Config, KafkaConfig, SinkConfig};
-use seine::log::{Entry, Position};
 use seine::page::PageEvent;
+use seine::page_log::{Entry, Position};
 use seine::parse::{self, DeriveOptions};
 use seine::sinks::kafka::KafkaSink;
 use seine::sinks::{Delivered, Derive, Sink, SinkError};

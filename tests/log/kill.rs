@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use seine::log::PageLog;
+use seine::page_log::PageLog;
 
 use crate::{LONG, config, copy_dir, event, moved, start_writer};
 

@@ -16,8 +16,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use seine::config::LogConfig;
-use seine::log::{Cursor, Entry, LogError, PageLog, Position, Reader, Recovery};
 use seine::page::PageEvent;
+use seine::page_log::{Cursor, Entry, LogError, PageLog, Position, Reader, Recovery};
 
 /// Longer than any wait of a passing test.
 const LONG: Duration = Duration::from_secs(30);

@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use seine::config::LogConfig;
-use seine::log::{LogError, PageLog};
+use seine::page_log::{LogError, PageLog};
 
 use crate::{LONG, Running, append, block_on, config, event, moved, numbers, read_to_end, segments, start_writer};
 

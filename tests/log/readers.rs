@@ -3,7 +3,7 @@
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use seine::log::{Books, Cursor, LogError, PageLog, Position, Reader};
+use seine::page_log::{Books, Cursor, LogError, PageLog, Position, Reader};
 use seine::parse::Derived;
 
 use crate::{LONG, Running, append, block_on, config, event, moved, number, numbers, read_to_end, segments};

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 
-use seine::log::{LogError, PageLog, Position};
+use seine::page_log::{LogError, PageLog, Position};
 
 use crate::{Running, append, config, copy_dir, moved, numbers, read_to_end, segments, start_writer};
 

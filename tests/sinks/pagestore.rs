@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use seine::archive::migrate::{Table, migrate};
 use seine::formats::pagestore::UrlHash;
-use seine::log::Entry;
 use seine::page::Outcome;
+use seine::page_log::Entry;
 use seine::sinks::pagestore::{INDEX_FOLDER, PagestoreSink};
 use seine::sinks::{Delivered, Sink};
 

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 
 use seine::config::SinkConfig;
 use seine::formats::tianwang::TianwangReader;
-use seine::log::{Entry, Position};
 use seine::page::{Failure, FailureReason, Kind, Outcome, PageEvent};
+use seine::page_log::{Entry, Position};
 use seine::sinks::fused::Fused;
 use seine::sinks::tianwang::TianwangSink;
 use seine::sinks::{self, Sink, SinkError};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::*;
 use seine::config::WarcConfig;
-use seine::log::{Entry, Position};
 use seine::page::{Failure, FailureReason};
+use seine::page_log::{Entry, Position};
 use seine::parse::Derived;
 use seine::sinks::fused::Fused;
 use seine::sinks::warc::WarcSink;

@@ -14,7 +14,7 @@ use crate::cli::destination::Destination;
 use crate::cli::print;
 use crate::config::{Config, LogConfig, SinkConfig};
 use crate::formats::letters::Note;
-use crate::log::{Cursor, Entry, LogError, PageLog, Position, Reader};
+use crate::page_log::{Cursor, Entry, LogError, PageLog, Position, Reader};
 use crate::parse::DeriveOptions;
 use crate::sinks::dead_letters::{self, Fate};
 use crate::sinks::{self, Derive, Sink};
