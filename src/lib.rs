@@ -12,7 +12,7 @@
 //! * [`descriptors`]: open files: how many there may be, and whose.
 //! * [`large`]: pages that are large once decoded, few at a time.
 //! * [`parse`]: pure functions of bytes: links, title, charset, sitemaps, robots.txt.
-//! * [`log`]: `page_proposed`: the page log, where an event becomes accepted.
+//! * [`page_log`]: `page_proposed`: the page log, where an event becomes accepted.
 //! * [`validate`]: the log's first reader: compares with `page`, proposes new work.
 //! * [`formats`]: one file a format: bytes ⇄ records, both ways, no I/O.
 //! * [`sinks`]: one file a destination, on top of a format.
