@@ -22,13 +22,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cpu::Cost;
-use seine::archive::format::Format;
 use seine::archive::read::Pages;
 use seine::archive::recover::recover;
 use seine::archive::source::{Found, Part, Source, SourceOptions};
 use seine::archive::verify::verify;
 use seine::config::{self, Config};
 use seine::formats::files::write_event;
+use seine::formats::tianwang;
 use seine::formats::warc::WarcReader;
 use seine::page::PageEvent;
 use seine::page::wire::{Framing, Wire};
@@ -214,7 +214,7 @@ impl Run {
         let mut records = 0;
         let cost = self.best(|| {
             let _ = std::fs::remove_file(&out);
-            let (cost, recovery) = cpu::once(|| recover(&damaged, &out, Some(Format::Tianwang), &mut |_, _| {}));
+            let (cost, recovery) = cpu::once(|| recover(&damaged, &out, Some(tianwang::FORMAT), &mut |_, _| {}));
             records = recovery.expect("a folder of the bench's own").records;
             cost
         });

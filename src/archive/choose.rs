@@ -4,8 +4,8 @@ use regex::Regex;
 use time::OffsetDateTime;
 use time::macros::{format_description, time};
 
-use super::format::Field;
 use super::read::Page;
+use crate::formats::held::Field;
 use crate::formats::text::parse_iso;
 use crate::page::EpochMs;
 use crate::parse::url::host;

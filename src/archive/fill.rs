@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::format::{Field, Format};
 use super::read::Page;
 use super::source::{Input, Part};
+use crate::formats::Format;
+use crate::formats::held::Field;
 use crate::page::EpochMs;
 
 /// What was filled in, and in how many pages of which format.

@@ -2,27 +2,21 @@
 //!
 //! # Layout
 //!
-//! * [`format`](mod@format): the formats by name, and the table of what each can hold.
 //! * [`detect`]: which format a file has, by its content; [`trees`]: of files that are named after their pages.
 //! * [`source`]: what a user names (files, folders, patterns, topics) as parts, in order. [`topic`]: those of Kafka.
-//! * [`read`]: any part as pages, each with its place; `readers` has a match arm a format. [`choose`]: only some of them.
+//! * [`read`]: any part as pages, each with its place; `readers` opens what the formats' own readers read. [`choose`]: only some of them.
 //! * [`transfer`]: pages through a sink, acknowledged place by place: conversion and replay. [`state`]: how far it is.
 //! * [`fill`]: what a format demands and another does not hold.
 //! * [`migrate`]: old pagestores made new.
 //! * [`verify`]: is everything whole? [`recover`]: what can be saved of a damaged file?
-//!
-//! Adding a format: a variant of [`Format`](format::Format) with its row of the table, its sign in [`detect`], its reader
-//! in `readers`; its sink is the one that crawls use.
 
 pub mod choose;
 pub mod detect;
 pub mod fill;
-pub mod format;
 pub mod migrate;
 pub mod read;
 mod readers;
 pub mod recover;
-mod small_files;
 pub mod source;
 pub mod state;
 pub mod topic;

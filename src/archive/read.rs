@@ -5,9 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::format::{Field, Format, Held};
-use super::readers;
+use super::readers::{self, Messages};
 use super::source::{Input, Part};
+use crate::formats::Format;
+use crate::formats::held::{Field, Lacks};
+use crate::formats::records::{Item, Records};
 use crate::page::{PageEvent, Relevance};
 use crate::parse::is_html;
 
@@ -19,35 +21,6 @@ pub struct Page {
     pub place: Place,
     /// What stands in the event, because one cannot be without it, and in the archive not.
     pub lacks: Lacks,
-}
-
-/// Fields that nothing is known of.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Lacks(u32);
-
-impl Lacks {
-    /// Those of all pages of a format.
-    fn of(format: Format) -> Lacks {
-        let fields = Field::ALL.into_iter().filter(|field| format.holds(*field) == Held::No);
-        fields.fold(Lacks::default(), |lacks, field| lacks.and(field, true))
-    }
-
-    /// And this one too, if so.
-    pub(super) fn and(self, field: Field, is_lacking: bool) -> Lacks {
-        Lacks(self.0 | u32::from(is_lacking) << field as u32)
-    }
-
-    pub fn has(self, field: Field) -> bool {
-        self.0 & 1 << field as u32 != 0
-    }
-}
-
-impl std::ops::BitOr for Lacks {
-    type Output = Lacks;
-
-    fn bitor(self, other: Lacks) -> Lacks {
-        Lacks(self.0 | other.0)
-    }
 }
 
 /// Where something is in an archive.
@@ -81,59 +54,24 @@ pub struct OpenError {
     problem: String,
 }
 
-/// What a part's record comes to.
-pub(super) enum Item {
-    Page(Box<PageEvent>, Format),
-    /// A record that is no page, such as the one that describes a file.
-    Other,
-    Problem(String),
-}
-
-/// A reader of some format, told apart no more.
-pub(super) trait Records {
-    fn next(&mut self) -> Option<Item>;
-
-    /// Number of the record that [`next`](Records::next) gave last, where records have numbers of their own.
-    fn number(&self) -> Option<u64> {
-        None
-    }
-
-    /// Where that record begins.
-    fn offset(&self) -> Option<u64> {
-        None
-    }
-
-    /// What that record lacks besides what its format does not hold.
-    fn lacks(&self) -> Lacks {
-        Lacks::default()
-    }
-
-    /// Whether the part breaks off. Known at its end.
-    fn truncated(&self) -> bool {
-        false
-    }
-}
-
 /// The pages of one part, in order.
 pub struct Pages {
     part: Arc<str>,
-    records: Box<dyn Records>,
+    records: PartRecords,
     number: u64,
     others: u64,
+}
+
+enum PartRecords {
+    File(Box<dyn Records>, Format),
+    Topic(Box<Messages>),
 }
 
 impl Pages {
     /// `after`: the number of the last record that is of no interest; 0 for all. `counter`: has the bytes read from disk
     /// added.
     pub fn open(part: &Part, after: u64, counter: &Arc<AtomicU64>) -> Result<Pages, OpenError> {
-        let failed = |problem: String| OpenError { part: part.name.clone(), problem };
-        let records: Box<dyn Records> = match &part.input {
-            Input::File { path, format } => {
-                readers::open_file(path, *format, counter).map_err(|e| failed(e.to_string()))?
-            }
-            Input::Topic(partition) => readers::open_topic(partition, after).map_err(|e| failed(e.to_string()))?,
-        };
-        let mut pages = Pages { part: part.name.clone(), records, number: 0, others: 0 };
+        let mut pages = Pages::new(part, after, counter, false)?;
         while matches!(part.input, Input::File { .. }) && pages.number < after && pages.step().is_some() {}
         Ok(pages)
     }
@@ -141,15 +79,28 @@ impl Pages {
     /// All of a part, to see whether it is whole. Of formats whose records state digests these are compared, and of the
     /// pages only the URLs given.
     pub fn check(part: &Part, counter: &Arc<AtomicU64>) -> Result<Pages, OpenError> {
-        let Input::File { path, format } = &part.input else { return Pages::open(part, 0, counter) };
-        let opened = readers::open_checked(path, *format, counter);
-        let records = opened.map_err(|error| OpenError { part: part.name.clone(), problem: error.to_string() })?;
+        Pages::new(part, 0, counter, true)
+    }
+
+    fn new(part: &Part, after: u64, counter: &Arc<AtomicU64>, is_check: bool) -> Result<Pages, OpenError> {
+        let opened = match &part.input {
+            Input::File { path, format } => readers::open_file(path, *format, counter, is_check)
+                .map(|records| PartRecords::File(records, *format))
+                .map_err(|error| error.to_string()),
+            Input::Topic(partition) => Messages::open(partition, after)
+                .map(|messages| PartRecords::Topic(Box::new(messages)))
+                .map_err(|error| error.to_string()),
+        };
+        let records = opened.map_err(|problem| OpenError { part: part.name.clone(), problem })?;
         Ok(Pages { part: part.name.clone(), records, number: 0, others: 0 })
     }
 
     /// Whether the part breaks off, as when its writer was killed or still writes. Known at its end.
     pub fn truncated(&self) -> bool {
-        self.records.truncated()
+        match &self.records {
+            PartRecords::File(records, _) => records.truncated(),
+            PartRecords::Topic(_) => false,
+        }
     }
 
     /// The part that is read.
@@ -163,9 +114,26 @@ impl Pages {
     }
 
     fn step(&mut self) -> Option<Item> {
-        let item = self.records.next()?;
-        self.number = self.records.number().unwrap_or(self.number + 1);
-        Some(item)
+        match &mut self.records {
+            PartRecords::File(records, _) => {
+                let item = records.next()?;
+                self.number += 1;
+                Some(item)
+            }
+            PartRecords::Topic(messages) => {
+                let item = messages.next()?;
+                self.number = messages.number();
+                Some(item)
+            }
+        }
+    }
+
+    /// Of the record that came last: its format, where it begins, and what it lacks of what the format holds.
+    fn of_last(&self) -> (Format, Option<u64>, Lacks) {
+        match &self.records {
+            PartRecords::File(records, format) => (*format, records.offset(), records.lacks()),
+            PartRecords::Topic(messages) => (messages.format(), None, messages.lacks()),
+        }
     }
 }
 
@@ -175,10 +143,11 @@ impl Iterator for Pages {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let item = self.step()?;
-            let place = Place { part: self.part.clone(), number: self.number, offset: self.records.offset() };
+            let (format, offset, lacks) = self.of_last();
+            let place = Place { part: self.part.clone(), number: self.number, offset };
             match item {
-                Item::Page(event, format) => {
-                    let lacks = Lacks::of(format) | self.records.lacks();
+                Item::Page(event) => {
+                    let lacks = Lacks::of(format) | lacks;
                     let lacks = lacks.and(Field::Fetched, event.ended_ms == 0);
                     return Some(Ok(Page { event: completed(*event, lacks), format, place, lacks }));
                 }

@@ -1,191 +1,62 @@
-//! The readers of all formats, told apart no more: a match arm a format.
+//! The readers of all formats, opened on what an archive is: files and Kafka's topics.
 
-use std::fmt;
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::format::{Field, Format};
-use super::read::{Item, Lacks, Records};
 use super::recover::scan;
-use super::small_files::{OnePage, Store, cbor_record, files_record, html_page, record_page};
 use super::topic::{Partition, PartitionReader, Taken, TopicError};
-use super::trees;
-use crate::formats::cdr31::{self, CdrReader, CdrRecord};
-use crate::formats::csv_cells::Cells;
-use crate::formats::elastic::{self, ElasticDocument, ElasticReader};
-use crate::formats::files::{self, FilesReader, FilesRecord};
-use crate::formats::inflate::{self, Inflating};
-use crate::formats::tianwang::{TianwangReader, TianwangRecord};
-use crate::formats::warc::{DigestVerdict, WarcPages, WarcReader};
-use crate::formats::web_index::WebIndexRecord;
-use crate::page::PageEvent;
+use crate::formats::Format;
+use crate::formats::held::Lacks;
+use crate::formats::records::{self, Input, Item, ReadSeek, Records};
 
-/// Opens a file of this format. `counter`: has the bytes read added.
-pub(super) fn open_file(path: &Path, format: Format, counter: &Arc<AtomicU64>) -> std::io::Result<Box<dyn Records>> {
-    let input = Counted { file: open_or_renamed(path)?, counter: counter.clone() };
-    Ok(match format {
-        Format::Files => Box::new(Codec {
-            reader: FilesReader::new(input),
-            lacks: |_, record: &FilesRecord| Lacks::default().and(Field::Relevance, !record.relevance.is_known()),
-            event: |record: FilesRecord| Some(record.into_event()),
-            stream: |reader| reader.stream(),
-            truncated: FilesReader::truncated,
-            offset: |reader| Some(reader.offset()),
-            sound: Soundness::of(path),
-            format,
-            last: Lacks::default(),
-        }),
-        Format::Cdr31 => Box::new(Codec {
-            reader: CdrReader::new(input),
-            lacks: |_, _| Lacks::default(),
-            event: |record: CdrRecord| Some(record.into_event()),
-            stream: |reader| reader.stream(),
-            truncated: CdrReader::truncated,
-            offset: |reader| Some(reader.offset()),
-            sound: Soundness::of(path),
-            format,
-            last: Lacks::default(),
-        }),
-        Format::Elastic => Box::new(Codec {
-            reader: ElasticReader::new(input),
-            lacks: |_, document: &ElasticDocument<'static>| elastic_lacks(document),
-            event: |record: ElasticDocument<'static>| Some(record.into_event()),
-            stream: |reader| reader.stream(),
-            truncated: ElasticReader::truncated,
-            offset: |reader| Some(reader.offset()),
-            sound: Soundness::of(path),
-            format,
-            last: Lacks::default(),
-        }),
-        Format::WebIndex => Box::new(Codec {
-            reader: Rows(Cells::new(input)),
-            lacks: |_, _| Lacks::default(),
-            event: |record: WebIndexRecord| Some(record.into_event()),
-            stream: |rows| rows.0.stream(),
-            truncated: |rows| rows.0.truncated(),
-            offset: |_| None,
-            sound: Soundness::of(path),
-            format,
-            last: Lacks::default(),
-        }),
-        Format::Warc => Box::new(Codec {
-            reader: WarcPages::new(WarcReader::new(input)),
-            lacks: |pages: &WarcPages<Counted>, event: &PageEvent| {
-                let lacks = Lacks::default().and(Field::Status, !pages.has_status());
-                lacks.and(Field::Relevance, !event.relevance.is_known())
-            },
-            event: |event: PageEvent| Some(event),
-            stream: |_| None,
-            truncated: WarcPages::truncated,
-            offset: |_| None,
-            sound: Soundness::of(path),
-            format,
-            last: Lacks::default(),
-        }),
-        Format::Tianwang => Box::new(Codec {
-            reader: tianwang_of(input)?,
-            lacks: |_, record: &TianwangRecord| {
-                let is_bare = !record.has_status();
-                Lacks::default().and(Field::Status, is_bare).and(Field::Headers, is_bare)
-            },
-            event: |record: TianwangRecord| Some(record.into_event()),
-            stream: |_| None,
-            truncated: TianwangReader::truncated,
-            offset: |_| None,
-            sound: Soundness::of(path),
-            format,
-            last: Lacks::default(),
-        }),
-        Format::Pagestore => Box::new(Store::open(path, input, counter)),
-        Format::FilesystemHtml => {
-            let url = trees::url_of_path(path);
-            Box::new(OnePage::new(input, format, move |bytes| html_page(bytes, url)))
+/// Opens a file of this format. `counter`: has the bytes read added. `is_check`: to see whether it is whole; where records
+/// state digests these are compared.
+pub(super) fn open_file(
+    path: &Path,
+    format: Format,
+    counter: &Arc<AtomicU64>,
+    is_check: bool,
+) -> std::io::Result<Box<dyn Records>> {
+    let file = open_or_renamed(path)?;
+    let input = Input {
+        length: file.metadata()?.len(),
+        bytes: Box::new(Counted::new(file, counter)),
+        path: path.to_owned(),
+        beside: Box::new(opener_beside(path, counter)),
+        is_check,
+    };
+    let records = records::open(format, input)?;
+    Ok(Box::new(Trusted { records, path: path.into(), known: None, has_ended: false }))
+}
+
+/// Opens what lies beside a file, and not what a symbolic link there leads out to.
+fn opener_beside(
+    path: &Path,
+    counter: &Arc<AtomicU64>,
+) -> impl Fn(&Path) -> Result<Option<Box<dyn ReadSeek>>, String> + use<> {
+    let folder = path.parent().filter(|it| *it != Path::new("")).unwrap_or(Path::new(".")).to_owned();
+    let counter = counter.clone();
+    move |name| {
+        let path = folder.join(name);
+        match File::open(&path) {
+            Ok(_) if !is_inside(&path, &folder) => Err("a symbolic link that leads out of the store".into()),
+            Ok(file) => Ok(Some(Box::new(Counted::new(file, &counter)))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.to_string()),
         }
-        Format::FilesystemJson => Box::new(OnePage::new(input, format, record_page(path, files_record))),
-        Format::FilesystemCbor => Box::new(OnePage::new(input, format, record_page(path, cbor_record))),
-    })
-}
-
-/// The reader of a Tianwang file.
-pub(super) fn tianwang(path: &Path, counter: &Arc<AtomicU64>) -> std::io::Result<TianwangReader<impl Read + use<>>> {
-    tianwang_of(Counted { file: open_or_renamed(path)?, counter: counter.clone() })
-}
-
-fn tianwang_of(input: Counted) -> std::io::Result<TianwangReader<Unpacking>> {
-    let length = input.file.metadata()?.len();
-    let input = Unpacking::new(input)?;
-    let is_plain = matches!(input, Unpacking::Plain(_));
-    let reader = TianwangReader::new(input);
-    Ok(if is_plain { reader.with_length(length) } else { reader })
-}
-
-/// Opens a file to see whether it is whole: as [`open_file`], and where records state digests these are compared.
-pub(super) fn open_checked(path: &Path, format: Format, counter: &Arc<AtomicU64>) -> std::io::Result<Box<dyn Records>> {
-    match format {
-        Format::Warc => {
-            let input = Counted { file: open_or_renamed(path)?, counter: counter.clone() };
-            Ok(Box::new(CheckedWarc { reader: WarcReader::new(input), offset: 0 }))
-        }
-        _ => open_file(path, format, counter),
     }
 }
 
-/// Every record of a WARC file by itself, its digests compared. Responses count as pages.
-struct CheckedWarc<R> {
-    reader: WarcReader<R>,
-    offset: u64,
-}
-
-impl<R: Read> Records for CheckedWarc<R> {
-    fn next(&mut self) -> Option<Item> {
-        let record = match self.reader.next()? {
-            Ok(record) => record,
-            Err(error) => return Some(Item::Problem(error.to_string())),
-        };
-        self.offset = record.place.offset;
-        let check = record.check_digests();
-        for (name, verdict) in [("block", check.block), ("payload", check.payload)] {
-            if let DigestVerdict::Wrong { stated, found } = verdict {
-                let text = format!(
-                    "the {name} of the record at byte {} has the digest {found}, and the record says {stated}",
-                    self.offset
-                );
-                return Some(Item::Problem(text));
-            }
-        }
-        let is_page =
-            matches!(record.kind(), "response" | "revisit" | "resource") && record.get("Seine-Redirects-To").is_none();
-        let url = record.target_uri().unwrap_or_default();
-        Some(if is_page { Item::Page(Box::new(PageEvent::read_back(url)), Format::Warc) } else { Item::Other })
+fn is_inside(path: &Path, folder: &Path) -> bool {
+    let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|it| it.is_symlink());
+    if !is_link(path) && !path.parent().is_some_and(is_link) {
+        return true;
     }
-
-    fn offset(&self) -> Option<u64> {
-        Some(self.offset)
-    }
-
-    fn truncated(&self) -> bool {
-        self.reader.truncated()
-    }
-}
-
-/// The web index's cells as records.
-struct Rows<R>(Cells<R>);
-
-impl<R: Read> Iterator for Rows<R> {
-    type Item = Result<WebIndexRecord, String>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let cell = self.0.next()?;
-        let row = self.0.row();
-        let record = cell.map_err(|error| error.to_string()).and_then(|cell| {
-            serde_json::from_slice(&cell).map_err(|error| format!("row {row} is no record of a web index: {error}"))
-        });
-        // One that breaks off is no damage.
-        Some(record).filter(|record| record.is_ok() || !self.0.unfinished())
-    }
+    let inside = folder.canonicalize().and_then(|folder| Ok(path.canonicalize()?.starts_with(folder)));
+    inside.unwrap_or(false)
 }
 
 /// A file that was still being written when it was listed may have lost its `.open` since.
@@ -198,134 +69,52 @@ fn open_or_renamed(path: &Path) -> std::io::Result<File> {
     }
 }
 
-/// A file whose reading is counted.
-pub(super) struct Counted {
-    pub file: File,
-    pub counter: Arc<AtomicU64>,
+/// A file whose reading is counted, each byte once.
+struct Counted {
+    file: File,
+    counter: Arc<AtomicU64>,
+    at: u64,
+    /// Up to here it was read before.
+    read_to: u64,
+}
+
+impl Counted {
+    fn new(file: File, counter: &Arc<AtomicU64>) -> Counted {
+        Counted { file, counter: counter.clone(), at: 0, read_to: 0 }
+    }
 }
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let count = self.file.read(buffer)?;
-        self.counter.fetch_add(count as u64, Ordering::Relaxed);
+        self.at += count as u64;
+        self.counter.fetch_add(self.at.saturating_sub(self.read_to), Ordering::Relaxed);
+        self.read_to = self.read_to.max(self.at);
         Ok(count)
     }
 }
 
-/// A file of a format that knows nothing of compression, decompressed if it was compressed as a whole.
-enum Unpacking {
-    Plain(std::io::Chain<std::io::Cursor<Vec<u8>>, Counted>),
-    Packed(Inflating<std::io::Chain<std::io::Cursor<Vec<u8>>, Counted>>),
-}
-
-impl Unpacking {
-    fn new(mut input: Counted) -> std::io::Result<Unpacking> {
-        let mut start = Vec::new();
-        (&mut input).take(2).read_to_end(&mut start)?;
-        let is_compressed = inflate::is_compressed(&start);
-        let whole = std::io::Cursor::new(start).chain(input);
-        Ok(if is_compressed { Unpacking::Packed(Inflating::new(whole)) } else { Unpacking::Plain(whole) })
+impl Seek for Counted {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.at = self.file.seek(to)?;
+        Ok(self.at)
     }
-}
-
-impl Read for Unpacking {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        match self {
-            Unpacking::Plain(input) => input.read(buffer),
-            Unpacking::Packed(stream) => {
-                let chunk = stream.chunk().map_err(std::io::Error::other)?;
-                let count = chunk.len().min(buffer.len());
-                buffer[..count].copy_from_slice(&chunk[..count]);
-                stream.consume(count);
-                Ok(count)
-            }
-        }
-    }
-}
-
-/// A codec's reader, and what its records are.
-struct Codec<R, T> {
-    reader: R,
-    /// What a record lacks of what its format holds.
-    lacks: fn(&R, &T) -> Lacks,
-    event: fn(T) -> Option<PageEvent>,
-    /// Where the compressed stream begins that is being read.
-    stream: fn(&R) -> Option<u64>,
-    sound: Soundness,
-    truncated: fn(&R) -> bool,
-    offset: fn(&R) -> Option<u64>,
-    format: Format,
-    /// Of the record that came last.
-    last: Lacks,
-}
-
-impl<R, T, E> Records for Codec<R, T>
-where
-    R: Iterator<Item = Result<T, E>>,
-    E: fmt::Display,
-{
-    fn next(&mut self) -> Option<Item> {
-        if self.sound.has_ended {
-            return None;
-        }
-        Some(match self.reader.next()? {
-            Ok(record) => match self.event_of(record) {
-                Some(event) => Item::Page(Box::new(event), self.format),
-                None => Item::Other,
-            },
-            Err(error) => match (self.stream)(&self.reader) {
-                Some(stream) if !self.sound.is_sound(stream) => {
-                    self.sound.has_ended = true;
-                    Item::Problem(format!("{error}; {DISTRUSTED}"))
-                }
-                _ => Item::Problem(error.to_string()),
-            },
-        })
-    }
-
-    fn offset(&self) -> Option<u64> {
-        (self.offset)(&self.reader)
-    }
-
-    fn lacks(&self) -> Lacks {
-        self.last
-    }
-
-    fn truncated(&self) -> bool {
-        (self.truncated)(&self.reader)
-    }
-}
-
-impl<R, T> Codec<R, T> {
-    fn event_of(&mut self, record: T) -> Option<PageEvent> {
-        self.last = (self.lacks)(&self.reader, &record);
-        (self.event)(record)
-    }
-}
-
-/// Of what is no HTML the content, and what others leave out.
-fn elastic_lacks(document: &ElasticDocument<'_>) -> Lacks {
-    let lacks = Lacks::default().and(Field::Body, document.html.is_none());
-    let lacks = lacks.and(Field::Status, document.status.is_none());
-    lacks.and(Field::Relevance, document.relevance.is_nan())
 }
 
 const DISTRUSTED: &str = "the compressed data around it is damaged, so that what follows may be anything: seine recover saves \
     what is behind the damage";
 
-/// Whether what is read behind a bad record is what was written. By the same rule `seine recover` saves it.
-struct Soundness {
+/// Records as long as what is read is what was written: behind a bad one in a stream that is not sound, nothing is. By the
+/// same rule `seine recover` saves it.
+struct Trusted {
+    records: Box<dyn Records>,
     path: PathBuf,
     /// The stream that was looked at last, by its place, and whether it is sound.
     known: Option<(u64, bool)>,
     has_ended: bool,
 }
 
-impl Soundness {
-    fn of(path: &Path) -> Soundness {
-        Soundness { path: path.into(), known: None, has_ended: false }
-    }
-
+impl Trusted {
     fn is_sound(&mut self, stream: u64) -> bool {
         if let Some((known, is_sound)) = self.known
             && known == stream
@@ -338,58 +127,104 @@ impl Soundness {
     }
 }
 
+impl Records for Trusted {
+    fn next(&mut self) -> Option<Item> {
+        if self.has_ended {
+            return None;
+        }
+        Some(match (self.records.next()?, self.records.stream()) {
+            (Item::Problem(problem), Some(stream)) if !self.is_sound(stream) => {
+                self.has_ended = true;
+                Item::Problem(format!("{problem}; {DISTRUSTED}"))
+            }
+            (item, _) => item,
+        })
+    }
+
+    fn offset(&self) -> Option<u64> {
+        self.records.offset()
+    }
+
+    fn lacks(&self) -> Lacks {
+        self.records.lacks()
+    }
+
+    fn truncated(&self) -> bool {
+        self.records.truncated()
+    }
+}
+
 /// A partition's messages, each in its own format.
-struct Messages {
+pub(super) struct Messages {
     reader: PartitionReader,
+    /// Number of the message that came last, its offset and 1.
     last: u64,
+    format: Format,
     lacks: Lacks,
 }
 
-/// Opens a partition. `after`: the number of the last message that is of no interest, as [`Records::number`] gives it.
-pub(super) fn open_topic(partition: &Partition, after: u64) -> Result<Box<dyn Records>, TopicError> {
-    let after = after.checked_sub(1).and_then(|offset| i64::try_from(offset).ok());
-    Ok(Box::new(Messages { reader: PartitionReader::open(partition, after)?, last: 0, lacks: Lacks::default() }))
-}
+impl Messages {
+    /// `after`: the number of the last message that is of no interest.
+    pub fn open(partition: &Partition, after: u64) -> Result<Messages, TopicError> {
+        let after = after.checked_sub(1).and_then(|offset| i64::try_from(offset).ok());
+        let reader = PartitionReader::open(partition, after)?;
+        Ok(Messages { reader, last: 0, format: Format::ALL[0], lacks: Lacks::default() })
+    }
 
-impl Records for Messages {
-    fn next(&mut self) -> Option<Item> {
+    pub fn next(&mut self) -> Option<Item> {
         let taken = match self.reader.take()? {
             Ok(taken) => taken,
             Err(problem) => return Some(Item::Problem(problem)),
         };
         self.last = u64::try_from(taken.offset).unwrap_or_default() + 1;
-        let (item, lacks) = message(&taken);
-        self.lacks = lacks;
-        Some(item)
+        self.lacks = Lacks::default();
+        Some(self.read(taken))
     }
 
-    fn lacks(&self) -> Lacks {
+    /// Of the message that came last.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    pub fn number(&self) -> u64 {
+        self.last
+    }
+
+    pub fn lacks(&self) -> Lacks {
         self.lacks
     }
 
-    fn number(&self) -> Option<u64> {
-        Some(self.last)
+    fn read(&mut self, taken: Taken) -> Item {
+        let Taken { offset, format, value } = taken;
+        if value.is_empty() {
+            return Item::Other;
+        }
+        let Some(format) = format else {
+            return Item::Problem(format!("the message at offset {offset} is in none of the known formats"));
+        };
+        self.format = format;
+        let unreadable = |error| Item::Problem(format!("the message at offset {offset} cannot be read: {error}"));
+        let mut records = match records::open(format, Input::alone(value)) {
+            Ok(records) => records,
+            Err(error) => return unreadable(error.to_string()),
+        };
+        match first_page(&mut *records) {
+            Some(Item::Problem(error)) => unreadable(error),
+            Some(page) => {
+                self.lacks = records.lacks();
+                page
+            }
+            None => unreadable("it breaks off".into()),
+        }
     }
 }
 
-fn message(taken: &Taken) -> (Item, Lacks) {
-    let (value, offset) = (&taken.value, taken.offset);
-    let none = Lacks::default();
-    let parsed = match taken.format {
-        _ if value.is_empty() => return (Item::Other, none),
-        Some(Format::Files | Format::FilesystemJson) => files::parse_line(value).map(|record| {
-            let lacks = none.and(Field::Relevance, !record.relevance.is_known());
-            (record.into_event(), Format::Files, lacks)
-        }),
-        Some(format @ Format::Cdr31) => cdr31::parse_document(value).map(|it| (it.into_event(), format, none)),
-        Some(format @ Format::Elastic) => elastic::parse_document(value).map(|document| {
-            let lacks = elastic_lacks(&document);
-            (document.into_event(), format, lacks)
-        }),
-        _ => return (Item::Problem(format!("the message at offset {offset} is in none of the known formats")), none),
-    };
-    match parsed {
-        Ok((event, format, lacks)) => (Item::Page(Box::new(event), format), lacks),
-        Err(error) => (Item::Problem(format!("the message at offset {offset} cannot be read: {error}")), none),
+/// What a message comes to: its page, or what is wrong with it.
+fn first_page(records: &mut dyn Records) -> Option<Item> {
+    loop {
+        match records.next()? {
+            Item::Other => {}
+            item => return Some(item),
+        }
     }
 }

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use walkdir::{DirEntry, WalkDir};
 
 use super::detect::{self, Detected};
-use super::format::Format;
 use super::state;
 use super::topic::{self, Partition, TopicError};
 use super::trees::Trees;
+use crate::formats::Format;
 use crate::sinks::{pagestore, placed};
 
 /// How the names of files of many pages begin and end, those of sinks and ACHE's.

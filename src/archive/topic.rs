@@ -10,7 +10,7 @@ use rdkafka::message::{BorrowedMessage, Headers, Message};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
 use super::detect::{self, Detected};
-use super::format::Format;
+use crate::formats::Format;
 
 /// What a topic's address begins with: `kafka://localhost:9092/pages`.
 pub const SCHEME: &str = "kafka://";
@@ -155,14 +155,9 @@ impl PartitionReader {
 fn taken(message: &BorrowedMessage<'_>) -> Taken {
     let value = message.payload().unwrap_or_default().to_vec();
     let schema = message.headers().and_then(|headers| headers.iter().find(|it| it.key == "schema")?.value);
-    let format = match schema {
-        Some(b"files") => Some(Format::Files),
-        Some(b"cdr-3.1") => Some(Format::Cdr31),
-        Some(b"elastic") => Some(Format::Elastic),
-        _ => match detect::by_content(&value) {
-            Detected::Format(format) => Some(format),
-            Detected::Empty | Detected::Beside | Detected::Unknown(_) => None,
-        },
-    };
+    let format = schema.and_then(Format::of_schema).or_else(|| match detect::by_content(&value) {
+        Detected::Format(format) => Some(format),
+        Detected::Empty | Detected::Beside | Detected::Unknown(_) => None,
+    });
     Taken { offset: message.offset(), format, value }
 }

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use super::choose::Choice;
 use super::fill::{self, Filled};
-use super::format::Format;
 use super::read::{Page, Pages, Place, Problem};
 use super::source::{Found, Part, Source, Why};
 use super::state::State;
 use crate::config::{KafkaFormat, SinkConfig};
+use crate::formats::{Format, cdr31, elastic, files};
 use crate::page::EpochMs;
 use crate::page_log::{Cursor, Entry, Position};
 use crate::parse::DeriveOptions;
@@ -146,11 +146,11 @@ impl Transfer {
 /// The format that a destination keeps pages in; none for those that are no archive.
 pub fn format_of(sink: &SinkConfig) -> Option<Format> {
     match sink {
-        SinkConfig::Elasticsearch(_) => Some(Format::Elastic),
+        SinkConfig::Elasticsearch(_) => Some(elastic::FORMAT),
         SinkConfig::Kafka(kafka) => Some(match kafka.format {
-            KafkaFormat::Json => Format::Files,
-            KafkaFormat::Cdr31 => Format::Cdr31,
-            KafkaFormat::Elastic => Format::Elastic,
+            KafkaFormat::Json => files::FORMAT,
+            KafkaFormat::Cdr31 => cdr31::FORMAT,
+            KafkaFormat::Elastic => elastic::FORMAT,
         }),
         SinkConfig::Stdout | SinkConfig::Void => None,
         _ => Format::parse(sink.name()).ok(),

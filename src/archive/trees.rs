@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
-use super::detect::{LOOK_BYTES, by_keys, decompressed, top_level_keys};
-use super::format::Format;
-use crate::formats::{cbor, filesystem};
+use super::detect::{LOOK_BYTES, decompressed};
+use crate::formats::beginning::Beginning;
+use crate::formats::filesystem::{self, has_hashed_name, is_at, url_of_path};
+use crate::formats::{Format, cbor, files};
 
 /// So many files of a tree are looked at, from each folder so many, among so many entries.
 const MAX_LOOKED_AT: usize = 64;
@@ -39,14 +40,14 @@ impl Trees {
         }
         let others: Vec<Option<Format>> =
             self.beside(path).iter().filter(|(other, _)| other != path).map(|(_, said)| *said).collect();
-        let records = [Format::FilesystemJson, Format::FilesystemCbor];
+        let records = [filesystem::JSON, filesystem::CBOR];
         let count = |format| others.iter().filter(|said| **said == Some(format)).count();
         let most = records.into_iter().max_by_key(|format| count(*format)).filter(|format| count(*format) > 0);
         let left = remains(plain);
         match most {
             Some(format) if count(format) * 2 >= others.len() || left == Some(format) => Some(format),
             None if others.is_empty() && left.is_some() => left,
-            _ => is_named.then_some(Format::FilesystemHtml),
+            _ => is_named.then_some(filesystem::HTML),
         }
     }
 
@@ -57,25 +58,13 @@ impl Trees {
     }
 }
 
-/// The URL that a file of FILESYSTEM_HTML is named after, when its folder is that of the URL's host.
-pub fn url_of_path(path: &Path) -> Option<String> {
-    let url = filesystem::url_of(path.file_name()?.to_str()?)?;
-    is_at(path, &url, false).then_some(url)
-}
-
-/// Whether a file's name says that it is another page's than that of this URL.
-pub(super) fn is_of_another_page(path: &Path, url: &str) -> bool {
-    match url_of_path(path) {
-        Some(named) => named != url,
-        None => has_hashed_name(path) && is_in_folder_of(path, url) && !is_at(path, url, true),
-    }
-}
-
 /// What a file is whose content tells the page that its place is of.
 fn says(path: &Path, plain: &[u8]) -> Option<Format> {
     let (url, format) = match plain.first()? {
-        b'{' if by_keys(&top_level_keys(plain)) == Some(Format::Files) => (first_url(plain)?, Format::FilesystemJson),
-        0xa0..=0xbf => (cbor::url_at_start(plain)?, Format::FilesystemCbor),
+        b'{' if Format::that_begins(&Beginning::new(plain)) == Some(files::FORMAT) => {
+            (first_url(plain)?, filesystem::JSON)
+        }
+        0xa0..=0xbf => (cbor::url_at_start(plain)?, filesystem::CBOR),
         _ => return None,
     };
     (is_at(path, &url, false) || is_at(path, &url, true)).then_some(format)
@@ -85,10 +74,10 @@ fn says(path: &Path, plain: &[u8]) -> Option<Format> {
 fn remains(plain: &[u8]) -> Option<Format> {
     let has = |key: &[u8]| memmem::find(plain, key).is_some();
     if has(b"\"redirected_url\":") && (plain.starts_with(b"{\"url\":\"") || has(b"\"content\":\"")) {
-        return Some(Format::FilesystemJson);
+        return Some(filesystem::JSON);
     }
     // Each key with the byte that says it is a text of that length.
-    (has(b"\x68imported") && has(b"\x69timestamp")).then_some(Format::FilesystemCbor)
+    (has(b"\x68imported") && has(b"\x69timestamp")).then_some(filesystem::CBOR)
 }
 
 /// Some of the files below a folder of folders that may be named after pages.
@@ -123,22 +112,6 @@ fn beginning(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut start = Vec::new();
     File::open(path)?.take(LOOK_BYTES).read_to_end(&mut start)?;
     Ok(decompressed(&start))
-}
-
-/// Whether a page of this URL has this path, below some folder.
-fn is_at(path: &Path, url: &str, hashed: bool) -> bool {
-    filesystem::path_of(url, hashed).is_ok_and(|(folder, name)| path.ends_with(Path::new(&folder).join(name)))
-}
-
-fn is_in_folder_of(path: &Path, url: &str) -> bool {
-    let folder = filesystem::path_of(url, true).map(|(folder, _)| folder);
-    folder.is_ok_and(|folder| path.parent().is_some_and(|parent| parent.ends_with(folder)))
-}
-
-/// A SHA-256 in hexadecimal digits.
-fn has_hashed_name(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    name.len() == 64 && name.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// The value of a JSON object's first key, if that is `url`.

@@ -5,9 +5,9 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::format::Format;
 use super::read::{OpenError, Pages, Problem, is_being_written};
 use super::source::{Input, Part};
+use crate::formats::{Format, files};
 
 /// So many problems of a part are kept by name.
 pub const MAX_PROBLEMS: usize = 10;
@@ -59,7 +59,10 @@ impl Verdict {
 /// What a writer of a zlib stream leaves with every acknowledgement: FILES has the same name open and closed.
 fn ends_at_flush(part: &Part) -> bool {
     const FLUSH: [u8; 4] = [0x00, 0x00, 0xff, 0xff];
-    let Input::File { path, format: Format::Files } = &part.input else { return false };
+    let Input::File { path, format } = &part.input else { return false };
+    if *format != files::FORMAT {
+        return false;
+    }
     let last = || {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::End(-(FLUSH.len() as i64)))?;

@@ -9,11 +9,11 @@ use regex::Regex;
 
 use crate::archive::choose::{self, Choice};
 use crate::archive::fill;
-use crate::archive::format::{self, Format};
 use crate::archive::read::Problem;
 use crate::archive::source::{Source, SourceOptions};
 use crate::archive::transfer::{Summary, Watch};
 use crate::config::{self, Config, SinkConfig};
+use crate::formats::{Format, held};
 use crate::telemetry::progress::{Screen, bytes, grouped};
 
 /// An archive of nothing but bad records must not fill the screen.
@@ -220,7 +220,7 @@ impl Watch for Told {
     }
 
     fn format(&mut self, format: Format) {
-        if let Some(losses) = self.to.and_then(|to| format::losses(format, to)) {
+        if let Some(losses) = self.to.and_then(|to| held::losses(format, to)) {
             self.ticker.screen.print(&format!("seine: from {format}: {losses}\n"));
         }
     }

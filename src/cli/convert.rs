@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 
 use super::archive::{Choosing, Reading, Ticker, Told, absolute};
-use crate::archive::format::Format;
 use crate::archive::source::{Source, SourceOptions};
 use crate::archive::state::{self, State};
 use crate::archive::transfer::Transfer;
 use crate::config::SinkConfig;
+use crate::formats::Format;
 use crate::parse::DeriveOptions;
 
 /// Write an archive's pages as files of another format.

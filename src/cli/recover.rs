@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use crate::archive::format::Format;
 use crate::archive::recover::{Recovery, recover};
+use crate::formats::Format;
 use crate::telemetry::progress::{Screen, bytes, grouped};
 
 /// Save what is whole in a damaged file as a clean file of the same format, and say what is lost.

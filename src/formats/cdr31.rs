@@ -17,11 +17,32 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::as_event::{answer, body_of_text, each_header};
+use super::beginning::Sign;
 use super::files::{HeaderMap, headers_of, page_of};
+use super::held::{Field, Held, Lacks, Part};
 use super::lines::{JsonLines, MAX_LINE};
+use super::records::of_lines;
+use super::recovery::Recovery;
+use super::table::{Format, Row};
 use super::text::{IsoSeconds, parse_iso};
 use crate::page::{EpochMs, PageEvent, Relevance};
 use crate::parse::{Derived, is_html};
+
+pub const FORMAT: Format = Format(&Row {
+    name: "CDR31",
+    schema: "cdr-3.1",
+    holds: &[
+        (Field::FinalUrl, Held::Whole),
+        (Field::Headers, Held::Partly(Part::Joined)),
+        (Field::Body, Held::Partly(Part::Text)),
+        (Field::Fetched, Held::Partly(Part::Seconds)),
+        (Field::CrawlerId, Held::Whole),
+    ],
+    demands: &[Field::FinalUrl, Field::Fetched],
+    begins: |it| Sign::sure_if(it.has_key(&["raw_content", "timestamp_crawl", "timestamp_index", "objects"])),
+    reader: |input| Ok(of_lines(CdrReader::new(input.bytes), CdrRecord::into_event, |_, _| Lacks::default())),
+    recovery: Recovery::Lines(|line| parse_document(line).is_ok()),
+});
 
 /// What `version` says.
 pub const VERSION: f64 = 3.1;

@@ -18,8 +18,13 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 use super::as_event::{answer, body_of_text, each_header, response_mut};
+use super::beginning::Sign;
 use super::files::{HeaderMap, headers_of, page_of};
+use super::held::{Field, Held, Lacks, Part};
 use super::lines::{JsonLines, MAX_LINE};
+use super::records::of_lines;
+use super::recovery::Recovery;
+use super::table::{Format, Row};
 use crate::page::{EpochMs, PageChange, PageEvent, Relevance};
 use crate::parse::Derived;
 use crate::parse::html_text::visible_text;
@@ -27,6 +32,32 @@ use crate::parse::html_tree::Tree;
 use crate::parse::main_text::main_text;
 use crate::parse::url::{host, registrable_domain};
 use crate::parse::words::{meta_words, words};
+
+pub const FORMAT: Format = Format(&Row {
+    name: "ELASTIC",
+    schema: "elastic",
+    holds: &[
+        (Field::Url, Held::Whole),
+        (Field::FinalUrl, Held::Whole),
+        (Field::Status, Held::Whole),
+        (Field::Headers, Held::Partly(Part::Gathered)),
+        (Field::Body, Held::Partly(Part::HtmlText)),
+        (Field::Fetched, Held::Whole),
+        (Field::Relevance, Held::Whole),
+        (Field::CrawlerId, Held::Whole),
+        (Field::EventId, Held::Whole),
+        (Field::Change, Held::Whole),
+        (Field::OtherTypes, Held::Whole),
+    ],
+    demands: &[Field::Url, Field::Status, Field::Fetched, Field::Relevance],
+    begins: |it| {
+        Sign::sure_if(it.has_key(&["topPrivateDomain", "retrieved", "wordsMeta", "html", "domain", "_source", "doc"]))
+    },
+    reader: |input| {
+        Ok(of_lines(ElasticReader::new(input.bytes), ElasticDocument::into_event, |_, document| document.lacks()))
+    },
+    recovery: Recovery::Lines(|line| parse_document(line).is_ok()),
+});
 
 /// Elasticsearch refuses longer document ids, in bytes.
 pub const MAX_ID_BYTES: usize = 512;
@@ -148,6 +179,13 @@ impl<R: Read> JsonLines<R, ElasticDocument<'static>> {
 }
 
 impl ElasticDocument<'_> {
+    /// What it lacks besides what the format does not hold: of what is no HTML the content, and what others leave out.
+    fn lacks(&self) -> Lacks {
+        let lacks = Lacks::default().and(Field::Body, self.html.is_none());
+        let lacks = lacks.and(Field::Status, self.status.is_none());
+        lacks.and(Field::Relevance, self.relevance.is_nan())
+    }
+
     /// What the document says of a page. The body is one that reads as `html`; of what is not HTML there is none.
     pub fn into_event(self) -> PageEvent {
         let mut event = PageEvent::read_back(&*self.url);

@@ -15,8 +15,43 @@ use serde::{Deserialize, Serialize};
 
 use super::as_event::{answer, each_header};
 use super::base64;
+use super::beginning::{Beginning, Sign};
+use super::held::{Field, Held, Lacks, Part};
 use super::lines::{JsonLines, LinesError, MAX_LINE};
+use super::records::of_lines;
+use super::recovery::Recovery;
+use super::table::{Format, Row};
 use crate::page::{EpochMs, Kind, PageEvent, Relevance, Response};
+
+pub const FORMAT: Format = Format(&Row {
+    name: "FILES",
+    schema: "files",
+    holds: HOLDS,
+    demands: DEMANDS,
+    begins,
+    reader: |input| Ok(of_lines(FilesReader::new(input.bytes), FilesRecord::into_event, |_, record| record.lacks())),
+    recovery: Recovery::Lines(|line| parse_line(line).is_ok()),
+});
+
+pub(super) const HOLDS: &[(Field, Held)] = &[
+    (Field::Url, Held::Whole),
+    (Field::FinalUrl, Held::Whole),
+    (Field::Headers, Held::Partly(Part::Gathered)),
+    (Field::Body, Held::Whole),
+    (Field::Fetched, Held::Whole),
+    (Field::Relevance, Held::Whole),
+    (Field::CrawlerId, Held::Whole),
+    (Field::OtherTypes, Held::Whole),
+];
+
+pub(super) const DEMANDS: &[Field] = &[Field::Url, Field::Fetched, Field::Relevance, Field::Body];
+
+/// Keys that ACHE's oldest versions wrote count too, and other formats may have some of them.
+pub(super) fn begins(beginning: &Beginning) -> Sign {
+    let is_page = beginning.has_key(&["url"])
+        && beginning.has_key(&["content", "response_body", "redirected_url", "fetch_time", "response_headers"]);
+    if is_page || beginning.keys() == ["url"] { Sign::Perhaps } else { Sign::No }
+}
 
 /// Headers that describe the body as it was sent: they go when a content coding was taken off, as in ACHE.
 const OF_THE_CODED_BODY: [&str; 3] = ["content-encoding", "content-length", "content-md5"];
@@ -97,6 +132,11 @@ impl<R: Read> JsonLines<R, FilesRecord> {
 }
 
 impl FilesRecord {
+    /// What it lacks besides what FILES does not hold.
+    pub(super) fn lacks(&self) -> Lacks {
+        Lacks::default().and(Field::Relevance, !self.relevance.is_known())
+    }
+
     /// What the record says of a page. Of a redirect it knows where it led and no more.
     pub fn into_event(self) -> PageEvent {
         let mut event = PageEvent::read_back(self.url.as_str());

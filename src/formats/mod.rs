@@ -1,7 +1,11 @@
 //! Formats: one file each, bytes ⇄ records, both ways, no I/O of their own.
+//!
+//! [`table`] has a row for each, the only list: its name, what it holds of a page ([`held`]), how its bytes begin
+//! ([`beginning`]), its reader ([`records`]) and how its records are found again ([`recovery`]).
 
 mod as_event;
 pub mod base64;
+pub mod beginning;
 pub mod cbor;
 pub mod cdr31;
 pub mod chunked;
@@ -10,13 +14,19 @@ pub mod elastic;
 pub mod elastic_mapping;
 pub mod files;
 pub mod filesystem;
+pub mod held;
 pub mod http;
 pub mod inflate;
 pub mod letters;
 pub mod lines;
 pub mod pagestore;
+pub mod records;
+pub mod recovery;
+pub mod table;
 pub mod text;
 pub mod tianwang;
 pub mod warc;
 pub mod web_index;
 pub mod zlib_stream;
+
+pub use table::Format;

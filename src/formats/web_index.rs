@@ -8,10 +8,17 @@
 //! No cell is longer than [`MAX_CELL`]: of a page with more, what a search ranks least is cut first.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
+use super::beginning::{Beginning, Sign};
+use super::csv_cells::Cells;
 use super::files::page_of;
+use super::held::{Field, Held, Lacks, Part};
+use super::records::{Codec, Input, ReadSeek, Records};
+use super::recovery::Recovery;
+use super::table::{Format, Row};
 use crate::page::PageEvent;
 use crate::parse::Derived;
 use crate::parse::html::LinkSource;
@@ -19,6 +26,51 @@ use crate::parse::html_text::{PageFacts, page_facts};
 use crate::parse::html_tree::Tree;
 use crate::parse::main_text::main_text;
 use crate::parse::url;
+
+pub const FORMAT: Format = Format(&Row {
+    name: "WEB_INDEX",
+    schema: "web-index",
+    holds: &[(Field::Url, Held::Whole), (Field::FinalUrl, Held::Whole), (Field::Fetched, Held::Partly(Part::Seconds))],
+    demands: &[Field::Url, Field::FinalUrl, Field::Fetched],
+    begins: |beginning: &Beginning| {
+        let is_cell = beginning.text().starts_with(b"\"{\"\"");
+        Sign::sure_if(is_cell && memchr::memmem::find(beginning.text(), b"\"\"original_url\"\"").is_some())
+    },
+    reader,
+    recovery: Recovery::Rows(|row| {
+        let cell = Cells::new(row).next().and_then(Result::ok);
+        cell.is_some_and(|cell| serde_json::from_slice::<WebIndexRecord>(&cell).is_ok())
+    }),
+});
+
+fn reader(input: Input) -> std::io::Result<Box<dyn Records>> {
+    let rows = Rows(Cells::new(input.bytes));
+    let mut codec = Codec::new(
+        rows,
+        WebIndexRecord::into_event,
+        |_: &Rows<Box<dyn ReadSeek>>, _| Lacks::default(),
+        |rows| rows.0.truncated(),
+    );
+    codec.stream = |rows| rows.0.stream();
+    Ok(Box::new(codec))
+}
+
+/// Cells as records.
+struct Rows<R>(Cells<R>);
+
+impl<R: Read> Iterator for Rows<R> {
+    type Item = Result<WebIndexRecord, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let cell = self.0.next()?;
+        let row = self.0.row();
+        let record = cell.map_err(|error| error.to_string()).and_then(|cell| {
+            serde_json::from_slice(&cell).map_err(|error| format!("row {row} is no record of a web index: {error}"))
+        });
+        // One that breaks off is no damage.
+        Some(record).filter(|record| record.is_ok() || !self.0.unfinished())
+    }
+}
 
 /// The most characters of each kind of string, and the most headings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::Command;
 
-use seine::archive::format::Format;
+use seine::formats::Format;
 
 use crate::support::program::run;
 use crate::{events, write};
@@ -63,9 +63,9 @@ fn what_is_too_large_takes_no_memory_and_is_counted() {
     // Format, file, before and behind, and the most memory.
     type Case<'a> = (Format, &'a str, Vec<u8>, u8, Vec<u8>, u64);
     let cases: [Case; 6] = [
-        (Format::Files, "junk.gz", record.to_vec(), b'x', [b"\n", &record[..]].concat(), LITTLE),
+        (crate::FILES, "junk.gz", record.to_vec(), b'x', [b"\n", &record[..]].concat(), LITTLE),
         (
-            Format::Files,
+            crate::FILES,
             "line.gz",
             [&record[..], b"{\"url\":\""].concat(),
             b'x',
@@ -73,7 +73,7 @@ fn what_is_too_large_takes_no_memory_and_is_counted() {
             256 + LITTLE,
         ),
         (
-            Format::WebIndex,
+            crate::WEB_INDEX,
             "cell.gz",
             [&row[..], b"\"{\"\"original_url\"\":\"\""].concat(),
             b'x',
@@ -81,7 +81,7 @@ fn what_is_too_large_takes_no_memory_and_is_counted() {
             LITTLE,
         ),
         (
-            Format::Tianwang,
+            crate::TIANWANG,
             "data.gz",
             [&tianwang[..], head.as_bytes()].concat(),
             b'x',
@@ -89,22 +89,22 @@ fn what_is_too_large_takes_no_memory_and_is_counted() {
             LITTLE,
         ),
         (
-            Format::Warc,
+            crate::WARC,
             "block.gz",
             [&warc[..], block.as_bytes()].concat(),
             b'x',
             [b"\r\n\r\n", &warc[..]].concat(),
             LITTLE,
         ),
-        (Format::FilesystemHtml, name, b"<html>".to_vec(), b'x', Vec::new(), LITTLE),
+        (crate::HTML, name, b"<html>".to_vec(), b'x', Vec::new(), LITTLE),
     ];
     for (format, name, before, filling, behind, most) in cases {
         let path = folder.path().join(name);
         let count = if matches!(name, "junk.gz" | "cell.gz") { MANY } else { HUGE };
-        huge(&before, (filling, count), &behind, format != Format::FilesystemHtml, &path);
+        huge(&before, (filling, count), &behind, format != crate::HTML, &path);
         let (path, out) = (text(&path), folder.path().join("out"));
         for arguments in [&["verify", path][..], &["cat", path], &["recover", path, text(&out)]] {
-            if format == Format::FilesystemHtml && arguments[0] == "recover" {
+            if format == crate::HTML && arguments[0] == "recover" {
                 continue;
             }
             let (said, status, peak) = measured(arguments);
@@ -112,7 +112,7 @@ fn what_is_too_large_takes_no_memory_and_is_counted() {
             assert!(peak <= most, "{format}: {arguments:?} took {peak} MB: {said}");
         }
         // What stands behind it was read.
-        if let Format::Files | Format::WebIndex | Format::Tianwang = format {
+        if [crate::FILES, crate::WEB_INDEX, crate::TIANWANG].contains(&format) {
             assert_eq!(run(&["cat", path]).json_lines().len(), 2, "{format}");
             assert_eq!(run(&["cat", text(&out)]).json_lines().len(), 2, "{format}: recovered");
         }
@@ -128,7 +128,7 @@ fn a_body_that_is_cut_where_it_decodes_to_too_much_is_no_success() {
     huge(b"<title>bomb</title>", (b'x', HUGE), b"", true, &packed);
     let mut event = events::page(1, std::fs::read(&packed).unwrap());
     events::response(&mut event).headers.push("content-encoding", "gzip");
-    write(Format::Warc, &[event], &folder.path().join("warc"));
+    write(crate::WARC, &[event], &folder.path().join("warc"));
     let ran = run(&["cat", text(&folder.path().join("warc"))]).fails_naming(&["decodes to more than 268435456 bytes"]);
     assert_eq!(ran.json_lines()[0]["size"], 268_435_456_u64, "what was decoded is there");
 }
@@ -159,8 +159,8 @@ fn links_are_not_followed_out_of_an_archive() {
     use std::os::unix::fs::symlink;
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    write(Format::Files, &[events::page(1, "one")], &at("archive/files"));
-    write(Format::Files, &[events::page(2, "secret")], &at("elsewhere"));
+    write(crate::FILES, &[events::page(1, "one")], &at("archive/files"));
+    write(crate::FILES, &[events::page(2, "secret")], &at("elsewhere"));
     let file_in = |name: &str| std::fs::read_dir(at(name)).unwrap().next().unwrap().unwrap().path();
     // Inside it may point to itself.
     symlink(file_in("archive/files"), at("archive/again.deflate")).unwrap();
@@ -174,7 +174,7 @@ fn links_are_not_followed_out_of_an_archive() {
     assert_eq!(run(&["cat", text(&at("archive/out.deflate"))]).ok().json_lines().len(), 1, "named by itself");
 
     // A page of a pagestore, and its folder.
-    write(Format::Pagestore, &[events::page(1, "one"), events::page(2, "two")], &at("store"));
+    write(crate::PAGESTORE, &[events::page(1, "one"), events::page(2, "two")], &at("store"));
     let contents = walkdir::WalkDir::new(at("store")).sort_by_file_name().into_iter().flatten();
     let contents: Vec<_> = contents.filter(|it| it.file_name() == "contents.html").map(|it| it.into_path()).collect();
     std::fs::write(at("secret"), "secret").unwrap();

@@ -3,7 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use seine::archive::format::{Field, Format, Held};
+use seine::formats::Format;
+use seine::formats::held::{Field, Held};
 use serde_json::Value;
 
 use crate::support::program::{Process, Ran, command, run};
@@ -40,7 +41,7 @@ fn urls(ran: &Ran) -> Vec<String> {
 fn cat_prints_one_object_a_page_with_what_the_format_holds() {
     let folder = tempfile::tempdir().unwrap();
     let event = events::with_type(1, "text/html; charset=iso-8859-1", &b"caf\xe9"[..]);
-    for format in [Format::Files, Format::Elastic, Format::Cdr31] {
+    for format in [crate::FILES, crate::ELASTIC, crate::CDR31] {
         write(format, std::slice::from_ref(&event), &folder.path().join(format.name()));
     }
     let at = |name: &str| folder.path().join(name);
@@ -66,10 +67,10 @@ fn cat_makes_nothing_up() {
             (Field::Relevance, &["relevance"]),
             (Field::CrawlerId, &["crawler_id"]),
         ] {
-            let is_held = format.holds(field) != Held::No && !(format == Format::Cdr31 && field == Field::FinalUrl);
+            let is_held = format.holds(field) != Held::No && !(format == crate::CDR31 && field == Field::FinalUrl);
             assert!(names.iter().all(|name| has(name) == is_held), "{format}: {field}: {line}");
         }
-        assert_eq!(has("content"), format != Format::WebIndex, "{format}");
+        assert_eq!(has("content"), format != crate::WEB_INDEX, "{format}");
         assert!(!line.to_string().contains("1970"), "{line}");
     }
     // Of a record that says less than its format holds.
@@ -87,7 +88,7 @@ fn cat_makes_nothing_up() {
 fn convert_says_what_it_fills_in_and_leaves_out_what_has_no_content() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    archive(&at("html"), Format::FilesystemHtml);
+    archive(&at("html"), crate::HTML);
     let ran = seine(&["convert", text(&at("html")), text(&at("warc")), "--to", "WARC"]).ok();
     for told in [
         "filled in, because WARC demands it: the final URL (the requested one) of 10 pages of FILESYSTEM_HTML",
@@ -101,7 +102,7 @@ fn convert_says_what_it_fills_in_and_leaves_out_what_has_no_content() {
     let changed = changed.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
     assert!(pages(&at("warc")).iter().all(|page| page.event.ended_ms.abs_diff(changed) < 60_000));
 
-    archive(&at("index"), Format::WebIndex);
+    archive(&at("index"), crate::WEB_INDEX);
     let ran = seine(&["convert", text(&at("index")), text(&at("files")), "--to", "FILES"])
         .fails_naming(&["no content", "left out: their archive does not hold it"]);
     assert_eq!(ran.status.code(), Some(1));
@@ -114,7 +115,7 @@ fn convert_says_what_it_fills_in_and_leaves_out_what_has_no_content() {
 #[test]
 fn cat_takes_only_the_pages_that_are_meant() {
     let folder = tempfile::tempdir().unwrap();
-    archive(folder.path(), Format::Files);
+    archive(folder.path(), crate::FILES);
     let cat = |arguments: &[&str]| urls(&seine(&[&["cat", text(folder.path())], arguments].concat()).ok()).len();
     assert_eq!(cat(&[]), 10);
     assert_eq!(cat(&["--type", "image/*"]), 2);
@@ -135,7 +136,7 @@ fn cat_takes_only_the_pages_that_are_meant() {
 #[test]
 fn cat_tells_where_a_page_is() {
     let folder = tempfile::tempdir().unwrap();
-    archive(folder.path(), Format::Elastic);
+    archive(folder.path(), crate::ELASTIC);
     let lines = seine(&["cat", "--place", text(folder.path())]).ok().json_lines();
     assert_eq!(lines[2]["record"], 3);
     let file = std::fs::read_to_string(lines[2]["file"].as_str().unwrap()).unwrap();
@@ -150,7 +151,7 @@ fn cat_tells_where_a_page_is() {
 #[test]
 fn cat_is_quiet_when_nobody_reads_on() {
     let folder = tempfile::tempdir().unwrap();
-    write(Format::Files, &events::random(2_000), folder.path());
+    write(crate::FILES, &events::random(2_000), folder.path());
     let (process, stdout) = Process::start_unread(command(&["cat", "--content", text(folder.path())]));
     let mut first = String::new();
     BufReader::new(stdout).read_line(&mut first).unwrap();
@@ -163,8 +164,8 @@ fn cat_is_quiet_when_nobody_reads_on() {
 fn a_folder_is_read_in_order_and_everything_odd_in_it_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    archive(&at("b-10"), Format::Files);
-    archive(&at("b-9"), Format::Cdr31);
+    archive(&at("b-10"), crate::FILES);
+    archive(&at("b-9"), crate::CDR31);
     std::fs::write(at("a.jsonl"), "{\"url\":\"http://first.example/\",\"content\":\"\"}\n{\"url\":\n").unwrap();
     std::fs::write(at("notes.txt"), "remember the milk").unwrap();
     std::fs::write(at("nothing"), "").unwrap();
@@ -197,12 +198,12 @@ fn what_is_no_archive_is_said_with_what_was_looked_for() {
 fn convert_writes_what_a_crawl_would_have_and_says_what_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    archive(&at("elastic"), Format::Elastic);
+    archive(&at("elastic"), crate::ELASTIC);
     let ran =
         seine(&["convert", text(&at("elastic")), text(&at("files")), "--to", "files", "--type", "text/html"]).ok();
     let found = pages(&at("files"));
     assert_eq!(found.len(), 8);
-    assert!(found.iter().all(|page| page.format == Format::Files));
+    assert!(found.iter().all(|page| page.format == crate::FILES));
     let told = [
         "from ELASTIC: FILES holds no status, event id",
         "delivered            8\n",
@@ -223,7 +224,7 @@ fn convert_writes_what_a_crawl_would_have_and_says_what_is_lost() {
 fn a_conversion_takes_sizes_from_the_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    write(Format::Files, &events::random(60), &at("one"));
+    write(crate::FILES, &events::random(60), &at("one"));
     std::fs::write(at("seine.yml"), "target_storage.data_format.files.max_file_size: 20000\n").unwrap();
     let config = at("seine.yml");
     seine(&["convert", text(&at("one")), text(&at("many")), "--to", "FILES", "-c", text(&config), "--quiet"]).ok();
@@ -235,7 +236,7 @@ fn a_conversion_takes_sizes_from_the_configuration() {
 fn verify_tells_whole_open_cut_and_damaged_files_apart() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    write(Format::Files, &events::random(50), &at("new"));
+    write(crate::FILES, &events::random(50), &at("new"));
     let file = std::fs::read_dir(at("new")).unwrap().next().unwrap().unwrap().path();
     let bytes = std::fs::read(&file).unwrap();
     std::fs::write(at("a-whole.deflate"), &bytes).unwrap();
@@ -263,7 +264,7 @@ fn verify_tells_whole_open_cut_and_damaged_files_apart() {
 #[test]
 fn a_web_index_that_breaks_off_is_cut_and_not_damaged() {
     let folder = tempfile::tempdir().unwrap();
-    archive(folder.path(), Format::WebIndex);
+    archive(folder.path(), crate::WEB_INDEX);
     let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
     let bytes = std::fs::read(&file).unwrap();
     let whole = bytes.iter().filter(|byte| **byte == b'\n').count() - 1;
@@ -294,7 +295,7 @@ fn verify_knows_a_file_that_is_being_written_by_its_end() {
 fn verify_sees_damage_in_pages_that_are_compressed_one_by_one() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    write(Format::Files, &[events::page(1, "<p>one</p>".repeat(2000))], &at("in"));
+    write(crate::FILES, &[events::page(1, "<p>one</p>".repeat(2000))], &at("in"));
     std::fs::write(at("seine.yml"), "target_storage.data_format.filesystem.compress_data: true\n").unwrap();
     let (config, out) = (at("seine.yml"), at("out"));
     seine(&["convert", text(&at("in")), text(&out), "--to", "FILESYSTEM_HTML", "-c", text(&config)]).ok();
@@ -323,7 +324,7 @@ fn help_has_examples_and_exit_statuses() {
 fn a_sink_s_file_that_is_nothing_any_more_is_not_whole() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    archive(&at("files"), Format::Files);
+    archive(&at("files"), crate::FILES);
     let file = std::fs::read_dir(at("files")).unwrap().next().unwrap().unwrap().path();
     let bytes = std::fs::read(&file).unwrap();
 
@@ -365,7 +366,7 @@ fn a_pipe_is_refused_and_not_half_read() {
 fn a_wrong_name_begins_no_conversion() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    archive(&at("in"), Format::Files);
+    archive(&at("in"), crate::FILES);
     seine(&["convert", text(&at("inn")), text(&at("out")), "--to", "CDR31"]).fails_naming(&["inn", "name a file"]);
     seine(&["convert", text(&at("in")), text(&at("out")), "--to", "CDR31"]).ok();
 }
@@ -374,7 +375,7 @@ fn a_wrong_name_begins_no_conversion() {
 fn what_is_written_is_not_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    archive(&at("in"), Format::Files);
+    archive(&at("in"), crate::FILES);
     // Its own files come behind those that are there, and are many.
     std::fs::write(at("seine.yml"), "target_storage.data_format.files.max_file_size: 100\n").unwrap();
     let config = at("seine.yml");
@@ -392,7 +393,7 @@ fn what_is_written_is_not_read_again() {
 #[test]
 fn a_full_standard_output_is_an_error_and_no_crash() {
     let folder = tempfile::tempdir().unwrap();
-    archive(&folder.path().join("in"), Format::Files);
+    archive(&folder.path().join("in"), crate::FILES);
     let file = std::fs::read_dir(folder.path().join("in")).unwrap().next().unwrap().unwrap().path();
     let out = folder.path().join("out");
     for arguments in [&["check-config"][..], &["recover", text(&file), text(&out)]] {

@@ -1,8 +1,9 @@
 //! What is known of a page, field by field, and what a format's row of the table says is left of it.
 
-use seine::archive::format::{Field, Format, Held, Part};
-use seine::archive::read::{Lacks, Page};
+use seine::archive::read::Page;
+use seine::formats::Format;
 use seine::formats::files::gathered;
+use seine::formats::held::{Field, Held, Lacks, Part};
 use seine::formats::http;
 use seine::formats::text::text_of;
 use seine::page::{Headers, HttpVersion, PageEvent, Relevance, Response};

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use seine::archive::format::Format;
-
 use crate::{pages, read, support::program};
 
 fn golden(name: &str) -> std::path::PathBuf {
@@ -14,7 +12,7 @@ fn golden(name: &str) -> std::path::PathBuf {
 fn ache_files_are_read_also_those_of_a_killed_writer() {
     let (found, problems) = read(&golden("files-killed-writer.deflate"));
     assert_eq!((found.len(), problems.len()), (3, 0));
-    assert!(found.iter().all(|page| page.format == Format::Files));
+    assert!(found.iter().all(|page| page.format == crate::FILES));
     assert_eq!(found[0].event.response().unwrap().body, "<p>ünïcode 日本語</p>".as_bytes());
     assert_eq!(found[1].event.redirected_url(), Some("http://other.example/final"));
     assert_eq!(found[2].place.number, 3);

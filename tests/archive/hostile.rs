@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use seine::archive::format::Format;
 use seine::archive::recover::recover;
 use seine::archive::source::{Source, SourceOptions};
 use seine::archive::verify::verify;
+use seine::formats::Format;
 
 use crate::{events, write};
 
@@ -95,7 +95,7 @@ fn a_file_of_false_starts_is_given_up_in_time() {
         let path = folder.path().join("false");
         std::fs::write(&path, pattern.repeat(1_000_000 / pattern.len())).unwrap();
         let out = folder.path().join("out");
-        let recovery = recover(&path, &out, Some(Format::Files), &mut |_, _| ()).unwrap();
+        let recovery = recover(&path, &out, Some(crate::FILES), &mut |_, _| ()).unwrap();
         assert_eq!(recovery.records, 0);
         assert_eq!(recovery.lost_bytes, recovery.length);
         std::fs::remove_file(out).unwrap();

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use seine::archive::fill::Filling;
-use seine::archive::format::{Field, Format, Held, losses};
 use seine::archive::transfer::Summary;
+use seine::formats::Format;
+use seine::formats::held::{Field, Held, losses};
 use seine::page::PageEvent;
 
 use crate::facts::Known;
@@ -50,7 +51,7 @@ fn is_filled_in(before: &Known, field: Field, format: Format) -> bool {
 
 /// In the order of the pages' URLs, as files named after them have none of their own.
 fn is_tree(format: Format) -> bool {
-    matches!(format, Format::FilesystemHtml | Format::FilesystemJson | Format::FilesystemCbor)
+    [crate::HTML, crate::JSON, crate::CBOR].contains(&format)
 }
 
 fn known(folder: &Path, format: Format) -> Vec<Known> {
@@ -133,7 +134,7 @@ fn a_body_of_fifty_megabytes_comes_through_every_format_that_holds_it() {
     let folder = tempfile::tempdir().unwrap();
     let event = events::with_type(1, "application/octet-stream", body);
     let at = |step: usize| folder.path().join(step.to_string());
-    write(Format::Files, std::slice::from_ref(&event), &at(0));
+    write(crate::FILES, std::slice::from_ref(&event), &at(0));
     let formats: Vec<Format> = Format::ALL
         .iter()
         .copied()

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use seine::archive::format::Format;
 use seine::archive::recover::{Recovery, recover};
+use seine::formats::Format;
 
 use crate::support::program::run;
 use crate::{events, pages, write};
@@ -13,7 +13,7 @@ use crate::{events, pages, write};
 /// FILES as a crawl of many batches writes them.
 fn files(count: u64) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
-    write(Format::Files, &events::random(count), folder.path());
+    write(crate::FILES, &events::random(count), folder.path());
     std::fs::read(std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path()).unwrap()
 }
 
@@ -100,7 +100,7 @@ fn streams_behind_a_damaged_one_are_found() {
 
     // Its end is missing, and rubbish stands before and between.
     let cut = [b"rubbish".to_vec(), parts[0][..parts[0].len() - 30].to_vec(), vec![0; 5000], parts[2].clone()].concat();
-    let (numbers, recovery) = recovered(&cut, Some(Format::Files));
+    let (numbers, recovery) = recovered(&cut, Some(crate::FILES));
     assert!((40..60).all(|number| numbers.contains(&number)), "{numbers:?}");
     assert_eq!(recovery.lost[0].to, 7);
 }
@@ -143,7 +143,7 @@ fn a_flipped_bit_in_a_file_of_ours_costs_the_pages_around_it() {
 #[test]
 fn records_of_their_own_behind_damage_are_saved() {
     let events = events::random(40);
-    for format in [Format::Warc, Format::Tianwang, Format::Cdr31, Format::WebIndex] {
+    for format in [crate::WARC, crate::TIANWANG, crate::CDR31, crate::WEB_INDEX] {
         let folder = tempfile::tempdir().unwrap();
         write(format, &events, &folder.path().join("from"));
         let file = walkdir::WalkDir::new(folder.path().join("from")).into_iter().flatten();
@@ -185,7 +185,7 @@ fn what_stands_behind_damage_is_not_trusted() {
     let events: Vec<_> =
         (0..300).map(|n| events::page(n, format!("<p>{n} net tide gull rope</p>").repeat(200))).collect();
     let folder = tempfile::tempdir().unwrap();
-    write(Format::Files, &events, folder.path());
+    write(crate::FILES, &events, folder.path());
     let path = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
     let whole = std::fs::read(path).unwrap();
     let mut rng = fastrand::Rng::with_seed(23);
@@ -245,7 +245,7 @@ proptest! {
             }
             begin += line.len();
         }
-        let (numbers, _) = recovered(&bytes, Some(Format::Files));
+        let (numbers, _) = recovered(&bytes, Some(crate::FILES));
         let found: BTreeSet<u64> = numbers.iter().copied().collect();
         prop_assert_eq!(found.len(), numbers.len());
         for number in untouched {

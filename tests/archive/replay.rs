@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use seine::archive::format::Format;
 use serde_json::Value;
 
 use crate::broker::BROKER;
@@ -21,8 +20,8 @@ impl Place {
         let place = Place(tempfile::tempdir().unwrap());
         let all: Vec<_> = (0..PAGES).map(|n| events::page(n, format!("<p>{n}</p>").repeat(50))).collect();
         let (first, second) = all.split_at(all.len() / 2);
-        write(Format::Files, first, &place.at("from/1"));
-        write(Format::Files, second, &place.at("from/2"));
+        write(crate::FILES, first, &place.at("from/1"));
+        write(crate::FILES, second, &place.at("from/2"));
         std::fs::write(place.at("seine.yml"), settings).unwrap();
         place
     }

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use seine::archive::detect::{Detected, by_content};
-use seine::archive::format::Format;
 use seine::archive::source::{Found, Source, SourceOptions};
 
 use crate::broker::Broker;
@@ -44,16 +43,16 @@ fn a_format_is_told_by_its_content() {
         Detected::Format(format) => Some(format),
         _ => None,
     };
-    assert_eq!(of("{\"url\":\"http://a/\",\"redirected_url\":null,\"content\":\""), Some(Format::Files));
-    assert_eq!(of("\n {\"response_body\":\"a \\\" {\\\"_id\\\"\",\"url\":\"x\"}"), Some(Format::Files));
-    assert_eq!(of("{\"response_headers\":{\"_id\":[\"raw_content\"]},\"url\":\"x\"}"), Some(Format::Files));
-    assert_eq!(of("{\"_id\":\"x\",\"content_type\":null,\"crawler\":\"c\",\"objects\":[],\"raw"), Some(Format::Cdr31));
-    assert_eq!(of("{\"_index\":\"x\",\"_id\":\"1\",\"_source\":{\"url\":\"x\"}}"), Some(Format::Elastic));
-    assert_eq!(of("{\"domain\":\"a\",\"url\":\"x\",\"title\":null"), Some(Format::Elastic));
+    assert_eq!(of("{\"url\":\"http://a/\",\"redirected_url\":null,\"content\":\""), Some(crate::FILES));
+    assert_eq!(of("\n {\"response_body\":\"a \\\" {\\\"_id\\\"\",\"url\":\"x\"}"), Some(crate::FILES));
+    assert_eq!(of("{\"response_headers\":{\"_id\":[\"raw_content\"]},\"url\":\"x\"}"), Some(crate::FILES));
+    assert_eq!(of("{\"_id\":\"x\",\"content_type\":null,\"crawler\":\"c\",\"objects\":[],\"raw"), Some(crate::CDR31));
+    assert_eq!(of("{\"_index\":\"x\",\"_id\":\"1\",\"_source\":{\"url\":\"x\"}}"), Some(crate::ELASTIC));
+    assert_eq!(of("{\"domain\":\"a\",\"url\":\"x\",\"title\":null"), Some(crate::ELASTIC));
     assert_eq!(of("{\"name\":\"package.json\",\"version\":\"1\"}"), None);
-    assert_eq!(of("Version:1.0\nurl: http://a/\n"), Some(Format::Tianwang));
+    assert_eq!(of("Version:1.0\nurl: http://a/\n"), Some(crate::TIANWANG));
     assert_eq!(of("versions: 1\n"), None);
-    assert_eq!(of("\"{\"\"original_url\"\": \"\"x"), Some(Format::WebIndex));
+    assert_eq!(of("\"{\"\"original_url\"\": \"\"x"), Some(crate::WEB_INDEX));
     assert_eq!(of("[1]"), None);
     assert_eq!(by_content(b""), Detected::Empty);
 }
@@ -74,7 +73,7 @@ fn a_topic_is_read_from_its_beginning_to_its_present_end() {
         std::fs::write(&config, yaml).unwrap();
         let first = folder.path().join("first");
         let events: Vec<_> = (0..300).map(|n| events::page(n, format!("<p>{n}</p>"))).collect();
-        write(Format::Files, &events, &first);
+        write(crate::FILES, &events, &first);
         let (first, state) = (first.to_str().unwrap(), folder.path().join("state"));
         let arguments =
             ["replay", first, "--to", "kafka", "-c", config.to_str().unwrap(), "-o", state.to_str().unwrap()];
@@ -98,10 +97,10 @@ fn a_topic_is_read_from_its_beginning_to_its_present_end() {
 #[test]
 fn an_archive_may_be_several_formats_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    write(Format::Cdr31, &[events::page(1, "one")], &folder.path().join("from/a"));
-    write(Format::Files, &[events::page(2, "two")], &folder.path().join("from/b"));
+    write(crate::CDR31, &[events::page(1, "one")], &folder.path().join("from/a"));
+    write(crate::FILES, &[events::page(2, "two")], &folder.path().join("from/b"));
     let to = folder.path().join("to");
     let summary = transfer(&folder.path().join("from"), &to, "FILES").run(&mut crate::Silent).unwrap();
-    assert_eq!(summary.formats.into_iter().collect::<Vec<_>>(), [(Format::Files, 1), (Format::Cdr31, 1)]);
+    assert_eq!(summary.formats.into_iter().collect::<Vec<_>>(), [(crate::FILES, 1), (crate::CDR31, 1)]);
     assert_eq!(pages(&to).len(), 2);
 }

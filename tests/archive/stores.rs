@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use seine::archive::format::Format;
 use seine::formats::pagestore::UrlHash;
 
 use crate::support::program::run;
@@ -38,7 +37,7 @@ fn pages_with_blanks_in_their_urls_come_through() {
         event
     };
     let events: Vec<_> = URLS.iter().enumerate().map(event).collect();
-    write(Format::Files, &events, &at("files"));
+    write(crate::FILES, &events, &at("files"));
     run(&["convert", text(&at("files")), text(&at("store")), "--to", "PAGESTORE"]).ok();
     let expected: Vec<_> = URLS
         .iter()

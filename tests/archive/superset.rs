@@ -5,10 +5,10 @@ use std::io::Write;
 use std::path::Path;
 
 use fastrand::Rng;
-use seine::archive::format::Format;
 use seine::archive::read::Pages;
 use seine::archive::recover::recover;
 use seine::archive::source::{Found, Source, SourceOptions};
+use seine::formats::Format;
 
 use crate::{events, write};
 
@@ -81,7 +81,7 @@ fn shapes(format: Format) -> Vec<Vec<u8>> {
 }
 
 const FORMATS: [Format; 6] =
-    [Format::Files, Format::Cdr31, Format::Elastic, Format::WebIndex, Format::Warc, Format::Tianwang];
+    [crate::FILES, crate::CDR31, crate::ELASTIC, crate::WEB_INDEX, crate::WARC, crate::TIANWANG];
 
 /// Lines that stand before records, in files of others and in damaged ones.
 const LINES: [&str; 14] = [
@@ -154,13 +154,13 @@ fn every_record_that_cat_reads_is_saved_whatever_line_stands_before_it() {
 #[test]
 fn records_of_others_are_saved() {
     let spaced = "junk\n { \"url\" : \"http://a.example/1\", \"content\":\"\"}\n{   \t \"content\":\"\",\"url\":\"http://a.example/2\"}";
-    assert_saved(spaced.as_bytes(), Format::Files, "blanks");
-    assert_saved(&gzip(spaced.as_bytes()), Format::Files, "blanks");
+    assert_saved(spaced.as_bytes(), crate::FILES, "blanks");
+    assert_saved(&gzip(spaced.as_bytes()), crate::FILES, "blanks");
     let rows = "x\n\"{\"\"original_url\"\":\r\n\"\"http://a.example/1\"\"}\",\"more\"\r\nodd \" quote\n{},\n\"{ \"\"original_url\"\": \"\"http://a.example/2\"\"}\"";
-    assert_saved(rows.as_bytes(), Format::WebIndex, "rows");
+    assert_saved(rows.as_bytes(), crate::WEB_INDEX, "rows");
     let record = "Version:1.0\r\nurl:http://a.example/1\r\ndate:x\r\nlength:2\r\n\r\nab\n\nrubbish";
-    assert_saved(record.as_bytes(), Format::Tianwang, "a head of others");
-    assert_saved(&gzip(record.as_bytes()), Format::Tianwang, "a head of others");
+    assert_saved(record.as_bytes(), crate::TIANWANG, "a head of others");
+    assert_saved(&gzip(record.as_bytes()), crate::TIANWANG, "a head of others");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use seine::archive::format::Format;
+use seine::formats::Format;
 
 use crate::support::program::{Ran, run};
 use crate::{events, pages, write};
@@ -16,7 +16,7 @@ fn text(path: &Path) -> &str {
 /// A tree of twelve pages, and its files.
 fn tree(format: Format, setting: &str, folder: &Path) -> Vec<PathBuf> {
     let events: Vec<_> = (0..12).map(|n| events::page(n, format!("<p>{n}</p>").repeat(30))).collect();
-    write(Format::Files, &events, &folder.join("from"));
+    write(crate::FILES, &events, &folder.join("from"));
     let config = folder.join("seine.yml");
     std::fs::write(&config, format!("target_storage.data_format.filesystem.{setting}\n")).unwrap();
     let (from, to) = (folder.join("from"), folder.join("tree"));
@@ -55,7 +55,7 @@ fn damage(files: &[PathBuf]) -> usize {
 
 #[test]
 fn a_damaged_record_in_a_file_of_its_own_is_damaged_whatever_is_left_of_it() {
-    for format in [Format::FilesystemJson, Format::FilesystemCbor] {
+    for format in [crate::JSON, crate::CBOR] {
         for setting in SETTINGS {
             let folder = tempfile::tempdir().unwrap();
             let files = tree(format, setting, folder.path());
@@ -84,7 +84,7 @@ fn a_damaged_record_in_a_file_of_its_own_is_damaged_whatever_is_left_of_it() {
 
 #[test]
 fn a_record_is_told_by_what_is_left_of_it_when_nothing_stands_beside_it() {
-    for format in [Format::FilesystemJson, Format::FilesystemCbor] {
+    for format in [crate::JSON, crate::CBOR] {
         let folder = tempfile::tempdir().unwrap();
         let files = tree(format, "", folder.path());
         let alone = folder.path().join("alone").join(files[0].strip_prefix(folder.path().join("tree")).unwrap());
@@ -111,7 +111,7 @@ fn a_body_may_be_anything_a_record_of_its_own_page_too() {
     let mut record = Vec::new();
     seine::formats::files::write_event(&events[0], b"made up", &mut record);
     events.push(events::with_type(8, "application/json", record));
-    write(Format::FilesystemHtml, &events, folder.path());
+    write(crate::HTML, &events, folder.path());
     let verified = run(&["verify", "--json", text(folder.path())]).ok();
     let verdicts = verdicts(&verified);
     assert_eq!(verdicts.len(), events.len());
@@ -125,7 +125,7 @@ fn an_archive_of_which_nothing_could_be_read_is_no_success() {
     std::fs::create_dir(at("empty")).unwrap();
     std::fs::create_dir(at("odd")).unwrap();
     std::fs::write(at("odd/notes.txt"), "remember the milk").unwrap();
-    write(Format::Files, &[events::page(1, "one")], &at("files"));
+    write(crate::FILES, &[events::page(1, "one")], &at("files"));
     std::fs::create_dir(at("cut")).unwrap();
     let file = std::fs::read_dir(at("files")).unwrap().next().unwrap().unwrap().path();
     std::fs::write(at("cut/crawl_data-1-0.deflate"), &std::fs::read(file).unwrap()[..60]).unwrap();

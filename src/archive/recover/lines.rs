@@ -13,11 +13,12 @@ use std::io;
 use csv_core::ReadFieldResult;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::Recovery;
 use super::output::Output;
 use super::scan::{Got, Input, Pieces, Start, is_sound};
-use super::{Problem, Recovery};
 use crate::formats::csv_cells::MAX_CELL;
 use crate::formats::lines::{LOOKED_AT, MAX_LINE, append, line_ends};
+use crate::formats::recovery::Trouble;
 
 const NO_RECORD: &str = "no whole record";
 const NO_START: &str = "nothing that begins a stream or a record";
@@ -79,14 +80,14 @@ pub(super) fn save(
     output: &mut Output,
     recovery: &mut Recovery,
     tick: &mut dyn FnMut(u64, u64),
-) -> Result<(), Problem> {
+) -> Result<(), Trouble> {
     let (settled, gap, trials) = (0, false, 0);
     let (recent, before, rest) = Default::default();
     let mut saving = Saving { input, shape, output, recovery, tick, settled, gap, recent, before, trials, rest };
-    let first = input.start_at(0).map_err(Problem::Read)?;
+    let first = input.start_at(0).map_err(Trouble::Read)?;
     let is_text = match first {
         Some(start) => start == Start::Text,
-        None => input.is_text().map_err(Problem::Read)?,
+        None => input.is_text().map_err(Trouble::Read)?,
     };
     let mut start = if is_text { Some((0, Start::Text)) } else { first.map(|start| (0, start)) };
     let mut why = NO_START;
@@ -109,7 +110,7 @@ pub(super) fn save(
                 break;
             }
             Read::Ended => {
-                start = input.start_at(saving.settled).map_err(Problem::Read)?.map(|it| (saving.settled, it));
+                start = input.start_at(saving.settled).map_err(Trouble::Read)?.map(|it| (saving.settled, it));
                 NO_START
             }
             Read::Broken(problem) => problem,
@@ -127,9 +128,9 @@ pub(super) fn save(
 
 impl Saving<'_> {
     /// The next place from `from` on where a whole record can be read, before `until`.
-    fn find(&mut self, mut from: u64, until: u64) -> Result<Option<(u64, Start)>, Problem> {
-        while let Some((at, start)) = self.input.next_start(from, until).map_err(Problem::Read)? {
-            if self.first_record(at, start).map_err(Problem::Read)?.is_some() {
+    fn find(&mut self, mut from: u64, until: u64) -> Result<Option<(u64, Start)>, Trouble> {
+        while let Some((at, start)) = self.input.next_start(from, until).map_err(Trouble::Read)? {
+            if self.first_record(at, start).map_err(Trouble::Read)?.is_some() {
                 return Ok(Some((at, start)));
             }
             if self.trials > TRIAL_BYTES + TRIAL_TIMES * self.input.length {
@@ -163,7 +164,7 @@ impl Saving<'_> {
     }
 
     /// Saves the records from a place on.
-    fn read(&mut self, at: u64, start: Start) -> Result<Read, Problem> {
+    fn read(&mut self, at: u64, start: Start) -> Result<Read, Trouble> {
         let mut pieces = Pieces::new(self.input, at, start);
         let mut ends = Ends::new(self.shape);
         self.before = (std::mem::take(&mut self.recent), self.settled);
@@ -178,7 +179,7 @@ impl Saving<'_> {
         let mut sound = None;
         loop {
             let piece_at = pieces.at();
-            let got = pieces.advance().map_err(Problem::Read)?;
+            let got = pieces.advance().map_err(Trouble::Read)?;
             let mut rest = pieces.piece();
             loop {
                 if line.is_empty() && !is_too_long {
@@ -201,7 +202,7 @@ impl Saving<'_> {
                 } else if !is_fine {
                     self.gap = true;
                     if sound.is_none() {
-                        sound = Some(start != Start::Flush && is_sound(self.input.file, at).map_err(Problem::Read)?);
+                        sound = Some(start != Start::Flush && is_sound(self.input.file, at).map_err(Trouble::Read)?);
                     }
                     if sound == Some(false) {
                         return Ok(Read::Broken(NO_RECORD));
@@ -224,13 +225,13 @@ impl Saving<'_> {
     }
 
     /// Saves the records in a piece of text that is none as a whole. Where a stream begins in it, that is to be read first.
-    fn look_inside(&mut self, from: u64, until: u64) -> Result<Option<(u64, Start)>, Problem> {
+    fn look_inside(&mut self, from: u64, until: u64) -> Result<Option<(u64, Start)>, Trouble> {
         let mut from = from + 1;
         while let Some((at, start)) = self.find(from, until)? {
             if start != Start::Text {
                 return Ok(Some((at, start)));
             }
-            let Some(record) = self.first_record(at, start).map_err(Problem::Read)? else { break };
+            let Some(record) = self.first_record(at, start).map_err(Trouble::Read)? else { break };
             from = at + record.len() as u64;
             self.take(&record, at, from)?;
         }
@@ -240,7 +241,7 @@ impl Saving<'_> {
     }
 
     /// Nothing comes any more, and this was behind the last line feed. A record may be whole without one.
-    fn end(&mut self, line: Vec<u8>, line_at: u64, pieces: &Pieces<'_>, is_too_long: bool) -> Result<Read, Problem> {
+    fn end(&mut self, line: Vec<u8>, line_at: u64, pieces: &Pieces<'_>, is_too_long: bool) -> Result<Read, Trouble> {
         let had_gap = self.gap;
         let is_whole = !is_too_long && self.take(&line, line_at, pieces.at())?;
         if pieces.is_text() && !is_whole {
@@ -249,7 +250,7 @@ impl Saving<'_> {
             }
             return Ok(Read::Ended);
         }
-        if !is_whole && self.input.start_at(pieces.at()).map_err(Problem::Read)?.is_some() {
+        if !is_whole && self.input.start_at(pieces.at()).map_err(Trouble::Read)?.is_some() {
             self.rest = (line, pieces.at());
             self.gap = had_gap;
         }
@@ -261,7 +262,7 @@ impl Saving<'_> {
     }
 
     /// Saves a line if it is a record. What could not be saved before it is told then.
-    fn take(&mut self, line: &[u8], from: u64, to: u64) -> Result<bool, Problem> {
+    fn take(&mut self, line: &[u8], from: u64, to: u64) -> Result<bool, Trouble> {
         if line.trim_ascii().is_empty() {
             return Ok(true);
         }
@@ -279,9 +280,9 @@ impl Saving<'_> {
         let hash = xxh3_64(line);
         self.recent.insert(hash);
         if to > self.before.1 || !self.before.0.contains(&hash) {
-            self.output.write(line.trim_ascii_start()).map_err(Problem::Write)?;
+            self.output.write(line.trim_ascii_start()).map_err(Trouble::Write)?;
             if !line.ends_with(b"\n") {
-                self.output.write(b"\n").map_err(Problem::Write)?;
+                self.output.write(b"\n").map_err(Trouble::Write)?;
             }
             self.recovery.records += 1;
         }

@@ -2,11 +2,10 @@
 //! bytes that are lost.
 //!
 //! * [`scan`]: where compressed streams and lines begin again behind damage.
-//! * [`lines`]: the formats with a record a line. [`records`]: those that find their records themselves.
+//! * [`lines`]: the formats with a record a line; the others find their records themselves.
 
 mod lines;
 mod output;
-mod records;
 pub(super) mod scan;
 
 use std::fs::File;
@@ -14,11 +13,9 @@ use std::path::{Path, PathBuf};
 
 use self::lines::Shape;
 use super::detect::{self, Detected};
-use super::format::Format;
 use super::trees::Trees;
-use crate::formats::csv_cells::Cells;
-use crate::formats::web_index::WebIndexRecord;
-use crate::formats::{cdr31, elastic, files};
+use crate::formats::recovery::{self, Damaged, Saving, Trouble};
+use crate::formats::{Format, files, pagestore};
 
 /// So many ranges are kept by name.
 pub const MAX_RANGES: usize = 1000;
@@ -66,12 +63,6 @@ pub enum RecoverError {
     Empty(PathBuf),
 }
 
-/// What went wrong while saving: with the damaged file, or with the new one.
-enum Problem {
-    Read(std::io::Error),
-    Write(std::io::Error),
-}
-
 impl Recovery {
     fn new(format: Format, length: u64) -> Recovery {
         Recovery { format, records: 0, length, lost: Vec::new(), ranges: 0, lost_bytes: 0 }
@@ -93,32 +84,24 @@ impl Recovery {
     }
 }
 
-/// How records are found again.
-enum Method {
-    Lines(Shape),
-    Tianwang,
-    Warc,
+/// Saves records that a codec finds.
+struct Saved<'a> {
+    output: &'a mut output::Output,
+    recovery: &'a mut Recovery,
+    tick: &'a mut dyn FnMut(u64, u64),
 }
 
-/// None for formats that have no files of many records.
-fn method(format: Format) -> Option<Method> {
-    let lines = |is_record| Method::Lines(Shape { is_record, is_row: false });
-    Some(match format {
-        Format::Files => lines(|line| files::parse_line(line).is_ok()),
-        Format::Cdr31 => lines(|line| cdr31::parse_document(line).is_ok()),
-        Format::Elastic => lines(|line| elastic::parse_document(line).is_ok()),
-        Format::WebIndex => Method::Lines(Shape { is_record: is_row, is_row: true }),
-        Format::Tianwang => Method::Tianwang,
-        Format::Warc => Method::Warc,
-        Format::FilesystemHtml | Format::FilesystemJson | Format::FilesystemCbor | Format::Pagestore => return None,
-    })
-}
+impl Saving for Saved<'_> {
+    fn save(&mut self, record: &[u8], end: u64) -> std::io::Result<()> {
+        self.output.write(record)?;
+        self.recovery.records += 1;
+        (self.tick)(self.recovery.records, end);
+        Ok(())
+    }
 
-/// A row of the web index, its one cell a record.
-fn is_row(line: &[u8]) -> bool {
-    let mut cells = Cells::new(line);
-    let cell = cells.next().and_then(Result::ok);
-    cell.is_some_and(|cell| serde_json::from_slice::<WebIndexRecord>(&cell).is_ok())
+    fn lose(&mut self, from: u64, to: u64, why: &str) {
+        self.recovery.lose(from, to, why);
+    }
 }
 
 /// Saves what is whole in `damaged` to `out`, which must not be there; it appears when it is complete. `format`: instead of
@@ -140,27 +123,38 @@ pub fn recover(
         Some(format) => format,
         None => match detect::detect(damaged, &mut Trees::default()).map_err(read_error)? {
             Detected::Format(format) => format,
-            Detected::Beside => return Err(RecoverError::SmallFiles(damaged.into(), Format::Pagestore)),
+            Detected::Beside => return Err(RecoverError::SmallFiles(damaged.into(), pagestore::FORMAT)),
             Detected::Empty => return Err(RecoverError::Empty(damaged.into())),
             Detected::Unknown(begins) => return Err(RecoverError::Unknown { path: damaged.into(), begins }),
         },
     };
-    let method = method(format).ok_or_else(|| RecoverError::SmallFiles(damaged.into(), format))?;
-    let mut file = File::open(damaged).map_err(read_error)?;
+    let recovers = format.recovery();
+    if matches!(recovers, recovery::Recovery::Nothing) {
+        return Err(RecoverError::SmallFiles(damaged.into(), format));
+    }
+    let file = File::open(damaged).map_err(read_error)?;
     let length = file.metadata().map_err(read_error)?.len();
     let write_error = |source| RecoverError::File { action: "writing", path: out.into(), source };
-    let mut output = output::Output::create(out, format == Format::Files).map_err(write_error)?;
+    let mut output = output::Output::create(out, format == files::FORMAT).map_err(write_error)?;
     let mut recovery = Recovery::new(format, length);
-    let saved = match method {
-        Method::Lines(shape) => {
-            lines::save(scan::Input { file: &file, length }, shape, &mut output, &mut recovery, tick)
+    let input = scan::Input { file: &file, length };
+    let saved = match *recovers {
+        recovery::Recovery::Lines(is_record) => {
+            lines::save(input, Shape { is_record, is_row: false }, &mut output, &mut recovery, tick)
         }
-        Method::Warc => records::save_warc(&mut file, &mut output, &mut recovery, tick),
-        Method::Tianwang => records::save_tianwang(damaged, &mut file, &mut output, &mut recovery, tick),
+        recovery::Recovery::Rows(is_record) => {
+            lines::save(input, Shape { is_record, is_row: true }, &mut output, &mut recovery, tick)
+        }
+        recovery::Recovery::Itself(save) => {
+            let open = || Ok(Box::new(File::open(damaged)?) as _);
+            let mut saving = Saved { output: &mut output, recovery: &mut recovery, tick };
+            save(&Damaged { open: &open, length }, &mut saving)
+        }
+        recovery::Recovery::Nothing => Ok(()),
     };
     saved.map_err(|problem| match problem {
-        Problem::Read(source) => read_error(source),
-        Problem::Write(source) => write_error(source),
+        Trouble::Read(source) => read_error(source),
+        Trouble::Write(source) => write_error(source),
     })?;
     output.finish().map_err(write_error)?;
     Ok(recovery)

@@ -13,6 +13,8 @@ mod framing;
 mod read;
 mod record;
 mod recover;
+mod row;
+mod saved;
 mod search;
 mod whole;
 mod window;
@@ -21,6 +23,7 @@ mod write;
 pub use read::{TianwangError, TianwangReader};
 pub use record::{ContentError, HeadError, TianwangRecord};
 pub use recover::{Found, Loss, Piece, Report, recover};
+pub use row::FORMAT;
 pub use whole::whole_length;
 pub use write::{TianwangWriter, is_held, write_event};
 

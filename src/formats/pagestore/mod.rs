@@ -13,6 +13,8 @@
 //! ends are taken off and what is left is the URL, blanks and all; where that can be done in two ways, the one whose MD5
 //! is right.
 
+mod store;
+
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -24,6 +26,8 @@ use time::{Date, Month, OffsetDateTime};
 use super::files::page_of;
 use crate::page::{EpochMs, Outcome, PageEvent, Relevance, Response, latin1_to_string};
 use crate::parse::is_html;
+
+pub use store::{FORMAT, meta_place};
 
 /// The longest line of a `META` file that is read, in bytes.
 pub const MAX_LINE: usize = 64 << 10;

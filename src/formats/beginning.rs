@@ -1,0 +1,96 @@
+//! How the bytes of a file begin: what tells formats apart.
+
+use std::cell::OnceCell;
+
+/// More keys than this in one object tell nothing more.
+const MAX_KEYS: usize = 64;
+
+/// The first bytes of a file or a message, decompressed.
+pub struct Beginning {
+    text: Vec<u8>,
+    keys: OnceCell<Vec<String>>,
+}
+
+/// Whether something is of a format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    No,
+    /// Unless another is sure.
+    Perhaps,
+    Sure,
+}
+
+impl Sign {
+    pub(super) fn sure_if(is_so: bool) -> Sign {
+        if is_so { Sign::Sure } else { Sign::No }
+    }
+}
+
+impl Beginning {
+    /// A byte order mark and blanks before it do not count.
+    pub fn new(plain: &[u8]) -> Beginning {
+        let text = plain.strip_prefix(b"\xef\xbb\xbf").unwrap_or(plain).trim_ascii_start();
+        Beginning { text: text.to_vec(), keys: OnceCell::new() }
+    }
+
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Whether it is a JSON object with one of these keys at its top level, as far as it goes.
+    pub(super) fn has_key(&self, wanted: &[&str]) -> bool {
+        self.keys().iter().any(|key| wanted.contains(&key.as_str()))
+    }
+
+    /// The keys at the top level of the JSON object that it is, as far as it goes; none for anything else.
+    pub(super) fn keys(&self) -> &[String] {
+        self.keys.get_or_init(|| if self.text.first() == Some(&b'{') { top_level_keys(&self.text) } else { Vec::new() })
+    }
+}
+
+/// Escapes in keys are left as they are.
+fn top_level_keys(text: &[u8]) -> Vec<String> {
+    let mut keys = Vec::new();
+    let (mut depth, mut key_next, mut at) = (0_u32, false, 0);
+    while let Some(&byte) = text.get(at) {
+        at += 1;
+        match byte {
+            b'"' => {
+                let Some(length) = string_length(&text[at..]) else { break };
+                if depth == 1 && key_next {
+                    keys.push(String::from_utf8_lossy(&text[at..at + length]).into_owned());
+                    key_next = false;
+                }
+                at += length + 1;
+            }
+            b'{' | b'[' => {
+                depth += 1;
+                key_next = depth == 1;
+            }
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    break;
+                }
+            }
+            b',' => key_next = depth == 1,
+            _ => {}
+        }
+        if keys.len() == MAX_KEYS {
+            break;
+        }
+    }
+    keys
+}
+
+/// Bytes up to the quote that ends a JSON string; none when it is not there.
+fn string_length(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let found = memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
+        if text[at + found] == b'"' {
+            return Some(at + found);
+        }
+        at += found + 2;
+    }
+}

@@ -1,0 +1,177 @@
+//! ACHE's FILESYSTEM_HTML, FILESYSTEM_JSON and FILESYSTEM_CBOR (seed 003): one file a page, `<host>/<name>`.
+//!
+//! The host is that of the URL asked for; the name is the URL itself, encoded as a form's field is
+//! (`application/x-www-form-urlencoded`), or its SHA-256. No extension. HTML is the body alone, content codings removed;
+//! JSON is the FILES object ([`super::files`]) without a line feed; CBOR is [`super::cbor`]'s map.
+
+pub(in crate::formats) mod one_page;
+
+use std::path::Path;
+
+use data_encoding::HEXLOWER;
+use percent_encoding::percent_decode_str;
+use sha2::{Digest, Sha256};
+
+use super::beginning::Sign;
+use super::cbor::{self, CborRecord};
+use super::files::{self, FilesRecord};
+use super::held::{Field, Held, Part};
+use super::records::{Input, One, Records};
+use super::recovery::Recovery;
+use super::table::{Format, Row};
+use crate::page::{Outcome, PageEvent};
+use crate::parse::url::host;
+
+/// The body alone.
+pub const HTML: Format = Format(&Row {
+    name: "FILESYSTEM_HTML",
+    schema: "html",
+    holds: &[(Field::Url, Held::Whole), (Field::Body, Held::Whole), (Field::OtherTypes, Held::Whole)],
+    demands: &[Field::Url, Field::Body],
+    // A page's body may be anything: its path tells.
+    begins: |_| Sign::No,
+    reader: |input| {
+        let url = url_of_path(&input.path);
+        one_page(input, |bytes, _| html_page(bytes, url))
+    },
+    recovery: Recovery::Nothing,
+});
+
+/// The FILES object.
+pub const JSON: Format = Format(&Row {
+    name: "FILESYSTEM_JSON",
+    schema: "files",
+    holds: files::HOLDS,
+    demands: files::DEMANDS,
+    // As FILES does: its path tells.
+    begins: |_| Sign::No,
+    reader: |input| one_page(input, |bytes, path| record_page(&bytes, path, files_record)),
+    recovery: Recovery::Nothing,
+});
+
+/// [`cbor`]'s map.
+pub const CBOR: Format = Format(&Row {
+    name: "FILESYSTEM_CBOR",
+    schema: "cbor",
+    holds: &[
+        (Field::Url, Held::Whole),
+        (Field::Body, Held::Partly(Part::TextOrBytes)),
+        (Field::Fetched, Held::Partly(Part::Seconds)),
+        (Field::Request, Held::Whole),
+        (Field::OtherTypes, Held::Whole),
+    ],
+    demands: &[Field::Url, Field::Fetched, Field::Body],
+    begins: |beginning| {
+        let is_map = matches!(beginning.text().first(), Some(0xa0..=0xbf));
+        Sign::sure_if(is_map && cbor::url_at_start(beginning.text()).is_some())
+    },
+    reader: |input| one_page(input, |bytes, path| record_page(&bytes, path, cbor_record)),
+    recovery: Recovery::Nothing,
+});
+
+/// The longest name of a file that Linux takes, in bytes.
+pub const MAX_NAME: usize = 255;
+
+/// Why a page can have no file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    #[error("the URL has no host to name a folder after")]
+    NoHost,
+    #[error(
+        "the name of its file would be {0} bytes long, and 255 is the most; \
+         set target_storage.data_format.filesystem.hash_file_name: true"
+    )]
+    TooLong(usize),
+}
+
+/// Where a page's file is, below the sink's folder: the folder and the name of the file. `hashed`: the name is the URL's
+/// SHA-256 in lower-case hex.
+pub fn path_of(url: &str, hashed: bool) -> Result<(String, String), NameError> {
+    let host = host(url).filter(|host| !host.is_empty()).ok_or(NameError::NoHost)?;
+    let folder = encode(host);
+    let name = if hashed { HEXLOWER.encode(&Sha256::digest(url)) } else { encode(url) };
+    match folder.len().max(name.len()) {
+        length if length > MAX_NAME => Err(NameError::TooLong(length)),
+        // Not this folder, and not the one above.
+        _ if folder.bytes().all(|byte| byte == b'.') => Ok((folder.replace('.', "%2E"), name)),
+        _ => Ok((folder, name)),
+    }
+}
+
+/// The URL that a file was named after; none for a hashed name and for what is no name of ours.
+pub fn url_of(name: &str) -> Option<String> {
+    let url = percent_decode_str(&name.replace('+', " ")).decode_utf8().ok()?.into_owned();
+    host(&url).is_some_and(|host| !host.is_empty()).then_some(url)
+}
+
+/// As Java's `URLEncoder` does: keeps `A-Za-z0-9.-*_`, a space becomes `+`, everything else `%XX`.
+fn encode(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+/// The URL that a file of FILESYSTEM_HTML is named after, when its folder is that of the URL's host.
+pub fn url_of_path(path: &Path) -> Option<String> {
+    let url = url_of(path.file_name()?.to_str()?)?;
+    is_at(path, &url, false).then_some(url)
+}
+
+/// Whether a page of this URL has this path, below some folder.
+pub fn is_at(path: &Path, url: &str, hashed: bool) -> bool {
+    path_of(url, hashed).is_ok_and(|(folder, name)| path.ends_with(Path::new(&folder).join(name)))
+}
+
+/// Whether the name is a SHA-256 in hexadecimal digits.
+pub fn has_hashed_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.len() == 64 && name.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Whether a file's name says that it is another page's than that of this URL.
+fn is_of_another_page(path: &Path, url: &str) -> bool {
+    match url_of_path(path) {
+        Some(named) => named != url,
+        None => has_hashed_name(path) && is_in_folder_of(path, url) && !is_at(path, url, true),
+    }
+}
+
+fn is_in_folder_of(path: &Path, url: &str) -> bool {
+    let folder = path_of(url, true).map(|(folder, _)| folder);
+    folder.is_ok_and(|folder| path.parent().is_some_and(|parent| parent.ends_with(folder)))
+}
+
+fn one_page(
+    mut input: Input,
+    page: impl FnOnce(Vec<u8>, &Path) -> Result<PageEvent, String>,
+) -> std::io::Result<Box<dyn Records>> {
+    let page = one_page::content(&mut *input.bytes).and_then(|bytes| page(bytes, &input.path));
+    Ok(Box::new(One(Some(page))))
+}
+
+fn html_page(body: Vec<u8>, url: Option<String>) -> Result<PageEvent, String> {
+    let url = url.ok_or("its name tells no URL, as when names are hashed; FILESYSTEM_HTML holds none elsewhere")?;
+    let mut event = PageEvent::read_back(url);
+    if let Outcome::Response(response) = &mut event.outcome {
+        response.body = body.into();
+    }
+    Ok(event)
+}
+
+/// The page of a file that is one record. The record names its page, and so does the file.
+fn record_page(bytes: &[u8], path: &Path, read: fn(&[u8]) -> Result<PageEvent, String>) -> Result<PageEvent, String> {
+    if bytes.is_empty() {
+        return Err("it is empty, and should hold a record".into());
+    }
+    let event = read(bytes)?;
+    if is_of_another_page(path, &event.url) {
+        return Err(format!("the record in it is of {}, and its name is that of another page", event.url));
+    }
+    Ok(event)
+}
+
+fn files_record(bytes: &[u8]) -> Result<PageEvent, String> {
+    files::parse_line(bytes).map(FilesRecord::into_event).map_err(|error| format!("it is no FILES record: {error}"))
+}
+
+fn cbor_record(bytes: &[u8]) -> Result<PageEvent, String> {
+    cbor::parse(bytes).map(CborRecord::into_event).map_err(|error| error.to_string())
+}

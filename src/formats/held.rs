@@ -1,0 +1,206 @@
+//! What a format holds of a page: each row of the table of formats says it of its own.
+
+use std::fmt;
+
+use super::Format;
+
+/// Something known of a page, or a kind of page, that a format holds or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// The URL that was asked for; without it, the final URL stands for it.
+    Url,
+    FinalUrl,
+    /// The redirects between the two.
+    Hops,
+    Status,
+    /// Reason phrase and HTTP version.
+    Reason,
+    Headers,
+    /// The content, content codings taken off.
+    Body,
+    /// The content as received, with the headers that belong to its coding.
+    BodyReceived,
+    /// When the last byte had arrived.
+    Fetched,
+    Started,
+    Ip,
+    Request,
+    /// The bytes around the body, as they went over the connection.
+    Exchange,
+    Relevance,
+    CrawlerId,
+    EventId,
+    /// What became of the page since the last fetch.
+    Change,
+    /// That a body was cut, and why.
+    Truncated,
+    /// Answers other than 2xx.
+    OtherAnswers,
+    /// Pages that are not HTML.
+    OtherTypes,
+    /// Fetches without an answer.
+    Failures,
+}
+
+/// How much of a [`Field`] a format holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    Whole,
+    Partly(Part),
+    No,
+}
+
+/// What is left of a field that is not held whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Headers: the values of one name stand together, where the name came first.
+    Gathered,
+    /// Headers: the values of one name are one value, joined with commas.
+    Joined,
+    /// Headers, reason phrase and version: as a message of HTTP/1.1 has them, which says its length or its host.
+    Http1,
+    /// Of an exchange: the response.
+    Answer,
+    /// A number: rounded to ten digits behind the point.
+    TenDigits,
+    /// A time: in whole seconds.
+    Seconds,
+    /// A time: the day.
+    Day,
+    /// Content: as text.
+    Text,
+    /// Content: as text, and of HTML pages alone.
+    HtmlText,
+    /// Content: as text where it is some.
+    TextOrBytes,
+}
+
+impl Field {
+    pub const ALL: [Field; 21] = [
+        Field::Url,
+        Field::FinalUrl,
+        Field::Hops,
+        Field::Status,
+        Field::Reason,
+        Field::Headers,
+        Field::Body,
+        Field::BodyReceived,
+        Field::Fetched,
+        Field::Started,
+        Field::Ip,
+        Field::Request,
+        Field::Exchange,
+        Field::Relevance,
+        Field::CrawlerId,
+        Field::EventId,
+        Field::Change,
+        Field::Truncated,
+        Field::OtherAnswers,
+        Field::OtherTypes,
+        Field::Failures,
+    ];
+
+    /// Kinds of pages rather than something of each page.
+    fn is_kind_of_page(self) -> bool {
+        matches!(self, Field::OtherAnswers | Field::OtherTypes | Field::Failures)
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Field::Url => "requested URL",
+            Field::FinalUrl => "final URL",
+            Field::Hops => "redirects",
+            Field::Status => "status",
+            Field::Reason => "reason phrase and HTTP version",
+            Field::Headers => "headers",
+            Field::Body => "content",
+            Field::BodyReceived => "content codings",
+            Field::Fetched => "time of the fetch",
+            Field::Started => "start of the fetch",
+            Field::Ip => "IP address",
+            Field::Request => "request headers",
+            Field::Exchange => "exact bytes of the exchange",
+            Field::Relevance => "relevance",
+            Field::CrawlerId => "crawler id",
+            Field::EventId => "event id",
+            Field::Change => "change since the last fetch",
+            Field::Truncated => "reason of a cut",
+            Field::OtherAnswers => "answers other than 2xx",
+            Field::OtherTypes => "pages that are not HTML",
+            Field::Failures => "failed fetches",
+        })
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Part::Gathered => "with the values of one name together",
+            Part::Joined => "with the values of one name joined by commas",
+            Part::Http1 => "as in HTTP/1.1",
+            Part::Answer => "without the request",
+            Part::TenDigits => "to ten digits",
+            Part::Seconds => "in whole seconds",
+            Part::Day => "as a day",
+            Part::Text => "as text",
+            Part::HtmlText => "as text, of HTML pages alone",
+            Part::TextOrBytes => "in UTF-8 where it is text",
+        })
+    }
+}
+
+/// What pages of one format lose in another, in a sentence; none when nothing.
+pub fn losses(from: Format, to: Format) -> Option<String> {
+    let known = Field::ALL.into_iter().filter(|field| from.holds(*field) != Held::No);
+    let (mut missing, mut left_out, mut partly) = (Vec::new(), Vec::new(), Vec::new());
+    for field in known {
+        match to.holds(field) {
+            Held::No if field.is_kind_of_page() => left_out.push(field.to_string()),
+            Held::No => missing.push(field.to_string()),
+            Held::Partly(part) if from.holds(field) != Held::Partly(part) => partly.push(format!("{field} {part}")),
+            Held::Partly(_) | Held::Whole => {}
+        }
+    }
+    let mut parts = Vec::new();
+    if !missing.is_empty() {
+        parts.push(format!("holds no {}", missing.join(", ")));
+    }
+    if !partly.is_empty() {
+        parts.push(format!("holds {}", partly.join("; ")));
+    }
+    if !left_out.is_empty() {
+        parts.push(format!("leaves out {}", left_out.join(", ")));
+    }
+    (!parts.is_empty()).then(|| format!("{to} {}", parts.join("; ")))
+}
+
+/// Fields that nothing is known of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lacks(u32);
+
+impl Lacks {
+    /// Those of all pages of a format.
+    pub(crate) fn of(format: Format) -> Lacks {
+        let fields = Field::ALL.into_iter().filter(|field| format.holds(*field) == Held::No);
+        fields.fold(Lacks::default(), |lacks, field| lacks.and(field, true))
+    }
+
+    /// And this one too, if so.
+    pub(crate) fn and(self, field: Field, is_lacking: bool) -> Lacks {
+        Lacks(self.0 | u32::from(is_lacking) << field as u32)
+    }
+
+    pub fn has(self, field: Field) -> bool {
+        self.0 & 1 << field as u32 != 0
+    }
+}
+
+impl std::ops::BitOr for Lacks {
+    type Output = Lacks;
+
+    fn bitor(self, other: Lacks) -> Lacks {
+        Lacks(self.0 | other.0)
+    }
+}

@@ -1,0 +1,92 @@
+//! The store's row of the table of formats: the pages that a `META` file lists, each in a folder beside it.
+
+use std::path::{Path, PathBuf};
+
+use super::{MetaEntry, MetaReader, PagestoreRecord, Place, UrlHash};
+use crate::formats::beginning::Sign;
+use crate::formats::filesystem::one_page::read_limited;
+use crate::formats::held::{Field, Held, Part};
+use crate::formats::records::{Beside, Input, Item, ReadSeek, Records};
+use crate::formats::recovery::Recovery;
+use crate::formats::table::{Format, Row};
+use crate::page::PageEvent;
+
+pub const FORMAT: Format = Format(&Row {
+    name: "PAGESTORE",
+    schema: "pagestore",
+    holds: &[
+        (Field::Url, Held::Whole),
+        (Field::Body, Held::Whole),
+        (Field::Fetched, Held::Partly(Part::Day)),
+        (Field::OtherTypes, Held::Whole),
+    ],
+    demands: &[Field::Url, Field::Fetched, Field::Body],
+    // Its folder tells, see `meta_place`.
+    begins: |_| Sign::No,
+    reader: |input: Input| {
+        let entries = MetaReader::new(input.bytes);
+        let store: Box<dyn Records> =
+            Box::new(Store { entries, place: meta_place(&input.path), beside: input.beside, path: input.path });
+        Ok(store)
+    },
+    recovery: Recovery::Nothing,
+});
+
+/// The place of a `META` file in a store, by its last folders; none for what is no such file.
+pub fn meta_place(path: &Path) -> Option<Place> {
+    let names: Vec<&str> = path.components().rev().take(5).map(|it| it.as_os_str().to_str()).collect::<Option<_>>()?;
+    let tail = |count: usize| {
+        let tail: Vec<&str> = names.get(..count)?.iter().rev().copied().collect();
+        Place::parse(&tail.join("/"))
+    };
+    let place = tail(4).or_else(|| tail(5))?;
+    matches!(place, Place::DayMeta { .. } | Place::FeedMeta { .. }).then_some(place)
+}
+
+struct Store {
+    entries: MetaReader<Box<dyn ReadSeek>>,
+    place: Option<Place>,
+    beside: Beside,
+    /// Of the `META`.
+    path: PathBuf,
+}
+
+impl Store {
+    fn page(&self, entry: MetaEntry) -> Result<PageEvent, String> {
+        let Some(Place::DayMeta { day } | Place::FeedMeta { day, .. }) = self.place else {
+            return Err("its folder is not that of a day, as in 2026/11/21/META".into());
+        };
+        let (path, mut file) = self.contents(&entry)?;
+        let read = read_limited(&mut *file);
+        let contents = read.map_err(|problem| format!("{}: {problem}", path.display()))?;
+        Ok(PagestoreRecord { day, entry, contents: contents.into() }.into_event())
+    }
+
+    /// The file of a page, wherever Seine or another program has put it.
+    fn contents(&self, entry: &MetaEntry) -> Result<(PathBuf, Box<dyn ReadSeek>), String> {
+        let place = |hash: UrlHash| Path::new(&hash.to_string()).join("contents.html");
+        let whole = |place: &Path| self.path.parent().unwrap_or(Path::new("")).join(place);
+        for path in entry.folders().map(place) {
+            match (self.beside)(&path) {
+                Ok(Some(file)) => return Ok((whole(&path), file)),
+                Ok(None) => {}
+                Err(problem) => return Err(format!("{}: {problem}", whole(&path).display())),
+            }
+        }
+        Err(format!("{} is listed, and {} is not there", entry.url, whole(&place(entry.hash)).display()))
+    }
+}
+
+impl Records for Store {
+    fn next(&mut self) -> Option<Item> {
+        let page = self.entries.next()?.map_err(|error| error.to_string()).and_then(|entry| self.page(entry));
+        Some(match page {
+            Ok(event) => Item::Page(Box::new(event)),
+            Err(problem) => Item::Problem(problem),
+        })
+    }
+
+    fn truncated(&self) -> bool {
+        self.entries.truncated()
+    }
+}

@@ -1,0 +1,163 @@
+//! Reading, whatever the format: files as records, told apart no more.
+
+use std::fmt;
+use std::io::{Cursor, Read, Seek};
+use std::path::{Path, PathBuf};
+
+use super::Format;
+use super::held::Lacks;
+use super::lines::JsonLines;
+use crate::page::PageEvent;
+
+/// Bytes that can be gone back in.
+pub trait ReadSeek: Read + Seek {}
+
+impl<T: Read + Seek> ReadSeek for T {}
+
+/// Opens a file beside the one that is read, by its path below that one's folder; none when it is not there.
+pub type Beside = Box<dyn Fn(&Path) -> Result<Option<Box<dyn ReadSeek>>, String>>;
+
+/// What is to be read.
+pub struct Input {
+    pub bytes: Box<dyn ReadSeek>,
+    pub length: u64,
+    /// Its name may tell what it is of; empty for a message's value.
+    pub path: PathBuf,
+    pub beside: Beside,
+    /// Only to see whether it is whole: digests are compared, and of the pages only the URLs needed.
+    pub is_check: bool,
+}
+
+impl Input {
+    /// Of bytes that stand alone.
+    pub fn alone(bytes: Vec<u8>) -> Input {
+        Input {
+            length: bytes.len() as u64,
+            bytes: Box::new(Cursor::new(bytes)),
+            path: PathBuf::new(),
+            beside: Box::new(|_| Ok(None)),
+            is_check: false,
+        }
+    }
+}
+
+/// What a record comes to.
+pub enum Item {
+    Page(Box<PageEvent>),
+    /// A record that is no page, such as the one that describes a file.
+    Other,
+    Problem(String),
+}
+
+/// A reader of some format.
+pub trait Records {
+    fn next(&mut self) -> Option<Item>;
+
+    /// Where the record begins that [`next`](Records::next) gave last.
+    fn offset(&self) -> Option<u64> {
+        None
+    }
+
+    /// Where the compressed stream begins that it stands in; none where streams are not kept apart.
+    fn stream(&self) -> Option<u64> {
+        None
+    }
+
+    /// What that record lacks besides what its format does not hold.
+    fn lacks(&self) -> Lacks {
+        Lacks::default()
+    }
+
+    /// Whether the input breaks off. Known at its end.
+    fn truncated(&self) -> bool {
+        false
+    }
+}
+
+/// A codec's reader, and what its records are.
+pub(super) struct Codec<R, T> {
+    pub reader: R,
+    pub event: fn(T) -> PageEvent,
+    /// What a record lacks of what its format holds.
+    pub lacks: fn(&R, &T) -> Lacks,
+    pub truncated: fn(&R) -> bool,
+    pub offset: fn(&R) -> Option<u64>,
+    pub stream: fn(&R) -> Option<u64>,
+    /// Of the record that came last.
+    last: Lacks,
+}
+
+impl<R, T> Codec<R, T> {
+    /// Of a reader that knows neither places nor streams.
+    pub fn new(
+        reader: R,
+        event: fn(T) -> PageEvent,
+        lacks: fn(&R, &T) -> Lacks,
+        truncated: fn(&R) -> bool,
+    ) -> Codec<R, T> {
+        Codec { reader, event, lacks, truncated, offset: |_| None, stream: |_| None, last: Lacks::default() }
+    }
+}
+
+type Lines<T> = JsonLines<Box<dyn ReadSeek>, T>;
+
+/// The records of a file with one a line.
+pub(super) fn of_lines<T: 'static>(
+    reader: Lines<T>,
+    event: fn(T) -> PageEvent,
+    lacks: fn(&Lines<T>, &T) -> Lacks,
+) -> Box<dyn Records> {
+    let mut codec = Codec::new(reader, event, lacks, JsonLines::truncated);
+    codec.offset = |reader| Some(reader.offset());
+    codec.stream = |reader| reader.stream();
+    Box::new(codec)
+}
+
+impl<R, T, E> Records for Codec<R, T>
+where
+    R: Iterator<Item = Result<T, E>>,
+    E: fmt::Display,
+{
+    fn next(&mut self) -> Option<Item> {
+        Some(match self.reader.next()? {
+            Ok(record) => {
+                self.last = (self.lacks)(&self.reader, &record);
+                Item::Page(Box::new((self.event)(record)))
+            }
+            Err(error) => Item::Problem(error.to_string()),
+        })
+    }
+
+    fn offset(&self) -> Option<u64> {
+        (self.offset)(&self.reader)
+    }
+
+    fn stream(&self) -> Option<u64> {
+        (self.stream)(&self.reader)
+    }
+
+    fn lacks(&self) -> Lacks {
+        self.last
+    }
+
+    fn truncated(&self) -> bool {
+        (self.truncated)(&self.reader)
+    }
+}
+
+/// What is one page, or why it is none.
+pub(super) struct One(pub Option<Result<PageEvent, String>>);
+
+impl Records for One {
+    fn next(&mut self) -> Option<Item> {
+        Some(match self.0.take()? {
+            Ok(event) => Item::Page(Box::new(event)),
+            Err(problem) => Item::Problem(problem),
+        })
+    }
+}
+
+/// Reads what is of this format.
+pub(crate) fn open(format: Format, input: Input) -> std::io::Result<Box<dyn Records>> {
+    (format.0.reader)(input)
+}

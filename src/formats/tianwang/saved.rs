@@ -1,0 +1,149 @@
+//! What can be saved of a damaged file: by the algorithm of the format's own description, and besides what the reader
+//! reads, which takes heads as others write them, and records behind which no others stand.
+
+use std::cell::Cell;
+use std::io::Read;
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::{Piece, TianwangReader, recover};
+use crate::formats::recovery::{Damaged, Saving, Trouble, begins_compressed};
+
+const NO_RECORD: &str = "no whole record";
+
+pub(super) fn save(damaged: &Damaged<'_>, saving: &mut dyn Saving) -> Result<(), Trouble> {
+    let at = Rc::new(Cell::new(0));
+    let mut file = (damaged.open)().map_err(Trouble::Read)?;
+    let counted = Counted { file: (damaged.open)().map_err(Trouble::Read)?, at: at.clone() };
+    let reader = super::row::reader(counted, damaged.length).map_err(Trouble::Read)?;
+    if begins_compressed(&mut *file, 0)? {
+        return save_compressed(reader, &at, damaged.length, saving);
+    }
+    let mut union = Union { saving, reader, next: None, end: 0, why: None };
+    let mut unwritten = None;
+    let found = recover(&mut file, |piece| {
+        union.take(piece).map_err(|error| {
+            let kind = error.kind();
+            unwritten = Some(error);
+            std::io::Error::from(kind)
+        })
+    });
+    match (found, unwritten) {
+        (Ok(_), _) => union.finish(damaged.length).map_err(Trouble::Write),
+        (Err(_), Some(error)) => Err(Trouble::Write(error)),
+        (Err(error), None) => Err(Trouble::Read(error)),
+    }
+}
+
+/// A file, and how far it has been read.
+struct Counted<R> {
+    file: R,
+    at: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.at.set(self.at.get() + count as u64);
+        Ok(count)
+    }
+}
+
+/// A record as it stands in the file.
+struct Standing {
+    range: Range<u64>,
+    bytes: Vec<u8>,
+}
+
+/// Records of both ways to find them, in the file's order.
+struct Union<'a, R> {
+    saving: &'a mut dyn Saving,
+    reader: TianwangReader<R>,
+    /// Of the reader's, not saved yet.
+    next: Option<Standing>,
+    /// Behind the last record that was saved.
+    end: u64,
+    /// What is wrong with a record since.
+    why: Option<String>,
+}
+
+impl<R: Read> Union<'_, R> {
+    fn take(&mut self, piece: Piece) -> std::io::Result<()> {
+        match piece {
+            Piece::Lost(loss) => self.why = loss.record.or(self.why.take()),
+            Piece::Record(found) => {
+                let range = found.offset..found.offset + found.bytes.len() as u64;
+                self.save_read_before(range.start)?;
+                let same = self.peek().is_some_and(|read| read.range.start == range.start);
+                if same {
+                    self.next = None;
+                }
+                // What stands inside a record that was read is its content.
+                if range.start >= self.end {
+                    self.save(range, &found.bytes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, length: u64) -> std::io::Result<()> {
+        self.save_read_before(u64::MAX)?;
+        let why = self.why.take();
+        self.saving.lose(self.end, length, why.as_deref().unwrap_or(NO_RECORD));
+        Ok(())
+    }
+
+    fn save_read_before(&mut self, place: u64) -> std::io::Result<()> {
+        while self.peek().is_some_and(|read| read.range.start < place)
+            && let Some(read) = self.next.take()
+        {
+            self.save(read.range, &read.bytes)?;
+        }
+        Ok(())
+    }
+
+    fn peek(&mut self) -> Option<&Standing> {
+        while self.next.is_none() {
+            if self.reader.next()?.is_ok() {
+                self.next = Some(Standing { range: self.reader.range(), bytes: self.reader.raw() });
+            }
+        }
+        self.next.as_ref()
+    }
+
+    fn save(&mut self, range: Range<u64>, bytes: &[u8]) -> std::io::Result<()> {
+        let why = self.why.take();
+        self.saving.lose(self.end, range.start, why.as_deref().unwrap_or(NO_RECORD));
+        self.end = self.end.max(range.end);
+        self.saving.save(bytes, range.end)
+    }
+}
+
+/// A file that was compressed as a whole: what can be read of it. Losses are those of the nearest piece that was read.
+fn save_compressed<R: Read>(
+    mut reader: TianwangReader<R>,
+    read_to: &Cell<u64>,
+    length: u64,
+    saving: &mut dyn Saving,
+) -> Result<(), Trouble> {
+    let (mut end, mut wrong) = (0, None);
+    while let Some(record) = reader.next() {
+        match record {
+            Err(error) => drop(wrong.get_or_insert(error.to_string())),
+            Ok(_) => {
+                let at = read_to.get();
+                if let Some(why) = wrong.take() {
+                    saving.lose(end, at.max(end + 1), &why);
+                }
+                end = at;
+                saving.save(&reader.raw(), at).map_err(Trouble::Write)?;
+            }
+        }
+    }
+    let cut = reader.truncated().then(|| "it breaks off".to_owned());
+    if let Some(why) = wrong.or(cut) {
+        saving.lose(end.min(length - 1), length, &why);
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! WARC's row of the table of formats.
+
+use std::io::Read;
+
+use super::{DigestVerdict, WarcPages, WarcReader, saved};
+use crate::formats::beginning::{Beginning, Sign};
+use crate::formats::held::{Field, Held, Lacks, Part};
+use crate::formats::records::{Codec, Input, Item, ReadSeek, Records};
+use crate::formats::recovery::Recovery;
+use crate::formats::table::{Format, Row};
+use crate::page::PageEvent;
+
+pub const FORMAT: Format = Format(&Row {
+    name: "WARC",
+    schema: "warc",
+    holds: &[
+        (Field::Url, Held::Whole),
+        (Field::FinalUrl, Held::Whole),
+        (Field::Hops, Held::Whole),
+        (Field::Status, Held::Whole),
+        (Field::Reason, Held::Whole),
+        (Field::Headers, Held::Partly(Part::Http1)),
+        (Field::Body, Held::Whole),
+        (Field::BodyReceived, Held::Whole),
+        (Field::Fetched, Held::Whole),
+        (Field::Started, Held::Whole),
+        (Field::Ip, Held::Whole),
+        (Field::Request, Held::Partly(Part::Http1)),
+        (Field::Exchange, Held::Whole),
+        (Field::Relevance, Held::Partly(Part::TenDigits)),
+        (Field::CrawlerId, Held::Whole),
+        (Field::EventId, Held::Whole),
+        (Field::Truncated, Held::Whole),
+        (Field::OtherAnswers, Held::Whole),
+        (Field::OtherTypes, Held::Whole),
+    ],
+    demands: &[Field::Url, Field::FinalUrl, Field::Status, Field::Fetched, Field::Relevance, Field::Body],
+    begins: |beginning: &Beginning| Sign::sure_if(beginning.text().starts_with(b"WARC/")),
+    reader,
+    recovery: Recovery::Itself(saved::save),
+});
+
+fn reader(input: Input) -> std::io::Result<Box<dyn Records>> {
+    let reader = WarcReader::new(input.bytes);
+    if input.is_check {
+        return Ok(Box::new(Checked { reader, offset: 0 }));
+    }
+    let lacks = |pages: &WarcPages<Box<dyn ReadSeek>>, event: &PageEvent| {
+        let lacks = Lacks::default().and(Field::Status, !pages.has_status());
+        lacks.and(Field::Relevance, !event.relevance.is_known())
+    };
+    Ok(Box::new(Codec::new(WarcPages::new(reader), |event| event, lacks, WarcPages::truncated)))
+}
+
+/// Every record by itself, its digests compared. Responses count as pages.
+struct Checked<R> {
+    reader: WarcReader<R>,
+    offset: u64,
+}
+
+impl<R: Read> Records for Checked<R> {
+    fn next(&mut self) -> Option<Item> {
+        let record = match self.reader.next()? {
+            Ok(record) => record,
+            Err(error) => return Some(Item::Problem(error.to_string())),
+        };
+        self.offset = record.place.offset;
+        let check = record.check_digests();
+        for (name, verdict) in [("block", check.block), ("payload", check.payload)] {
+            if let DigestVerdict::Wrong { stated, found } = verdict {
+                let text = format!(
+                    "the {name} of the record at byte {} has the digest {found}, and the record says {stated}",
+                    self.offset
+                );
+                return Some(Item::Problem(text));
+            }
+        }
+        let is_page =
+            matches!(record.kind(), "response" | "revisit" | "resource") && record.get("Seine-Redirects-To").is_none();
+        let url = record.target_uri().unwrap_or_default();
+        Some(if is_page { Item::Page(Box::new(PageEvent::read_back(url))) } else { Item::Other })
+    }
+
+    fn offset(&self) -> Option<u64> {
+        Some(self.offset)
+    }
+
+    fn truncated(&self) -> bool {
+        self.reader.truncated()
+    }
+}
