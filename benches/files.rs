@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use flate2::{Compression, write::ZlibEncoder};
+use seine::delivery::{Deriver, Entry, Position};
 use seine::formats::base64;
 use seine::formats::files::{FilesReader, parse_line, write_event};
 use seine::formats::zlib_stream::ZlibStream;
 use seine::page::PageEvent;
-use seine::page_log::{Entry, Position};
-use seine::parse::Derived;
+use seine::parse::{DeriveOptions, Derived};
 use seine::sinks::{Sink, files::FilesSink};
 
 const PAGES: usize = 400;
@@ -87,9 +87,8 @@ fn compress(events: &[PageEvent], level: u32) -> Vec<u8> {
 
 fn deliver(entries: &[Arc<Entry>], level: u32) -> usize {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let derive = Arc::new(|_: &PageEvent| Derived::default());
-    let mut sink = FilesSink::open(folder.path(), 256 << 20, level, &serde_json::Value::Null, derive)
-        .expect("the folder was just made");
+    let mut sink =
+        FilesSink::open(folder.path(), 256 << 20, level, &serde_json::Value::Null).expect("the folder was just made");
     for batch in entries.chunks(50) {
         sink.deliver(batch).expect("a disk with room");
     }
@@ -99,10 +98,11 @@ fn deliver(entries: &[Arc<Entry>], level: u32) -> usize {
 }
 
 fn entries(events: &[PageEvent]) -> Vec<Arc<Entry>> {
+    let deriver = Deriver::keeping(usize::MAX, DeriveOptions::default());
     let entry = |event: &PageEvent| {
         let body = event.response().expect("made with one").body.clone();
-        let derived = Derived { body, ..Derived::default() };
-        Arc::new(Entry::new(Position::default(), Arc::new(event.clone()), Some(Arc::new(derived))))
+        let kept = deriver.keep(event, Arc::new(Derived { body, ..Derived::default() }));
+        Arc::new(Entry::shared(Position::default(), Arc::new(event.clone()), kept, &deriver))
     };
     events.iter().map(entry).collect()
 }

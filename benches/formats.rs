@@ -26,13 +26,13 @@ use seine::archive::read::Pages;
 use seine::archive::recover::recover;
 use seine::archive::source::{Found, Part, Source, SourceOptions};
 use seine::archive::verify::verify;
-use seine::config::{self, Config};
+use seine::config;
+use seine::delivery::{Deriver, Entry, Position};
 use seine::formats::files::write_event;
 use seine::formats::tianwang;
 use seine::formats::warc::WarcReader;
 use seine::page::PageEvent;
 use seine::page::wire::{Framing, Wire};
-use seine::page_log::{Entry, Position};
 use seine::parse::{self, DeriveOptions};
 use seine::sinks;
 use serde_json::Value;
@@ -275,8 +275,7 @@ fn write(case: &Case, entries: &[Arc<Entry>], folder: &Path) {
     let mut settings = vec![("target_storage.data_formats", case.sink.to_owned())];
     settings.extend(case.setting.map(|(key, value)| (key, value.to_owned())));
     let config = config::load_with(None, &[], &settings).expect("valid settings").config.sinks.remove(0);
-    let derive = sinks::derive_for(&config, DeriveOptions::new(&Config::default()));
-    let mut sink = sinks::open(&config, folder, &Value::Null, derive, Arc::default()).expect("an empty folder");
+    let mut sink = sinks::open(&config, folder, &Value::Null, Arc::default()).expect("an empty folder");
     for batch in entries.chunks(BATCH) {
         sink.deliver(batch).expect("a disk with room");
     }
@@ -340,11 +339,12 @@ fn body(event: &PageEvent) -> &Bytes {
 
 /// As the log gives them to a sink that keeps up: derived already.
 fn entries(pages: usize) -> Vec<Arc<Entry>> {
-    let options = DeriveOptions::new(&Config::default());
+    let options = DeriveOptions::default();
+    let deriver = Deriver::keeping(usize::MAX, options.clone());
     let entry = |number: usize| {
         let event = with_wire(pages::page(number), number);
-        let (derived, at) = (parse::derive(&event, &options), number as u64 + 1);
-        Arc::new(Entry::new(Position { index: at, offset: at }, Arc::new(event), Some(Arc::new(derived))))
+        let (kept, at) = (deriver.keep(&event, parse::derive(&event, &options).into()), number as u64 + 1);
+        Arc::new(Entry::shared(Position { index: at, offset: at }, Arc::new(event), kept, &deriver))
     };
     (0..pages).map(entry).collect()
 }

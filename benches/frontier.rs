@@ -14,9 +14,9 @@ use std::process::{Command, ExitCode};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use seine::delivery::Position;
 use seine::frontier::*;
 use seine::page::Kind;
-use seine::page_log::Position;
 
 const LINKS: u64 = 140;
 const NEW: u64 = 14;

@@ -16,9 +16,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use seine::config::LogConfig;
+use seine::delivery::Cursor;
 use seine::page::PageEvent;
-use seine::page_log::{Cursor, PageLog, Reader};
-use seine::parse::{Derived, Link};
+use seine::page_log::{PageLog, Reader};
+use seine::parse::{DeriveOptions, Derived, Link};
 
 const TASKS: usize = 64;
 const BODY: usize = 30_000;
@@ -68,7 +69,8 @@ impl std::fmt::Display for Figures {
 }
 
 fn run_log(dir: &Path, events: usize) -> Figures {
-    let (log, _) = PageLog::open(&dir.join("log"), &LogConfig::default()).expect("the log opens");
+    let (log, _) =
+        PageLog::open(&dir.join("log"), &LogConfig::default(), DeriveOptions::default()).expect("the log opens");
     let reader = log.reader("bench").expect("a reader");
     let writer = {
         let log = log.clone();

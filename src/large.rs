@@ -9,8 +9,8 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::page::{Kind, PageEvent};
-use crate::parse::decode::DecodeProblem;
-use crate::parse::{DeriveOptions, Derived, sitemap};
+use crate::parse::decode::{DecodeProblem, Decoded};
+use crate::parse::{self, DeriveOptions, Derived, sitemap};
 
 /// What decodes to fewer bytes is small: as many of them at a time as there are threads that read pages.
 pub const SMALL: u64 = 1 << 20;
@@ -20,9 +20,6 @@ const ROOM: u64 = 24 << 20;
 /// Given back when it is dropped.
 pub type BodyRoom = SemaphorePermit<'static>;
 
-/// [`derive`](crate::parse::derive), or one that derives less.
-pub type How = fn(&PageEvent, &DeriveOptions) -> Derived;
-
 /// Bytes of long bodies that workers may hold at a time, from the reading on until the page log has taken them.
 const BODIES: usize = 64 << 20;
 static BODY_ROOM: Semaphore = Semaphore::const_new(BODIES);
@@ -31,21 +28,21 @@ static TAKEN: Mutex<Line> = Mutex::new(Line { taken: 0, last_ticket: 0, serving:
 static GIVEN_BACK: Condvar = Condvar::new();
 static WORKERS: Semaphore = Semaphore::const_new(1);
 
-/// As `how` derives. A large page waits until there is room for it, and has that until the last of its body is dropped:
-/// that must not wait for a server, nor for another large page.
-pub fn derive(event: &PageEvent, options: &DeriveOptions, how: How) -> Derived {
-    if let Some(small) = derive_small(event, options, how) {
-        return small;
+/// What `read` makes of the decoded body. A large page waits until there is room for it, and has that until the last of
+/// its body is dropped: that must not wait for a server, nor for another large page.
+pub fn derive(event: &PageEvent, options: &DeriveOptions, read: impl FnOnce(Decoded) -> Derived) -> Derived {
+    if let Some(decoded) = decode_small(event, options) {
+        return read(decoded);
     }
     let mut room = Room::take(at_most(event, options));
-    let mut derived = how(event, options);
+    let mut derived = read(parse::decode(event, options.max_decoded_bytes));
     room.shrink(derived.body.len() as u64);
     derived.body = Bytes::from_owner(Held { body: derived.body, _room: room });
     derived
 }
 
-/// As `how` derives, if the page is small.
-pub fn derive_small(event: &PageEvent, options: &DeriveOptions, how: How) -> Option<Derived> {
+/// The decoded body, if the page is small.
+pub fn decode_small(event: &PageEvent, options: &DeriveOptions) -> Option<Decoded> {
     let is_sure = match event.kind {
         Kind::Page => true,
         Kind::Sitemap => !is_coded(event),
@@ -53,12 +50,11 @@ pub fn derive_small(event: &PageEvent, options: &DeriveOptions, how: How) -> Opt
     if !is_sure || received(event) >= SMALL {
         return None;
     }
-    let few = DeriveOptions { max_decoded_bytes: options.max_decoded_bytes.min(SMALL), ..options.clone() };
-    let derived = how(event, &few);
+    let decoded = parse::decode(event, options.max_decoded_bytes.min(SMALL));
     let is_as_received =
         |problem: &DecodeProblem| matches!(problem, DecodeProblem::Unknown { .. } | DecodeProblem::TooMany { .. });
-    let is_whole = derived.decode_problem.as_ref().is_none_or(is_as_received);
-    (is_whole && (derived.body.len() as u64) < SMALL).then_some(derived)
+    let is_whole = decoded.problem.as_ref().is_none_or(is_as_received);
+    (is_whole && (decoded.body.len() as u64) < SMALL).then_some(decoded)
 }
 
 /// For a worker's task, before it derives a large page in a thread that others wait for: one at a time.

@@ -12,6 +12,7 @@
 //! * [`descriptors`]: open files: how many there may be, and whose.
 //! * [`large`]: pages that are large once decoded, few at a time.
 //! * [`parse`]: pure functions of bytes: links, title, charset, sitemaps, robots.txt.
+//! * [`delivery`]: what is delivered and how far: the entry, its place, a reader's cursor.
 //! * [`page_log`]: `page_proposed`: the page log, where an event becomes accepted.
 //! * [`validate`]: the log's first reader: compares with `page`, proposes new work.
 //! * [`formats`]: one file a format: bytes ⇄ records, both ways, no I/O.
@@ -29,6 +30,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod crawl;
+pub mod delivery;
 pub mod demo;
 pub mod descriptors;
 mod disk;

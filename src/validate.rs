@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::config::FrontierConfig;
+use crate::delivery::Entry;
 use crate::fetch::client::now_ms;
 use crate::fetch::pause::{self, Whose};
 use crate::frontier::scope::Scope;
 use crate::frontier::{
     Batch, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Proposal, Verdict, WHEN_MET_AGAIN,
 };
-use crate::large;
 use crate::page::{Again, EpochMs, FailureReason, Kind, Outcome, PageChange, PageEvent};
-use crate::page_log::{Entry, LogError, Reader};
-use crate::parse::{self, DeriveOptions, Derived};
+use crate::page_log::{LogError, Reader};
+use crate::parse::{self, Derived};
 use crate::supervisor::Beat;
 use crate::telemetry::Metrics;
 
@@ -26,7 +26,6 @@ pub struct Validator {
     pub frontier: Arc<dyn Frontier>,
     pub scope: Arc<Scope>,
     pub config: FrontierConfig,
-    pub derive: DeriveOptions,
     pub metrics: Arc<Metrics>,
 }
 
@@ -106,7 +105,7 @@ impl Validator {
         let mut judged: HashMap<&str, PageRecord> = HashMap::new();
         for entry in entries {
             let event = &*entry.event;
-            let derived = entry.derived(|event| large::derive(event, &self.derive, parse::derive));
+            let derived = entry.facts();
             let links_before = batch.proposals.len();
             let before = match judged.get(event.url.as_str()) {
                 Some(record) => Some(record.clone()),

@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use seine::config::{Config, FrontierConfig, ScopeConfig};
+use seine::config::{FrontierConfig, ScopeConfig};
+use seine::delivery::{Deriver, Entry, Position};
 use seine::frontier::scope::Scope;
 use seine::frontier::{
     Cause, Counts, EmbeddedFrontier, Frontier, FrontierOptions, Health, HostTurn, MemoryFrontier, PageRecord,
     PageState, Proposal, Release, Trouble,
 };
 use seine::page::{Again, Failure, FailureReason, Kind, Outcome, PageEvent, Response, Truncated};
-use seine::page_log::{Entry, Position};
 use seine::parse::DeriveOptions;
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
@@ -49,19 +49,14 @@ impl Bench {
         let seed = Proposal { url: SEED.into(), kind: Kind::Page, depth: 0, priority: 0 };
         frontier.propose(&[seed], 1).unwrap();
         let scope = Scope::new(&ScopeConfig { obey_nofollow: true, ..ScopeConfig::default() }, &[SEED.into()]).unwrap();
-        let validator = Validator {
-            frontier: frontier.clone(),
-            scope: Arc::new(scope),
-            config,
-            derive: DeriveOptions::new(&Config::default()),
-            metrics: Arc::new(Metrics::new()),
-        };
+        let validator =
+            Validator { frontier: frontier.clone(), scope: Arc::new(scope), config, metrics: Arc::new(Metrics::new()) };
         Bench { frontier, validator, end: Position::default(), now: 1_000_000, _folder: folder }
     }
 
     fn entry(&mut self, event: PageEvent) -> Arc<Entry> {
         self.end = Position { index: self.end.index + 1, offset: self.end.offset + 100 };
-        Arc::new(Entry::new(self.end, Arc::new(event), None))
+        Arc::new(Entry::new(self.end, Arc::new(event), &Deriver::new(DeriveOptions::default())))
     }
 
     fn validate(&mut self, event: PageEvent) -> Arc<Entry> {

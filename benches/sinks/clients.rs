@@ -14,11 +14,11 @@ use rdkafka::producer::{BaseRecord, DeliveryResult, NoCustomPartitioner, Produce
 use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::{ClientConfig, ClientContext};
 use seine::config::{self, ElasticConfig, KafkaConfig, SinkConfig};
+use seine::delivery::Entry;
 use seine::formats::{elastic, elastic_mapping, files};
-use seine::page_log::Entry;
+use seine::sinks::Sink;
 use seine::sinks::elasticsearch::ElasticSink;
 use seine::sinks::kafka::KafkaSink;
-use seine::sinks::{Derive, Sink};
 
 use crate::broker::Broker;
 use crate::node::Node;
@@ -116,11 +116,6 @@ fn timed(run: impl FnOnce()) -> Run {
     Run { wall: started.elapsed(), cpu: cpu() - before }
 }
 
-/// The entries hold what was derived: nothing is derived again.
-fn not_derived() -> Derive {
-    Arc::new(|_| panic!("it is derived already"))
-}
-
 fn deliver(sink: &mut dyn Sink, entries: &[Arc<Entry>]) {
     for batch in entries.chunks(BATCH) {
         sink.deliver(batch).expect("the server takes it");
@@ -157,7 +152,7 @@ fn only_sink(options: &[(&'static str, String)]) -> SinkConfig {
 }
 
 fn json(entry: &Entry) -> Vec<u8> {
-    let body = entry.body(|_| panic!("it is derived already"));
+    let body = entry.body();
     let mut message = Vec::new();
     assert!(files::write_event(&entry.event, &body, &mut message));
     message.pop();
@@ -166,7 +161,7 @@ fn json(entry: &Entry) -> Vec<u8> {
 
 fn kafka_sink(config: &KafkaConfig, entries: &[Arc<Entry>]) -> Run {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut sink = KafkaSink::open(config, folder.path(), not_derived(), Arc::default()).expect("the broker answers");
+    let mut sink = KafkaSink::open(config, folder.path(), Arc::default()).expect("the broker answers");
     timed(|| deliver(&mut sink, entries))
 }
 
@@ -219,15 +214,14 @@ fn document(entry: &Entry) -> Bytes {
     let version = elastic::document_version(&entry.event);
     let action = serde_json::json!({ "index": { "_id": id, "version": version, "version_type": "external" } });
     let mut lines = format!("{action}\n").into_bytes();
-    let derived = entry.derived(|_| panic!("it is derived already"));
-    assert!(elastic::write_event(&entry.event, &derived, &mut lines));
+    assert!(elastic::write_event(&entry.event, &entry.facts(), &mut lines));
     lines.push(b'\n');
     lines.into()
 }
 
 fn elastic_sink(config: &ElasticConfig, entries: &[Arc<Entry>]) -> Run {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut sink = ElasticSink::open(config, folder.path(), not_derived(), Arc::default()).expect("it is right");
+    let mut sink = ElasticSink::open(config, folder.path(), Arc::default()).expect("it is right");
     timed(|| deliver(&mut sink, entries))
 }
 

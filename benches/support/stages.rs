@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use seine::config::Config;
+use seine::delivery::{Deriver, Entry, Position};
 use seine::formats::files::write_event;
 use seine::formats::zlib_stream::ZlibStream;
 use seine::page::{PageEvent, codec};
-use seine::page_log::{Entry, Position};
 use seine::parse::{DeriveOptions, derive, html_stream};
 use seine::sinks::{Sink, stdout::StdoutSink};
 use sha2::{Digest, Sha256};
@@ -22,7 +21,7 @@ const ROUNDS: u32 = 5;
 
 /// A stage's name, and its CPU time a page: the best of several rounds.
 pub fn measure() -> Vec<(&'static str, Duration)> {
-    let options = DeriveOptions::new(&Config::default());
+    let options = DeriveOptions::default();
     let entries = entries(PAGES);
     let events: Vec<&PageEvent> = entries.iter().map(|entry| &*entry.event).collect();
     let body = |event: &PageEvent| event.response().map_or(Bytes::new(), |response| response.body.clone());
@@ -61,7 +60,7 @@ fn line(event: &PageEvent, body: &[u8]) -> Vec<u8> {
 }
 
 fn write_lines(entries: &[Arc<Entry>]) -> usize {
-    let mut sink = StdoutSink::new(std::io::sink(), Arc::new(|_| Default::default()));
+    let mut sink = StdoutSink::new(std::io::sink());
     sink.deliver(entries).map_or(0, |delivered| delivered.delivered as usize)
 }
 
@@ -75,15 +74,16 @@ fn deflate(lines: &[Vec<u8>]) -> usize {
 
 /// So many of the site's pages, as the log hands them out that were just fetched.
 pub fn entries(count: usize) -> Vec<Arc<Entry>> {
-    let (site, options) = (Site::new(8080), DeriveOptions::new(&Config::default()));
+    let (site, options) = (Site::new(8080), DeriveOptions::default());
+    let deriver = Deriver::keeping(usize::MAX, options.clone());
     let entry = |nth: usize| {
         let page = nth * site::PAGES / count;
         let mut html = Vec::new();
         site.render(page, &mut html);
         let event = event(site::url(8080, page), html.into());
-        let derived = derive(&event, &options);
+        let kept = deriver.keep(&event, Arc::new(derive(&event, &options)));
         let end = Position { index: nth as u64 + 1, offset: nth as u64 + 1 };
-        Arc::new(Entry::new(end, Arc::new(event), Some(Arc::new(derived))))
+        Arc::new(Entry::shared(end, Arc::new(event), kept, &deriver))
     };
     (0..count).map(entry).collect()
 }

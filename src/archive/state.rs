@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::page_log::Cursor;
+use crate::delivery::Cursor;
 
 /// A conversion's state, in the folder it writes to.
 pub const FILE_NAME: &str = ".seine-convert.json";

@@ -13,12 +13,10 @@ use super::read::{Page, Pages, Place, Problem};
 use super::source::{Found, Part, Source, Why};
 use super::state::State;
 use crate::config::{KafkaFormat, SinkConfig};
+use crate::delivery::{Cursor, Deriver, Entry, Position};
 use crate::formats::{Format, cdr31, elastic, files};
 use crate::page::EpochMs;
-use crate::page_log::{Cursor, Entry, Position};
 use crate::parse::DeriveOptions;
-use crate::parse::decode::DecodeProblem;
-use crate::sinks;
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, pump};
 
 /// A decoded body is not cut below this, whatever a crawl would do: what an archive holds is to be kept.
@@ -109,7 +107,7 @@ impl Transfer {
         let Transfer { source, choice, sink, folder, derive, state, state_file, rate } = self;
         let derive = DeriveOptions { max_decoded_bytes: derive.max_decoded_bytes.max(MAX_DECODED_BYTES), ..derive };
         let before = state.cursor.position.index;
-        let cut: Arc<AtomicU64> = Arc::default();
+        let deriver = Deriver::new(derive);
         let mut feed = ArchiveFeed {
             source,
             choice,
@@ -122,7 +120,7 @@ impl Transfer {
             without_content: state.without_content,
             to: format_of(&sink),
             changed_ms: 0,
-            cut: cut.clone(),
+            deriver,
             summary: Summary { before, ..Summary::default() },
             read: Arc::default(),
             state,
@@ -131,14 +129,7 @@ impl Transfer {
             ended: false,
             watch,
         };
-        let derive = sinks::derive_for(&sink, derive);
-        let counted: sinks::Derive = Arc::new(move |event| {
-            let derived = derive(event);
-            let is_cut = matches!(derived.decode_problem, Some(DecodeProblem::OverLimit { .. }));
-            cut.fetch_add(u64::from(is_cut), Ordering::Relaxed);
-            derived
-        });
-        pump(&mut feed, &sink, &folder, counted, &Arc::new(AtomicBool::new(false)))?;
+        pump(&mut feed, &sink, &folder, &Arc::new(AtomicBool::new(false)))?;
         feed.finish()
     }
 }
@@ -173,7 +164,7 @@ struct ArchiveFeed<'a> {
     to: Option<Format>,
     /// When the part that is read was changed last.
     changed_ms: EpochMs,
-    cut: Arc<AtomicU64>,
+    deriver: Arc<Deriver>,
     summary: Summary,
     read: Arc<AtomicU64>,
     state: State,
@@ -372,7 +363,7 @@ impl ArchiveFeed<'_> {
             left_out: self.left_out,
             without_content: self.without_content,
         });
-        Arc::new(Entry::new(Position { index, offset: index }, Arc::new(page.event), None))
+        Arc::new(Entry::new(Position { index, offset: index }, Arc::new(page.event), &self.deriver))
     }
 
     fn save(&self) -> anyhow::Result<()> {
@@ -391,7 +382,7 @@ impl ArchiveFeed<'_> {
             unreadable: self.unreadable,
             left_out: self.left_out,
             without_content: self.without_content,
-            cut: self.cut.load(Ordering::Relaxed),
+            cut: self.deriver.cut(),
             ..self.summary.clone()
         }
     }

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::config::{Config, SinkConfig, StartedWith, environment};
 use crate::page_log::{LogError, LogStatus, PageLog, ReaderStatus};
+use crate::parse::DeriveOptions;
 use crate::sinks::dead_letters;
 use crate::telemetry::progress::{bytes, grouped};
 
@@ -42,7 +43,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if !folder.join("log").is_dir() {
         bail!("{} holds no crawl: there is no log/ in it; name the folder that was given to -o", folder.display());
     }
-    let (log, _) = PageLog::open(&folder.join("log"), &Config::default().log).map_err(|error| match error {
+    let (config, derive) = (Config::default(), DeriveOptions::default());
+    let (log, _) = PageLog::open(&folder.join("log"), &config.log, derive).map_err(|error| match error {
         LogError::Locked { .. } => {
             anyhow!(
                 "the crawl in {} is running; stop it first (its /readyz and /metrics tell of its sinks)",

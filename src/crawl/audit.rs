@@ -14,6 +14,7 @@ use crate::formats::{elastic, files};
 use crate::frontier::{Counts, EmbeddedFrontier, Frontier, FrontierOptions, Survey};
 use crate::page::PageEvent;
 use crate::page_log::{Books, LogStatus, PageLog, Recovery, Scan};
+use crate::parse::DeriveOptions;
 use crate::sinks::count;
 use crate::sinks::dead_letters::{self, Account};
 
@@ -109,7 +110,7 @@ const DOCUMENTS_GONE: &str = "documents were deleted, or the index was made anew
 /// Adds everything up. `destinations`: those to be looked at too. An error when the crawl runs, or when something cannot
 /// be read at all.
 pub fn audit(folder: &Path, destinations: &[SinkConfig]) -> Result<Audit, CrawlError> {
-    let (log, recovery) = PageLog::open(&folder.join("log"), &Config::default().log)?;
+    let (log, recovery) = PageLog::open(&folder.join("log"), &Config::default().log, DeriveOptions::default())?;
     if let Some((_, why)) = recovery.unreadable.first() {
         return Err(CrawlError::Cursor(why.clone()));
     }

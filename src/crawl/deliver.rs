@@ -7,8 +7,8 @@ use prometheus::Histogram;
 
 use super::Running;
 use crate::config::SinkConfig;
-use crate::page_log::{Cursor, Entry, Reader};
-use crate::sinks;
+use crate::delivery::{Cursor, Entry};
+use crate::page_log::Reader;
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, Step, pump};
 use crate::supervisor::Beat;
 
@@ -19,10 +19,9 @@ const IDLE: Duration = Duration::from_millis(200);
 pub(crate) fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> anyhow::Result<()> {
     let name = config.name();
     let reader = running.log.reader(name)?;
-    let derive = sinks::derive_for(config, running.visitor.derive.clone());
     let seconds = running.metrics.delivery_seconds.with_label_values(&[name]);
     let mut feed = LogFeed { reader, seconds, beat };
-    pump(&mut feed, config, &running.folder.join(name), derive, &running.hurry)
+    pump(&mut feed, config, &running.folder.join(name), &running.hurry)
 }
 
 struct LogFeed<'a> {

@@ -153,7 +153,6 @@ fn start_parts(running: &Arc<Running>, handle: &tokio::runtime::Handle) {
         frontier: running.frontier.clone(),
         scope: running.visitor.scope.clone(),
         config: running.config.frontier.clone(),
-        derive: running.visitor.derive.clone(),
         metrics: running.metrics.clone(),
     };
     supervisor.start("validator", STUCK_AFTER, move |beat| {

@@ -35,7 +35,8 @@ pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<
         // Fetching pauses long before the frontier has to.
         reserve_bytes: config.log.reserve_bytes / 4,
     };
-    let (log, recovery) = PageLog::open(&folder.join("log"), &config.log)?;
+    let derive = DeriveOptions::new(&config);
+    let (log, recovery) = PageLog::open(&folder.join("log"), &config.log, derive.clone())?;
     warn_of(&recovery);
     if let Some((_, why)) = recovery.unreadable.iter().find(|(name, _)| is_sink(name, &config)) {
         return Err(CrawlError::Cursor(why.clone()));
@@ -52,7 +53,6 @@ pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<
     when_there_is_room(&*frontier, || try_seeds_again(&*frontier, seeds))?;
     let metrics = Arc::new(Metrics::new());
     let stop = CancellationToken::new();
-    let derive = DeriveOptions::new(&config);
     let config = Arc::new(config);
     let visitor = Visitor {
         frontier: frontier.clone(),
@@ -60,7 +60,7 @@ pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<
         client: client(&config)?,
         scope: scope.clone(),
         config: config.clone(),
-        derive: derive.clone(),
+        derive,
         rules: RulesCache::new(&config.fetch.user_agent.name),
         metrics: metrics.clone(),
         changed: Default::default(),
@@ -216,7 +216,7 @@ fn round_of(seeds: &[String]) -> String {
 
 /// `seine stats`: what the stores of a crawl that is not running hold.
 pub fn stats(folder: &Path) -> Result<(Counts, crate::page_log::LogStatus), CrawlError> {
-    let (log, _) = PageLog::open(&folder.join("log"), &Config::default().log)?;
+    let (log, _) = PageLog::open(&folder.join("log"), &Config::default().log, DeriveOptions::default())?;
     let options = FrontierOptions::default();
     let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, 0)?;
     let _validator = log.follower(VALIDATOR, frontier.cursor()?)?;

@@ -199,7 +199,8 @@ impl Visitor {
     async fn read(&self, event: &PageEvent) -> Read {
         /// Reading a longer page takes long enough to hold up the other tasks of this thread.
         const LONG: usize = 256 * 1024;
-        let small = || large::derive_small(event, &self.derive, parse::derive);
+        let options = &self.derive;
+        let small = || large::decode_small(event, options).map(|decoded| parse::facts(event, decoded, options));
         let small = match event.response() {
             Some(response) if response.body.len() > LONG => tokio::task::block_in_place(small),
             _ => small(),
@@ -209,7 +210,8 @@ impl Visitor {
             return Read { derived: Some(Arc::new(derived)), ..read };
         }
         let _turn = large::turn().await;
-        tokio::task::block_in_place(|| Read::of(&large::derive(event, &self.derive, parse::derive_without_markup)))
+        let content = |decoded| parse::content(event, decoded, options);
+        tokio::task::block_in_place(|| Read::of(&large::derive(event, options, content)))
     }
 
     /// A host that is given up: its URLs fail without a visit, lease by lease.

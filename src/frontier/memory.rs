@@ -15,8 +15,8 @@ use super::{
     LATER_WINDOW, Lease, PRIORITY_UNKNOWN, PageRecord, PageState, Proposal, Proposed, Release, Robots, Trouble,
     Troubled, Turn, Verdict, WHEN_MET_AGAIN, Waiting, WaitingHost, Work,
 };
+use crate::delivery::Position;
 use crate::page::{EpochMs, Kind};
-use crate::page_log::Position;
 
 /// A frontier that lives as long as its process.
 pub struct MemoryFrontier {

@@ -19,8 +19,8 @@ pub use embedded::{EmbeddedFrontier, Survey};
 pub use memory::MemoryFrontier;
 pub use trouble::{Cause, Health, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost, url_mark};
 
+use crate::delivery::Position;
 use crate::page::{EpochMs, Failure, FailureReason, Kind, PageChange};
-use crate::page_log::Position;
 
 /// The trait every frontier implements; one conformance suite runs on all of them. Calls block (microseconds to a few
 /// milliseconds) and may come from several threads. Time is always handed in, so tests own the clock.

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::keys::{HostKey, Rank, UrlKey};
 use super::trouble::{Cause, Trouble, Troubled, Waiting, WaitingHost};
 use super::{Counts, PageState, Release, WHEN_MET_AGAIN};
+use crate::delivery::Position;
 use crate::page::EpochMs;
-use crate::page_log::Position;
 
 /// Later than every time.
 pub const NEVER: EpochMs = EpochMs::MAX;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use super::{Kept, LogError, PageLog, Position, record};
+use super::{LogError, PageLog, record};
+use crate::delivery::{Kept, Position};
 use crate::disk;
-use crate::large;
 use crate::page::{PageEvent, codec};
 use crate::parse::Derived;
 
@@ -44,8 +44,8 @@ pub(super) struct Pending {
 impl Pending {
     /// Bytes of memory that its entry will hold: what stands in the head as text is several times that in many pieces.
     pub fn memory(&self) -> u64 {
-        let derived = self.kept.as_ref().map_or(0, |kept| kept_bytes(&self.event, &kept.derived));
-        (1000 + 3 * self.head.len() + self.body().len() + derived) as u64
+        let kept = self.kept.as_ref().map_or(0, Kept::bytes);
+        (1000 + 3 * self.head.len() + self.body().len() + kept) as u64
     }
 
     pub fn body(&self) -> &[u8] {
@@ -76,10 +76,9 @@ impl Ticket {
 impl PageLog {
     /// Queues an event, waiting for room in the queue. What has a ticket will be written even if the ticket is dropped.
     ///
-    /// `derived` is kept for readers that keep up, unless it is large or too much is kept already: then they derive for
-    /// themselves.
+    /// `derived` is kept for readers that keep up, unless it is large or too much is kept already.
     pub async fn append(&self, event: PageEvent, derived: Option<Arc<Derived>>) -> Result<Ticket, LogError> {
-        let kept = derived.and_then(|derived| self.keep(&event, derived));
+        let kept = derived.and_then(|derived| self.inner.deriver.keep(&event, derived));
         let mut head = Vec::with_capacity(2048);
         codec::encode_head(&event, &mut head);
         let body = codec::body(&event);
@@ -95,13 +94,6 @@ impl PageLog {
         let event = Arc::new(event);
         self.enqueue(Pending { event, kept, head, payload_crc, queued: Instant::now(), accepted, _room: room })?;
         Ok(Ticket(ticket))
-    }
-
-    /// Never waits: an entry is worth more than what can be derived of it again.
-    fn keep(&self, event: &PageEvent, derived: Arc<Derived>) -> Option<Kept> {
-        let bytes = kept_bytes(event, &derived);
-        let room = self.inner.kept.clone().try_acquire_many_owned(bytes.min(KEPT_BYTES) as u32).ok();
-        room.filter(|_| (bytes as u64) < large::SMALL).map(|room| Kept { derived, _room: Some(room) })
     }
 
     fn enqueue(&self, pending: Pending) -> Result<(), LogError> {
@@ -151,14 +143,4 @@ impl PageLog {
         // The sender lives as long as `self`.
         let _ = room.wait_for(|room| *room).await;
     }
-}
-
-/// Bytes that what was derived holds, beyond what it shares with the event.
-fn kept_bytes(event: &PageEvent, derived: &Derived) -> usize {
-    /// A string's own, and what its allocation is rounded up by.
-    const STRING: usize = 48;
-    let is_shared = event.response().is_some_and(|response| response.body.as_ptr() == derived.body.as_ptr());
-    let urls = derived.links.iter().map(|link| &link.url).chain(&derived.sitemaps);
-    let urls: usize = urls.map(|url| url.len() + STRING).sum();
-    1000 + urls + if is_shared { 0 } else { derived.body.len() }
 }

@@ -9,7 +9,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::{Cursor, LogError, record, segment};
+use super::{LogError, record, segment};
+use crate::delivery::Cursor;
 
 const SMALLEST_SLOT: usize = 4096;
 /// No cursor of ours is larger; a larger file is not read into memory.

@@ -3,7 +3,8 @@
 use super::cursor_file::{self, CursorFile};
 use super::open::cursors_dir;
 use super::state::Slot;
-use super::{Cursor, LogError, PageLog, writer};
+use super::{LogError, PageLog, writer};
+use crate::delivery::Cursor;
 
 impl PageLog {
     /// Gives up a reader that nobody has open: its cursor is removed, and the segments that it alone held are freed. False

@@ -25,11 +25,6 @@ mod state;
 mod writer;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-
-use bytes::Bytes;
-use parking_lot::Mutex;
-use tokio::sync::OwnedSemaphorePermit;
 
 pub use append::Ticket;
 pub use error::LogError;
@@ -37,90 +32,13 @@ pub use open::{PageLog, Recovery, Torn};
 pub use reader::Reader;
 pub use scan::Scan;
 
-use crate::page::PageEvent;
-use crate::parse::Derived;
+use crate::delivery::Position;
 
 /// A body this long fits into a record (256 MiB), with the heads of all its redirects.
 pub const MAX_BODY_BYTES: u64 = 200 << 20;
 
 /// The validator's name as a reader.
 pub const VALIDATOR: &str = "validator";
-
-/// A place in the log: just behind event number `index` (the first event has index 1), at byte `offset` of the whole log.
-/// Neither is ever used twice. The default is the log's very beginning.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-pub struct Position {
-    pub index: u64,
-    pub offset: u64,
-}
-
-/// An accepted event, as readers get it.
-#[derive(Debug)]
-pub struct Entry {
-    /// Behind this entry: what a reader commits when it is done with it.
-    pub end: Position,
-    pub event: Arc<PageEvent>,
-    kept: Mutex<Option<Kept>>,
-}
-
-/// What the fetch worker derived, as long as it is kept.
-#[derive(Debug)]
-struct Kept {
-    derived: Arc<Derived>,
-    /// Of what may be kept in all (see `append`).
-    _room: Option<OwnedSemaphorePermit>,
-}
-
-impl Entry {
-    pub fn new(end: Position, event: Arc<PageEvent>, derived: Option<Arc<Derived>>) -> Entry {
-        Entry::keeping(end, event, derived.map(|derived| Kept { derived, _room: None }))
-    }
-
-    fn keeping(end: Position, event: Arc<PageEvent>, kept: Option<Kept>) -> Entry {
-        Entry { end, event, kept: Mutex::new(kept) }
-    }
-
-    /// What the fetch worker derived, if it is still kept; else derived now, and kept by nobody but the caller: entries wait
-    /// in batches and queues that are bounded by what was received.
-    pub fn derived(&self, derive: impl FnOnce(&PageEvent) -> Derived) -> Arc<Derived> {
-        self.kept().unwrap_or_else(|| Arc::new(derive(&self.event)))
-    }
-
-    /// The body with its content codings taken off, from what is kept or decoded now: for who needs no more.
-    pub fn body(&self, decode: impl FnOnce(&PageEvent) -> Bytes) -> Bytes {
-        match self.kept() {
-            Some(derived) => derived.body.clone(),
-            None => decode(&self.event),
-        }
-    }
-
-    fn kept(&self) -> Option<Arc<Derived>> {
-        self.kept.lock().as_ref().map(|kept| kept.derived.clone())
-    }
-
-    /// Whoever still has the entry derives for himself.
-    fn forget(&self) {
-        *self.kept.lock() = None;
-    }
-}
-
-/// How far a reader has come, and its books over its whole life.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Cursor {
-    /// Everything before it is delivered, skipped, dead or damaged.
-    pub position: Position,
-    pub delivered: u64,
-    /// Not for this reader: what its format does not hold.
-    pub skipped: u64,
-    /// Refused for good; in the reader's dead letters.
-    pub dead: u64,
-    /// The reader's own (FILES: the open file and its length).
-    pub state: serde_json::Value,
-    /// Index of the event before the first one this reader was ever due. Kept by the log; what is committed is ignored.
-    pub from: u64,
-    /// Events that this reader was due and that the disk has lost. Kept by the log; what is committed is ignored.
-    pub damaged: u64,
-}
 
 /// One reader's books, in events. They balance when `accepted = delivered + skipped + dead + damaged + pending`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]

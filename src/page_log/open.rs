@@ -13,9 +13,11 @@ use super::cursor_file::{self, CursorFile};
 use super::segment::{self, FILE_HEADER, Found, SegmentFile};
 use super::state::{MOST_DAMAGE, Segment, Slot, State, Tail};
 use super::writer::Writer;
-use super::{Cursor, Damage, LogError, LogStatus, Position};
+use super::{Damage, LogError, LogStatus};
 use crate::config::LogConfig;
+use crate::delivery::{Cursor, Deriver, Position};
 use crate::disk;
+use crate::parse::DeriveOptions;
 
 /// The page log. Cheap to clone; the folder stays locked until the last clone and reader are gone.
 #[derive(Debug, Clone)]
@@ -32,8 +34,8 @@ pub(super) struct Inner {
     pub filled: Condvar,
     /// Free bytes of the queue.
     pub space: Arc<Semaphore>,
-    /// Room for what was derived of events that are here.
-    pub kept: Arc<Semaphore>,
+    /// Of all entries.
+    pub deriver: Arc<Deriver>,
     pub state: Mutex<State>,
     /// `state.end` or `state.finished` has changed.
     pub published: Condvar,
@@ -71,7 +73,8 @@ pub struct Torn {
 
 impl PageLog {
     /// Opens the log in `dir`, making it if there is none. Reads the last segment to its end, and only names of the others.
-    pub fn open(dir: &Path, config: &LogConfig) -> Result<(PageLog, Recovery), LogError> {
+    /// `derive`: how its entries derive themselves.
+    pub fn open(dir: &Path, config: &LogConfig, derive: DeriveOptions) -> Result<(PageLog, Recovery), LogError> {
         let cursors = cursors_dir(dir);
         let is_new = !cursors.exists();
         crate::folders::make_private(&cursors).map_err(LogError::io("make", &cursors))?;
@@ -115,7 +118,7 @@ impl PageLog {
             queue: Mutex::default(),
             filled: Condvar::new(),
             space: Arc::new(Semaphore::new(QUEUE_BYTES)),
-            kept: Arc::new(Semaphore::new(KEPT_BYTES)),
+            deriver: Deriver::keeping(KEPT_BYTES, derive),
             state: Mutex::new(state),
             published: Condvar::new(),
             room,

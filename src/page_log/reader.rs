@@ -9,7 +9,8 @@ use super::cursor_file::{self, CursorFile};
 use super::open::{Inner, beyond, cursors_dir};
 use super::segment::{self, Found, SegmentFile};
 use super::state::{Slot, State, View};
-use super::{Cursor, Damage, Entry, LogError, PageLog, Position, writer};
+use super::{Damage, LogError, PageLog, writer};
+use crate::delivery::{Cursor, Entry, Position};
 use crate::page::codec;
 
 /// The longest single wait; a longer one is cut to it.
@@ -334,7 +335,7 @@ impl Reader {
                     source,
                 })?;
                 self.position = end;
-                Ok(Some(Arc::new(Entry::new(end, Arc::new(event), None))))
+                Ok(Some(Arc::new(Entry::new(end, Arc::new(event), &self.inner.deriver))))
             }
             Found::Damaged { to } => {
                 let inner = self.inner.clone();

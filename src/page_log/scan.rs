@@ -1,7 +1,8 @@
 //! Everything kept, read once from the first to the last, for an audit: no reader, no cursor, nothing is changed.
 
 use super::segment::{Found, SegmentFile};
-use super::{Damage, LogError, PageLog, Position};
+use super::{Damage, LogError, PageLog};
+use crate::delivery::Position;
 use crate::page::{PageEvent, codec};
 
 /// What a [`PageLog::scan`] found.

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 
 use super::record::{self, Header};
-use super::{Damage, LogError, Position};
+use super::{Damage, LogError};
+use crate::delivery::Position;
 
 pub(super) const FILE_HEADER: u64 = 32;
 const FILE_MAGIC: [u8; 8] = *b"SEINELOG";

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Books, Cursor, Damage, Entry, Position, ReaderStatus};
+use super::{Books, Damage, ReaderStatus};
+use crate::delivery::{Cursor, Entry, Position};
 
 /// Bytes of accepted entries kept in memory for readers that keep up.
 const TAIL_BYTES: u64 = 24 << 20;

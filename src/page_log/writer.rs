@@ -11,7 +11,8 @@ use super::open::Inner;
 use super::record::{Header, MAX_PAYLOAD};
 use super::segment::{self, FILE_HEADER};
 use super::state::Segment;
-use super::{Entry, LogError, PageLog, Position};
+use super::{LogError, PageLog};
+use crate::delivery::{Entry, Position};
 
 /// Most bytes of one batch; one event may be larger.
 const BATCH_BYTES: u64 = 4 << 20;
@@ -196,7 +197,7 @@ impl Writer {
         for (pending, &end) in self.batch.drain(..).zip(ends) {
             let cost = pending.memory();
             let Pending { event, kept, queued, accepted, _room, .. } = pending;
-            state.tail.push(Arc::new(Entry::keeping(end, event, kept)), cost);
+            state.tail.push(Arc::new(Entry::shared(end, event, kept, &inner.deriver)), cost);
             state.end = end;
             told.push((accepted, end, queued));
         }

@@ -101,15 +101,45 @@ impl DeriveOptions {
     }
 }
 
+impl Default for DeriveOptions {
+    fn default() -> DeriveOptions {
+        DeriveOptions::new(&crate::config::Config::default())
+    }
+}
+
 /// Everything that the pipeline needs of an event, in one pass over the body. A failure gives nothing.
 pub fn derive(event: &PageEvent, options: &DeriveOptions) -> Derived {
-    derive_by(event, options, |text| (html::read(text, &options.agent), None)).0
+    facts(event, decode(event, options.max_decoded_bytes), options)
+}
+
+/// The body, its content codings taken off; empty for a failure.
+pub fn decode(event: &PageEvent, max_bytes: u64) -> Decoded {
+    let max_bytes = match event.kind {
+        Kind::Page => max_bytes,
+        Kind::Sitemap => max_bytes.max(sitemap::MAX_BYTES as u64),
+    };
+    event.response().map_or_else(Decoded::default, |response| decode_body(response, max_bytes))
+}
+
+/// What is [`decode`]d, and nothing else.
+pub fn body(decoded: Decoded) -> Derived {
+    Derived { body: decoded.body, decode_problem: decoded.problem, ..Derived::default() }
+}
+
+/// The body and what kind of content it is, its encoding and digest included: nothing of what the markup says.
+pub fn content(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> Derived {
+    event.response().map_or_else(Derived::default, |response| derive_body(response, decoded, options))
+}
+
+/// [`derive`], of a body that is decoded.
+pub fn facts(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> Derived {
+    derive_by(event, decoded, options, |text| (html::read(text, &options.agent), None)).0
 }
 
 /// [`derive`] for who needs the page's text as well, from one tree: the same `Derived`, links included. No text for what
 /// is not a successful HTML response.
 pub fn derive_with_text(event: &PageEvent, options: &DeriveOptions) -> (Derived, Option<PageFacts>) {
-    derive_by(event, options, |text| {
+    derive_by(event, decode(event, options.max_decoded_bytes), options, |text| {
         let tree = Tree::parse(text);
         let mut facts = page_facts(&tree, &options.agent);
         if tree.is_cut
@@ -119,19 +149,6 @@ pub fn derive_with_text(event: &PageEvent, options: &DeriveOptions) -> (Derived,
         }
         (facts.html.clone(), Some(facts))
     })
-}
-
-/// The body alone, its content codings taken off: nothing else is derived. For who reads a log behind the others.
-pub fn derive_body_only(event: &PageEvent, options: &DeriveOptions) -> Derived {
-    let Some(response) = event.response() else { return Derived::default() };
-    let Decoded { body, problem } = decode_body(response, max_decoded_bytes(event.kind, options));
-    Derived { body, decode_problem: problem, ..Derived::default() }
-}
-
-/// The body and what kind of content it is, its encoding and digest included: nothing of what the markup says.
-pub fn derive_without_markup(event: &PageEvent, options: &DeriveOptions) -> Derived {
-    let Some(response) = event.response() else { return Derived::default() };
-    derive_body(response, max_decoded_bytes(event.kind, options), options)
 }
 
 impl Derived {
@@ -144,11 +161,12 @@ impl Derived {
 
 fn derive_by(
     event: &PageEvent,
+    decoded: Decoded,
     options: &DeriveOptions,
     read: impl FnOnce(&str) -> (HtmlFacts, Option<PageFacts>),
 ) -> (Derived, Option<PageFacts>) {
     let Some(response) = event.response() else { return (Derived::default(), None) };
-    let mut derived = derive_body(response, max_decoded_bytes(event.kind, options), options);
+    let mut derived = derive_body(response, decoded, options);
     match event.kind {
         Kind::Sitemap if response.is_success() => {
             let found = sitemap::parse(&derived.body, response.content_type(), &event.final_url);
@@ -172,16 +190,9 @@ fn derive_by(
     }
 }
 
-fn max_decoded_bytes(kind: Kind, options: &DeriveOptions) -> u64 {
-    match kind {
-        Kind::Page => options.max_decoded_bytes,
-        Kind::Sitemap => options.max_decoded_bytes.max(sitemap::MAX_BYTES as u64),
-    }
-}
-
 /// What holds for every response.
-fn derive_body(response: &Response, max_bytes: u64, options: &DeriveOptions) -> Derived {
-    let Decoded { body, problem } = decode_body(response, max_bytes);
+fn derive_body(response: &Response, decoded: Decoded, options: &DeriveOptions) -> Derived {
+    let Decoded { body, problem } = decoded;
     let is_html = is_html(response.content_type(), &body);
     Derived {
         digest: Sha256::digest(&body).into(),

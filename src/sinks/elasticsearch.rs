@@ -27,10 +27,10 @@ use tokio::task::JoinHandle;
 use self::bulk::{Bulk, Item, Pushed, Pusher, Unpushed};
 use super::count::Held;
 use super::dead_letters::DeadLetters;
-use super::{Delivered, Derive, Sink, SinkError};
+use super::{Delivered, Sink, SinkError};
 use crate::config::ElasticConfig;
+use crate::delivery::{Entry, Position};
 use crate::formats::elastic::{document_id, document_version, is_held, write_event};
-use crate::page_log::{Entry, Position};
 
 /// The sink's name in errors.
 const SINK: &str = "elasticsearch";
@@ -40,7 +40,6 @@ const IN_FLIGHT: usize = 2;
 /// Writes every 2xx page to an index.
 pub struct ElasticSink {
     config: ElasticConfig,
-    derive: Derive,
     pusher: Arc<Pusher>,
     /// Where bulks are sent. None only while the sink is dropped.
     runtime: Option<Runtime>,
@@ -76,12 +75,7 @@ struct Flight {
 impl ElasticSink {
     /// Waits for no server: what is wrong with the index is told by one of the next calls. `hurry`: set when the process is to end; the sink then
     /// stops waiting for a server that does not answer, and says what was written by then. `folder`: for dead letters.
-    pub fn open(
-        config: &ElasticConfig,
-        folder: &Path,
-        derive: Derive,
-        hurry: Arc<AtomicBool>,
-    ) -> Result<ElasticSink, SinkError> {
+    pub fn open(config: &ElasticConfig, folder: &Path, hurry: Arc<AtomicBool>) -> Result<ElasticSink, SinkError> {
         let client = client::Client::new(config)?;
         // A worker rather than the caller's thread: connections live on while the caller does something else.
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -95,7 +89,6 @@ impl ElasticSink {
             look: Some(runtime.spawn(pusher.clone().look())),
             pusher,
             config: config.clone(),
-            derive,
             runtime: Some(runtime),
             next: Batch::default(),
             in_flight: VecDeque::new(),
@@ -125,7 +118,7 @@ impl ElasticSink {
 
     /// The document and the line before it.
     fn lines(&self, entry: &Entry) -> Bytes {
-        let derived = entry.derived(|event| (self.derive)(event));
+        let derived = entry.facts();
         let mut lines = action(&document_id(&entry.event.url), document_version(&entry.event));
         write_event(&entry.event, &derived, &mut lines);
         lines.push(b'\n');

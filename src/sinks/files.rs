@@ -4,14 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::rolling::RollingFiles;
-use super::{Delivered, Derive, Sink, SinkError, empty};
+use super::{Delivered, Sink, SinkError, empty};
+use crate::delivery::Entry;
 use crate::formats::files;
-use crate::page_log::Entry;
 
 /// Writes every 2xx page; what it acknowledges is flushed, so that it can be read after a crash, and on disk.
 pub struct FilesSink {
     files: RollingFiles,
-    derive: Derive,
     line: Vec<u8>,
     so_far: Delivered,
 }
@@ -28,10 +27,9 @@ impl FilesSink {
         max_file_size: u64,
         level: u32,
         state: &serde_json::Value,
-        derive: Derive,
     ) -> Result<FilesSink, SinkError> {
         let files = RollingFiles::open(folder, max_file_size, level, state)?;
-        Ok(FilesSink { files, derive, line: Vec::new(), so_far: Delivered::default() })
+        Ok(FilesSink { files, line: Vec::new(), so_far: Delivered::default() })
     }
 
     fn append(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
@@ -49,9 +47,7 @@ impl FilesSink {
     }
 
     fn append_page(&mut self, entry: &Entry) -> Result<(), SinkError> {
-        // Of what was derived, FILES needs the body alone: a page read back from disk is not read for its links.
-        let body = entry.body(|event| (self.derive)(event).body);
-        files::write_event(&entry.event, &body, &mut self.line);
+        files::write_event(&entry.event, &entry.body(), &mut self.line);
         self.files.append(&self.line)?;
         empty(&mut self.line);
         Ok(())

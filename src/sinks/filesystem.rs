@@ -11,15 +11,14 @@ use flate2::write::ZlibEncoder;
 use super::dead_letters::DeadLetters;
 use super::placed::Placing;
 use super::rolling::{create_folder, sync_folder};
-use super::{Delivered, Derive, Sink, SinkError};
+use super::{Delivered, Sink, SinkError};
 use crate::config::{FilesystemConfig, FilesystemContent};
+use crate::delivery::Entry;
 use crate::formats::{cbor, files, filesystem};
-use crate::page_log::Entry;
 
 pub struct FilesystemSink {
     folder: PathBuf,
     config: FilesystemConfig,
-    derive: Derive,
     dead: DeadLetters,
     placing: Placing,
     /// Folders of hosts that are there.
@@ -32,8 +31,8 @@ const MAX_HOSTS: usize = 100_000;
 
 impl FilesystemSink {
     /// Creates the folder when it is absent, and removes what an earlier run had not finished.
-    pub fn open(folder: &Path, config: &FilesystemConfig, derive: Derive) -> Result<FilesystemSink, SinkError> {
-        FilesystemSink::open_with_letters(folder, folder, config, derive)
+    pub fn open(folder: &Path, config: &FilesystemConfig) -> Result<FilesystemSink, SinkError> {
+        FilesystemSink::open_with_letters(folder, folder, config)
     }
 
     /// The same, with dead letters kept below another folder.
@@ -41,13 +40,11 @@ impl FilesystemSink {
         folder: &Path,
         letters: &Path,
         config: &FilesystemConfig,
-        derive: Derive,
     ) -> Result<FilesystemSink, SinkError> {
         create_folder(folder)?;
         Ok(FilesystemSink {
             folder: folder.into(),
             config: config.clone(),
-            derive,
             dead: DeadLetters::open(letters)?,
             placing: Placing::open(folder)?,
             hosts: BTreeSet::new(),
@@ -94,16 +91,15 @@ impl FilesystemSink {
         if !files::is_held(&entry.event) {
             return None;
         }
-        let body = || entry.body(|event| (self.derive)(event).body);
         let mut content = Vec::new();
         match self.config.content {
-            FilesystemContent::Html => content.extend_from_slice(&body()),
+            FilesystemContent::Html => content.extend_from_slice(&entry.body()),
             FilesystemContent::Json => {
-                files::write_event(&entry.event, &body(), &mut content);
+                files::write_event(&entry.event, &entry.body(), &mut content);
                 content.pop(); // the line feed
             }
             FilesystemContent::Cbor => {
-                cbor::write_event(&entry.event, &entry.derived(|event| (self.derive)(event)), &mut content);
+                cbor::write_event(&entry.event, &entry.content(), &mut content);
             }
         }
         Some(if self.config.compress_data { zlib(&content) } else { content })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Delivered, Sink, SinkError};
-use crate::page_log::Entry;
+use crate::delivery::Entry;
 
 /// Passes calls on until one fails; every later one is an error.
 pub struct Fused {

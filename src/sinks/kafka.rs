@@ -19,11 +19,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::dead_letters::DeadLetters;
 use super::kafka_client::{self as client, KafkaProducer, Report, trouble};
-use super::{Delivered, Derive, Sink, SinkError, empty};
+use super::{Delivered, Sink, SinkError, empty};
 use crate::config::{KafkaConfig, KafkaFormat};
+use crate::delivery::{Entry, Position};
 use crate::formats::{cdr31, elastic, files};
 use crate::page::{EpochMs, PageChange};
-use crate::page_log::{Entry, Position};
 
 /// The longest single wait for reports.
 const LOOK: Duration = Duration::from_millis(500);
@@ -38,7 +38,6 @@ const MAX_SLOTS: usize = 200_000;
 pub struct KafkaSink {
     producer: KafkaProducer,
     config: KafkaConfig,
-    derive: Derive,
     dead: DeadLetters,
     /// What was taken and has not been passed, in the log's order. The first has the number `first`.
     slots: VecDeque<Slot>,
@@ -77,17 +76,11 @@ enum State {
 impl KafkaSink {
     /// Connects, and finds or makes the topic. `folder`: for dead letters. `hurry`: set when the process is to end; the
     /// sink then takes nothing more and stops waiting for the broker.
-    pub fn open(
-        config: &KafkaConfig,
-        folder: &Path,
-        derive: Derive,
-        hurry: Arc<AtomicBool>,
-    ) -> Result<KafkaSink, SinkError> {
+    pub fn open(config: &KafkaConfig, folder: &Path, hurry: Arc<AtomicBool>) -> Result<KafkaSink, SinkError> {
         Ok(KafkaSink {
             dead: DeadLetters::open(folder)?,
             producer: client::connect(config, &hurry)?,
             config: config.clone(),
-            derive,
             slots: VecDeque::new(),
             first: 0,
             keys: HashSet::new(),
@@ -137,19 +130,17 @@ impl KafkaSink {
         if !files::is_held(&entry.event) {
             return false;
         }
-        let derived = || entry.derived(|event| (self.derive)(event));
         match self.config.format {
             KafkaFormat::Json => {
-                // The body alone: a page read back from disk is not read for its links.
-                let body = entry.body(|event| (self.derive)(event).body);
-                let held = files::write_event(&entry.event, &body, &mut self.value);
+                let held = files::write_event(&entry.event, &entry.body(), &mut self.value);
                 self.value.pop_if(|byte| *byte == b'\n');
                 held
             }
             KafkaFormat::Cdr31 => {
-                cdr31::write_event(&entry.event, &derived(), self.config.team.as_deref(), now_ms(), &mut self.value)
+                let team = self.config.team.as_deref();
+                cdr31::write_event(&entry.event, &entry.content(), team, now_ms(), &mut self.value)
             }
-            KafkaFormat::Elastic => elastic::write_event(&entry.event, &derived(), &mut self.value),
+            KafkaFormat::Elastic => elastic::write_event(&entry.event, &entry.facts(), &mut self.value),
         }
     }
 

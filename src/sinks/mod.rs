@@ -26,32 +26,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::config::{FilesystemConfig, FilesystemContent, KafkaConfig, KafkaFormat, SinkConfig};
+use crate::config::SinkConfig;
+use crate::delivery::{Entry, Position};
 use crate::large;
-use crate::page::PageEvent;
-use crate::page_log::{Entry, Position};
-use crate::parse::{self, DeriveOptions, Derived};
-
-/// Derives again what an entry lacks, as much of it as the sink needs. A large page's room is given back when the last of
-/// it is dropped ([`large`]): before anything waits for a server.
-pub type Derive = Arc<dyn Fn(&PageEvent) -> Derived + Send + Sync>;
-
-/// What a sink of this kind needs of a page: those that want nothing of the markup leave it unread.
-pub fn derive_for(config: &SinkConfig, options: DeriveOptions) -> Derive {
-    match config {
-        SinkConfig::Files { .. }
-        | SinkConfig::Filesystem(FilesystemConfig {
-            content: FilesystemContent::Html | FilesystemContent::Json, ..
-        })
-        | SinkConfig::Kafka(KafkaConfig { format: KafkaFormat::Json, .. }) => {
-            Arc::new(move |event| large::derive(event, &options, parse::derive_body_only))
-        }
-        SinkConfig::Kafka(KafkaConfig { format: KafkaFormat::Cdr31, .. }) => {
-            Arc::new(move |event| large::derive(event, &options, parse::derive_without_markup))
-        }
-        _ => Arc::new(move |event| large::derive(event, &options, parse::derive)),
-    }
-}
 
 /// Builds a sink. `folder`: the sink's own, for what it keeps on disk. `state`: what its last committed [`Delivered`]
 /// carried, null for a sink that never delivered. `hurry`: set when the process is to end; a sink that waits for a server
@@ -60,10 +37,9 @@ pub fn open(
     config: &SinkConfig,
     folder: &Path,
     state: &serde_json::Value,
-    derive: Derive,
     hurry: Arc<AtomicBool>,
 ) -> Result<Box<dyn Sink>, SinkError> {
-    open_with_letters(config, folder, folder, state, derive, hurry)
+    open_with_letters(config, folder, folder, state, hurry)
 }
 
 /// [`open`], with dead letters kept below `letters`: those of pages that are dead letters already go elsewhere.
@@ -72,29 +48,26 @@ pub fn open_with_letters(
     folder: &Path,
     letters: &Path,
     state: &serde_json::Value,
-    derive: Derive,
     hurry: Arc<AtomicBool>,
 ) -> Result<Box<dyn Sink>, SinkError> {
     let sink: Box<dyn Sink> = match config {
         SinkConfig::Files { max_file_size, compression_level } => {
-            Box::new(files::FilesSink::open(folder, *max_file_size, *compression_level, state, derive)?)
+            Box::new(files::FilesSink::open(folder, *max_file_size, *compression_level, state)?)
         }
         SinkConfig::Filesystem(config) => {
-            Box::new(filesystem::FilesystemSink::open_with_letters(folder, letters, config, derive)?)
+            Box::new(filesystem::FilesystemSink::open_with_letters(folder, letters, config)?)
         }
         SinkConfig::Pagestore { base_folder } => {
-            Box::new(pagestore::PagestoreSink::open(base_folder.as_deref().unwrap_or(folder), derive)?)
+            Box::new(pagestore::PagestoreSink::open(base_folder.as_deref().unwrap_or(folder))?)
         }
-        SinkConfig::Records(config) => Box::new(records::RecordsSink::open(folder, config, state, derive)?),
-        SinkConfig::Kafka(config) => Box::new(kafka::KafkaSink::open(config, letters, derive, hurry)?),
-        SinkConfig::Warc(config) => Box::new(warc::WarcSink::open(config, folder, state, derive)?),
-        SinkConfig::Elasticsearch(config) => {
-            Box::new(elasticsearch::ElasticSink::open(config, letters, derive, hurry)?)
-        }
+        SinkConfig::Records(config) => Box::new(records::RecordsSink::open(folder, config, state)?),
+        SinkConfig::Kafka(config) => Box::new(kafka::KafkaSink::open(config, letters, hurry)?),
+        SinkConfig::Warc(config) => Box::new(warc::WarcSink::open(config, folder, state)?),
+        SinkConfig::Elasticsearch(config) => Box::new(elasticsearch::ElasticSink::open(config, letters, hurry)?),
         SinkConfig::Tianwang { compress, max_file_size } => {
             Box::new(tianwang::TianwangSink::open(folder, *compress, *max_file_size, state)?)
         }
-        SinkConfig::Stdout => Box::new(stdout::StdoutSink::new(std::io::stdout(), derive)),
+        SinkConfig::Stdout => Box::new(stdout::StdoutSink::new(std::io::stdout())),
         SinkConfig::Void => Box::<void::VoidSink>::default(),
     };
     Ok(Box::new(fused::Fused::new(config.name(), sink)))

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use super::placed::Placing;
 use super::records::whole_lines;
 use super::rolling::{create_folder, file_error};
-use super::{Delivered, Derive, Sink, SinkError};
+use super::{Delivered, Sink, SinkError};
+use crate::delivery::Entry;
 use crate::formats::files;
 use crate::formats::pagestore::{Details, MetaEntry, MetaReader, PageKind, Place, UrlHash, day_of};
-use crate::page_log::Entry;
 use crate::parse::Derived;
 use crate::parse::language::primary_language;
 
@@ -28,7 +28,6 @@ pub struct PagestoreSink {
     base: PathBuf,
     index: Index,
     placing: Placing,
-    derive: Derive,
     /// Lines to be added, by the path of their `META` below the base folder.
     lines: BTreeMap<String, Vec<u8>>,
     so_far: Delivered,
@@ -36,13 +35,12 @@ pub struct PagestoreSink {
 
 impl PagestoreSink {
     /// `base`: made when absent. One process at a time.
-    pub fn open(base: &Path, derive: Derive) -> Result<PagestoreSink, SinkError> {
+    pub fn open(base: &Path) -> Result<PagestoreSink, SinkError> {
         create_folder(base)?;
         Ok(PagestoreSink {
             base: base.into(),
             index: Index::open(base)?,
             placing: Placing::open(base)?,
-            derive,
             lines: BTreeMap::new(),
             so_far: Delivered::default(),
         })
@@ -51,7 +49,7 @@ impl PagestoreSink {
     fn take(&mut self, entries: &[Arc<Entry>]) -> Result<(), SinkError> {
         for entry in entries {
             if files::is_held(&entry.event) {
-                let derived = entry.derived(|event| (self.derive)(event));
+                let derived = entry.facts();
                 self.store(entry, &derived)?;
             } else {
                 self.so_far.skipped += 1;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{Delivered, Derive};
+use super::Delivered;
 use crate::config::SinkConfig;
-use crate::page_log::{Cursor, Entry, Position};
+use crate::delivery::{Cursor, Entry, Position};
 
 /// Entries and bytes of bodies that are delivered together.
 pub(crate) const BATCH_EVENTS: usize = 1024;
@@ -46,11 +46,10 @@ pub(crate) fn pump(
     feed: &mut dyn Feed,
     config: &SinkConfig,
     folder: &Path,
-    derive: Derive,
     hurry: &Arc<AtomicBool>,
 ) -> anyhow::Result<()> {
     let before = feed.cursor();
-    let mut sink = super::open(config, folder, &before.state, derive, hurry.clone())?;
+    let mut sink = super::open(config, folder, &before.state, hurry.clone())?;
     // What the sink opened is noted before anything is delivered into it, so that a crash finds it.
     let opened = sink.flush()?;
     commit(feed, &before, &opened)?;

@@ -6,30 +6,22 @@ use std::sync::Arc;
 
 use super::appended::{AppendedFiles, Shape, Stamp};
 use super::rolling::now_ms;
-use super::{Delivered, Derive, Sink, SinkError, empty};
+use super::{Delivered, Sink, SinkError, empty};
 use crate::config::{RecordsConfig, RecordsFormat};
+use crate::delivery::Entry;
 use crate::formats::{cdr31, elastic, web_index};
-use crate::page::PageEvent;
-use crate::page_log::Entry;
-use crate::parse::Derived;
 
 /// Writes every page that its format holds; what it acknowledges is on disk.
 pub struct RecordsSink {
     files: AppendedFiles,
     format: RecordsFormat,
-    derive: Derive,
     record: Vec<u8>,
     so_far: Delivered,
 }
 
 impl RecordsSink {
     /// As [`AppendedFiles::open`].
-    pub fn open(
-        folder: &Path,
-        config: &RecordsConfig,
-        state: &serde_json::Value,
-        derive: Derive,
-    ) -> Result<RecordsSink, SinkError> {
+    pub fn open(folder: &Path, config: &RecordsConfig, state: &serde_json::Value) -> Result<RecordsSink, SinkError> {
         let shape = Shape {
             suffix: match config.format {
                 RecordsFormat::Cdr31 { .. } | RecordsFormat::Elastic => ".jsonl",
@@ -44,7 +36,6 @@ impl RecordsSink {
         Ok(RecordsSink {
             files: AppendedFiles::open(folder, shape, state)?,
             format: config.format.clone(),
-            derive,
             record: Vec::new(),
             so_far: Delivered::default(),
         })
@@ -68,8 +59,7 @@ impl RecordsSink {
         if !elastic::is_held(&entry.event) {
             return Ok(false);
         }
-        let derived = entry.derived(|event| (self.derive)(event));
-        let is_held = self.write_record(&entry.event, &derived);
+        let is_held = self.write_record(entry);
         if is_held {
             self.files.append(&self.record, |_| Vec::new())?;
         }
@@ -77,12 +67,14 @@ impl RecordsSink {
         Ok(is_held)
     }
 
-    fn write_record(&mut self, event: &PageEvent, derived: &Derived) -> bool {
-        let out = &mut self.record;
+    fn write_record(&mut self, entry: &Entry) -> bool {
+        let (event, out) = (&*entry.event, &mut self.record);
         let is_held = match &self.format {
-            RecordsFormat::WebIndex(limits) => return web_index::write_event(event, derived, limits, out),
-            RecordsFormat::Elastic => elastic::write_event(event, derived, out),
-            RecordsFormat::Cdr31 { team } => cdr31::write_event(event, derived, team.as_deref(), now_ms(), out),
+            RecordsFormat::WebIndex(limits) => return web_index::write_event(event, &entry.facts(), limits, out),
+            RecordsFormat::Elastic => elastic::write_event(event, &entry.facts(), out),
+            RecordsFormat::Cdr31 { team } => {
+                cdr31::write_event(event, &entry.content(), team.as_deref(), now_ms(), out)
+            }
         };
         if is_held {
             out.push(b'\n');

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Delivered, Derive, Sink, SinkError, empty};
+use super::{Delivered, Sink, SinkError, empty};
+use crate::delivery::Entry;
 use crate::formats::base64;
 use crate::formats::files::is_held;
 use crate::formats::text::{IsoTime, text_of};
 use crate::page::{Headers, HttpVersion, PageEvent, Relevance, Response, Truncated};
-use crate::page_log::Entry;
 use crate::parse::Derived;
 
 /// Pages are gathered up to this many bytes before they are written.
@@ -22,7 +22,6 @@ const BUFFER: usize = 256 << 10;
 /// Writes to standard output, or whatever else takes lines.
 pub struct StdoutSink<W: Write + Send> {
     out: BufWriter<W>,
-    derive: Derive,
     line: Vec<u8>,
     so_far: Delivered,
 }
@@ -72,13 +71,13 @@ struct Redirect<'a> {
 }
 
 impl<W: Write + Send> StdoutSink<W> {
-    pub fn new(out: W, derive: Derive) -> StdoutSink<W> {
+    pub fn new(out: W) -> StdoutSink<W> {
         let out = BufWriter::with_capacity(BUFFER, out);
-        StdoutSink { out, derive, line: Vec::new(), so_far: Delivered::default() }
+        StdoutSink { out, line: Vec::new(), so_far: Delivered::default() }
     }
 
     fn write(&mut self, entry: &Entry, response: &Response) -> Result<(), SinkError> {
-        let derived = entry.derived(|event| (self.derive)(event));
+        let derived = entry.facts();
         write_page(&entry.event, response, &derived, &mut self.line);
         drop(derived); // whoever reads the pipe may take his time
         self.out.write_all(&self.line).map_err(write_error)?;

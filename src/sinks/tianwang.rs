@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::appended::{AppendedFiles, Shape, Stamp};
 use super::{Delivered, Sink, SinkError};
+use crate::delivery::Entry;
 use crate::formats::tianwang::{TianwangWriter, whole_length};
-use crate::page_log::Entry;
 
 /// Writes every page that was answered, whatever its status; what it acknowledges is on disk.
 pub struct TianwangSink {

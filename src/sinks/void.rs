@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Delivered, Sink, SinkError};
-use crate::page_log::Entry;
+use crate::delivery::Entry;
 
 /// Everything counts as delivered.
 #[derive(Debug, Default)]

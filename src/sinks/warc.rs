@@ -8,11 +8,11 @@ use std::sync::Arc;
 use super::appended::{AppendedFiles, Shape, Stamp};
 use super::rolling::now_ms;
 use super::warc_index::Indexes;
-use super::{Delivered, Derive, Sink, SinkError, empty};
+use super::{Delivered, Sink, SinkError, empty};
 use crate::config::WarcConfig;
+use crate::delivery::Entry;
 use crate::formats::warc::write::is_held;
 use crate::formats::warc::{WarcInfo, WarcReader, WarcWriter, WriteOptions};
-use crate::page_log::Entry;
 
 const COMPRESSED: &str = ".warc.gz";
 const PLAIN: &str = ".warc";
@@ -28,7 +28,6 @@ pub struct WarcSink {
     indexes: Option<Indexes>,
     writer: WarcWriter,
     info: WarcInfo,
-    derive: Derive,
     records: Vec<u8>,
     so_far: Delivered,
 }
@@ -36,12 +35,7 @@ pub struct WarcSink {
 impl WarcSink {
     /// Puts `folder` (created when absent) in the state that `state` was taken in, as [`AppendedFiles::open`] says; so are
     /// the indexes. Commit what [`flush`](Sink::flush) returns before the first `deliver`.
-    pub fn open(
-        config: &WarcConfig,
-        folder: &Path,
-        state: &serde_json::Value,
-        derive: Derive,
-    ) -> Result<WarcSink, SinkError> {
+    pub fn open(config: &WarcConfig, folder: &Path, state: &serde_json::Value) -> Result<WarcSink, SinkError> {
         let written_last = state["open"]["name"].as_str();
         let indexes = Indexes::new(folder);
         if let Some(name) = written_last {
@@ -59,7 +53,6 @@ impl WarcSink {
                 remembered: config.revisits,
             }),
             info: info(config),
-            derive,
             records: Vec::new(),
             so_far: Delivered::default(),
         })
@@ -80,9 +73,8 @@ impl WarcSink {
     }
 
     fn append_page(&mut self, entry: &Entry) -> Result<(), SinkError> {
-        let derived = self.writer.wants_links().then(|| entry.derived(|event| (self.derive)(event)));
-        let links = derived.as_ref().map_or(&[][..], |derived| &derived.links[..]);
-        self.writer.write_event(&entry.event, links, &mut self.records);
+        let links = self.writer.wants_links().then(|| entry.links());
+        self.writer.write_event(&entry.event, links.as_deref().unwrap_or_default(), &mut self.records);
         let mut begun = None;
         let (writer, info, event) = (&mut self.writer, &self.info, &entry.event);
         self.files.append(&self.records, |name| {

@@ -28,6 +28,7 @@ use seine::archive::source::{Found, Source, SourceOptions};
 use seine::archive::state::State;
 use seine::archive::transfer::{Summary, Transfer, Watch};
 use seine::config::{self, Config, SinkConfig};
+use seine::delivery::{Deriver, Entry, Position};
 use seine::formats::Format;
 use seine::formats::cdr31::FORMAT as CDR31;
 use seine::formats::elastic::FORMAT as ELASTIC;
@@ -38,7 +39,6 @@ use seine::formats::tianwang::FORMAT as TIANWANG;
 use seine::formats::warc::FORMAT as WARC;
 use seine::formats::web_index::FORMAT as WEB_INDEX;
 use seine::page::PageEvent;
-use seine::page_log::{Entry, Position};
 use seine::parse::DeriveOptions;
 use seine::sinks;
 
@@ -57,14 +57,14 @@ fn sink_config(name: &str) -> SinkConfig {
 
 /// Files of a format as a crawl writes them.
 fn write(format: Format, events: &[PageEvent], folder: &Path) {
+    let deriver = Deriver::new(options());
     let entry = |(index, event): (usize, &PageEvent)| {
         let index = index as u64 + 1;
-        Arc::new(Entry::new(Position { index, offset: index }, Arc::new(event.clone()), None))
+        Arc::new(Entry::new(Position { index, offset: index }, Arc::new(event.clone()), &deriver))
     };
     let entries: Vec<_> = events.iter().enumerate().map(entry).collect();
-    let (config, options) = (sink_config(format.name()), options());
-    let derive = sinks::derive_for(&config, options);
-    let mut sink = sinks::open(&config, folder, &serde_json::Value::Null, derive, Arc::default()).unwrap();
+    let config = sink_config(format.name());
+    let mut sink = sinks::open(&config, folder, &serde_json::Value::Null, Arc::default()).unwrap();
     sink.flush().unwrap();
     sink.deliver(&entries).unwrap();
     sink.flush().unwrap();

@@ -115,13 +115,12 @@ fn a_flipped_bit_in_a_file_of_ours_costs_the_pages_around_it() {
     {
         use seine::sinks::Sink;
         let state = serde_json::Value::Null;
-        let options = crate::options();
-        let derive: seine::sinks::Derive = std::sync::Arc::new(move |event| seine::parse::derive(event, &options));
-        let mut sink = seine::sinks::files::FilesSink::open(folder.path(), 1 << 30, 6, &state, derive).unwrap();
+        let deriver = seine::delivery::Deriver::new(crate::options());
+        let mut sink = seine::sinks::files::FilesSink::open(folder.path(), 1 << 30, 6, &state).unwrap();
         for event in &events {
             let index = u64::from_str_radix(&event.id, 16).unwrap() + 1;
-            let end = seine::page_log::Position { index, offset: index };
-            let entry = seine::page_log::Entry::new(end, std::sync::Arc::new(event.clone()), None);
+            let end = seine::delivery::Position { index, offset: index };
+            let entry = seine::delivery::Entry::new(end, std::sync::Arc::new(event.clone()), &deriver);
             sink.deliver(&[std::sync::Arc::new(entry)]).unwrap();
         }
         sink.close().unwrap();

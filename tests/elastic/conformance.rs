@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Method;
+use seine::delivery::Entry;
 use seine::formats::elastic::{ElasticDocument, document_id, parse_document, write_event};
 use seine::page::PageEvent;
-use seine::page_log::Entry;
 use seine::sinks::elasticsearch::ElasticSink;
 use seine::sinks::{Delivered, Sink, SinkError};
 use serde_json::{Value, json};

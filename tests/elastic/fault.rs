@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Method;
-use seine::page_log::Entry;
+use seine::delivery::Entry;
 use seine::sinks::Sink;
 use serde_json::{Value, json};
 

@@ -27,11 +27,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use seine::config::ElasticConfig;
+use seine::delivery::{Deriver, Entry, Position};
 use seine::page::{PageEvent, Relevance};
-use seine::page_log::{Entry, Position};
 use seine::parse::{DeriveOptions, Derived, derive};
+use seine::sinks::dead_letters;
 use seine::sinks::elasticsearch::ElasticSink;
-use seine::sinks::{Derive, dead_letters};
 use tempfile::TempDir;
 
 use event::{FETCHED, response};
@@ -56,16 +56,19 @@ fn at(mut event: PageEvent, fetched: u64) -> PageEvent {
     event
 }
 
+fn options() -> DeriveOptions {
+    DeriveOptions { max_decoded_bytes: 10 << 20, obey_nofollow: true, agent: "Seine".into() }
+}
+
 fn derived(event: &PageEvent) -> Derived {
-    let options = DeriveOptions { max_decoded_bytes: 10 << 20, obey_nofollow: true, agent: "Seine".into() };
-    derive(event, &options)
+    derive(event, &options())
 }
 
 /// Events as they come out of the log, from its beginning.
 fn entries(events: impl IntoIterator<Item = PageEvent>) -> Vec<Arc<Entry>> {
-    let numbered = (1..).zip(events);
+    let (numbered, deriver) = ((1..).zip(events), Deriver::new(options()));
     numbered
-        .map(|(index, event)| Arc::new(Entry::new(Position { index, offset: index * 100 }, Arc::new(event), None)))
+        .map(|(index, event)| Arc::new(Entry::new(Position { index, offset: index * 100 }, Arc::new(event), &deriver)))
         .collect()
 }
 
@@ -127,13 +130,9 @@ fn open(config: &ElasticConfig) -> Opened {
     open_until(config, Arc::default())
 }
 
-fn derive_all() -> Derive {
-    Arc::new(derived)
-}
-
 fn open_until(config: &ElasticConfig, hurry: Arc<AtomicBool>) -> Opened {
     let folder = tempfile::tempdir().expect("a folder");
-    let sink = ElasticSink::open(config, folder.path(), derive_all(), hurry).expect("the configuration is right");
+    let sink = ElasticSink::open(config, folder.path(), hurry).expect("the configuration is right");
     Opened { sink, folder }
 }
 

@@ -51,9 +51,8 @@ fn what_the_format_does_not_hold_is_skipped_without_asking_anybody() {
 fn a_ca_file_that_is_not_there_is_named() {
     let mut config = config(&[&closed_port()], "pages");
     config.ca_file = Some("/nowhere/ca.pem".into());
-    let derive: seine::sinks::Derive = Arc::new(|_| Default::default());
     let folder = tempfile::tempdir().unwrap();
-    let opened = seine::sinks::elasticsearch::ElasticSink::open(&config, folder.path(), derive, Arc::default());
+    let opened = seine::sinks::elasticsearch::ElasticSink::open(&config, folder.path(), Arc::default());
     let error = opened.err().unwrap().to_string();
     assert!(error.contains("/nowhere/ca.pem") && error.contains("rest.ca_file"), "{error}");
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use seine::delivery::Position;
 use seine::demo::server::{Answer, Ask};
 use seine::fetch::client::now_ms;
 use seine::frontier::{
@@ -12,7 +13,6 @@ use seine::frontier::{
     Proposal, Proposed, Release, Turn, Waiting,
 };
 use seine::page::{EpochMs, FailureReason};
-use seine::page_log::Position;
 
 use crate::redirects::site;
 use crate::support::{MiniCrawl, config_for, event_of, failure_of, status_of};

@@ -172,7 +172,7 @@ impl MiniCrawl {
 
     fn with_client(config: Config, seeds: &[&str], frontier: Arc<dyn Frontier>, client: Client) -> MiniCrawl {
         let folder = tempfile::tempdir().unwrap();
-        let (log, _) = PageLog::open(&folder.path().join("log"), &config.log).unwrap();
+        let (log, _) = PageLog::open(&folder.path().join("log"), &config.log, DeriveOptions::new(&config)).unwrap();
         let seeds: Vec<String> = seeds.iter().map(|seed| seine::parse::url::parse(seed).unwrap()).collect();
         let scope = Arc::new(Scope::new(&config.scope, &seeds).unwrap());
         let seed = |url: &String| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0 };
@@ -183,7 +183,6 @@ impl MiniCrawl {
             frontier: frontier.clone(),
             scope: scope.clone(),
             config: config.frontier.clone(),
-            derive: derive.clone(),
             metrics: metrics.clone(),
         };
         let visitor = Visitor {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use seine::delivery::Position;
 use seine::frontier::*;
 use seine::page::{Failure, FailureReason, Kind};
-use seine::page_log::Position;
 
 use crate::support::*;
 

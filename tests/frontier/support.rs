@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use seine::delivery::Position;
 use seine::frontier::*;
 use seine::page::{EpochMs, FailureReason, Kind};
-use seine::page_log::Position;
 use tempfile::TempDir;
 
 /// A frontier of the sort that `make` was asked for.

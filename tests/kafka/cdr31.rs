@@ -8,7 +8,7 @@ use crate::{derive, html, page, response};
 
 fn written(event: &seine::page::PageEvent, team: Option<&str>) -> Option<String> {
     let mut out = b"before".to_vec();
-    let held = cdr31::write_event(event, &derive()(event), team, 1_795_272_000_999, &mut out);
+    let held = cdr31::write_event(event, &derive(event), team, 1_795_272_000_999, &mut out);
     let text = String::from_utf8(out.split_off(6)).unwrap();
     assert_eq!(out, b"before");
     assert_eq!(held, !text.is_empty());

@@ -88,7 +88,7 @@ fn a_message_is_the_files_record_under_the_encoded_url() {
         let event = &entry.event;
         let message = seen.remove(&event.id).unwrap_or_else(|| panic!("{} is not there", event.url));
         let mut expected = Vec::new();
-        assert!(files::write_event(event, &derive()(event).body, &mut expected));
+        assert!(files::write_event(event, &derive(event).body, &mut expected));
         assert_eq!(expected.pop(), Some(b'\n'));
         assert!(message.value == expected, "{}", event.url);
         let status = event.response().unwrap().status.to_string();
@@ -121,7 +121,7 @@ fn cdr_is_written_of_html_pages() {
     let seen = by_id(BROKER.read("cdr"));
     for entry in &events {
         let mut expected = Vec::new();
-        let derived = derive()(&entry.event);
+        let derived = derive(&entry.event);
         let message = seen.get(&entry.event.id);
         let index_ms = message.map_or(0, |it| cdr31::parse_document(&it.value).unwrap().timestamp_index);
         let held = cdr31::write_event(&entry.event, &derived, Some("NYU"), index_ms, &mut expected);
@@ -148,7 +148,7 @@ fn the_elasticsearch_document_is_written_of_any_page() {
     for entry in &events[..11] {
         let message = seen.remove(&entry.event.id).unwrap_or_else(|| panic!("{} is not there", entry.event.url));
         let mut expected = Vec::new();
-        assert!(elastic::write_event(&entry.event, &derive()(&entry.event), &mut expected));
+        assert!(elastic::write_event(&entry.event, &derive(&entry.event), &mut expected));
         assert!(message.value == expected, "{}", entry.event.url);
         assert_eq!(message.headers["schema"], "elastic");
     }

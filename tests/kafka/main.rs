@@ -24,21 +24,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use seine::config::{self, Config, KafkaConfig, SinkConfig};
+use seine::config::{self, KafkaConfig, SinkConfig};
+use seine::delivery::{Deriver, Entry, Position};
 use seine::page::PageEvent;
-use seine::page_log::{Entry, Position};
-use seine::parse::{self, DeriveOptions};
+use seine::parse::{self, DeriveOptions, Derived};
 use seine::sinks::kafka::KafkaSink;
-use seine::sinks::{Delivered, Derive, Sink, SinkError};
+use seine::sinks::{Delivered, Sink, SinkError};
 
 use event::response;
 
 /// Longer than any wait of a passing test.
 const LONG: Duration = Duration::from_secs(90);
 
-fn derive() -> Derive {
-    let options = DeriveOptions::new(&Config::default());
-    Arc::new(move |event| parse::derive(event, &options))
+fn derive(event: &PageEvent) -> Derived {
+    parse::derive(event, &DeriveOptions::default())
 }
 
 fn html(number: u64, content: &str) -> PageEvent {
@@ -64,9 +63,10 @@ fn pages(numbers: std::ops::Range<u64>, length: usize) -> Vec<Arc<Entry>> {
 
 /// Entries in the places that the events' numbers say.
 fn entries(events: impl IntoIterator<Item = PageEvent>) -> Vec<Arc<Entry>> {
+    let deriver = Deriver::new(DeriveOptions::default());
     let entry = |event: PageEvent| {
         let index = u64::from_str_radix(&event.id, 16).unwrap() + 1;
-        Arc::new(Entry::new(Position { index, offset: index * 100 }, Arc::new(event), None))
+        Arc::new(Entry::new(Position { index, offset: index * 100 }, Arc::new(event), &deriver))
     };
     events.into_iter().map(entry).collect()
 }
@@ -99,7 +99,7 @@ fn load_all(yaml: &str) -> Result<config::Loaded, String> {
 }
 
 fn open(config: &KafkaConfig, folder: &Path) -> Result<KafkaSink, SinkError> {
-    KafkaSink::open(config, folder, derive(), Arc::default())
+    KafkaSink::open(config, folder, Arc::default())
 }
 
 /// Asks until everything up to `last` is settled, or an error comes.

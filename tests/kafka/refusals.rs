@@ -89,7 +89,7 @@ fn a_topic_is_made_as_asked() {
 }
 
 /// As base64 it is 4 MB, and the usual limit of a topic is 1 MB.
-fn large() -> Vec<std::sync::Arc<seine::page_log::Entry>> {
+fn large() -> Vec<std::sync::Arc<seine::delivery::Entry>> {
     pages(0..1, 3_000_000)
 }
 

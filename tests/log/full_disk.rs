@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use seine::page_log::{LogError, PageLog, Ticket};
 
 use crate::kill::{child, child_arguments};
-use crate::{LONG, block_on, config, event, moved, numbers, segments};
+use crate::{LONG, block_on, config, event, moved, numbers, open_log, segments};
 
 #[test]
 fn a_full_disk_loses_nothing_and_the_log_goes_on_by_itself() {
@@ -68,7 +68,7 @@ fn queue(log: &PageLog, events: std::ops::Range<u64>) -> Vec<Ticket> {
 pub fn scenario(dir: &Path) {
     let (filler, log_dir) = (dir.join("filler"), dir.join("log"));
     fs::write(&filler, vec![1; 2 << 20]).unwrap();
-    let (log, _) = PageLog::open(&log_dir, &config(200_000)).unwrap();
+    let (log, _) = open_log(&log_dir, &config(200_000)).unwrap();
     let mut reader = log.reader("r").unwrap();
     let (failures, again, writer) = supervised(&log);
 
@@ -117,7 +117,7 @@ pub fn scenario(dir: &Path) {
     drop((reader, log));
 
     // And the same after a restart.
-    let (log, recovery) = PageLog::open(&log_dir, &config(200_000)).unwrap();
+    let (log, recovery) = open_log(&log_dir, &config(200_000)).unwrap();
     assert_eq!((recovery.torn, recovery.damage.len()), (None, 0));
     let mut reader = log.reader("r").unwrap();
     assert_eq!(reader.cursor().position, cursor);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use seine::page_log::PageLog;
 
-use crate::{LONG, config, copy_dir, event, moved, start_writer};
+use crate::{LONG, config, copy_dir, event, moved, open_log, start_writer};
 
 const CHILD: &str = "SEINE_LOG_TEST_CHILD";
 const ROUNDS: u64 = 40;
@@ -31,7 +31,7 @@ fn the_child() {
     let (role, dir) = task.split_once(':').expect("role:folder");
     let dir = PathBuf::from(dir);
     match role {
-        "open" => match PageLog::open(&dir, &config(1000)) {
+        "open" => match open_log(&dir, &config(1000)) {
             Ok(_) => say("opened"),
             Err(e) => say(&e.to_string()),
         },
@@ -48,7 +48,7 @@ fn say(line: &str) {
 
 /// Appends from several tasks and says what is accepted; a sink reads along and says what it has committed.
 fn append_until_killed(dir: &Path, round: u64) {
-    let (log, _) = PageLog::open(dir, &config(20_000)).expect("the log opens");
+    let (log, _) = open_log(dir, &config(20_000)).expect("the log opens");
     let mut sink = log.reader("sink").expect("a reader");
     let keeper = log.reader("keeper").expect("a reader");
     start_writer(&log);
@@ -137,7 +137,7 @@ fn everything_accepted_survives_kill_9_exactly_once_and_in_order() {
 fn check(dir: &Path, heard: &Heard) {
     let copy = crate::folder();
     copy_dir(dir, copy.path());
-    let (log, recovery) = PageLog::open(copy.path(), &config(20_000)).unwrap();
+    let (log, recovery) = open_log(copy.path(), &config(20_000)).unwrap();
     assert!(recovery.damage.is_empty() && recovery.unreadable.is_empty(), "{recovery:?}");
     let all = read_all(&log);
     let indexes: Vec<u64> = all.iter().map(|&(index, _)| index).collect();

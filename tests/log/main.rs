@@ -16,8 +16,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use seine::config::LogConfig;
+use seine::delivery::{Cursor, Entry, Position};
 use seine::page::PageEvent;
-use seine::page_log::{Cursor, Entry, LogError, PageLog, Position, Reader, Recovery};
+use seine::page_log::{LogError, PageLog, Reader, Recovery};
+use seine::parse::DeriveOptions;
 
 /// Longer than any wait of a passing test.
 const LONG: Duration = Duration::from_secs(30);
@@ -59,7 +61,7 @@ struct Running {
 
 impl Running {
     fn open(dir: &Path, config: &LogConfig) -> Running {
-        let (log, recovery) = PageLog::open(dir, config).expect("the log opens");
+        let (log, recovery) = open_log(dir, config).expect("the log opens");
         let writer = start_writer(&log);
         Running { log, recovery, writer }
     }
@@ -73,6 +75,10 @@ impl Running {
         self.log.close();
         self.writer.join().expect("the writer does not panic").expect("the writer ends well");
     }
+}
+
+fn open_log(dir: &Path, config: &LogConfig) -> Result<(PageLog, Recovery), LogError> {
+    PageLog::open(dir, config, DeriveOptions::default())
 }
 
 fn start_writer(log: &PageLog) -> JoinHandle<Result<(), LogError>> {

@@ -7,9 +7,11 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use seine::config::LogConfig;
-use seine::page_log::{LogError, PageLog};
+use seine::page_log::LogError;
 
-use crate::{LONG, Running, append, block_on, config, event, moved, numbers, read_to_end, segments, start_writer};
+use crate::{
+    LONG, Running, append, block_on, config, event, moved, numbers, open_log, read_to_end, segments, start_writer,
+};
 
 fn is_pending(future: Pin<&mut impl Future>) -> bool {
     future.poll(&mut Context::from_waker(Waker::noop())).is_pending()
@@ -32,7 +34,7 @@ fn accepted_positions_are_dense_and_readable() {
 #[test]
 fn append_waits_when_the_queue_is_full_and_goes_on_when_it_is_written() {
     let dir = crate::folder();
-    let (log, _) = PageLog::open(dir.path(), &config(1 << 20)).unwrap();
+    let (log, _) = open_log(dir.path(), &config(1 << 20)).unwrap();
     let mut tickets = Vec::new();
     let waiting = block_on(async {
         // No writer yet: some number of 3 MiB events fill the queue, and memory stays bounded.
@@ -73,7 +75,7 @@ fn an_event_larger_than_the_queue_passes_alone() {
 #[test]
 fn close_drains_the_queue_then_refuses() {
     let dir = crate::folder();
-    let (log, _) = PageLog::open(dir.path(), &config(1 << 20)).unwrap();
+    let (log, _) = open_log(dir.path(), &config(1 << 20)).unwrap();
     let mut reader = log.reader("r").unwrap();
     let tickets = block_on(async {
         let mut tickets = Vec::new();
@@ -99,7 +101,7 @@ fn close_drains_the_queue_then_refuses() {
 #[test]
 fn close_tells_those_who_wait_for_room_in_the_queue() {
     let dir = crate::folder();
-    let (log, _) = PageLog::open(dir.path(), &config(1 << 20)).unwrap();
+    let (log, _) = open_log(dir.path(), &config(1 << 20)).unwrap();
     let _first = block_on(log.append(event(1, 20 << 20), None)).unwrap();
     let mut waits = pin!(log.append(event(2, 10), None));
     assert!(is_pending(waits.as_mut()));
@@ -110,7 +112,7 @@ fn close_tells_those_who_wait_for_room_in_the_queue() {
 #[test]
 fn a_log_that_goes_away_tells_who_waits() {
     let dir = crate::folder();
-    let (log, _) = PageLog::open(dir.path(), &config(1 << 20)).unwrap();
+    let (log, _) = open_log(dir.path(), &config(1 << 20)).unwrap();
     let ticket = block_on(log.append(event(1, 10), None)).unwrap();
     drop(log);
     assert!(matches!(block_on(ticket.accepted()), Err(LogError::Closed)));
@@ -176,7 +178,7 @@ fn has_room_returns_when_the_log_closes() {
 fn company_comes_into_one_commit() {
     let dir = crate::folder();
     let patient = LogConfig { commit_interval: LONG, ..config(1 << 30) };
-    let (log, _) = PageLog::open(dir.path(), &patient).unwrap();
+    let (log, _) = open_log(dir.path(), &patient).unwrap();
     let (beats, beaten) = mpsc::channel();
     let writer = {
         let log = log.clone();
@@ -203,7 +205,7 @@ fn company_comes_into_one_commit() {
 #[test]
 fn a_writer_that_panics_goes_on_where_it_was() {
     let dir = crate::folder();
-    let (log, _) = PageLog::open(dir.path(), &config(2000)).unwrap();
+    let (log, _) = open_log(dir.path(), &config(2000)).unwrap();
     let mut reader = log.reader("r").unwrap();
     let tickets = block_on(async {
         let mut tickets = Vec::new();

@@ -3,10 +3,12 @@
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use seine::page_log::{Books, Cursor, LogError, PageLog, Position, Reader};
-use seine::parse::Derived;
+use seine::delivery::{Cursor, Position};
+use seine::page_log::{Books, LogError, PageLog, Reader};
+use seine::parse::{DeriveOptions, Derived, derive};
 
-use crate::{LONG, Running, append, block_on, config, event, moved, number, numbers, read_to_end, segments};
+use crate::event::page;
+use crate::{LONG, Running, append, block_on, config, event, moved, number, numbers, open_log, read_to_end, segments};
 
 /// Reads and commits batch by batch until the log is closed; returns the numbers seen.
 fn run_sink(mut reader: Reader, batch: usize) -> Vec<u64> {
@@ -64,13 +66,41 @@ fn what_was_derived_is_shared_with_readers_that_keep_up() {
         running.log.append(event(1, 10), Some(derived.clone())).await.unwrap().accepted().await.unwrap()
     });
     let entries = reader.next(10, 1000, LONG).unwrap();
-    assert!(Arc::ptr_eq(&entries[0].derived(|_| panic!("it is there already")), &derived));
+    assert!(Arc::ptr_eq(&entries[0].facts(), &derived));
     running.close();
     drop((entries, reader));
 
     let running = Running::open(dir.path(), &config(1 << 20));
     let entries = running.log.reader("r").unwrap().next(10, 1000, LONG).unwrap();
-    assert_eq!(entries[0].derived(|_| Derived { digest: [8; 32], ..Derived::default() }).digest, [8; 32]);
+    assert_eq!(*entries[0].facts(), derive(&event(1, 10), &DeriveOptions::default()));
+    running.close();
+}
+
+#[test]
+fn what_nobody_derived_yet_is_derived_by_the_first_who_needs_it_and_never_less_than_the_next_needs() {
+    let dir = crate::folder();
+    let running = Running::open(dir.path(), &config(1 << 20));
+    let mut readers = ["a", "b"].map(|name| running.log.reader(name).unwrap());
+    let body = b"<title>A page</title><a href=/x>".to_vec();
+    let page = page("http://example.com/", &[("content-type", "text/html")], body.clone());
+    let expected = derive(&page, &DeriveOptions::default());
+    block_on(async { running.log.append(page, None).await.unwrap().accepted().await.unwrap() });
+    let [first, second] = readers.each_mut().map(|reader| reader.next(1, 1, LONG).unwrap().remove(0));
+    assert_eq!(
+        (first.body(), first.content().digest),
+        (bytes::Bytes::from(body), expected.digest),
+        "less than what comes next"
+    );
+    let facts = first.facts();
+    assert_eq!((&*facts, &*first.links()), (&expected, &expected.links[..]));
+    for shared in [second.facts(), second.content(), first.facts()] {
+        assert!(Arc::ptr_eq(&shared, &facts));
+    }
+    // Behind everybody it is forgotten: who still has it derives for himself.
+    for reader in &mut readers {
+        reader.commit(moved(reader, first.end, 1)).unwrap();
+    }
+    assert!(!Arc::ptr_eq(&second.facts(), &facts) && second.facts() == facts);
     running.close();
 }
 
@@ -270,14 +300,14 @@ fn a_cursor_survives_damage_to_one_of_its_slots() {
         let mut bytes = whole.clone();
         bytes[torn].fill(0);
         std::fs::write(&path, bytes).unwrap();
-        let (log, _) = PageLog::open(dir.path(), &config(1000)).unwrap();
+        let (log, _) = open_log(dir.path(), &config(1000)).unwrap();
         found.push(log.reader("r").unwrap().cursor().position);
     }
     found.sort();
     assert_eq!(found, positions[..2], "the last commit, or the one before when that is torn");
 
     std::fs::write(&path, vec![b'x'; whole.len()]).unwrap();
-    let (log, recovery) = PageLog::open(dir.path(), &config(1000)).unwrap();
+    let (log, recovery) = open_log(dir.path(), &config(1000)).unwrap();
     assert_eq!(recovery.unreadable[0].0, "r");
     let error = log.reader("r").unwrap_err();
     assert!(error.to_string().contains("r.cursor") && error.to_string().contains("delete"), "{error}");

@@ -3,9 +3,10 @@
 use std::fs::{self, File};
 use std::io::Write;
 
-use seine::page_log::{LogError, PageLog, Position};
+use seine::delivery::Position;
+use seine::page_log::LogError;
 
-use crate::{Running, append, config, copy_dir, moved, numbers, read_to_end, segments, start_writer};
+use crate::{Running, append, config, copy_dir, moved, numbers, open_log, read_to_end, segments, start_writer};
 
 /// Opens a log whose whole records are `1..=intact`, appends one more, and reads everything.
 fn goes_on_after(dir: &std::path::Path, intact: u64) -> Running {
@@ -36,7 +37,7 @@ fn a_tail_torn_at_any_byte_is_cut_and_nothing_else() {
         let (segment, _) = segments(copy.path()).remove(0);
         File::options().write(true).open(&segment).unwrap().set_len(length).unwrap();
         let whole = if length == after { 3 } else { 2 };
-        PageLog::open(copy.path(), &config(1 << 20)).unwrap();
+        open_log(copy.path(), &config(1 << 20)).unwrap();
         let kept = if length == after { after } else { before };
         assert_eq!(segment.metadata().unwrap().len(), kept, "cut to its last whole record");
         File::options().write(true).open(&segment).unwrap().set_len(length).unwrap();
@@ -88,7 +89,7 @@ fn an_empty_log_can_be_opened_again_and_again() {
         let running = Running::open(dir.path(), &config(100));
         assert_eq!(running.recovery.events, 0);
         running.close();
-        PageLog::open(dir.path(), &config(100)).unwrap();
+        open_log(dir.path(), &config(100)).unwrap();
     }
     assert_eq!(segments(dir.path()).len(), 1);
 }
@@ -146,7 +147,7 @@ fn numbers_that_a_reader_has_seen_are_never_used_again() {
 #[test]
 fn a_follower_ahead_of_a_log_that_was_deleted_gets_what_is_new() {
     let dir = crate::folder();
-    let (log, _) = PageLog::open(dir.path(), &config(1000)).unwrap();
+    let (log, _) = open_log(dir.path(), &config(1000)).unwrap();
     let far = Position { index: 5000, offset: 1_000_000 };
     let mut validator = log.follower("validator", far).unwrap();
     let writer = start_writer(&log);
@@ -161,13 +162,13 @@ fn a_follower_ahead_of_a_log_that_was_deleted_gets_what_is_new() {
 #[test]
 fn a_second_process_is_told_that_the_log_is_in_use() {
     let dir = crate::folder();
-    let (log, _) = PageLog::open(dir.path(), &config(1000)).unwrap();
+    let (log, _) = open_log(dir.path(), &config(1000)).unwrap();
     let output = crate::kill::child("open", dir.path()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("in use by another seine"), "{text}");
     let reader = log.reader("r").unwrap();
     drop(log);
-    assert!(matches!(PageLog::open(dir.path(), &config(1000)), Err(LogError::Locked { .. })), "a reader holds it too");
+    assert!(matches!(open_log(dir.path(), &config(1000)), Err(LogError::Locked { .. })), "a reader holds it too");
     drop(reader);
     let output = crate::kill::child("open", dir.path()).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).contains("opened"));
@@ -182,7 +183,7 @@ fn a_newer_format_and_a_renamed_segment_are_refused() {
     let (segment, _) = segments(dir.path()).remove(0);
     let other = segment.with_file_name("00000000000000000007-00000000000000000000.log");
     fs::rename(&segment, &other).unwrap();
-    let error = PageLog::open(dir.path(), &config(1 << 20)).unwrap_err();
+    let error = open_log(dir.path(), &config(1 << 20)).unwrap_err();
     assert!(matches!(error, LogError::Corrupt { .. }), "{error}");
     fs::rename(&other, &segment).unwrap();
 
@@ -191,7 +192,7 @@ fn a_newer_format_and_a_renamed_segment_are_refused() {
     let crc = crc32fast::hash(&bytes[..28]);
     bytes[28..32].copy_from_slice(&crc.to_le_bytes());
     fs::write(&segment, &bytes).unwrap();
-    let error = PageLog::open(dir.path(), &config(1 << 20)).unwrap_err();
+    let error = open_log(dir.path(), &config(1 << 20)).unwrap_err();
     assert!(matches!(error, LogError::Newer { found: 2, known: 1, .. }), "{error}");
 }
 
@@ -200,6 +201,6 @@ fn a_folder_that_cannot_be_made_is_an_error_that_names_it() {
     let dir = crate::folder();
     let file = dir.path().join("file");
     fs::write(&file, b"").unwrap();
-    let error = PageLog::open(&file.join("log"), &config(1000)).unwrap_err();
+    let error = open_log(&file.join("log"), &config(1000)).unwrap_err();
     assert!(error.to_string().contains("file/log"), "{error}");
 }

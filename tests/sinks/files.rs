@@ -4,31 +4,22 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use proptest::prelude::*;
 use seine::config::SinkConfig;
+use seine::delivery::{Deriver, Entry, Position};
 use seine::formats::files::FilesReader;
 use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent};
-use seine::page_log::{Entry, Position};
-use seine::parse::{Derived, Link};
+use seine::parse::{DeriveOptions, Derived, Link};
 use seine::sinks::files::FilesSink;
 use seine::sinks::fused::Fused;
 use seine::sinks::stdout::StdoutSink;
-use seine::sinks::{self, Delivered, Derive, Sink, SinkError};
+use seine::sinks::{self, Delivered, Sink, SinkError};
 use serde_json::{Value, json};
 
 const NO_LIMIT: u64 = 1 << 40;
-
-pub fn derive() -> Derive {
-    Arc::new(|event| Derived {
-        body: event.response().map(|it| it.body.clone()).unwrap_or_default(),
-        links: vec![Link { url: "http://a.example/x".into(), nofollow: false }],
-        ..Derived::default()
-    })
-}
 
 pub fn event(number: u64, body: &[u8]) -> PageEvent {
     let url = format!("http://a.example/{number}");
@@ -37,7 +28,19 @@ pub fn event(number: u64, body: &[u8]) -> PageEvent {
 }
 
 pub fn entry_of(number: u64, event: PageEvent) -> Arc<Entry> {
-    Arc::new(Entry::new(Position { index: number + 1, offset: (number + 1) * 100 }, Arc::new(event), None))
+    let options = DeriveOptions { max_decoded_bytes: 1 << 30, obey_nofollow: false, agent: "Seine".into() };
+    Arc::new(Entry::new(place(number), Arc::new(event), &Deriver::new(options)))
+}
+
+fn place(number: u64) -> Position {
+    Position { index: number + 1, offset: (number + 1) * 100 }
+}
+
+/// One of which that was derived already.
+fn derived_entry(number: u64, event: PageEvent, derived: Derived) -> Arc<Entry> {
+    let deriver = Deriver::keeping(1 << 20, DeriveOptions::default());
+    let kept = deriver.keep(&event, Arc::new(derived));
+    Arc::new(Entry::shared(place(number), Arc::new(event), kept, &deriver))
 }
 
 /// Noise that does not compress, the same for a number every time.
@@ -55,7 +58,7 @@ pub fn pages(numbers: std::ops::Range<u64>) -> Vec<Arc<Entry>> {
 }
 
 fn open(folder: &Path, max_file_size: u64, state: &Value) -> FilesSink {
-    FilesSink::open(folder, max_file_size, 6, state, derive()).unwrap()
+    FilesSink::open(folder, max_file_size, 6, state).unwrap()
 }
 
 /// The files of the folder, oldest first.
@@ -133,21 +136,24 @@ fn what_is_delivered_can_be_read_at_once_and_what_is_not_held_is_counted() {
 
 #[test]
 fn entries_are_derived_only_when_they_are_held_and_keep_nothing_of_it() {
-    static DERIVED: AtomicUsize = AtomicUsize::new(0);
-    let counting: Derive = Arc::new(|_| {
-        DERIVED.fetch_add(1, Ordering::Relaxed);
-        Derived { body: Bytes::from_static(b"decoded"), ..Derived::default() }
-    });
     let folder = tempfile::tempdir().unwrap();
-    let mut sink = FilesSink::open(folder.path(), NO_LIMIT, 6, &Value::Null, counting).unwrap();
-    let mut sitemap = event(0, b"");
-    sitemap.kind = Kind::Sitemap;
+    let mut sink = open(folder.path(), NO_LIMIT, &Value::Null);
+    // Whoever decodes it is counted: it is over the limit.
+    let deriver = Deriver::new(DeriveOptions { max_decoded_bytes: 7, ..DeriveOptions::default() });
+    let coded = |number, status| {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gzip.write_all(b"decoded and cut").unwrap();
+        let mut event = event(number, &gzip.finish().unwrap());
+        let response = crate::event::response(&mut event);
+        response.headers.0.push(("content-encoding".into(), "gzip".into()));
+        response.status = status;
+        Arc::new(Entry::new(place(number), Arc::new(event), &deriver))
+    };
     let ready = Derived { body: Bytes::from_static(b"ready"), ..Derived::default() };
-    let ready = Entry::new(Position::default(), Arc::new(event(1, b"raw")), Some(Arc::new(ready)));
-    let entries = [entry_of(0, sitemap), Arc::new(ready), page(2, 5)];
+    let entries = [coded(0, 404), derived_entry(1, event(1, b"raw"), ready), coded(2, 200)];
     sink.deliver(&entries).unwrap();
     sink.deliver(&entries).unwrap();
-    assert_eq!(DERIVED.load(Ordering::Relaxed), 2);
+    assert_eq!(deriver.cut(), 2);
     let path = &files(folder.path())[0];
     let contents: Vec<_> =
         FilesReader::new(std::fs::File::open(path).unwrap()).map(|record| record.unwrap().content).collect();
@@ -215,7 +221,7 @@ fn after_an_error_the_sink_is_not_used_on() {
 
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let error = FilesSink::open(&file, 1, 6, &Value::Null, derive()).err().unwrap();
+    let error = FilesSink::open(&file, 1, 6, &Value::Null).err().unwrap();
     assert!(error.to_string().contains(file.to_str().unwrap()), "{error}");
 }
 
@@ -478,7 +484,7 @@ impl Write for Pipe {
 #[test]
 fn standard_output_gets_one_object_a_page_and_nothing_else() {
     let pipe = Pipe::default();
-    let mut sink = StdoutSink::new(pipe.clone(), derive());
+    let mut sink = StdoutSink::new(pipe.clone());
     let mut moved = event(0, "é\n".as_bytes());
     moved.hops.push(Hop {
         url: moved.url.clone(),
@@ -497,7 +503,17 @@ fn standard_output_gets_one_object_a_page_and_nothing_else() {
     let mut failed = event(3, b"");
     failed.outcome = Outcome::Failure(Failure { reason: FailureReason::Dns, message: "no such name".into() });
     let events = [moved, image, sitemap, failed, missing].into_iter().zip(0..);
-    let entries: Vec<_> = events.map(|(event, number)| entry_of(number, event)).collect();
+    let derived = |event: &PageEvent| Derived {
+        body: event.response().map(|it| it.body.clone()).unwrap_or_default(),
+        links: vec![Link { url: "http://a.example/x".into(), nofollow: false }],
+        ..Derived::default()
+    };
+    let entries: Vec<_> = events
+        .map(|(event, number)| {
+            let derived = derived(&event);
+            derived_entry(number, event, derived)
+        })
+        .collect();
     let delivered = sink.deliver(&entries).unwrap();
     assert_eq!((delivered.delivered, delivered.skipped, delivered.up_to.index), (2, 3, 5));
 
@@ -521,7 +537,7 @@ fn standard_output_gets_one_object_a_page_and_nothing_else() {
 #[test]
 fn a_broken_pipe_is_an_error_and_not_a_loss() {
     let pipe = Pipe::default();
-    let mut sink = StdoutSink::new(pipe.clone(), derive());
+    let mut sink = StdoutSink::new(pipe.clone());
     sink.deliver(&pages(0..1)).unwrap();
     pipe.0.lock().unwrap().1 = true;
     let error = sink.deliver(&pages(1..2)).unwrap_err().to_string();
@@ -532,12 +548,12 @@ fn a_broken_pipe_is_an_error_and_not_a_loss() {
 fn every_configured_sink_can_be_opened_and_counts() {
     for config in [SinkConfig::FILES, SinkConfig::Void] {
         let folder = tempfile::tempdir().unwrap();
-        let mut sink = sinks::open(&config, folder.path(), &Value::Null, derive(), Default::default()).unwrap();
+        let mut sink = sinks::open(&config, folder.path(), &Value::Null, Default::default()).unwrap();
         assert_eq!(sink.flush().unwrap().up_to, Position::default());
         let Delivered { up_to, delivered, skipped, dead, .. } = sink.deliver(&pages(0..3)).unwrap();
         assert_eq!((up_to.index, delivered, skipped, dead), (3, 3, 0, 0));
         assert_eq!(sink.deliver(&[]).unwrap().up_to.index, 3);
         sink.close().unwrap();
     }
-    sinks::open(&SinkConfig::Stdout, Path::new("/nowhere"), &Value::Null, derive(), Default::default()).unwrap();
+    sinks::open(&SinkConfig::Stdout, Path::new("/nowhere"), &Value::Null, Default::default()).unwrap();
 }

@@ -8,12 +8,11 @@ use seine::formats::{cbor, files as files_format};
 use seine::sinks::filesystem::FilesystemSink;
 use seine::sinks::{Sink, dead_letters};
 
-use crate::derived;
 use crate::files::{entry_of, event};
 
 fn open(folder: &Path, content: FilesystemContent) -> FilesystemSink {
     let config = FilesystemConfig { content, hash_file_name: false, compress_data: false };
-    FilesystemSink::open(folder, &config, derived()).unwrap()
+    FilesystemSink::open(folder, &config).unwrap()
 }
 
 fn path(folder: &Path, number: u64) -> PathBuf {
@@ -52,7 +51,7 @@ fn names_can_be_hashed_and_files_compressed() {
     let config = FilesystemConfig { content: FilesystemContent::Html, hash_file_name: true, compress_data: true };
     let mut page = event(1, b"<p>text");
     page.url = format!("http://a.example/{}", "long/".repeat(100));
-    FilesystemSink::open(folder.path(), &config, derived()).unwrap().deliver(&[entry_of(0, page)]).unwrap();
+    FilesystemSink::open(folder.path(), &config).unwrap().deliver(&[entry_of(0, page)]).unwrap();
     let host = folder.path().join("a.example");
     let path = std::fs::read_dir(host).unwrap().next().unwrap().unwrap().path();
     assert_eq!(path.file_name().unwrap().len(), 64);

@@ -7,19 +7,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use seine::archive::migrate::{Table, migrate};
+use seine::delivery::Entry;
 use seine::formats::pagestore::UrlHash;
 use seine::page::Outcome;
-use seine::page_log::Entry;
 use seine::sinks::pagestore::{INDEX_FOLDER, PagestoreSink};
 use seine::sinks::{Delivered, Sink};
 
-use crate::derived;
 use crate::files::{entry_of, event};
 
 const DAY: u64 = 24 * 3600 * 1000;
 
 fn open(folder: &Path) -> PagestoreSink {
-    PagestoreSink::open(folder, derived()).unwrap()
+    PagestoreSink::open(folder).unwrap()
 }
 
 fn deliver(folder: &Path, pages: &[Arc<Entry>]) -> Delivered {

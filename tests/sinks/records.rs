@@ -9,12 +9,11 @@ use seine::sinks::Sink;
 use seine::sinks::records::RecordsSink;
 use serde_json::Value;
 
-use crate::derived;
 use crate::files::{entry_of, event};
 
 fn open(folder: &Path, format: RecordsFormat, state: &Value) -> RecordsSink {
     let config = RecordsConfig { format, max_file_size: 1 << 20 };
-    RecordsSink::open(folder, &config, state, derived()).unwrap()
+    RecordsSink::open(folder, &config, state).unwrap()
 }
 
 fn web_index() -> RecordsFormat {

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use seine::config::SinkConfig;
+use seine::delivery::{Deriver, Entry, Position};
 use seine::formats::tianwang::TianwangReader;
 use seine::page::{Failure, FailureReason, Kind, Outcome, PageEvent};
-use seine::page_log::{Entry, Position};
+use seine::parse::DeriveOptions;
 use seine::sinks::fused::Fused;
 use seine::sinks::tianwang::TianwangSink;
 use seine::sinks::{self, Sink, SinkError};
@@ -20,7 +21,12 @@ use crate::support::event;
 const NO_LIMIT: u64 = 1 << 40;
 
 fn entry(number: u64, event: PageEvent) -> Arc<Entry> {
-    Arc::new(Entry::new(Position { index: number + 1, offset: (number + 1) * 100 }, Arc::new(event), None))
+    derived_by(&Deriver::new(DeriveOptions::default()), number, event)
+}
+
+fn derived_by(deriver: &Arc<Deriver>, number: u64, event: PageEvent) -> Arc<Entry> {
+    let end = Position { index: number + 1, offset: (number + 1) * 100 };
+    Arc::new(Entry::new(end, Arc::new(event), deriver))
 }
 
 fn pages(numbers: std::ops::Range<u64>) -> Vec<Arc<Entry>> {
@@ -55,19 +61,29 @@ fn pages_of_any_status_are_delivered_and_the_rest_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let config = SinkConfig::Tianwang { compress: true, max_file_size: NO_LIMIT };
     assert_eq!(config.name(), "tianwang");
-    let derive: sinks::Derive = Arc::new(|_| panic!("nothing is derived for this sink"));
-    let mut sink = sinks::open(&config, folder.path(), &Value::Null, derive, Arc::new(AtomicBool::new(false))).unwrap();
+    let mut sink = sinks::open(&config, folder.path(), &Value::Null, Arc::new(AtomicBool::new(false))).unwrap();
     let page = |number| event(&format!("http://a.example/{number}"), 200, &[], b"<p>page</p>");
     let missing = event("http://a.example/1", 404, &[], b"not here");
     let mut sitemap = page(2);
     sitemap.kind = Kind::Sitemap;
     let mut failed = page(3);
     failed.outcome = Outcome::Failure(Failure { reason: FailureReason::Dns, message: "no such name".into() });
-    let entries = [entry(0, page(0)), entry(1, missing), entry(2, sitemap), entry(3, failed), entry(4, page(4))];
+    // Whoever decodes it is counted: it is over the limit.
+    let deriver = Deriver::new(DeriveOptions { max_decoded_bytes: 1, ..DeriveOptions::default() });
+    let coded = event(
+        "http://a.example/4",
+        200,
+        &[("content-encoding", "zstd")],
+        &zstd::stream::encode_all(&b"<p>"[..], 1).unwrap(),
+    );
+    let last = derived_by(&deriver, 4, coded);
+    let entries = [entry(0, page(0)), entry(1, missing), entry(2, sitemap), entry(3, failed), last.clone()];
     let delivered = sink.deliver(&entries).unwrap();
     assert_eq!((delivered.delivered, delivered.skipped, delivered.dead), (3, 2, 0));
     assert_eq!(delivered.up_to, Position { index: 5, offset: 500 });
     assert_eq!(numbers(folder.path()), [0, 1, 4]);
+    assert_eq!(deriver.cut(), 0, "nothing is derived for this sink");
+    assert_eq!((&last.body()[..], deriver.cut()), (&b"<"[..], 1));
     sink.flush().unwrap();
     sink.close().unwrap();
 

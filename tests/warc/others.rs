@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use super::*;
-use crate::sink::{config, derive, entry, files};
+use crate::sink::{config, entry, files};
 use seine::config::WarcConfig;
 use seine::formats::warc::surt::surt;
 use seine::sinks::Sink;
@@ -30,7 +30,7 @@ fn text(output: &Output) -> String {
 
 /// What the sink makes of every kind of page, some of them twice.
 fn written(folder: &Path, config: &WarcConfig, events: Vec<PageEvent>) -> Vec<PathBuf> {
-    let mut sink = WarcSink::open(config, folder, &Value::Null, derive()).unwrap();
+    let mut sink = WarcSink::open(config, folder, &Value::Null).unwrap();
     let entries: Vec<_> = events.into_iter().enumerate().map(|(at, event)| entry(at as u64, event)).collect();
     sink.deliver(&entries).unwrap();
     sink.close().unwrap();

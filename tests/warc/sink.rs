@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::*;
 use seine::config::WarcConfig;
+use seine::delivery::{Deriver, Entry, Position};
 use seine::page::{Failure, FailureReason};
-use seine::page_log::{Entry, Position};
-use seine::parse::Derived;
+use seine::parse::{DeriveOptions, Derived};
+use seine::sinks::Sink;
 use seine::sinks::fused::Fused;
 use seine::sinks::warc::WarcSink;
-use seine::sinks::{Derive, Sink};
 use serde_json::Value;
 
 pub const NO_LIMIT: u64 = 1 << 40;
@@ -29,16 +29,15 @@ pub fn config() -> WarcConfig {
     }
 }
 
-pub fn derive() -> Derive {
-    Arc::new(|_| Derived { links: links(), ..Derived::default() })
-}
-
 pub fn open(config: &WarcConfig, folder: &Path, state: &Value) -> WarcSink {
-    WarcSink::open(config, folder, state, derive()).unwrap()
+    WarcSink::open(config, folder, state).unwrap()
 }
 
 pub fn entry(number: u64, event: PageEvent) -> Arc<Entry> {
-    Arc::new(Entry::new(Position { index: number + 1, offset: (number + 1) * 100 }, Arc::new(event), None))
+    let deriver = Deriver::keeping(1 << 20, DeriveOptions::default());
+    let kept = deriver.keep(&event, Arc::new(Derived { links: links(), ..Derived::default() }));
+    let end = Position { index: number + 1, offset: (number + 1) * 100 };
+    Arc::new(Entry::shared(end, Arc::new(event), kept, &deriver))
 }
 
 /// Noise that does not compress, the same for a number every time.

@@ -12,12 +12,13 @@ use anyhow::{Context, anyhow, bail};
 use super::{Choice, Place, lock};
 use crate::cli::destination::Destination;
 use crate::cli::print;
-use crate::config::{Config, LogConfig, SinkConfig};
+use crate::config::{Config, SinkConfig};
+use crate::delivery::{Cursor, Deriver, Entry, Position};
 use crate::formats::letters::Note;
-use crate::page_log::{Cursor, Entry, LogError, PageLog, Position, Reader};
+use crate::page_log::{LogError, PageLog, Reader};
 use crate::parse::DeriveOptions;
 use crate::sinks::dead_letters::{self, Fate};
-use crate::sinks::{self, Derive, Sink};
+use crate::sinks::{self, Sink};
 use crate::telemetry::logging;
 use crate::telemetry::progress::{Screen, grouped};
 
@@ -44,7 +45,7 @@ pub(super) fn replay(place: &Place, choice: &Choice, destination: &Destination) 
 
 struct Replay<'a> {
     sink: &'a SinkConfig,
-    derive: Derive,
+    deriver: Arc<Deriver>,
     /// The sink's own.
     folder: PathBuf,
     /// For what is refused again.
@@ -60,14 +61,14 @@ impl Replay<'_> {
         let reader = match sink {
             // Two may write to a server.
             _ if !writes_files => None,
-            _ if log.is_dir() => Some(reader_of(place, &log, &config.log)?),
+            _ if log.is_dir() => Some(reader_of(place, &log, config)?),
             // Of `seine replay`, which keeps no letters of others.
             SinkConfig::Filesystem(_) => None,
             _ => bail!("{} holds no crawl: there is no log/ in it", place.output.display()),
         };
-        let derive = sinks::derive_for(sink, DeriveOptions::new(config));
+        let deriver = Deriver::new(DeriveOptions::new(config));
         let scratch = folder.join("dead_letters").join("replay");
-        Ok(Replay { sink, derive, folder, scratch, reader })
+        Ok(Replay { sink, deriver, folder, scratch, reader })
     }
 
     fn whereto(&self) -> String {
@@ -106,8 +107,7 @@ impl Replay<'_> {
     /// Returns when every one is durable at the destination, or refused and in the scratch folder.
     fn send(&mut self, path: &Path, choice: &Choice, chosen: &mut HashSet<String>) -> anyhow::Result<()> {
         let state = self.reader.as_ref().map(|reader| reader.cursor().state.clone()).unwrap_or_default();
-        let (config, derive) = (self.sink, self.derive.clone());
-        let mut sink = sinks::open_with_letters(config, &self.folder, &self.scratch, &state, derive, Arc::default())?;
+        let mut sink = sinks::open_with_letters(self.sink, &self.folder, &self.scratch, &state, Arc::default())?;
         self.commit(&mut *sink, Position::default())?;
         let mut end = Position::default();
         let mut failed: anyhow::Result<()> = Ok(());
@@ -115,7 +115,7 @@ impl Replay<'_> {
             if failed.is_ok() && choice.has(&note) {
                 let event = Arc::new(reader.event()?);
                 end = Position { index: end.index + 1, offset: end.offset + 1 };
-                failed = sink.deliver(&[Arc::new(Entry::new(end, event, None))]).map(drop).map_err(Into::into);
+                failed = sink.deliver(&[Arc::new(Entry::new(end, event, &self.deriver))]).map(drop).map_err(Into::into);
                 chosen.insert(note.id);
             }
             Ok(())
@@ -155,8 +155,8 @@ impl Replay<'_> {
 }
 
 /// The sink's reader in the log of a crawl that stands still.
-fn reader_of(place: &Place, log: &Path, config: &LogConfig) -> anyhow::Result<Reader> {
-    let (log, recovery) = PageLog::open(log, config).map_err(|error| match error {
+fn reader_of(place: &Place, log: &Path, config: &Config) -> anyhow::Result<Reader> {
+    let (log, recovery) = PageLog::open(log, &config.log, DeriveOptions::new(config)).map_err(|error| match error {
         LogError::Locked { .. } => anyhow!(
             "the crawl in {} is running, and {} writes to the same files; stop it first",
             place.output.display(),

@@ -37,8 +37,8 @@ use super::{
     Applied, Batch, Counts, Frontier, FrontierError, FrontierOptions, HostTurn, Lease, PageRecord, Proposal, Proposed,
     Release, Robots, Standing, Turn, Waiting,
 };
+use crate::delivery::Position;
 use crate::page::EpochMs;
-use crate::page_log::Position;
 use known::Known;
 use shelf::Shelf;
 pub use survey::Survey;

@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
+use crate::delivery::Position;
 use crate::frontier::keys::Rank;
 use crate::frontier::schedule::{HostRecord, NEVER, Totals};
 use crate::frontier::{Cause, PageRecord, PageState, Robots, RobotsAccess, Trouble};
 use crate::page::{FailureReason, Kind};
-use crate::page_log::Position;
 
 const VERSION: u8 = 1;
 /// Of host records; those of version 1 have a number of failures where these have the whole trouble.

@@ -18,7 +18,7 @@ use super::index::{self, NotReady};
 use super::other;
 use super::probe::{self, Found};
 use crate::config::ElasticConfig;
-use crate::page_log::Entry;
+use crate::delivery::Entry;
 use crate::sinks::SinkError;
 
 const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
