@@ -7,7 +7,7 @@ use super::host::LeasedHost;
 use super::redirect;
 use super::robots::{self, MAX_ROBOTS_BYTES, Rules};
 use super::visit::{Interrupted, Visitor};
-use crate::frontier::{FrontierError, Proposal, RobotsAccess};
+use crate::frontier::{FrontierError, Proposal, Robots, RobotsAccess};
 use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 use crate::parse;
 
@@ -25,19 +25,21 @@ impl Visitor {
             return Ok(());
         }
         // What could not be had is not kept; earlier versions did.
-        let is_good = |rules: &Rules| !matches!(rules, Rules::Unreachable(failure) if failure.reason.is_transient());
-        host.rules = self.rules.rules(&host.lease.host, now_ms()).filter(is_good);
+        let is_good = |known: &Robots| robots::trouble(&known.access).is_none();
+        if host.lease.host.robots.as_ref().is_some_and(is_good) {
+            host.rules = self.rules.rules(&host.lease.host, now_ms());
+        }
         if host.rules.is_some() {
             return Ok(());
         }
         let (outcome, ended_ms) = self.fetch_robots(host).await?;
         let fresh = robots::judge(&outcome, config.fetch.max_decoded_bytes, ended_ms);
         let robots = robots::or_stale(fresh, host.lease.host.robots.as_ref());
+        if let Some(failure) = robots::trouble(&robots.access).filter(|_| config.fetch.obey_robots) {
+            host.has_no_rules(failure, &outcome, ended_ms, &config.frontier);
+            return Err(Interrupted::Resting(host.not_before)); // not kept: asked for again at the next lease
+        }
         match &robots.access {
-            RobotsAccess::Unreachable(failure) if config.fetch.obey_robots && failure.reason.is_transient() => {
-                host.has_no_rules(failure, &outcome, ended_ms, &config.frontier);
-                return Err(Interrupted::Resting(host.not_before)); // not kept: asked for again at the next lease
-            }
             RobotsAccess::Unreachable(_) => {}
             RobotsAccess::Rules(_) | RobotsAccess::AllowAll => host.has_rules(),
         }
@@ -57,7 +59,7 @@ impl Visitor {
     pub(super) async fn has_robots(&self, host: &mut LeasedHost) -> Result<bool, Interrupted> {
         let (outcome, ended_ms) = self.fetch_robots(host).await?;
         let robots = robots::judge(&outcome, self.config.fetch.max_decoded_bytes, ended_ms);
-        let RobotsAccess::Unreachable(failure) = &robots.access else { return Ok(true) };
+        let Some(failure) = robots::trouble(&robots.access) else { return Ok(true) };
         host.has_no_rules(failure, &outcome, ended_ms, &self.config.frontier);
         Ok(false)
     }

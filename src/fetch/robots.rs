@@ -85,6 +85,15 @@ impl RulesCache {
     }
 }
 
+/// Why robots.txt cannot be had for now: that is its host's trouble. One that is refused for good (it leads to a private
+/// address) is not: the host has answered.
+pub fn trouble(access: &RobotsAccess) -> Option<&Failure> {
+    match access {
+        RobotsAccess::Unreachable(failure) if failure.reason.is_transient() => Some(failure),
+        RobotsAccess::Unreachable(_) | RobotsAccess::Rules(_) | RobotsAccess::AllowAll => None,
+    }
+}
+
 /// What an answer to `GET /robots.txt` means (RFC 9309 §2.3.1).
 pub fn judge(outcome: &Outcome, max_decoded_bytes: u64, now: EpochMs) -> Robots {
     let (access, kept) = match outcome {
