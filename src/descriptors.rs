@@ -3,6 +3,9 @@
 //! The stores, the log and the sinks must never be without one: a store that cannot open a file of its own is lost until it
 //! is opened again. So connections get a part of the limit, and there are never more workers than it allows.
 
+use std::io;
+
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// What is not for connections, besides the tables of the store: journals, segments, files of sinks, their connections to
@@ -52,4 +55,10 @@ pub fn raise() {
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
         tracing::warn!(%error, limit = limit.current, "the limit of open files stays as it is");
     }
+}
+
+/// Whether a call failed because this process (EMFILE) or this machine (ENFILE) has as many files open as it may.
+pub fn is_exhausted(error: &io::Error) -> bool {
+    let code = error.raw_os_error();
+    [Errno::MFILE, Errno::NFILE].iter().any(|errno| code == Some(errno.raw_os_error()))
 }

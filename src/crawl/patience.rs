@@ -7,7 +7,7 @@ use super::Running;
 use crate::fetch::client::now_ms;
 use crate::fetch::weather::{Away, Part};
 use crate::frontier::{Cause, Counts, Trouble, Waiting, WaitingHost};
-use crate::page::{EpochMs, FailureReason};
+use crate::page::EpochMs;
 
 /// Hosts that are named.
 const NAMED: usize = 10;
@@ -122,14 +122,7 @@ impl fmt::Display for Waits {
 fn meaning(cause: Cause) -> String {
     match cause {
         Cause::Status(status) => format!("answers with status {status}"),
-        Cause::Failure(FailureReason::RobotsUnreachable) => "robots.txt cannot be had".to_owned(),
-        Cause::Failure(FailureReason::Dns) => "the name has no address".to_owned(),
-        Cause::Failure(FailureReason::Resolver) => "the name servers do not answer for it".to_owned(),
-        Cause::Failure(FailureReason::NoRoute) => "no way from this machine to it".to_owned(),
-        Cause::Failure(FailureReason::Connect) => "no connection, or it breaks".to_owned(),
-        Cause::Failure(FailureReason::Tls) => "no valid TLS".to_owned(),
-        Cause::Failure(FailureReason::Timeout) => "no answer in time".to_owned(),
-        Cause::Failure(reason) => reason.name().to_owned(),
+        Cause::Failure(reason) => reason.meaning().to_owned(),
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::{Ended, Running};
 use crate::frontier::{Counts, FrontierError, PageRecord, PageState};
+use crate::page::FailureReason;
 use crate::telemetry::progress::{bytes, grouped};
 
 /// Seeds without a page that are named.
@@ -89,7 +90,7 @@ fn why_none(page: PageRecord) -> Option<String> {
     match page.state {
         PageState::New | PageState::Unchanged | PageState::Changed => None,
         PageState::Gone | PageState::Refused => Some(format!("answered with status {}", page.status)),
-        PageState::Failed(reason) => Some(meaning(reason.name()).to_owned()),
+        PageState::Failed(reason) => Some(reason.meaning().to_owned()),
     }
 }
 
@@ -157,29 +158,13 @@ impl fmt::Display for Summary {
     }
 }
 
+/// What an outcome of [`Summary::outcomes`] means; empty where there is nothing to say.
 pub(crate) fn meaning(outcome: &str) -> &'static str {
     match outcome {
         "2xx" => "pages and sitemaps",
         "3xx" => "redirects that lead nowhere, or not modified",
         "4xx" => "not there, or not for us",
         "5xx" => "the server failed",
-        "dns" => "the host name has no address",
-        "private_address" => "not on the public Internet; --allow-private fetches them",
-        "connect" => "no connection, or it broke",
-        "tls" => "no valid TLS certificate, or no TLS",
-        "timeout" => "no answer in time",
-        "protocol" => "not HTTP",
-        "robots_denied" => "disallowed by robots.txt",
-        "robots_unreachable" => "robots.txt could not be had",
-        "too_many_redirects" => "redirects in a circle, or too many",
-        "bad_redirect" => "redirects out of scope, or to no URL",
-        "unwanted_type" => "of a media type that is not wanted",
-        "resolver" => "the name servers did not answer",
-        "no_route" => "no way from this machine to the address",
-        "open_files" => "as many files open as there may be",
-        "host_busy" => "redirects to a host that could not be visited in time",
-        "host_unreachable" => "of hosts that were in trouble for too long",
-        "bad_url" => "no URL that can be fetched",
-        _ => "",
+        reason => FailureReason::by_name(reason).map_or("", FailureReason::meaning),
     }
 }

@@ -12,7 +12,7 @@ use super::pause::{self, Whose};
 use super::redirect;
 use super::robots::Rules;
 use super::visit::{Interrupted, Shared, Visitor};
-use super::weather::Sign;
+use super::weather::{Says, Sign};
 use crate::frontier::{Turn, Work};
 use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 
@@ -191,15 +191,19 @@ impl Visitor {
 
     /// What an exchange says of this machine: an error when its failure is this machine's.
     async fn judge_weather(&self, host: &mut LeasedHost, url: &Url, exchange: &Exchange) -> Result<(), Interrupted> {
-        let Outcome::Failure(failure) = &exchange.outcome else {
-            self.weather.answered(exchange.ended_ms);
-            return Ok(());
+        let sign = match Says::of(&exchange.outcome) {
+            Says::Failed(sign) => sign,
+            Says::Answered => {
+                self.weather.answered(exchange.ended_ms);
+                return Ok(());
+            }
+            Says::Nothing => return Ok(()),
         };
-        let Some(sign) = Sign::of(&exchange.outcome) else { return Ok(()) };
+        let message = exchange.outcome.failure().map_or("", |failure| &failure.message);
         // Many hosts on one address that is away are one server's trouble.
         let name = url.host_str().unwrap_or_default();
         let who = self.client.dns().resolve(name).await.map_or_else(|_| name.to_owned(), |ips| ips[0].to_string());
-        self.blame(host, sign, &who, &failure.message)
+        self.blame(host, sign, &who, message)
     }
 
     fn blame(&self, host: &mut LeasedHost, sign: Sign, who: &str, message: &str) -> Result<(), Interrupted> {
@@ -236,8 +240,8 @@ impl Visitor {
             Ok(addresses) => addresses[0],
             Err(error) => {
                 let failure = dns_failure(&error);
-                if failure.reason == FailureReason::Resolver {
-                    self.blame(host, Sign::Unresolved, name, &failure.message)?;
+                if let Says::Failed(sign) = Says::of_failure(failure.reason) {
+                    self.blame(host, sign, name, &failure.message)?;
                 }
                 return Ok(Err(failure));
             }

@@ -354,6 +354,7 @@ pub fn dns_failure(error: &DnsError) -> Failure {
     let reason = match error {
         DnsError::NoAddress { .. } => FailureReason::Dns,
         DnsError::Resolver { .. } => FailureReason::Resolver,
+        DnsError::OpenFiles { .. } => FailureReason::OpenFiles,
         DnsError::Private { .. } => FailureReason::PrivateAddress,
     };
     Failure { reason, message: error.to_string() }

@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use hickory_resolver::TokioResolver;
+use hickory_resolver::Resolver;
 use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolverConfig};
-use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError as Semantic, NetError};
 use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::proto::rr::Name;
@@ -19,6 +18,7 @@ use quick_cache::sync::Cache;
 
 use super::address::is_public;
 use super::client::now_ms;
+use super::sockets::Sockets;
 use crate::config::FetchConfig;
 use crate::page::EpochMs;
 
@@ -29,7 +29,8 @@ pub struct Dns(Arc<Inner>);
 
 struct Inner {
     /// None where the system has no usable resolver configuration; names from `static_hosts` still resolve.
-    resolver: Option<TokioResolver>,
+    resolver: Option<Resolver<Sockets>>,
+    sockets: Sockets,
     cache: Cache<String, Answer>,
     static_hosts: BTreeMap<String, Vec<IpAddr>>,
     allow_private: bool,
@@ -62,6 +63,9 @@ pub enum DnsError {
     /// Nobody said whether it has one: the name servers failed (SERVFAIL, REFUSED), kept silent or could not be reached.
     #[error("the name servers did not answer for {name}: {message}")]
     Resolver { name: String, message: String },
+    /// Nobody could be asked: this process may open no more files.
+    #[error("{name} cannot be looked up: as many files are open as there may be")]
+    OpenFiles { name: String },
     #[error("{name} is at {ip}, which is not on the public Internet; --allow-private fetches such addresses")]
     Private { name: String, ip: IpAddr },
 }
@@ -74,13 +78,15 @@ const RESOLVER_REST: Duration = Duration::from_secs(1);
 
 impl Dns {
     pub fn new(config: &FetchConfig) -> Dns {
-        let resolver = resolver(&config.dns_servers)
+        let sockets = Sockets::default();
+        let resolver = resolver(&config.dns_servers, &sockets)
             .inspect_err(
                 |error| tracing::warn!(%error, "no DNS: /etc/resolv.conf cannot be used; only fixed names resolve"),
             )
             .ok();
         Dns(Arc::new(Inner {
             resolver,
+            sockets,
             cache: Cache::new(config.dns_cache_entries),
             static_hosts: config.static_hosts.clone(),
             allow_private: config.allow_private,
@@ -168,9 +174,13 @@ impl Dns {
             addresses: Err(DnsError::Resolver { name: name.to_owned(), message }),
             expires: Instant::now() + inner.negative_ttl.min(RESOLVER_REST),
         };
+        // Our own lack: as soon as there is a file again, it is asked again.
+        let no_files =
+            || Answer { addresses: Err(DnsError::OpenFiles { name: name.to_owned() }), expires: Instant::now() };
         let Some(resolver) = &inner.resolver else {
             return Err(resolver_failed("the system has no DNS configuration (/etc/resolv.conf)".to_owned()));
         };
+        let refused_before = inner.sockets.refused();
         // The trailing dot keeps the system's search domains out: a crawler's names are complete.
         let full = Name::from_utf8(format!("{name}.")).map_err(|error| no_address(error.to_string()))?;
         let mut found = resolver.lookup_ip(full.clone()).await;
@@ -190,6 +200,7 @@ impl Dns {
                 Ok((found.iter().collect(), ttl))
             }
             Err(error) if error.is_no_records_found() => Err(no_address(error.to_string())),
+            Err(_) if inner.sockets.refused() > refused_before => Err(no_files()),
             Err(error) => Err(resolver_failed(error.to_string())),
         }
     }
@@ -209,13 +220,13 @@ impl Dns {
 }
 
 /// Over these servers, or the system's when there are none.
-fn resolver(servers: &[SocketAddr]) -> Result<TokioResolver, NetError> {
+fn resolver(servers: &[SocketAddr], sockets: &Sockets) -> Result<Resolver<Sockets>, NetError> {
     let mut builder = match servers {
-        [] => TokioResolver::builder_tokio()?,
+        [] => Resolver::builder(sockets.clone())?,
         servers => {
             let configs = servers.iter().map(name_server).collect();
             let config = ResolverConfig::from_name_servers(configs);
-            TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
+            Resolver::builder_with_config(config, sockets.clone())
         }
     };
     builder.options_mut().cache_size = 0; // ours is the only cache

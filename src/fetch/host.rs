@@ -134,10 +134,11 @@ impl LeasedHost {
     /// Its robots.txt can be had: that is the end of a trouble that keeps everything away, not of one with its pages.
     pub fn has_rules(&mut self) {
         use FailureReason::*;
-        let is_over = |trouble: &mut Trouble| {
-            matches!(trouble.cause, Cause::Failure(Dns | Resolver | NoRoute | Tls | Connect | RobotsUnreachable))
-        };
-        self.trouble.take_if(is_over);
+        self.trouble.take_if(|trouble| match trouble.cause {
+            Cause::Failure(Dns | Resolver | NoRoute | Tls | RobotsUnreachable) => true,
+            Cause::Failure(Connect | ConnectionRefused | ConnectionBroken) => true,
+            Cause::Failure(_) | Cause::Status(_) => false,
+        });
     }
 
     fn is_now(&mut self, health: Health, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {

@@ -17,6 +17,7 @@ mod plain;
 mod redirect;
 mod renewed;
 pub mod robots;
+mod sockets;
 mod tap;
 mod tapped;
 mod transport;

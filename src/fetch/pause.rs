@@ -47,8 +47,10 @@ fn sort(outcome: &Outcome) -> Sort {
             _ => Sort::Answer,
         },
         Outcome::Failure(failure) => match failure.reason {
-            Dns | Resolver | NoRoute | OpenFiles | Tls | RobotsUnreachable => Sort::Connection,
-            Connect => Sort::Rejection,
+            Dns | Resolver | NoRoute | OpenFiles | Connect | ConnectionRefused | Tls | RobotsUnreachable => {
+                Sort::Connection
+            }
+            ConnectionBroken => Sort::Rejection,
             Timeout | Protocol => Sort::Either,
             UnwantedType => Sort::Answer,
             PrivateAddress | RobotsDenied | TooManyRedirects | BadRedirect | BadUrl | HostBusy | HostUnreachable => {

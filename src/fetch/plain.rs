@@ -10,7 +10,7 @@ use hyper::body::Body;
 use super::client::ClientError;
 use super::dns::Dns;
 use super::renewed::Renewed;
-use super::transport::{Head, MAX_HEADERS, MAX_IDLE_TIME, NO_ROOTS, cause_of, failure};
+use super::transport::{Head, MAX_HEADERS, MAX_IDLE_TIME, NO_ROOTS, cause_of, connect_time, failure};
 use crate::config::FetchConfig;
 use crate::descriptors::Shares;
 use crate::page::{Failure, FailureReason, Truncated};
@@ -30,19 +30,26 @@ pub(super) struct PlainBody {
 impl Plain {
     pub fn new(config: &FetchConfig, dns: &Dns) -> Result<Plain, ClientError> {
         let (config, dns) = (config.clone(), dns.clone());
-        let make = move || match builder(&config, &dns).build() {
-            Ok(http) => Ok(http),
+        let trusting = builder(&config, &dns).build();
+        // Said once and for all: made anew when no file can be opened, a client would find nobody to trust.
+        let has_roots = trusting.is_ok();
+        let make = move || {
+            let builder = builder(&config, &dns);
+            Ok(if has_roots { builder } else { builder.tls_certs_only([]) }.build()?)
+        };
+        let first = match trusting {
+            Ok(http) => http,
             Err(error) => {
                 tracing::warn!(error = cause_of(&error), "{NO_ROOTS}");
-                Ok(builder(&config, &dns).tls_certs_only([]).build()?)
+                make()?
             }
         };
-        Ok(Plain { http: Renewed::new(Shares::now().idle, make)? })
+        Ok(Plain { http: Renewed::new(Shares::now().idle, first, make) })
     }
 
     pub async fn get(&self, url: &url::Url, headers: HeaderMap) -> Result<(Head, PlainBody), Failure> {
         let sent = self.http.client(url).get(url.clone()).headers(headers).send().await;
-        let mut response = sent.map_err(|error| failure(reason_of(&error), &error))?;
+        let mut response = sent.map_err(|error| failure_of(&error))?;
         let headers = std::mem::take(response.headers_mut());
         let head = Head {
             ip: response.remote_addr().map(|address| address.ip()),
@@ -73,10 +80,12 @@ impl PlainBody {
     }
 }
 
-/// What reqwest itself says of a failure.
-fn reason_of(error: &reqwest::Error) -> FailureReason {
-    // The only time limit it has is that of the connection.
-    if error.is_builder() && !error.is_connect() { FailureReason::BadUrl } else { FailureReason::Connect }
+fn failure_of(error: &reqwest::Error) -> Failure {
+    let failure = failure(error.is_connect(), error);
+    match error.is_builder() && !error.is_connect() {
+        true => Failure { reason: FailureReason::BadUrl, ..failure },
+        false => failure,
+    }
 }
 
 /// What reqwest is told, the same for every request.
@@ -90,7 +99,7 @@ fn builder(config: &FetchConfig, dns: &Dns) -> reqwest::ClientBuilder {
         .no_brotli()
         .no_deflate()
         .no_zstd()
-        .connect_timeout(config.connect_timeout)
+        .connect_timeout(connect_time(config))
         .http2_keep_alive_interval(HTTP2_PING)
         .http2_keep_alive_timeout(HTTP2_PING)
         .http1_max_headers(MAX_HEADERS)

@@ -23,12 +23,10 @@ struct Generation<C> {
 }
 
 impl<C: Clone> Renewed<C> {
-    pub fn new(
-        most: usize,
-        make: impl Fn() -> Result<C, ClientError> + Send + Sync + 'static,
-    ) -> Result<Renewed<C>, ClientError> {
-        let first = Generation { client: make()?, origins: HashSet::new() };
-        Ok(Renewed { make: Box::new(make), most, now: Mutex::new(first) })
+    /// `make`: the next after `first`.
+    pub fn new(most: usize, first: C, make: impl Fn() -> Result<C, ClientError> + Send + Sync + 'static) -> Renewed<C> {
+        let first = Generation { client: first, origins: HashSet::new() };
+        Renewed { make: Box::new(make), most, now: Mutex::new(first) }
     }
 
     /// The client to ask `url` with: the same for one origin after the other, until they are too many.

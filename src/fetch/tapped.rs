@@ -26,7 +26,7 @@ use super::client::ClientError;
 use super::dns::Dns;
 use super::renewed::Renewed;
 use super::tap::{Exchanged, Tap, TappedStream};
-use super::transport::{Head, MAX_HEADERS, MAX_IDLE_TIME, NO_ROOTS, failure};
+use super::transport::{Head, MAX_HEADERS, MAX_IDLE_TIME, NO_ROOTS, connect_time, failure};
 use crate::config::FetchConfig;
 use crate::descriptors::Shares;
 use crate::page::wire::Wire;
@@ -56,27 +56,27 @@ impl Tapped {
         let mut http = HttpConnector::new_with_resolver(dns.clone());
         http.enforce_http(false);
         http.set_nodelay(true);
-        http.set_connect_timeout(Some(config.connect_timeout));
+        http.set_connect_timeout(Some(connect_time(config)));
         let https = HttpsConnector::from((http, tls()?));
-        let (connect_timeout, idle_per_host) = (config.connect_timeout, config.connections_per_host);
+        let (connect_timeout, idle_per_host) = (connect_time(config), config.connections_per_host);
         let make = move || {
-            Ok(Client::builder(TokioExecutor::new())
+            Client::builder(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .pool_timer(TokioTimer::new())
                 .pool_idle_timeout(MAX_IDLE_TIME)
                 .pool_max_idle_per_host(idle_per_host)
                 .http1_max_headers(MAX_HEADERS)
                 .http1_ignore_invalid_headers_in_responses(true)
-                .build(TappingConnector { https: https.clone(), connect_timeout }))
+                .build(TappingConnector { https: https.clone(), connect_timeout })
         };
-        Ok(Tapped { http: Renewed::new(Shares::now().idle, make)? })
+        Ok(Tapped { http: Renewed::new(Shares::now().idle, make(), move || Ok(make())) })
     }
 
     pub async fn get(&self, url: &url::Url, headers: HeaderMap) -> Result<(Head, TappedBody), Failure> {
         let request = request(url, headers)?;
         let target = request.uri().path_and_query().map_or("/", |target| target.as_str()).to_owned();
-        let response =
-            self.http.client(url).request(request).await.map_err(|error| failure(FailureReason::Connect, &error))?;
+        let sent = self.http.client(url).request(request).await;
+        let response = sent.map_err(|error| failure(error.is_connect(), &error))?;
         let (parts, body) = response.into_parts();
         let announced = body.size_hint().exact();
         let is_chunked = announced.is_none() && ends_chunked(&parts.headers);

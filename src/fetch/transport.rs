@@ -13,6 +13,8 @@ use super::client::dns_failure;
 use super::dns::DnsError;
 use super::plain::{Plain, PlainBody};
 use super::tapped::{Tapped, TappedBody};
+use crate::config::FetchConfig;
+use crate::descriptors;
 use crate::page::wire::Wire;
 use crate::page::{Failure, FailureReason, HttpVersion, Truncated, latin1_to_string};
 
@@ -111,8 +113,14 @@ fn http_version(version: Version) -> HttpVersion {
     }
 }
 
-/// What kind of failure it is, `reason` unless the chain of causes says better: the only place where the clients say it.
-pub(super) fn failure(mut reason: FailureReason, error: &(dyn Error + 'static)) -> Failure {
+/// How long a connection may take. Less than the head of an answer: then it is known which of the two did not come.
+pub(super) fn connect_time(config: &FetchConfig) -> Duration {
+    config.connect_timeout.min(config.header_timeout.min(config.total_timeout).mul_f64(0.9))
+}
+
+/// What kind of failure it is: the only place where the clients say it. `is_connecting`: there was no connection yet.
+pub(super) fn failure(is_connecting: bool, error: &(dyn Error + 'static)) -> Failure {
+    let mut reason = if is_connecting { FailureReason::Connect } else { FailureReason::ConnectionBroken };
     let mut message = String::new();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -122,14 +130,11 @@ pub(super) fn failure(mut reason: FailureReason, error: &(dyn Error + 'static)) 
         if error.is::<rustls::Error>() {
             reason = FailureReason::Tls;
         }
-        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
-            reason = FailureReason::Protocol;
+        if let Some(error) = error.downcast_ref::<hyper::Error>() {
+            reason = hyper_reason(error).unwrap_or(reason);
         }
-        if error.downcast_ref::<io::Error>().is_some_and(has_no_route) {
-            reason = FailureReason::NoRoute;
-        }
-        if error.downcast_ref::<io::Error>().is_some_and(is_out_of_files) {
-            reason = FailureReason::OpenFiles;
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            reason = io_reason(error, is_connecting).unwrap_or(reason);
         }
         message = error.to_string(); // the innermost says most
         cause = cause_within(error);
@@ -140,15 +145,29 @@ pub(super) fn failure(mut reason: FailureReason, error: &(dyn Error + 'static)) 
     Failure { reason, message }
 }
 
-fn has_no_route(error: &io::Error) -> bool {
-    use io::ErrorKind::{HostUnreachable, NetworkDown, NetworkUnreachable};
-    matches!(error.kind(), NetworkUnreachable | HostUnreachable | NetworkDown)
+fn hyper_reason(error: &hyper::Error) -> Option<FailureReason> {
+    match error {
+        error if error.is_parse() => Some(FailureReason::Protocol),
+        // Of a connection that does not answer its pings any more.
+        error if error.is_timeout() => Some(FailureReason::Timeout),
+        _ => None,
+    }
 }
 
-/// EMFILE, ENFILE.
-fn is_out_of_files(error: &io::Error) -> bool {
-    let code = error.raw_os_error();
-    [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].iter().any(|errno| code == Some(errno.raw_os_error()))
+fn io_reason(error: &io::Error, is_connecting: bool) -> Option<FailureReason> {
+    use io::ErrorKind::*;
+    if descriptors::is_exhausted(error) {
+        return Some(FailureReason::OpenFiles);
+    }
+    match error.kind() {
+        NetworkUnreachable | HostUnreachable | NetworkDown => Some(FailureReason::NoRoute),
+        ConnectionRefused => Some(FailureReason::ConnectionRefused),
+        ConnectionReset | ConnectionAborted | BrokenPipe | UnexpectedEof if is_connecting => {
+            Some(FailureReason::ConnectionRefused)
+        }
+        TimedOut if !is_connecting => Some(FailureReason::Timeout),
+        _ => None,
+    }
 }
 
 /// rustls reports through io::Error (and that in another), whose inner error is not in the chain.

@@ -24,12 +24,22 @@ pub enum Part {
 pub enum Sign {
     /// The name servers failed, or kept silent.
     Unresolved,
-    /// No connection, or none any more, or no answer in time.
+    /// No connection, or no answer, in time.
     Silence,
     /// The kernel knows no way to the address (ENETUNREACH, EHOSTUNREACH, ENETDOWN).
     NoRoute,
     /// The kernel opens no more files for us (EMFILE, ENFILE).
     NoFiles,
+}
+
+/// What an exchange says of this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Says {
+    /// Somebody answered, if only to refuse a connection or to break it off: the network is there.
+    Answered,
+    Failed(Sign),
+    /// Nobody was asked.
+    Nothing,
 }
 
 /// What is away.
@@ -59,7 +69,7 @@ struct State {
     resolver: Watch,
     network: Watch,
     files: Watch,
-    /// When a server last answered.
+    /// When somebody last answered.
     answered: EpochMs,
     probe: Probe,
 }
@@ -90,19 +100,29 @@ const FIRST_PROBE: Duration = Duration::from_secs(1);
 /// … up to this.
 const LAST_PROBE: Duration = Duration::from_secs(15);
 
-impl Sign {
-    /// What a failed fetch may say of this machine; none: somebody answered, or nobody was asked.
-    pub fn of(outcome: &Outcome) -> Option<Sign> {
-        let Outcome::Failure(failure) = outcome else { return None };
-        match failure.reason {
-            FailureReason::Resolver => Some(Sign::Unresolved),
-            FailureReason::Connect | FailureReason::Timeout => Some(Sign::Silence),
-            FailureReason::NoRoute => Some(Sign::NoRoute),
-            FailureReason::OpenFiles => Some(Sign::NoFiles),
-            _ => None,
+impl Says {
+    pub fn of(outcome: &Outcome) -> Says {
+        match outcome {
+            Outcome::Response(_) => Says::Answered,
+            Outcome::Failure(failure) => Says::of_failure(failure.reason),
         }
     }
 
+    pub fn of_failure(reason: FailureReason) -> Says {
+        use FailureReason::*;
+        match reason {
+            Resolver => Says::Failed(Sign::Unresolved),
+            Connect | Timeout => Says::Failed(Sign::Silence),
+            NoRoute => Says::Failed(Sign::NoRoute),
+            OpenFiles => Says::Failed(Sign::NoFiles),
+            ConnectionRefused | ConnectionBroken | Tls | Protocol | UnwantedType => Says::Answered,
+            Dns | PrivateAddress | RobotsDenied | RobotsUnreachable | TooManyRedirects | BadRedirect | BadUrl
+            | HostBusy | HostUnreachable => Says::Nothing,
+        }
+    }
+}
+
+impl Sign {
     fn part(self) -> Part {
         match self {
             Sign::Unresolved => Part::Resolver,
@@ -155,7 +175,7 @@ impl Weather {
         true
     }
 
-    /// A server answered, whatever it said: the network is there.
+    /// Somebody answered, whatever it was: the network is there.
     pub fn answered(&self, now: EpochMs) {
         let state = &mut *self.0.lock();
         state.answered = state.answered.max(now);

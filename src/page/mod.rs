@@ -5,6 +5,7 @@
 
 pub mod codec;
 pub mod read_back;
+mod reason;
 pub mod wire;
 
 use std::net::IpAddr;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+pub use reason::FailureReason;
 use wire::Wire;
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
@@ -186,105 +188,6 @@ pub struct Failure {
     pub message: String,
 }
 
-/// Why an attempt failed. The names are the `reason` label of the metrics and are stored: only add.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FailureReason {
-    /// The name does not exist or has no address.
-    Dns,
-    /// The address is loopback, private or link-local, and such are refused.
-    PrivateAddress,
-    /// No connection, or it broke before a response was complete enough to keep.
-    Connect,
-    /// No TLS session: certificate or protocol.
-    Tls,
-    /// The time limit passed before the response's headers.
-    Timeout,
-    /// Not HTTP, or HTTP that the client could not read.
-    Protocol,
-    /// robots.txt forbids the URL.
-    RobotsDenied,
-    /// robots.txt could not be had (5xx, network): everything is forbidden for now (RFC 9309 §2.3.1.4).
-    RobotsUnreachable,
-    /// More redirects than allowed, or a loop.
-    TooManyRedirects,
-    /// A redirect to something that is not a fetchable http(s) URL, or out of scope.
-    BadRedirect,
-    /// The media type is not among those wanted.
-    UnwantedType,
-    /// The URL itself cannot be fetched.
-    BadUrl,
-    /// A redirect's host could not be visited in time: it rests, or others wait for it.
-    HostBusy,
-    /// The name servers said nothing of the name: they failed, or kept silent.
-    Resolver,
-    /// This machine knows no way to the address.
-    NoRoute,
-    /// This process, or this machine, has as many files open as it may.
-    OpenFiles,
-    /// The host was in trouble for so long that it was given up; looked at again when it is met again.
-    HostUnreachable,
-}
-
-impl FailureReason {
-    /// All of them, in the order of the codes that the frontier keeps: only add, at the end.
-    pub const ALL: [FailureReason; 17] = {
-        use FailureReason::*;
-        [
-            Dns,
-            PrivateAddress,
-            Connect,
-            Tls,
-            Timeout,
-            Protocol,
-            RobotsDenied,
-            RobotsUnreachable,
-            TooManyRedirects,
-            BadRedirect,
-            UnwantedType,
-            BadUrl,
-            HostBusy,
-            Resolver,
-            NoRoute,
-            OpenFiles,
-            HostUnreachable,
-        ]
-    };
-
-    /// Whether the same attempt may go better later. 429 and 5xx responses are judged by status, not here.
-    pub fn is_transient(self) -> bool {
-        use FailureReason::*;
-        matches!(
-            self,
-            Dns | Connect | Tls | Timeout | Protocol | RobotsUnreachable | HostBusy | Resolver | NoRoute | OpenFiles
-        )
-    }
-
-    /// The stored name, for example `robots_denied`.
-    pub fn name(self) -> &'static str {
-        use FailureReason::*;
-        match self {
-            Dns => "dns",
-            PrivateAddress => "private_address",
-            Connect => "connect",
-            Tls => "tls",
-            Timeout => "timeout",
-            Protocol => "protocol",
-            RobotsDenied => "robots_denied",
-            RobotsUnreachable => "robots_unreachable",
-            TooManyRedirects => "too_many_redirects",
-            BadRedirect => "bad_redirect",
-            UnwantedType => "unwanted_type",
-            BadUrl => "bad_url",
-            HostBusy => "host_busy",
-            Resolver => "resolver",
-            NoRoute => "no_route",
-            OpenFiles => "open_files",
-            HostUnreachable => "host_unreachable",
-        }
-    }
-}
-
 /// What the page classifier says (seed 003; the FILES record's `relevance`).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Relevance {
@@ -349,6 +252,15 @@ impl Response {
     }
 }
 
+impl Outcome {
+    pub fn failure(&self) -> Option<&Failure> {
+        match self {
+            Outcome::Response(_) => None,
+            Outcome::Failure(failure) => Some(failure),
+        }
+    }
+}
+
 impl PageEvent {
     pub fn response(&self) -> Option<&Response> {
         match &self.outcome {
@@ -358,10 +270,7 @@ impl PageEvent {
     }
 
     pub fn failure(&self) -> Option<&Failure> {
-        match &self.outcome {
-            Outcome::Response(_) => None,
-            Outcome::Failure(failure) => Some(failure),
-        }
+        self.outcome.failure()
     }
 
     /// The final URL when at least one redirect was followed. An archive may know where they led and none of them.

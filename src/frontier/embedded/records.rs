@@ -328,6 +328,8 @@ fn reason_code(reason: FailureReason) -> u8 {
         NoRoute => 14,
         OpenFiles => 15,
         HostUnreachable => 16,
+        ConnectionRefused => 17,
+        ConnectionBroken => 18,
     }
 }
 

@@ -1,0 +1,126 @@
+//! Why an attempt failed: the reasons, their stored names, and what they mean in words.
+
+use serde::{Deserialize, Serialize};
+
+/// Why an attempt failed. The names are the `reason` label of the metrics and are stored: only add.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureReason {
+    /// The name does not exist or has no address.
+    Dns,
+    /// The address is loopback, private or link-local, and such are refused.
+    PrivateAddress,
+    /// No connection, and nobody said why: silence until the time limit. Before the next two reasons were there, theirs too.
+    Connect,
+    /// No TLS session: certificate or protocol.
+    Tls,
+    /// The time limit passed before the response's headers.
+    Timeout,
+    /// Not HTTP, or HTTP that the client could not read.
+    Protocol,
+    /// robots.txt forbids the URL.
+    RobotsDenied,
+    /// robots.txt could not be had (5xx, network): everything is forbidden for now (RFC 9309 §2.3.1.4).
+    RobotsUnreachable,
+    /// More redirects than allowed, or a loop.
+    TooManyRedirects,
+    /// A redirect to something that is not a fetchable http(s) URL, or out of scope.
+    BadRedirect,
+    /// The media type is not among those wanted.
+    UnwantedType,
+    /// The URL itself cannot be fetched.
+    BadUrl,
+    /// A redirect's host could not be visited in time: it rests, or others wait for it.
+    HostBusy,
+    /// The name servers said nothing of the name: they failed, or kept silent.
+    Resolver,
+    /// This machine knows no way to the address.
+    NoRoute,
+    /// This process, or this machine, has as many files open as it may.
+    OpenFiles,
+    /// The host was in trouble for so long that it was given up; looked at again when it is met again.
+    HostUnreachable,
+    /// No connection, and somebody said so: refused, or broken off while it was made.
+    ConnectionRefused,
+    /// The connection broke before a response was complete enough to keep.
+    ConnectionBroken,
+}
+
+impl FailureReason {
+    /// All of them, in the order of the codes that the frontier keeps: only add, at the end.
+    pub const ALL: [FailureReason; 19] = {
+        use FailureReason::*;
+        [
+            Dns,
+            PrivateAddress,
+            Connect,
+            Tls,
+            Timeout,
+            Protocol,
+            RobotsDenied,
+            RobotsUnreachable,
+            TooManyRedirects,
+            BadRedirect,
+            UnwantedType,
+            BadUrl,
+            HostBusy,
+            Resolver,
+            NoRoute,
+            OpenFiles,
+            HostUnreachable,
+            ConnectionRefused,
+            ConnectionBroken,
+        ]
+    };
+
+    /// Whether the same attempt may go better later. 429 and 5xx responses are judged by status, not here.
+    pub fn is_transient(self) -> bool {
+        use FailureReason::*;
+        match self {
+            Dns | Connect | Tls | Timeout | Protocol | RobotsUnreachable | HostBusy | Resolver | NoRoute
+            | OpenFiles | ConnectionRefused | ConnectionBroken => true,
+            PrivateAddress | RobotsDenied | TooManyRedirects | BadRedirect | UnwantedType | BadUrl
+            | HostUnreachable => false,
+        }
+    }
+
+    /// The stored name, for example `robots_denied`.
+    pub fn name(self) -> &'static str {
+        self.words().0
+    }
+
+    /// The same for people, of one attempt or of many: `disallowed by robots.txt`.
+    pub fn meaning(self) -> &'static str {
+        self.words().1
+    }
+
+    /// The reason of a stored name.
+    pub fn by_name(name: &str) -> Option<FailureReason> {
+        FailureReason::ALL.into_iter().find(|reason| reason.name() == name)
+    }
+
+    fn words(self) -> (&'static str, &'static str) {
+        use FailureReason::*;
+        match self {
+            Dns => ("dns", "the host name has no address"),
+            PrivateAddress => ("private_address", "not on the public Internet; --allow-private fetches them"),
+            Connect => ("connect", "no connection: nobody answers"),
+            Tls => ("tls", "no valid TLS certificate, or no TLS"),
+            Timeout => ("timeout", "no answer in time"),
+            Protocol => ("protocol", "not HTTP"),
+            RobotsDenied => ("robots_denied", "disallowed by robots.txt"),
+            RobotsUnreachable => ("robots_unreachable", "robots.txt cannot be had"),
+            TooManyRedirects => ("too_many_redirects", "redirects in a circle, or too many"),
+            BadRedirect => ("bad_redirect", "redirects out of scope, or to no URL"),
+            UnwantedType => ("unwanted_type", "of a media type that is not wanted"),
+            BadUrl => ("bad_url", "no URL that can be fetched"),
+            HostBusy => ("host_busy", "redirects to a host that could not be visited in time"),
+            Resolver => ("resolver", "the name servers do not answer for it"),
+            NoRoute => ("no_route", "no way from this machine to the address"),
+            OpenFiles => ("open_files", "as many files open as there may be"),
+            HostUnreachable => ("host_unreachable", "of hosts that were in trouble for too long"),
+            ConnectionRefused => ("connection_refused", "no connection: it is refused"),
+            ConnectionBroken => ("connection_broken", "the connection breaks before the answer"),
+        }
+    }
+}
