@@ -16,6 +16,8 @@ mod kill;
 mod letters;
 mod limits;
 mod memory;
+#[path = "../support/namespace.rs"]
+mod namespace;
 mod open_files;
 mod readers;
 mod readme;

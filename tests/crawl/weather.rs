@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::namespace::{self, ip};
 use crate::support::dns::{NameServer, Say};
 use crate::support::program::{Place, Process, eventually, free_port, get};
 
@@ -14,15 +15,17 @@ fn address(host: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 7, host + 1)
 }
 
-/// Answers everything with a small page, on every host's address; ends with the test's process.
-fn serve(port: u16) {
-    for host in 0..HOSTS {
-        let listener = TcpListener::bind((address(host), port)).expect("loopback has addresses");
-        std::thread::spawn(move || listener.incoming().flatten().for_each(answer));
-    }
+/// On every host's address; nobody is answered yet.
+fn listen(port: u16) -> Vec<TcpListener> {
+    (0..HOSTS).map(|host| TcpListener::bind((address(host), port)).expect("loopback has addresses")).collect()
 }
 
-fn answer(mut stream: TcpStream) {
+/// From now on everybody is answered; ends with the test's process.
+fn serve(listener: TcpListener, answer: fn(&str) -> String) {
+    std::thread::spawn(move || listener.incoming().flatten().for_each(|stream| talk(stream, answer)));
+}
+
+fn talk(mut stream: TcpStream, answer: fn(&str) -> String) {
     let mut asked = Vec::new();
     let mut piece = [0; 1024];
     while !asked.ends_with(b"\r\n\r\n") {
@@ -31,23 +34,31 @@ fn answer(mut stream: TcpStream) {
             _ => return,
         }
     }
-    let (status, body) = match asked.starts_with(b"GET /robots.txt") || asked.starts_with(b"GET /sitemap.xml") {
-        true => ("404 Not Found", ""),
-        false => ("200 OK", "<p>There again"),
-    };
-    let length = body.len();
-    let _ = write!(
-        stream,
-        "HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    );
+    let asked = String::from_utf8_lossy(&asked);
+    let path = asked.split(' ').nth(1).unwrap_or_default();
+    let _ = stream.write_all(answer(path).as_bytes());
 }
 
+/// A small page wherever one is asked for.
+fn a_page(path: &str) -> String {
+    let (status, body) = match path {
+        "/robots.txt" | "/sitemap.xml" => ("404 Not Found", ""),
+        _ => ("200 OK", "<p>There again"),
+    };
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
+}
+
+/// One attempt only: whoever pays one is lost.
+const SETTINGS: &str = "logging.filter: warn,seine=info\ncrawler_manager.downloader.max_retry_count: 0\n";
+
 /// Crawls while `part` is away, sees that it is said everywhere, brings it back, and looks at what came of it.
-fn goes_on_by_itself(part: &str, said: &str, settings: &str, port: u16, come_back: impl FnOnce()) {
-    let place = Place::with(&format!("logging.filter: warn,seine=info\n{settings}"));
-    let seeds: Vec<String> = (0..HOSTS).map(|host| format!("http://h{host}.example:{port}/")).collect();
+fn goes_on_by_itself(part: &str, said: &str, settings: &str, seeds: &[String], come_back: impl FnOnce()) {
+    let place = Place::with(&format!("{SETTINGS}{settings}"));
     let watched = SocketAddr::from(([127, 0, 0, 1], free_port()));
-    let mut process = Process::start(place.crawl(&seeds, &["--delay", "1", "--listen", &watched.to_string()]));
+    let mut process = Process::start(place.crawl(seeds, &["--delay", "1", "--listen", &watched.to_string()]));
     eventually("it is said that it is not ready", || {
         get(watched, "/readyz").is_some_and(|(status, why)| status == 503 && why.contains(said))
     });
@@ -55,21 +66,26 @@ fn goes_on_by_itself(part: &str, said: &str, settings: &str, port: u16, come_bac
     let gauge = format!("seine_machine_away{{part=\"{part}\"}} 1");
     assert!(metrics.lines().any(|line| line == gauge), "{metrics}");
     // Nobody is given up meanwhile: a few more probes go out, and everything is still there.
-    assert!(metrics.contains(&format!("seine_frontier_urls{{state=\"work_proposed\"}} {HOSTS}")), "{metrics}");
+    let waiting = format!("seine_frontier_urls{{state=\"work_proposed\"}} {}", seeds.len());
+    assert!(metrics.contains(&waiting), "{metrics}");
     assert!(!process.has_ended());
     come_back();
     let ran = process.wait().ok();
-    assert_eq!(place.kept().len(), usize::from(HOSTS), "{}", ran.stderr);
+    assert_eq!(place.kept().len(), seeds.len(), "{}", ran.stderr);
     assert_eq!(place.stats()["frontier"]["failed"], 0, "{}", place.stats());
     for word in [format!("{said} away: fetching pauses"), format!("{said} back")] {
         assert!(ran.stderr.contains(&word), "{word:?} is not in:\n{}", ran.stderr);
     }
 }
 
+fn named(port: u16) -> Vec<String> {
+    (0..HOSTS).map(|host| format!("http://h{host}.example:{port}/")).collect()
+}
+
 #[test]
 fn name_servers_that_are_away_cost_neither_urls_nor_hosts() {
     let port = free_port();
-    serve(port);
+    listen(port).into_iter().for_each(|listener| serve(listener, a_page));
     let is_back = Arc::new(AtomicBool::new(false));
     let seen = is_back.clone();
     let server = NameServer::start(move |name| {
@@ -81,15 +97,79 @@ fn name_servers_that_are_away_cost_neither_urls_nor_hosts() {
         }
     });
     let settings = format!("crawler_manager.downloader.dns.servers: [\"{}\"]\n", server.address);
-    goes_on_by_itself("resolver", "the name servers are", &settings, port, || {
+    goes_on_by_itself("resolver", "the name servers are", &settings, &named(port), || {
         is_back.store(true, Ordering::Relaxed);
     });
 }
 
 #[test]
-fn a_network_that_is_away_costs_neither_urls_nor_hosts() {
+fn a_network_in_which_nobody_answers_costs_neither_urls_nor_hosts() {
     let port = free_port();
+    let silent = listen(port);
     let hosts: Vec<String> = (0..HOSTS).map(|host| format!("h{host}.example: {}", address(host))).collect();
-    let settings = format!("crawler_manager.downloader.static_hosts: {{{}}}\n", hosts.join(", "));
-    goes_on_by_itself("network", "the network is", &settings, port, || serve(port));
+    let settings = format!(
+        "crawler_manager.downloader.static_hosts: {{{}}}\ncrawler_manager.downloader.header_timeout: 300ms\n",
+        hosts.join(", ")
+    );
+    goes_on_by_itself("network", "the network is", &settings, &named(port), || {
+        silent.into_iter().for_each(|listener| serve(listener, a_page));
+    });
+}
+
+#[test]
+fn a_network_without_a_way_out_costs_neither_urls_nor_hosts() {
+    namespace::run("weather::no_way_out");
+}
+
+/// Addresses that the kernel knows no way to (ENETUNREACH), and some that it knows to be away (EHOSTUNREACH).
+#[test]
+#[ignore = "started by another test"]
+fn no_way_out() {
+    if !namespace::is_here() {
+        return;
+    }
+    ip("route add unreachable 203.0.113.128/25");
+    let addresses: Vec<Ipv4Addr> =
+        (0..HOSTS).map(|host| Ipv4Addr::new(203, 0, 113, host + if host % 2 == 0 { 1 } else { 128 })).collect();
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("there are ports");
+    let port = listener.local_addr().expect("it is bound").port();
+    serve(listener, a_page);
+    let seeds: Vec<String> = addresses.iter().map(|address| format!("http://{address}:{port}/")).collect();
+    goes_on_by_itself("network", "the network is", "", &seeds, || {
+        addresses.iter().for_each(|address| ip(&format!("addr add {address}/32 dev lo")));
+    });
+    namespace::done();
+}
+
+#[test]
+fn a_robots_txt_that_is_refused_for_good_is_no_trouble_of_its_host() {
+    namespace::run("weather::robots_at_a_private_address");
+}
+
+/// The host's only page fails, and robots.txt is asked for to see whose trouble that is: the host answers.
+#[test]
+#[ignore = "started by another test"]
+fn robots_at_a_private_address() {
+    if !namespace::is_here() {
+        return;
+    }
+    ip("addr add 198.20.0.1/32 dev lo");
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("there are ports");
+    let port = listener.local_addr().expect("it is bound").port();
+    serve(listener, |path| {
+        let head = match path {
+            "/robots.txt" => "302 Found\r\nlocation: http://127.0.0.1/robots.txt",
+            _ => "500 Internal Server Error",
+        };
+        format!("HTTP/1.1 {head}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+    });
+    let place = Place::with(&format!(
+        "{SETTINGS}crawler_manager.downloader.allow_private_addresses: false\n\
+         link_storage.disallow_sites_in_robots_file: false\n"
+    ));
+    let seed = format!("http://198.20.0.1:{port}/");
+    let ran = Process::start(place.crawl(std::slice::from_ref(&seed), &["--delay", "0"])).wait().exits(3);
+    assert!(ran.stderr.contains(&format!("no page from the seed {seed}: answered with status 500")), "{}", ran.stderr);
+    assert_eq!(place.stats()["remaining"], 0);
+    namespace::done();
 }

@@ -95,23 +95,23 @@ async fn five_hundred_headers_are_fine() {
 }
 
 #[tokio::test]
-async fn a_connection_closed_without_an_answer_is_a_connect_failure() {
-    assert_eq!(failure(get(Answer::close()).await).reason, FailureReason::Connect);
+async fn a_connection_closed_without_an_answer_is_broken() {
+    assert_eq!(failure(get(Answer::close()).await).reason, FailureReason::ConnectionBroken);
 }
 
 #[tokio::test]
-async fn a_head_that_breaks_off_is_a_connect_failure() {
+async fn a_head_that_breaks_off_is_a_broken_connection() {
     let failure = failure(get(Answer::raw("HTTP/1.1 200 OK\r\nContent-Ty")).await);
-    assert_eq!(failure.reason, FailureReason::Connect, "{}", failure.message);
+    assert_eq!(failure.reason, FailureReason::ConnectionBroken, "{}", failure.message);
 }
 
 #[tokio::test]
-async fn nobody_listening_is_a_connect_failure() {
+async fn nobody_listening_is_a_refused_connection() {
     let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let exchange = get_url(&fetch_config(), &format!("http://{unused}/")).await;
     assert_eq!(exchange.ip, None);
     let failure = failure(exchange);
-    assert_eq!(failure.reason, FailureReason::Connect);
+    assert_eq!(failure.reason, FailureReason::ConnectionRefused);
     assert!(failure.message.contains("refused"), "{}", failure.message);
 }
 
@@ -154,9 +154,16 @@ async fn a_connection_that_does_not_come_about_in_time_is_a_connect_failure() {
     while taken.iter().filter(|task| task.is_finished()).count() < 2 {
         tokio::task::yield_now().await;
     }
-    let config = FetchConfig { connect_timeout: Duration::from_millis(200), ..fetch_config() };
-    let failure = failure(get_url(&config, &format!("http://{address}/")).await);
-    assert_eq!(failure.reason, FailureReason::Connect, "{}", failure.message);
+    let limit = Duration::from_millis(200);
+    for config in [
+        FetchConfig { connect_timeout: limit, ..fetch_config() },
+        // Whichever limit it meets first: it is not the answer that is late.
+        FetchConfig { header_timeout: limit, ..fetch_config() },
+        FetchConfig { total_timeout: limit, ..fetch_config() },
+    ] {
+        let failure = failure(get_url(&config, &format!("http://{address}/")).await);
+        assert_eq!(failure.reason, FailureReason::Connect, "{}", failure.message);
+    }
 }
 
 #[tokio::test]

@@ -146,9 +146,16 @@ fn retry_after_is_believed_within_reason() {
 fn what_the_host_says_of_itself_is_the_hosts() {
     use FailureReason::*;
     let url = "http://a.test/1";
-    for outcome in
-        [answered(429, None), answered(503, None), failed(Connect), failed(Dns), failed(Tls), failed(RobotsUnreachable)]
-    {
+    for outcome in [
+        answered(429, None),
+        answered(503, None),
+        failed(Connect),
+        failed(ConnectionRefused),
+        failed(ConnectionBroken),
+        failed(Dns),
+        failed(Tls),
+        failed(RobotsUnreachable),
+    ] {
         for known in [None, Some(suspicion(url)), Some(suspicion("http://a.test/2")), Some(trouble(1))] {
             assert_eq!(whose(&outcome, url, false, known.as_ref()), Whose::Host, "{outcome:?} after {known:?}");
         }
@@ -176,12 +183,15 @@ fn the_first_to_fail_fails_by_itself_and_the_next_with_its_host() {
 #[test]
 fn a_url_that_alone_is_turned_away_again_and_again_pays_for_it() {
     let (url, other) = ("http://a.test/1", "http://a.test/2");
-    for outcome in [answered(503, None), answered(429, None), failed(FailureReason::Connect)] {
+    use FailureReason::*;
+    for outcome in [answered(503, None), answered(429, None), failed(ConnectionBroken)] {
         assert_eq!(whose(&outcome, url, true, None), Whose::Page, "its host was well in between: {outcome:?}");
         assert_eq!(whose(&outcome, url, true, Some(&trouble(1))), Whose::Host, "its host was not");
         assert_eq!(whose(&outcome, other, false, None), Whose::Host, "another");
     }
-    assert_eq!(whose(&failed(FailureReason::Dns), url, true, None), Whose::Host, "a name is its host's");
+    for reason in [Dns, Connect, ConnectionRefused, Tls] {
+        assert_eq!(whose(&failed(reason), url, true, None), Whose::Host, "nothing was said of the URL: {reason:?}");
+    }
 }
 
 #[test]
@@ -265,6 +275,8 @@ fn what_may_go_better_is_tried_again() {
         answered(503, None),
         failed(Dns),
         failed(Connect),
+        failed(ConnectionRefused),
+        failed(ConnectionBroken),
         failed(Tls),
         failed(Timeout),
         failed(Protocol),

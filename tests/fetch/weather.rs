@@ -1,13 +1,24 @@
 //! Whose trouble a failure is, from what happened when: the clock is the test's.
 
-use seine::fetch::weather::{Opening, Part, Sign, Weather};
-use seine::page::EpochMs;
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use seine::demo::server::{Answer, Ask};
+use seine::fetch::client::now_ms;
+use seine::fetch::weather::{Away, Opening, Part, Says, Sign, Weather};
+use seine::frontier::Proposal;
+use seine::page::{EpochMs, FailureReason, Kind};
+
+use crate::sites::Running;
+use crate::sites::dns::{NameServer, Say};
+use crate::support::{MiniCrawl, config, event_of, failure_of, status_of};
 
 const T: EpochMs = 1_800_000_000_000;
 const SECOND: u64 = 1000;
 
 fn silent(weather: &Weather, host: usize, at: EpochMs) -> bool {
-    weather.failed(Sign::Silence, &format!("192.0.2.{host}"), true, "refused", at)
+    weather.failed(Sign::Silence, &format!("192.0.2.{host}"), true, "no answer", at)
 }
 
 fn unresolved(weather: &Weather, host: usize, at: EpochMs) -> bool {
@@ -69,7 +80,7 @@ fn failures_of_long_ago_and_of_hosts_in_trouble_anyway_say_nothing() {
         assert!(!silent(&weather, host, T + host as u64 * 20 * SECOND));
     }
     for host in 0..40 {
-        assert!(!weather.failed(Sign::Silence, &format!("198.51.100.{host}"), false, "refused", T + 900 * SECOND));
+        assert!(!weather.failed(Sign::Silence, &format!("198.51.100.{host}"), false, "no answer", T + 900 * SECOND));
     }
     assert_eq!(weather.pause(T + 900 * SECOND), None);
 }
@@ -113,4 +124,94 @@ fn without_name_servers_it_goes_on_with_the_names_it_knows() {
     assert!(weather.pause(T + 60 * SECOND).is_some());
     weather.resolved(T + 61 * SECOND, T + 61 * SECOND);
     assert!(weather.away().is_empty());
+}
+
+#[test]
+fn whoever_answers_shows_that_the_network_is_there() {
+    use FailureReason::*;
+    for reason in [ConnectionRefused, ConnectionBroken, Tls, Protocol, UnwantedType] {
+        assert_eq!(Says::of_failure(reason), Says::Answered, "{reason:?}");
+    }
+    for (reason, sign) in [
+        (Resolver, Sign::Unresolved),
+        (Connect, Sign::Silence),
+        (Timeout, Sign::Silence),
+        (NoRoute, Sign::NoRoute),
+        (OpenFiles, Sign::NoFiles),
+    ] {
+        assert_eq!(Says::of_failure(reason), Says::Failed(sign), "{reason:?}");
+    }
+    for reason in [Dns, PrivateAddress, RobotsDenied, BadUrl] {
+        assert_eq!(Says::of_failure(reason), Says::Nothing, "{reason:?}");
+    }
+}
+
+const LIMIT: Duration = Duration::from_secs(60);
+const HOSTS: usize = 8;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hosts_that_refuse_connections_are_in_trouble_each_by_itself() {
+    let port = std::net::TcpListener::bind("127.0.8.1:0").unwrap().local_addr().unwrap().port();
+    let urls: Vec<String> = (1..=HOSTS).map(|host| format!("http://127.0.8.{host}:{port}/")).collect();
+    let mut config = config();
+    config.frontier.max_retries = 0;
+    config.frontier.give_up_after = Duration::from_millis(200);
+    let crawl = MiniCrawl::new(config, &urls.iter().map(String::as_str).collect::<Vec<_>>());
+    let weather = crawl.visitor.weather.clone();
+    let events = crawl.run_until(LIMIT, |_| !weather.away().is_empty()).await;
+    assert!(weather.away().is_empty(), "{:?}", weather.away());
+    for url in &urls {
+        let failure = failure_of(event_of(&events, url));
+        assert_eq!(failure.reason, FailureReason::HostUnreachable, "{url}");
+        assert!(failure.message.contains("connection_refused"), "{}", failure.message);
+    }
+}
+
+/// In a process of its own: the limit is a whole process's.
+#[test]
+fn a_name_that_cannot_be_looked_up_for_want_of_files_is_nobodys_trouble() {
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["weather::no_file_for_a_look_up", "--exact", "--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&child.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "started by another test"]
+async fn no_file_for_a_look_up() {
+    let site = Running::start(HOSTS, std::sync::Arc::new(|_: &Ask| Answer::html("page")));
+    let addresses = site.addresses.clone();
+    let server = NameServer::start(move |name| {
+        let host = name.strip_prefix('h').and_then(|rest| rest.strip_suffix(".example")?.parse::<usize>().ok());
+        host.map_or(Say::NoSuchName, |host| Say::Address(addresses[host]))
+    });
+    let urls: Vec<String> = (0..HOSTS).map(|host| format!("http://h{host}.example:{}/", site.port)).collect();
+    let mut config = config();
+    config.fetch.dns_servers = vec![server.address];
+    config.frontier.max_retries = 0;
+    config.scope.hosts = (0..HOSTS).map(|host| format!("h{host}.example")).collect();
+    // The log has its files from its first event on.
+    let crawl = MiniCrawl::new(config, &[&format!("{}/", site.origin(0))]);
+    assert_eq!(crawl.run(LIMIT).await.len(), 1);
+    let page = |url: &String| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0 };
+    crawl.frontier.propose(&urls.iter().map(page).collect::<Vec<_>>(), now_ms()).unwrap();
+    let weather = crawl.visitor.weather.clone();
+
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..limit }).unwrap();
+    let there_is_again = async {
+        while weather.away().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let away = weather.away();
+        setrlimit(Resource::Nofile, limit).unwrap();
+        away
+    };
+    let (events, away) = tokio::join!(crawl.run(LIMIT), there_is_again);
+    assert!(matches!(&away[..], [Away { part: Part::Files, .. }]), "{away:?}");
+    assert!(weather.away().is_empty(), "{:?}", weather.away());
+    assert_eq!(events.len(), 1 + HOSTS, "nothing was tried twice");
+    assert!(urls.iter().all(|url| status_of(event_of(&events, url)) == 200));
 }

@@ -279,8 +279,8 @@ async fn chunks_of_a_byte_each_are_not_worth_keeping() {
 #[tokio::test]
 async fn a_failure_is_the_same_failure() {
     for (sent, reason) in [
-        ("", FailureReason::Connect),
-        ("HTTP/1.1 200 OK\r\nContent-Ty", FailureReason::Connect),
+        ("", FailureReason::ConnectionBroken),
+        ("HTTP/1.1 200 OK\r\nContent-Ty", FailureReason::ConnectionBroken),
         ("220 mail.test ESMTP\r\n", FailureReason::Protocol),
         ("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", FailureReason::Protocol),
     ] {
