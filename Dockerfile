@@ -7,7 +7,7 @@ WORKDIR /src
 
 # First the dependencies behind an empty program: this layer, which takes most of the time, is built again only when
 # Cargo.toml or Cargo.lock change. Cargo wants to see a file for every benchmark that Cargo.toml names.
-COPY Cargo.toml Cargo.lock ./
+COPY Cargo.toml Cargo.lock build.rs ./
 RUN mkdir src benches \
     && touch src/lib.rs \
     && echo 'fn main() {}' > src/main.rs \
@@ -15,6 +15,8 @@ RUN mkdir src benches \
     && cargo build --locked --release --bin seine
 
 # Then Seine itself. What is copied may be older than the empty program, and would be taken for built.
+ARG REVISION=unknown
+ENV SEINE_COMMIT=$REVISION
 COPY src src
 RUN touch src/lib.rs src/main.rs \
     && cargo build --locked --release --bin seine \

@@ -11,6 +11,7 @@ mod demo;
 mod destination;
 mod exit;
 mod health;
+mod manual;
 mod migrate;
 mod recover;
 mod replay;
@@ -19,6 +20,7 @@ mod sinks;
 mod start_crawl;
 mod stats;
 mod verify;
+mod version;
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
@@ -28,7 +30,14 @@ use clap::{Parser, Subcommand};
 
 /// A streaming crawl service: pages are accepted durably once and delivered at least once.
 #[derive(Parser)]
-#[command(name = "seine", version, max_term_width = 100, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(
+    name = "seine",
+    version,
+    long_version = version::LONG.as_str(),
+    max_term_width = 100,
+    arg_required_else_help = true,
+    after_help = EXAMPLES
+)]
 struct Seine {
     #[command(subcommand)]
     command: Command,
@@ -63,6 +72,8 @@ enum Command {
     DeadLetters(dead_letters::Args),
     Retry(retry::Args),
     Migrate(migrate::Args),
+    #[command(hide = true)]
+    Manual(manual::Args),
 }
 
 /// Parses the arguments and runs the command they name. Errors go to standard error; the exit status is 0 when all went
@@ -86,6 +97,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::DeadLetters(args) => dead_letters::run(args),
         Command::Retry(args) => retry::run(args),
         Command::Migrate(args) => migrate::run(args),
+        Command::Manual(args) => manual::run(args),
     };
     match result {
         Ok(code) => code,

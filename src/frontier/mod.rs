@@ -15,7 +15,7 @@ mod trouble;
 use std::net::IpAddr;
 use std::time::Duration;
 
-pub use embedded::{EmbeddedFrontier, Survey};
+pub use embedded::{EmbeddedFrontier, FORMAT, Survey};
 pub use memory::MemoryFrontier;
 pub use trouble::{Cause, Health, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost, url_mark};
 

@@ -5,6 +5,9 @@ use bytes::Bytes;
 
 use super::{Outcome, PageEvent};
 
+/// Raised when a version of before could not read what is written; fields that it passes over do not count.
+pub const FORMAT: u32 = 1;
+
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
     #[error("event is shorter than its own head says: {have} bytes, {need} needed")]

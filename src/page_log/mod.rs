@@ -31,6 +31,7 @@ pub use error::LogError;
 pub use open::{PageLog, Recovery, Torn};
 pub use reader::Reader;
 pub use scan::Scan;
+pub use segment::FORMAT;
 
 use crate::delivery::Position;
 

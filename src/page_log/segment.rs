@@ -17,7 +17,8 @@ use crate::delivery::Position;
 
 pub(super) const FILE_HEADER: u64 = 32;
 const FILE_MAGIC: [u8; 8] = *b"SEINELOG";
-const FORMAT: u32 = 1;
+/// Of segment files: a version reads its own, and those of before.
+pub const FORMAT: u32 = 1;
 /// No index or offset of ours comes near it; a larger one is somebody else's, and sums could overflow.
 pub(super) const LARGEST: u64 = 1 << 62;
 /// Bytes looked through at once for the next whole record.

@@ -19,6 +19,7 @@ mod memory;
 #[path = "../support/namespace.rs"]
 mod namespace;
 mod open_files;
+mod packaging;
 mod readers;
 mod readme;
 mod recrawl;

@@ -40,6 +40,7 @@ use super::{
 use crate::delivery::Position;
 use crate::page::EpochMs;
 use known::Known;
+pub use records::HOST_VERSION as FORMAT;
 use shelf::Shelf;
 pub use survey::Survey;
 

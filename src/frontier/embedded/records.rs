@@ -10,8 +10,9 @@ use crate::frontier::{Cause, PageRecord, PageState, Robots, RobotsAccess, Troubl
 use crate::page::{FailureReason, Kind};
 
 const VERSION: u8 = 1;
-/// Of host records; those of version 1 have a number of failures where these have the whole trouble.
-const HOST_VERSION: u8 = 2;
+/// Of host records, the newest of all: `seine --version` names it. Those of version 1 have a number of failures where these
+/// have the whole trouble.
+pub const HOST_VERSION: u8 = 2;
 const FLAG_SITEMAP: u8 = 1;
 const FLAG_REVISIT: u8 = 2;
 const FLAG_PUT_OFF: u8 = 4;

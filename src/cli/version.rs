@@ -1,0 +1,17 @@
+//! What `seine --version` says beside the version: the commit, and the formats of a data folder.
+
+use std::sync::LazyLock;
+
+use crate::{frontier, page, page_log};
+
+/// The version, the commit it was built from, and what it writes into a data folder.
+pub static LONG: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "{}\ncommit       {}\ndata folder  page log {}, event {}, frontier {}",
+        env!("CARGO_PKG_VERSION"),
+        env!("SEINE_COMMIT"),
+        page_log::FORMAT,
+        page::codec::FORMAT,
+        frontier::FORMAT,
+    )
+});

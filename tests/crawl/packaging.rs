@@ -1,0 +1,41 @@
+//! What packages are made of.
+
+use std::fs;
+
+use crate::support::program::run;
+
+#[test]
+fn the_version_names_commit_and_formats() {
+    let text = run(&["--version"]).ok().stdout;
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], concat!("seine ", env!("CARGO_PKG_VERSION")));
+    assert!(lines[1].starts_with("commit "), "{text}");
+    for format in ["page log ", "event ", "frontier "] {
+        let number = lines[2].split_once(format).and_then(|(_, behind)| behind.chars().next());
+        assert!(number.is_some_and(|digit| digit.is_ascii_digit()), "{text}");
+    }
+    // In one line for who asks shortly.
+    assert_eq!(run(&["-V"]).ok().stdout.lines().collect::<Vec<_>>(), lines[..1]);
+}
+
+#[test]
+fn each_command_has_a_man_page_and_is_completed() {
+    let folder = tempfile::tempdir().unwrap();
+    run(&["manual".as_ref(), folder.path().as_os_str()]).ok();
+    let read = |path: &str| fs::read_to_string(folder.path().join(path)).unwrap_or_else(|_| panic!("no {path}"));
+    let help = run(&["--help"]).ok().stdout;
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // A command's line has two spaces before it; what is longer goes on further in.
+    let names = commands.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    let mut found = 0;
+    for name in names.filter(|name| *name != "help") {
+        found += 1;
+        assert!(read(&format!("man1/seine-{name}.1")).contains(".SH OPTIONS"), "{name}");
+        for completions in ["seine.bash", "_seine", "seine.fish"] {
+            assert!(read(&format!("completions/{completions}")).contains(name), "{name} in {completions}");
+        }
+    }
+    assert!(found > 10, "{help}");
+    assert!(read("man1/seine-dead-letters-list.1").contains("sink"));
+    assert!(!folder.path().join("man1/seine-manual.1").exists(), "that command is for packages alone");
+}
