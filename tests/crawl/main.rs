@@ -4,6 +4,7 @@ mod audit;
 mod bad_input;
 mod books;
 mod clock;
+mod data_folder;
 mod demo;
 mod ending;
 #[path = "../support/event.rs"]
