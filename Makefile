@@ -1,6 +1,6 @@
 # What one does with this repository. `make` alone shows it.
 
-CARGO ?= cargo
+export CARGO ?= cargo
 # Cases of each property test in `make fuzz`, and the tests that have some: every reader of outside bytes.
 CASES ?= 20000
 FUZZED = archive fetch formats log pagestore parse_html parse_url sinks tianwang warc
@@ -9,7 +9,7 @@ KILLS ?= 520
 # What librdkafka is built with, besides a C compiler.
 BUILD = cc cxx make pkg-config libssl
 
-.PHONY: help demo build test lint audit bench chaos fuzz docs
+.PHONY: help demo build test lint audit bench chaos fuzz docs dist
 
 help: ## show this
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -18,9 +18,10 @@ demo: ## build Seine and watch it crawl a website of its own
 	@scripts/need cargo $(BUILD)
 	$(CARGO) run --locked --release -- demo
 
-build: ## build the release binary, target/release/seine
-	@scripts/need cargo $(BUILD)
+build: ## build the release binary, target/release/seine, and its debug information beside it
+	@scripts/need cargo $(BUILD) objcopy
 	$(CARGO) build --locked --release
+	scripts/strip target/release/seine
 
 test: ## run every test that must pass
 	@scripts/need cargo $(BUILD)
@@ -50,3 +51,7 @@ fuzz: ## run the property tests with many more cases: make fuzz CASES=100000
 docs: ## build the code's documentation, target/doc/seine
 	@scripts/need cargo $(BUILD)
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps
+
+dist: ## make what a release has, in target/dist: archive, Debian package, image, checksums, bill of materials
+	@scripts/need cargo $(BUILD) objcopy jq
+	scripts/dist
