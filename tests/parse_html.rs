@@ -27,12 +27,10 @@ use proptest::test_runner::RngSeed;
 use seine::page::{Headers, Kind, Outcome, PageEvent, Response};
 use seine::parse::decode::{DecodeProblem, Decoded, decode_body};
 use seine::parse::html::{self, HtmlFacts, LinkSource, MAX_LINKS, parse_refresh};
-use seine::parse::html_text::page_facts;
+use seine::parse::html_text::{PageFacts, page_facts};
 use seine::parse::html_tree::{Step, Tree};
 use seine::parse::meta::{self, RobotsMeta};
-use seine::parse::{
-    DeriveOptions, Derived, MAX_LINK_BYTES, charset, derive, derive_with_text, html_stream, link_header,
-};
+use seine::parse::{DeriveOptions, Derived, MAX_LINK_BYTES, charset, derive, facts_and_tree, html_stream, link_header};
 use sha2::{Digest, Sha256};
 
 use made::answer as response;
@@ -49,6 +47,13 @@ fn html_event(body: &str) -> PageEvent {
 
 fn options() -> DeriveOptions {
     DeriveOptions { max_decoded_bytes: 1 << 20, obey_nofollow: true, agent: AGENT.into() }
+}
+
+/// From one tree; no text for what is not a successful HTML response.
+fn derive_with_text(event: &PageEvent, options: &DeriveOptions) -> (Derived, Option<PageFacts>) {
+    let decoded = seine::parse::decode(event, options.max_decoded_bytes);
+    let (derived, tree) = facts_and_tree(event, decoded, options);
+    (derived, tree.map(|tree| page_facts(&tree, &options.agent)))
 }
 
 fn urls(derived: &Derived) -> Vec<&str> {

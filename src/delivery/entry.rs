@@ -16,7 +16,7 @@ use super::{Deriver, Kept, Position};
 use crate::large;
 use crate::page::PageEvent;
 use crate::parse::decode::Decoded;
-use crate::parse::{self, Derived, Link};
+use crate::parse::{self, Derived, Link, PageText};
 
 /// An event in its place.
 #[derive(Debug)]
@@ -70,9 +70,24 @@ impl Entry {
         self.kept().unwrap_or_else(|| Arc::new(self.deriver.derive(&self.event, read)))
     }
 
-    /// Everything that is derived of a page but its text.
+    /// Everything that is derived of a page, but not its text.
     pub fn facts(&self) -> Arc<Derived> {
         self.read(&mut |decoded| parse::facts(&self.event, decoded, &self.deriver.options))
+    }
+
+    /// A page for who reads its text. Nobody can share the tree, so it is made for each who asks; but what is derived comes
+    /// from the same parse, if it is not there already.
+    pub fn text(&self) -> PageText {
+        let mut tree = None;
+        let facts = self.read(&mut |decoded| {
+            let (facts, made) = parse::facts_and_tree(&self.event, decoded, &self.deriver.options);
+            tree = made;
+            facts
+        });
+        match tree {
+            Some(_) => PageText { facts, tree },
+            None => facts.into(),
+        }
     }
 
     /// The links alone: a large body is given back at once.

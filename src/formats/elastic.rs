@@ -26,12 +26,12 @@ use super::records::of_lines;
 use super::recovery::Recovery;
 use super::table::{Format, Row};
 use crate::page::{EpochMs, PageChange, PageEvent, Relevance};
-use crate::parse::Derived;
 use crate::parse::html_text::visible_text;
 use crate::parse::html_tree::Tree;
 use crate::parse::main_text::main_text;
 use crate::parse::url::{host, registrable_domain};
 use crate::parse::words::{meta_words, words};
+use crate::parse::{Derived, PageText};
 
 pub const FORMAT: Format = Format(&Row {
     name: "ELASTIC",
@@ -134,8 +134,8 @@ pub type Header<'a> = (Cow<'a, str>, Vec<Cow<'a, str>>);
 
 /// Appends the page's document to `out`, without a line feed and without one in it. Returns false and appends nothing for
 /// what the format does not hold: sitemaps, failures, answers other than 2xx.
-pub fn write_event(event: &PageEvent, derived: &Derived, out: &mut Vec<u8>) -> bool {
-    let Some(document) = ElasticDocument::from_event(event, derived) else { return false };
+pub fn write_event(event: &PageEvent, text: &PageText, out: &mut Vec<u8>) -> bool {
+    let Some(document) = ElasticDocument::from_event(event, text) else { return false };
     document.write(out);
     true
 }
@@ -212,9 +212,10 @@ impl ElasticDocument<'_> {
 }
 
 impl<'a> ElasticDocument<'a> {
-    /// The page's document; none for what the format does not hold. `derived`: what [`crate::parse::derive`] gives.
-    pub fn from_event(event: &'a PageEvent, derived: &'a Derived) -> Option<ElasticDocument<'a>> {
+    /// The page's document; none for what the format does not hold.
+    pub fn from_event(event: &'a PageEvent, text: &'a PageText) -> Option<ElasticDocument<'a>> {
         let response = page_of(event)?;
+        let derived = &*text.facts;
         let host = host(&event.url).unwrap_or_default();
         let mut document = ElasticDocument {
             domain: host.strip_prefix("www.").unwrap_or(host).into(),
@@ -238,22 +239,20 @@ impl<'a> ElasticDocument<'a> {
             event_id: Some((&event.id).into()),
             change: event.change,
         };
-        if derived.is_html {
-            document.add_html(derived, host);
+        if let Some(tree) = &text.tree {
+            document.add_html(derived, tree, host);
         }
         Some(document)
     }
 
-    fn add_html(&mut self, derived: &'a Derived, host: &str) {
-        let html = derived.text();
-        let tree = Tree::parse(&html);
+    fn add_html(&mut self, derived: &'a Derived, tree: &Tree, host: &str) {
         let title = derived.title.as_deref();
-        let visible = visible_text(&tree);
+        let visible = visible_text(tree);
         self.title = Some(title.unwrap_or_default().into());
-        self.text = Some(main_text(&tree));
-        self.words = Some(words(&tree, title, Some(host), &visible));
-        self.words_meta = Some(meta_words(&tree));
-        self.html = Some(html);
+        self.text = Some(main_text(tree));
+        self.words = Some(words(tree, title, Some(host), &visible));
+        self.words_meta = Some(meta_words(tree));
+        self.html = Some(derived.text());
     }
 
     /// Appends the document to `out`, without a line feed and without one in it.

@@ -20,10 +20,9 @@ use super::records::{Codec, Input, ReadSeek, Records};
 use super::recovery::Recovery;
 use super::table::{Format, Row};
 use crate::page::PageEvent;
-use crate::parse::Derived;
+use crate::parse::PageText;
 use crate::parse::html::LinkSource;
 use crate::parse::html_text::{PageFacts, page_facts};
-use crate::parse::html_tree::Tree;
 use crate::parse::main_text::main_text;
 use crate::parse::url;
 
@@ -135,8 +134,8 @@ pub struct WebIndexRecord {
 
 /// Appends the page's row to `out`, line end included. Returns false and appends nothing for what the index does not hold:
 /// sitemaps, failures, answers other than 2xx, what is not HTML, and pages whose URLs alone are longer than a cell.
-pub fn write_event(event: &PageEvent, derived: &Derived, limits: &Limits, out: &mut Vec<u8>) -> bool {
-    let Some(mut record) = WebIndexRecord::from_event(event, derived, limits) else { return false };
+pub fn write_event(event: &PageEvent, text: &PageText, limits: &Limits, out: &mut Vec<u8>) -> bool {
+    let Some(mut record) = WebIndexRecord::from_event(event, text, limits) else { return false };
     if !record.fit(MAX_CELL) {
         return false;
     }
@@ -146,18 +145,17 @@ pub fn write_event(event: &PageEvent, derived: &Derived, limits: &Limits, out: &
 
 impl WebIndexRecord {
     /// The page's record; none for what the index does not hold.
-    pub fn from_event(event: &PageEvent, derived: &Derived, limits: &Limits) -> Option<WebIndexRecord> {
-        page_of(event).filter(|_| derived.is_html)?;
-        let html = derived.text();
-        let tree = Tree::parse(&html);
-        let facts = page_facts(&tree, "");
+    pub fn from_event(event: &PageEvent, text: &PageText, limits: &Limits) -> Option<WebIndexRecord> {
+        page_of(event)?;
+        let tree = text.tree.as_ref()?;
+        let facts = page_facts(tree, "");
         let meta = |name: &str, limit| {
             let found = facts.html.meta.iter().find(|(given, content)| given == name && !content.trim().is_empty());
             cut(found.map(|(_, content)| content.trim()).unwrap_or_default(), limit)
         };
         let description = meta("description", limits.description);
         let (content_snippet, content_snippet_quality) =
-            snippet(&main_text(&tree), &description, &facts.text, limits.content_snippet);
+            snippet(&main_text(tree), &description, &facts.text, limits.content_snippet);
         Some(WebIndexRecord {
             original_url: event.url.clone(),
             final_url: event.final_url.clone(),
@@ -165,7 +163,7 @@ impl WebIndexRecord {
             final_canonical_url: canonical(&event.final_url),
             crawl_timestamp: event.ended_ms / 1000,
             language: cut(facts.html.lang.as_deref().unwrap_or_default().trim(), limits.language),
-            title: cut(derived.title.as_deref().unwrap_or_default(), limits.title),
+            title: cut(text.facts.title.as_deref().unwrap_or_default(), limits.title),
             headings: headings(&facts, limits),
             keywords: meta("keywords", limits.keywords),
             author: meta("author", limits.author),

@@ -31,7 +31,7 @@ pub struct Framing {
 
 impl Wire {
     /// Bytes of the whole response, given its body's.
-    pub fn response_length(&self, body: usize) -> usize {
+    fn response_length(&self, body: usize) -> usize {
         self.head.len() + body + self.framing.iter().map(|it| it.bytes.len()).sum::<usize>()
     }
 

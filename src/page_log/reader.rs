@@ -245,12 +245,6 @@ impl Reader {
         self.moved(cursor, held);
     }
 
-    /// Back to the last commit: everything since is handed out again.
-    pub fn rewind(&mut self) {
-        self.position = self.cursor.position;
-        self.passed.clear();
-    }
-
     /// Checks a new cursor and adds what the log itself keeps in it. Damage just behind it is passed with it.
     fn with_own(&self, mut cursor: Cursor) -> Result<Cursor, LogError> {
         let (from, to, read) = (self.cursor.position.index, cursor.position.index, self.position.index);

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use ::url::Url as BaseUrl;
 use bytes::Bytes;
@@ -30,7 +31,6 @@ pub mod words;
 
 use decode::{DecodeProblem, Decoded, decode_body};
 use html::HtmlFacts;
-use html_text::{PageFacts, page_facts};
 use html_tree::Tree;
 use meta::RobotsMeta;
 
@@ -133,22 +133,33 @@ pub fn content(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> 
 
 /// [`derive`], of a body that is decoded.
 pub fn facts(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> Derived {
-    derive_by(event, decoded, options, |text| (html::read(text, &options.agent), None)).0
+    read_by(event, decoded, options, |text| html::read(text, &options.agent))
 }
 
-/// [`derive`] for who needs the page's text as well, from one tree: the same `Derived`, links included. No text for what
-/// is not a successful HTML response.
-pub fn derive_with_text(event: &PageEvent, options: &DeriveOptions) -> (Derived, Option<PageFacts>) {
-    derive_by(event, decode(event, options.max_decoded_bytes), options, |text| {
-        let tree = Tree::parse(text);
-        let mut facts = page_facts(&tree, &options.agent);
-        if tree.is_cut
-            && let Ok(html) = html_stream::read(text, &options.agent)
-        {
-            facts.html = html;
-        }
-        (facts.html.clone(), Some(facts))
-    })
+/// The same [`facts`], and of a successful HTML response the tree they are from: one parse for who needs the text as well.
+pub fn facts_and_tree(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> (Derived, Option<Tree>) {
+    let mut tree = None;
+    let derived = read_by(event, decoded, options, |text| {
+        let tree = tree.insert(Tree::parse(text));
+        // A tree without its end has not all links.
+        let whole = tree.is_cut.then(|| html_stream::read(text, &options.agent).ok()).flatten();
+        whole.unwrap_or_else(|| tree.facts(&options.agent))
+    });
+    (derived, tree)
+}
+
+/// A page for who reads its text: what is derived of it, and HTML as a tree.
+#[derive(Debug)]
+pub struct PageText {
+    pub facts: Arc<Derived>,
+    pub tree: Option<Tree>,
+}
+
+impl From<Arc<Derived>> for PageText {
+    fn from(facts: Arc<Derived>) -> PageText {
+        let tree = facts.is_html.then(|| Tree::parse(&facts.text()));
+        PageText { facts, tree }
+    }
 }
 
 impl Derived {
@@ -159,35 +170,33 @@ impl Derived {
     }
 }
 
-fn derive_by(
+fn read_by(
     event: &PageEvent,
     decoded: Decoded,
     options: &DeriveOptions,
-    read: impl FnOnce(&str) -> (HtmlFacts, Option<PageFacts>),
-) -> (Derived, Option<PageFacts>) {
-    let Some(response) = event.response() else { return (Derived::default(), None) };
+    read: impl FnOnce(&str) -> HtmlFacts,
+) -> Derived {
+    let Some(response) = event.response() else { return Derived::default() };
     let mut derived = derive_body(response, decoded, options);
     match event.kind {
         Kind::Sitemap if response.is_success() => {
             let found = sitemap::parse(&derived.body, response.content_type(), &event.final_url);
             derived.links = found.urls.into_iter().map(|url| Link { url, nofollow: false }).collect();
             derived.sitemaps = found.sitemaps;
-            (derived, None)
         }
-        Kind::Sitemap => (derived, None),
+        Kind::Sitemap => {}
         Kind::Page if response.is_success() && feed::is_feed(&derived.body) => {
             let found = feed::parse(&derived.body, response.content_type(), &event.final_url);
             derived.links = found.items.into_iter().map(|url| Link { url, nofollow: false }).collect();
             derived.feed = Some(FeedFacts { language: found.language });
-            (derived, None)
         }
         Kind::Page if derived.is_html && response.is_success() => {
-            let (facts, page) = read(&derived.text());
+            let facts = read(&derived.text());
             add_facts(&mut derived, facts, event, response, options);
-            (derived, page)
         }
-        Kind::Page => (derived, None),
+        Kind::Page => {}
     }
+    derived
 }
 
 /// What holds for every response.

@@ -118,9 +118,8 @@ impl ElasticSink {
 
     /// The document and the line before it.
     fn lines(&self, entry: &Entry) -> Bytes {
-        let derived = entry.facts();
         let mut lines = action(&document_id(&entry.event.url), document_version(&entry.event));
-        write_event(&entry.event, &derived, &mut lines);
+        write_event(&entry.event, &entry.text(), &mut lines);
         lines.push(b'\n');
         lines.shrink_to_fit();
         lines.into()

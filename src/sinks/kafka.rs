@@ -140,7 +140,7 @@ impl KafkaSink {
                 let team = self.config.team.as_deref();
                 cdr31::write_event(&entry.event, &entry.content(), team, now_ms(), &mut self.value)
             }
-            KafkaFormat::Elastic => elastic::write_event(&entry.event, &entry.facts(), &mut self.value),
+            KafkaFormat::Elastic => elastic::write_event(&entry.event, &entry.text(), &mut self.value),
         }
     }
 

@@ -70,8 +70,8 @@ impl RecordsSink {
     fn write_record(&mut self, entry: &Entry) -> bool {
         let (event, out) = (&*entry.event, &mut self.record);
         let is_held = match &self.format {
-            RecordsFormat::WebIndex(limits) => return web_index::write_event(event, &entry.facts(), limits, out),
-            RecordsFormat::Elastic => elastic::write_event(event, &entry.facts(), out),
+            RecordsFormat::WebIndex(limits) => return web_index::write_event(event, &entry.text(), limits, out),
+            RecordsFormat::Elastic => elastic::write_event(event, &entry.text(), out),
             RecordsFormat::Cdr31 { team } => {
                 cdr31::write_event(event, &entry.content(), team.as_deref(), now_ms(), out)
             }

@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::node::{MAX_REQUEST, Node, wait_until};
 use crate::proxy::{Break, Proxy};
-use crate::{FETCHED, at, closed_port, config, derived, entries, event, numbered, open, page, response};
+use crate::{FETCHED, at, closed_port, config, entries, event, numbered, open, page, response, text};
 use crate::{crawl, fault, letters};
 
 #[test]
@@ -67,7 +67,7 @@ pub fn deliver(sink: &mut ElasticSink, entries: &[Arc<Entry>]) -> Result<Deliver
 
 pub fn document_of(entry: &Entry) -> Value {
     let mut json = Vec::new();
-    assert!(write_event(&entry.event, &derived(&entry.event), &mut json));
+    assert!(write_event(&entry.event, &text(&entry.event), &mut json));
     serde_json::from_slice(&json).expect("the document is JSON")
 }
 
@@ -139,11 +139,8 @@ fn documents_are_those_of_the_format(node: &Node) {
         assert_eq!(found["_source"], document_of(entry), "{}", entry.event.url);
         assert_eq!(found["_version"], entry.event.ended_ms);
         let hit = node.document_text(index, &document_id(&entry.event.url));
-        let derived = derived(&entry.event);
-        assert_eq!(
-            parse_document(hit.as_bytes()).unwrap(),
-            ElasticDocument::from_event(&entry.event, &derived).unwrap()
-        );
+        let text = text(&entry.event);
+        assert_eq!(parse_document(hit.as_bytes()).unwrap(), ElasticDocument::from_event(&entry.event, &text).unwrap());
     }
     // Found as the mapping promises.
     assert_eq!(node.count(index, json!({ "term": { "words": "heading" } })), 2);

@@ -11,11 +11,11 @@ use seine::formats::elastic::{
 use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent, Relevance};
 use serde_json::Value;
 
-use crate::{FETCHED, at, derived, page, response};
+use crate::{FETCHED, at, page, response, text};
 
 fn written(event: &PageEvent) -> String {
     let mut out = Vec::new();
-    assert!(write_event(event, &derived(event), &mut out));
+    assert!(write_event(event, &text(event), &mut out));
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
@@ -97,7 +97,7 @@ fn what_is_no_successful_page_is_not_held() {
     failed.outcome = Outcome::Failure(Failure { reason: FailureReason::Dns, message: "no such host".into() });
     for event in [missing, sitemap, failed] {
         let mut out = Vec::new();
-        assert!(!is_held(&event) && !write_event(&event, &derived(&event), &mut out) && out.is_empty());
+        assert!(!is_held(&event) && !write_event(&event, &text(&event), &mut out) && out.is_empty());
     }
 }
 
@@ -165,8 +165,8 @@ proptest! {
         let mut event = at(page(&format!("https://a.example/{path}"), "text/html", body), fetched);
         headers.into_iter().for_each(|(name, value)| response(&mut event).headers.push(name, value));
         event.relevance.relevance = relevance;
-        let derived = derived(&event);
-        let document = ElasticDocument::from_event(&event, &derived).unwrap();
+        let text = text(&event);
+        let document = ElasticDocument::from_event(&event, &text).unwrap();
         let written = written(&event);
         prop_assert!(!written.contains('\n'));
         prop_assert_eq!(parse_document(written.as_bytes()).unwrap(), document);

@@ -29,7 +29,7 @@ use bytes::Bytes;
 use seine::config::ElasticConfig;
 use seine::delivery::{Deriver, Entry, Position};
 use seine::page::{PageEvent, Relevance};
-use seine::parse::{DeriveOptions, Derived, derive};
+use seine::parse::{DeriveOptions, PageText, derive};
 use seine::sinks::dead_letters;
 use seine::sinks::elasticsearch::ElasticSink;
 use tempfile::TempDir;
@@ -60,8 +60,8 @@ fn options() -> DeriveOptions {
     DeriveOptions { max_decoded_bytes: 10 << 20, obey_nofollow: true, agent: "Seine".into() }
 }
 
-fn derived(event: &PageEvent) -> Derived {
-    derive(event, &options())
+fn text(event: &PageEvent) -> PageText {
+    Arc::new(derive(event, &options())).into()
 }
 
 /// Events as they come out of the log, from its beginning.

@@ -1,13 +1,14 @@
 //! The web index: rows of CSV with JSON in them.
 
 use std::io::Read;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use proptest::prelude::*;
 use seine::formats::csv_cells::Cells;
 use seine::formats::web_index::{Limits, WebIndexRecord, write_event};
 use seine::page::{Hop, Outcome, PageEvent};
-use seine::parse::{DeriveOptions, derive};
+use seine::parse::{DeriveOptions, PageText, derive};
 
 const PAGE: &str = r#"<!doctype html><html lang="cs-CZ"><head><title>A "quoted", title</title>
 <meta name="Description" content=" Číst o tom "><meta name=keywords content="a, b"><meta name=author content="Jana">
@@ -50,11 +51,15 @@ fn event(html: &str) -> PageEvent {
     event
 }
 
+fn text(event: &PageEvent) -> PageText {
+    let options = DeriveOptions { max_decoded_bytes: 1 << 30, obey_nofollow: false, agent: "Seine".into() };
+    Arc::new(derive(event, &options)).into()
+}
+
 fn rows(html: &str, limits: &Limits) -> Vec<u8> {
     let event = event(html);
-    let options = DeriveOptions { max_decoded_bytes: 1 << 30, obey_nofollow: false, agent: "Seine".into() };
     let mut out = Vec::new();
-    assert!(write_event(&event, &derive(&event, &options), limits, &mut out));
+    assert!(write_event(&event, &text(&event), limits, &mut out));
     out
 }
 
@@ -154,11 +159,10 @@ fn no_standard_reader_refuses_a_cell() {
 fn a_page_whose_urls_are_too_long_for_a_cell_is_left_out() {
     let mut event = event("<title>x</title>");
     event.url = format!("http://a.example/{}", "x".repeat(131_072));
-    let options = DeriveOptions { max_decoded_bytes: 1 << 30, obey_nofollow: false, agent: "Seine".into() };
     let mut out = Vec::new();
-    assert!(!write_event(&event, &derive(&event, &options), &limits(100), &mut out) && out.is_empty());
+    assert!(!write_event(&event, &text(&event), &limits(100), &mut out) && out.is_empty());
     event.url.truncate(100_000);
-    assert!(write_event(&event, &derive(&event, &options), &limits(100), &mut out));
+    assert!(write_event(&event, &text(&event), &limits(100), &mut out));
     assert_eq!(read(&out)[0].original_canonical_url, "", "it can be had from the URL");
 }
 

@@ -101,6 +101,8 @@ fn what_nobody_derived_yet_is_derived_by_the_first_who_needs_it_and_never_less_t
         reader.commit(moved(reader, first.end, 1)).unwrap();
     }
     assert!(!Arc::ptr_eq(&second.facts(), &facts) && second.facts() == facts);
+    let text = second.text();
+    assert!(text.facts == facts && text.tree.is_some(), "one parse for both");
     running.close();
 }
 
@@ -126,16 +128,18 @@ fn next_keeps_to_its_limits() {
 }
 
 #[test]
-fn rewind_goes_back_to_the_last_commit() {
+fn a_reader_that_is_opened_again_goes_on_at_its_last_commit() {
     let dir = crate::folder();
     let running = Running::open(dir.path(), &config(1000));
     let mut reader = running.log.reader("r").unwrap();
     running.append(1..31, 100);
     let entries = read_to_end(&running.log, &mut reader);
     reader.commit(moved(&reader, entries[9].end, 10)).unwrap();
-    reader.rewind();
+    drop(reader);
+    let mut reader = running.log.reader("r").unwrap();
     assert_eq!(numbers(&read_to_end(&running.log, &mut reader)), (11..31).collect::<Vec<_>>());
-    reader.rewind();
+    drop(reader);
+    let mut reader = running.log.reader("r").unwrap();
     assert_eq!(number(&reader.next(1, 1, LONG).unwrap()[0]), 11);
     running.close();
 }
@@ -243,7 +247,8 @@ fn a_follower_holds_segments_until_it_releases_them() {
     assert!((20..=25).contains(&status.oldest.index), "{status:?}");
     let follower = &status.readers[1];
     assert!(follower.books.is_none() && follower.pending == 25 && follower.position.index == 25);
-    validator.rewind();
+    drop(validator);
+    let mut validator = running.log.follower("validator", entries[24].end).unwrap();
     assert_eq!(number(&validator.next(1, 1, LONG).unwrap()[0]), 26);
     running.close();
     drop((sink, validator));
