@@ -87,7 +87,7 @@ pub(super) fn decompressed(start: &[u8]) -> Vec<u8> {
 fn describe(start: &[u8], plain: &[u8]) -> String {
     const SHOWN: usize = 24;
     let head = &plain[..plain.len().min(SHOWN)];
-    let packed = if start.len() >= 2 && start[..2] != plain[..plain.len().min(2)] { "compressed; " } else { "" };
+    let packed = if start.len() >= 2 && start[..2] != plain[..plain.len().min(2)] { "is compressed and " } else { "" };
     let is_text = |byte: &u8| (0x20..0x7f).contains(byte) || byte.is_ascii_whitespace();
     if !head.is_empty() && head.iter().all(is_text) {
         return format!("{packed}begins {:?}", String::from_utf8_lossy(head));

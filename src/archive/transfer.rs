@@ -37,6 +37,8 @@ pub struct Transfer {
     pub state_file: Option<PathBuf>,
     /// At most so many pages a second.
     pub rate: Option<f64>,
+    /// Has the bytes read from disk added.
+    pub read: Arc<AtomicU64>,
 }
 
 /// Who wants to know how it goes.
@@ -47,8 +49,8 @@ pub trait Watch {
     /// The first page of a format.
     fn format(&mut self, format: Format);
 
-    /// Now and then. `bytes`: read from disk.
-    fn progress(&mut self, so_far: &Summary, bytes: u64);
+    /// Now and then.
+    fn progress(&mut self, so_far: &Summary);
 }
 
 /// What came of it, over all runs of one task.
@@ -104,7 +106,7 @@ impl Summary {
 impl Transfer {
     /// Runs to the end of the archive. A failure leaves what was acknowledged in the state file.
     pub fn run(self, watch: &mut dyn Watch) -> anyhow::Result<Summary> {
-        let Transfer { source, choice, sink, folder, derive, state, state_file, rate } = self;
+        let Transfer { source, choice, sink, folder, derive, state, state_file, rate, read } = self;
         let derive = DeriveOptions { max_decoded_bytes: derive.max_decoded_bytes.max(MAX_DECODED_BYTES), ..derive };
         let before = state.cursor.position.index;
         let deriver = Deriver::new(derive);
@@ -122,7 +124,7 @@ impl Transfer {
             changed_ms: 0,
             deriver,
             summary: Summary { before, ..Summary::default() },
-            read: Arc::default(),
+            read,
             state,
             state_file,
             pace: rate.map(|rate| Pace { rate, started: Instant::now(), count: 0 }),
@@ -389,7 +391,7 @@ impl ArchiveFeed<'_> {
 
     fn tell(&mut self) {
         let so_far = self.so_far();
-        self.watch.progress(&so_far, self.read.load(Ordering::Relaxed));
+        self.watch.progress(&so_far);
     }
 
     /// Everything is settled.

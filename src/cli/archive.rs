@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use regex::Regex;
 
+use super::ticker::Ticker;
 use crate::archive::choose::{self, Choice};
 use crate::archive::fill;
 use crate::archive::read::Problem;
-use crate::archive::source::{Source, SourceOptions};
+use crate::archive::source::SourceOptions;
 use crate::archive::transfer::{Summary, Watch};
 use crate::config::{self, Config, SinkConfig};
 use crate::formats::{Format, held};
-use crate::telemetry::progress::{Screen, bytes, grouped};
+use crate::telemetry::progress::{Screen, grouped};
 
 /// An archive of nothing but bad records must not fill the screen.
 const MAX_TOLD: u64 = 100;
@@ -115,47 +116,6 @@ pub(super) fn absolute(names: &[String]) -> Vec<String> {
     names.iter().map(absolute).collect()
 }
 
-/// A live line on a terminal: how far, how fast, how long still.
-pub(super) struct Ticker {
-    pub screen: Screen,
-    started: Instant,
-    /// To be read in all; 0 when nobody knows.
-    total: u64,
-    shown: Option<Instant>,
-}
-
-impl Ticker {
-    pub fn new(names: &[String], options: &SourceOptions, quiet: bool) -> Ticker {
-        let screen = Screen::new(quiet);
-        let total = if screen.is_live() { Source::measure(names, options) } else { 0 };
-        Ticker { screen, started: Instant::now(), total, shown: None }
-    }
-
-    /// `read`: bytes from disk.
-    pub fn show(&mut self, pages: u64, read: u64) {
-        const OFTEN: Duration = Duration::from_millis(100);
-        if self.shown.is_some_and(|at| at.elapsed() < OFTEN) {
-            return;
-        }
-        self.shown = Some(Instant::now());
-        let seconds = self.started.elapsed().as_secs_f64().max(0.001);
-        self.screen.live(|| {
-            let mut line = format!("{} pages  {:.0}/s  {} read", grouped(pages), pages as f64 / seconds, bytes(read));
-            if self.total > 0 {
-                let part = (read as f64 / self.total as f64).min(1.0);
-                let left = if part > 0.0 { seconds / part - seconds } else { 0.0 };
-                line += &format!("  {:.0} %", part * 100.0);
-                line += &format!("  {left:.0} s left");
-            }
-            line
-        });
-    }
-
-    pub fn elapsed(&self) -> Duration {
-        self.started.elapsed()
-    }
-}
-
 /// Tells of problems as they come, the first of them by name.
 #[derive(Default)]
 pub(super) struct Problems {
@@ -202,9 +162,9 @@ impl Told {
     }
 
     /// What was passed over or breaks off, and the figures.
-    pub fn summary(&self, summary: &Summary, to: &str, folder: &Path) {
+    pub fn summary(&mut self, summary: &Summary, to: &str, folder: &Path) {
+        self.ticker.end();
         let screen = &self.ticker.screen;
-        screen.clear();
         self.problems.end(screen);
         tell_odd_parts(screen, summary);
         for line in fill::text(&summary.filled, &to.to_ascii_uppercase()).lines() {
@@ -225,8 +185,8 @@ impl Watch for Told {
         }
     }
 
-    fn progress(&mut self, so_far: &Summary, bytes: u64) {
-        self.ticker.show(so_far.delivered + so_far.skipped + so_far.dead, bytes);
+    fn progress(&mut self, so_far: &Summary) {
+        self.ticker.count(so_far.delivered + so_far.skipped + so_far.dead);
     }
 }
 

@@ -1,17 +1,16 @@
 //! `seine cat`: prints what archives hold, one JSON object a page and a line.
 
 use std::collections::BTreeSet;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::net::IpAddr;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::archive::{Choosing, ENDS_EARLY, NOTHING_READ, Problems, Reading, Ticker};
+use super::archive::{Choosing, ENDS_EARLY, NOTHING_READ, Problems, Reading};
 use super::is_closed_pipe;
+use super::ticker::Ticker;
 use crate::archive::choose::Choice;
 use crate::archive::read::{Page, Pages, Problem};
 use crate::archive::source::{Found, Part, Source, Why};
@@ -61,23 +60,23 @@ Examples:
 /// Prints pages to standard output, and what was wrong to standard error.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = args.reading.source_options()?;
-    let ticker = Ticker::new(&args.from_names, &options, std::io::IsTerminal::is_terminal(&std::io::stdout()));
+    let ticker = Ticker::new(&args.from_names, &options, false);
     let source = Source::open(&args.from_names, options)?;
     let mut cat = Cat {
         out: BufWriter::new(std::io::stdout().lock()),
+        on_terminal: std::io::stdout().is_terminal(),
         choice: args.choosing.choice(),
         content: args.content,
         place: args.place,
         ticker,
         problems: Problems::default(),
-        read: Arc::default(),
         printed: 0,
         seen: Seen::default(),
         damaged: false,
         line: Vec::new(),
     };
     let printed = cat.all(source);
-    cat.ticker.screen.clear();
+    cat.ticker.end();
     match printed {
         Err(error) if is_closed_pipe(&error) => return Ok(ExitCode::SUCCESS),
         printed => printed?,
@@ -92,12 +91,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 struct Cat<W: Write> {
     out: W,
+    /// The live line must be out of the way of each page.
+    on_terminal: bool,
     choice: Choice,
     content: bool,
     place: bool,
     ticker: Ticker,
     problems: Problems,
-    read: Arc<AtomicU64>,
     printed: u64,
     seen: Seen,
     damaged: bool,
@@ -140,7 +140,7 @@ impl<W: Write> Cat<W> {
     }
 
     fn part(&mut self, part: &Part) -> anyhow::Result<()> {
-        let mut pages = Pages::open(part, 0, &self.read)?;
+        let mut pages = Pages::open(part, 0, self.ticker.read())?;
         self.seen.parts += 1;
         for page in &mut pages {
             self.seen.pages += u64::from(page.is_ok());
@@ -152,7 +152,7 @@ impl<W: Write> Cat<W> {
                     self.problems.tell(&self.ticker.screen, &problem);
                 }
             }
-            self.ticker.show(self.printed, self.read.load(Ordering::Relaxed));
+            self.ticker.count(self.printed);
         }
         if pages.truncated() {
             self.seen.cut += 1;
@@ -170,7 +170,12 @@ impl<W: Write> Cat<W> {
             self.problems.tell(&self.ticker.screen, &Problem { place: page.place.clone(), text });
         }
         write_page(page, &decoded.body, self.content, self.place, &mut self.line);
-        self.out.write_all(&self.line)?;
+        if self.on_terminal {
+            let (out, line) = (&mut self.out, &self.line);
+            self.ticker.screen.above(|| out.write_all(line).and_then(|()| out.flush()))?;
+        } else {
+            self.out.write_all(&self.line)?;
+        }
         self.printed += 1;
         Ok(())
     }

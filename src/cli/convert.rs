@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 
-use super::archive::{Choosing, Reading, Ticker, Told, absolute};
+use super::archive::{Choosing, Reading, Told, absolute};
+use super::ticker::Ticker;
 use crate::archive::source::{Source, SourceOptions};
 use crate::archive::state::{self, State};
 use crate::archive::transfer::Transfer;
@@ -74,6 +75,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         state,
         state_file: Some(state_file.clone()),
         rate: None,
+        read: told.ticker.read().clone(),
     }
     .run(&mut told)
     .context("the conversion stopped; run the same command again to go on")?;

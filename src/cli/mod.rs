@@ -19,6 +19,7 @@ mod retry;
 mod sinks;
 mod start_crawl;
 mod stats;
+mod ticker;
 mod verify;
 mod version;
 

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::sync::atomic::Ordering;
 
+use super::ticker::Ticker;
 use crate::archive::recover::{Recovery, recover};
 use crate::formats::Format;
 use crate::telemetry::progress::{Screen, bytes, grouped};
@@ -35,15 +36,13 @@ Examples:
   seine recover disk.img saved.deflate --format FILES                   all of its records that can be found";
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let screen = Screen::new(false);
-    let mut shown = Instant::now();
-    let recovery = recover(&args.damaged, &args.out, args.format, &mut |records, read| {
-        if shown.elapsed().as_millis() >= 100 {
-            shown = Instant::now();
-            screen.live(|| format!("{} records  {} read", grouped(records), bytes(read)));
-        }
+    let length = std::fs::metadata(&args.damaged).map_or(0, |it| it.len());
+    let mut ticker = Ticker::start(Screen::new(false), "records", length);
+    let recovery = recover(&args.damaged, &args.out, args.format, &mut |records, at| {
+        ticker.count(records);
+        ticker.read().store(at, Ordering::Relaxed);
     });
-    screen.clear();
+    ticker.end();
     let recovery = recovery?;
     super::print(&text(&recovery, &args))?;
     Ok(if recovery.ranges == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

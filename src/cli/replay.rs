@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-use super::archive::{Choosing, Reading, Ticker, Told, absolute};
+use super::archive::{Choosing, Reading, Told, absolute};
+use super::ticker::Ticker;
 use crate::archive::source::{Source, SourceOptions};
 use crate::archive::state::State;
 use crate::archive::transfer::{Transfer, format_of};
@@ -87,11 +88,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         state,
         state_file: state_file.clone(),
         rate: args.rate,
+        read: told.ticker.read().clone(),
     };
     let summary = match transfer.run(&mut told) {
         Err(error) if matches!(error.downcast_ref(), Some(SinkError::ReaderGone)) => return Ok(ExitCode::SUCCESS),
         Err(error) if state_file.is_some() => {
-            told.ticker.screen.clear();
+            told.ticker.end();
             return Err(error.context("the replay stopped; run the same command again to go on"));
         }
         ran => ran?,

@@ -2,13 +2,12 @@
 
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
 
-use super::archive::{NOTHING_READ, Reading, Ticker};
+use super::archive::{NOTHING_READ, Reading};
 use super::is_closed_pipe;
+use super::ticker::Ticker;
 use crate::archive::source::{Found, Source, Why};
 use crate::archive::verify::{Report, verify};
 use crate::telemetry::progress::{bytes, grouped};
@@ -52,7 +51,6 @@ fn check(args: &Args) -> anyhow::Result<ExitCode> {
     let options = args.reading.source_options()?;
     let mut ticker = Ticker::new(&args.from_names, &options, false);
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let counter: Arc<AtomicU64> = Arc::default();
     let (mut files, mut bad, mut unread, mut pages) = (0_u64, 0_u64, 0_u64, 0);
     for found in Source::open(&args.from_names, options)? {
         let part = match found? {
@@ -63,15 +61,14 @@ fn check(args: &Args) -> anyhow::Result<ExitCode> {
                 continue;
             }
         };
-        let report =
-            verify(&part, &counter, &mut |so_far| ticker.show(pages + so_far, counter.load(Ordering::Relaxed)))?;
+        let report = verify(&part, ticker.read(), &mut |so_far| ticker.count(pages + so_far))?;
         files += 1;
         pages += report.pages;
         bad += u64::from(!report.verdict.is_fine());
         let text = if args.json { json_line(&report) } else { lines(&report) };
         ticker.screen.above(|| out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
     }
-    ticker.screen.clear();
+    ticker.end();
     let is_nothing = files + unread == 0;
     if is_nothing {
         ticker.screen.print(NOTHING_READ);

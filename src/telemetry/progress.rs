@@ -1,6 +1,7 @@
 //! Progress for people: one live line on a terminal, plain lines now and then elsewhere.
 
 use std::io::{IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -10,10 +11,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub struct Screen {
     bar: Option<ProgressBar>,
     quiet: bool,
+    /// Whether there is a live line now. Held while anything is written to the terminal.
+    shown: Arc<Mutex<bool>>,
 }
 
 /// Plain lines come this often.
-const PLAIN_EVERY: Duration = Duration::from_secs(5);
+pub const PLAIN_EVERY: Duration = Duration::from_secs(5);
 
 /// What is shown.
 #[derive(Debug, Clone, Default)]
@@ -40,12 +43,13 @@ pub struct Progress {
 impl Screen {
     /// A live line when standard error is a terminal, lines now and then when it is not, neither when `quiet` is set.
     pub fn new(quiet: bool) -> Screen {
+        let shown = Arc::default();
         if quiet || !std::io::stderr().is_terminal() {
-            return Screen { bar: None, quiet };
+            return Screen { bar: None, quiet, shown };
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
         bar.set_style(ProgressStyle::with_template("{spinner} {msg}").expect("the template is a constant"));
-        Screen { bar: Some(bar), quiet }
+        Screen { bar: Some(bar), quiet, shown }
     }
 
     /// Prints whole lines above the live line.
@@ -55,19 +59,35 @@ impl Screen {
 
     /// Does something that writes to the terminal, the live line out of its way.
     pub fn above<T>(&self, write: impl FnOnce() -> T) -> T {
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         match &self.bar {
-            // suspend, not println: that one drops lines when the bar is hidden.
-            Some(bar) => bar.suspend(write),
-            None => write(),
+            // suspend, not println: that one drops lines when the bar is hidden. It would show a bar that was not there.
+            Some(bar) if *shown => bar.suspend(write),
+            _ => write(),
         }
     }
 
     /// Shows a line on a terminal, instead of the last; nothing elsewhere.
     pub fn live(&self, line: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
+            *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = true;
             bar.set_message(line());
             bar.tick();
         }
+    }
+
+    /// Shows a line instead of the last on a terminal, and prints it elsewhere.
+    pub fn now_and_then(&self, line: impl FnOnce() -> String) {
+        match &self.bar {
+            Some(_) => self.live(line),
+            None if !self.quiet => self.print(&format!("{}\n", line())),
+            None => {}
+        }
+    }
+
+    /// Whether nothing is shown of what goes on.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
     }
 
     /// Whether there is a live line.
@@ -78,7 +98,9 @@ impl Screen {
     /// Takes the live line away.
     pub fn clear(&self) {
         if let Some(bar) = &self.bar {
+            let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
             bar.finish_and_clear();
+            *shown = false;
         }
     }
 }
@@ -100,13 +122,9 @@ impl Progress {
             self.rate = figures.pages.saturating_sub(pages) as f64 / since.elapsed().as_secs_f64();
             self.window = Some((Instant::now(), figures.pages));
         }
-        match &self.screen.bar {
-            Some(_) => self.screen.live(|| self.line(figures)),
-            None if !self.screen.quiet && self.last_plain.elapsed() >= PLAIN_EVERY => {
-                self.last_plain = Instant::now();
-                self.screen.print(&format!("{}\n", self.line(figures)));
-            }
-            None => {}
+        if self.screen.is_live() || self.last_plain.elapsed() >= PLAIN_EVERY {
+            self.last_plain = Instant::now();
+            self.screen.now_and_then(|| self.line(figures));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use seine::formats::Format;
 
@@ -185,4 +185,41 @@ fn links_are_not_followed_out_of_an_archive() {
     symlink(&moved, contents[1].parent().unwrap()).unwrap();
     let ran = run(&["cat", "--content", text(&at("store"))]).fails_naming(&["leads out of the store"]);
     assert_eq!(ran.stdout, "");
+}
+
+/// On a terminal, how far reading is can be seen also while no record comes to its end; standard output has the pages alone.
+#[test]
+fn how_far_reading_is_shows_between_two_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = b"{\"url\":\"http://a.example/\",\"content\":\"\"}\n";
+    let gzip = |bytes: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut encoder, bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    // What takes a moment to read, in members that are written once.
+    let ends = gzip(&vec![b'\n'; 32 << 20]);
+    let members = if cfg!(debug_assertions) { 4 } else { 64 };
+    let file = folder.path().join("a.json.gz");
+    std::fs::write(&file, [gzip(record), ends.repeat(members), gzip(record)].concat()).unwrap();
+    for command in ["cat", "verify", "convert", "recover"] {
+        let (out, to) = (folder.path().join(format!("{command}.out")), folder.path().join(command));
+        let more = match command {
+            "convert" => format!("{} --to CDR31", to.display()),
+            "recover" => to.display().to_string(),
+            _ => String::new(),
+        };
+        let program = env!("CARGO_BIN_EXE_seine");
+        let line = format!("{program} {command} {} {more} > {}", file.display(), out.display());
+        let ran = Command::new("script").args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).output().unwrap();
+        let shown = String::from_utf8_lossy(&ran.stdout);
+        assert!(ran.status.success(), "{command}: {shown}");
+        assert!(shown.contains(" read") && shown.contains(" %  "), "{command}: {shown}");
+        let out = std::fs::read_to_string(&out).unwrap();
+        assert!(!out.contains(" read  "), "{command}: {out}");
+        if command == "cat" {
+            assert_eq!(out.lines().filter(|line| line.starts_with("{\"url\":")).count(), out.lines().count());
+            assert_eq!(out.lines().count(), 2, "{out}");
+        }
+    }
 }

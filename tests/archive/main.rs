@@ -112,6 +112,7 @@ fn transfer(from: &Path, to: &Path, sink: &str) -> Transfer {
         state: State::default(),
         state_file: None,
         rate: None,
+        read: Default::default(),
     }
 }
 
@@ -121,5 +122,5 @@ struct Silent;
 impl Watch for Silent {
     fn problem(&mut self, _: &Problem) {}
     fn format(&mut self, _: Format) {}
-    fn progress(&mut self, _: &Summary, _: u64) {}
+    fn progress(&mut self, _: &Summary) {}
 }

@@ -1,0 +1,118 @@
+//! How far a command over archives is: a live line on a terminal, a plain line every few seconds elsewhere.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::archive::source::{Source, SourceOptions};
+use crate::telemetry::progress::{PLAIN_EVERY, Screen, bytes, grouped};
+
+const LIVE_EVERY: Duration = Duration::from_millis(100);
+
+/// Tells from a thread of its own: from one record to the next may be gigabytes. Whoever reads keeps the figures up to date.
+pub(super) struct Ticker {
+    pub screen: Screen,
+    figures: Arc<Figures>,
+    teller: Option<JoinHandle<()>>,
+}
+
+struct Figures {
+    /// What is counted: pages, records.
+    what: &'static str,
+    started: Instant,
+    count: AtomicU64,
+    /// Bytes from disk.
+    read: Arc<AtomicU64>,
+    /// To be read in all; 0 when nobody knows.
+    total: u64,
+    ended: Mutex<bool>,
+    end: Condvar,
+}
+
+impl Ticker {
+    /// For the pages of what is named.
+    pub fn new(names: &[String], options: &SourceOptions, quiet: bool) -> Ticker {
+        let screen = Screen::new(quiet);
+        let total = if screen.is_live() { Source::measure(names, options) } else { 0 };
+        Ticker::start(screen, "pages", total)
+    }
+
+    /// `what`: is counted. `total`: bytes to be read; 0 when nobody knows.
+    pub fn start(screen: Screen, what: &'static str, total: u64) -> Ticker {
+        let figures = Arc::new(Figures {
+            what,
+            started: Instant::now(),
+            count: AtomicU64::new(0),
+            read: Arc::default(),
+            total,
+            ended: Mutex::new(false),
+            end: Condvar::new(),
+        });
+        let teller = (!screen.is_quiet()).then(|| {
+            let (screen, figures) = (screen.clone(), figures.clone());
+            std::thread::spawn(move || tell(&screen, &figures))
+        });
+        Ticker { screen, figures, teller }
+    }
+
+    /// Has the bytes read from disk added.
+    pub fn read(&self) -> &Arc<AtomicU64> {
+        &self.figures.read
+    }
+
+    /// So many so far.
+    pub fn count(&self, count: u64) {
+        self.figures.count.store(count, Ordering::Relaxed);
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.figures.started.elapsed()
+    }
+
+    /// Nothing more is told, and the live line is taken away.
+    pub fn end(&mut self) {
+        let Some(teller) = self.teller.take() else { return };
+        *self.figures.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.figures.end.notify_all();
+        // One that panicked has said so itself.
+        let _ = teller.join();
+        self.screen.clear();
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn tell(screen: &Screen, figures: &Figures) {
+    let every = if screen.is_live() { LIVE_EVERY } else { PLAIN_EVERY };
+    let mut told = (0, 0);
+    let mut ended = figures.ended.lock().unwrap_or_else(PoisonError::into_inner);
+    while !*ended {
+        let waited = figures.end.wait_timeout_while(ended, every, |ended| !*ended);
+        ended = waited.unwrap_or_else(PoisonError::into_inner).0;
+        // Who reads what we print may have stopped to look at it: no word while nothing happens.
+        let now = (figures.count.load(Ordering::Relaxed), figures.read.load(Ordering::Relaxed));
+        if !*ended && now != told {
+            told = now;
+            screen.now_and_then(|| figures.line(now));
+        }
+    }
+}
+
+impl Figures {
+    fn line(&self, (count, read): (u64, u64)) -> String {
+        let seconds = self.started.elapsed().as_secs_f64().max(0.001);
+        let each = count as f64 / seconds;
+        let mut line = format!("{} {}  {each:.0}/s  {} read", grouped(count), self.what, bytes(read));
+        if self.total > 0 {
+            let part = (read as f64 / self.total as f64).min(1.0);
+            let left = if part > 0.0 { seconds / part - seconds } else { 0.0 };
+            line += &format!("  {:.0} %  {left:.0} s left", part * 100.0);
+        }
+        line
+    }
+}
