@@ -13,13 +13,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use flate2::{Compression, write::ZlibEncoder};
+use seine::config;
 use seine::delivery::{Deriver, Entry, Position};
 use seine::formats::base64;
 use seine::formats::files::{FilesReader, parse_line, write_event};
 use seine::formats::zlib_stream::ZlibStream;
 use seine::page::PageEvent;
 use seine::parse::{DeriveOptions, Derived};
-use seine::sinks::{Sink, files::FilesSink};
+use seine::sinks;
 
 const PAGES: usize = 400;
 
@@ -87,8 +88,10 @@ fn compress(events: &[PageEvent], level: u32) -> Vec<u8> {
 
 fn deliver(entries: &[Arc<Entry>], level: u32) -> usize {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut sink =
-        FilesSink::open(folder.path(), 256 << 20, level, &serde_json::Value::Null).expect("the folder was just made");
+    let options = [("target_storage.data_format.files.compression_level", level.to_string())];
+    let config = config::load_with(None, &[], &options).expect("it is right").config.sinks.remove(0);
+    let state = serde_json::Value::Null;
+    let mut sink = sinks::open(&config, folder.path(), &state, Arc::default()).expect("the folder was just made");
     for batch in entries.chunks(50) {
         sink.deliver(batch).expect("a disk with room");
     }

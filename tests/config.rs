@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use seine::config::{
-    Config, Cookie, Loaded, Origin, ScopeRule, Secret, SeedsError, SinkConfig, load, read_seeds, render, sample,
+    Config, Cookie, Destination, Loaded, Origin, ScopeRule, Secret, SeedsError, SinkConfig, load, read_seeds, render,
+    sample,
 };
+use seine::formats::Format;
 use tempfile::TempDir;
 
 /// Every key of ACHE 0.16, with a value its parser takes.
@@ -135,6 +137,10 @@ fn with_env(yaml: &str, env: &[(&str, &str)]) -> Result<Loaded, String> {
     load(Some(&file("seine.yml", yaml).path), &env).map_err(|error| error.to_string())
 }
 
+fn names(config: &Config) -> Vec<&str> {
+    config.sinks.iter().map(SinkConfig::name).collect()
+}
+
 #[test]
 fn without_a_file_there_are_defaults() {
     let loaded = load(None, &[]).unwrap();
@@ -186,7 +192,9 @@ fn flat_nested_and_mixed_mean_the_same() {
     assert_eq!(flat, mixed);
     assert_eq!(flat.frontier.host_delay, Duration::from_millis(250));
     assert_eq!(flat.scope.rule, ScopeRule::Any);
-    assert_eq!(flat.sinks, [SinkConfig::Files { max_file_size: 1, compression_level: 6 }]);
+    let [sink] = &flat.sinks[..] else { panic!("{:?}", flat.sinks) };
+    assert_eq!(sink.destination, Destination::Files { max_file_size: 1, compression_level: 6 });
+    assert_eq!((sink.name(), sink.format.map(Format::name)), ("files", Some("FILES")));
 }
 
 #[test]
@@ -242,7 +250,8 @@ fn keys_with_a_meaning_reach_the_configuration() {
     expected.scope.hosts = vec!["b.test".into()];
     expected.scope.allow = vec![".*/news/.*".into()];
     expected.scope.deny = vec![r".*\.pdf".into()];
-    expected.sinks = vec![SinkConfig::Void, SinkConfig::FILES];
+    assert_eq!(names(&config), ["void", "files"]);
+    expected.sinks = config.sinks.clone();
     expected.fetch.concurrency = 8;
     expected.fetch.mime_types = vec!["text/html".into(), "image/*".into()];
     expected.fetch.connect_timeout = Duration::from_secs(3);
@@ -447,7 +456,7 @@ fn the_environment_overrides_the_file() {
     )
     .unwrap();
     assert_eq!(loaded.config.frontier.host_delay, Duration::from_millis(250));
-    assert_eq!(loaded.config.sinks, [SinkConfig::Void, SinkConfig::Stdout]);
+    assert_eq!(names(&loaded.config), ["void", "stdout"]);
     assert_eq!(loaded.config.fetch.mime_types, ["text/html", "text/plain"]);
     assert_eq!(loaded.config.fetch.static_hosts["a.test"], ["127.0.0.1".parse::<std::net::IpAddr>().unwrap()]);
     assert_eq!(loaded.config.crawler_id, "true");
@@ -618,5 +627,81 @@ proptest! {
     #[test]
     fn no_seed_file_brings_it_down(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
         let _ = read_seeds(&file("seeds.txt", bytes).path);
+    }
+}
+
+// ---- Sinks
+
+fn sinks_of(yaml: &str) -> Vec<SinkConfig> {
+    config(yaml).sinks
+}
+
+#[test]
+fn the_longer_form_names_sinks_and_gives_each_its_own_options() {
+    let yaml = "target_storage:\n  data_format.kafka: {topic_name: pages, partitions: 3}\n  sinks:\n  \
+        - {name: news, destination: kafka, options: {topic_name: news}}\n  \
+        - {name: news-cdr, destination: kafka, format: CDR31, options: {topic_name: news-cdr, team: us}}\n  \
+        - {destination: kafka, format: WARC, options: {compress: false}}\n  \
+        - {format: ELASTIC, options: {max_file_size: 1MiB}}\n  \
+        - {name: plain, format: warc, options: {compress: false, max_file_size: 2MiB}}\n  \
+        - {name: one, destination: elasticsearch, options: {index_name: one, rest: {hosts: ['http://a:9200']}}}\n";
+    let sinks = sinks_of(yaml);
+    let names: Vec<&str> = sinks.iter().map(SinkConfig::name).collect();
+    assert_eq!(names, ["news", "news-cdr", "kafka", "elastic", "plain", "one"]);
+    let formats: Vec<_> = sinks.iter().map(|sink| sink.format.map(Format::name).unwrap()).collect();
+    assert_eq!(formats, ["FILES", "CDR31", "WARC", "ELASTIC", "WARC", "ELASTIC"]);
+    let topics: Vec<_> = sinks
+        .iter()
+        .filter_map(|sink| match &sink.destination {
+            Destination::Kafka(kafka) => Some((kafka.topic.as_str(), kafka.partitions)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(topics, [("news", Some(3)), ("news-cdr", Some(3)), ("pages", Some(3))]);
+    assert_eq!((sinks[0].options.team.as_deref(), sinks[1].options.team.as_deref()), (None, Some("us")));
+    assert_eq!((sinks[1].options.warc.compress, sinks[2].options.warc.compress), (true, false));
+    assert_eq!(sinks[3].destination, Destination::Files { max_file_size: 1 << 20, compression_level: 6 });
+    assert_eq!(sinks[4].destination, Destination::Files { max_file_size: 2 << 20, compression_level: 6 });
+    let Destination::Elasticsearch(elastic) = &sinks[5].destination else { panic!("{:?}", sinks[5]) };
+    assert_eq!((elastic.index.as_str(), elastic.hosts[0].as_str()), ("one", "http://a:9200/"));
+    // What `check-config` shows is taken again, and means the same.
+    let file = file("seine.yml", yaml);
+    let shown = render(&load(Some(&file.path), &[]).unwrap());
+    assert_eq!(sinks_of(&shown), sinks, "{shown}");
+}
+
+#[test]
+fn both_forms_stand_side_by_side_and_the_command_line_replaces_both() {
+    let long = "target_storage.sinks: [{name: mine, format: CDR31}]\n";
+    assert_eq!(names(&config(long)), ["mine"]);
+    assert_eq!(names(&config(&format!("{long}target_storage.data_formats: [WARC]\n"))), ["warc", "mine"]);
+    let file = file("seine.yml", long);
+    let options = [("target_storage.data_formats", "STDOUT".to_owned())];
+    let loaded = seine::config::load_with(Some(&file.path), &[], &options).unwrap();
+    assert_eq!(names(&loaded.config), ["stdout"]);
+    assert_eq!(names(&config("target_storage.sinks: []\n")), ["files"]);
+}
+
+#[test]
+fn what_is_wrong_with_a_sink_is_said() {
+    let cases = [
+        ("{name: a, destination: tape}", "a sink's destination to be one of files, filesystem, pagestore, kafka"),
+        ("{name: a, format: PDF}", "a sink's format to be one of FILES, CDR31"),
+        ("{name: a}", "each sink to have a destination or a format"),
+        ("{name: A/b, format: FILES}", "a sink's name to be 1 to 64 lower-case letters"),
+        ("{name: log, format: FILES}", "none of frontier, log, validator"),
+        ("{name: a, format: FILES, optoins: {}}", "optoins is none"),
+        ("{name: a, format: FILES, options: {topic_name: x}}", "keys of target_storage.data_format.files"),
+        ("{name: a, format: FILES, options: {max_file_size: -1}}", "files.max_file_size: expected"),
+        ("{name: a, destination: elasticsearch, format: FILES}", "an index takes ELASTIC documents alone"),
+        ("{name: a, destination: files, format: PAGESTORE}", "PAGESTORE goes into pagestore"),
+        ("{name: a, destination: kafka, format: PAGESTORE}", "PAGESTORE is folders, no messages"),
+        ("{destination: stdout, format: WARC}", "WARC has no lines to print"),
+        ("{name: a, format: FILES}, {name: a, format: WARC}", "each sink a name of its own; a is there twice"),
+        ("{name: a, destination: kafka}", "KAFKA needs the name of a topic"),
+    ];
+    for (sinks, said) in cases {
+        let error = read(&format!("target_storage.sinks: [{sinks}]\n")).expect_err(sinks);
+        assert!(error.contains(said), "{sinks}: {error}");
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use regex::Regex;
-use seine::config::{Config, SinkConfig, load, read_seeds};
+use seine::config::{Config, Destination, SinkConfig, load, read_seeds};
 use yaml_rust2::{Yaml, YamlLoader};
 
 #[test]
@@ -123,13 +123,19 @@ fn seine_cannot_write_but_to_its_data() {
     }
 }
 
+fn names(config: &Config) -> Vec<&str> {
+    config.sinks.iter().map(SinkConfig::name).collect()
+}
+
 #[test]
 fn seines_configurations_are_taken_without_a_warning() {
     let alone = configuration("seine");
-    assert!(matches!(alone.sinks[..], [SinkConfig::Files { .. }]), "{:?}", alone.sinks);
+    assert_eq!(names(&alone), ["files"]);
 
     let full = configuration("seine-full");
-    let [SinkConfig::Files { .. }, SinkConfig::Kafka(kafka), SinkConfig::Elasticsearch(elastic)] = &full.sinks[..]
+    assert_eq!(names(&full), ["files", "kafka", "elasticsearch"]);
+    let (Destination::Kafka(kafka), Destination::Elasticsearch(elastic)) =
+        (&full.sinks[1].destination, &full.sinks[2].destination)
     else {
         panic!("{:?}", full.sinks)
     };
@@ -147,8 +153,8 @@ fn seines_configurations_are_taken_without_a_warning() {
 /// Imported as they are, the dashboards show what the containers' crawl writes.
 #[test]
 fn the_dashboards_and_the_template_are_of_the_index_that_is_written() {
-    let index = configuration("seine-full").sinks.iter().find_map(|sink| match sink {
-        SinkConfig::Elasticsearch(elastic) => Some(elastic.index.clone()),
+    let index = configuration("seine-full").sinks.iter().find_map(|sink| match &sink.destination {
+        Destination::Elasticsearch(elastic) => Some(elastic.index.clone()),
         _ => None,
     });
     let index = index.expect("seine-full writes an index");

@@ -13,12 +13,11 @@ use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, DeliveryResult, NoCustomPartitioner, Producer, ProducerContext, ThreadedProducer};
 use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::{ClientConfig, ClientContext};
-use seine::config::{self, ElasticConfig, KafkaConfig, SinkConfig};
+use seine::config::{self, Destination, ElasticConfig, SinkConfig};
 use seine::delivery::Entry;
 use seine::formats::{elastic, elastic_mapping, files};
-use seine::sinks::Sink;
 use seine::sinks::elasticsearch::ElasticSink;
-use seine::sinks::kafka::KafkaSink;
+use seine::sinks::{self, Sink};
 
 use crate::broker::Broker;
 use crate::node::Node;
@@ -50,7 +49,11 @@ pub fn compare(size: &Size, broker: &Broker, node: &Node) {
     let config = kafka_config(broker);
     let topic = |name: String| {
         broker.make_topic(&name, &[]);
-        KafkaConfig { topic: name, ..config.clone() }
+        let mut config = config.clone();
+        if let Destination::Kafka(kafka) = &mut config.destination {
+            kafka.topic = name;
+        }
+        config
     };
     let [sink, bare] = best(size.rounds, &mut |round, is_sink| {
         let config = topic(format!("round-{round}-{is_sink}"));
@@ -123,16 +126,13 @@ fn deliver(sink: &mut dyn Sink, entries: &[Arc<Entry>]) {
     while sink.flush().expect("the server takes it").delivered < entries.len() as u64 {}
 }
 
-fn kafka_config(broker: &Broker) -> KafkaConfig {
+fn kafka_config(broker: &Broker) -> SinkConfig {
     let options = [
         ("target_storage.data_formats", "KAFKA".to_owned()),
         ("target_storage.data_format.kafka.topic_name", "any".to_owned()),
         ("target_storage.data_format.kafka.properties.bootstrap.servers", broker.plain.clone()),
     ];
-    match only_sink(&options) {
-        SinkConfig::Kafka(config) => config,
-        other => panic!("{other:?}"),
-    }
+    only_sink(&options)
 }
 
 fn elastic_config(node: &Node) -> ElasticConfig {
@@ -141,8 +141,8 @@ fn elastic_config(node: &Node) -> ElasticConfig {
         ("target_storage.data_format.elasticsearch.index_template", "false".to_owned()),
         ("target_storage.data_format.elasticsearch.rest.hosts", node.url.clone()),
     ];
-    match only_sink(&options) {
-        SinkConfig::Elasticsearch(config) => *config,
+    match only_sink(&options).destination {
+        Destination::Elasticsearch(config) => *config,
         other => panic!("{other:?}"),
     }
 }
@@ -159,10 +159,11 @@ fn json(entry: &Entry) -> Vec<u8> {
     message
 }
 
-fn kafka_sink(config: &KafkaConfig, entries: &[Arc<Entry>]) -> Run {
+fn kafka_sink(config: &SinkConfig, entries: &[Arc<Entry>]) -> Run {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut sink = KafkaSink::open(config, folder.path(), Arc::default()).expect("the broker answers");
-    timed(|| deliver(&mut sink, entries))
+    let state = serde_json::Value::Null;
+    let mut sink = sinks::open(config, folder.path(), &state, Arc::default()).expect("the broker answers");
+    timed(|| deliver(&mut *sink, entries))
 }
 
 #[derive(Default)]
@@ -181,7 +182,8 @@ impl ProducerContext<NoCustomPartitioner> for Counted {
     }
 }
 
-fn kafka_bare(config: &KafkaConfig, entries: &[Arc<Entry>], messages: &[Vec<u8>]) -> Run {
+fn kafka_bare(config: &SinkConfig, entries: &[Arc<Entry>], messages: &[Vec<u8>]) -> Run {
+    let Destination::Kafka(config) = &config.destination else { panic!("{config:?}") };
     let mut client = ClientConfig::new();
     for (name, value) in &config.properties {
         client.set(name, value.expose());

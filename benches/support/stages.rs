@@ -9,7 +9,7 @@ use seine::formats::files::write_event;
 use seine::formats::zlib_stream::ZlibStream;
 use seine::page::{PageEvent, codec};
 use seine::parse::{DeriveOptions, derive, html_stream};
-use seine::sinks::{Sink, stdout::StdoutSink};
+use seine::sinks::stdout;
 use sha2::{Digest, Sha256};
 
 use super::cpu;
@@ -60,7 +60,7 @@ fn line(event: &PageEvent, body: &[u8]) -> Vec<u8> {
 }
 
 fn write_lines(entries: &[Arc<Entry>]) -> usize {
-    let mut sink = StdoutSink::new(std::io::sink());
+    let mut sink = stdout::sink(std::io::sink(), None);
     sink.deliver(entries).map_or(0, |delivered| delivered.delivered as usize)
 }
 

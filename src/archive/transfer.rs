@@ -12,9 +12,9 @@ use super::fill::{self, Filled};
 use super::read::{Page, Pages, Place, Problem};
 use super::source::{Found, Part, Source, Why};
 use super::state::State;
-use crate::config::{KafkaFormat, SinkConfig};
+use crate::config::SinkConfig;
 use crate::delivery::{Cursor, Deriver, Entry, Position};
-use crate::formats::{Format, cdr31, elastic, files};
+use crate::formats::Format;
 use crate::page::EpochMs;
 use crate::parse::DeriveOptions;
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, pump};
@@ -120,7 +120,7 @@ impl Transfer {
             unreadable: state.unreadable,
             left_out: state.left_out,
             without_content: state.without_content,
-            to: format_of(&sink),
+            to: sink.format,
             changed_ms: 0,
             deriver,
             summary: Summary { before, ..Summary::default() },
@@ -133,20 +133,6 @@ impl Transfer {
         };
         pump(&mut feed, &sink, &folder, &Arc::new(AtomicBool::new(false)))?;
         feed.finish()
-    }
-}
-
-/// The format that a destination keeps pages in; none for those that are no archive.
-pub fn format_of(sink: &SinkConfig) -> Option<Format> {
-    match sink {
-        SinkConfig::Elasticsearch(_) => Some(elastic::FORMAT),
-        SinkConfig::Kafka(kafka) => Some(match kafka.format {
-            KafkaFormat::Json => files::FORMAT,
-            KafkaFormat::Cdr31 => cdr31::FORMAT,
-            KafkaFormat::Elastic => elastic::FORMAT,
-        }),
-        SinkConfig::Stdout | SinkConfig::Void => None,
-        _ => Format::parse(sink.name()).ok(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context;
 use regex::Regex;
 
 use super::ticker::Ticker;
@@ -13,7 +14,7 @@ use crate::archive::fill;
 use crate::archive::read::Problem;
 use crate::archive::source::SourceOptions;
 use crate::archive::transfer::{Summary, Watch};
-use crate::config::{self, Config, SinkConfig};
+use crate::config::{self, Config, Destination, Loaded, SinkConfig};
 use crate::formats::{Format, held};
 use crate::telemetry::progress::{Screen, grouped};
 
@@ -60,17 +61,29 @@ impl Reading {
         Ok(SourceOptions { format: self.format, kafka: self.kafka_properties()?, without: None })
     }
 
-    /// The configuration, with this as its only destination. `name`: as in `target_storage.data_formats`.
+    /// The configuration and one sink. `name`: of one that it has, or as in `target_storage.data_formats`.
     pub fn with_sink(&self, name: &str) -> anyhow::Result<(Config, SinkConfig)> {
-        let options = [("target_storage.data_formats", name.to_owned())];
+        let mut loaded = config::load(self.config.as_deref(), &config::environment())?;
+        match loaded.config.sinks.iter().position(|sink| sink.name.eq_ignore_ascii_case(name)) {
+            Some(at) => {
+                let sink = loaded.config.sinks.swap_remove(at);
+                Ok(told(loaded, sink))
+            }
+            None => self.with_word(name),
+        }
+    }
+
+    /// The configuration, and the sink that writes files of a format.
+    pub fn with_format(&self, format: Format) -> anyhow::Result<(Config, SinkConfig)> {
+        self.with_word(format.name())
+    }
+
+    fn with_word(&self, word: &str) -> anyhow::Result<(Config, SinkConfig)> {
+        let options = [("target_storage.data_formats", word.to_owned())];
         let mut loaded = config::load_with(self.config.as_deref(), &config::environment(), &options)?;
-        for warning in &loaded.warnings {
-            eprintln!("seine: {warning}");
-        }
-        match loaded.config.sinks.pop() {
-            Some(sink) => Ok((loaded.config, sink)),
-            None => anyhow::bail!("{name} is no destination; config/seine.yml lists those there are"),
-        }
+        let sink = loaded.config.sinks.pop();
+        let sink = sink.with_context(|| format!("{word} is no sink; config/seine.yml lists those there are"))?;
+        Ok(told(loaded, sink))
     }
 
     /// Who we are to a broker that is read from: what the configuration says of the one that is written to.
@@ -78,13 +91,21 @@ impl Reading {
         let Some(path) = &self.config else { return Ok(BTreeMap::new()) };
         let loaded = config::load(Some(path), &config::environment())?;
         let ours = |name: &str| ["security.", "sasl.", "ssl."].iter().any(|start| name.starts_with(start));
-        let kafka = loaded.config.sinks.iter().find_map(|sink| match sink {
-            SinkConfig::Kafka(kafka) => Some(kafka),
+        let kafka = loaded.config.sinks.iter().find_map(|sink| match &sink.destination {
+            Destination::Kafka(kafka) => Some(kafka),
             _ => None,
         });
         let properties = kafka.into_iter().flat_map(|kafka| &kafka.properties).filter(|(name, _)| ours(name));
         Ok(properties.map(|(name, value)| (name.clone(), value.expose().to_owned())).collect())
     }
+}
+
+/// With what the user should know of the configuration said.
+fn told(loaded: Loaded, sink: SinkConfig) -> (Config, SinkConfig) {
+    for warning in &loaded.warnings {
+        eprintln!("seine: {warning}");
+    }
+    (loaded.config, sink)
 }
 
 impl Choosing {

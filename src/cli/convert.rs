@@ -10,7 +10,7 @@ use super::ticker::Ticker;
 use crate::archive::source::{Source, SourceOptions};
 use crate::archive::state::{self, State};
 use crate::archive::transfer::Transfer;
-use crate::config::SinkConfig;
+use crate::config::Destination;
 use crate::formats::Format;
 use crate::parse::DeriveOptions;
 
@@ -50,8 +50,8 @@ Examples:
   seine convert ache/data_pages out --to CDR31 --host example.com --from 2026-11-01";
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let (config, mut sink) = args.reading.with_sink(args.to.name())?;
-    if let SinkConfig::Pagestore { base_folder } = &mut sink {
+    let (config, mut sink) = args.reading.with_format(args.to)?;
+    if let Destination::Pagestore { base_folder } = &mut sink.destination {
         // A store of a crawl's is none of ours.
         *base_folder = None;
     }

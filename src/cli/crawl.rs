@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::exit;
 use crate::config::{self, Config, ScopeRule, StartedWith};
@@ -34,8 +35,8 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE|DIR")]
     config: Option<PathBuf>,
     /// Where pages go; repeatable. Instead of what the configuration says.
-    #[arg(long = "sink", value_name = "NAME", value_enum)]
-    sinks: Vec<SinkName>,
+    #[arg(long = "sink", value_name = "NAME", value_parser = sink_names(), ignore_case = true)]
+    sinks: Vec<String>,
     /// The Elasticsearch index, for --sink elasticsearch.
     #[arg(short, long = "elasticIndex", value_name = "INDEX")]
     elastic_index: Option<String>,
@@ -82,39 +83,6 @@ pub struct Args {
     /// No progress and no summary.
     #[arg(short, long)]
     quiet: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-#[value(rename_all = "snake_case")]
-enum SinkName {
-    /// Rolling compressed JSON lines, as ACHE writes them.
-    Files,
-    /// Web archives, with the bytes as they came over the connection.
-    Warc,
-    /// One message a page in a topic.
-    Kafka,
-    /// One document a page in an index of Elasticsearch or OpenSearch.
-    Elasticsearch,
-    /// One file a page: its body.
-    FilesystemHtml,
-    /// One file a page: the object that FILES writes.
-    FilesystemJson,
-    /// One file a page: a CBOR map.
-    FilesystemCbor,
-    /// Memex CDR 3.1, JSON lines.
-    Cdr31,
-    /// The documents that Elasticsearch gets, JSON lines.
-    Elastic,
-    /// The raw format of Tianwang and Web InfoMall.
-    Tianwang,
-    /// A folder a day, feeds with their new articles.
-    Pagestore,
-    /// A CSV file of what pages say, for search.
-    WebIndex,
-    /// One JSON object a page on standard output.
-    Stdout,
-    /// Nowhere: for measuring.
-    Void,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -182,8 +150,7 @@ pub(super) fn read_seeds(given: &[String], file: Option<&std::path::Path>) -> an
 impl Args {
     /// `--sink`, as the key it stands for.
     fn data_formats(&self) -> Option<(&'static str, String)> {
-        let names: Vec<String> = self.sinks.iter().map(|sink| sink.format()).collect();
-        (!names.is_empty()).then(|| ("target_storage.data_formats", names.join(",")))
+        (!self.sinks.is_empty()).then(|| ("target_storage.data_formats", self.sinks.join(",").to_ascii_uppercase()))
     }
 
     /// The keys that --kafka-topic and --kafka-servers stand for.
@@ -219,11 +186,11 @@ impl Args {
     }
 }
 
-impl SinkName {
-    /// Its name in `target_storage.data_formats`.
-    fn format(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_ascii_uppercase()).unwrap_or_default()
-    }
+/// In lower case, as people type.
+fn sink_names() -> PossibleValuesParser {
+    let value =
+        |(name, about): (&str, &'static str)| PossibleValue::new(&*name.to_ascii_lowercase().leak()).help(about);
+    PossibleValuesParser::new(config::sink_words().into_iter().map(value))
 }
 
 /// The keys that -e and -t stand for.

@@ -9,8 +9,8 @@ use super::archive::{Choosing, Reading, Told, absolute};
 use super::ticker::Ticker;
 use crate::archive::source::{Source, SourceOptions};
 use crate::archive::state::State;
-use crate::archive::transfer::{Transfer, format_of};
-use crate::config::{self, SinkConfig, StartedWith};
+use crate::archive::transfer::Transfer;
+use crate::config::{self, Destination, StartedWith};
 use crate::parse::DeriveOptions;
 use crate::sinks::SinkError;
 use crate::telemetry::logging;
@@ -58,15 +58,15 @@ Examples:
   seine replay kafka://localhost:9092/pages --to elasticsearch --from 2026-11-01";
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let (config, sink) = args.reading.with_sink(&args.to.to_ascii_uppercase())?;
+    let (config, sink) = args.reading.with_sink(&args.to)?;
     let folder = args.output.join(sink.name());
     let options = SourceOptions { without: Some(folder.clone()), ..args.reading.source_options()? };
-    let said = format_of(&sink).filter(|_| !args.quiet);
+    let said = sink.format.filter(|_| !args.quiet);
     let mut told = Told::new(Ticker::new(&args.from_names, &options, args.quiet), said);
     logging::start(&config.logging, &told.ticker.screen)?;
-    let (state, state_file) = match sink {
+    let (state, state_file) = match sink.destination {
         // What was printed cannot be taken back, and whoever read it may not have it any more.
-        SinkConfig::Stdout | SinkConfig::Void => (State::default(), None),
+        Destination::Stdout | Destination::Void => (State::default(), None),
         _ => {
             keep_for_letters(&args)?;
             let state_file = args.output.join(format!("{}.json", sink.name()));
@@ -78,7 +78,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         eprintln!("seine: all {pages} pages were delivered before; --again delivers them once more");
         return Ok(ExitCode::SUCCESS);
     }
-    let name = sink.name();
+    let name = sink.name.clone();
     let transfer = Transfer {
         source: Source::open(&args.from_names, options)?,
         choice: args.choosing.choice(),
@@ -99,7 +99,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ran => ran?,
     };
     if !args.quiet {
-        told.summary(&summary, name, &folder);
+        told.summary(&summary, &name, &folder);
     }
     Ok(told.status(&summary))
 }

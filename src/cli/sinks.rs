@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{anyhow, bail};
 use serde_json::json;
 
-use crate::config::{Config, SinkConfig, StartedWith, environment};
+use crate::config::{Config, STDOUT, StartedWith, environment};
 use crate::page_log::{LogError, LogStatus, PageLog, ReaderStatus};
 use crate::parse::DeriveOptions;
 use crate::sinks::dead_letters;
@@ -92,7 +92,7 @@ fn sinks(status: &LogStatus) -> impl Iterator<Item = &ReaderStatus> {
 
 /// Events that the log did not hold any more when the sink came. Standard output begins with what comes.
 pub(super) fn missed(reader: &ReaderStatus) -> u64 {
-    if reader.name == SinkConfig::Stdout.name() { 0 } else { reader.missed }
+    if reader.name == STDOUT { 0 } else { reader.missed }
 }
 
 /// None when it cannot be told.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::config::{self, Origin, SinkConfig, StartedWith, Warning};
+use crate::config::{self, Destination, Origin, StartedWith, Warning};
 
 /// Crawl with ACHE's command line: -c CONFIG -s SEEDS -o DIR [-m MODEL] [-e INDEX] [-t TYPE] [-cid ID].
 #[derive(clap::Args)]
@@ -54,7 +54,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let text = "taken but not used: there is no page classifier yet, and every HTML page counts as relevant";
         loaded.warnings.push(Warning { at: Origin::CommandLine, key: "-m", text: text.into() });
     }
-    let has_elastic = loaded.config.sinks.iter().any(|sink| matches!(sink, SinkConfig::Elasticsearch(_)));
+    let has_elastic = loaded.config.sinks.iter().any(|sink| matches!(sink.destination, Destination::Elasticsearch(_)));
     if args.elastic_index.is_some() && !has_elastic {
         let text = "taken but not used: ELASTICSEARCH is not among target_storage.data_formats";
         loaded.warnings.push(Warning { at: Origin::CommandLine, key: "-e", text: text.into() });

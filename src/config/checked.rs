@@ -5,8 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::archives::{FilesystemConfig, FilesystemContent, RecordsConfig, RecordsFormat};
 use super::secret::Secret;
+use crate::formats::Format;
+use crate::formats::encoder::Options;
+use crate::formats::held::{Field, Held};
+use crate::sinks::filesystem::Naming;
 
 /// Everything a crawl needs to know. [`Config::default`] is polite: see `config/seine.yml` for each value's meaning.
 #[derive(Debug, Clone, PartialEq)]
@@ -145,64 +148,47 @@ pub struct LogConfig {
     pub reserve_bytes: u64,
 }
 
-/// A destination. Names are those of `target_storage.data_formats`, and `VOID`, `STDOUT`.
+/// The sink that prints: it leaves no place in the log.
+pub const STDOUT: &str = "stdout";
+
+/// A sink: what is written, and where.
 #[derive(Debug, Clone, PartialEq)]
-pub enum SinkConfig {
+pub struct SinkConfig {
+    /// In folders, metrics and on the command line.
+    pub name: String,
+    /// None: the destination's own, as STDOUT's lines; VOID keeps nothing.
+    pub format: Option<Format>,
+    pub options: Options,
+    pub destination: Destination,
+}
+
+/// Where pages go.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Destination {
+    /// Rolling files. A larger file is closed and the next one begun; only a single record that is larger makes a larger
+    /// file. The level is zlib's, of formats whose files are one stream.
     Files {
         max_file_size: u64,
         compression_level: u32,
     },
-    /// FILESYSTEM_HTML, FILESYSTEM_JSON and FILESYSTEM_CBOR.
-    Filesystem(FilesystemConfig),
+    /// A file a page.
+    Filesystem(Naming),
     /// None: the sink's own folder.
     Pagestore {
         base_folder: Option<PathBuf>,
     },
-    /// CDR31, ELASTIC and WEB_INDEX as files.
-    Records(RecordsConfig),
-    Warc(WarcConfig),
     Kafka(KafkaConfig),
     Elasticsearch(Box<ElasticConfig>),
-    Tianwang {
-        compress: bool,
-        max_file_size: u64,
-    },
     Stdout,
     Void,
-}
-
-/// `target_storage.data_format.warc.*`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WarcConfig {
-    /// A larger file is closed and the next one begun; only a single page that is larger makes a larger file.
-    pub max_file_size: u64,
-    /// Each record is a gzip member.
-    pub compress: bool,
-    /// Of zlib, 0 to 9.
-    pub compression_level: u32,
-    /// Write an index beside each file.
-    pub cdxj: bool,
-    /// Write a `metadata` record for each page.
-    pub metadata: bool,
-    /// For how many URLs the last payload is remembered.
-    pub revisits: usize,
-    /// For `warcinfo`: whoever runs the crawl …
-    pub operator: Option<String>,
-    /// … as whom it asks …
-    pub user_agent: String,
-    /// … and whether it obeys robots.txt.
-    pub obeys_robots: bool,
 }
 
 /// `target_storage.data_format.kafka.*`: a topic, and how it is written to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KafkaConfig {
     pub topic: String,
-    pub format: KafkaFormat,
     /// By librdkafka's names; any of them may be secret.
     pub properties: BTreeMap<String, Secret>,
-    /// CDR's `team`.
-    pub team: Option<String>,
     /// Make the topic when it is absent.
     pub create_topic: bool,
     /// Of a topic that is made; none: as the broker has it by default.
@@ -210,18 +196,6 @@ pub struct KafkaConfig {
     pub replication_factor: Option<u16>,
     /// A producer that delivers nothing for so long, while the broker answers, is made anew.
     pub stuck_after: Duration,
-}
-
-/// What a message's value holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum KafkaFormat {
-    /// The FILES object.
-    #[default]
-    Json,
-    /// Memex CDR 3.1.
-    Cdr31,
-    /// ACHE's Elasticsearch document.
-    Elastic,
 }
 
 /// `target_storage.data_format.elasticsearch.*`.
@@ -273,13 +247,19 @@ pub struct DataFolder(pub PathBuf);
 
 impl Default for Config {
     fn default() -> Self {
+        Config { sinks: vec![SinkConfig::files()], ..Config::without_sinks() }
+    }
+}
+
+impl Config {
+    pub(super) fn without_sinks() -> Config {
         Config {
             crawler_id: "default".into(),
             frontier: FrontierConfig::default(),
             fetch: FetchConfig::default(),
             scope: ScopeConfig { obey_nofollow: true, ..ScopeConfig::default() },
             log: LogConfig::default(),
-            sinks: vec![SinkConfig::FILES],
+            sinks: Vec::new(),
             http: HttpConfig { listen: Some(HttpConfig::LISTEN) },
             logging: LoggingConfig { json: false, filter: "warn,seine=info".into() },
         }
@@ -351,35 +331,35 @@ impl HttpConfig {
 }
 
 impl SinkConfig {
-    pub const FILES: SinkConfig = SinkConfig::Files { max_file_size: 268_435_456, compression_level: 6 };
+    /// FILES as it is without a configuration.
+    pub fn files() -> SinkConfig {
+        let defaults = super::load(None, &[]).map(|loaded| loaded.config.sinks);
+        defaults.ok().and_then(|mut sinks| sinks.pop()).expect("the defaults of the table of keys are right")
+    }
 
-    /// The sink's name in folders, metrics and on the command line.
-    pub fn name(&self) -> &'static str {
-        match self {
-            SinkConfig::Files { .. } => "files",
-            SinkConfig::Filesystem(config) => match config.content {
-                FilesystemContent::Html => "filesystem_html",
-                FilesystemContent::Json => "filesystem_json",
-                FilesystemContent::Cbor => "filesystem_cbor",
-            },
-            SinkConfig::Pagestore { .. } => "pagestore",
-            SinkConfig::Records(config) => match config.format {
-                RecordsFormat::Cdr31 { .. } => "cdr31",
-                RecordsFormat::Elastic => "elastic",
-                RecordsFormat::WebIndex(_) => "web_index",
-            },
-            SinkConfig::Warc(_) => "warc",
-            SinkConfig::Kafka(_) => "kafka",
-            SinkConfig::Elasticsearch(_) => "elasticsearch",
-            SinkConfig::Tianwang { .. } => "tianwang",
-            SinkConfig::Stdout => "stdout",
-            SinkConfig::Void => "void",
-        }
+    /// In folders, metrics and on the command line.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Whether it holds exchanges exactly as they went over the connection: the client has to keep those bytes, and speaks
     /// HTTP/1.1 only.
     pub fn wants_exact_bytes(&self) -> bool {
-        matches!(self, SinkConfig::Warc(_) | SinkConfig::Tianwang { .. })
+        self.format.is_some_and(|format| format.holds(Field::Exchange) != Held::No)
+    }
+}
+
+impl Destination {
+    /// Its name in `target_storage.sinks`, and of its keys below `target_storage.data_format`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Destination::Files { .. } => "files",
+            Destination::Filesystem(_) => "filesystem",
+            Destination::Pagestore { .. } => "pagestore",
+            Destination::Kafka(_) => "kafka",
+            Destination::Elasticsearch(_) => "elasticsearch",
+            Destination::Stdout => "stdout",
+            Destination::Void => "void",
+        }
     }
 }

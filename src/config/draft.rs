@@ -2,71 +2,32 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::time::Duration;
 
-use super::archives::{ArchivesDraft, FilesystemContent, RecordsFormat};
-use super::checked::{Config, KafkaConfig, KafkaFormat, ScopeRule, SinkConfig, WarcConfig};
+use super::checked::{Config, Destination, ScopeRule};
 use super::elastic::{self, ElasticDraft};
 use super::error::Problem;
 use super::kafka_properties;
+use super::sinks::{self, SinksDraft};
 use super::values::is_header_value;
+use crate::formats::held::{Field, Held};
 use crate::page_log::MAX_BODY_BYTES;
 
 /// What the keys say, before those that only mean something together are joined.
+#[derive(Clone)]
 pub(super) struct Draft {
     pub config: Config,
     pub use_scope: bool,
     pub outlinks: bool,
     pub max_depth: Option<u16>,
     pub depth_classifier: bool,
-    pub formats: Vec<Format>,
-    pub files_max_file_size: u64,
-    pub files_compression_level: u32,
-    pub warc: WarcConfig,
-    pub kafka: KafkaConfig,
+    pub sinks: SinksDraft,
     pub elastic: ElasticDraft,
-    pub archives: ArchivesDraft,
     pub http_enabled: bool,
     pub http_host: IpAddr,
     pub http_port: u16,
     /// What the last setter wants the user to know.
     pub notes: Vec<String>,
 }
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
-    Files,
-    Warc,
-    Kafka,
-    Elasticsearch,
-    FilesystemHtml,
-    FilesystemJson,
-    FilesystemCbor,
-    Cdr31,
-    Elastic,
-    Tianwang,
-    Pagestore,
-    WebIndex,
-    Stdout,
-    Void,
-}
-
-const FORMATS: &[(&str, Format)] = &[
-    ("FILES", Format::Files),
-    ("WARC", Format::Warc),
-    ("KAFKA", Format::Kafka),
-    ("ELASTICSEARCH", Format::Elasticsearch),
-    ("FILESYSTEM_HTML", Format::FilesystemHtml),
-    ("FILESYSTEM_JSON", Format::FilesystemJson),
-    ("FILESYSTEM_CBOR", Format::FilesystemCbor),
-    ("CDR31", Format::Cdr31),
-    ("ELASTIC", Format::Elastic),
-    ("TIANWANG", Format::Tianwang),
-    ("PAGESTORE", Format::Pagestore),
-    ("WEB_INDEX", Format::WebIndex),
-    ("STDOUT", Format::Stdout),
-    ("VOID", Format::Void),
-];
 
 pub(super) const LINK_CLASSIFIERS: &[&str] = &[
     "LinkClassifierBreadthSearch",
@@ -81,37 +42,13 @@ pub(super) const LINK_CLASSIFIERS: &[&str] = &[
 impl Default for Draft {
     fn default() -> Self {
         Draft {
-            config: Config::default(),
+            config: Config::without_sinks(),
             use_scope: true,
             outlinks: true,
             max_depth: None,
             depth_classifier: false,
-            formats: Vec::new(),
-            files_max_file_size: 0,
-            files_compression_level: 0,
-            warc: WarcConfig {
-                max_file_size: 0,
-                compress: true,
-                compression_level: 0,
-                cdxj: false,
-                metadata: false,
-                revisits: 0,
-                operator: None,
-                user_agent: String::new(),
-                obeys_robots: true,
-            },
-            kafka: KafkaConfig {
-                topic: String::new(),
-                format: KafkaFormat::Json,
-                properties: BTreeMap::new(),
-                team: None,
-                create_topic: false,
-                partitions: None,
-                replication_factor: None,
-                stuck_after: Duration::ZERO,
-            },
+            sinks: SinksDraft::default(),
             elastic: ElasticDraft::default(),
-            archives: ArchivesDraft::default(),
             http_enabled: true,
             http_host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             http_port: 0,
@@ -122,7 +59,7 @@ impl Default for Draft {
 
 impl Draft {
     /// Joins the keys that belong together.
-    pub fn finish(mut self) -> Config {
+    pub fn finish(mut self) -> (Config, Vec<String>) {
         let config = &mut self.config;
         config.frontier.max_depth = match (self.outlinks, self.max_depth) {
             (false, _) => Some(0),
@@ -132,40 +69,17 @@ impl Draft {
         if !self.use_scope {
             config.scope.rule = ScopeRule::Any;
         }
-        self.warc.user_agent = config.fetch.user_agent.header();
-        self.warc.obeys_robots = config.fetch.obey_robots;
-        self.warc.operator = self.warc.operator.take().or_else(|| config.fetch.user_agent.email.clone());
-        self.config.sinks = self.formats.iter().map(|format| self.sink(*format)).collect();
-        // Where there is no such archive, nothing is gained by keeping them.
-        self.config.fetch.archive_credentials &=
-            self.config.sinks.iter().any(|sink| matches!(sink, SinkConfig::Warc(_)));
+        let warc = &mut self.sinks.options.warc;
+        warc.user_agent = config.fetch.user_agent.header();
+        warc.obeys_robots = config.fetch.obey_robots;
+        warc.operator = warc.operator.take().or_else(|| config.fetch.user_agent.email.clone());
         self.config.http.listen = self.http_enabled.then_some(SocketAddr::new(self.http_host, self.http_port));
-        self.config
-    }
-
-    fn sink(&self, format: Format) -> SinkConfig {
-        match format {
-            Format::Files => SinkConfig::Files {
-                max_file_size: self.files_max_file_size,
-                compression_level: self.files_compression_level,
-            },
-            Format::Kafka => SinkConfig::Kafka(self.kafka.clone()),
-            Format::Elasticsearch => SinkConfig::Elasticsearch(Box::new(self.elastic.finish())),
-            Format::FilesystemHtml => SinkConfig::Filesystem(self.filesystem(FilesystemContent::Html)),
-            Format::FilesystemJson => SinkConfig::Filesystem(self.filesystem(FilesystemContent::Json)),
-            Format::FilesystemCbor => SinkConfig::Filesystem(self.filesystem(FilesystemContent::Cbor)),
-            Format::Cdr31 => SinkConfig::Records(self.records(RecordsFormat::Cdr31 { team: self.kafka.team.clone() })),
-            Format::Elastic => SinkConfig::Records(self.records(RecordsFormat::Elastic)),
-            Format::Warc => SinkConfig::Warc(self.warc.clone()),
-            Format::Tianwang => SinkConfig::Tianwang {
-                compress: self.archives.tianwang_compress,
-                max_file_size: self.archives.tianwang_max_file_size,
-            },
-            Format::Pagestore => SinkConfig::Pagestore { base_folder: self.archives.pagestore_base.clone() },
-            Format::WebIndex => SinkConfig::Records(self.records(RecordsFormat::WebIndex(self.archives.web_index))),
-            Format::Stdout => SinkConfig::Stdout,
-            Format::Void => SinkConfig::Void,
-        }
+        let problems = sinks::join(&mut self);
+        // Where there is no such archive, nothing is gained by keeping them.
+        let formats = self.config.sinks.iter().filter_map(|sink| sink.format);
+        let keeps_requests = formats.map(|format| format.holds(Field::Exchange)).any(|held| held == Held::Whole);
+        self.config.fetch.archive_credentials &= keeps_requests;
+        (self.config, problems)
     }
 }
 
@@ -191,16 +105,14 @@ pub(super) fn contradictions(config: &Config) -> Vec<Problem> {
             "an event of the log holds a body of 200 MiB at most; lower max_body_size",
         );
     }
-    let lacks_topic = |sink: &SinkConfig| matches!(sink, SinkConfig::Kafka(kafka) if kafka.topic.is_empty());
-    if config.sinks.iter().any(lacks_topic) {
-        add(
-            "target_storage.data_formats and target_storage.data_format.kafka.topic_name",
-            "KAFKA needs the name of a topic; set topic_name, or give seine crawl --kafka-topic",
-        );
-    }
     for sink in &config.sinks {
-        if let SinkConfig::Elasticsearch(elastic) = sink {
-            elastic::contradictions(elastic, &mut add);
+        match &sink.destination {
+            Destination::Kafka(kafka) if kafka.topic.is_empty() => add(
+                "target_storage.data_formats and target_storage.data_format.kafka.topic_name",
+                "KAFKA needs the name of a topic; set topic_name, or give seine crawl --kafka-topic",
+            ),
+            Destination::Elasticsearch(elastic) => elastic::contradictions(elastic, &mut add),
+            _ => {}
         }
     }
     problems
@@ -298,39 +210,11 @@ pub(super) fn set_agent_part(place: &mut Option<String>, value: Option<&str>) ->
     Ok(())
 }
 
-pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), String> {
-    let known: Vec<&str> = FORMATS.iter().map(|(name, _)| *name).collect();
-    let available = format!("one or several of {}", known.join(", "));
-    let mut formats = Vec::new();
-    for name in names {
-        let name = name.to_ascii_uppercase();
-        let Some((_, format)) = FORMATS.iter().find(|(known, _)| *known == name) else {
-            return Err(match name.as_str() {
-                "ROCKSDB" => not_available(&name, &available),
-                _ => format!("{available}; {name} is none"),
-            });
-        };
-        if formats.contains(format) {
-            return Err(format!("each format once; {name} is there twice"));
-        }
-        formats.push(*format);
-    }
-    if formats.is_empty() {
-        return Err(format!("{available}; VOID if pages shall go nowhere"));
-    }
-    draft.formats = formats;
-    Ok(())
-}
-
-fn not_available(name: &str, available: &str) -> String {
-    format!("{available}; {name} is not available in this version, and its pages would be lost")
-}
-
 pub(super) fn set_warc_operator(draft: &mut Draft, name: Option<&str>) -> Result<(), String> {
     if name.is_some_and(|text| text.trim().is_empty() || text.chars().any(char::is_control)) {
         return Err("a name on one line".into());
     }
-    draft.warc.operator = name.map(str::to_owned);
+    draft.sinks.options.warc.operator = name.map(str::to_owned);
     Ok(())
 }
 
@@ -341,23 +225,13 @@ pub(super) fn set_kafka_topic(draft: &mut Draft, name: Option<&str>) -> Result<(
     if name.len() > 249 || matches!(name, "." | "..") || !name.chars().all(allowed) {
         return Err("a topic's name: 1 to 249 letters, digits, `-`, `_` and `.`".into());
     }
-    draft.kafka.topic = name.to_owned();
-    Ok(())
-}
-
-pub(super) fn set_kafka_format(draft: &mut Draft, name: &str) -> Result<(), String> {
-    draft.kafka.format = match name.to_ascii_uppercase().as_str() {
-        "JSON" => KafkaFormat::Json,
-        "CDR31" => KafkaFormat::Cdr31,
-        "ELASTIC" => KafkaFormat::Elastic,
-        _ => return Err("JSON, CDR31 or ELASTIC".into()),
-    };
+    draft.sinks.kafka.topic = name.to_owned();
     Ok(())
 }
 
 pub(super) fn set_kafka_properties(draft: &mut Draft, given: BTreeMap<String, String>) -> Result<(), String> {
     let translated = kafka_properties::translate(&given)?;
-    draft.kafka.properties = translated.properties;
+    draft.sinks.kafka.properties = translated.properties;
     draft.notes.extend(translated.notes);
     Ok(())
 }

@@ -11,7 +11,7 @@ use super::secret::Secret;
 use super::values::is_header_value;
 
 /// The keys while they are read.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct ElasticDraft {
     hosts: Vec<Url>,
     /// From the deprecated key `host`.

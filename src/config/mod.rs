@@ -4,7 +4,6 @@
 //! single values, `draft` joins them into [`Config`]. `-c FILE|DIR`; `SEINE__LINK_STORAGE__CACHE_SIZE=64MiB` overrides
 //! `link_storage.cache_size`.
 
-mod archives;
 pub mod checked;
 mod draft;
 mod elastic;
@@ -17,18 +16,19 @@ mod render;
 mod secret;
 mod seeds;
 mod settings;
+mod sinks;
 mod started_with;
 mod values;
 pub(crate) mod yaml;
 
 use std::path::{Path, PathBuf};
 
-pub use archives::*;
 pub use checked::*;
 pub use error::{ConfigError, Origin, Problem, Warning};
 pub use render::{check_config, render, sample};
 pub use secret::Secret;
 pub use seeds::{SeedsError, read_seeds};
+pub use sinks::sink_words;
 pub use started_with::{StartedWith, StartedWithError};
 pub use values::parse_duration;
 
@@ -81,19 +81,22 @@ pub fn load_with(
     }
     settings.extend(settings::from_environment(env, &mut problems));
     settings::lay_over(&mut settings, options, &mut problems);
+    let is_long_form = settings::prefer_sinks(&mut settings);
 
     let mut reader = Reader { draft: Draft::default(), warnings: Vec::new(), effective: Vec::new(), problems };
-    for key in keys::all() {
+    for key in keys::all().filter(|key| !is_long_form || key.name != settings::DATA_FORMATS) {
         reader.read(key, settings.get(key.name));
     }
     let Reader { mut draft, warnings, effective, mut problems } = reader;
     draft.config.scope.allow.extend(files.whitelist);
     draft.config.scope.deny.extend(files.blacklist);
     draft.config.scope.link_filters = files.link_filters;
-    let config = draft.finish();
+    let (config, wrong_sinks) = draft.finish();
     if problems.is_empty() {
         // Values that could not be read are no ground for calling others contradictory.
-        problems = draft::contradictions(&config);
+        let keys = "target_storage.data_formats and target_storage.sinks";
+        problems.extend(wrong_sinks.into_iter().map(|problem| Problem::Together { keys, problem }));
+        problems.extend(draft::contradictions(&config));
     }
     if problems.is_empty() {
         Ok(Loaded { config, warnings, files: files.read, effective })

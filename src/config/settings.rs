@@ -16,6 +16,9 @@ pub(super) struct Setting {
     pub at: Origin,
 }
 
+pub(super) const DATA_FORMATS: &str = "target_storage.data_formats";
+pub(super) const SINKS: &str = "target_storage.sinks";
+
 /// What every variable of ours begins with. After it, `__` stands for a dot, and case does not matter.
 const PREFIX: &str = "SEINE__";
 
@@ -167,6 +170,25 @@ pub(super) fn lay_over(settings: &mut Settings, options: &[(&str, String)], prob
     }
 }
 
+/// The two keys that say where pages go, of which the longer form counts alone when the shorter is not set beside it; what is
+/// said on the command line or in a variable stands in the place of all that a file says. True: the shorter is not to be
+/// read, nor its default.
+pub(super) fn prefer_sinks(settings: &mut Settings) -> bool {
+    let rank = |at: &Origin| match at {
+        Origin::Default => 0,
+        Origin::File { .. } => 1,
+        Origin::Environment(_) => 2,
+        Origin::CommandLine => 3,
+    };
+    let is_empty = |node: &Node| node.is_null() || matches!(&node.value, Value::List(nodes) if nodes.is_empty());
+    let short = settings.get(DATA_FORMATS).map(|setting| rank(&setting.at));
+    let long = settings.get(SINKS).filter(|setting| !is_empty(&setting.node)).map(|setting| rank(&setting.at));
+    if long.is_some() && long < short {
+        settings.remove(SINKS);
+    }
+    short < long
+}
+
 /// Sets one entry of a mapping, the others as they are. What is no mapping is left for its check to refuse.
 fn lay_entry_over(settings: &mut Settings, key: &'static Key, entry: &str, text: &str) {
     let nothing = || Node { line: 0, value: Value::Map(Vec::new()) };
@@ -183,13 +205,13 @@ fn lay_entry_over(settings: &mut Settings, key: &'static Key, entry: &str, text:
 
 /// Lists and mappings as YAML in one line; lists also as words with commas.
 fn variable(key: &Key, text: &str) -> Result<Node, String> {
-    use keys::Kind::{Cookies, Hosts, List, Properties};
+    use keys::Kind::{Cookies, Hosts, List, Properties, Sinks};
     let text = text.trim();
     match key.kind {
         List(_) if !text.starts_with('[') => {
             Ok(Node { line: 0, value: Value::List(text.split(',').map(|word| Node::plain(word.trim())).collect()) })
         }
-        List(_) | Cookies(_) | Hosts(_) | Properties(_) => yaml::parse(text).map_err(|error| error.problem),
+        List(_) | Cookies(_) | Hosts(_) | Properties(_) | Sinks(_) => yaml::parse(text).map_err(|error| error.problem),
         _ => Ok(Node::plain(text)),
     }
 }

@@ -9,8 +9,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::CrawlError;
-use crate::config::{Config, KafkaFormat, SinkConfig};
-use crate::formats::{elastic, files};
+use crate::config::{Config, Destination, SinkConfig};
 use crate::frontier::{Counts, EmbeddedFrontier, Frontier, FrontierOptions, Survey};
 use crate::page::PageEvent;
 use crate::page_log::{Books, LogStatus, PageLog, Recovery, Scan};
@@ -147,12 +146,8 @@ struct SinkReader {
 
 /// None where the destination knows no ids, or the format what it holds only by reading the page.
 fn held_by(config: &SinkConfig) -> Option<fn(&PageEvent) -> bool> {
-    match config {
-        SinkConfig::Kafka(kafka) => match kafka.format {
-            KafkaFormat::Json => Some(files::is_held),
-            KafkaFormat::Elastic => Some(elastic::is_held),
-            KafkaFormat::Cdr31 => None,
-        },
+    match config.destination {
+        Destination::Kafka(_) => config.format?.is_held(),
         _ => None,
     }
 }
@@ -286,9 +281,9 @@ impl Audit {
         let Some(held) = count::held(config, &folder.join(&reader.name), &expected)? else { return Ok(()) };
         let name = format!("at {}", reader.name);
         let books = &reader.books;
-        let (delivered, remedy) = match config {
-            SinkConfig::Elasticsearch(_) => (("pages delivered", pages_delivered(books, counts)), DOCUMENTS_GONE),
-            SinkConfig::Kafka(_) => {
+        let (delivered, remedy) = match config.destination {
+            Destination::Elasticsearch(_) => (("pages delivered", pages_delivered(books, counts)), DOCUMENTS_GONE),
+            Destination::Kafka(_) => {
                 (("delivered and replayed", books.delivered + reader.letters.tally.replayed), MESSAGES_GONE)
             }
             _ => (("delivered", books.delivered), FILES_GONE),

@@ -2,18 +2,17 @@
 
 use std::path::Path;
 
-use crate::config::{Config, SinkConfig};
+use crate::config::{Config, STDOUT};
 use crate::page_log::{LogError, LogStatus, PageLog};
 use crate::telemetry::progress::{bytes, grouped};
 
 /// Says which sinks have come since the log began, and what they miss, and for which the log keeps events although they
 /// are not of this run.
 pub(super) fn meet(log: &PageLog, config: &Config, folder: &Path) -> Result<(), LogError> {
-    let stdout = SinkConfig::Stdout.name();
-    if config.sinks.contains(&SinkConfig::Stdout) {
+    if config.sinks.iter().any(|sink| sink.name == STDOUT) {
         // It prints what this run brings, and goes on where a run that was killed had stopped.
-        log.begin_at_end(stdout)?;
-    } else if log.forget(stdout)? {
+        log.begin_at_end(STDOUT)?;
+    } else if log.forget(STDOUT)? {
         tracing::info!("standard output is not among the sinks of this run: what was not printed is given up");
     }
     let status = log.status();
@@ -51,9 +50,8 @@ pub(super) fn left_behind(log: &LogStatus, config: &Config, folder: &Path) -> Ve
 
 /// Standard output that has printed everything leaves no place in the log: a later run may do without it.
 pub(super) fn part(log: &PageLog) {
-    let stdout = SinkConfig::Stdout.name();
-    let is_done = log.status().readers.iter().any(|reader| reader.name == stdout && reader.pending == 0);
-    if is_done && let Err(error) = log.forget(stdout) {
+    let is_done = log.status().readers.iter().any(|reader| reader.name == STDOUT && reader.pending == 0);
+    if is_done && let Err(error) = log.forget(STDOUT) {
         tracing::warn!(%error, "standard output's place in the page log stays");
     }
 }

@@ -19,12 +19,15 @@ use time::macros::format_description;
 
 use super::as_event::{answer, body_of_text, each_header, response_mut};
 use super::beginning::Sign;
+use super::encoder::Each;
 use super::files::{HeaderMap, headers_of, page_of};
 use super::held::{Field, Held, Lacks, Part};
 use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
 use super::recovery::Recovery;
-use super::table::{Format, Row};
+use super::shape;
+use super::table::{Files, Format, Row};
+use crate::delivery::Entry;
 use crate::page::{EpochMs, PageChange, PageEvent, Relevance};
 use crate::parse::html_text::visible_text;
 use crate::parse::html_tree::Tree;
@@ -35,6 +38,7 @@ use crate::parse::{Derived, PageText};
 
 pub const FORMAT: Format = Format(&Row {
     name: "ELASTIC",
+    about: "the documents that Elasticsearch gets, JSON lines",
     schema: "elastic",
     holds: &[
         (Field::Url, Held::Whole),
@@ -56,6 +60,13 @@ pub const FORMAT: Format = Format(&Row {
     reader: |input| {
         Ok(of_lines(ElasticReader::new(input.bytes), ElasticDocument::into_event, |_, document| document.lacks()))
     },
+    encoder: |_| {
+        Box::new(Each(|entry: &Entry, out: &mut Vec<u8>| {
+            is_held(&entry.event) && write_event(&entry.event, &entry.text(), out)
+        }))
+    },
+    is_held: Some(is_held),
+    files: Files::Rolling(shape::of_lines(&[".jsonl"], |_| ".jsonl")),
     recovery: Recovery::Lines(|line| parse_document(line).is_ok()),
 });
 

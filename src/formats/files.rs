@@ -16,20 +16,35 @@ use serde::{Deserialize, Serialize};
 use super::as_event::{answer, each_header};
 use super::base64;
 use super::beginning::{Beginning, Sign};
+use super::encoder::Each;
 use super::held::{Field, Held, Lacks, Part};
 use super::lines::{JsonLines, LinesError, MAX_LINE};
 use super::records::of_lines;
 use super::recovery::Recovery;
-use super::table::{Format, Row};
+use super::shape::{self, Shape, Stamp};
+use super::table::{Files, Format, Row};
+use crate::delivery::Entry;
 use crate::page::{EpochMs, Kind, PageEvent, Relevance, Response};
 
 pub const FORMAT: Format = Format(&Row {
     name: "FILES",
+    about: "rolling compressed JSON lines, as ACHE writes them",
     schema: "files",
     holds: HOLDS,
     demands: DEMANDS,
     begins,
     reader: |input| Ok(of_lines(FilesReader::new(input.bytes), FilesRecord::into_event, |_, record| record.lacks())),
+    encoder: |_| Box::new(Each(encode)),
+    is_held: Some(is_held),
+    files: Files::Rolling(Shape {
+        suffixes: &[".deflate"],
+        suffix: |_| ".deflate",
+        stamp: Stamp::EpochMs,
+        serial_digits: 1,
+        content: shape::Content::Stream,
+        record_end: b"\n",
+        index: None,
+    }),
     recovery: Recovery::Lines(|line| parse_line(line).is_ok()),
 });
 
@@ -45,6 +60,15 @@ pub(super) const HOLDS: &[(Field, Held)] = &[
 ];
 
 pub(super) const DEMANDS: &[Field] = &[Field::Url, Field::Fetched, Field::Relevance, Field::Body];
+
+/// The object alone, without a line feed. Of what is derived it needs the body only: a page is not read for it.
+pub(super) fn encode(entry: &Entry, out: &mut Vec<u8>) -> bool {
+    let is_held = is_held(&entry.event) && write_event(&entry.event, &entry.body(), out);
+    if is_held {
+        out.pop_if(|byte| *byte == b'\n');
+    }
+    is_held
+}
 
 /// Keys that ACHE's oldest versions wrote count too, and other formats may have some of them.
 pub(super) fn begins(beginning: &Beginning) -> Sign {

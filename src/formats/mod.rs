@@ -1,7 +1,8 @@
 //! Formats: one file each, bytes ⇄ records, both ways, no I/O of their own.
 //!
 //! [`table`] has a row for each, the only list: its name, what it holds of a page ([`held`]), how its bytes begin
-//! ([`beginning`]), its reader ([`records`]) and how its records are found again ([`recovery`]).
+//! ([`beginning`]), its reader ([`records`]), its encoder ([`encoder`]), what its files look like ([`shape`]) and how its
+//! records are found again ([`recovery`]).
 
 mod as_event;
 pub mod base64;
@@ -12,6 +13,7 @@ pub mod chunked;
 pub mod csv_cells;
 pub mod elastic;
 pub mod elastic_mapping;
+pub mod encoder;
 pub mod files;
 pub mod filesystem;
 pub mod held;
@@ -22,6 +24,7 @@ pub mod lines;
 pub mod pagestore;
 pub mod records;
 pub mod recovery;
+pub mod shape;
 pub mod table;
 pub mod text;
 pub mod tianwang;

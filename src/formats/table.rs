@@ -5,10 +5,13 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use super::beginning::{Beginning, Sign};
+use super::encoder::{Encoder, Options};
 use super::held::{Field, Held};
 use super::records::{Input, Records};
 use super::recovery::Recovery;
+use super::shape::Shape;
 use super::{cdr31, elastic, files, filesystem, pagestore, tianwang, warc, web_index};
+use crate::page::PageEvent;
 
 /// Every format that pages are kept in, in the order in which people read their names.
 const TABLE: [Format; 10] = [
@@ -32,6 +35,8 @@ pub struct Format(pub(super) &'static Row);
 pub struct Row {
     /// Also that of the sink that writes files of it, as in `target_storage.data_formats`.
     pub name: &'static str,
+    /// In a few words, for people who choose.
+    pub about: &'static str,
     /// What a Kafka message says of its value in the header `schema`.
     pub schema: &'static str,
     /// What it holds of a page; nothing else.
@@ -43,8 +48,25 @@ pub struct Row {
     pub begins: fn(&Beginning) -> Sign,
     /// Reads a file, or a message's value.
     pub reader: fn(Input) -> std::io::Result<Box<dyn Records>>,
+    /// Writes pages.
+    pub encoder: fn(&Options) -> Box<dyn Encoder>,
+    /// Whether it holds an event; none where that is known only when the page is read.
+    pub is_held: Option<fn(&PageEvent) -> bool>,
+    /// What files of it are.
+    pub files: Files,
     /// How its records are found again in a damaged file.
     pub recovery: Recovery,
+}
+
+/// What files of a format are.
+#[derive(Debug, Clone, Copy)]
+pub enum Files {
+    /// Many records in each.
+    Rolling(Shape),
+    /// A page each.
+    OnePage,
+    /// A page each, in folders that lists in them tell of.
+    Store,
 }
 
 impl Format {
@@ -54,6 +76,11 @@ impl Format {
     /// Its name, also that of the sink that writes files of it, as in `target_storage.data_formats`.
     pub fn name(self) -> &'static str {
         self.0.name
+    }
+
+    /// In a few words, for people who choose.
+    pub fn about(self) -> &'static str {
+        self.0.about
     }
 
     /// The format of this name, whatever its case; the error lists those there are.
@@ -86,6 +113,25 @@ impl Format {
     pub fn that_begins(beginning: &Beginning) -> Option<Format> {
         let says = |wanted| TABLE.into_iter().find(|format| (format.0.begins)(beginning) == wanted);
         says(Sign::Sure).or_else(|| says(Sign::Perhaps))
+    }
+
+    pub fn encoder(self, options: &Options) -> Box<dyn Encoder> {
+        (self.0.encoder)(options)
+    }
+
+    /// What files of it are.
+    pub fn files(self) -> Files {
+        self.0.files
+    }
+
+    /// Whether it holds an event; none where that is known only when the page is read.
+    pub fn is_held(self) -> Option<fn(&PageEvent) -> bool> {
+        self.0.is_held
+    }
+
+    /// What a Kafka message says of its value in the header `schema`.
+    pub fn schema(self) -> &'static str {
+        self.0.schema
     }
 
     /// How its records are found again in a damaged file.

@@ -14,11 +14,14 @@ use serde::{Deserialize, Serialize};
 
 use super::beginning::{Beginning, Sign};
 use super::csv_cells::Cells;
+use super::encoder::Each;
 use super::files::page_of;
 use super::held::{Field, Held, Lacks, Part};
 use super::records::{Codec, Input, ReadSeek, Records};
 use super::recovery::Recovery;
-use super::table::{Format, Row};
+use super::shape::{self, Shape};
+use super::table::{Files, Format, Row};
+use crate::delivery::Entry;
 use crate::page::PageEvent;
 use crate::parse::PageText;
 use crate::parse::html::LinkSource;
@@ -28,6 +31,7 @@ use crate::parse::url;
 
 pub const FORMAT: Format = Format(&Row {
     name: "WEB_INDEX",
+    about: "what pages say, for search, as CSV",
     schema: "web-index",
     holds: &[(Field::Url, Held::Whole), (Field::FinalUrl, Held::Whole), (Field::Fetched, Held::Partly(Part::Seconds))],
     demands: &[Field::Url, Field::FinalUrl, Field::Fetched],
@@ -36,11 +40,26 @@ pub const FORMAT: Format = Format(&Row {
         Sign::sure_if(is_cell && memchr::memmem::find(beginning.text(), b"\"\"original_url\"\"").is_some())
     },
     reader,
+    encoder: |options| {
+        let limits = options.web_index;
+        Box::new(Each(move |entry: &Entry, out: &mut Vec<u8>| {
+            let is_page = page_of(&entry.event).is_some();
+            let is_held = is_page && write_event(&entry.event, &entry.text(), &limits, out);
+            if is_held {
+                out.truncate(out.len() - ROW_END.len());
+            }
+            is_held
+        }))
+    },
+    is_held: None,
+    files: Files::Rolling(Shape { record_end: ROW_END, ..shape::of_lines(&[".csv"], |_| ".csv") }),
     recovery: Recovery::Rows(|row| {
         let cell = Cells::new(row).next().and_then(Result::ok);
         cell.is_some_and(|cell| serde_json::from_slice::<WebIndexRecord>(&cell).is_ok())
     }),
 });
+
+const ROW_END: &[u8] = b"\r\n";
 
 fn reader(input: Input) -> std::io::Result<Box<dyn Records>> {
     let rows = Rows(Cells::new(input.bytes));
@@ -220,7 +239,8 @@ impl WebIndexRecord {
         out.reserve(json.len() + json.len() / 4);
         out.push(b'"');
         out.extend_from_slice(json.replace('"', "\"\"").as_bytes());
-        out.extend_from_slice(b"\"\r\n");
+        out.push(b'"');
+        out.extend_from_slice(ROW_END);
     }
 
     /// What it says of the page: everything but its body.

@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::rolling::{file_error, list};
+use super::folder::file_error;
+use super::rolling::readable_files;
 use super::{SinkError, elasticsearch, kafka_audit};
-use crate::config::SinkConfig;
-use crate::formats::files::FilesReader;
+use crate::config::{Destination, SinkConfig};
+use crate::formats::files::{self, FilesReader};
+use crate::formats::table::Files;
 
 /// What was counted.
 #[derive(Debug, Clone)]
@@ -31,17 +33,13 @@ impl Held {
 /// None for destinations that cannot be asked. `folder`: the sink's own. `expected`: events that must be there, by
 /// [`id_hash`](super::dead_letters::id_hash), each once.
 pub fn held(config: &SinkConfig, folder: &Path, expected: &[u64]) -> Result<Option<Held>, SinkError> {
-    match config {
-        SinkConfig::Files { .. } => files(folder).map(Some),
-        SinkConfig::Kafka(config) => kafka_audit::held(config, expected).map(Some),
-        SinkConfig::Elasticsearch(config) => elasticsearch::held(config).map(Some),
+    match &config.destination {
+        Destination::Files { .. } if config.format == Some(files::FORMAT) => files(folder).map(Some),
+        Destination::Kafka(kafka) => kafka_audit::held(kafka, expected).map(Some),
+        Destination::Elasticsearch(elastic) => elasticsearch::held(elastic).map(Some),
         // `seine verify` reads these.
-        SinkConfig::Filesystem(_)
-        | SinkConfig::Records(_)
-        | SinkConfig::Warc(_)
-        | SinkConfig::Tianwang { .. }
-        | SinkConfig::Pagestore { .. } => Ok(None),
-        SinkConfig::Stdout | SinkConfig::Void => Ok(None),
+        Destination::Files { .. } | Destination::Filesystem(_) | Destination::Pagestore { .. } => Ok(None),
+        Destination::Stdout | Destination::Void => Ok(None),
     }
 }
 
@@ -51,7 +49,8 @@ fn files(folder: &Path) -> Result<Held, SinkError> {
     if !folder.is_dir() {
         return Ok(held);
     }
-    for path in list(folder, "")? {
+    let Files::Rolling(shape) = files::FORMAT.files() else { return Ok(held) };
+    for path in readable_files(folder, &shape)? {
         let file = File::open(&path).map_err(|e| file_error("opening", &path, e))?;
         for record in FilesReader::new(file) {
             match record {

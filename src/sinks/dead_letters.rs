@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::SinkError;
-use super::rolling::{file_error, sync_folder};
+use super::folder::{file_error, sync_folder};
 use crate::formats::letters::{self, LetterError, LetterReader, Note, Tally};
 use crate::page::{EpochMs, PageEvent, codec};
 

@@ -20,10 +20,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::dead_letters::DeadLetters;
 use super::kafka_client::{self as client, KafkaProducer, Report, trouble};
 use super::{Delivered, Sink, SinkError, empty};
-use crate::config::{KafkaConfig, KafkaFormat};
+use crate::config::KafkaConfig;
 use crate::delivery::{Entry, Position};
-use crate::formats::{cdr31, elastic, files};
-use crate::page::{EpochMs, PageChange};
+use crate::formats::encoder::Encoder;
+use crate::page::PageChange;
 
 /// The longest single wait for reports.
 const LOOK: Duration = Duration::from_millis(500);
@@ -38,6 +38,8 @@ const MAX_SLOTS: usize = 200_000;
 pub struct KafkaSink {
     producer: KafkaProducer,
     config: KafkaConfig,
+    encoder: Box<dyn Encoder>,
+    schema: &'static str,
     dead: DeadLetters,
     /// What was taken and has not been passed, in the log's order. The first has the number `first`.
     slots: VecDeque<Slot>,
@@ -74,13 +76,21 @@ enum State {
 }
 
 impl KafkaSink {
-    /// Connects, and finds or makes the topic. `folder`: for dead letters. `hurry`: set when the process is to end; the
+    /// Connects, and finds or makes the topic. `schema`: what messages say of their values. `folder`: for dead letters. `hurry`: set when the process is to end; the
     /// sink then takes nothing more and stops waiting for the broker.
-    pub fn open(config: &KafkaConfig, folder: &Path, hurry: Arc<AtomicBool>) -> Result<KafkaSink, SinkError> {
+    pub fn open(
+        config: &KafkaConfig,
+        encoder: Box<dyn Encoder>,
+        schema: &'static str,
+        folder: &Path,
+        hurry: Arc<AtomicBool>,
+    ) -> Result<KafkaSink, SinkError> {
         Ok(KafkaSink {
             dead: DeadLetters::open(folder)?,
             producer: client::connect(config, &hurry)?,
             config: config.clone(),
+            encoder,
+            schema,
             slots: VecDeque::new(),
             first: 0,
             keys: HashSet::new(),
@@ -112,7 +122,8 @@ impl KafkaSink {
                 self.send_suspects()?;
             }
         }
-        let sent = match self.write_value(entry) {
+        empty(&mut self.value);
+        let sent = match self.encoder.encode(entry, &mut self.value) {
             true => self.send(entry, self.first + self.slots.len())?,
             false => Some(State::Skipped),
         };
@@ -122,26 +133,6 @@ impl KafkaSink {
         }
         self.slots.push_back(Slot { end: entry.end, state });
         Ok(true)
-    }
-
-    /// Puts the message's value into `self.value`; false for what the format does not hold.
-    fn write_value(&mut self, entry: &Entry) -> bool {
-        empty(&mut self.value);
-        if !files::is_held(&entry.event) {
-            return false;
-        }
-        match self.config.format {
-            KafkaFormat::Json => {
-                let held = files::write_event(&entry.event, &entry.body(), &mut self.value);
-                self.value.pop_if(|byte| *byte == b'\n');
-                held
-            }
-            KafkaFormat::Cdr31 => {
-                let team = self.config.team.as_deref();
-                cdr31::write_event(&entry.event, &entry.content(), team, now_ms(), &mut self.value)
-            }
-            KafkaFormat::Elastic => elastic::write_event(&entry.event, &entry.text(), &mut self.value),
-        }
     }
 
     /// Gives `self.value` to the producer. Blocks while its queue is full; none when the process is to end meanwhile.
@@ -185,14 +176,9 @@ impl KafkaSink {
     fn headers(&self, entry: &Entry) -> OwnedHeaders {
         let status = entry.event.response().map_or(0, |response| response.status).to_string();
         let change = entry.event.change.map(PageChange::name);
-        let schema = match self.config.format {
-            KafkaFormat::Json => "files",
-            KafkaFormat::Cdr31 => "cdr-3.1",
-            KafkaFormat::Elastic => "elastic",
-        };
         let headers = OwnedHeaders::new_with_capacity(4)
             .insert(Header { key: "event_id", value: Some(&entry.event.id) })
-            .insert(Header { key: "schema", value: Some(schema) })
+            .insert(Header { key: "schema", value: Some(self.schema) })
             .insert(Header { key: "status", value: Some(&status) });
         match change {
             Some(_) => headers.insert(Header { key: "change", value: change }),
@@ -288,7 +274,8 @@ impl KafkaSink {
             let slot = sequence.checked_sub(self.first).and_then(|at| self.slots.get(at));
             let Some(State::InFlight(entry)) = slot.map(|slot| &slot.state) else { continue };
             let entry = entry.clone();
-            self.write_value(&entry);
+            empty(&mut self.value);
+            self.encoder.encode(&entry, &mut self.value);
             self.alone = Some(sequence);
             if let Some(State::Dead(_, reason)) = self.send(&entry, sequence)? {
                 self.set(sequence, |entry| State::Dead(entry, reason));
@@ -388,8 +375,4 @@ impl Sink for KafkaSink {
 /// Messages of one URL have one key.
 fn key_hash(entry: &Entry) -> u64 {
     xxh3_64(entry.event.url.as_bytes())
-}
-
-fn now_ms() -> EpochMs {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |it| it.as_millis() as EpochMs)
 }

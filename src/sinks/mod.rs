@@ -1,33 +1,38 @@
-//! Sinks: one file a destination, on top of a format. A sink sees log entries and never the frontier.
+//! Sinks: destinations, each taking any encoder that suits it. A sink sees entries and never the frontier.
 
-pub mod appended;
 pub mod count;
 pub mod dead_letters;
 pub mod elasticsearch;
-pub mod files;
 pub mod filesystem;
+mod folder;
 pub mod fused;
 pub mod kafka;
 mod kafka_audit;
 mod kafka_client;
+mod local;
 pub mod pagestore;
 pub(crate) mod placed;
 pub(crate) mod pump;
-pub mod records;
+mod rolled;
 pub mod rolling;
-mod salvage;
 pub mod stdout;
-pub mod tianwang;
-pub mod void;
-pub mod warc;
-mod warc_index;
+mod void;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::config::SinkConfig;
+use self::elasticsearch::ElasticSink;
+use self::filesystem::FilePerPage;
+use self::fused::Fused;
+use self::kafka::KafkaSink;
+use self::local::LocalSink;
+use self::pagestore::Pagestore;
+use self::rolled::Rolled;
+use self::void::Void;
+use crate::config::{Destination, SinkConfig};
 use crate::delivery::{Entry, Position};
+use crate::formats::Format;
 use crate::large;
 
 /// Builds a sink. `folder`: the sink's own, for what it keeps on disk. `state`: what its last committed [`Delivered`]
@@ -50,27 +55,31 @@ pub fn open_with_letters(
     state: &serde_json::Value,
     hurry: Arc<AtomicBool>,
 ) -> Result<Box<dyn Sink>, SinkError> {
-    let sink: Box<dyn Sink> = match config {
-        SinkConfig::Files { max_file_size, compression_level } => {
-            Box::new(files::FilesSink::open(folder, *max_file_size, *compression_level, state)?)
+    let encoder = config.format.map(|format| format.encoder(&config.options));
+    let sink: Box<dyn Sink> = match (&config.destination, encoder) {
+        (Destination::Files { max_file_size, compression_level }, Some(encoder)) => {
+            let how = (*max_file_size, *compression_level);
+            Box::new(LocalSink::new(Rolled::open(config, encoder, how, folder, state)?))
         }
-        SinkConfig::Filesystem(config) => {
-            Box::new(filesystem::FilesystemSink::open_with_letters(folder, letters, config)?)
+        (Destination::Filesystem(naming), Some(encoder)) => {
+            Box::new(LocalSink::new(FilePerPage::open(folder, letters, encoder, *naming)?))
         }
-        SinkConfig::Pagestore { base_folder } => {
-            Box::new(pagestore::PagestoreSink::open(base_folder.as_deref().unwrap_or(folder))?)
+        (Destination::Pagestore { base_folder }, _) => {
+            Box::new(LocalSink::new(Pagestore::open(base_folder.as_deref().unwrap_or(folder))?))
         }
-        SinkConfig::Records(config) => Box::new(records::RecordsSink::open(folder, config, state)?),
-        SinkConfig::Kafka(config) => Box::new(kafka::KafkaSink::open(config, letters, hurry)?),
-        SinkConfig::Warc(config) => Box::new(warc::WarcSink::open(config, folder, state)?),
-        SinkConfig::Elasticsearch(config) => Box::new(elasticsearch::ElasticSink::open(config, letters, hurry)?),
-        SinkConfig::Tianwang { compress, max_file_size } => {
-            Box::new(tianwang::TianwangSink::open(folder, *compress, *max_file_size, state)?)
+        (Destination::Kafka(kafka), Some(encoder)) => {
+            let schema = config.format.map_or("", Format::schema);
+            Box::new(KafkaSink::open(kafka, encoder, schema, letters, hurry)?)
         }
-        SinkConfig::Stdout => Box::new(stdout::StdoutSink::new(std::io::stdout())),
-        SinkConfig::Void => Box::<void::VoidSink>::default(),
+        (Destination::Elasticsearch(elastic), _) => Box::new(ElasticSink::open(elastic, letters, hurry)?),
+        (Destination::Stdout, encoder) => stdout::sink(std::io::stdout(), encoder),
+        (Destination::Void, _) => Box::new(LocalSink::new(Void)),
+        (other, None) => {
+            let problem = format!("{} has no format to write", config.name);
+            return Err(SinkError::Other { sink: other.kind(), problem, remedy: "name one in target_storage.sinks" });
+        }
     };
-    Ok(Box::new(fused::Fused::new(config.name(), sink)))
+    Ok(Box::new(Fused::new(config.destination.kind(), sink)))
 }
 
 /// A destination. One task drives it; a failed call is answered by building the sink anew from its saved state.

@@ -9,60 +9,41 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
+use super::SinkError;
+use super::folder::{create_folder, file_error};
+use super::local::{Fate, Local};
 use super::placed::Placing;
-use super::records::whole_lines;
-use super::rolling::{create_folder, file_error};
-use super::{Delivered, Sink, SinkError};
 use crate::delivery::Entry;
-use crate::formats::files;
-use crate::formats::pagestore::{Details, MetaEntry, MetaReader, PageKind, Place, UrlHash, day_of};
+use crate::formats::pagestore::{Details, MetaEntry, MetaReader, PageKind, Place, UrlHash, day_of, is_held};
+use crate::formats::shape::whole_lines;
 use crate::parse::Derived;
 use crate::parse::language::primary_language;
 
 pub use index::FOLDER as INDEX_FOLDER;
 use index::{Article, Index};
 
-pub struct PagestoreSink {
+pub(super) struct Pagestore {
     base: PathBuf,
     index: Index,
     placing: Placing,
     /// Lines to be added, by the path of their `META` below the base folder.
     lines: BTreeMap<String, Vec<u8>>,
-    so_far: Delivered,
 }
 
-impl PagestoreSink {
+impl Pagestore {
     /// `base`: made when absent. One process at a time.
-    pub fn open(base: &Path) -> Result<PagestoreSink, SinkError> {
+    pub fn open(base: &Path) -> Result<Pagestore, SinkError> {
         create_folder(base)?;
-        Ok(PagestoreSink {
+        Ok(Pagestore {
             base: base.into(),
             index: Index::open(base)?,
             placing: Placing::open(base)?,
             lines: BTreeMap::new(),
-            so_far: Delivered::default(),
         })
     }
 
-    fn take(&mut self, entries: &[Arc<Entry>]) -> Result<(), SinkError> {
-        for entry in entries {
-            if files::is_held(&entry.event) {
-                let derived = entry.facts();
-                self.store(entry, &derived)?;
-            } else {
-                self.so_far.skipped += 1;
-            }
-            self.so_far.up_to = entry.end;
-        }
-        self.placing.place()?;
-        self.append_lines()?;
-        self.placing.sync()?;
-        self.index.commit()
-    }
-
-    fn store(&mut self, entry: &Entry, derived: &Derived) -> Result<(), SinkError> {
+    fn store(&mut self, entry: &Entry, derived: &Derived) -> Result<Fate, SinkError> {
         let page = UrlHash::written(&entry.event.url);
         // In stores of before folders had the name that META gives, a page is known by its URL as it was.
         let before = Some(UrlHash::of(&entry.event.url)).filter(|before| *before != page);
@@ -85,13 +66,12 @@ impl PagestoreSink {
             )?;
         }
         self.write(Place::Page { day, page }, derived)?;
-        self.so_far.delivered += 1;
         let meta = Place::DayMeta { day }.path();
         let was_listed = before.map(|before| self.index.is_listed(&meta, before)).transpose()?.unwrap_or(false);
         if self.index.list(&meta, page)? && !was_listed {
             self.add_line(meta, &entry.event.url, Details { id, kind, language });
         }
-        Ok(())
+        Ok(Fate::Delivered)
     }
 
     /// Notes a feed's articles that are new.
@@ -111,22 +91,20 @@ impl PagestoreSink {
         derived: &Derived,
         page: UrlHash,
         article: Article,
-    ) -> Result<(), SinkError> {
+    ) -> Result<Fate, SinkError> {
         if article.stored {
             // Fetched again it is not new, and the feed it is of was scanned long ago.
-            self.so_far.skipped += 1;
-            return Ok(());
+            return Ok(Fate::Skipped);
         }
         let Article { feed, feed_id, day, ref language, .. } = article;
         self.write(Place::Article { day, feed, article: page }, derived)?;
-        self.so_far.delivered += 1;
         let meta = Place::FeedMeta { day, feed }.path();
         if self.index.list(&meta, page)? {
             let details = Details { id: feed_id, kind: PageKind::RssItem, language: language.clone() };
             self.add_line(meta, &entry.event.url, details);
         }
         self.index.set_article(page, &Article { stored: true, ..article });
-        Ok(())
+        Ok(Fate::Delivered)
     }
 
     fn write(&mut self, place: Place, derived: &Derived) -> Result<(), SinkError> {
@@ -194,14 +172,17 @@ pub fn forget_lists(base: &Path) -> Result<(), SinkError> {
     if base.join(INDEX_FOLDER).is_dir() { Index::open(base)?.forget_meta_lengths() } else { Ok(()) }
 }
 
-impl Sink for PagestoreSink {
-    fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
-        self.take(entries)?;
-        Ok(self.so_far.clone())
+impl Local for Pagestore {
+    fn put(&mut self, entry: &Entry) -> Result<Fate, SinkError> {
+        if is_held(&entry.event) { self.store(entry, &entry.facts()) } else { Ok(Fate::Skipped) }
     }
 
-    fn flush(&mut self) -> Result<Delivered, SinkError> {
-        self.deliver(&[])
+    fn sync(&mut self) -> Result<serde_json::Value, SinkError> {
+        self.placing.place()?;
+        self.append_lines()?;
+        self.placing.sync()?;
+        self.index.commit()?;
+        Ok(serde_json::Value::Null)
     }
 
     fn close(&mut self) -> Result<(), SinkError> {

@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::SinkError;
-use super::rolling::{create_folder, file_error};
+use super::folder::{create_folder, file_error};
 
 /// Where files are on their way, below the sink's folder. No URL's or day's folder has such a name.
 pub const WRITING: &str = "~writing";

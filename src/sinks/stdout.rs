@@ -4,13 +4,14 @@
 
 use std::io::{BufWriter, ErrorKind, Write};
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Delivered, Sink, SinkError, empty};
+use super::local::{Fate, Local, LocalSink};
+use super::{Sink, SinkError, empty};
 use crate::delivery::Entry;
 use crate::formats::base64;
+use crate::formats::encoder::Encoder;
 use crate::formats::files::is_held;
 use crate::formats::text::{IsoTime, text_of};
 use crate::page::{Headers, HttpVersion, PageEvent, Relevance, Response, Truncated};
@@ -19,11 +20,28 @@ use crate::parse::Derived;
 /// Pages are gathered up to this many bytes before they are written.
 const BUFFER: usize = 256 << 10;
 
-/// Writes to standard output, or whatever else takes lines.
-pub struct StdoutSink<W: Write + Send> {
+/// A sink that writes lines to standard output, or whatever else takes them. `encoder`: of records that are lines; none:
+/// Seine's own, a page with everything that a pipe may want to know of it.
+pub fn sink(out: impl Write + Send + 'static, encoder: Option<Box<dyn Encoder>>) -> Box<dyn Sink> {
+    let encoder = encoder.unwrap_or_else(|| Box::new(PageLines));
+    let out = BufWriter::with_capacity(BUFFER, out);
+    Box::new(LocalSink::new(Lines { out, encoder, line: Vec::new() }))
+}
+
+struct Lines<W: Write> {
     out: BufWriter<W>,
+    encoder: Box<dyn Encoder>,
     line: Vec<u8>,
-    so_far: Delivered,
+}
+
+struct PageLines;
+
+impl Encoder for PageLines {
+    fn encode(&mut self, entry: &Entry, out: &mut Vec<u8>) -> bool {
+        let Some(response) = entry.event.response().filter(|_| is_held(&entry.event)) else { return false };
+        write_page(&entry.event, response, &entry.facts(), out);
+        true
+    }
 }
 
 /// What is written of a page.
@@ -70,41 +88,21 @@ struct Redirect<'a> {
     status: u16,
 }
 
-impl<W: Write + Send> StdoutSink<W> {
-    pub fn new(out: W) -> StdoutSink<W> {
-        let out = BufWriter::with_capacity(BUFFER, out);
-        StdoutSink { out, line: Vec::new(), so_far: Delivered::default() }
-    }
-
-    fn write(&mut self, entry: &Entry, response: &Response) -> Result<(), SinkError> {
-        let derived = entry.facts();
-        write_page(&entry.event, response, &derived, &mut self.line);
-        drop(derived); // whoever reads the pipe may take his time
+impl<W: Write + Send> Local for Lines<W> {
+    fn put(&mut self, entry: &Entry) -> Result<Fate, SinkError> {
+        // Nothing of the page is held while it is written: whoever reads the pipe may take his time.
+        if !self.encoder.encode(entry, &mut self.line) {
+            return Ok(Fate::Skipped);
+        }
+        self.line.push(b'\n');
         self.out.write_all(&self.line).map_err(write_error)?;
         empty(&mut self.line);
-        Ok(())
-    }
-}
-
-impl<W: Write + Send> Sink for StdoutSink<W> {
-    fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
-        for entry in entries {
-            let event = &*entry.event;
-            match event.response().filter(|_| is_held(event)) {
-                Some(response) => {
-                    self.write(entry, response)?;
-                    self.so_far.delivered += 1;
-                }
-                None => self.so_far.skipped += 1,
-            }
-            self.so_far.up_to = entry.end;
-        }
-        self.flush()
+        Ok(Fate::Delivered)
     }
 
-    fn flush(&mut self) -> Result<Delivered, SinkError> {
+    fn sync(&mut self) -> Result<serde_json::Value, SinkError> {
         self.out.flush().map_err(write_error)?;
-        Ok(self.so_far.clone())
+        Ok(serde_json::Value::Null)
     }
 
     fn close(&mut self) -> Result<(), SinkError> {
@@ -112,7 +110,7 @@ impl<W: Write + Send> Sink for StdoutSink<W> {
     }
 }
 
-/// Appends the page's line.
+/// Appends the page's line, without its line feed.
 fn write_page(event: &PageEvent, response: &Response, derived: &Derived, line: &mut Vec<u8>) {
     let text = text_of(response.content_type(), &derived.body);
     let mut coded = Vec::new();
@@ -144,7 +142,6 @@ fn write_page(event: &PageEvent, response: &Response, derived: &Derived, line: &
         content_base64: text.is_none().then(|| std::str::from_utf8(&coded).unwrap_or_default()),
     };
     serde_json::to_writer(&mut *line, &page).expect("strings and numbers are always JSON, and a Vec takes every byte");
-    line.push(b'\n');
 }
 
 fn write_error(error: std::io::Error) -> SinkError {

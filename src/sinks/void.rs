@@ -1,27 +1,19 @@
 //! The sink that keeps nothing: for measuring a crawl, and for crawls whose only fruit is the frontier.
 
-use std::sync::Arc;
-
-use super::{Delivered, Sink, SinkError};
+use super::SinkError;
+use super::local::{Fate, Local};
 use crate::delivery::Entry;
 
 /// Everything counts as delivered.
-#[derive(Debug, Default)]
-pub struct VoidSink {
-    so_far: Delivered,
-}
+pub(super) struct Void;
 
-impl Sink for VoidSink {
-    fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
-        self.so_far.delivered += entries.len() as u64;
-        if let Some(last) = entries.last() {
-            self.so_far.up_to = last.end;
-        }
-        self.flush()
+impl Local for Void {
+    fn put(&mut self, _entry: &Entry) -> Result<Fate, SinkError> {
+        Ok(Fate::Delivered)
     }
 
-    fn flush(&mut self) -> Result<Delivered, SinkError> {
-        Ok(self.so_far.clone())
+    fn sync(&mut self) -> Result<serde_json::Value, SinkError> {
+        Ok(serde_json::Value::Null)
     }
 
     fn close(&mut self) -> Result<(), SinkError> {

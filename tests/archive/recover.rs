@@ -113,10 +113,10 @@ fn a_flipped_bit_in_a_file_of_ours_costs_the_pages_around_it() {
     let mut noise = || (0..40_000).map(|_| rng.u8(..)).collect::<Vec<u8>>();
     let events: Vec<_> = (0..200).map(|n| events::page(n, noise())).collect();
     {
-        use seine::sinks::Sink;
         let state = serde_json::Value::Null;
         let deriver = seine::delivery::Deriver::new(crate::options());
-        let mut sink = seine::sinks::files::FilesSink::open(folder.path(), 1 << 30, 6, &state).unwrap();
+        let mut sink =
+            seine::sinks::open(&crate::sink_config("FILES"), folder.path(), &state, Default::default()).unwrap();
         for event in &events {
             let index = u64::from_str_radix(&event.id, 16).unwrap() + 1;
             let end = seine::delivery::Position { index, offset: index };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use seine::config::{self, ElasticConfig, Loaded, Secret, SinkConfig};
+use seine::config::{self, Destination, ElasticConfig, Loaded, Secret, SinkConfig};
 
 const KEYS: &str = "target_storage.data_format.elasticsearch";
 
@@ -19,7 +19,7 @@ fn elastic(yaml: &str) -> ElasticConfig {
 
 fn of(loaded: &Loaded) -> ElasticConfig {
     match &loaded.config.sinks[..] {
-        [SinkConfig::Elasticsearch(config)] => ElasticConfig::clone(config),
+        [SinkConfig { destination: Destination::Elasticsearch(config), .. }] => ElasticConfig::clone(config),
         other => panic!("one Elasticsearch sink, not {other:?}"),
     }
 }

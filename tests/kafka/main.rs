@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use seine::config::{self, KafkaConfig, SinkConfig};
+use seine::config::{self, Destination, KafkaConfig, SinkConfig};
 use seine::delivery::{Deriver, Entry, Position};
 use seine::page::PageEvent;
 use seine::parse::{self, DeriveOptions, Derived};
@@ -72,7 +72,7 @@ fn entries(events: impl IntoIterator<Item = PageEvent>) -> Vec<Arc<Entry>> {
 }
 
 /// The sink's configuration as a user's file gives it.
-fn kafka_config(servers: &str, topic: &str, more: &str) -> KafkaConfig {
+fn kafka_config(servers: &str, topic: &str, more: &str) -> ToKafka {
     match load(&format!(
         "target_storage.data_format.type: KAFKA\n\
          target_storage.data_format.kafka.topic_name: {topic}\n\
@@ -83,12 +83,32 @@ fn kafka_config(servers: &str, topic: &str, more: &str) -> KafkaConfig {
     }
 }
 
-fn load(yaml: &str) -> Result<KafkaConfig, String> {
-    let loaded = load_all(yaml)?;
-    match loaded.config.sinks.into_iter().next() {
-        Some(SinkConfig::Kafka(config)) => Ok(config),
-        other => panic!("{other:?}"),
+/// A sink to Kafka; what is said of its topic is at hand.
+#[derive(Clone, Debug)]
+struct ToKafka(SinkConfig);
+
+impl std::ops::Deref for ToKafka {
+    type Target = KafkaConfig;
+
+    fn deref(&self) -> &KafkaConfig {
+        match &self.0.destination {
+            Destination::Kafka(kafka) => kafka,
+            other => panic!("{other:?}"),
+        }
     }
+}
+
+impl std::ops::DerefMut for ToKafka {
+    fn deref_mut(&mut self) -> &mut KafkaConfig {
+        match &mut self.0.destination {
+            Destination::Kafka(kafka) => kafka,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn load(yaml: &str) -> Result<ToKafka, String> {
+    Ok(ToKafka(load_all(yaml)?.config.sinks.remove(0)))
 }
 
 fn load_all(yaml: &str) -> Result<config::Loaded, String> {
@@ -98,8 +118,9 @@ fn load_all(yaml: &str) -> Result<config::Loaded, String> {
     config::load(Some(&path), &[]).map_err(|error| error.to_string())
 }
 
-fn open(config: &KafkaConfig, folder: &Path) -> Result<KafkaSink, SinkError> {
-    KafkaSink::open(config, folder, Arc::default())
+fn open(config: &ToKafka, folder: &Path) -> Result<KafkaSink, SinkError> {
+    let format = config.0.format.unwrap();
+    KafkaSink::open(config, format.encoder(&config.0.options), format.schema(), folder, Arc::default())
 }
 
 /// Asks until everything up to `last` is settled, or an error comes.

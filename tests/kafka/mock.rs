@@ -5,12 +5,11 @@ use std::time::{Duration, Instant};
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::DefaultProducerContext;
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
-use seine::config::KafkaConfig;
 use seine::sinks::{Sink, dead_letters};
 
-use crate::{LONG, finish, kafka_config, open, pages};
+use crate::{LONG, ToKafka, finish, kafka_config, open, pages};
 
-fn cluster() -> (MockCluster<'static, DefaultProducerContext>, KafkaConfig) {
+fn cluster() -> (MockCluster<'static, DefaultProducerContext>, ToKafka) {
     let cluster = MockCluster::new(1).unwrap();
     cluster.create_topic("t", 2, 1).unwrap();
     let more = "target_storage.data_format.kafka.stuck_after: 500ms\n";
@@ -19,7 +18,7 @@ fn cluster() -> (MockCluster<'static, DefaultProducerContext>, KafkaConfig) {
 }
 
 /// The error that delivery ends with.
-fn failure(cluster: &MockCluster<'_, DefaultProducerContext>, config: &KafkaConfig, error: RDKafkaRespErr) -> String {
+fn failure(cluster: &MockCluster<'_, DefaultProducerContext>, config: &ToKafka, error: RDKafkaRespErr) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut sink = open(config, folder.path()).unwrap();
     cluster.request_errors(RDKafkaApiKey::Produce, &vec![error; 10_000]);

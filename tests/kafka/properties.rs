@@ -1,11 +1,10 @@
 //! `target_storage.data_format.kafka.*`: Java's words and librdkafka's.
 
+use seine::formats::Format;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use seine::config::{KafkaConfig, KafkaFormat};
-
-use crate::{load, load_all};
+use crate::{ToKafka, load, load_all};
 
 const TOPIC: &str = "target_storage.data_format.type: KAFKA\ntarget_storage.data_format.kafka.topic_name: t\n";
 
@@ -18,13 +17,13 @@ fn yaml(properties: &[(&str, &str)]) -> String {
     yaml
 }
 
-fn read(properties: &[(&str, &str)]) -> KafkaConfig {
+fn read(properties: &[(&str, &str)]) -> ToKafka {
     load(&yaml(properties)).unwrap_or_else(|problem| panic!("{problem}"))
 }
 
 /// What librdkafka is given.
 fn given(properties: &[(&str, &str)]) -> BTreeMap<String, String> {
-    read(properties).properties.into_iter().map(|(name, value)| (name, value.expose().to_owned())).collect()
+    read(properties).properties.clone().into_iter().map(|(name, value)| (name, value.expose().to_owned())).collect()
 }
 
 fn error(properties: &[(&str, &str)]) -> String {
@@ -194,7 +193,8 @@ fn the_other_keys_are_read() {
          {keys}.replication_factor: 3\n{keys}.stuck_after: 5s\n"
     );
     let config = load(&more).unwrap();
-    assert_eq!((config.topic.as_str(), config.format, config.team.as_deref()), ("t", KafkaFormat::Cdr31, Some("NYU")));
+    let format = config.0.format.map(Format::name);
+    assert_eq!((config.topic.as_str(), format, config.0.options.team.as_deref()), ("t", Some("CDR31"), Some("NYU")));
     assert_eq!((config.create_topic, config.partitions, config.replication_factor), (true, Some(6), Some(3)));
     assert_eq!(config.stuck_after.as_secs(), 5);
 

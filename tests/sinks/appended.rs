@@ -1,29 +1,38 @@
 //! Rolling files of whole records: what was acknowledged is there, once, whatever happened in between.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use proptest::prelude::*;
-use seine::sinks::appended::{AppendedFiles, Shape, Stamp};
+use seine::formats::records::ReadSeek;
+use seine::formats::shape::{Content, Shape, Stamp};
+use seine::sinks::rolling::{Rolling, RollingFiles};
 use serde_json::Value;
 
 /// Records are lines here.
-fn whole_lines(file: &mut File) -> std::io::Result<u64> {
+fn whole_lines(file: &mut dyn ReadSeek) -> std::io::Result<u64> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     Ok(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1))
 }
 
-fn shape(max_file_size: u64) -> Shape {
-    Shape { suffix: ".txt", stamp: Stamp::UtcMillis, serial_digits: 5, max_file_size, whole_length: whole_lines }
+fn rolling(max_file_size: u64) -> Rolling {
+    let shape = Shape {
+        suffixes: &[".txt"],
+        suffix: |_| ".txt",
+        stamp: Stamp::UtcMillis,
+        serial_digits: 5,
+        content: Content::Records(whole_lines),
+        record_end: b"",
+        index: None,
+    };
+    Rolling { shape, suffix: ".txt", level: 0, max_file_size }
 }
 
-fn open(folder: &Path, max_file_size: u64, state: &Value) -> AppendedFiles {
-    AppendedFiles::open(folder, shape(max_file_size), state).unwrap()
+fn open(folder: &Path, max_file_size: u64, state: &Value) -> RollingFiles {
+    RollingFiles::open(folder, rolling(max_file_size), state).unwrap()
 }
 
-fn append(files: &mut AppendedFiles, number: u32) {
+fn append(files: &mut RollingFiles, number: u32) {
     files.append(format!("{number}\n").as_bytes(), |name| format!("# {name}\n").into_bytes()).unwrap();
 }
 
@@ -121,7 +130,7 @@ proptest! {
                     state = files.sync().unwrap();
                     acknowledged = next;
                 }
-                Step::Close => files.close().unwrap(),
+                Step::Close => drop(files.close().unwrap()),
                 Step::Crash => {
                     drop(files);
                     files = open(folder.path(), size, &state);

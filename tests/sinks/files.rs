@@ -13,11 +13,12 @@ use seine::delivery::{Deriver, Entry, Position};
 use seine::formats::files::FilesReader;
 use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent};
 use seine::parse::{DeriveOptions, Derived, Link};
-use seine::sinks::files::FilesSink;
 use seine::sinks::fused::Fused;
-use seine::sinks::stdout::StdoutSink;
+use seine::sinks::stdout;
 use seine::sinks::{self, Delivered, Sink, SinkError};
 use serde_json::{Value, json};
+
+use crate::sink;
 
 const NO_LIMIT: u64 = 1 << 40;
 
@@ -57,8 +58,12 @@ pub fn pages(numbers: std::ops::Range<u64>) -> Vec<Arc<Entry>> {
     numbers.map(|number| page(number, 300)).collect()
 }
 
-fn open(folder: &Path, max_file_size: u64, state: &Value) -> FilesSink {
-    FilesSink::open(folder, max_file_size, 6, state).unwrap()
+fn config(max_file_size: u64) -> SinkConfig {
+    sink::config("FILES", &[("files.max_file_size", &max_file_size.to_string())])
+}
+
+fn open(folder: &Path, max_file_size: u64, state: &Value) -> Box<dyn Sink> {
+    sink::open(&config(max_file_size), folder, state)
 }
 
 /// The files of the folder, oldest first.
@@ -210,7 +215,7 @@ fn files_are_filled_before_they_are_rolled() {
 fn after_an_error_the_sink_is_not_used_on() {
     let folder = tempfile::tempdir().unwrap();
     let gone = folder.path().join("gone");
-    let mut sink = Fused::new("files", Box::new(open(&gone, 2_000, &Value::Null)));
+    let mut sink = Fused::new("files", open(&gone, 2_000, &Value::Null));
     sink.deliver(&pages(0..1)).unwrap();
     std::fs::remove_dir_all(&gone).unwrap();
     let error = sink.deliver(&pages(1..20)).unwrap_err();
@@ -221,7 +226,7 @@ fn after_an_error_the_sink_is_not_used_on() {
 
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let error = FilesSink::open(&file, 1, 6, &Value::Null).err().unwrap();
+    let error = sinks::open(&config(1), &file, &Value::Null, Default::default()).err().unwrap();
     assert!(error.to_string().contains(file.to_str().unwrap()), "{error}");
 }
 
@@ -484,7 +489,7 @@ impl Write for Pipe {
 #[test]
 fn standard_output_gets_one_object_a_page_and_nothing_else() {
     let pipe = Pipe::default();
-    let mut sink = StdoutSink::new(pipe.clone());
+    let mut sink = stdout::sink(pipe.clone(), None);
     let mut moved = event(0, "é\n".as_bytes());
     moved.hops.push(Hop {
         url: moved.url.clone(),
@@ -537,7 +542,7 @@ fn standard_output_gets_one_object_a_page_and_nothing_else() {
 #[test]
 fn a_broken_pipe_is_an_error_and_not_a_loss() {
     let pipe = Pipe::default();
-    let mut sink = StdoutSink::new(pipe.clone());
+    let mut sink = stdout::sink(pipe.clone(), None);
     sink.deliver(&pages(0..1)).unwrap();
     pipe.0.lock().unwrap().1 = true;
     let error = sink.deliver(&pages(1..2)).unwrap_err().to_string();
@@ -546,7 +551,7 @@ fn a_broken_pipe_is_an_error_and_not_a_loss() {
 
 #[test]
 fn every_configured_sink_can_be_opened_and_counts() {
-    for config in [SinkConfig::FILES, SinkConfig::Void] {
+    for config in [SinkConfig::files(), sink::config("VOID", &[])] {
         let folder = tempfile::tempdir().unwrap();
         let mut sink = sinks::open(&config, folder.path(), &Value::Null, Default::default()).unwrap();
         assert_eq!(sink.flush().unwrap().up_to, Position::default());
@@ -555,5 +560,5 @@ fn every_configured_sink_can_be_opened_and_counts() {
         assert_eq!(sink.deliver(&[]).unwrap().up_to.index, 3);
         sink.close().unwrap();
     }
-    sinks::open(&SinkConfig::Stdout, Path::new("/nowhere"), &Value::Null, Default::default()).unwrap();
+    sink::open(&sink::config("STDOUT", &[]), Path::new("/nowhere"), &Value::Null);
 }

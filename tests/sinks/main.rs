@@ -7,3 +7,5 @@ mod files;
 mod filesystem;
 mod pagestore;
 mod records;
+#[path = "../support/sink.rs"]
+mod sink;

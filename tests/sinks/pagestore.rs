@@ -10,15 +10,15 @@ use seine::archive::migrate::{Table, migrate};
 use seine::delivery::Entry;
 use seine::formats::pagestore::UrlHash;
 use seine::page::Outcome;
-use seine::sinks::pagestore::{INDEX_FOLDER, PagestoreSink};
+use seine::sinks::pagestore::INDEX_FOLDER;
 use seine::sinks::{Delivered, Sink};
 
 use crate::files::{entry_of, event};
 
 const DAY: u64 = 24 * 3600 * 1000;
 
-fn open(folder: &Path) -> PagestoreSink {
-    PagestoreSink::open(folder).unwrap()
+fn open(folder: &Path) -> Box<dyn Sink> {
+    crate::sink::open(&crate::sink::config("PAGESTORE", &[]), folder, &serde_json::Value::Null)
 }
 
 fn deliver(folder: &Path, pages: &[Arc<Entry>]) -> Delivered {

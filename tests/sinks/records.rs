@@ -2,22 +2,16 @@
 
 use std::path::Path;
 
-use seine::config::{RecordsConfig, RecordsFormat};
-use seine::formats::web_index::{Limits, WebIndexRecord};
+use seine::config::SinkConfig;
+use seine::formats::web_index::WebIndexRecord;
 use seine::formats::{cdr31, csv_cells, elastic};
-use seine::sinks::Sink;
-use seine::sinks::records::RecordsSink;
 use serde_json::Value;
 
 use crate::files::{entry_of, event};
+use crate::sink;
 
-fn open(folder: &Path, format: RecordsFormat, state: &Value) -> RecordsSink {
-    let config = RecordsConfig { format, max_file_size: 1 << 20 };
-    RecordsSink::open(folder, &config, state).unwrap()
-}
-
-fn web_index() -> RecordsFormat {
-    RecordsFormat::WebIndex(Limits { title: 50, ..Limits::default() })
+fn web_index() -> SinkConfig {
+    sink::config("WEB_INDEX", &[("web_index.max_title", "50")])
 }
 
 /// The name of the first file, and the bytes of all in order.
@@ -29,15 +23,15 @@ fn files(folder: &Path) -> (String, Vec<u8>) {
 }
 
 /// Two pages delivered, one of them killed before it was committed and delivered again.
-fn written(format: RecordsFormat) -> (String, Vec<u8>) {
+fn written(config: &SinkConfig) -> (String, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let pages: Vec<_> = (0..2).map(|n| entry_of(n, event(n, format!("<title>Page {n}</title>").as_bytes()))).collect();
-    let mut sink = open(folder.path(), format.clone(), &Value::Null);
+    let mut sink = sink::open(config, folder.path(), &Value::Null);
     let first = sink.deliver(&pages[..1]).unwrap();
     assert_eq!((first.delivered, first.up_to), (1, pages[0].end));
     sink.deliver(&pages[1..]).unwrap();
     drop(sink);
-    let mut sink = open(folder.path(), format, &first.state);
+    let mut sink = sink::open(config, folder.path(), &first.state);
     sink.deliver(&pages[1..]).unwrap();
     sink.close().unwrap();
     files(folder.path())
@@ -45,7 +39,7 @@ fn written(format: RecordsFormat) -> (String, Vec<u8>) {
 
 #[test]
 fn cdr_documents_are_lines() {
-    let (name, bytes) = written(RecordsFormat::Cdr31 { team: Some("us".into()) });
+    let (name, bytes) = written(&sink::config("CDR31", &[("kafka.team", "us")]));
     assert!(name.starts_with("crawl_data-") && name.ends_with("-0.jsonl"), "{name}");
     let documents: Vec<_> = bytes
         .split(|it| *it == b'\n')
@@ -60,7 +54,7 @@ fn cdr_documents_are_lines() {
 
 #[test]
 fn index_documents_are_lines() {
-    let (_, bytes) = written(RecordsFormat::Elastic);
+    let (_, bytes) = written(&sink::config("ELASTIC", &[]));
     let documents: Vec<_> = bytes
         .split(|it| *it == b'\n')
         .filter(|line| !line.is_empty())
@@ -72,7 +66,7 @@ fn index_documents_are_lines() {
 
 #[test]
 fn the_web_index_is_rows() {
-    let (name, bytes) = written(web_index());
+    let (name, bytes) = written(&web_index());
     assert!(name.ends_with("-0.csv"), "{name}");
     let records: Vec<WebIndexRecord> =
         csv_cells::Cells::new(&bytes[..]).map(|cell| serde_json::from_slice(&cell.unwrap()).unwrap()).collect();
@@ -89,7 +83,7 @@ fn what_a_format_does_not_hold_is_counted() {
     let mut missing = event(1, b"<p>");
     let seine::page::Outcome::Response(response) = &mut missing.outcome else { unreachable!() };
     response.status = 404;
-    let mut sink = open(folder.path(), web_index(), &Value::Null);
+    let mut sink = sink::open(&web_index(), folder.path(), &Value::Null);
     let delivered = sink.deliver(&[entry_of(0, picture), entry_of(1, missing)]).unwrap();
     assert_eq!((delivered.delivered, delivered.skipped), (0, 2));
 }

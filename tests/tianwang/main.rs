@@ -6,5 +6,7 @@ mod large;
 mod reading;
 mod recovery;
 mod sink;
+#[path = "../support/sink.rs"]
+mod sinks;
 mod support;
 mod writing;

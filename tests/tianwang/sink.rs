@@ -4,18 +4,16 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use seine::config::SinkConfig;
 use seine::delivery::{Deriver, Entry, Position};
 use seine::formats::tianwang::TianwangReader;
 use seine::page::{Failure, FailureReason, Kind, Outcome, PageEvent};
 use seine::parse::DeriveOptions;
 use seine::sinks::fused::Fused;
-use seine::sinks::tianwang::TianwangSink;
-use seine::sinks::{self, Sink, SinkError};
+use seine::sinks::{Sink, SinkError};
 use serde_json::Value;
 
+use crate::sinks;
 use crate::support::event;
 
 const NO_LIMIT: u64 = 1 << 40;
@@ -33,8 +31,9 @@ fn pages(numbers: std::ops::Range<u64>) -> Vec<Arc<Entry>> {
     numbers.map(|number| entry(number, event(&format!("http://a.example/{number}"), 200, &[], &[b'x'; 300]))).collect()
 }
 
-fn open(folder: &Path, limit: u64, state: &Value) -> TianwangSink {
-    TianwangSink::open(folder, false, limit, state).unwrap()
+fn open(folder: &Path, limit: u64, state: &Value) -> Box<dyn Sink> {
+    let keys = [("tianwang.compress", "false"), ("tianwang.max_file_size", &limit.to_string())];
+    sinks::open(&sinks::config("TIANWANG", &keys), folder, state)
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -59,9 +58,9 @@ fn numbers(folder: &Path) -> Vec<u64> {
 #[test]
 fn pages_of_any_status_are_delivered_and_the_rest_is_counted() {
     let folder = tempfile::tempdir().unwrap();
-    let config = SinkConfig::Tianwang { compress: true, max_file_size: NO_LIMIT };
+    let config = sinks::config("TIANWANG", &[]);
     assert_eq!(config.name(), "tianwang");
-    let mut sink = sinks::open(&config, folder.path(), &Value::Null, Arc::new(AtomicBool::new(false))).unwrap();
+    let mut sink = sinks::open(&config, folder.path(), &Value::Null);
     let page = |number| event(&format!("http://a.example/{number}"), 200, &[], b"<p>page</p>");
     let missing = event("http://a.example/1", 404, &[], b"not here");
     let mut sitemap = page(2);
@@ -193,7 +192,7 @@ fn without_its_state_every_whole_record_is_kept() {
 fn after_an_error_the_sink_is_not_used_on() {
     let folder = tempfile::tempdir().unwrap();
     let gone = folder.path().join("gone");
-    let mut sink = Fused::new("tianwang", Box::new(open(&gone, 500, &Value::Null)));
+    let mut sink = Fused::new("tianwang", open(&gone, 500, &Value::Null));
     sink.deliver(&pages(0..1)).unwrap();
     std::fs::remove_dir_all(&gone).unwrap();
     let error = sink.deliver(&pages(1..3)).unwrap_err();

@@ -8,6 +8,8 @@ mod others;
 mod pages;
 mod reading;
 mod sink;
+#[path = "../support/sink.rs"]
+mod sinks;
 mod writing;
 
 use bytes::Bytes;

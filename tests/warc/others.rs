@@ -6,11 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use super::*;
-use crate::sink::{config, entry, files};
-use seine::config::WarcConfig;
+use crate::sink::{WarcConfig, config, entry, files, open};
 use seine::formats::warc::surt::surt;
-use seine::sinks::Sink;
-use seine::sinks::warc::WarcSink;
 use serde_json::Value;
 use sha1::{Digest, Sha1};
 
@@ -30,7 +27,7 @@ fn text(output: &Output) -> String {
 
 /// What the sink makes of every kind of page, some of them twice.
 fn written(folder: &Path, config: &WarcConfig, events: Vec<PageEvent>) -> Vec<PathBuf> {
-    let mut sink = WarcSink::open(config, folder, &Value::Null).unwrap();
+    let mut sink = open(config, folder, &Value::Null);
     let entries: Vec<_> = events.into_iter().enumerate().map(|(at, event)| entry(at as u64, event)).collect();
     sink.deliver(&entries).unwrap();
     sink.close().unwrap();

@@ -4,33 +4,43 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::*;
-use seine::config::WarcConfig;
+use seine::config::Config;
 use seine::delivery::{Deriver, Entry, Position};
 use seine::page::{Failure, FailureReason};
 use seine::parse::{DeriveOptions, Derived};
 use seine::sinks::Sink;
 use seine::sinks::fused::Fused;
-use seine::sinks::warc::WarcSink;
 use serde_json::Value;
+
+use crate::sinks;
 
 pub const NO_LIMIT: u64 = 1 << 40;
 
-pub fn config() -> WarcConfig {
-    WarcConfig {
-        max_file_size: NO_LIMIT,
-        compress: true,
-        compression_level: 6,
-        cdxj: false,
-        metadata: false,
-        revisits: 0,
-        operator: Some("Jo".into()),
-        user_agent: "Seine".into(),
-        obeys_robots: true,
-    }
+/// What is asked of the sink; the rest is as it is without a configuration.
+#[derive(Clone, Copy)]
+pub struct WarcConfig {
+    pub max_file_size: u64,
+    pub compress: bool,
+    pub cdxj: bool,
+    pub metadata: bool,
+    pub revisits: usize,
 }
 
-pub fn open(config: &WarcConfig, folder: &Path, state: &Value) -> WarcSink {
-    WarcSink::open(config, folder, state).unwrap()
+pub fn config() -> WarcConfig {
+    WarcConfig { max_file_size: NO_LIMIT, compress: true, cdxj: false, metadata: false, revisits: 0 }
+}
+
+pub fn open(config: &WarcConfig, folder: &Path, state: &Value) -> Box<dyn Sink> {
+    let keys = [
+        ("warc.max_file_size", config.max_file_size.to_string()),
+        ("warc.compress", config.compress.to_string()),
+        ("warc.cdxj", config.cdxj.to_string()),
+        ("warc.metadata", config.metadata.to_string()),
+        ("warc.revisits", config.revisits.to_string()),
+        ("warc.operator", "Jo".to_owned()),
+    ];
+    let keys: Vec<(&str, &str)> = keys.iter().map(|(key, value)| (*key, value.as_str())).collect();
+    sinks::open(&sinks::config("WARC", &keys), folder, state)
 }
 
 pub fn entry(number: u64, event: PageEvent) -> Arc<Entry> {
@@ -106,7 +116,7 @@ fn what_is_delivered_can_be_read_at_once_and_what_is_not_held_is_counted() {
     says("format: WARC File Format 1.1");
     says("robots: classic");
     says("operator: Jo");
-    says("http-header-user-agent: Seine");
+    says(&format!("http-header-user-agent: {}", Config::default().fetch.user_agent.header()));
     says("isPartOf: test");
     assert!(text.contains("hostname: "));
 }
@@ -255,8 +265,7 @@ fn an_index_that_is_missing_is_made_and_one_without_its_file_goes() {
 fn after_an_error_the_sink_is_not_used_on() {
     let folder = tempfile::tempdir().unwrap();
     let gone = folder.path().join("gone");
-    let mut sink =
-        Fused::new("warc", Box::new(open(&WarcConfig { max_file_size: 2_000, ..config() }, &gone, &Value::Null)));
+    let mut sink = Fused::new("warc", open(&WarcConfig { max_file_size: 2_000, ..config() }, &gone, &Value::Null));
     sink.deliver(&pages_of(0..1)).unwrap();
     std::fs::remove_dir_all(&gone).unwrap();
     let error = sink.deliver(&pages_of(1..20)).unwrap_err();

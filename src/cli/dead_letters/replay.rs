@@ -12,7 +12,7 @@ use anyhow::{Context, anyhow, bail};
 use super::{Choice, Place, lock};
 use crate::cli::destination::Destination;
 use crate::cli::print;
-use crate::config::{Config, SinkConfig};
+use crate::config::{self, Config, SinkConfig};
 use crate::delivery::{Cursor, Deriver, Entry, Position};
 use crate::formats::letters::Note;
 use crate::page_log::{LogError, PageLog, Reader};
@@ -56,14 +56,15 @@ struct Replay<'a> {
 
 impl Replay<'_> {
     fn new<'a>(place: &Place, folder: PathBuf, sink: &'a SinkConfig, config: &Config) -> anyhow::Result<Replay<'a>> {
-        let writes_files = !matches!(sink, SinkConfig::Kafka(_) | SinkConfig::Elasticsearch(_));
+        let writes_files =
+            !matches!(sink.destination, config::Destination::Kafka(_) | config::Destination::Elasticsearch(_));
         let log = place.output.join("log");
-        let reader = match sink {
+        let reader = match sink.destination {
             // Two may write to a server.
             _ if !writes_files => None,
             _ if log.is_dir() => Some(reader_of(place, &log, config)?),
             // Of `seine replay`, which keeps no letters of others.
-            SinkConfig::Filesystem(_) => None,
+            config::Destination::Filesystem(_) => None,
             _ => bail!("{} holds no crawl: there is no log/ in it", place.output.display()),
         };
         let deriver = Deriver::new(DeriveOptions::new(config));
@@ -72,16 +73,16 @@ impl Replay<'_> {
     }
 
     fn whereto(&self) -> String {
-        match self.sink {
-            SinkConfig::Kafka(config) => {
+        match &self.sink.destination {
+            config::Destination::Kafka(config) => {
                 let servers = config.properties.get("bootstrap.servers").map_or("", |it| it.expose());
                 format!("topic {} at {servers}", config.topic)
             }
-            SinkConfig::Elasticsearch(config) => {
+            config::Destination::Elasticsearch(config) => {
                 let hosts: Vec<&str> = config.hosts.iter().map(url::Url::as_str).collect();
                 format!("index {} at {}", config.index, hosts.join(", "))
             }
-            SinkConfig::Pagestore { base_folder: Some(folder) } => folder.display().to_string(),
+            config::Destination::Pagestore { base_folder: Some(folder) } => folder.display().to_string(),
             _ => self.folder.display().to_string(),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Kind::{self, Bool, Count, List, MaybeCount, MaybeText, OneOf, Properties, Size, Text};
 use super::{Key, ache, ours, secret};
 use crate::config::values::Unit::Millis;
-use crate::config::{draft, elastic};
+use crate::config::{draft, elastic, sinks};
 
 pub(super) const LOG: &[Key] = &[
     ours(
@@ -40,55 +40,64 @@ pub(super) const SINKS: &[Key] = &[
         "target_storage.data_formats",
         "[FILES]",
         "[FILES]",
-        List(draft::set_formats),
+        List(sinks::set_formats),
         "One or several of FILES (compressed JSON lines), WARC (web archives), KAFKA (a topic), ELASTICSEARCH, FILESYSTEM_HTML, FILESYSTEM_JSON and \
          FILESYSTEM_CBOR (a file a page), CDR31 and ELASTIC (JSON lines), TIANWANG (the raw format of Web InfoMall), PAGESTORE (a folder a day), WEB_INDEX (CSV), STDOUT (JSON lines) and VOID \
          (nowhere: pages are counted and dropped). Each writes to a folder of its own, named after it in lower case, below the \
          data folder. ACHE's older target_storage.data_format.type means the same.",
     ),
+    ours(
+        "target_storage.sinks",
+        "[]",
+        Kind::Sinks(sinks::set_sinks),
+        "The longer form, for several sinks of a kind and other pairs of format and destination: a list of \
+         {name: news, destination: kafka, format: CDR31, options: {topic_name: news-cdr}}. Destinations: files (rolling), filesystem (a file \
+         a page), pagestore, kafka, elasticsearch, stdout, void. Options are the keys below, without what stands before them; what is not \
+         there is as below. With it, data_formats is [] unless it is set beside it.",
+    ),
     ache(
         "target_storage.data_format.files.max_file_size",
         "256MiB",
         "256MiB",
-        Size(1, |d, v| d.files_max_file_size = v),
+        Size(1, |d, v| d.sinks.sizes.files = v),
         "A larger file is closed and the next one begun. Plain numbers are bytes.",
     ),
     ours(
         "target_storage.data_format.files.compression_level",
         "6",
-        Count(0, 9, |d, v| d.files_compression_level = draft::to_u32(v)),
+        Count(0, 9, |d, v| d.sinks.compression_level = draft::to_u32(v)),
         "Of zlib: 0 none, 1 fastest, 9 smallest.",
     ),
     ache(
         "target_storage.data_format.warc.max_file_size",
         "262144000",
         "262144000",
-        Size(1, |d, v| d.warc.max_file_size = v),
+        Size(1, |d, v| d.sinks.sizes.warc = v),
         "A larger file is closed and the next one begun. Plain numbers are bytes.",
     ),
     ache(
         "target_storage.data_format.warc.compress",
         "true",
         "true",
-        Bool(|d, v| d.warc.compress = v),
+        Bool(|d, v| d.sinks.options.warc.compress = v),
         "Each record as a gzip member of its own, in files called .warc.gz.",
     ),
     ours(
         "target_storage.data_format.warc.compression_level",
         "6",
-        Count(0, 9, |d, v| d.warc.compression_level = draft::to_u32(v)),
+        Count(0, 9, |d, v| d.sinks.options.warc.compression_level = draft::to_u32(v)),
         "Of zlib: 0 none, 1 fastest, 9 smallest.",
     ),
     ours(
         "target_storage.data_format.warc.cdxj",
         "false",
-        Bool(|d, v| d.warc.cdxj = v),
+        Bool(|d, v| d.sinks.options.warc.cdxj = v),
         "An index in CDXJ beside each file once it is closed, for pywb and the like.",
     ),
     ours(
         "target_storage.data_format.warc.metadata",
         "false",
-        Bool(|d, v| d.warc.metadata = v),
+        Bool(|d, v| d.sinks.options.warc.metadata = v),
         "A metadata record for each page: the links on it, links and redirects from the seed to it, and how long it took.",
     ),
     ours(
@@ -101,7 +110,7 @@ pub(super) const SINKS: &[Key] = &[
     ours(
         "target_storage.data_format.warc.revisits",
         "100000",
-        Count(0, 100_000_000, |d, v| d.warc.revisits = draft::to_usize(v)),
+        Count(0, 100_000_000, |d, v| d.sinks.options.warc.revisits = draft::to_usize(v)),
         "For so many URLs it is remembered what was written last (about 100 bytes each, in memory); the same again becomes a          short revisit record. After a restart the first copy is written in full again. 0: always.",
     ),
     ours(
@@ -121,7 +130,7 @@ pub(super) const SINKS: &[Key] = &[
         "target_storage.data_format.kafka.format",
         "JSON",
         "JSON",
-        Text(draft::set_kafka_format),
+        Text(sinks::set_kafka_format),
         "What a message holds: JSON (the object that FILES writes), CDR31 (Memex CDR 3.1, HTML pages only) or ELASTIC \
          (the document that ELASTICSEARCH writes). The key is the URL, form-encoded; the headers are event_id, schema, status and \
          change (new, unchanged or changed since the last fetch).",
@@ -140,7 +149,7 @@ pub(super) const SINKS: &[Key] = &[
         "target_storage.data_format.kafka.team",
         "null",
         MaybeText(|d, v| {
-            d.kafka.team = v.map(str::to_owned);
+            d.sinks.options.team = v.map(str::to_owned);
             Ok(())
         }),
         "CDR31's team; without one, documents have none.",
@@ -148,25 +157,25 @@ pub(super) const SINKS: &[Key] = &[
     ours(
         "target_storage.data_format.kafka.create_topic",
         "false",
-        Bool(|d, v| d.kafka.create_topic = v),
+        Bool(|d, v| d.sinks.kafka.create_topic = v),
         "Make the topic when the broker has none of that name, also where brokers do not make topics by themselves.",
     ),
     ours(
         "target_storage.data_format.kafka.partitions",
         "null",
-        MaybeCount(1, 10_000, |d, v| d.kafka.partitions = v.map(draft::to_u16)),
+        MaybeCount(1, 10_000, |d, v| d.sinks.kafka.partitions = v.map(draft::to_u16)),
         "Of a topic that is made. null: the broker's default.",
     ),
     ours(
         "target_storage.data_format.kafka.replication_factor",
         "null",
-        MaybeCount(1, 100, |d, v| d.kafka.replication_factor = v.map(draft::to_u16)),
+        MaybeCount(1, 100, |d, v| d.sinks.kafka.replication_factor = v.map(draft::to_u16)),
         "Of a topic that is made. null: the broker's default.",
     ),
     ours(
         "target_storage.data_format.kafka.stuck_after",
         "1m",
-        Kind::Duration(Millis, Duration::from_millis(100), |d, v| d.kafka.stuck_after = v),
+        Kind::Duration(Millis, Duration::from_millis(100), |d, v| d.sinks.kafka.stuck_after = v),
         "A producer that delivers nothing for so long, while the broker answers, is made anew.",
     ),
 ];

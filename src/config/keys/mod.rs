@@ -51,6 +51,7 @@ pub(super) enum Kind {
     Properties(fn(&mut Draft, std::collections::BTreeMap<String, String>) -> Result<(), String>),
     Hosts(fn(&mut Draft, std::collections::BTreeMap<String, Vec<std::net::IpAddr>>)),
     Cookies(fn(&mut Draft, Vec<super::checked::Cookie>)),
+    Sinks(fn(&mut Draft, &Node) -> Result<String, String>),
 }
 
 /// Other spellings of a key.
@@ -172,6 +173,7 @@ impl Kind {
                 set(draft, value);
                 shown
             }),
+            Kind::Sinks(set) => set(draft, node),
             Kind::Cookies(set) => values::cookies(node).map(|value| {
                 let shown = values::shown_cookies(&value);
                 set(draft, value);

@@ -14,17 +14,20 @@ use sha2::{Digest, Sha256};
 
 use super::beginning::Sign;
 use super::cbor::{self, CborRecord};
+use super::encoder::{Each, body_alone};
 use super::files::{self, FilesRecord};
 use super::held::{Field, Held, Part};
 use super::records::{Input, One, Records};
 use super::recovery::Recovery;
-use super::table::{Format, Row};
+use super::table::{Files, Format, Row};
+use crate::delivery::Entry;
 use crate::page::{Outcome, PageEvent};
 use crate::parse::url::host;
 
 /// The body alone.
 pub const HTML: Format = Format(&Row {
     name: "FILESYSTEM_HTML",
+    about: "one file a page: its body",
     schema: "html",
     holds: &[(Field::Url, Held::Whole), (Field::Body, Held::Whole), (Field::OtherTypes, Held::Whole)],
     demands: &[Field::Url, Field::Body],
@@ -34,24 +37,32 @@ pub const HTML: Format = Format(&Row {
         let url = url_of_path(&input.path);
         one_page(input, |bytes, _| html_page(bytes, url))
     },
+    encoder: |_| Box::new(Each(body_alone)),
+    is_held: Some(files::is_held),
+    files: Files::OnePage,
     recovery: Recovery::Nothing,
 });
 
 /// The FILES object.
 pub const JSON: Format = Format(&Row {
     name: "FILESYSTEM_JSON",
+    about: "one file a page: the object that FILES writes",
     schema: "files",
     holds: files::HOLDS,
     demands: files::DEMANDS,
     // As FILES does: its path tells.
     begins: |_| Sign::No,
     reader: |input| one_page(input, |bytes, path| record_page(&bytes, path, files_record)),
+    encoder: |_| Box::new(Each(files::encode)),
+    is_held: Some(files::is_held),
+    files: Files::OnePage,
     recovery: Recovery::Nothing,
 });
 
 /// [`cbor`]'s map.
 pub const CBOR: Format = Format(&Row {
     name: "FILESYSTEM_CBOR",
+    about: "one file a page: a CBOR map",
     schema: "cbor",
     holds: &[
         (Field::Url, Held::Whole),
@@ -66,6 +77,13 @@ pub const CBOR: Format = Format(&Row {
         Sign::sure_if(is_map && cbor::url_at_start(beginning.text()).is_some())
     },
     reader: |input| one_page(input, |bytes, path| record_page(&bytes, path, cbor_record)),
+    encoder: |_| {
+        Box::new(Each(|entry: &Entry, out: &mut Vec<u8>| {
+            files::is_held(&entry.event) && cbor::write_event(&entry.event, &entry.content(), out)
+        }))
+    },
+    is_held: Some(files::is_held),
+    files: Files::OnePage,
     recovery: Recovery::Nothing,
 });
 

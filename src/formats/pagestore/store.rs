@@ -2,17 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{MetaEntry, MetaReader, PagestoreRecord, Place, UrlHash};
+use super::{MetaEntry, MetaReader, PagestoreRecord, Place, UrlHash, is_held};
 use crate::formats::beginning::Sign;
+use crate::formats::encoder::{Each, body_alone};
 use crate::formats::filesystem::one_page::read_limited;
 use crate::formats::held::{Field, Held, Part};
 use crate::formats::records::{Beside, Input, Item, ReadSeek, Records};
 use crate::formats::recovery::Recovery;
-use crate::formats::table::{Format, Row};
+use crate::formats::table::{Files, Format, Row};
 use crate::page::PageEvent;
 
 pub const FORMAT: Format = Format(&Row {
     name: "PAGESTORE",
+    about: "a folder a day, feeds with their new articles",
     schema: "pagestore",
     holds: &[
         (Field::Url, Held::Whole),
@@ -29,6 +31,9 @@ pub const FORMAT: Format = Format(&Row {
             Box::new(Store { entries, place: meta_place(&input.path), beside: input.beside, path: input.path });
         Ok(store)
     },
+    encoder: |_| Box::new(Each(body_alone)),
+    is_held: Some(is_held),
+    files: Files::Store,
     recovery: Recovery::Nothing,
 });
 

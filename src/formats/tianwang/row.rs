@@ -2,16 +2,20 @@
 
 use std::io::{Chain, Cursor, Read};
 
-use super::{TianwangReader, TianwangRecord, saved};
+use super::{TianwangReader, TianwangRecord, TianwangWriter, is_held, saved, whole_length};
+use crate::delivery::Entry;
 use crate::formats::beginning::{Beginning, Sign};
+use crate::formats::encoder::Each;
 use crate::formats::held::{Field, Held, Lacks, Part};
 use crate::formats::inflate::{self, Inflating};
 use crate::formats::records::{Codec, Input, Records};
 use crate::formats::recovery::Recovery;
-use crate::formats::table::{Format, Row};
+use crate::formats::shape::{Content, Shape, Stamp};
+use crate::formats::table::{Files, Format, Row};
 
 pub const FORMAT: Format = Format(&Row {
     name: "TIANWANG",
+    about: "the raw format of Tianwang and Web InfoMall",
     schema: "tianwang",
     holds: &[
         (Field::Url, Held::Whole),
@@ -41,6 +45,20 @@ pub const FORMAT: Format = Format(&Row {
             Box::new(Codec::new(reader, TianwangRecord::into_event, lacks, TianwangReader::truncated));
         Ok(records)
     },
+    encoder: |options| {
+        let mut writer = TianwangWriter::new(options.tianwang_compress);
+        Box::new(Each(move |entry: &Entry, out: &mut Vec<u8>| writer.write_event(&entry.event, out)))
+    },
+    is_held: Some(is_held),
+    files: Files::Rolling(Shape {
+        suffixes: &[".tianwang"],
+        suffix: |_| ".tianwang",
+        stamp: Stamp::EpochMs,
+        serial_digits: 1,
+        content: Content::Records(|mut file| whole_length(&mut file)),
+        record_end: b"",
+        index: None,
+    }),
     recovery: Recovery::Itself(saved::save),
 });
 

@@ -27,6 +27,7 @@
 
 pub mod cdxj;
 mod digest;
+mod encoder;
 mod error;
 mod member;
 pub mod pages;
@@ -41,6 +42,7 @@ mod version;
 pub mod write;
 
 pub use digest::{DigestCheck, DigestVerdict};
+pub use encoder::Options;
 pub use error::WarcError;
 pub use pages::WarcPages;
 pub use read::WarcReader;

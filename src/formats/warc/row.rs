@@ -2,16 +2,20 @@
 
 use std::io::Read;
 
-use super::{DigestVerdict, WarcPages, WarcReader, saved};
+use super::encoder::WarcEncoder;
+use super::write::is_held;
+use super::{DigestVerdict, WarcPages, WarcReader, cdxj, saved};
 use crate::formats::beginning::{Beginning, Sign};
 use crate::formats::held::{Field, Held, Lacks, Part};
 use crate::formats::records::{Codec, Input, Item, ReadSeek, Records};
 use crate::formats::recovery::Recovery;
-use crate::formats::table::{Format, Row};
+use crate::formats::shape::{Content, Index, Indexed, Shape, Stamp};
+use crate::formats::table::{Files, Format, Row};
 use crate::page::PageEvent;
 
 pub const FORMAT: Format = Format(&Row {
     name: "WARC",
+    about: "web archives, with the bytes as they came over the connection",
     schema: "warc",
     holds: &[
         (Field::Url, Held::Whole),
@@ -37,6 +41,29 @@ pub const FORMAT: Format = Format(&Row {
     demands: &[Field::Url, Field::FinalUrl, Field::Status, Field::Fetched, Field::Relevance, Field::Body],
     begins: |beginning: &Beginning| Sign::sure_if(beginning.text().starts_with(b"WARC/")),
     reader,
+    encoder: |options| Box::new(WarcEncoder::new(&options.warc)),
+    is_held: Some(is_held),
+    files: Files::Rolling(Shape {
+        suffixes: &[".warc.gz", ".warc"],
+        suffix: |options| if options.warc.compress { ".warc.gz" } else { ".warc" },
+        stamp: Stamp::UtcMillis,
+        serial_digits: 5,
+        content: Content::Records(|file| {
+            let mut reader = WarcReader::new(file);
+            reader.by_ref().for_each(drop);
+            Ok(reader.whole_bytes())
+        }),
+        record_end: b"",
+        index: Some(Index {
+            suffix: ".cdxj",
+            is_wanted: |options| options.warc.cdxj,
+            make: |file, name| {
+                let (lines, errors) = cdxj::index(file, name);
+                let missing = errors.iter().map(ToString::to_string).collect();
+                Indexed { lines: lines.concat().into_bytes(), missing }
+            },
+        }),
+    }),
     recovery: Recovery::Itself(saved::save),
 });
 

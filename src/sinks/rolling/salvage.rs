@@ -5,16 +5,16 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::SinkError;
-use super::rolling::{file_error, list, sync_folder};
 use crate::formats::inflate::{Inflating, StreamError};
 use crate::formats::zlib_stream::{self, ZlibStream};
+use crate::sinks::SinkError;
+use crate::sinks::folder::{file_error, sync_folder};
 
-/// Closes every unfinished file of the folder.
-pub(super) fn close_unfinished(folder: &Path, level: u32) -> Result<(), SinkError> {
-    for path in list(folder, "")? {
-        if !ends_finished(&path)? {
-            close_file(&path, level)?;
+/// Closes those of the files that are unfinished.
+pub(super) fn close_unfinished(files: &[PathBuf], level: u32) -> Result<(), SinkError> {
+    for path in files {
+        if !ends_finished(path)? {
+            close_file(path, level)?;
         }
     }
     Ok(())

@@ -1,0 +1,392 @@
+//! Sinks: `target_storage.data_formats`, its longer form `target_storage.sinks`, and what becomes of both.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::checked::{Destination, KafkaConfig, STDOUT, SinkConfig};
+use super::draft::Draft;
+use super::keys::{self, Key};
+use super::values;
+use super::yaml::{Node, Value};
+use crate::formats::encoder::Options;
+use crate::formats::table::Files;
+use crate::formats::{Format, elastic, files, tianwang, warc};
+use crate::sinks::filesystem::Naming;
+
+/// The keys while they are read.
+#[derive(Clone)]
+pub(super) struct SinksDraft {
+    /// Of `data_formats`, by name.
+    short: Vec<Wanted>,
+    /// `target_storage.sinks`, in full.
+    long: Vec<Long>,
+    pub options: Options,
+    pub sizes: Sizes,
+    pub compression_level: u32,
+    pub naming: Naming,
+    pub pagestore_base: Option<PathBuf>,
+    pub kafka: KafkaConfig,
+    pub kafka_format: Format,
+}
+
+/// The most bytes of a rolling file.
+#[derive(Clone, Default)]
+pub(super) struct Sizes {
+    pub files: u64,
+    pub warc: u64,
+    pub tianwang: u64,
+    /// Of all others.
+    pub records: u64,
+}
+
+#[derive(Clone, PartialEq)]
+struct Wanted {
+    name: String,
+    destination: Where,
+    format: Option<Format>,
+}
+
+/// An entry of `target_storage.sinks`.
+#[derive(Clone)]
+struct Long {
+    wanted: Wanted,
+    options: Vec<(&'static Key, Node)>,
+}
+
+/// A destination by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Where {
+    Files,
+    Filesystem,
+    Pagestore,
+    Kafka,
+    Elasticsearch,
+    Stdout,
+    Void,
+}
+
+/// Each with its name, and what it is in a few words.
+const DESTINATIONS: &[(Where, &str, &str)] = &[
+    (Where::Files, "files", "rolling files"),
+    (Where::Filesystem, "filesystem", "one file a page"),
+    (Where::Pagestore, "pagestore", "a folder a day"),
+    (Where::Kafka, "kafka", "one message a page in a topic"),
+    (Where::Elasticsearch, "elasticsearch", "one document a page in an index of Elasticsearch or OpenSearch"),
+    (Where::Stdout, "stdout", "JSON lines, for pipes"),
+    (Where::Void, "void", "nowhere: pages are counted and dropped"),
+];
+
+/// What `data_formats` calls destinations that are no files.
+const NO_FILES: [Where; 4] = [Where::Kafka, Where::Elasticsearch, Where::Stdout, Where::Void];
+
+const GROUP: &str = "target_storage.data_format.";
+/// Of the files of several formats.
+const RECORDS: &str = "records";
+
+impl Default for SinksDraft {
+    fn default() -> Self {
+        SinksDraft {
+            short: Vec::new(),
+            long: Vec::new(),
+            options: Options::default(),
+            sizes: Sizes::default(),
+            compression_level: 0,
+            naming: Naming { hash_file_name: false, compress_data: false },
+            pagestore_base: None,
+            kafka: KafkaConfig {
+                topic: String::new(),
+                properties: BTreeMap::new(),
+                create_topic: false,
+                partitions: None,
+                replication_factor: None,
+                stuck_after: Duration::ZERO,
+            },
+            kafka_format: files::FORMAT,
+        }
+    }
+}
+
+pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), String> {
+    let others = NO_FILES.map(|destination| destination.name().to_ascii_uppercase());
+    let available = format!("one or several of {}, {}", Format::names(), others.join(", "));
+    let mut wanted: Vec<Wanted> = Vec::new();
+    for name in names {
+        let Some(found) = short(&name) else {
+            let name = name.to_ascii_uppercase();
+            return Err(match name.as_str() {
+                "ROCKSDB" => {
+                    format!("{available}; {name} is not available in this version, and its pages would be lost")
+                }
+                _ => format!("{available}; {name} is none"),
+            });
+        };
+        if wanted.contains(&found) {
+            return Err(format!("each format once; {} is there twice", name.to_ascii_uppercase()));
+        }
+        wanted.push(found);
+    }
+    if wanted.is_empty() {
+        return Err(format!("{available}; VOID if pages shall go nowhere"));
+    }
+    draft.sinks.short = wanted;
+    Ok(())
+}
+
+/// What `data_formats` may name, each with what it is in a few words.
+pub fn sink_words() -> Vec<(&'static str, &'static str)> {
+    let others = DESTINATIONS.iter().filter(|(destination, ..)| NO_FILES.contains(destination));
+    let others = others.map(|(_, name, about)| (*name, *about));
+    Format::ALL.map(|format| (format.name(), format.about())).into_iter().chain(others).collect()
+}
+
+/// A sink by one word: a format that is kept in files, or another destination.
+fn short(word: &str) -> Option<Wanted> {
+    let name = word.to_ascii_lowercase();
+    if let Ok(format) = Format::parse(word) {
+        return Some(Wanted { name, destination: Where::of_files(format), format: Some(format) });
+    }
+    let destination = NO_FILES.into_iter().find(|destination| destination.name() == name)?;
+    Some(Wanted { name, destination, format: None })
+}
+
+/// `kafka.format`: ACHE calls the FILES object JSON.
+pub(super) fn set_kafka_format(draft: &mut Draft, name: &str) -> Result<(), String> {
+    draft.sinks.kafka_format = match name.to_ascii_uppercase().as_str() {
+        "JSON" => files::FORMAT,
+        name => Format::parse(name).map_err(|others| format!("JSON, CDR31 or ELASTIC, or another, {others}"))?,
+    };
+    Ok(())
+}
+
+/// Reads `target_storage.sinks`. Returns it as people should see it.
+pub(super) fn set_sinks(draft: &mut Draft, node: &Node) -> Result<String, String> {
+    let nodes = match &node.value {
+        Value::List(nodes) => nodes,
+        _ if node.is_null() => return Ok("[]".into()),
+        _ => return Err("a list of sinks, each {name: news, destination: kafka, format: CDR31, options: {…}}".into()),
+    };
+    let read = nodes.iter().map(Long::read).collect::<Result<Vec<_>, _>>()?;
+    let shown = read.iter().map(Long::shown).collect::<Result<Vec<_>, _>>()?;
+    draft.sinks.long = read;
+    Ok(format!("[{}]", shown.join(", ")))
+}
+
+/// Sinks of the configuration; and what is wrong with them.
+pub(super) fn join(draft: &mut Draft) -> Vec<String> {
+    let (mut sinks, mut problems) = (Vec::<SinkConfig>::new(), Vec::new());
+    let short = draft.sinks.short.iter().map(|wanted| (wanted, draft.build(wanted)));
+    let long = draft
+        .sinks
+        .long
+        .iter()
+        .map(|long| (&long.wanted, draft.with(&long.options).and_then(|it| it.build(&long.wanted))));
+    for (wanted, built) in short.chain(long) {
+        match built {
+            Ok(sink) if sinks.iter().any(|other| other.name == sink.name) => {
+                problems.push(format!("each sink a name of its own; {} is there twice", sink.name));
+            }
+            Ok(sink) => sinks.push(sink),
+            Err(problem) => problems.push(format!("sink {}: {problem}", wanted.name)),
+        }
+    }
+    draft.config.sinks = sinks;
+    problems
+}
+
+impl Draft {
+    /// The same with a sink's own options.
+    fn with(&self, options: &[(&'static Key, Node)]) -> Result<Draft, String> {
+        let mut own = self.clone();
+        for (key, node) in options {
+            key.kind.set(&mut own, node).map_err(|expected| refused(key, &expected))?;
+        }
+        Ok(own)
+    }
+
+    fn build(&self, wanted: &Wanted) -> Result<SinkConfig, String> {
+        let draft = &self.sinks;
+        let format = wanted.format.or(match wanted.destination {
+            Where::Kafka => Some(draft.kafka_format),
+            Where::Elasticsearch => Some(elastic::FORMAT),
+            Where::Files => Some(files::FORMAT),
+            _ => None,
+        });
+        wanted.destination.takes(format)?;
+        let destination = match wanted.destination {
+            Where::Files => {
+                Destination::Files { max_file_size: draft.sizes.of(format), compression_level: draft.compression_level }
+            }
+            Where::Filesystem => Destination::Filesystem(draft.naming),
+            Where::Pagestore => Destination::Pagestore { base_folder: draft.pagestore_base.clone() },
+            Where::Kafka => Destination::Kafka(draft.kafka.clone()),
+            Where::Elasticsearch => Destination::Elasticsearch(Box::new(self.elastic.finish())),
+            Where::Stdout => Destination::Stdout,
+            Where::Void => Destination::Void,
+        };
+        Ok(SinkConfig { name: wanted.name.clone(), format, options: draft.options.clone(), destination })
+    }
+}
+
+impl Sizes {
+    fn of(&self, format: Option<Format>) -> u64 {
+        let own = [(files::FORMAT, self.files), (warc::FORMAT, self.warc), (tianwang::FORMAT, self.tianwang)];
+        own.into_iter().find(|(known, _)| Some(*known) == format).map_or(self.records, |(_, size)| size)
+    }
+}
+
+impl Where {
+    fn name(self) -> &'static str {
+        DESTINATIONS.iter().find(|(destination, ..)| *destination == self).map_or("", |(_, name, _)| name)
+    }
+
+    /// Where files of a format are written.
+    fn of_files(format: Format) -> Where {
+        match format.files() {
+            Files::Rolling(_) => Where::Files,
+            Files::OnePage => Where::Filesystem,
+            Files::Store => Where::Pagestore,
+        }
+    }
+
+    /// Says why not.
+    fn takes(self, format: Option<Format>) -> Result<(), String> {
+        let Some(format) = format else {
+            let has_own = matches!(self, Where::Stdout | Where::Void);
+            return if has_own { Ok(()) } else { Err(format!("{} needs a format", self.name())) };
+        };
+        let is_lines = matches!(format.files(), Files::Rolling(shape) if shape.record_end.ends_with(b"\n"));
+        let problem = match self {
+            Where::Files | Where::Filesystem | Where::Pagestore if Where::of_files(format) != self => {
+                format!("{format} goes into {}", Where::of_files(format).name())
+            }
+            Where::Kafka if Where::of_files(format) == Where::Pagestore => format!("{format} is folders, no messages"),
+            Where::Elasticsearch if format != elastic::FORMAT => "an index takes ELASTIC documents alone".into(),
+            Where::Stdout if !is_lines => format!("{format} has no lines to print"),
+            Where::Void => "void keeps nothing, in no format".into(),
+            _ => return Ok(()),
+        };
+        Err(problem)
+    }
+}
+
+impl Long {
+    fn read(node: &Node) -> Result<Long, String> {
+        let Value::Map(entries) = &node.value else {
+            return Err("each sink to be a mapping, such as {name: news, destination: kafka, format: CDR31}".into());
+        };
+        let (mut name, mut destination, mut format, mut options) = (None, None, None, None);
+        for (key, node) in entries {
+            let word = || values::text(node).map_err(|expected| format!("a sink's {key} to be {expected}"));
+            match key.as_str() {
+                "name" => name = Some(word()?.to_owned()),
+                "destination" => destination = Some(destination_of(word()?)?),
+                "format" => format = Some(format_of(word()?)?),
+                "options" => options = Some(node),
+                other => return Err(format!("a sink to have name, destination, format and options; {other} is none")),
+            }
+        }
+        let destination = destination.or(format.map(Where::of_files));
+        let destination = destination.ok_or("each sink to have a destination or a format")?;
+        let name = name.unwrap_or_else(|| match format {
+            Some(format) if destination == Where::of_files(format) => format.name().to_ascii_lowercase(),
+            _ => destination.name().to_owned(),
+        });
+        check_name(&name)?;
+        if destination == Where::Stdout && name != STDOUT {
+            return Err(format!("the sink that prints to be called {STDOUT}; {name} is not"));
+        }
+        let mut long = Long { wanted: Wanted { name, destination, format }, options: Vec::new() };
+        if let Some(options) = options {
+            long.read_options("", options)?;
+        }
+        Ok(long)
+    }
+
+    /// Options are keys below `target_storage.data_format` without their group.
+    fn read_options(&mut self, above: &str, node: &Node) -> Result<(), String> {
+        let name = &self.wanted.name;
+        let Value::Map(entries) = &node.value else {
+            return Err(format!("the options of {name} to be a mapping, such as {{topic_name: news}}"));
+        };
+        for (key, node) in entries {
+            let path = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };
+            match self.key(&path) {
+                Some(key) => self.options.push((key, node.clone())),
+                None if matches!(node.value, Value::Map(_)) => self.read_options(&path, node)?,
+                None => {
+                    return Err(format!(
+                        "options of {} to be keys of {GROUP}{}; {path} is none",
+                        self.wanted.name,
+                        self.groups().join(" or ")
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn key(&self, path: &str) -> Option<&'static Key> {
+        self.groups().iter().find_map(|group| keys::find(&format!("{GROUP}{group}.{path}")))
+    }
+
+    /// Where keys of it are looked for.
+    fn groups(&self) -> Vec<String> {
+        let format = self.wanted.format.map(|format| format.name().to_ascii_lowercase());
+        let of_files = (self.wanted.destination == Where::Files).then(|| RECORDS.to_owned());
+        let destination = self.wanted.destination.name().to_owned();
+        let mut groups: Vec<String> = format.into_iter().collect();
+        // FILES' own keys stand under the name that the destination has, too.
+        groups.extend((destination != "files" || groups.is_empty()).then_some(destination));
+        groups.extend(of_files);
+        groups.dedup();
+        groups
+    }
+
+    fn shown(&self) -> Result<String, String> {
+        let Wanted { name, destination, format } = &self.wanted;
+        let format = format.map(|format| format!(", format: {format}")).unwrap_or_default();
+        let option = |(key, node): &(&'static Key, Node)| {
+            let shown = key.kind.set(&mut Draft::default(), node).map_err(|expected| refused(key, &expected))?;
+            let shown = if key.secret && !node.is_null() { values::shown_text(super::Secret::MASK) } else { shown };
+            let name = key.name.strip_prefix(GROUP).and_then(|name| name.split_once('.'));
+            Ok(format!("{}: {shown}", name.map_or(key.name, |(_, option)| option)))
+        };
+        let options = self.options.iter().map(option).collect::<Result<Vec<_>, String>>()?;
+        let options = if options.is_empty() { String::new() } else { format!(", options: {{{}}}", options.join(", ")) };
+        Ok(format!("{{name: {name}, destination: {}{format}{options}}}", destination.name()))
+    }
+}
+
+fn refused(key: &Key, expected: &str) -> String {
+    format!("{}: expected {expected}", key.name.strip_prefix(GROUP).unwrap_or(key.name))
+}
+
+fn destination_of(word: &str) -> Result<Where, String> {
+    let found = DESTINATIONS.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(word));
+    found.map(|(destination, ..)| *destination).ok_or_else(|| {
+        let names: Vec<&str> = DESTINATIONS.iter().map(|(_, name, _)| *name).collect();
+        format!("a sink's destination to be one of {}; {word} is none", names.join(", "))
+    })
+}
+
+fn format_of(word: &str) -> Result<Format, String> {
+    match word.to_ascii_uppercase().as_str() {
+        "JSON" => Ok(files::FORMAT),
+        _ => Format::parse(word).map_err(|others| format!("a sink's format to be {others}; {word} is none")),
+    }
+}
+
+/// A folder, a label of metrics and a word of the command line are called so.
+fn check_name(name: &str) -> Result<(), String> {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    let is_right = !name.is_empty() && name.len() <= 64 && name.chars().all(allowed);
+    let taken = ["frontier", "log", "validator"];
+    match is_right && !taken.contains(&name) {
+        true => Ok(()),
+        false => Err(format!(
+            "a sink's name to be 1 to 64 lower-case letters, digits, - and _, and none of {}; {name} is not",
+            taken.join(", ")
+        )),
+    }
+}

@@ -1,0 +1,61 @@
+//! Files and folders of sinks on disk, durably, with errors that say what to do.
+
+use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::SinkError;
+
+/// Makes it when it is absent.
+pub(super) fn create_folder(folder: &Path) -> Result<(), SinkError> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    crate::folders::make_private(folder).map_err(|e| file_error("creating the folder", folder, e))?;
+    match folder.parent() {
+        Some(parent) if parent != Path::new("") => sync_folder(parent),
+        _ => sync_folder(Path::new(".")),
+    }
+}
+
+/// The folder's files of such names, in order.
+pub(super) fn list_named(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, SinkError> {
+    let names = std::fs::read_dir(folder)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>())
+        .map_err(|e| file_error("listing", folder, e))?;
+    let wanted = |name: &std::ffi::OsString| name.to_str().is_some_and(&is_wanted);
+    let mut paths: Vec<PathBuf> = names.into_iter().filter(wanted).map(|name| folder.join(name)).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+/// Makes names that came or went durable.
+pub(super) fn sync_folder(folder: &Path) -> Result<(), SinkError> {
+    File::open(folder).and_then(|it| it.sync_all()).map_err(|e| file_error("syncing", folder, e))
+}
+
+pub(super) fn rename(from: &Path, to: &Path) -> Result<(), SinkError> {
+    std::fs::rename(from, to).map_err(|e| file_error("renaming", from, e))
+}
+
+/// Cuts a file to a length, and writes what is to stand behind that.
+pub(super) fn cut(path: &Path, length: u64, ending: &[u8]) -> Result<(), SinkError> {
+    use std::io::{Seek, SeekFrom, Write};
+    let cut = || {
+        let mut file = OpenOptions::new().write(true).open(path)?;
+        file.set_len(length)?;
+        file.seek(SeekFrom::End(0))?;
+        file.write_all(ending)?;
+        file.sync_all()
+    };
+    cut().map_err(|e| file_error("cutting back", path, e))
+}
+
+pub(super) fn file_error(action: &'static str, path: &Path, source: std::io::Error) -> SinkError {
+    let remedy = match source.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room on the disk; delivery then goes on by itself",
+        ErrorKind::PermissionDenied => "let the user that runs seine write there",
+        _ => "look at the disk and the folder; delivery is tried again",
+    };
+    SinkError::File { action, path: path.display().to_string(), source, remedy }
+}

@@ -1,0 +1,62 @@
+//! Destinations on this machine: what they are given is durable once they are synced.
+
+use std::sync::Arc;
+
+use super::{Delivered, Sink, SinkError};
+use crate::delivery::Entry;
+
+/// A place for pages that answers at once.
+pub(super) trait Local: Send {
+    /// Takes one entry, durable with the next [`sync`](Local::sync).
+    fn put(&mut self, entry: &Entry) -> Result<Fate, SinkError>;
+
+    /// Makes everything durable that was put. Returns the state to commit with it.
+    fn sync(&mut self) -> Result<serde_json::Value, SinkError>;
+
+    /// Ends cleanly.
+    fn close(&mut self) -> Result<(), SinkError>;
+}
+
+/// What became of an entry.
+pub(super) enum Fate {
+    Delivered,
+    /// Not held by the format.
+    Skipped,
+    /// In the dead letters.
+    Dead,
+}
+
+/// The sink of such a place.
+pub(super) struct LocalSink<L> {
+    place: L,
+    so_far: Delivered,
+}
+
+impl<L: Local> LocalSink<L> {
+    pub fn new(place: L) -> LocalSink<L> {
+        LocalSink { place, so_far: Delivered::default() }
+    }
+}
+
+impl<L: Local> Sink for LocalSink<L> {
+    fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
+        for entry in entries {
+            match self.place.put(entry)? {
+                Fate::Delivered => self.so_far.delivered += 1,
+                Fate::Skipped => self.so_far.skipped += 1,
+                Fate::Dead => self.so_far.dead += 1,
+            }
+            self.so_far.up_to = entry.end;
+        }
+        self.so_far.state = self.place.sync()?;
+        Ok(self.so_far.clone())
+    }
+
+    fn flush(&mut self) -> Result<Delivered, SinkError> {
+        self.deliver(&[])
+    }
+
+    fn close(&mut self) -> Result<(), SinkError> {
+        self.place.close()
+    }
+}

@@ -1,0 +1,95 @@
+//! Rolling files of any format with many records in a file.
+
+use std::path::Path;
+
+use super::local::{Fate, Local};
+use super::rolling::{Indexes, Rolling, RollingFiles};
+use super::{SinkError, empty};
+use crate::config::SinkConfig;
+use crate::delivery::Entry;
+use crate::formats::Format;
+use crate::formats::encoder::{Encoder, NewFile};
+use crate::formats::table::Files;
+
+/// Writes every page that its format holds; what it acknowledges is on disk. The records of a page are in one file.
+pub(super) struct Rolled {
+    files: RollingFiles,
+    indexes: Option<Indexes>,
+    encoder: Box<dyn Encoder>,
+    record_end: &'static [u8],
+    /// Of this machine.
+    hostname: Option<String>,
+    record: Vec<u8>,
+}
+
+impl Rolled {
+    /// Puts `folder` (created when absent) in the state that `state` was taken in: nothing that will be delivered again
+    /// stays in the files, and the indexes are as the files are. With null, what an earlier writer left unfinished is
+    /// closed as far as it is readable. Commit what [`sync`](Local::sync) returns before the first page: a crash before the
+    /// first commit leaves pages in the files that come again.
+    pub fn open(
+        config: &SinkConfig,
+        encoder: Box<dyn Encoder>,
+        (max_file_size, level): (u64, u32),
+        folder: &Path,
+        state: &serde_json::Value,
+    ) -> Result<Rolled, SinkError> {
+        let options = &config.options;
+        let Some(Files::Rolling(shape)) = config.format.map(Format::files) else {
+            let problem = format!("{} has a format with no files of many pages", config.name);
+            return Err(SinkError::Other { sink: "files", problem, remedy: "name another in target_storage.sinks" });
+        };
+        let rolling = Rolling { shape, suffix: (shape.suffix)(options), level, max_file_size };
+        let indexes = shape.index.map(|index| (Indexes::new(folder, index), (index.is_wanted)(options)));
+        if let Some((indexes, _)) = &indexes
+            && let Some(name) = state["open"]["name"].as_str()
+        {
+            indexes.remove(name)?;
+        }
+        let files = RollingFiles::open(folder, rolling, state)?;
+        if let Some((indexes, is_wanted)) = &indexes {
+            indexes.tidy(&rolling, *is_wanted)?;
+        }
+        Ok(Rolled {
+            files,
+            indexes: indexes.filter(|(_, is_wanted)| *is_wanted).map(|(indexes, _)| indexes),
+            encoder,
+            record_end: shape.record_end,
+            hostname: rustix::system::uname().nodename().to_str().ok().map(str::to_owned),
+            record: Vec::new(),
+        })
+    }
+
+    fn index(&self, closed: Option<String>) -> Result<(), SinkError> {
+        match (closed, &self.indexes) {
+            (Some(name), Some(indexes)) => indexes.write(&name),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Local for Rolled {
+    fn put(&mut self, entry: &Entry) -> Result<Fate, SinkError> {
+        if !self.encoder.encode(entry, &mut self.record) {
+            return Ok(Fate::Skipped);
+        }
+        self.record.extend_from_slice(self.record_end);
+        let Rolled { encoder, hostname, .. } = self;
+        let closed = self.files.append(&self.record, |name| {
+            let crawler_id = &entry.event.crawler_id;
+            encoder.begin(&NewFile { name, crawler_id, hostname: hostname.as_deref() })
+        })?;
+        empty(&mut self.record);
+        self.index(closed)?;
+        Ok(Fate::Delivered)
+    }
+
+    fn sync(&mut self) -> Result<serde_json::Value, SinkError> {
+        self.files.sync()
+    }
+
+    fn close(&mut self) -> Result<(), SinkError> {
+        let closed = self.files.close()?;
+        self.index(closed)
+    }
+}

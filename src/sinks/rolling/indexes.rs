@@ -1,0 +1,85 @@
+//! Indexes beside files: `<file><suffix>`. An index is made from its closed file, whole or not at all; so it can be made
+//! again at any time, and a crash leaves none that is wrong.
+
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use super::Rolling;
+use crate::formats::shape::{Index, Indexed};
+use crate::sinks::SinkError;
+use crate::sinks::folder::{file_error, list_named, rename, sync_folder};
+
+/// Behind the suffix of one that is not finished.
+const UNFINISHED: &str = ".tmp";
+
+/// The indexes of one folder.
+pub(in crate::sinks) struct Indexes {
+    folder: PathBuf,
+    index: Index,
+}
+
+impl Indexes {
+    pub fn new(folder: &Path, index: Index) -> Indexes {
+        Indexes { folder: folder.into(), index }
+    }
+
+    /// Makes the index of a closed file. It is held in memory meanwhile, some 300 bytes a page.
+    pub fn write(&self, name: &str) -> Result<(), SinkError> {
+        let path = self.folder.join(name);
+        let mut file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(file_error("reading", &path, error)),
+        };
+        let Indexed { lines, missing } = (self.index.make)(&mut file, name);
+        for why in missing.iter().take(10) {
+            tracing::warn!(path = %path.display(), why, "not in the index");
+        }
+        let suffix = self.index.suffix;
+        let unfinished = self.folder.join(format!("{name}{suffix}{UNFINISHED}"));
+        let write = || {
+            let mut file = File::create(&unfinished)?;
+            file.write_all(&lines)?;
+            file.sync_all()
+        };
+        write().map_err(|e| file_error("writing", &unfinished, e))?;
+        rename(&unfinished, &self.folder.join(format!("{name}{suffix}")))?;
+        sync_folder(&self.folder)
+    }
+
+    /// Removes the index of a file, if there is one: it may be of more than is acknowledged.
+    pub fn remove(&self, name: &str) -> Result<(), SinkError> {
+        if name.contains(std::path::is_separator) {
+            return Ok(()); // whatever the state names, it is not in this folder
+        }
+        let path = self.folder.join(format!("{name}{}", self.index.suffix));
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(file_error("removing", &path, error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// After the files were put right: removes what has no file any more or was not finished; with `complete`, makes those
+    /// that are not there yet.
+    pub fn tidy(&self, rolling: &Rolling, complete: bool) -> Result<(), SinkError> {
+        let file_of = |name: &str| name.strip_suffix(self.index.suffix).map(str::to_owned);
+        let is_stale = |name: &str| match name.strip_suffix(UNFINISHED) {
+            Some(unfinished) => file_of(unfinished).is_some_and(|file| rolling.is_ours(&file)),
+            None => file_of(name).is_some_and(|file| rolling.is_ours(&file) && !self.folder.join(file).is_file()),
+        };
+        for path in list_named(&self.folder, is_stale)? {
+            std::fs::remove_file(&path).map_err(|e| file_error("removing", &path, e))?;
+        }
+        if !complete {
+            return Ok(());
+        }
+        for path in list_named(&self.folder, |name| rolling.is_ours(name) && !name.ends_with(super::OPEN))? {
+            let Some(name) = path.file_name().and_then(|it| it.to_str()) else { continue };
+            if !self.folder.join(format!("{name}{}", self.index.suffix)).exists() {
+                self.write(name)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! The file being written.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use super::{Acknowledged, Rolling};
+use crate::formats::shape::Content;
+use crate::formats::zlib_stream::ZlibStream;
+use crate::page::EpochMs;
+use crate::sinks::SinkError;
+use crate::sinks::folder::{file_error, rename, sync_folder};
+
+/// Bytes are gathered up to this many before they are written.
+const WRITE_BYTES: usize = 256 << 10;
+
+pub(super) struct OpenFile {
+    /// As it will be, once it is finished.
+    name: String,
+    path: PathBuf,
+    file: File,
+    stream: Option<ZlibStream>,
+    /// Not yet written to `file`.
+    pending: Vec<u8>,
+    /// Bytes in `file`.
+    written: u64,
+    /// Bytes of them that are on disk for certain.
+    synced: u64,
+}
+
+impl OpenFile {
+    /// A new file under the first free name, durable before anything in it is acknowledged.
+    pub fn create(folder: &Path, epoch_ms: EpochMs, rolling: &Rolling) -> Result<OpenFile, SinkError> {
+        let (prefix, digits) = (rolling.prefix(epoch_ms), rolling.shape.serial_digits);
+        let mut serial = 0_u32;
+        let (name, path, file) = loop {
+            let name = format!("{prefix}{serial:0digits$}{}", rolling.suffix);
+            let path = folder.join(rolling.written_name(&name));
+            if !folder.join(&name).exists() {
+                match OpenOptions::new().write(true).create_new(true).open(&path) {
+                    Ok(file) => break (name, path, file),
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                    Err(error) => return Err(file_error("creating", &path, error)),
+                }
+            }
+            serial += 1;
+        };
+        sync_folder(folder)?;
+        let stream = match rolling.shape.content {
+            Content::Stream => Some(ZlibStream::new(rolling.level)),
+            Content::Records(_) => None,
+        };
+        Ok(OpenFile { name, path, file, stream, pending: Vec::new(), written: 0, synced: 0 })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The most that the file's size can be once `more` bytes are added and it is finished.
+    pub fn at_most_after(&self, more: usize) -> u64 {
+        let more = self.stream.as_ref().map_or(more as u64, |stream| stream.at_most_after(more));
+        self.written + self.pending.len() as u64 + more
+    }
+
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
+        for piece in bytes.chunks(WRITE_BYTES) {
+            match &mut self.stream {
+                Some(stream) => {
+                    stream.write(piece, &mut self.pending).map_err(|e| compress_error(&self.path, e))?;
+                }
+                None => self.pending.extend_from_slice(piece),
+            }
+            if self.pending.len() >= WRITE_BYTES {
+                self.write_pending()?;
+            }
+        }
+        Ok(())
+    }
+
+    pub fn sync(&mut self) -> Result<(), SinkError> {
+        if let Some(stream) = &mut self.stream {
+            stream.flush(&mut self.pending).map_err(|e| compress_error(&self.path, e))?;
+        }
+        self.write_pending()?;
+        // Nothing may be pending and yet not be synced: much is written before anybody asks.
+        if self.synced < self.written {
+            self.file.sync_data().map_err(|e| file_error("syncing", &self.path, e))?;
+            self.synced = self.written;
+        }
+        Ok(())
+    }
+
+    /// As of the last [`sync`](OpenFile::sync).
+    pub fn acknowledged(&self) -> Acknowledged {
+        let adler32 = self.stream.as_ref().map(ZlibStream::adler32);
+        Acknowledged { name: self.name.clone(), length: self.written, adler32 }
+    }
+
+    /// Returns its name, which is its own now.
+    pub fn finish(mut self, folder: &Path) -> Result<String, SinkError> {
+        if let Some(stream) = &mut self.stream {
+            stream.finish(&mut self.pending).map_err(|e| compress_error(&self.path, e))?;
+        }
+        self.write_pending()?;
+        self.file.sync_all().map_err(|e| file_error("syncing", &self.path, e))?;
+        let done = folder.join(&self.name);
+        if self.path != done {
+            rename(&self.path, &done)?;
+        }
+        Ok(self.name)
+    }
+
+    fn write_pending(&mut self) -> Result<(), SinkError> {
+        self.file.write_all(&self.pending).map_err(|e| file_error("writing", &self.path, e))?;
+        self.written += self.pending.len() as u64;
+        self.pending.clear();
+        Ok(())
+    }
+}
+
+fn compress_error(path: &Path, error: flate2::CompressError) -> SinkError {
+    file_error("compressing for", path, std::io::Error::other(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::shape::{Shape, Stamp};
+
+    /// No file system lets a test see this from outside.
+    #[test]
+    fn what_was_written_before_anybody_asked_is_synced_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let shape = Shape {
+            suffixes: &[".txt"],
+            suffix: |_| ".txt",
+            index: None,
+            stamp: Stamp::EpochMs,
+            serial_digits: 1,
+            content: Content::Records(|_| Ok(0)),
+            record_end: b"",
+        };
+        let rolling = Rolling { shape, suffix: ".txt", level: 0, max_file_size: u64::MAX };
+        let mut file = OpenFile::create(folder.path(), 1, &rolling).unwrap();
+        for size in [WRITE_BYTES, 1, WRITE_BYTES + 1] {
+            file.append(&vec![b'x'; size]).unwrap();
+            file.sync().unwrap();
+            assert_eq!((file.synced, file.pending.len()), (file.written, 0));
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Bringing a folder back to what was acknowledged. Can be broken off and done again at any point.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::{Acknowledged, OPEN, Rolling, Saved, salvage};
+use crate::clock::now_ms;
+use crate::formats::shape::Content;
+use crate::formats::zlib_stream;
+use crate::page::EpochMs;
+use crate::sinks::SinkError;
+use crate::sinks::folder::{cut, file_error, list_named, rename, sync_folder};
+
+/// Puts right what is there, and returns the time for the names of new files.
+pub(super) fn restore(folder: &Path, rolling: &Rolling, state: &serde_json::Value) -> Result<EpochMs, SinkError> {
+    let reserved = match read_state(state, rolling) {
+        Some(saved) => {
+            take_back(folder, &saved, rolling)?;
+            saved.reserved
+        }
+        None => {
+            close_left_open(folder, rolling)?;
+            now_ms()
+        }
+    };
+    sync_folder(folder)?;
+    Ok(reserved)
+}
+
+/// None when there is none. One that cannot be read counts as lost, which may deliver pages twice but loses none.
+fn read_state(state: &serde_json::Value, rolling: &Rolling) -> Option<Saved> {
+    if state.is_null() {
+        return None;
+    }
+    match Saved::deserialize(state) {
+        Ok(saved) if saved.open.as_ref().is_none_or(|open| rolling.is_ours(&open.name)) => Some(saved),
+        Ok(_) => {
+            tracing::warn!(%state, "the saved state names a file that is none of this sink's; going on without it");
+            None
+        }
+        Err(error) => {
+            tracing::warn!(%state, %error, "the saved state cannot be read; going on without it");
+            None
+        }
+    }
+}
+
+fn take_back(folder: &Path, saved: &Saved, rolling: &Rolling) -> Result<(), SinkError> {
+    let reserved = rolling.prefix(saved.reserved);
+    for path in list_named(folder, |name| rolling.is_ours(name) && name.starts_with(&reserved))? {
+        std::fs::remove_file(&path).map_err(|e| file_error("removing", &path, e))?;
+        tracing::info!(path = %path.display(), "removed a file of which nothing was acknowledged; its pages come again");
+    }
+    match &saved.open {
+        Some(open) => cut_back(folder, open, rolling),
+        None => Ok(()),
+    }
+}
+
+/// Cuts the file to its acknowledged length, ends it there and gives it its final name. It may have that already.
+fn cut_back(folder: &Path, open: &Acknowledged, rolling: &Rolling) -> Result<(), SinkError> {
+    let done = folder.join(&open.name);
+    let writing = folder.join(rolling.written_name(&open.name));
+    let path = if writing.exists() { &writing } else { &done };
+    match (look_at_last(path, open.length)?, rolling.shape.content) {
+        (Last::Gone, _) => return Ok(()),
+        (Last::Short, Content::Stream) => salvage::close_file(path, rolling.level)?,
+        (Last::Short, Content::Records(_)) => {}
+        (Last::Whole, Content::Stream) => {
+            let ending = open.adler32.map(zlib_stream::ending);
+            cut(path, open.length, ending.as_ref().map_or(&[], |it| &it[..]))?;
+        }
+        (Last::Whole, Content::Records(_)) => cut(path, open.length, &[])?,
+    }
+    if path == &done { Ok(()) } else { rename(path, &done) }
+}
+
+/// What is there of the file written to last.
+enum Last {
+    /// At least what was acknowledged.
+    Whole,
+    Short,
+    Gone,
+}
+
+/// Compares a file with its acknowledged length, and tells of what is lost.
+fn look_at_last(path: &Path, acknowledged: u64) -> Result<Last, SinkError> {
+    let length = match std::fs::metadata(path) {
+        Ok(metadata) => metadata.len(),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            tracing::error!(path = %path.display(), "the file written to last is gone, with pages that were delivered");
+            return Ok(Last::Gone);
+        }
+        Err(error) => return Err(file_error("looking at", path, error)),
+    };
+    if length < acknowledged {
+        tracing::error!(path = %path.display(), length, acknowledged,
+            "the file written to last is shorter than what was synced to it: delivered pages are lost");
+        return Ok(Last::Short);
+    }
+    Ok(Last::Whole)
+}
+
+/// What an earlier writer left unfinished, and no state knows of.
+fn close_left_open(folder: &Path, rolling: &Rolling) -> Result<(), SinkError> {
+    let whole_length = match rolling.shape.content {
+        Content::Stream => {
+            let files = list_named(folder, |name| rolling.is_ours(name))?;
+            return salvage::close_unfinished(&files, rolling.level);
+        }
+        Content::Records(whole_length) => whole_length,
+    };
+    for path in list_named(folder, |name| name.ends_with(OPEN) && rolling.is_ours(name))? {
+        let length = File::open(&path)
+            .and_then(|mut file| whole_length(&mut file))
+            .map_err(|e| file_error("reading", &path, e))?;
+        if length == 0 {
+            std::fs::remove_file(&path).map_err(|e| file_error("removing", &path, e))?;
+            continue;
+        }
+        cut(&path, length, &[])?;
+        rename(&path, &path.with_extension(""))?;
+        tracing::info!(path = %path.display(), length, "closed a file that an earlier run left open");
+    }
+    Ok(())
+}
