@@ -25,7 +25,7 @@ build: ## build the release binary, target/release/seine, and its debug informat
 
 test: ## run every test that must pass
 	@scripts/need cargo $(BUILD)
-	$(CARGO) test --locked --no-fail-fast
+	scripts/test
 
 lint: ## check the format and run clippy; warnings are errors
 	@scripts/need cargo $(BUILD) rustfmt clippy
