@@ -3,6 +3,8 @@
 //! * `client`: the hosts, who we are to them, one request.
 //! * `index`: the index is there and takes our documents.
 //! * `bulk`: one bulk until every document in it is judged: written, refused for good, or to be sent again.
+//! * `queue`: those that are to be sent again, narrowed down to what breaks a request.
+//! * `verdict`: what the server says of each.
 //! * `probe`: whether the index takes pages at all.
 //!
 //! The caller's thread makes documents; a thread of the sink's own sends them, so that both go on at once. What the
@@ -13,6 +15,8 @@ mod bulk;
 mod client;
 mod index;
 mod probe;
+mod queue;
+mod verdict;
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -27,6 +31,7 @@ use tokio::task::JoinHandle;
 use self::bulk::{Bulk, Item, Pushed, Pusher, Unpushed};
 use super::count::Held;
 use super::dead_letters::DeadLetters;
+use super::watch::Watch;
 use super::{Delivered, Sink, SinkError};
 use crate::config::ElasticConfig;
 use crate::delivery::{Entry, Position};
@@ -227,6 +232,10 @@ impl Sink for ElasticSink {
             sink.send()?;
             sink.settle_all()
         })
+    }
+
+    fn show_to(&mut self, watch: Watch) {
+        self.pusher.show_to(watch);
     }
 
     fn close(&mut self) -> Result<(), SinkError> {

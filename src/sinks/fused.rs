@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::watch::Watch;
 use super::{Delivered, Sink, SinkError};
 use crate::delivery::Entry;
 
@@ -40,6 +41,10 @@ impl Sink for Fused {
 
     fn flush(&mut self) -> Result<Delivered, SinkError> {
         self.call(|sink| sink.flush())
+    }
+
+    fn show_to(&mut self, watch: Watch) {
+        self.sink.show_to(watch);
     }
 
     fn close(&mut self) -> Result<(), SinkError> {

@@ -19,6 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::dead_letters::DeadLetters;
 use super::kafka_client::{self as client, KafkaProducer, Report, trouble};
+use super::watch::Watch;
 use super::{Delivered, Sink, SinkError, empty};
 use crate::config::KafkaConfig;
 use crate::delivery::{Entry, Position};
@@ -60,6 +61,7 @@ pub struct KafkaSink {
     so_far: Delivered,
     /// Set when the process is to end: nothing is waited for any more.
     hurry: Arc<AtomicBool>,
+    watch: Watch,
 }
 
 struct Slot {
@@ -102,6 +104,7 @@ impl KafkaSink {
             value: Vec::new(),
             so_far: Delivered::default(),
             hurry,
+            watch: Watch::default(),
         })
     }
 
@@ -192,6 +195,9 @@ impl KafkaSink {
         let came = !reports.is_empty();
         self.take_in(reports)?;
         if !came {
+            if let Some(complaint) = self.producer.context().complaint() {
+                self.watch.waits(complaint);
+            }
             self.look_after()?;
         }
         Ok(came)
@@ -213,6 +219,7 @@ impl KafkaSink {
         use RDKafkaErrorCode::{InvalidDifferentRecord, InvalidMessageSize, InvalidRecord, MessageSizeTooLarge};
         let Some(code) = problem else {
             self.set(sequence, |_| State::Delivered);
+            self.watch.moved();
             return Ok(());
         };
         match code {
@@ -365,6 +372,10 @@ impl Sink for KafkaSink {
             self.send_suspects()?;
         }
         Ok(self.so_far.clone())
+    }
+
+    fn show_to(&mut self, watch: Watch) {
+        self.watch = watch;
     }
 
     fn close(&mut self) -> Result<(), SinkError> {

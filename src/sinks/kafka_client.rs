@@ -56,6 +56,11 @@ impl Reports {
         }
         std::mem::take(&mut waiting)
     }
+
+    /// What went wrong last with a connection.
+    pub fn complaint(&self) -> Option<String> {
+        self.complaint.lock().as_ref().map(|(complaint, _)| complaint.clone())
+    }
 }
 
 impl ClientContext for Reports {
@@ -204,10 +209,7 @@ fn fetch_metadata(client: &Client<Reports>, topic: Option<&str>, hurry: &AtomicB
 
 fn no_answer(context: &Arc<Reports>, config: &KafkaConfig, error: &KafkaError) -> SinkError {
     let servers = config.properties.get("bootstrap.servers").map_or("", |it| it.expose());
-    let why = match &*context.complaint.lock() {
-        Some((complaint, _)) => complaint.clone(),
-        None => error.to_string(),
-    };
+    let why = context.complaint().unwrap_or_else(|| error.to_string());
     trouble(
         format!("no broker answers at {servers}: {why}"),
         "start it, or correct target_storage.data_format.kafka.properties; delivery is tried again",

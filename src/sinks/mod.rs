@@ -17,6 +17,7 @@ mod rolled;
 pub mod rolling;
 pub mod stdout;
 mod void;
+pub mod watch;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use self::local::LocalSink;
 use self::pagestore::Pagestore;
 use self::rolled::Rolled;
 use self::void::Void;
+use self::watch::Watch;
 use crate::config::{Destination, SinkConfig};
 use crate::delivery::{Entry, Position};
 use crate::formats::Format;
@@ -91,6 +93,9 @@ pub trait Sink: Send {
     /// Waits until everything taken is durable at the destination. A sink whose server does not answer may come back
     /// with what is durable by now, so that the caller can look around; it is called again for the rest.
     fn flush(&mut self) -> Result<Delivered, SinkError>;
+
+    /// Told once, before anything is delivered: where a sink that waits for a server shows whether it gets on.
+    fn show_to(&mut self, _watch: Watch) {}
 
     /// Ends cleanly: files are closed, connections too. Called after `flush`.
     fn close(&mut self) -> Result<(), SinkError>;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Delivered;
+use super::watch::Watch;
 use crate::config::SinkConfig;
 use crate::delivery::{Cursor, Entry, Position};
 
@@ -26,6 +27,11 @@ pub(crate) trait Feed {
 
     /// Durable when it returns.
     fn commit(&mut self, cursor: Cursor) -> anyhow::Result<()>;
+
+    /// Where the sink shows whether it gets on.
+    fn watch(&self) -> Watch {
+        Watch::default()
+    }
 
     /// Called after every step, for who watches.
     fn stepped(&mut self, _step: Step) {}
@@ -50,6 +56,7 @@ pub(crate) fn pump(
 ) -> anyhow::Result<()> {
     let before = feed.cursor();
     let mut sink = super::open(config, folder, &before.state, hurry.clone())?;
+    sink.show_to(feed.watch());
     // What the sink opened is noted before anything is delivered into it, so that a crash finds it.
     let opened = sink.flush()?;
     commit(feed, &before, &opened)?;

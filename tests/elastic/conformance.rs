@@ -55,6 +55,8 @@ fn conforms(node: &mut Node, headers: &str) {
     fault::an_alias_that_points_elsewhere_makes_no_dead_letters(node);
     fault::a_refusal_of_the_only_page_is_its_own(node);
     fault::a_page_that_breaks_its_request_is_set_aside(node, Break::Reset);
+    fault::a_page_that_the_server_fails_at_is_set_aside(node);
+    fault::a_server_that_fails_at_every_page_is_waited_for(node);
     a_server_that_stands_still_is_waited_for(node);
     a_killed_server_loses_nothing(node);
 }

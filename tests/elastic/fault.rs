@@ -127,10 +127,49 @@ pub fn a_refusal_of_the_only_page_is_its_own(node: &Node) {
     assert_eq!((sink.dead().len(), node.count_all("lonely")), (1, 0));
 }
 
+pub fn a_page_that_the_server_fails_at_is_set_aside(node: &Node) {
+    let proxy = Proxy::start(&node.url, None, None);
+    proxy.break_at("Text of page number 13.", Break::Fail(500));
+    let pages = entries((1..=30).map(numbered));
+    let mut sink = open(&config(&[&proxy.url()], "failing-at-one"));
+    let delivered = deliver(&mut sink, &pages).unwrap();
+    assert_eq!((delivered.delivered, delivered.dead, delivered.up_to), (29, 1, pages[29].end));
+    let dead = sink.dead();
+    assert_eq!(dead[0].0, "http://a.example/13");
+    assert!(dead[0].1.contains("with this page alone") && dead[0].1.contains("500 odd_exception"), "{}", dead[0].1);
+    assert_eq!(node.count_all("failing-at-one"), 29);
+    // What it fails at comes through in time, and nothing is given up.
+    proxy.break_at("Text of page number 31.", Break::Fail(503));
+    let before = proxy.bulks();
+    let more = entries((31..=33).map(numbered));
+    let delivered = std::thread::scope(|scope| {
+        let delivering = scope.spawn(|| deliver(&mut sink, &more));
+        wait_until("it was tried again", || proxy.bulks() >= before + 4);
+        proxy.mend();
+        delivering.join().unwrap().unwrap()
+    });
+    assert_eq!((delivered.delivered, delivered.dead), (32, 1));
+}
+
+/// The probe comes through, as it writes nothing; or it fails like the rest, and then one page alone is no page's fault either.
+pub fn a_server_that_fails_at_every_page_is_waited_for(node: &Node) {
+    let pages = entries((1..=20).map(numbered));
+    for (index, pages, text) in
+        [("failing-at-all", &pages[..], "Text of page number"), ("failing-at-any", &pages[..1], "\"index\"")]
+    {
+        let proxy = Proxy::start(&node.url, None, None);
+        proxy.break_at(text, Break::Fail(503));
+        let mut sink = open(&config(&[&proxy.url()], index));
+        waits(&proxy, &mut sink, pages, || proxy.mend());
+        assert_eq!(node.count_all(index), pages.len() as u64);
+    }
+}
+
 pub fn a_page_that_breaks_its_request_is_set_aside(node: &Node, how: Break) {
     let index = match how {
         Break::Reset => "reset",
         Break::Hang => "hanging",
+        Break::Fail(_) => "failing",
     };
     let proxy = Proxy::start(&node.url, None, None);
     proxy.break_at("Text of page number 13.", how);

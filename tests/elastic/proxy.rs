@@ -10,6 +10,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio_rustls::TlsAcceptor;
@@ -38,6 +39,8 @@ pub enum Break {
     Reset,
     /// There is no answer.
     Hang,
+    /// Each document with the text in it fails with this status; the others come through.
+    Fail(u16),
 }
 
 impl Proxy {
@@ -59,6 +62,11 @@ impl Proxy {
 
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// From now on every request passes.
+    pub fn mend(&self) {
+        *self.state.poison.lock().unwrap() = None;
     }
 
     /// From now on every request with this text in its body breaks.
@@ -102,12 +110,19 @@ async fn pass(request: Request<Incoming>, state: Arc<State>) -> Result<Response<
     }
     let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
     let poison = state.poison.lock().unwrap().clone();
+    let mut body = body;
+    let mut failed = Vec::new();
     if let Some((text, how)) = poison
         && memchr::memmem::find(&body, text.as_bytes()).is_some()
     {
         match how {
             Break::Reset => return Err("broken off".into()),
             Break::Hang => std::future::pending().await,
+            Break::Fail(status) if path.contains("/_bulk") => (body, failed) = without_failing(&body, &text, status),
+            Break::Fail(_) => {}
+        }
+        if body.is_empty() && !failed.is_empty() {
+            return Ok(answer(200, with_verdicts(&[], &failed)));
         }
     }
     let mut onward = state.client.request(parts.method, format!("{}{path}", state.server)).body(body);
@@ -117,7 +132,30 @@ async fn pass(request: Request<Incoming>, state: Arc<State>) -> Result<Response<
     // Without an answer the connection is broken off, as a dying server does.
     let response = onward.send().await.map_err(|error| error.to_string())?;
     let status = response.status().as_u16();
-    Ok(answer(status, response.bytes().await.map_err(|error| error.to_string())?))
+    let said = response.bytes().await.map_err(|error| error.to_string())?;
+    Ok(answer(status, if failed.is_empty() { said } else { with_verdicts(&said, &failed) }))
+}
+
+/// What is left of a bulk, and by place in it the verdicts on what has the text in it.
+fn without_failing(body: &Bytes, text: &str, status: u16) -> (Bytes, Vec<(usize, Value)>) {
+    let lines: Vec<&[u8]> = body.split_inclusive(|byte| *byte == b'\n').collect();
+    let (mut left, mut failed) = (Vec::new(), Vec::new());
+    for (place, document) in lines.chunks(2).enumerate() {
+        if document.iter().any(|line| memchr::memmem::find(line, text.as_bytes()).is_some()) {
+            let error = json!({ "type": "odd_exception", "reason": "it failed" });
+            failed.push((place, json!({ "index": { "status": status, "error": error } })));
+        } else {
+            left.extend_from_slice(&document.concat());
+        }
+    }
+    (left.into(), failed)
+}
+
+fn with_verdicts(said: &[u8], failed: &[(usize, Value)]) -> Bytes {
+    let mut answer: Value = serde_json::from_slice(said).unwrap_or_else(|_| json!({ "items": [] }));
+    let items = answer["items"].as_array_mut().expect("verdicts");
+    failed.iter().for_each(|(place, verdict)| items.insert(*place, verdict.clone()));
+    answer.to_string().into()
 }
 
 fn answer(status: u16, body: Bytes) -> Response<Full<Bytes>> {

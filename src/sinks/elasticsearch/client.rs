@@ -157,7 +157,7 @@ impl Answer {
     /// For messages: the status and the body's beginning.
     pub fn shown(&self) -> String {
         let text = String::from_utf8_lossy(self.body.get(..2000).unwrap_or(&self.body)).into_owned();
-        format!("{} {}", self.status, super::bulk::cut(text.trim()))
+        format!("{} {}", self.status, super::verdict::cut(text.trim()))
     }
 
     /// The user may not do this, or is not known.

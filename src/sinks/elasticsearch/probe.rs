@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use elasticsearch::http::Method;
 
-use super::bulk::BulkAnswer;
 use super::client::{Client, NoAnswer};
+use super::verdict::BulkAnswer;
 use crate::formats::elastic::ElasticDocument;
 use crate::page::PageChange;
 
@@ -26,10 +26,18 @@ pub(super) enum Found {
     NotNow(String),
 }
 
-/// Asks the index. Writes nothing.
-pub(super) async fn probe(client: &Client, index: &str) -> Found {
+/// Asks the index. Writes nothing. `beside`: the id of a document; asked is the shard that it belongs to.
+pub(super) async fn probe(client: &Client, index: &str, beside: Option<&str>) -> Found {
+    match ask(client, index, beside).await {
+        // An alias may say itself which shard its documents go to.
+        Found::RefusesAll(reason) if beside.is_some() && reason.contains("routing") => ask(client, index, None).await,
+        found => found,
+    }
+}
+
+async fn ask(client: &Client, index: &str, beside: Option<&str>) -> Found {
     let path = super::bulk::path(index);
-    let answer = match client.send(Method::Post, &path, Some((LINES.clone(), super::bulk::NDJSON))).await {
+    let answer = match client.send(Method::Post, &path, Some((lines(beside), super::bulk::NDJSON))).await {
         Ok(answer) => answer,
         Err(NoAnswer::Unreachable(reason) | NoAnswer::Broken(reason)) => return Found::NotNow(reason),
     };
@@ -63,17 +71,22 @@ pub(super) fn remedy(reason: &str) -> &'static str {
     }
 }
 
-static LINES: LazyLock<Bytes> = LazyLock::new(|| {
+fn lines(beside: Option<&str>) -> Bytes {
     // No document has got so far: Elasticsearch counts from 0.
-    let action = serde_json::json!({
+    let mut action = serde_json::json!({
         "index": { "_id": "seine-asks-whether-pages-are-taken", "if_seq_no": 1_u64 << 52, "if_primary_term": 1 }
     });
+    if let Some(id) = beside {
+        action["index"]["routing"] = id.into();
+    }
     let mut lines = action.to_string().into_bytes();
     lines.push(b'\n');
-    lines.extend(serde_json::to_vec(&document()).expect("a document is JSON"));
+    lines.extend_from_slice(&DOCUMENT);
     lines.push(b'\n');
     lines.into()
-});
+}
+
+static DOCUMENT: LazyLock<Vec<u8>> = LazyLock::new(|| serde_json::to_vec(&document()).expect("a document is JSON"));
 
 /// Every field as an ordinary page has it.
 fn document() -> ElasticDocument<'static> {

@@ -1,0 +1,64 @@
+//! The documents of one bulk that wait for their turn, narrowed down to what breaks a request.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use super::bulk::{Bulk, Item, Pushed};
+
+const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
+/// A document that breaks the request it is alone in, or that the server fails at, is tried so often, each time with the
+/// server found well behind it.
+const MOST_BREAKS: u32 = 6;
+
+/// Documents that wait for their turn.
+pub(super) struct Waiting {
+    pub bulk: Bulk,
+    /// How the last request with them broke, or what the server failed of, when it did.
+    pub broke: Option<String>,
+    /// How often it has, with the server found well behind it. Counted for a document alone.
+    pub breaks: u32,
+}
+
+impl Waiting {
+    pub fn new(items: Vec<Item>) -> Waiting {
+        Waiting { bulk: Bulk(items), broke: None, breaks: 0 }
+    }
+}
+
+/// How long a bulk has been without progress.
+pub(super) struct Patience {
+    pub since: Instant,
+    pub back_off: Duration,
+    pub told: bool,
+}
+
+impl Patience {
+    pub fn new() -> Patience {
+        Patience { since: Instant::now(), back_off: FIRST_BACK_OFF, told: false }
+    }
+}
+
+/// A request broke, and the server is well: with several documents in it each half is tried, and one that is alone is
+/// tried again behind the others, and in the end set aside.
+pub(super) fn narrow_down(broken: Waiting, reason: &str, queue: &mut VecDeque<Waiting>, all: &mut Pushed) {
+    if broken.bulk.0.len() > 1 {
+        return halve(broken.bulk, reason, queue);
+    }
+    let breaks = broken.breaks + 1;
+    if breaks < MOST_BREAKS {
+        return queue.push_back(Waiting { breaks, ..broken });
+    }
+    let why =
+        format!("{breaks} requests with this page alone came to nothing, and those without it are answered: {reason}");
+    for item in broken.bulk.0 {
+        tracing::warn!(url = item.entry.event.url, reason, "document set aside");
+        all.dead.push((item.entry, why.clone()));
+    }
+}
+
+pub(super) fn halve(mut bulk: Bulk, reason: &str, queue: &mut VecDeque<Waiting>) {
+    let second = bulk.0.split_off(bulk.0.len() / 2);
+    tracing::info!(reason, documents = bulk.0.len() + second.len(), "a bulk is sent in halves");
+    queue.push_front(Waiting::new(second));
+    queue.push_front(Waiting::new(bulk.0));
+}

@@ -1,0 +1,105 @@
+//! What a server says of a bulk, and of each document in it.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+use super::client::Answer;
+
+const LONGEST_REASON: usize = 500;
+
+/// Of a 429: the request is larger than the node ever takes, whatever else it has in hand. It says so in the words
+/// `… operation_bytes=N, max_…_bytes=M`.
+pub(super) fn is_over_the_limit(answer: &Answer) -> bool {
+    let text = String::from_utf8_lossy(&answer.body);
+    let number_behind = |text: &str| {
+        let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse::<u64>().ok()
+    };
+    let needed = text.split_once("operation_bytes=").and_then(|(_, rest)| number_behind(rest));
+    let most = text.split_once("max_").and_then(|(_, rest)| number_behind(rest.split_once('=')?.1));
+    needed.zip(most).is_some_and(|(needed, most)| needed > most)
+}
+
+#[derive(Deserialize)]
+pub(super) struct BulkAnswer {
+    /// One a document, in order; each with the action's name around it.
+    items: Vec<HashMap<String, ItemAnswer>>,
+}
+
+impl BulkAnswer {
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    pub fn into_items(self) -> impl Iterator<Item = ItemAnswer> {
+        self.items.into_iter().flat_map(HashMap::into_values)
+    }
+
+    /// The verdict on the only document.
+    pub fn only(self) -> Option<ItemAnswer> {
+        self.into_items().next()
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct ItemAnswer {
+    pub status: u16,
+    error: Option<ItemError>,
+}
+
+#[derive(Deserialize)]
+struct ItemError {
+    #[serde(rename = "type", default)]
+    kind: String,
+    #[serde(default)]
+    reason: Option<String>,
+    caused_by: Option<serde_json::Value>,
+}
+
+pub(super) enum Verdict {
+    Written,
+    Refused(String),
+    /// The server failed at it: it alone, or at any just now.
+    Failed(String),
+    Later(String),
+}
+
+impl ItemAnswer {
+    /// It was written, or there is another version.
+    pub fn is_there(&self) -> bool {
+        matches!(self.status, 200..300 | 409)
+    }
+
+    pub fn judge(self) -> Verdict {
+        let shown = self.shown();
+        match self.status {
+            _ if self.is_there() => Verdict::Written,
+            400 if self.is_about_the_index() => Verdict::Later(shown),
+            400 | 413 => Verdict::Refused(shown),
+            500..600 => Verdict::Failed(shown),
+            // 429: too busy; 403 and 404: the index is blocked or gone, and somebody may help.
+            _ => Verdict::Later(shown),
+        }
+    }
+
+    /// A refusal that would meet any document.
+    fn is_about_the_index(&self) -> bool {
+        self.error.as_ref().is_some_and(|error| {
+            matches!(error.kind.as_str(), "index_closed_exception" | "invalid_index_name_exception")
+                || error.reason.as_deref().is_some_and(|reason| reason.contains("no write index"))
+        })
+    }
+
+    pub fn shown(&self) -> String {
+        let Some(error) = &self.error else { return self.status.to_string() };
+        let reason = cut(error.reason.as_deref().unwrap_or_default());
+        let cause = error.caused_by.as_ref().map(|cause| format!("; caused by {cause}")).unwrap_or_default();
+        format!("{} {}: {reason}{}", self.status, error.kind, cut(&cause))
+    }
+}
+
+/// A server's words at a length that suits a message.
+pub(super) fn cut(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(LONGEST_REASON)).unwrap_or(text)
+}
