@@ -1,20 +1,25 @@
 //! One file a page, the newest fetch of a URL in its place: FILESYSTEM_HTML, FILESYSTEM_JSON and FILESYSTEM_CBOR.
+//!
+//! A crawl's pages come in the order in which they were fetched. A dead letter comes late: so that it does not take the place
+//! of a newer fetch, the time of a file's last change is when its page was fetched.
 
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
 use super::SinkError;
 use super::dead_letters::DeadLetters;
-use super::folder::{create_folder, sync_folder};
+use super::folder::{create_folder, file_error, sync_folder};
 use super::local::{Fate, Local};
 use super::placed::Placing;
 use crate::delivery::Entry;
 use crate::formats::encoder::Encoder;
 use crate::formats::filesystem;
+use crate::page::EpochMs;
 
 /// Known folders of hosts; beyond, they are looked for again.
 const MAX_HOSTS: usize = 100_000;
@@ -24,6 +29,8 @@ pub(super) struct FilePerPage {
     encoder: Box<dyn Encoder>,
     naming: Naming,
     dead: DeadLetters,
+    /// What comes are dead letters.
+    comes_late: bool,
     placing: Placing,
     /// Folders of hosts that are there.
     hosts: BTreeSet<String>,
@@ -40,7 +47,7 @@ pub struct Naming {
 
 impl FilePerPage {
     /// Creates the folder when it is absent, and removes what an earlier run had not finished. `letters`: dead letters are
-    /// kept below this folder.
+    /// kept below this folder; when it is another one, what comes are such letters.
     pub fn open(
         folder: &Path,
         letters: &Path,
@@ -53,6 +60,7 @@ impl FilePerPage {
             encoder,
             naming,
             dead: DeadLetters::open(letters)?,
+            comes_late: letters != folder,
             placing: Placing::open(folder)?,
             hosts: BTreeSet::new(),
         })
@@ -87,8 +95,12 @@ impl Local for FilePerPage {
         if self.naming.compress_data {
             content = zlib(&content);
         }
-        let folder = self.make_host_folder(host)?;
-        self.placing.write(folder.join(name), &content)?;
+        let path = self.make_host_folder(host)?.join(name);
+        if self.comes_late && is_newer(&path, entry.event.ended_ms)? {
+            tracing::warn!(url = entry.event.url, path = %path.display(), "a newer fetch of this page is there, and stays");
+            return Ok(Fate::Delivered);
+        }
+        self.placing.write(path, &content, Some(entry.event.ended_ms))?;
         Ok(Fate::Delivered)
     }
 
@@ -101,6 +113,15 @@ impl Local for FilePerPage {
 
     fn close(&mut self) -> Result<(), SinkError> {
         sync_folder(&self.folder)
+    }
+}
+
+/// Whether the file holds a fetch of after `fetched`.
+fn is_newer(path: &Path, fetched: EpochMs) -> Result<bool, SinkError> {
+    match std::fs::metadata(path).and_then(|metadata| metadata.modified()) {
+        Ok(modified) => Ok(modified > UNIX_EPOCH + Duration::from_millis(fetched)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(file_error("looking at", path, error)),
     }
 }
 

@@ -112,7 +112,7 @@ impl Pagestore {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|e| file_error("creating the folder", folder, e))?;
         }
-        self.placing.write(path, &derived.body)
+        self.placing.write(path, &derived.body, None)
     }
 
     fn add_line(&mut self, meta: String, url: &str, details: Details) {

@@ -4,11 +4,13 @@
 //! what is in it.
 
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use super::SinkError;
 use super::folder::{create_folder, file_error};
+use crate::page::EpochMs;
 
 /// Where files are on their way, below the sink's folder. No URL's or day's folder has such a name.
 pub const WRITING: &str = "~writing";
@@ -38,10 +40,16 @@ impl Placing {
         Ok(Placing { folder: folder.into(), waiting: Vec::new(), is_unsynced: false })
     }
 
-    /// Writes a file that will be at `path`, whose folder is there.
-    pub fn write(&mut self, path: PathBuf, content: &[u8]) -> Result<(), SinkError> {
+    /// Writes a file that will be at `path`, whose folder is there. `time`: what it shows as the time of its last change;
+    /// else when it was written.
+    pub fn write(&mut self, path: PathBuf, content: &[u8], time: Option<EpochMs>) -> Result<(), SinkError> {
         let temporary = self.folder.join(WRITING).join(self.waiting.len().to_string());
-        std::fs::write(&temporary, content).map_err(|e| file_error("writing", &temporary, e))?;
+        let write = || {
+            let mut file = File::create(&temporary)?;
+            file.write_all(content)?;
+            time.map_or(Ok(()), |time| file.set_modified(UNIX_EPOCH + Duration::from_millis(time)))
+        };
+        write().map_err(|e| file_error("writing", &temporary, e))?;
         self.waiting.push(Waiting { temporary, path });
         Ok(())
     }

@@ -32,6 +32,12 @@ pub(super) fn replay(place: &Place, choice: &Choice, destination: &Destination) 
     logging::start(&loaded.config.logging, &Screen::new(true))?;
     let mut replay = Replay::new(place, folder, sink, &loaded.config)?;
     eprintln!("seine: to {}", replay.whereto());
+    if let config::Destination::Kafka(_) = sink.destination {
+        eprintln!(
+            "seine: a topic keeps what comes late behind what is newer: readers go by the larger fetch time or event_id, and a \
+             compacted topic keeps the letter of a page that was fetched again meanwhile"
+        );
+    }
     let mut chosen = HashSet::new();
     let mut refused = 0;
     for path in dead_letters::files(&replay.folder)? {
