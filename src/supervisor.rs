@@ -65,6 +65,7 @@ pub struct PartStatus {
     pub since_last_sign: Duration,
     /// Running, but without a sign for longer than it should be.
     pub stuck: bool,
+    /// What it failed of, until something got done again.
     pub last_error: Option<String>,
 }
 
@@ -76,7 +77,9 @@ impl Beat {
     /// Something got done.
     pub fn progress(&self, units: u64) {
         self.0.done.fetch_add(units, Ordering::Relaxed);
-        self.idle();
+        let mut state = self.0.state.lock();
+        state.last_sign = Instant::now();
+        state.last_error = None;
     }
 
     /// There is nothing to do, and that is fine.

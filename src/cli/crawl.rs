@@ -11,7 +11,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::exit;
 use crate::config::{self, Config, ScopeRule, StartedWith};
-use crate::crawl::{Crawl, Ended, normalise_seed};
+use crate::crawl::{Crawl, CrawlError, Ended, normalise_seed};
 use crate::telemetry::logging;
 use crate::telemetry::progress::Screen;
 
@@ -77,7 +77,8 @@ pub struct Args {
     /// Keep running when nothing is left to do.
     #[arg(long)]
     stay: bool,
-    /// When all that is left waits (for hosts in trouble, name servers, the network), wait so long for it, and end.
+    /// When all that is left waits (for hosts in trouble, name servers, the network, or a sink that does not move), wait so
+    /// long for it, and end.
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = config::parse_duration, conflicts_with = "stay")]
     patience: Duration,
     /// No progress and no summary.
@@ -127,11 +128,22 @@ pub(super) fn start(
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    let summary = Crawl { config, started_with, folder, seeds, patience, screen: screen.clone() }.run()?;
+    let summary = match (Crawl { config, started_with, folder, seeds, patience, screen: screen.clone() }).run() {
+        Err(error @ CrawlError::Stopped) => {
+            screen.print(&format!("{error}\n"));
+            return Ok(exit::stopped(patience.is_none()));
+        }
+        ran => ran?,
+    };
     if !quiet {
         screen.print(&summary.to_string());
-        if matches!(summary.ended, Ended::Waiting(_)) {
-            screen.print(&format!("\n  This goes on, and tries at once what waits:\n    {}\n", exit::this_command()));
+        let goes_on = match summary.ended {
+            Ended::Waiting(_) => Some("goes on, and tries at once what waits"),
+            _ if summary.is_pending() => Some("goes on, and delivers what is pending"),
+            _ => None,
+        };
+        if let Some(goes_on) = goes_on {
+            screen.print(&format!("\n  This {goes_on}:\n    {}\n", exit::this_command()));
         }
     }
     Ok(exit::status(&summary, patience.is_none()))

@@ -8,7 +8,7 @@ use crate::crawl::{Ended, Summary};
 pub const NO_SEED: u8 = 3;
 /// Ended while hosts, name servers or the network were waited for.
 pub const WAITING: u8 = 4;
-/// Ended with pages that a destination has not got yet.
+/// Ended with pages that a destination has not got: pending, or among its dead letters.
 pub const UNDELIVERED: u8 = 5;
 /// Told to end by a signal, or by whoever read standard output, before it was done.
 pub const STOPPED: u8 = 6;
@@ -21,7 +21,8 @@ Exit status:
   2    the arguments are not understood
   3    no seed brought a page
   4    all that is left waits, for longer than --patience: the same command goes on, and tries it at once
-  5    pages are not delivered yet: the same command goes on
+  5    pages are not delivered: a sink has not moved for --patience, and the same command goes on; or it has dead letters,
+       of this run or an earlier one, until they are replayed or dropped (seine dead-letters)
   6    stopped by a signal, or nobody read standard output any more: the same command goes on
   130  stopped at once, by a second signal: the same command goes on";
 
@@ -29,14 +30,20 @@ Exit status:
 pub fn status(summary: &Summary, stays: bool) -> ExitCode {
     let all_seeds_failed = summary.seeds > 0 && summary.failed_seeds.len() as u64 == summary.seeds;
     let code = match summary.ended {
-        Ended::Stopped if stays => return ExitCode::SUCCESS,
-        Ended::Stopped | Ended::ReaderGone => STOPPED,
+        Ended::Stopped => return stopped(stays),
+        Ended::ReaderGone => STOPPED,
         _ if all_seeds_failed => NO_SEED,
-        _ if summary.undelivered > 0 => UNDELIVERED,
+        _ if summary.is_pending() || summary.has_letters() => UNDELIVERED,
+        Ended::LogFull => UNDELIVERED,
         Ended::Waiting(_) => WAITING,
         Ended::Done | Ended::PageLimit => return ExitCode::SUCCESS,
     };
     ExitCode::from(code)
+}
+
+/// Of a crawl that was told to end; one that `stays` was started for that.
+pub fn stopped(stays: bool) -> ExitCode {
+    if stays { ExitCode::SUCCESS } else { ExitCode::from(STOPPED) }
 }
 
 /// The command line of this process as a shell takes it.

@@ -10,6 +10,7 @@ use crate::config::SinkConfig;
 use crate::delivery::{Cursor, Entry};
 use crate::page_log::Reader;
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, Step, pump};
+use crate::sinks::watch::Watch;
 use crate::supervisor::Beat;
 
 const IDLE: Duration = Duration::from_millis(200);
@@ -20,7 +21,8 @@ pub(crate) fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> an
     let name = config.name();
     let reader = running.log.reader(name)?;
     let seconds = running.metrics.delivery_seconds.with_label_values(&[name]);
-    let mut feed = LogFeed { reader, seconds, beat };
+    let watch = running.watches.get(name).cloned().unwrap_or_default();
+    let mut feed = LogFeed { reader, seconds, beat, watch };
     pump(&mut feed, config, &running.folder.join(name), &running.hurry)
 }
 
@@ -28,6 +30,7 @@ struct LogFeed<'a> {
     reader: Reader,
     seconds: Histogram,
     beat: &'a Beat,
+    watch: Watch,
 }
 
 impl Feed for LogFeed<'_> {
@@ -45,6 +48,10 @@ impl Feed for LogFeed<'_> {
 
     fn commit(&mut self, cursor: Cursor) -> anyhow::Result<()> {
         Ok(self.reader.commit(cursor)?)
+    }
+
+    fn watch(&self) -> Watch {
+        self.watch.clone()
     }
 
     fn stepped(&mut self, step: Step) {

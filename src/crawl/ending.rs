@@ -1,15 +1,17 @@
 //! The end of a crawl: nothing left to do, a limit, or a signal.
 
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Running;
 use super::patience::{Patience, Waits};
+use super::stillness::Stillness;
 use crate::telemetry::progress::Progress;
 
-/// After the first signal, what is in flight has this long to finish.
+/// After the first signal, or when a sink was waited for in vain, what is in flight has this long to finish.
 const GRACE: Duration = Duration::from_secs(10);
 /// And this long to notice that the others are gone.
 const LAST_GRACE: Duration = Duration::from_secs(2);
@@ -24,6 +26,8 @@ pub enum Ended {
     PageLimit,
     /// All that is left waits, and has for as long as it was worth.
     Waiting(Box<Waits>),
+    /// The page log is full, and no sink has taken anything from it for as long as that was worth.
+    LogFull,
     /// A signal came.
     Stopped,
     /// Nobody reads standard output any more.
@@ -31,13 +35,14 @@ pub enum Ended {
 }
 
 /// Watches until there is nothing left to do, all that is left has waited for `patience` (none: the crawl stays) or a
-/// signal comes, then ends every part.
+/// signal comes, then ends every part. Sinks that are behind by then have as long, and longer as long as one moves.
 pub(super) async fn watch(
     running: Arc<Running>,
     mut signals: Signals,
     patience: Option<Duration>,
     mut progress: Progress,
 ) -> Ended {
+    let mut stillness = patience.map(Stillness::new);
     let mut patience = patience.map(Patience::new);
     let mut tick = tokio::time::interval(TICK);
     let ended = loop {
@@ -56,17 +61,25 @@ pub(super) async fn watch(
         if running.is_page_limit_reached() {
             break Ended::PageLimit;
         }
-        let Some(patience) = &mut patience else { continue };
+        let (Some(patience), Some(stillness)) = (&mut patience, &mut stillness) else { continue };
         if running.is_done() {
             break Ended::Done;
         }
         if let Some(waits) = patience.run_out(&running) {
             break Ended::Waiting(Box::new(waits));
         }
+        let is_full = !running.log.status().room;
+        if !is_full && !patience.is_waiting() {
+            stillness.begin_anew();
+        } else if stillness.has_run_out(&running) && is_full {
+            break Ended::LogFull;
+        }
     };
     let mut hurried = matches!(ended, Ended::Stopped | Ended::ReaderGone);
-    let deadline = hurried.then(|| Instant::now() + GRACE);
-    let ending = end_parts(running.clone(), deadline);
+    if hurried {
+        running.hurry();
+    }
+    let ending = end_parts(running.clone());
     tokio::pin!(ending);
     loop {
         tokio::select! {
@@ -84,25 +97,35 @@ pub(super) async fn watch(
             _ = tick.tick() => {
                 running.look_at_room();
                 progress.show(&running.figures());
+                if let Some(stillness) = stillness.as_mut().filter(|_| !hurried)
+                    && stillness.has_run_out(&running)
+                {
+                    stillness.tell(&running);
+                    hurried = true;
+                    running.hurry();
+                }
             }
         }
     }
 }
 
 /// Fetching ends first, then the log's writer, then its readers: the order in which a page goes.
-async fn end_parts(running: Arc<Running>, deadline: Option<Instant>) {
+async fn end_parts(running: Arc<Running>) {
     running.stop.cancel();
-    if deadline.is_some() {
-        running.hurry();
-    }
     let join = move || {
-        let far = Instant::now() + Duration::from_secs(365 * 24 * 3600);
-        if !running.supervisor.join(deadline.unwrap_or(far)) {
-            // Whoever is still there waits for something that does not come: no more restarts, no more waiting for each
-            // other.
-            running.supervisor.end();
+        while !running.supervisor.join(Instant::now() + TICK) {
+            let Some(since) = running.hurried.get() else { continue };
+            if !running.has_log_writer() {
+                // Its disk may be full. Nobody waits for what it will not write.
+                running.log.abandon();
+            }
+            if since.elapsed() < GRACE {
+                continue;
+            }
+            // Whoever is still there waits for something that does not come: no more waiting for each other.
             running.log.close();
             running.supervisor.join(Instant::now() + LAST_GRACE);
+            return;
         }
     };
     if let Err(panic) = tokio::task::spawn_blocking(join).await {
@@ -136,6 +159,15 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt(), "SIGINT"),
             hang_up: listen(SignalKind::hangup(), "SIGHUP"),
         }
+    }
+
+    /// Whether one that ends the process has come. For who cannot wait for it; the next is waited for by [`Signals::next`].
+    pub fn are_to_end(&mut self) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        [&mut self.terminate, &mut self.interrupt]
+            .into_iter()
+            .flatten()
+            .any(|signal| signal.poll_recv(&mut context).is_ready())
     }
 
     async fn next(&mut self) -> Received {

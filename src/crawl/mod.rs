@@ -8,11 +8,14 @@ mod open;
 mod patience;
 mod readers;
 mod room;
+mod start_room;
+mod stillness;
 mod summary;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
@@ -26,12 +29,14 @@ use crate::frontier::{Frontier, FrontierError, Standing};
 use crate::page_log::{LogError, PageLog, VALIDATOR};
 use crate::parse;
 use crate::sinks::SinkError;
-use crate::supervisor::Supervisor;
+use crate::sinks::watch::Watch;
+use crate::supervisor::{Phase, Supervisor};
 use crate::telemetry::Metrics;
 use crate::telemetry::metrics::Snapshot;
 use crate::telemetry::progress::{Figures, Progress, Screen};
 use crate::telemetry::server::{self, ListenError};
 use crate::validate::Validator;
+use start_room::StartRoom;
 
 pub use ending::Ended;
 pub use open::stats;
@@ -48,8 +53,8 @@ pub struct Crawl {
     pub folder: PathBuf,
     /// Normalised URLs. May be empty when the folder holds a crawl.
     pub seeds: Vec<String>,
-    /// How long it waits when all that is left waits for hosts in trouble, for name servers or the network. None: it keeps
-    /// running, even with nothing left to do.
+    /// How long it waits when all that is left waits: for hosts in trouble, for name servers, the network, or a sink that
+    /// does not move. None: it keeps running, even with nothing left to do.
     pub patience: Option<Duration>,
     pub screen: Screen,
 }
@@ -77,12 +82,17 @@ pub enum CrawlError {
     Sink(#[from] SinkError),
     #[error(transparent)]
     StartedWith(#[from] StartedWithError),
+    /// By a signal, before it began.
+    #[error("stopped while it waited for room on the disk; the same command goes on")]
+    Stopped,
     #[error("the runtime cannot be started: {0}")]
     Runtime(#[source] std::io::Error),
     #[error("{0} did not end in time and was left behind; what it had is on disk and goes on with the next start")]
     Unfinished(String),
 }
 
+/// The part that writes the page log.
+const LOG: &str = "log";
 /// A part without a sign for longer is shown as stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
 
@@ -99,6 +109,10 @@ pub(crate) struct Running {
     pub stop: CancellationToken,
     /// Sinks end after their present batch, whatever is pending.
     pub hurry: Arc<AtomicBool>,
+    /// Since when.
+    hurried: OnceLock<Instant>,
+    /// What each sink of this run shows of itself.
+    pub watches: BTreeMap<String, Watch>,
     /// Nobody takes the pages any more, as with `| head`.
     pub reader_gone: CancellationToken,
     pub room: room::Room,
@@ -115,28 +129,36 @@ impl Crawl {
         let port = config.http.listen.map(|address| runtime.block_on(server::listen(address))).transpose()?;
         let (running, signals) = {
             let _guard = runtime.enter();
-            let signals = ending::Signals::listen(); // opening a large crawl takes a while, too
-            let running = Arc::new(open::open(config, folder, &seeds)?);
+            let mut room = StartRoom::new(ending::Signals::listen()); // opening a large crawl takes a while, too
+            let running = room.open(|room| {
+                let running = open::open(config.clone(), folder.clone(), &seeds, room)?;
+                started_with.save(&running.folder)?;
+                Ok(Arc::new(running))
+            })?;
             if let Some(port) = port {
                 tracing::info!("metrics at http://{}/metrics", port.address);
                 port.serve(running.clone());
             }
-            (running, signals)
+            (running, room.into_signals())
         };
-        started_with.save(&running.folder)?;
         let started = Instant::now();
         start_parts(&running, runtime.handle());
         let ended = runtime.block_on(ending::watch(running.clone(), signals, patience, Progress::new(screen.clone())));
         screen.clear();
         let summary = Summary::new(&running, ended, started.elapsed(), &seeds)?;
-        if summary.ended == Ended::Done {
+        // What is pending belongs to this round: the same command delivers it, and fetches nothing anew.
+        if summary.ended == Ended::Done && !summary.is_pending() {
             open::end_round(&*running.frontier)?;
         }
         readers::part(&running.log);
-        running.frontier.flush()?;
+        match running.frontier.flush() {
+            // As after a kill: what is not written comes again from the page log.
+            Err(error) if error.is_waiting() => tracing::warn!(%error, "ended without room on the disk"),
+            flushed => flushed?,
+        }
         // What did not end in time must not hold up the process: a thread of it may be waiting for a server.
         runtime.shutdown_background();
-        match running.supervisor.status().into_iter().find(|part| part.phase == crate::supervisor::Phase::Running) {
+        match running.supervisor.status().into_iter().find(|part| part.phase == Phase::Running) {
             Some(part) => Err(CrawlError::Unfinished(part.name)),
             None => Ok(summary),
         }
@@ -146,7 +168,7 @@ impl Crawl {
 fn start_parts(running: &Arc<Running>, handle: &tokio::runtime::Handle) {
     let supervisor = &running.supervisor;
     let at = running.clone();
-    supervisor.start("log", STUCK_AFTER, move |beat| Ok(at.log.run_writer(&mut || beat.progress(1))?));
+    supervisor.start(LOG, STUCK_AFTER, move |beat| Ok(at.log.run_writer(&mut || beat.progress(1))?));
 
     let at = running.clone();
     let validator = Validator {
@@ -181,8 +203,13 @@ fn start_parts(running: &Arc<Running>, handle: &tokio::runtime::Handle) {
 impl Running {
     /// Parts end soon, whatever is pending; one that fails is not started again, such as a sink whose server is away.
     fn hurry(&self) {
+        self.hurried.get_or_init(Instant::now);
         self.hurry.store(true, Ordering::Relaxed);
         self.supervisor.end();
+    }
+
+    fn has_log_writer(&self) -> bool {
+        self.supervisor.status().iter().any(|part| part.name == LOG && part.phase != Phase::Finished)
     }
 
     /// Nothing to fetch for the first time, nothing in flight, everything accepted is validated, no page to look at again.
@@ -260,7 +287,7 @@ impl server::Status for Running {
             if part.stuck {
                 reasons.push(format!("{}: no progress for {} s", part.name, part.since_last_sign.as_secs()));
             }
-            if part.phase == crate::supervisor::Phase::BackingOff {
+            if part.phase == Phase::BackingOff {
                 reasons.push(format!("{}: failed: {}", part.name, part.last_error.unwrap_or_default()));
             }
         }

@@ -1,10 +1,11 @@
 //! Opening a crawl: its stores, its scope, its seeds.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
+use super::start_room::StartRoom;
 use super::{CrawlError, Running};
 use crate::clock;
 use crate::config::{Config, ScopeRule, SinkConfig};
@@ -17,13 +18,19 @@ use crate::frontier::{CLOCK_NOTE, Counts, EmbeddedFrontier, Frontier, FrontierEr
 use crate::page::Kind;
 use crate::page_log::{PageLog, Recovery, VALIDATOR};
 use crate::parse::DeriveOptions;
+use crate::sinks::watch::Watch;
 use crate::supervisor::Supervisor;
 use crate::telemetry::Metrics;
 
 /// The scope of a crawl, kept with its frontier.
 const SCOPE_NOTE: &str = "scope";
 
-pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<Running, CrawlError> {
+pub(super) fn open(
+    config: Config,
+    folder: PathBuf,
+    seeds: &[String],
+    room: &mut StartRoom,
+) -> Result<Running, CrawlError> {
     if seeds.is_empty() && !folder.join("frontier").is_dir() {
         return Err(CrawlError::NoSeeds); // before anything is made
     }
@@ -45,12 +52,12 @@ pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<
     let frontier: Arc<dyn Frontier> = {
         let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?;
         set_clock(&frontier)?;
-        when_there_is_room(&frontier, || frontier.try_put_off_again(now_ms()).map(|_| ()))?;
+        room.write(&frontier, || frontier.try_put_off_again(now_ms()).map(|_| ()))?;
         Arc::new(frontier)
     };
-    let scope = Arc::new(scope(&config, &*frontier, seeds)?);
-    when_there_is_room(&*frontier, || propose_seeds(&*frontier, seeds))?;
-    when_there_is_room(&*frontier, || try_seeds_again(&*frontier, seeds))?;
+    let scope = Arc::new(scope(&config, &*frontier, seeds, room)?);
+    room.write(&*frontier, || propose_seeds(&*frontier, seeds))?;
+    room.write(&*frontier, || try_seeds_again(&*frontier, seeds))?;
     let metrics = Arc::new(Metrics::new());
     let stop = CancellationToken::new();
     let config = Arc::new(config);
@@ -70,6 +77,7 @@ pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<
         crawler_id: config.crawler_id.as_str().into(),
     };
     Ok(Running {
+        watches: config.sinks.iter().map(|sink| (sink.name().to_owned(), Watch::default())).collect(),
         config,
         folder,
         frontier,
@@ -79,6 +87,7 @@ pub(super) fn open(config: Config, folder: PathBuf, seeds: &[String]) -> Result<
         supervisor: Supervisor::default(),
         stop,
         hurry: Arc::default(),
+        hurried: OnceLock::new(),
         reader_gone: CancellationToken::new(),
         room: Default::default(),
     })
@@ -109,7 +118,12 @@ fn is_sink(name: &str, config: &Config) -> bool {
 }
 
 /// The crawl's scope: the seeds' hosts of this run and of all runs before it in this folder.
-fn scope(config: &Config, frontier: &dyn Frontier, seeds: &[String]) -> Result<Scope, CrawlError> {
+fn scope(
+    config: &Config,
+    frontier: &dyn Frontier,
+    seeds: &[String],
+    room: &mut StartRoom,
+) -> Result<Scope, CrawlError> {
     let known = frontier.note(SCOPE_NOTE)?;
     if seeds.is_empty() && known.is_none() {
         return Err(CrawlError::NoSeeds);
@@ -118,7 +132,7 @@ fn scope(config: &Config, frontier: &dyn Frontier, seeds: &[String]) -> Result<S
         Some(note) => Scope::from_note(&config.scope, &note, seeds)?,
         None => Scope::new(&config.scope, seeds)?,
     };
-    when_there_is_room(frontier, || frontier.set_note(SCOPE_NOTE, &scope.to_note()))?;
+    room.write(frontier, || frontier.set_note(SCOPE_NOTE, &scope.to_note()))?;
     if config.scope.rule == ScopeRule::Any {
         tracing::warn!("scope is any: the crawl follows links to every host");
     }
@@ -140,29 +154,6 @@ fn set_clock(frontier: &dyn Frontier) -> Result<(), FrontierError> {
         );
     }
     Ok(())
-}
-
-/// A start on a full disk waits, as the crawl would: whoever started it may not be there to do so again.
-fn when_there_is_room(
-    frontier: &dyn Frontier,
-    write: impl Fn() -> Result<(), FrontierError>,
-) -> Result<(), FrontierError> {
-    const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
-    let mut is_said = false;
-    loop {
-        match write() {
-            Err(error) if error.is_waiting() => {
-                if !std::mem::replace(&mut is_said, true) {
-                    tracing::warn!(%error, "the crawl begins when there is room on the disk");
-                }
-                std::thread::sleep(LOOK);
-                if let Err(error) = frontier.restore() {
-                    tracing::debug!(%error, "the frontier waits");
-                }
-            }
-            written => return written,
-        }
-    }
 }
 
 fn propose_seeds(frontier: &dyn Frontier, seeds: &[String]) -> Result<(), FrontierError> {

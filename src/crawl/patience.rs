@@ -39,6 +39,11 @@ impl Patience {
         Patience { limit, since: None, answers: 0 }
     }
 
+    /// All that is left to fetch waits.
+    pub fn is_waiting(&self) -> bool {
+        self.since.is_some()
+    }
+
     /// Looks whether all that is left waits; what for, when that has been so for too long or will be.
     pub fn run_out(&mut self, running: &Running) -> Option<Waits> {
         let now = now_ms();

@@ -1,12 +1,15 @@
 //! What a crawl did, for the person who started it.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::stillness::trouble;
 use super::{Ended, Running};
+use crate::config::{Destination, SinkConfig};
 use crate::frontier::{Counts, FrontierError, PageRecord, PageState};
 use crate::page::FailureReason;
+use crate::sinks::dead_letters;
 use crate::telemetry::progress::{bytes, grouped};
 
 /// Seeds without a page that are named.
@@ -25,8 +28,6 @@ pub struct Summary {
     pub sinks: Vec<SinkSummary>,
     pub page_proposed: u64,
     pub folder: PathBuf,
-    /// What is pending for the sink of this run that is furthest behind.
-    pub undelivered: u64,
     /// Seeds of this run …
     pub seeds: u64,
     /// … and those that brought no page and wait for nothing, with the reason.
@@ -42,6 +43,12 @@ pub struct SinkSummary {
     pub pending: u64,
     /// None for sinks that keep no files.
     pub folder: Option<PathBuf>,
+    /// One that this run delivers to.
+    pub of_this_run: bool,
+    /// Dead letters that are there: neither delivered after all nor dropped, whichever run they are of.
+    pub letters: u64,
+    /// What it waits for, with something pending.
+    pub trouble: Option<String>,
 }
 
 impl Summary {
@@ -52,36 +59,66 @@ impl Summary {
         seeds: &[String],
     ) -> Result<Summary, FrontierError> {
         let log = running.log.status();
+        let config_of = |name: &str| running.config.sinks.iter().find(|sink| sink.name() == name);
         let sinks = log.sinks().map(|(name, books)| SinkSummary {
             name: name.to_owned(),
             delivered: books.delivered,
             skipped: books.skipped,
             dead: books.dead,
             pending: books.pending,
-            folder: Some(running.folder.join(name)).filter(|folder| folder.is_dir()),
+            folder: Some(running.folder.join(name))
+                .filter(|it| !config_of(name).is_some_and(is_a_server) && it.is_dir()),
+            of_this_run: config_of(name).is_some(),
+            letters: letters(&running.folder.join(name)),
+            trouble: trouble(running, name).filter(|_| books.pending > 0),
         });
         let mut failed_seeds = Vec::new();
         for seed in seeds {
-            if let Some(why) = running.frontier.page(seed)?.and_then(why_none) {
-                failed_seeds.push((seed.clone(), why));
-            }
+            let page = match running.frontier.page(seed) {
+                // Told to end while its disk is full, there is no more to say of it.
+                Err(error) if error.is_waiting() => None,
+                page => page?,
+            };
+            failed_seeds.extend(page.and_then(why_none).map(|why| (seed.clone(), why)));
         }
-        let sinks: Vec<SinkSummary> = sinks.collect();
-        let of_this_run = |sink: &&SinkSummary| running.config.sinks.iter().any(|config| config.name() == sink.name);
-        let undelivered = sinks.iter().filter(of_this_run).map(|sink| sink.pending).max().unwrap_or(0);
         Ok(Summary {
             ended,
             took,
             counts: running.frontier.counts(),
             bytes: running.metrics.bytes_fetched(),
             outcomes: running.metrics.outcomes(),
-            sinks,
+            sinks: sinks.collect(),
             page_proposed: log.page_proposed(),
             folder: running.folder.clone(),
-            undelivered,
             seeds: seeds.len() as u64,
             failed_seeds,
         })
+    }
+
+    /// A sink of this run has not got everything: the same command goes on.
+    pub fn is_pending(&self) -> bool {
+        self.sinks.iter().any(|sink| sink.of_this_run && sink.pending > 0)
+    }
+
+    /// A sink of this run has dead letters: somebody has to look at them.
+    pub fn has_letters(&self) -> bool {
+        self.sinks.iter().any(|sink| sink.of_this_run && sink.letters > 0)
+    }
+}
+
+/// What is below such a sink's folder is no archive.
+fn is_a_server(sink: &SinkConfig) -> bool {
+    matches!(sink.destination, Destination::Kafka(_) | Destination::Elasticsearch(_))
+}
+
+/// How many dead letters stand below a sink's folder. What cannot be read was told of when the sink was opened.
+fn letters(folder: &Path) -> u64 {
+    match dead_letters::account(folder) {
+        Ok(account) => account.ids.len() as u64,
+        Err(error) => {
+            tracing::error!(%error, "dead letters cannot be counted");
+            0
+        }
     }
 }
 
@@ -101,6 +138,7 @@ impl fmt::Display for Summary {
             Ended::Done => "Done: nothing is left to fetch.",
             Ended::PageLimit => "Done: the limit of pages is reached.",
             Ended::Waiting(waits) => &waits.to_string(),
+            Ended::LogFull => "Ended: the page log is full (page_log.max_size), and no sink takes anything from it.",
             Ended::Stopped => "Stopped. The same command goes on from here.",
             Ended::ReaderGone => "Stopped: nobody reads standard output any more. The same command goes on from here.",
         };
@@ -141,17 +179,30 @@ impl fmt::Display for Summary {
         for sink in &self.sinks {
             writeln!(out)?;
             write!(out, "  {:<11} {:>9}   delivered", sink.name, grouped(sink.delivered))?;
+            let dead = match sink.letters {
+                letters if letters == sink.dead => "dead letters".to_owned(),
+                letters => format!("dead letters ({} still there)", grouped(letters)),
+            };
             for (count, what) in
-                [(sink.skipped, "not held by the format"), (sink.dead, "dead letters"), (sink.pending, "pending")]
+                [(sink.skipped, "not held by the format"), (sink.dead, &dead), (sink.pending, "pending")]
             {
                 if count > 0 {
                     write!(out, ", {} {what}", grouped(count))?;
                 }
             }
             writeln!(out)?;
+            if let Some(trouble) = &sink.trouble {
+                writeln!(out, "              waits: {trouble}")?;
+            }
             if let Some(folder) = &sink.folder {
                 writeln!(out, "              in {}", folder.display())?;
                 writeln!(out, "              seine cat {} | head", folder.display())?;
+            }
+            if sink.letters > 0 {
+                let place = format!("--sink {} -o {}", sink.name, self.folder.display());
+                writeln!(out, "              dead letters are kept until they are delivered after all, or dropped:")?;
+                writeln!(out, "              seine dead-letters list {place}")?;
+                writeln!(out, "              seine dead-letters replay --all {place}")?;
             }
         }
         Ok(())

@@ -74,6 +74,15 @@ impl PageLog {
         inner.published.notify_all();
         Ok(())
     }
+
+    /// Closes a log whose writer has failed and is not run again: what waits for it is not accepted.
+    pub fn abandon(&self) {
+        self.close();
+        self.inner.writer.lock().batch.clear();
+        self.inner.queue.lock().items.clear();
+        self.inner.state.lock().finished = true;
+        self.inner.published.notify_all();
+    }
 }
 
 impl Inner {

@@ -121,7 +121,7 @@ fn elastic_messages_are_documents_of_the_index() {
 #[test]
 fn dead_letters_are_as_their_schema_says() {
     BROKER.make_topic("small", &[("max.message.bytes", "300")]);
-    let place = site::crawl(&SITE, &settings("small", "JSON"));
+    let place = site::crawl_until(5, &SITE, &settings("small", "JSON"));
     let data = place.data();
     let letters = |action: &[&str]| {
         let mut arguments = vec!["dead-letters"];

@@ -102,8 +102,14 @@ fn packed() -> Answer {
 
 /// Crawls all of it with these settings, by the program. The books balance, and all that was held was delivered.
 pub fn crawl(site: &Running, settings: &str) -> Place {
+    crawl_until(0, site, settings)
+}
+
+/// The same, with another exit status.
+pub fn crawl_until(status: i32, site: &Running, settings: &str) -> Place {
     let place = Place::with(settings);
-    crate::support::program::Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+    let crawl = place.crawl(&[site.origin(0) + "/"], &["--delay", "0"]);
+    crate::support::program::Process::start(crawl).wait().exits(status);
     place.stats();
     place
 }

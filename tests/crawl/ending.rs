@@ -103,6 +103,44 @@ fn pages_that_are_not_delivered_are_no_success() {
     assert!(ran.stderr.contains("pending"), "{}", ran.stderr);
 }
 
+/// Two servers are away; what goes to files is there.
+#[test]
+fn a_sink_that_does_not_move_is_waited_for_only_so_long() {
+    let site = TestSite::start(Plan { pages: 10, hosts: 1, failing_every: 0, ..Plan::default() });
+    let nobody = format!("127.0.0.1:{}", free_port());
+    let place = Place::with(&format!("target_storage.data_format.elasticsearch.rest.hosts: ['http://{nobody}']\n"));
+    let sinks = ["--sink", "files", "--sink", "kafka", "--kafka-topic", "pages", "--kafka-servers", &nobody];
+    let more = [&["--delay", "0", "--patience", "1s", "--sink", "elasticsearch", "-e", "pages"], &sinks[..]].concat();
+    let mut visits = 0;
+    for _ in 0..2 {
+        let ran = Process::start(place.crawl(&site.seeds(), &more)).wait().exits(5);
+        for words in
+            ["sink=\"kafka\"", "no broker answers", "sink=\"elasticsearch\"", "refused", "pending", "--patience 1s"]
+        {
+            assert!(ran.stderr.contains(words), "{words:?} is not in:\n{}", ran.stderr);
+        }
+        assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
+        // The same command delivers, and fetches nothing anew.
+        assert!(visits == 0 || site.visits().len() == visits, "{visits}");
+        visits = site.visits().len();
+    }
+    // Without those two there is nothing that is not delivered, whatever is kept for them.
+    Process::start(place.crawl(&site.seeds(), &["--delay", "0", "--sink", "files"])).wait().ok();
+}
+
+/// The page log is full of what the sink has not taken: nothing can be fetched, and nothing is left to wait for.
+#[test]
+fn a_full_log_and_a_sink_that_does_not_move_end_the_run_too() {
+    let site = TestSite::start(Plan { pages: 300, text: 8000, failing_every: 0, ..Plan::default() });
+    let nobody = format!("127.0.0.1:{}", free_port());
+    let place = Place::with("page_log.segment_size: 64KiB\npage_log.max_size: 256KiB\n");
+    let kafka = ["--sink", "kafka", "--kafka-topic", "pages", "--kafka-servers", &nobody];
+    let more = [&["--delay", "0", "--patience", "1s"], &kafka[..]].concat();
+    let ran = Process::start(place.crawl(&site.seeds(), &more)).wait().exits(5);
+    assert!(ran.stderr.contains("page_log.max_size") && ran.stderr.contains("no broker answers"), "{}", ran.stderr);
+    assert!(site.visited_urls().len() < site.pages().len());
+}
+
 #[test]
 fn stopped_before_it_was_done_is_told_apart_from_told_to_end() {
     let site = TestSite::start(Plan { pages: 100, hosts: 1, failing_every: 0, ..Plan::default() });

@@ -1,8 +1,10 @@
 //! Full disks, for real: whatever lies on them, the crawl waits, says so, and goes on by itself to the last page.
 
+use std::fs::File;
 use std::net::SocketAddr;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
@@ -51,7 +53,9 @@ impl Trial {
 
     fn start(&self) -> Process {
         let listen = self.address.to_string();
-        Process::start(self.place.crawl(&self.site.seeds(), &["--delay", "0", "--listen", &listen]))
+        // What a sink waits for is longer than usual here.
+        let more = ["--delay", "0", "--patience", "10m", "--listen", &listen];
+        Process::start(self.place.crawl(&self.site.seeds(), &more))
     }
 
     fn has(&self, line: &str) -> bool {
@@ -63,8 +67,18 @@ impl Trial {
         get(self.address, path).unwrap()
     }
 
-    /// Every page of the site is there, once, and the books balance.
+    /// Every page of the site is there, once, was asked for once, and the books balance.
     fn check(&self, ran: &Ran, folders: &[&str]) {
+        self.check_kept(ran, folders);
+        let mut asked: Vec<String> =
+            self.site.visits().iter().map(|visit| format!("{}{}", visit.host, visit.path)).collect();
+        asked.sort_unstable();
+        let twice: Vec<_> = asked.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| &pair[0]).collect();
+        assert!(twice.is_empty(), "fetched twice: {twice:?}");
+    }
+
+    /// The same, of a crawl that was killed: what had not been accepted by then was asked for again.
+    fn check_kept(&self, ran: &Ran, folders: &[&str]) {
         let pages = self.site.pages();
         for folder in folders {
             let is_page = |page: &&Value| page["status"].is_null() || page["status"] == 200;
@@ -74,11 +88,6 @@ impl Trial {
             assert!(lost.is_empty() && doubled.is_empty(), "{folder}: {lost:?} {doubled:?}\n{}", ran.stderr);
         }
         run(&["audit".as_ref(), self.place.data().as_os_str(), "--destinations".as_ref()]).ok();
-        let mut asked: Vec<String> =
-            self.site.visits().iter().map(|visit| format!("{}{}", visit.host, visit.path)).collect();
-        asked.sort_unstable();
-        let twice: Vec<_> = asked.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| &pair[0]).collect();
-        assert!(twice.is_empty(), "fetched twice: {twice:?}");
     }
 }
 
@@ -213,4 +222,118 @@ fn everything() {
     let ran = process.wait().ok();
     trial.check(&ran, &["files"]);
     small_disk::done();
+}
+
+/// Killed while its disk is full, and started again before there is room: whatever it meets the disk's end at.
+#[test]
+fn killed_on_a_full_disk_it_waits_there_again() {
+    small_disk::run("full_disk::killed", 64);
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn killed() {
+    let Some(disk) = small_disk::here() else { return };
+    kill_and_start_again(&disk, "page_log.disk_reserve: 0\n");
+}
+
+/// The same where its frontier may not even be written to when it starts.
+#[test]
+fn killed_below_the_reserve_it_waits_there_again() {
+    small_disk::run("full_disk::killed_below", 64);
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn killed_below() {
+    let Some(disk) = small_disk::here() else { return };
+    kill_and_start_again(&disk, "page_log.disk_reserve: 8MiB\n");
+}
+
+fn kill_and_start_again(disk: &Path, settings: &str) {
+    fill(disk, 9 << 20);
+    let trial = Trial::new(disk, settings, &[]);
+    let process = trial.start();
+    eventually("pages are delivered", || disk.join("files").is_dir());
+    fill(disk, 0);
+    eventually("something waits", || {
+        get(trial.address, "/readyz").is_some_and(|(_, why)| why.contains("free some space"))
+    });
+    assert!(process.kill());
+    fill(disk, 0);
+    wait_and_go_on(&trial, disk);
+}
+
+/// Started for the first time where nothing can be written.
+#[test]
+fn a_first_start_waits_for_room() {
+    small_disk::run("full_disk::first_start", 64);
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn first_start() {
+    let Some(disk) = small_disk::here() else { return };
+    fill(&disk, 0);
+    let trial = Trial::new(&disk, "page_log.disk_reserve: 0\n", &[]);
+    wait_and_go_on(&trial, &disk);
+}
+
+/// Whoever watches starts it again and again: each time it waits, says so, and can be told to end. Then there is room.
+fn wait_and_go_on(trial: &Trial, disk: &Path) {
+    for signal in ["TERM", "INT", "KILL"] {
+        let mut waiting = Waiting::start(trial, signal);
+        let status = waiting.end(signal);
+        assert_eq!(status.code(), (signal != "KILL").then_some(6), "{signal}: {}", waiting.said());
+        assert!(!waiting.said().contains("panicked"), "{}", waiting.said());
+        fill(disk, 0);
+    }
+    let mut waiting = Waiting::start(trial, "last");
+    make_room(disk);
+    let status = waiting.child.wait().unwrap();
+    let ran = Ran { status, stdout: String::new(), stderr: waiting.said() }.ok();
+    trial.check_kept(&ran, &["files"]);
+    small_disk::done();
+}
+
+/// A crawl that was started on a full disk, and has said that it waits for room.
+struct Waiting {
+    child: Child,
+    said: PathBuf,
+}
+
+impl Waiting {
+    fn start(trial: &Trial, life: &str) -> Waiting {
+        let said = trial.place.write(&format!("said-{life}"), "");
+        let mut command = trial.place.crawl(&trial.site.seeds(), &["--delay", "0"]);
+        command.stdout(Stdio::null()).stderr(File::options().append(true).open(&said).unwrap());
+        let mut waiting = Waiting { child: command.spawn().unwrap(), said };
+        eventually("it says that it waits for room", || {
+            assert!(waiting.child.try_wait().unwrap().is_none(), "it ended: {}", waiting.said());
+            // The crawl as a whole, or a part of it.
+            ["room on the disk", "free some space"].iter().any(|words| waiting.said().contains(words))
+        });
+        waiting
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(&self.said).unwrap()
+    }
+
+    fn end(&mut self, signal: &str) -> std::process::ExitStatus {
+        assert!(Command::new("kill").args(["-s", signal, &self.child.id().to_string()]).status().unwrap().success());
+        let mut status = None;
+        eventually("it ends", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap()
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }

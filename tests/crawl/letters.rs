@@ -1,6 +1,8 @@
 //! Dead letters of a destination on this machine's disk: replayed to where the crawl writes.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use seine::demo::server::Answer;
 
@@ -14,7 +16,7 @@ fn long_path() -> String {
 
 fn site() -> Running {
     Running::start_with(1, |_| {
-        std::sync::Arc::new(move |ask| match ask.path() {
+        Arc::new(move |ask| match ask.path() {
             "/" => Answer::html(links(&[&long_path(), "/short"])),
             path => Answer::html(format!("the page {path}")),
         })
@@ -39,8 +41,14 @@ fn a_replayed_letter_is_a_file_where_the_crawl_writes_them() {
     let site = site();
     let place = Place::new();
     let crawl = ["--delay", "0", "--sink", "filesystem_html"];
-    Process::start(place.crawl(&[site.origin(0) + "/"], &crawl)).wait().ok();
+    let crawl = || Process::start(place.crawl(&[site.origin(0) + "/"], &crawl)).wait();
+    let ran = crawl().exits(5);
     let data = place.data();
+    for words in
+        ["1 dead letters", &format!("seine dead-letters replay --all --sink filesystem_html -o {}", data.display())]
+    {
+        assert!(ran.stderr.contains(words), "{words:?} is not in:\n{}", ran.stderr);
+    }
     let pages = data.join("filesystem_html");
     let listed = || letters(&data, &["list", "--json"]).ok().json_lines();
     assert_eq!(listed().len(), 1);
@@ -50,6 +58,8 @@ fn a_replayed_letter_is_a_file_where_the_crawl_writes_them() {
     let again = letters(&data, &["replay", "--all"]).ok();
     assert!(again.stdout.contains("0 delivered, 1 refused again"), "{}", again.stdout);
     assert_eq!(listed()[0]["attempts"], 2);
+    // That of an earlier run counts as long as it is there.
+    crawl().exits(5);
 
     // The crawl's own file and options count, and the destination is the crawl's own.
     let mut settings = std::fs::read_to_string(place.config()).unwrap();
@@ -61,8 +71,43 @@ fn a_replayed_letter_is_a_file_where_the_crawl_writes_them() {
     assert_eq!(files_with(&pages, &format!("the page {}", long_path())), 1);
     assert_eq!(files_with(&pages, "the page /short"), 1);
     assert!(listed().is_empty());
+    let ran = crawl().ok();
+    assert!(!ran.stderr.contains("seine dead-letters"), "{}", ran.stderr);
     assert!(!pages.join("dead_letters/replay").exists());
     run(&["audit".as_ref(), data.as_os_str()]).ok();
+}
+
+/// Its page was fetched again meanwhile, under a name that fits.
+#[test]
+fn a_letter_does_not_take_the_place_of_a_newer_page() {
+    let version = Arc::new(AtomicU32::new(1));
+    let now = version.clone();
+    let site = Running::start_with(1, move |_| {
+        let now = now.clone();
+        Arc::new(move |ask| match ask.path() {
+            "/robots.txt" => Answer::text("").status(404),
+            path => Answer::html(format!("{path} {}", now.load(Ordering::Relaxed))),
+        })
+    });
+    let pages = ["/a", "/b"].map(|path| path.to_owned() + &long_path());
+    let seeds = pages.clone().map(|path| site.origin(0) + &path);
+    let place = Place::new();
+    let crawl = |seeds: &[String]| {
+        Process::start(place.crawl(seeds, &["--delay", "0", "--sink", "filesystem_html"])).wait().exits(5)
+    };
+    crawl(&seeds);
+    version.store(2, Ordering::Relaxed);
+    let mut settings = std::fs::read_to_string(place.config()).unwrap();
+    settings += "target_storage.data_format.filesystem.hash_file_name: true\n";
+    std::fs::write(place.config(), settings).unwrap();
+    crawl(&seeds[..1]);
+    let data = place.data();
+    let held = |path: &str, version: u32| files_with(&data.join("filesystem_html"), &format!("{path} {version}"));
+    assert_eq!((held(&pages[0], 2), held(&pages[1], 1)), (1, 0));
+    let done = letters(&data, &["replay", "--all"]).ok();
+    assert!(done.stdout.contains("2 delivered, 0 refused again"), "{}", done.stdout);
+    assert!(done.stderr.contains("a newer fetch of this page is there"), "{}", done.stderr);
+    assert_eq!((held(&pages[0], 2), held(&pages[0], 1), held(&pages[1], 1)), (1, 0, 1));
 }
 
 #[test]

@@ -297,6 +297,24 @@ fn answers_that_are_lost() {
     alone.end_and_check(crawl, "unheard");
 }
 
+/// Without `--stay`, a sink that does not move is waited for only so long; the same command delivers the rest.
+#[test]
+fn an_outage_that_outlasts_the_runs_patience() {
+    let alone = Alone::take();
+    let mut crawl = alone.crawl("outlasted", plan(), SMALL_BULK);
+    crawl.kill();
+    alone.proxy.set(Mood::Stall);
+    crawl.start_with(&["--patience", "2s"]);
+    let said = crawl.end_undelivered();
+    let visits = crawl.site.running.visits.len();
+    assert!(said.contains("sink=\"elasticsearch\"") && said.contains("not moved for"), "{said}");
+    alone.proxy.set(Mood::Pass);
+    crawl.start();
+    crawl.end();
+    crawl.check(&alone.held("outlasted"));
+    assert_eq!(crawl.site.running.visits.len(), visits, "fetched again");
+}
+
 /// A site whose pages are new each time they are asked for, but for the first.
 struct Changing {
     running: Running,

@@ -194,6 +194,23 @@ fn a_crawl_told_to_end_in_an_outage_does_so() {
     end_and_check(&mut crawl, alone.broker(), "ended");
 }
 
+/// Without `--stay`, a sink that does not move is waited for only so long; the same command delivers the rest.
+#[test]
+fn an_outage_that_outlasts_the_runs_patience() {
+    let alone = Alone::take();
+    let mut crawl = alone.crawl("outlasted", plan());
+    crawl.kill();
+    alone.proxy.set(Mood::Refuse);
+    crawl.start_with(&["--patience", "2s"]);
+    let said = crawl.end_undelivered();
+    let visits = crawl.site.running.visits.len();
+    assert!(said.contains("sink=\"kafka\"") && said.contains("not moved for"), "{said}");
+    alone.proxy.set(Mood::Pass);
+    crawl.start();
+    end_and_check(&mut crawl, alone.broker(), "outlasted");
+    assert_eq!(crawl.site.running.visits.len(), visits, "fetched again");
+}
+
 /// Three brokers with a copy of everything each; a message is acknowledged when two of them have it.
 struct Three {
     nodes: [Option<Broker>; 3],

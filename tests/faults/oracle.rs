@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -43,6 +43,8 @@ pub struct Crawl {
 
 /// Its exit status when it is told to end before it is done.
 const STOPPED: i32 = 6;
+/// … and when a page is not delivered, or a dead letter.
+const UNDELIVERED: i32 = 5;
 
 impl Crawl {
     /// `sink`: its name in `seine stats`. `settings`: the lines that configure it. `most_under_way`: see the field. The site
@@ -57,9 +59,14 @@ impl Crawl {
 
     /// The same command for the first time and every time after.
     pub fn start(&mut self) {
+        self.start_with(&[]);
+    }
+
+    /// The same with more options.
+    pub fn start_with(&mut self, more: &[&str]) {
         assert!(self.child.is_none(), "it runs");
         let path = self.place.write(&format!("said-{}", self.said.len()), "");
-        let mut command = self.place.crawl(&self.site.seeds(), &["--quiet", "--delay", "0"]);
+        let mut command = self.place.crawl(&self.site.seeds(), &[&["--quiet", "--delay", "0"], more].concat());
         command.stdout(Stdio::null()).stderr(File::create(&path).expect("a file for what it says"));
         self.said.push(path);
         self.child = Some(command.spawn().expect("the program starts"));
@@ -96,19 +103,29 @@ impl Crawl {
         assert!(sent.expect("kill is there").success());
         let told = Instant::now();
         self.child = Some(child);
-        self.wait_for_end(STOPPED);
+        assert_eq!(self.wait_for_end().code(), Some(STOPPED), "{}", last_words(&self.said));
         let took = told.elapsed();
         self.note_pending();
         took
     }
 
-    /// Waits until it has ended by itself, and well. The site answers at once from now on.
+    /// Waits until it has ended by itself, and well: with whatever can be delivered. The site answers at once from now on.
     pub fn end(&mut self) {
         self.site.set_pace(Duration::ZERO);
-        self.wait_for_end(0);
+        let status = self.wait_for_end();
+        let wanted = if self.dead_letters().is_empty() { 0 } else { UNDELIVERED };
+        assert_eq!(status.code(), Some(wanted), "{}", last_words(&self.said));
     }
 
-    fn wait_for_end(&mut self, status_wanted: i32) {
+    /// Waits until it has ended without having delivered everything; what it said.
+    pub fn end_undelivered(&mut self) -> String {
+        self.site.set_pace(Duration::ZERO);
+        assert_eq!(self.wait_for_end().code(), Some(UNDELIVERED), "{}", last_words(&self.said));
+        self.note_pending();
+        last_words(&self.said)
+    }
+
+    fn wait_for_end(&mut self) -> ExitStatus {
         let deadline = Instant::now() + DEADLINE;
         while !has_ended(&mut self.child) {
             if Instant::now() > deadline {
@@ -117,8 +134,7 @@ impl Crawl {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        let status = self.child.take().expect("it ran").wait().expect("it is ours");
-        assert_eq!(status.code(), Some(status_wanted), "{status}: {}", last_words(&self.said));
+        self.child.take().expect("it ran").wait().expect("it is ours")
     }
 
     /// Compares the destination with the website. `held`: everything there.

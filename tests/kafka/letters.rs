@@ -260,7 +260,7 @@ fn replay_and_audit_go_where_the_crawl_went() {
     let place = Place::new();
     let to_topic = ["--sink", "kafka", "--kafka-topic", "of-the-crawl", "--kafka-servers", &BROKER.plain];
     let options = [&["--delay", "0"], &to_topic[..]].concat();
-    Process::start(place.crawl(&[site.origin(0) + "/"], &options)).wait().ok();
+    Process::start(place.crawl(&[site.origin(0) + "/"], &options)).wait().exits(5);
     let data = place.data();
     let folder = data.join("kafka");
     assert_eq!(notes(&folder).len(), 1);
@@ -268,6 +268,7 @@ fn replay_and_audit_go_where_the_crawl_went() {
     let again = seine(&data, &["replay", "--all"]);
     let said = String::from_utf8_lossy(&again.stderr);
     assert!(said.contains(&format!("to topic of-the-crawl at {}", BROKER.plain)), "{said}");
+    assert!(said.contains("event_id"), "{said}");
     let left = notes(&folder);
     assert_eq!((left.len(), left[0].attempts), (1, 2));
     assert!(left[0].reason.contains("20000"), "{}", left[0].reason);

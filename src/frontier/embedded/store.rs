@@ -53,7 +53,7 @@ enum Problem {
     #[error("a record in `{0}` cannot be read")]
     Record(&'static str),
     #[error("{0}")]
-    Fjall(fjall::Error),
+    Fjall(#[source] fjall::Error),
     #[error("the database gave up opening it: {0}")]
     Panic(String),
 }

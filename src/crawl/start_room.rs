@@ -1,0 +1,84 @@
+//! A start on a full disk waits, as the crawl would: whoever started it may not be there to do so again. Nothing of the crawl
+//! runs yet, so a signal ends it at once.
+
+use std::error::Error;
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
+
+use super::CrawlError;
+use super::ending::Signals;
+use crate::frontier::{Frontier, FrontierError};
+
+const LOOK: Duration = Duration::from_secs(1);
+const LOOK_FOR_SIGNALS: Duration = Duration::from_millis(50);
+
+pub(super) struct StartRoom {
+    signals: Signals,
+    is_said: bool,
+}
+
+impl StartRoom {
+    pub fn new(signals: Signals) -> StartRoom {
+        StartRoom { signals, is_said: false }
+    }
+
+    /// For the crawl that has begun.
+    pub fn into_signals(self) -> Signals {
+        self.signals
+    }
+
+    /// Opens what cannot be opened on a full disk.
+    pub fn open<T>(&mut self, mut open: impl FnMut(&mut StartRoom) -> Result<T, CrawlError>) -> Result<T, CrawlError> {
+        loop {
+            match open(self) {
+                Err(error) if is_full(&error) => self.wait(&error)?,
+                opened => return opened,
+            }
+        }
+    }
+
+    /// Writes what the frontier takes only when there is room.
+    pub fn write(
+        &mut self,
+        frontier: &dyn Frontier,
+        write: impl Fn() -> Result<(), FrontierError>,
+    ) -> Result<(), CrawlError> {
+        loop {
+            match write() {
+                Err(error) if error.is_waiting() => {
+                    self.wait(&error)?;
+                    if let Err(error) = frontier.restore() {
+                        tracing::debug!(%error, "the frontier waits");
+                    }
+                }
+                written => return Ok(written?),
+            }
+        }
+    }
+
+    fn wait(&mut self, error: &dyn Error) -> Result<(), CrawlError> {
+        if !std::mem::replace(&mut self.is_said, true) {
+            tracing::warn!(error = error.to_string(), "the crawl begins when there is room on the disk");
+        }
+        let until = Instant::now() + LOOK;
+        while Instant::now() < until {
+            if self.signals.are_to_end() {
+                return Err(CrawlError::Stopped);
+            }
+            std::thread::sleep(LOOK_FOR_SIGNALS);
+        }
+        Ok(())
+    }
+}
+
+fn is_full(error: &CrawlError) -> bool {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        let kind = error.downcast_ref().map(std::io::Error::kind);
+        if let Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) = kind {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
