@@ -630,6 +630,46 @@ proptest! {
     }
 }
 
+// ---- Options and variables
+
+/// With options of the command line, as keys and what was typed.
+fn with_options(options: &[(&str, &str)]) -> Result<Config, String> {
+    let options: Vec<_> = options.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
+    let loaded = seine::config::load_with(None, &[], &options);
+    loaded.map(|loaded| loaded.config).map_err(|error| error.to_string())
+}
+
+#[test]
+fn limits_apply_to_options_as_to_keys() {
+    let delay = "link_storage.scheduler.host_min_access_interval";
+    for text in ["1s", "1000"] {
+        assert_eq!(with_options(&[(delay, text)]).unwrap().frontier.host_delay, Duration::from_secs(1));
+    }
+    let error = with_options(&[(delay, "99999999999999999999s")]).unwrap_err();
+    assert!(error.contains("command line") && error.contains("expected a duration"), "{error}");
+    let hosts = with_options(&[
+        ("crawler_manager.downloader.static_hosts.a.test", "[\"127.0.0.2\", \"fd00::8\"]"),
+        ("crawler_manager.downloader.static_hosts.b.test", "127.0.0.3"),
+    ]);
+    let hosts = hosts.unwrap().fetch.static_hosts;
+    assert_eq!(hosts["a.test"], ["127.0.0.2".parse::<std::net::IpAddr>().unwrap(), "fd00::8".parse().unwrap()]);
+    assert_eq!(hosts["b.test"], ["127.0.0.3".parse::<std::net::IpAddr>().unwrap()]);
+}
+
+#[test]
+fn a_variable_with_one_underscore_for_a_dot_is_an_error_that_says_so() {
+    let env = |name: &str| load(None, &[(name.to_owned(), "1".to_owned())]).map_err(|error| error.to_string());
+    let error = env("SEINE_HTTP_PORT").unwrap_err();
+    assert!(error.contains("SEINE_HTTP_PORT") && error.contains("SEINE__HTTP__PORT"), "{error}");
+    assert!(env("SEINE_SOMETHING_ELSE").is_ok(), "other programs have variables too");
+}
+
+#[test]
+fn a_pattern_is_refused_where_it_is_read_in_the_mode_it_is_used_in() {
+    let error = read("link_storage.link_strategy.whitelist: ['.*\\p{L}.*']\n").unwrap_err();
+    assert!(error.contains("link_storage.link_strategy.whitelist") && error.contains("ASCII"), "{error}");
+}
+
 // ---- Sinks
 
 fn sinks_of(yaml: &str) -> Vec<SinkConfig> {

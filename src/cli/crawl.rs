@@ -1,5 +1,6 @@
 //! `seine crawl`: crawl anything.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,7 +11,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::exit;
-use crate::config::{self, Config, ScopeRule, StartedWith};
+use crate::config::{self, Config, StartedWith};
 use crate::crawl::{Crawl, CrawlError, Ended, normalise_seed};
 use crate::telemetry::logging;
 use crate::telemetry::progress::Screen;
@@ -55,16 +56,16 @@ pub struct Args {
     scope: Option<Scope>,
     /// Stop after so many pages.
     #[arg(long, value_name = "N")]
-    max_pages: Option<u64>,
+    max_pages: Option<String>,
     /// Follow links so far from a seed and no further; seeds have depth 0.
     #[arg(long, value_name = "N")]
-    max_depth: Option<u16>,
+    max_depth: Option<String>,
     /// Between visits to one host, such as 1s or 500ms; a bare number is milliseconds. robots.txt may ask for more.
-    #[arg(long, value_name = "TIME", value_parser = config::parse_duration)]
-    delay: Option<Duration>,
+    #[arg(long, value_name = "TIME")]
+    delay: Option<String>,
     /// Hosts fetched from at the same time.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    concurrency: Option<u32>,
+    #[arg(long, value_name = "N")]
+    concurrency: Option<String>,
     /// Fetch from loopback and private addresses too.
     #[arg(long)]
     allow_private: bool,
@@ -94,20 +95,13 @@ enum Scope {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let mut options = elastic_options(args.elastic_index.as_deref(), args.elastic_type.as_deref());
-    options.extend(args.kafka_options());
-    options.extend(args.data_formats());
+    let options = args.keys();
     let environment = config::environment();
     let loaded = config::load_with(args.config.as_deref(), &environment, &options)?;
     let started_with = StartedWith::new(args.config.as_deref(), &environment, &options);
-    let mut config = loaded.config;
-    if args.config.is_none() {
-        config.http.listen = None;
-    }
-    args.override_config(&mut config);
     let seeds = read_seeds(&args.seeds, args.seed_file.as_deref())?;
     let patience = (!args.stay).then_some(args.patience);
-    start(config, started_with, &loaded.warnings, args.output, seeds, patience, args.quiet)
+    start(loaded.config, started_with, &loaded.warnings, args.output, seeds, patience, args.quiet)
 }
 
 /// Of a command that has no option for it.
@@ -160,41 +154,59 @@ pub(super) fn read_seeds(given: &[String], file: Option<&std::path::Path>) -> an
 }
 
 impl Args {
-    /// `--sink`, as the key it stands for.
-    fn data_formats(&self) -> Option<(&'static str, String)> {
-        (!self.sinks.is_empty()).then(|| ("target_storage.data_formats", self.sinks.join(",").to_ascii_uppercase()))
-    }
-
-    /// The keys that --kafka-topic and --kafka-servers stand for.
-    fn kafka_options(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let keys = [
+    /// What the options stand for: keys with their values, laid over the configuration.
+    fn keys(&self) -> Vec<(String, String)> {
+        let mut keys = elastic_keys(self.elastic_index.as_deref(), self.elastic_type.as_deref());
+        let mut set = |key: &str, value: String| keys.push((key.to_owned(), value));
+        if !self.sinks.is_empty() {
+            set("target_storage.data_formats", self.sinks.join(","));
+        }
+        let words = [
             ("target_storage.data_format.kafka.topic_name", &self.kafka_topic),
             ("target_storage.data_format.kafka.properties.bootstrap.servers", &self.kafka_servers),
+            ("target_storage.visited_page_limit", &self.max_pages),
+            ("link_storage.link_classifier.max_depth", &self.max_depth),
+            ("link_storage.scheduler.host_min_access_interval", &self.delay),
+            ("crawler_manager.downloader.download_thread_pool_size", &self.concurrency),
         ];
-        keys.into_iter().filter_map(|(key, value)| Some((key, value.clone()?)))
+        for (key, value) in words {
+            value.iter().for_each(|value| set(key, value.clone()));
+        }
+        if self.max_depth.is_some() {
+            set("link_storage.link_strategy.outlinks", "true".into());
+        }
+        if let Some(scope) = self.scope {
+            set("link_storage.link_strategy.use_scope", (!matches!(scope, Scope::Any)).to_string());
+            if let Some(value) = scope.to_possible_value().filter(|_| !matches!(scope, Scope::Any)) {
+                set("link_storage.link_strategy.scope", value.get_name().to_owned());
+            }
+        }
+        if self.allow_private {
+            set("crawler_manager.downloader.allow_private_addresses", "true".into());
+        }
+        for (name, ips) in self.resolved() {
+            set(&format!("crawler_manager.downloader.static_hosts.{name}"), ips);
+        }
+        match self.listen {
+            Some(listen) => {
+                set("http.enabled", "true".into());
+                set("http.host", listen.ip().to_string());
+                set("http.port", listen.port().to_string());
+            }
+            // Who only tries a crawl wants no server.
+            None if self.config.is_none() => set("http.enabled", "false".into()),
+            None => {}
+        }
+        keys
     }
 
-    fn override_config(&self, config: &mut Config) {
-        if let Some(scope) = self.scope {
-            config.scope.rule = match scope {
-                Scope::Host => ScopeRule::Host,
-                Scope::Domain => ScopeRule::Domain,
-                Scope::Any => ScopeRule::Any,
-            };
-        }
-        config.frontier.max_pages = self.max_pages.or(config.frontier.max_pages);
-        config.frontier.max_depth = self.max_depth.or(config.frontier.max_depth);
-        if let Some(delay) = self.delay {
-            config.frontier.host_delay = delay;
-        }
-        if let Some(concurrency) = self.concurrency {
-            config.fetch.concurrency = concurrency as usize;
-        }
-        config.fetch.allow_private |= self.allow_private;
+    /// Names and their addresses, as a list of YAML.
+    fn resolved(&self) -> BTreeMap<&str, String> {
+        let mut hosts: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for (name, ip) in &self.resolve {
-            config.fetch.static_hosts.entry(name.clone()).or_default().push(*ip);
+            hosts.entry(name).or_default().push(format!("\"{ip}\""));
         }
-        config.http.listen = self.listen.or(config.http.listen);
+        hosts.into_iter().map(|(name, ips)| (name, format!("[{}]", ips.join(", ")))).collect()
     }
 }
 
@@ -206,12 +218,12 @@ fn sink_names() -> PossibleValuesParser {
 }
 
 /// The keys that -e and -t stand for.
-pub(super) fn elastic_options(index: Option<&str>, type_name: Option<&str>) -> Vec<(&'static str, String)> {
+pub(super) fn elastic_keys(index: Option<&str>, type_name: Option<&str>) -> Vec<(String, String)> {
     let keys = [
         ("target_storage.data_format.elasticsearch.index_name", index),
         ("target_storage.data_format.elasticsearch.type_name", type_name),
     ];
-    keys.into_iter().filter_map(|(key, value)| Some((key, value?.to_owned()))).collect()
+    keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.to_owned()))).collect()
 }
 
 /// An address, or a name of this machine. Of several addresses an IPv4 one: that is what people mean by localhost.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use crate::config::{Config, ScopeRule, StartedWith, UserAgent};
+use crate::config::{self, Config, StartedWith};
 use crate::crawl::Crawl;
 use crate::demo;
 use crate::telemetry::logging;
@@ -48,7 +48,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let site = site_runtime.block_on(demo::start())?;
     clear_earlier(&args.output)?;
     let screen = Screen::new(false);
-    let config = config(&site);
+    let config = config(&site)?;
     logging::start(&config.logging, &screen)?;
     screen.print(&format!("Crawling a website of {} hosts that seine serves on this machine.\n\n", site.hosts.len()));
     let crawl = Crawl {
@@ -64,22 +64,32 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn config(site: &demo::DemoSite) -> Config {
-    let mut config = Config { crawler_id: "demo".into(), ..Config::default() };
-    config.http.listen = None;
-    config.frontier.host_delay = demo::HOST_DELAY;
-    config.frontier.ip_delay = Some(Duration::ZERO); // a host has an address of its own here
-    config.frontier.backoff_base = demo::BACKOFF_BASE;
-    config.frontier.max_retries = demo::MAX_RETRIES;
-    config.frontier.max_depth = Some(demo::MAX_DEPTH);
-    config.frontier.max_pages_per_host = Some(demo::MAX_PAGES_PER_HOST);
-    config.fetch.allow_private = true;
-    config.fetch.static_hosts = site.hosts.clone();
-    config.fetch.user_agent = UserAgent { url: Some("https://seine.test/bot".into()), ..config.fetch.user_agent };
-    config.scope.rule = ScopeRule::Host;
-    config.scope.hosts = site.hosts.keys().cloned().collect();
-    config.logging.filter = "warn".into();
-    config
+/// The demo's own configuration: keys laid over the defaults, as a user's options are.
+fn config(site: &demo::DemoSite) -> anyhow::Result<Config> {
+    let millis = |time: Duration| time.as_millis().to_string();
+    let hosts: Vec<&str> = site.hosts.keys().map(String::as_str).collect();
+    let mut keys = vec![
+        ("crawler_id", "demo".to_owned()),
+        ("http.enabled", "false".to_owned()),
+        ("link_storage.scheduler.host_min_access_interval", millis(demo::HOST_DELAY)),
+        // A host has an address of its own here.
+        ("link_storage.scheduler.ip_min_access_interval", "0".to_owned()),
+        ("link_storage.scheduler.backoff_base", millis(demo::BACKOFF_BASE)),
+        ("crawler_manager.downloader.max_retry_count", demo::MAX_RETRIES.to_string()),
+        ("link_storage.link_classifier.max_depth", demo::MAX_DEPTH.to_string()),
+        ("link_storage.max_pages_per_domain", demo::MAX_PAGES_PER_HOST.to_string()),
+        ("crawler_manager.downloader.allow_private_addresses", "true".to_owned()),
+        ("crawler_manager.downloader.user_agent.url", "https://seine.test/bot".to_owned()),
+        ("link_storage.link_strategy.scope_hosts", hosts.join(",")),
+        ("logging.filter", "warn".to_owned()),
+    ];
+    let addresses = site.hosts.iter().map(|(name, ips)| {
+        let ips: Vec<String> = ips.iter().map(|ip| format!("\"{ip}\"")).collect();
+        (format!("crawler_manager.downloader.static_hosts.{name}"), format!("[{}]", ips.join(", ")))
+    });
+    let addresses: Vec<(String, String)> = addresses.collect();
+    keys.extend(addresses.iter().map(|(key, ips)| (key.as_str(), ips.clone())));
+    Ok(config::load_with(None, &[], &keys)?.config)
 }
 
 fn clear_earlier(folder: &Path) -> anyhow::Result<()> {

@@ -42,14 +42,14 @@ pub fn with_long_names(arguments: impl Iterator<Item = OsString>) -> impl Iterat
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let options = super::crawl::elastic_options(args.elastic_index.as_deref(), args.elastic_type.as_deref());
+    let mut options = super::crawl::elastic_keys(args.elastic_index.as_deref(), args.elastic_type.as_deref());
+    options.extend(args.crawler_id.map(|id| ("crawler_id".to_owned(), id)));
+    if args.allow_private {
+        options.push(("crawler_manager.downloader.allow_private_addresses".to_owned(), "true".to_owned()));
+    }
     let environment = config::environment();
     let mut loaded = config::load_with(Some(&args.config), &environment, &options)?;
     let started_with = StartedWith::new(Some(&args.config), &environment, &options);
-    if let Some(id) = args.crawler_id {
-        loaded.config.crawler_id = id;
-    }
-    loaded.config.fetch.allow_private |= args.allow_private;
     if args.model.is_some() {
         let text = "taken but not used: there is no page classifier yet, and every HTML page counts as relevant";
         loaded.warnings.push(Warning { at: Origin::CommandLine, key: "-m", text: text.into() });

@@ -7,6 +7,7 @@ use super::checked::{Config, Destination, ScopeRule};
 use super::elastic::{self, ElasticDraft};
 use super::error::Problem;
 use super::kafka_properties;
+use super::pattern;
 use super::sinks::{self, SinksDraft};
 use super::values::is_header_value;
 use crate::formats::held::{Field, Held};
@@ -138,19 +139,10 @@ pub(super) fn set_scope_hosts(draft: &mut Draft, hosts: Vec<String>) -> Result<(
 
 pub(super) fn set_patterns(place: &mut Vec<String>, patterns: Vec<String>) -> Result<(), String> {
     for pattern in &patterns {
-        check_pattern(pattern)?;
+        pattern::check(pattern)?;
     }
     *place = patterns;
     Ok(())
-}
-
-/// Says why a text is no regular expression for whole URLs.
-pub(super) fn check_pattern(pattern: &str) -> Result<(), String> {
-    match regex::RegexBuilder::new(&format!("^(?:{pattern})$")).case_insensitive(true).build() {
-        Ok(_) => Ok(()),
-        Err(regex::Error::CompiledTooBig(_)) => Err(format!("a smaller regular expression than {pattern}")),
-        Err(_) => Err(format!("regular expressions, without look-around and back-references; {pattern} is none")),
-    }
 }
 
 pub(super) fn set_link_classifier(draft: &mut Draft, name: &str) {

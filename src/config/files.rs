@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::error::{Origin, Problem};
-use super::{draft, yaml};
+use super::{pattern, yaml};
 
 /// A configuration is a page or two; what is larger is another kind of file.
 const MAX_BYTES: u64 = 1 << 20;
@@ -79,7 +79,7 @@ fn patterns(path: &Path, problems: &mut Vec<Problem>) -> Vec<String> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        match draft::check_pattern(line) {
+        match pattern::check(line) {
             Ok(()) => patterns.push(line.to_owned()),
             Err(expected) => problems.push(Problem::Value {
                 at: Origin::File { path: path.to_owned(), line: index + 1 },

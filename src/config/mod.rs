@@ -12,6 +12,7 @@ mod files;
 mod kafka_names;
 mod kafka_properties;
 mod keys;
+pub mod pattern;
 mod render;
 mod secret;
 mod seeds;
@@ -63,7 +64,8 @@ pub struct Effective {
 /// # Errors
 /// Everything that is wrong, at once: unreadable files, unknown keys, values of the wrong kind, contradictions.
 pub fn load(path: Option<&Path>, env: &[(String, String)]) -> Result<Loaded, ConfigError> {
-    load_with(path, env, &[])
+    let no_options: [(&str, String); 0] = [];
+    load_with(path, env, &no_options)
 }
 
 /// [`load`], with options of the command line laid over the rest: keys and their values as they were typed. A single
@@ -71,7 +73,7 @@ pub fn load(path: Option<&Path>, env: &[(String, String)]) -> Result<Loaded, Con
 pub fn load_with(
     path: Option<&Path>,
     env: &[(String, String)],
-    options: &[(&str, String)],
+    options: &[(impl AsRef<str>, String)],
 ) -> Result<Loaded, ConfigError> {
     let mut problems = Vec::new();
     let files = files::open(path, &mut problems);
@@ -105,12 +107,12 @@ pub fn load_with(
     }
 }
 
-/// The process's variables that begin with `SEINE__`; bytes that are no UTF-8 are replaced, and so refused as values.
+/// The process's variables that begin with `SEINE_`; bytes that are no UTF-8 are replaced, and so refused as values.
 pub fn environment() -> Vec<(String, String)> {
     let text = |os: std::ffi::OsString| os.to_string_lossy().into_owned();
     std::env::vars_os()
         .map(|(name, value)| (text(name), text(value)))
-        .filter(|(name, _)| name.starts_with("SEINE__"))
+        .filter(|(name, _)| name.starts_with("SEINE_"))
         .collect()
 }
 

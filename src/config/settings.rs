@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::error::{MAX_PROBLEMS, Origin, Problem};
-use super::keys::{self, Key};
+use super::keys::{self, Key, Kind};
 use super::values;
 use super::yaml::{self, Node, Value};
 
@@ -21,6 +21,8 @@ pub(super) const SINKS: &str = "target_storage.sinks";
 
 /// What every variable of ours begins with. After it, `__` stands for a dot, and case does not matter.
 const PREFIX: &str = "SEINE__";
+/// And what it begins with when one forgets.
+const MISSPELT: &str = "SEINE_";
 
 /// Reads a file's text into settings; flat keys, nested ones and any mixture.
 pub(super) fn from_file(path: &Path, text: &str, problems: &mut Vec<Problem>) -> Settings {
@@ -127,8 +129,14 @@ fn mapping_above(name: &str) -> Option<(&'static Key, &str)> {
 pub(super) fn from_environment(env: &[(String, String)], problems: &mut Vec<Problem>) -> Settings {
     let mut settings = Settings::new();
     for (name, text) in env {
-        let Some(rest) = name.strip_prefix(PREFIX) else { continue };
         let at = Origin::Environment(name.clone());
+        let Some(rest) = name.strip_prefix(PREFIX) else {
+            problems.extend(meant(name).map(|key| {
+                let hint = format!("is taken with two underscores for a dot: {}", variable_name(key));
+                Problem::UnknownKey { at, key: values::shown_key(name), hint }
+            }));
+            continue;
+        };
         let key_name = rest.to_ascii_lowercase().replace("__", ".");
         let Some(key) = keys::find(&key_name) else {
             let (key, hint) = (values::shown_key(&key_name), variable_hint(&key_name));
@@ -154,8 +162,9 @@ pub(super) fn from_environment(env: &[(String, String)], problems: &mut Vec<Prob
 }
 
 /// Lays options of the command line that stand for keys over the rest.
-pub(super) fn lay_over(settings: &mut Settings, options: &[(&str, String)], problems: &mut Vec<Problem>) {
+pub(super) fn lay_over(settings: &mut Settings, options: &[(impl AsRef<str>, String)], problems: &mut Vec<Problem>) {
     for (name, text) in options {
+        let name = name.as_ref();
         if let Some(key) = keys::find(name) {
             match variable(key, text) {
                 Ok(node) => drop(settings.insert(key.name, Setting { node, at: Origin::CommandLine })),
@@ -198,14 +207,18 @@ fn lay_entry_over(settings: &mut Settings, key: &'static Key, entry: &str, text:
     }
     if let Value::Map(entries) = &mut setting.node.value {
         entries.retain(|(name, _)| name != entry);
+        let node = match key.kind {
+            Kind::Hosts(_) => yaml::parse(text).unwrap_or_else(|_| Node::plain(text)),
+            _ => Node::plain(text),
+        };
         // The first wins over what is written nested: `bootstrap: {servers: …}`.
-        entries.insert(0, (entry.to_owned(), Node::plain(text)));
+        entries.insert(0, (entry.to_owned(), node));
     }
 }
 
 /// Lists and mappings as YAML in one line; lists also as words with commas.
 fn variable(key: &Key, text: &str) -> Result<Node, String> {
-    use keys::Kind::{Cookies, Hosts, List, Properties, Sinks};
+    use Kind::{Cookies, Hosts, List, Properties, Sinks};
     let text = text.trim();
     match key.kind {
         List(_) if !text.starts_with('[') => {
@@ -218,7 +231,19 @@ fn variable(key: &Key, text: &str) -> Result<Node, String> {
 
 fn variable_hint(key_name: &str) -> String {
     match keys::nearest(key_name) {
-        Some(name) => format!("did you mean {PREFIX}{}?", name.to_ascii_uppercase().replace('.', "__")),
+        Some(name) => format!("did you mean {}?", variable_name(name)),
         None => keys::NO_HINT.into(),
     }
+}
+
+/// The variable that sets a key.
+fn variable_name(key: &str) -> String {
+    format!("{PREFIX}{}", key.to_ascii_uppercase().replace('.', "__"))
+}
+
+/// The key that a variable was meant for which begins with one underscore too few: `SEINE_HTTP_PORT`.
+fn meant(name: &str) -> Option<&'static str> {
+    let plain = |name: &str| name.to_ascii_lowercase().replace(['.', '_'], "");
+    let rest = plain(name.strip_prefix(MISSPELT)?);
+    keys::all().map(|key| key.name).find(|key| plain(key) == rest)
 }

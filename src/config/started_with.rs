@@ -37,11 +37,15 @@ pub enum StartedWithError {
 }
 
 impl StartedWith {
-    pub fn new(config: Option<&Path>, environment: &[(String, String)], options: &[(&str, String)]) -> StartedWith {
+    pub fn new(
+        config: Option<&Path>,
+        environment: &[(String, String)],
+        options: &[(impl AsRef<str>, String)],
+    ) -> StartedWith {
         StartedWith {
             config: config.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
-            environment: environment.iter().map(upper).collect(),
-            options: options.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect(),
+            environment: environment.iter().map(upper).filter(|(name, _)| name.starts_with("SEINE__")).collect(),
+            options: options.iter().map(|(key, value)| (key.as_ref().to_owned(), value.clone())).collect(),
         }
     }
 

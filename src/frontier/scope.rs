@@ -15,7 +15,7 @@ use config::{File, FileFormat, Source};
 use regex::bytes::{RegexBuilder, RegexSet, RegexSetBuilder};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ScopeConfig, ScopeRule};
+use crate::config::{ScopeConfig, ScopeRule, pattern};
 use crate::parse::url;
 
 /// The rules of one crawl, compiled.
@@ -130,8 +130,8 @@ impl Scope {
             ScopeRule::Domain => hosts.iter().map(|host| url::registrable_domain(host).to_owned()).collect(),
         };
         let patterns = Lists {
-            allow: List::of_regexes("scope.allow", &config.allow)?,
-            deny: List::of_regexes("scope.deny", &config.deny)?,
+            allow: List::of_regexes("link_storage.link_strategy.whitelist", &config.allow)?,
+            deny: List::of_regexes("link_storage.link_strategy.blacklist", &config.deny)?,
         };
         let (global_filters, domain_filters) = link_filters(config.link_filters.as_deref().unwrap_or_default())?;
         Ok(Scope { rule: config.rule, seed_hosts, admitted, patterns, domain_filters, global_filters })
@@ -193,7 +193,7 @@ struct Pattern {
 impl Pattern {
     /// A regular expression: the dot matches everything, case does not matter (as in ACHE).
     fn regex(number: usize, written: &str) -> Pattern {
-        Pattern { number, written: written.to_owned(), regex: format!("(?is){written}") }
+        Pattern { number, written: written.to_owned(), regex: pattern::expression(written) }
     }
 
     fn wildcard(number: usize, written: &str) -> Pattern {

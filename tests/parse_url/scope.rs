@@ -43,10 +43,13 @@ fn patterns_match_the_whole_url_without_case() {
     for (url, verdict) in [
         ("http://a.org/X", Verdict::Admitted),
         ("http://b.org/ABC", Verdict::Admitted),
-        ("http://b.org/abc1", Verdict::NotAllowed { list: "scope.allow" }),
-        ("http://a.org/x.PDF", Verdict::Denied { list: "scope.deny", pattern: r".*\.pdf" }),
+        ("http://b.org/abc1", Verdict::NotAllowed { list: "link_storage.link_strategy.whitelist" }),
+        ("http://a.org/x.PDF", Verdict::Denied { list: "link_storage.link_strategy.blacklist", pattern: r".*\.pdf" }),
         ("http://a.org/x.pdf?1", Verdict::Admitted),
-        ("http://a.org/private/x", Verdict::Denied { list: "scope.deny", pattern: r"https?://a\.org/private/.*" }),
+        (
+            "http://a.org/private/x",
+            Verdict::Denied { list: "link_storage.link_strategy.blacklist", pattern: r"https?://a\.org/private/.*" },
+        ),
     ] {
         assert_eq!(scope.why(url), verdict, "{url}");
         assert_eq!(scope.admits(url), verdict == Verdict::Admitted, "{url}");
@@ -104,7 +107,7 @@ fn errors_name_the_place() {
     let deny = |pattern: &str| fails(ScopeConfig { deny: texts(&[".*", "", pattern]), ..any() }, &[]);
     let filters = |yaml: &str| fails(ScopeConfig { link_filters: Some(yaml.into()), ..any() }, &[]);
     for (message, parts) in [
-        (deny("a("), vec!["scope.deny, pattern 3 \"a(\"", "unclosed group"]),
+        (deny("a("), vec!["link_storage.link_strategy.blacklist, pattern 3 \"a(\"", "unclosed group"]),
         (deny(")("), vec!["pattern 3 \")(\""]),
         (deny("(?=a)"), vec!["pattern 3", "look-around"]),
         (deny("((a{1000}){1000}){1000}"), vec!["pattern 3", "size"]),
