@@ -1,5 +1,6 @@
-//! Old pagestores made new (seed 000): the lines of their `META` files get the ids, kinds and languages that revision 367
-//! added. `contents.html` is never touched, those of old feeds neither, as documented.
+//! Old pagestores made new: the lines of their `META` files get the ids, kinds and languages that Bayes-Swarm's revision
+//! 367 added (“PageStore” in its wiki, “Historical Notes and Migrations”). `contents.html` is never touched, those of old
+//! feeds neither, as documented.
 //!
 //! What a line gets comes from a table that the user gives, else from what lies in the page's folder. Each `META` is written
 //! beside itself and put in its place whole: a migration that was broken off is simply run again.

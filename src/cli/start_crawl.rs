@@ -1,4 +1,4 @@
-//! `seine startCrawl`: what ACHE's command of this name takes (seed 003's peer; its options are kept for its users).
+//! `seine startCrawl`: what ACHE's command of this name takes (its options are kept for its users).
 
 use std::ffi::OsString;
 use std::path::PathBuf;

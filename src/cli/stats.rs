@@ -1,4 +1,4 @@
-//! `seine stats`: the sizes of the three tables (seed 002), from the stores' own counters.
+//! `seine stats`: the sizes of the data model's three tables, from the stores' own counters.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,4 +1,5 @@
-//! FILESYSTEM_CBOR (seed 003): one page as one CBOR map (RFC 8949), after the Common Crawl Architecture's schema.
+//! ACHE's FILESYSTEM_CBOR (its documentation, “Data Formats”): one page as one CBOR map (RFC 8949), after the Common
+//! Crawl Architecture's schema.
 //!
 //! Keys in this order: `url` · `imported` (null) · `key` (`<reversed host with _>_<sha1 of url>_<timestamp>`) ·
 //! `timestamp` (when the page was fetched, epoch seconds) · `request` {`headers`, `method`, `client` {`hostname`,

@@ -1,4 +1,4 @@
-//! Memex CDR 3.1 (seed 003, `CDR31` of the KAFKA format): one HTML page as one JSON object.
+//! Memex CDR 3.1 (the schema of DARPA's Memex programme; `CDR31` of ACHE's KAFKA format): one HTML page as one JSON object.
 //!
 //! Keys in this order: `_id` (upper-case hex SHA-256 of `<url>-<timestamp_crawl>`) · `content_type` · `crawler` ·
 //! `objects` (media objects; Seine writes none) · `raw_content` (the page as text) · `response_headers` (name → values

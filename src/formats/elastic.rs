@@ -1,4 +1,4 @@
-//! ACHE's ELASTICSEARCH document (seed 003): one page as one JSON object.
+//! ACHE's ELASTICSEARCH document (its documentation, “Data Formats”): one page as one JSON object.
 //!
 //! The documented fields, in this order: `domain` · `url` · `title` · `text` · `retrieved` · `words` · `wordsMeta` ·
 //! `topPrivateDomain` · `html` · `responseHeaders` · `isRelevant` · `relevance` · `crawlerId`. Behind them ours:

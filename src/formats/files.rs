@@ -1,4 +1,5 @@
-//! ACHE's FILES record (seed 003): one page as one line of JSON, in rolling files of one zlib stream each.
+//! ACHE's FILES record (its documentation, “Data Formats”): one page as one line of JSON, in rolling files of one zlib
+//! stream each.
 //!
 //! Keys in this order: `url` · `redirected_url` (null unless redirected) · `content` (base64 of the body, content
 //! codings removed) · `content_type` (null if absent) · `response_headers` (name → values, in order of arrival) ·

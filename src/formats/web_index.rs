@@ -1,5 +1,5 @@
-//! The web index (seed 001): one HTML page as one JSON object, in one cell of a CSV file (RFC 4180) with one column and no
-//! header row.
+//! The web index (Spideriment's “web index file specification”): one HTML page as one JSON object, in one cell of a CSV
+//! file (RFC 4180) with one column and no header row.
 //!
 //! Fields in this order: `original_url` · `final_url` · `original_canonical_url` · `final_canonical_url` ·
 //! `crawl_timestamp` (epoch seconds) · `language` (`<html lang>` as found) · `title` · `headings` {`h1`: […], …} ·

@@ -1,5 +1,5 @@
 //! The frontier: `work_proposed` (URLs to fetch, by host, with due time and priority) and `page` (what is known of the
-//! fetched ones). Seed 002's data model, behind one narrow trait.
+//! fetched ones): two of the data model's three tables (ARCHITECTURE.md), behind one narrow trait.
 //!
 //! A URL's way: proposed → leased with its host → its event accepted by the page log → [`Frontier::apply`] by the
 //! validator. Until it is applied it stays on disk in `work_proposed`, so nothing is lost however the process ends.

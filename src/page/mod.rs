@@ -1,7 +1,7 @@
 //! The page event: what one attempt to fetch one URL brought. Plain data, no I/O.
 //!
-//! Seed 002 (data model) calls an accepted event an entry of `page_proposed`; `log` keeps them in the shape that
-//! [`codec`] gives them.
+//! In the data model of three tables (ARCHITECTURE.md) an accepted event is an entry of `page_proposed`; the page log
+//! keeps it in the shape that [`codec`] gives it.
 
 pub mod codec;
 pub mod read_back;
@@ -188,7 +188,7 @@ pub struct Failure {
     pub message: String,
 }
 
-/// What the page classifier says (seed 003; the FILES record's `relevance`).
+/// What the page classifier says (ACHE's page classifiers; `relevance` in its FILES record).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Relevance {
     /// 0.0 to 1.0.

@@ -2,8 +2,8 @@
 //!
 //! Kohlschütter, Fankhauser and Nejdl, "Boilerplate Detection using Shallow Text Features" (WSDM 2010): the page is cut
 //! into blocks, and a block is content or not by the density of words and of linked words in it and in its neighbours.
-//! The rules are those of Boilerpipe 1.2's `DefaultExtractor`, which made the `text` that ACHE indexes (seed 003). White
-//! space within a block is collapsed, which Boilerpipe leaves as it is.
+//! The rules are those of Boilerpipe 1.2's `DefaultExtractor`, which made the `text` that ACHE indexes. White space
+//! within a block is collapsed, which Boilerpipe leaves as it is.
 
 use super::html_tree::{Element, Step, Tree};
 

@@ -1,4 +1,4 @@
-//! The words of a page, most significant first: `words` and `wordsMeta` of the ELASTICSEARCH format (seed 003).
+//! The words of a page, most significant first: `words` and `wordsMeta` of ACHE's ELASTICSEARCH format.
 //!
 //! A word is a run of letters, digits, marks and inner hyphens, in lower case and composed form. A Latin word with
 //! accents counts without them as well, so that `creme` finds `crème`. The weights are those of ACHE; where a weight is shared,

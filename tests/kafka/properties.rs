@@ -82,7 +82,7 @@ fn javas_properties_become_librdkafkas() {
 
 #[test]
 fn the_documents_example_works() {
-    // Seed 003, verbatim.
+    // ACHE's documentation, “Data Formats”, KAFKA, verbatim.
     let properties = [
         ("bootstrap.servers", "localhost:9092"),
         ("acks", "all"),

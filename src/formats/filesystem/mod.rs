@@ -1,4 +1,5 @@
-//! ACHE's FILESYSTEM_HTML, FILESYSTEM_JSON and FILESYSTEM_CBOR (seed 003): one file a page, `<host>/<name>`.
+//! ACHE's FILESYSTEM_HTML, FILESYSTEM_JSON and FILESYSTEM_CBOR (its documentation, “Data Formats”): one file a page,
+//! `<host>/<name>`.
 //!
 //! The host is that of the URL asked for; the name is the URL itself, encoded as a form's field is
 //! (`application/x-www-form-urlencoded`), or its SHA-256. No extension. HTML is the body alone, content codings removed;

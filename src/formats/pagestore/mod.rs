@@ -1,4 +1,5 @@
-//! Pagestore (seed 000): a folder a day, in it a folder a page, and `META` files that say which page is which.
+//! Pagestore (the page “PageStore” of Bayes-Swarm's wiki): a folder a day, in it a folder a page, and `META`
+//! files that say which page is which.
 //!
 //! `<yyyy>/<mm>/<dd>/<md5 of the URL>/contents.html` holds a page or a feed's XML; the day's `META` has a line for each,
 //! `md5 url page_id kind language`, kind `url` or `rss`. A feed's new articles are in `<md5 of the feed>/<md5 of the

@@ -1,4 +1,5 @@
-//! The form of a record, strictly as the seed has it (§2): where it begins, where its DATA lies, where it ends.
+//! The form of a record, strictly as the format's document has it (§2): where it begins, where its DATA lies, where
+//! it ends.
 //!
 //! A head is well formed when its first line is `version:` with a number, every other line is a property (a lower-case
 //! name, a colon, anything but a CR), `url` is one of them and not empty, `date` is another, none that the format names

@@ -1,5 +1,6 @@
-//! Tianwang / Web InfoMall raw format 1.0 (seed 004): pages one behind the other, each a head, a blank line, DATA and
-//! another blank line.
+//! Tianwang / Web InfoMall raw format 1.0: pages one behind the other, each a head, a blank line, DATA and another blank
+//! line. Its document is “Web InfoMall网页存储格式说明(V1.0)” (the page storage format of Web InfoMall), Peking
+//! University's network laboratory, April 2003; sections (§) in this folder are that document's.
 //!
 //! The head is one property a line, `name: value`: `version` · `url` (the final one) · `origin` (the URL asked for, only
 //! after a redirect) · `date` (RFC 822, of the fetch) · `ip` · any others · `unzip-length` (only when DATA is one zlib

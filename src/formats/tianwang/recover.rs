@@ -1,4 +1,4 @@
-//! Records out of damaged files: the algorithm of seed 004 §4, in time proportional to the file's length.
+//! Records out of damaged files: the algorithm of the format's document, §4, in time proportional to the file's length.
 //!
 //! `version:` is searched. Where the head behind it is well formed, and the record and the two behind it end where their
 //! lengths say, or the file ends before there are three, records begin; they are read from there one behind the other as
