@@ -3,7 +3,7 @@
 use super::catalogue::Expected;
 use super::entry::{Entry, Town};
 use super::skin::{Page, list, slug};
-use super::words::{CARGO, FIRST_NAMES, PORTS, Pen, QUAYS, SHIPS, SURNAMES, TRADES};
+use super::words::{CARGO, FIRST_NAMES, PORTS, Pen, QUAYS, SHIPS, SURNAMES, TRADES, lines};
 
 const HOST: &str = "harbour";
 const DAYS: std::ops::RangeInclusive<u32> = 1..=14;
@@ -52,8 +52,7 @@ fn front(town: &Town) -> Entry {
         ("/round-and-round", "The one-way street"),
         ("/away", "Over the horizon"),
     ];
-    let intro = "<p>Saltmere lies where the river Wend stops pretending to be fresh. It has six quays, one ferry, \
-                 forty-eight ships that call more or less regularly, and a cat with a pension.</p>\n";
+    let intro = include_str!("assets/harbour/front.html");
     let main = format!("{intro}{}{}", pen.paragraphs(&HARBOUR_TALK, 2, 4), links(&doors));
     page(town, "/", Page::new("Welcome to the harbour", main))
 }
@@ -206,49 +205,6 @@ fn links(links: &[(&str, &str)]) -> String {
     list(&links.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect::<Vec<_>>())
 }
 
-const HARBOUR_TALK: [&str; 12] = [
-    "At {hour} the ferry bell rings twice, once for the passengers and once for {person}, who is always late.",
-    "{quay} was rebuilt in {year} after a disagreement with the sea, which the sea won.",
-    "There are {many} mooring rings between {quay} and the ferry steps, and {person} has painted every one.",
-    "Nobody remembers who ordered the {few} barrels of {cargo}, so they have become a landmark.",
-    "Visitors from {port} are asked not to feed {bird} that sits on the weighing house.",
-    "The {wind} wind brings the smell of tar; any other wind brings the smell of {fish}.",
-    "The harbour office sells postcards, rope by the yard, and {drink}.",
-    "When the water is low you can read the names of {few} drowned steps, each a year in somebody's childhood.",
-    "A brass plate says that a king landed here in {year}, and a smaller one says that he did not stay.",
-    "In {year} the whole quay was lit by {few} lamps and one very proud lamplighter.",
-    "The cranes are called after the harbour master's aunts, and lift about as much.",
-    "On market days it is {cargo} that goes up the hill by cart, and gossip that comes down on foot.",
-];
-
-const SHIP_TALK: [&str; 14] = [
-    "She came in on the {wind} wind with {cargo} for {person} and left with {cargo} for {port}.",
-    "Her cook, {person}, is known from here to {port} for what can be done to {fish}.",
-    "In {year} she lay {few} weeks off {port} under {sky}, waiting for a pilot who had been told the wrong Tuesday.",
-    "The figurehead was carved by {person} and is said to resemble somebody's uncle.",
-    "Her logbook for {year} records {few} storms, one wedding and the loss of a kettle.",
-    "She once raced the {ship} to {port} and lost by the length of an argument.",
-    "{bird} has nested in her rigging since {year}, and pays no dues.",
-    "Below the waterline she is copper; above it she is mostly paint.",
-    "On a quiet night you can hear her pumps from {quay}, a sound like a patient animal drinking.",
-    "She was sold in {year} for {many} crowns and a barrel of {drink}, and bought back for less.",
-    "Her bell came from the {ship}, which had no more use for it.",
-    "The crew are {few}, or one more when {person} is sober.",
-    "At {hour} the mate reads the weather aloud, and everybody disagrees with it.",
-    "She draws {few} feet of water and a good deal of attention.",
-];
-
-const PEOPLE_TALK: [&str; 12] = [
-    "It started with a borrowed boat and {many} yards of net that belonged to {person}.",
-    "Most mornings begin at {hour}, with {drink} and a look at the sky over {quay}.",
-    "The trick, they say, is to listen to the {wind} wind and then do what {person} does.",
-    "In {year} the family moved here from {port} with {few} chairs and a clock that only tells the tide.",
-    "A photograph on the wall shows the {ship} in {year}, leaning like a man who has heard the joke before.",
-    "There was an offer from {port} once; it is still in the drawer, under the {cargo}.",
-    "Every child in Saltmere has been taught at least one knot here, and every parent has had to undo it.",
-    "On Sundays there is {fish} for supper, and {bird} waiting at the window.",
-    "The town gave a medal for it in {year}; it holds up the short leg of the table.",
-    "Asked for advice, the answer is always the same: measure the rope, not the ship.",
-    "Somebody has to know where the {adjective} {noun} is kept, and in Saltmere it is this house.",
-    "The best story is the one about the {few} geese, but it needs {drink} and a whole evening.",
-];
+const HARBOUR_TALK: [&str; 12] = lines(include_str!("assets/harbour/talk.txt"));
+const SHIP_TALK: [&str; 14] = lines(include_str!("assets/harbour/ships.txt"));
+const PEOPLE_TALK: [&str; 12] = lines(include_str!("assets/harbour/people.txt"));

@@ -26,7 +26,8 @@ struct Letter {
     /// A label of the WHATWG Encoding Standard.
     charset: &'static str,
     declared: Declared,
-    paragraphs: &'static [&'static str],
+    /// A paragraph a line.
+    text: &'static str,
 }
 
 /// `(path, title)` of every letter.
@@ -40,7 +41,7 @@ pub(super) fn entries(town: &Town) -> Vec<Entry> {
 
 fn entry(town: &Town, letter: &Letter) -> Entry {
     let Letter { charset, .. } = letter;
-    let text: String = letter.paragraphs.iter().map(|text| format!("<p>{text}</p>\n")).collect();
+    let text: String = letter.text.lines().map(|text| format!("<p>{text}</p>\n")).collect();
     let main = format!("<blockquote lang=\"{}\">\n{text}</blockquote>\n", letter.language);
     let meta = match letter.declared {
         Declared::Meta => format!("<meta charset=\"{charset}\">"),
@@ -74,12 +75,7 @@ const LETTERS: [Letter; 6] = [
         language: "fr",
         charset: "iso-8859-1",
         declared: Declared::Header,
-        paragraphs: &[
-            "Cher ami, la rivière est haute et l'été a été généreux. Nous avons chargé quarante tonneaux et un piano, \
-             que personne à bord ne sait accorder.",
-            "Le cuisinier prétend que vos harengs sont meilleurs que nos huîtres ; il a dû rester à terre jusqu'à ce \
-             qu'il s'excuse. Gardez-moi une place près du poêle : j'arrive à Noël, si le vent le veut.",
-        ],
+        text: include_str!("assets/letters/bordeaux.txt"),
     },
     Letter {
         path: "/letters/arkhangelsk",
@@ -87,11 +83,7 @@ const LETTERS: [Letter; 6] = [
         language: "ru",
         charset: "windows-1251",
         declared: Declared::Header,
-        paragraphs: &[
-            "Дорогой друг! Река встала раньше обычного, и наш пароход зимует у причала, как старый кот у печки.",
-            "Мы грузили доски до последнего дня. Капитан велел передать вам, что якорь, который вы одолжили, цел, а \
-             чайник — нет. Весной, когда сойдёт лёд, ждите нас с мёдом и новостями.",
-        ],
+        text: include_str!("assets/letters/arkhangelsk.txt"),
     },
     Letter {
         path: "/letters/yokohama",
@@ -99,11 +91,7 @@ const LETTERS: [Letter; 6] = [
         language: "ja",
         charset: "shift_jis",
         declared: Declared::Meta,
-        paragraphs: &[
-            "拝啓、港の朝は霧が深く、船の汽笛だけが聞こえます。先月お送りいただいた羅針盤は、無事に届きました。",
-            "こちらの漁師たちは、川と海の境目で網を打ちます。魚は少なくとも、話はいつも大漁です。春になりましたら、\
-             ぜひソルトミアの灯台を見に参ります。",
-        ],
+        text: include_str!("assets/letters/yokohama.txt"),
     },
     Letter {
         path: "/letters/canton",
@@ -111,10 +99,7 @@ const LETTERS: [Letter; 6] = [
         language: "zh",
         charset: "gbk",
         declared: Declared::HttpEquiv,
-        paragraphs: &[
-            "亲爱的朋友：江上的雾散了，码头又热闹起来。你们要的茶叶已经装船，一共三十二箱，另有一箱是送给图书馆的。",
-            "船长说，北风一起就开船。若是路上顺利，年底以前就能看到你们那座有时不亮的灯塔。请替我向港口的猫问好。",
-        ],
+        text: include_str!("assets/letters/canton.txt"),
     },
     Letter {
         path: "/letters/busan",
@@ -122,11 +107,7 @@ const LETTERS: [Letter; 6] = [
         language: "ko",
         charset: "euc-kr",
         declared: Declared::Nowhere,
-        paragraphs: &[
-            "안녕하십니까. 오늘은 바람이 잔잔하여 배들이 모두 바다로 나갔습니다. 보내 주신 그물은 아주 튼튼합니다.",
-            "어부들은 강물이 바다를 만나는 곳에서 가장 맛있는 고기가 잡힌다고 말합니다. 봄이 오면 마른 미역과 \
-             이야기를 가득 싣고 찾아가겠습니다. 등대지기에게 안부를 전해 주십시오.",
-        ],
+        text: include_str!("assets/letters/busan.txt"),
     },
     Letter {
         path: "/letters/reykjavik",
@@ -134,10 +115,6 @@ const LETTERS: [Letter; 6] = [
         language: "is",
         charset: "utf-8",
         declared: Declared::Mark,
-        paragraphs: &[
-            "Kæri vinur, hér er veðrið eins og það er, og við líka. Skipið kom að landi á þriðjudag með fullar lestir \
-             af saltfiski og einn mjög undrandi lunda.",
-            "Ég sendi þér ullarpeysu, því að ég hef lesið veðurspána ykkar. Þúsund kveðjur til allra við höfnina.",
-        ],
+        text: include_str!("assets/letters/reykjavik.txt"),
     },
 ];

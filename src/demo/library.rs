@@ -4,7 +4,7 @@
 use super::entry::{Entry, Town};
 use super::site::gzip;
 use super::skin::{Page, list, slug};
-use super::words::{ADJECTIVES, FIRST_NAMES, NOUNS, Pen, SURNAMES};
+use super::words::{ADJECTIVES, FIRST_NAMES, NOUNS, Pen, SURNAMES, lines};
 
 const HOST: &str = "library";
 const BOOKS: usize = 84;
@@ -55,8 +55,7 @@ fn urlset(town: &Town, paths: impl Iterator<Item = String>) -> String {
 
 fn front(town: &Town) -> Entry {
     let mut pen = Pen::new("library");
-    let intro = "<p>The Harbour Library was founded with eleven books saved from a wreck, nine of them the same. It \
-                 lends to anybody with dry hands.</p>\n";
+    let intro = include_str!("assets/library/front.html");
     let doors = [
         ("/books/?page=1", "The shelves"),
         ("/authors/", "Authors"),
@@ -187,56 +186,7 @@ fn page(town: &Town, path: &str, page: Page) -> Entry {
 const XML: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 const SITEMAP_NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
 
-const LIBRARY_TALK: [&str; 8] = [
-    "The reading room closes at {hour}, or when {person} falls asleep, whichever is later.",
-    "In {year} the cellar flooded; the books on fish were found to have floated.",
-    "Returned books are dried on a line by the window, where {bird} inspects them.",
-    "There is {drink} for those who read aloud and silence for those who do not.",
-    "A ladder from the {ship} reaches the top shelf, and so does {person} without it.",
-    "The oldest fine on record dates from {year} and stands at {many} crowns.",
-    "The map room has {few} drawers, of which two open.",
-    "Under {sky} the lamps are lit early, and more is read in a week than in all of June.",
-];
-
-const BOOK_TALK: [&str; 12] = [
-    "First printed in {port} in {year}, on paper made from old sailcloth.",
-    "Our copy came with the {ship} and still smells of {cargo}.",
-    "The chapter on the {adjective} {noun} has been read so often that it falls open by itself.",
-    "A note in the margin, in the hand of {person}, says only: not so.",
-    "{person} borrowed it in {year} and returned it with a pressed feather of {bird}.",
-    "The plates show {fish} in colours that no {fish} would admit to.",
-    "Page {many} is missing; opinions differ on what it said.",
-    "It is quoted by every {trade} in town, mostly correctly.",
-    "The author dedicates it to the {wind} wind, without which it would have been shorter.",
-    "Readers are advised to begin at the end, where it is summer.",
-    "The second edition corrects {few} errors and adds {few} others.",
-    "It was lost for {few} years behind the atlas, and is better for the rest.",
-];
-
-const STORY: [&str; 12] = [
-    "It was {hour} when the {ship} showed her lights, and nobody on the quay said a word.",
-    "“You will want {drink},” said {person}, “and then you will want to know about the {noun}.”",
-    "The river had brought many things down to the sea, but never before a {adjective} {noun}.",
-    "All that week there was {sky}, and the nets came up empty but for one {fish}, which looked surprised.",
-    "She had left {port} in {year} with a single trunk, and the trunk had been somebody else's.",
-    "He counted the bells: {few}. There should have been one fewer.",
-    "Under the stairs they kept the {adjective} {noun}, wrapped in sailcloth, and never spoke of it.",
-    "The {trade} held the letter to the lamp and read it twice, moving only his eyebrows.",
-    "By {hour} the water was at the third step, and the third step had not been wet since {year}.",
-    "“A stream,” my grandmother used to say, “is only a lake that has made up its mind.”",
-    "There are {few} ways to cross the Wend, and he had tried all but the bridge.",
-    "In the morning the {noun} was gone, and in its place stood {bird}, waiting to be asked.",
-];
-
-const AUTHOR_TALK: [&str; 10] = [
-    "Born in {port} in {year}, the child of a {trade} and a disappointed {trade}.",
-    "Went to sea on the {ship}, was sick, and began to write.",
-    "Wrote standing up, at {hour}, with {drink} within reach.",
-    "Kept {few} notebooks, of which two are ours.",
-    "Quarrelled with {person} over the spelling of {fish}, and was right.",
-    "Is said to have invented the {adjective} {noun} as a figure of speech.",
-    "Spent {few} winters at {quay}, describing the {wind} wind.",
-    "Was offered {many} crowns for the last chapter, and burnt it, and wrote it again.",
-    "Lies buried within sound of the foghorn, as requested.",
-    "Never learnt to swim, and says so in every preface.",
-];
+const LIBRARY_TALK: [&str; 8] = lines(include_str!("assets/library/talk.txt"));
+const BOOK_TALK: [&str; 12] = lines(include_str!("assets/library/books.txt"));
+const STORY: [&str; 12] = lines(include_str!("assets/library/story.txt"));
+const AUTHOR_TALK: [&str; 10] = lines(include_str!("assets/library/authors.txt"));

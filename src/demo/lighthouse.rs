@@ -38,8 +38,7 @@ fn front(town: &Town) -> Entry {
         ("/keeper.log", "The keeper's log (private)"),
     ];
     let doors: Vec<_> = doors.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect();
-    let intro = "<p>The light on Wend Point was built to be seen. Not everything in it can be: some of these doors are \
-                 slow, some are locked, and one leads to where the telegraph used to work.</p>\n";
+    let intro = include_str!("assets/lighthouse/front.html");
     page(town, "/", Page::new("Wend Point Light", format!("{intro}{}", list(&doors))))
 }
 

@@ -4,28 +4,11 @@
 use super::catalogue::Expected;
 use super::entry::{Entry, Town};
 use super::skin::{Page, list, slug};
-use super::words::{CARGO, FIRST_NAMES, FISH, Pen, SURNAMES};
+use super::words::{CARGO, FIRST_NAMES, FISH, Pen, SURNAMES, lines};
 
 const HOST: &str = "market";
 const STALLS: usize = 16;
-const WARES: [&str; 16] = [
-    "Sea kale",
-    "Rope soap",
-    "Pickled samphire",
-    "Oilskin hats",
-    "Smoked butter",
-    "Fog whistles",
-    "Net needles",
-    "Plum bread",
-    "Second-hand anchors",
-    "Barometers",
-    "Gull-proof hats",
-    "Tar toffee",
-    "Lamp wicks",
-    "Sou'westers",
-    "Ship's biscuit",
-    "Marsh honey",
-];
+const WARES: [&str; 16] = lines(include_str!("assets/market/wares.txt"));
 
 pub(super) fn entries(town: &Town) -> Vec<Entry> {
     let mut entries = vec![no_robots(), front(town), stalls(town), recipes(town)];
@@ -49,8 +32,7 @@ fn front(town: &Town) -> Entry {
         ("/recipes/".into(), "Ten ways with fish".into()),
         (town.url("harbour", "/arrivals/"), "What came in this fortnight".into()),
     ]);
-    let advert = "<p><small>Advertisement: <a rel=\"sponsored nofollow\" href=\"/adverts/tonic\">Doctor Weir's tonic \
-                  for gulls</a>; <a rel=\"nofollow\" href=\"/adverts/ladder\">ladders, nearly straight</a></small></p>\n";
+    let advert = include_str!("assets/market/adverts.html");
     let main = format!("{}{doors}{advert}", pen.paragraphs(&MARKET_TALK, 3, 3));
     page(town, "/", Page::new("Saltmere Market", main))
 }
@@ -161,53 +143,7 @@ fn page(town: &Town, path: &str, page: Page) -> Entry {
     Entry::html(HOST, path, page.on(HOST, town))
 }
 
-const MARKET_TALK: [&str; 9] = [
-    "The market has stood on the hill above {quay} since {year}, when the tide made the decision.",
-    "It opens at {hour} and closes when {person} sells the last of the {fish}.",
-    "There are sixteen stalls, {few} dogs and one rule, which nobody has written down.",
-    "Money from {port} is accepted, but laughed at.",
-    "On Thursdays there is music by {person}, and on Fridays an apology.",
-    "Under {sky} the awnings drum, and prices fall by a penny an hour.",
-    "Whoever drops an egg must sing; this is why the market has {many} songs.",
-    "The weighing stone comes from {port} and is heavier on Mondays.",
-    "{bird} watches from the pump and knows exactly which stall has the bread.",
-];
-
-const STALL_TALK: [&str; 10] = [
-    "The stall was a boat once, the {ship}, and still leans into the {wind} wind.",
-    "Everything here comes from {port}, or from people who have been there.",
-    "Ask for the good {cargo}; there is always some under the table.",
-    "Change is given in buttons after {hour}, and the buttons are good at every other stall.",
-    "The family has sold here since {year}, with a pause for the herring fever.",
-    "A sign says that haggling is forbidden; it is for sale, too.",
-    "Tasting is free for children, sailors and {person}.",
-    "In winter there is {drink} from a kettle that has never been seen empty.",
-    "The scales were tested in {year} and were very nervous.",
-    "You will be told a story with every purchase, and a longer one without.",
-];
-
-const GOODS_TALK: [&str; 10] = [
-    "Brought in by the {ship} from {port}, and carried up the hill by {person}.",
-    "Keeps for {few} weeks in a dry place, which in Saltmere means the oven.",
-    "Best bought at {hour}, when the stall is tired.",
-    "A favourite of the {trade}, who buys {few} at a time and will not say why.",
-    "Not to be confused with the {port} sort, which is cheaper and knows it.",
-    "In {year} a shortage led to {few} letters to the newspaper.",
-    "Goes well with {drink}, or with {fish}, or with nothing and a view.",
-    "Children are given the small ones and grow into them.",
-    "Packed in {cargo} for the journey, so look for splinters.",
-    "Returns are accepted until {person} has had supper.",
-];
-
-const RECIPE_TALK: [&str; 10] = [
-    "Begin at {hour}, with the window open.",
-    "Clean the fish where {bird} can see you, so that there is no talk afterwards.",
-    "Melt the butter slowly; {person} says it should sound like rain on {quay}.",
-    "Add the onion and think of {port} for as long as it takes to turn gold.",
-    "Lay the fish in the pan and leave it alone.",
-    "A pinch of salt, though the {wind} wind may have seen to that.",
-    "Turn it once. Only once. They turned it twice on the {ship}, and look what happened.",
-    "Serve on bread, with {drink}, to {few} people or one {trade}.",
-    "What is left over makes a soup; what is left of the soup makes friends.",
-    "The recipe is from {year} and has been argued about since.",
-];
+const MARKET_TALK: [&str; 9] = lines(include_str!("assets/market/talk.txt"));
+const STALL_TALK: [&str; 10] = lines(include_str!("assets/market/stalls.txt"));
+const GOODS_TALK: [&str; 10] = lines(include_str!("assets/market/goods.txt"));
+const RECIPE_TALK: [&str; 10] = lines(include_str!("assets/market/recipes.txt"));

@@ -4,7 +4,8 @@
 //! * [`site`]: Saltmere, a harbour town of eight hosts, with most of what a crawler meets on the web.
 //! * [`mod@catalogue`]: every URL of the town and what a crawl must make of it.
 //!
-//! The rest are the parts of the site: one file a host, its words and its look.
+//! The rest are the parts of the site: one file a host, its words and its look. What the pages say is text in `assets/`,
+//! a folder a host; a list there has one entry a line, and `{slots}` that `words` fills.
 
 pub mod answer;
 pub mod catalogue;

@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, Town};
 use super::skin::{Page, list, slug};
-use super::words::{ADJECTIVES, NOUNS, Pen, SHIPS};
+use super::words::{ADJECTIVES, NOUNS, Pen, SHIPS, lines};
 use super::{letters, pictures};
 
 const HOST: &str = "museum";
@@ -78,8 +78,7 @@ fn exhibit(town: &Town, index: usize) -> Entry {
 }
 
 fn letter_box(town: &Town) -> Entry {
-    let intro = "<p>Sailors wrote home, and their friends wrote here. Each letter is kept in the alphabet, and in the \
-                 bytes, it came in.</p>\n";
+    let intro = include_str!("assets/museum/letters.html");
     page(town, "/letters/", Page::new("Letters from other ports", format!("{intro}{}", list(&letters::titles()))))
 }
 
@@ -89,14 +88,7 @@ fn picture() -> Entry {
 }
 
 fn guide() -> Entry {
-    let lines = [
-        "The Museum of the Stream, Saltmere",
-        "",
-        "Six rooms, thirty-six things, and a cellar that is not open.",
-        "Please do not touch the nets. They have been touched enough.",
-        "The attic is best at high water, when the floor moves a little.",
-        "Letters from other ports may be read aloud, if you can.",
-    ];
+    let lines: Vec<_> = include_str!("assets/museum/guide.txt").lines().collect();
     Entry::new(HOST, "/guide.pdf", "application/pdf", pictures::guide_pdf(&lines))
 }
 
@@ -104,29 +96,5 @@ fn page(town: &Town, path: &str, page: Page) -> Entry {
     Entry::html(HOST, path, page.on(HOST, town))
 }
 
-const MUSEUM_TALK: [&str; 9] = [
-    "The house was built for a net merchant in {year} and has smelt of it ever since.",
-    "Everything here came out of the Wend, or fell off a ship, or was left by {person}.",
-    "The floor slopes towards {quay}, as does the history of the town.",
-    "Labels were written by a {trade} with a sense of humour and {few} words of Latin.",
-    "The light is poor at {hour}, which suits most of the exhibits.",
-    "In {year} a thief took one thing and brought back {few}.",
-    "Guides are available from {person}, who was there for some of it.",
-    "The smallest room holds {many} things, if you count the hooks.",
-    "There is {drink} in the cellar, for the damp.",
-];
-
-const EXHIBIT_TALK: [&str; 12] = [
-    "It is made of oak, iron and, for reasons nobody has explained, {cargo}.",
-    "{person} found it at low water in {year} and used it as a doorstop for {few} years.",
-    "It was exchanged in {port} for {many} herrings, a price then thought scandalous.",
-    "Scholars from {port} call it ceremonial, by which they mean that they do not know.",
-    "The dent on the left is from {bird}.",
-    "A second one is said to exist in {port}; ours is older, or theirs is cleaner.",
-    "Children always ask whether it still works. It does not, and never did.",
-    "On the back somebody has scratched a date and the word “sorry”.",
-    "It hung in the cabin of the {ship} until the night of the {wind} gale.",
-    "Restored in {year} by a {trade} with more enthusiasm than glue.",
-    "It hums a little before rain.",
-    "Please do not lift it; {person} did, in {year}, and has not been the same height since.",
-];
+const MUSEUM_TALK: [&str; 9] = lines(include_str!("assets/museum/talk.txt"));
+const EXHIBIT_TALK: [&str; 12] = lines(include_str!("assets/museum/exhibits.txt"));

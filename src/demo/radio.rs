@@ -4,20 +4,11 @@
 use super::catalogue::Expected;
 use super::entry::{Entry, Town};
 use super::skin::{Page, list, slug};
-use super::words::{FIRST_NAMES, Pen, SURNAMES};
+use super::words::{FIRST_NAMES, Pen, SURNAMES, lines};
 
 const HOST: &str = "radio";
 const EPISODES: usize = 6;
-const PROGRAMMES: [&str; 8] = [
-    "The Shipping Gossip",
-    "Knots with Ludo",
-    "Herring at Eight",
-    "Songs from the Tar Shed",
-    "Letters Read Slowly",
-    "The Foghorn Hour",
-    "Ask the Pilot",
-    "Night Tide",
-];
+const PROGRAMMES: [&str; 8] = lines(include_str!("assets/radio/programmes.txt"));
 
 pub(super) fn entries(town: &Town) -> Vec<Entry> {
     let robots = "User-agent: *\nDisallow: /studio/\n\nUser-agent: Loudhailer\nDisallow: /\n";
@@ -111,23 +102,20 @@ fn schedule() -> Entry {
 }
 
 fn charter() -> Entry {
-    let text = "THE CHARTER OF RADIO SALTMERE\n\n1. The weather comes first.\n2. Nobody shall sing before six.\n\
-                3. The foghorn may interrupt anyone.\n4. What was said on air was said on air.\n";
+    let text = include_str!("assets/radio/charter.txt");
     Entry::new(HOST, "/charter.txt", "text/plain; charset=utf-8", text)
 }
 
 /// Its links are relative to `<base>`, not to its own address.
 fn based(town: &Town) -> Entry {
     let base = format!("<base href=\"{}\">", town.url(HOST, &programme_path(3)));
-    let main = "<p>Episodes are numbered from one, like tides. These links only work because of <code>base</code>: \
-                <a href=\"episode-1\">the first</a>, <a href=\"episode-2\">the second</a>.</p>\n";
+    let main = include_str!("assets/radio/numbering.html");
     page(town, "/programmes/", Page::new("How programmes are numbered", main).head(base))
 }
 
 fn moved_frequency(town: &Town) -> Entry {
     let refresh = "<meta http-equiv=\"refresh\" content=\"3; url=/programmes/night-tide/\">";
-    let main = "<p>We used to be at 98.7, until the seals complained. <a href=\"/programmes/night-tide/\">This way</a>, \
-                or wait three seconds.</p>\n";
+    let main = include_str!("assets/radio/old-frequency.html");
     page(town, "/old-frequency", Page::new("Our old frequency", main).head(refresh))
 }
 
@@ -160,29 +148,5 @@ fn page(town: &Town, path: &str, page: Page) -> Entry {
     Entry::html(HOST, path, page.on(HOST, town))
 }
 
-const RADIO_TALK: [&str; 9] = [
-    "The transmitter stands on the roof of the net loft and hums in a {wind} wind.",
-    "It was started in {year} by {person}, who had bought {few} valves too many.",
-    "At {hour} the announcer opens the window, and that is the sound of the sea you hear.",
-    "Letters are welcome, from as far as {port}, and are read out whatever they say.",
-    "{bird} interrupted the news in {year} and has been credited ever since.",
-    "Dedications cost a herring, or {few} pence for those without.",
-    "The gramophone came off the {ship} and plays everything slightly downhill.",
-    "The studio is lined with {cargo}, which is excellent for the consonants.",
-    "Under {sky} the signal carries to {port}, where nobody has complained.",
-];
-
-const EPISODE_TALK: [&str; 12] = [
-    "{person} explains how to tell {fish} from {fish} by sound alone.",
-    "A report from {quay}, where {many} crates of {cargo} are waiting for somebody to admit to them.",
-    "The {ship} is overdue from {port}; her cook's mother is not worried, and tells us why.",
-    "Listeners suggest names for the {adjective} {noun} found at low water.",
-    "At {hour} the line to {port} breaks off, and we listen to the rain for a while.",
-    "A song from {year}, about a {trade} and a bridge that was not there.",
-    "The {trade} answers questions; the questions win.",
-    "There is a recipe for {fish}, read from memory, with {few} corrections by telephone.",
-    "The weather: {sky}, with a {wind} wind that will apologise later.",
-    "{person} reads the minutes of the meeting of {year}, in which nothing was decided, beautifully.",
-    "A competition: the first caller with the depth at {quay} wins {drink}.",
-    "We end, as ever, with the foghorn.",
-];
+const RADIO_TALK: [&str; 9] = lines(include_str!("assets/radio/talk.txt"));
+const EPISODE_TALK: [&str; 12] = lines(include_str!("assets/radio/episodes.txt"));

@@ -5,7 +5,7 @@ use super::MAX_DEPTH;
 use super::catalogue::Expected;
 use super::entry::{Entry, Town};
 use super::skin::{Page, list};
-use super::words::Pen;
+use super::words::{Pen, lines};
 
 const HOST: &str = "tides";
 const FIRST_YEAR: u16 = 2026;
@@ -36,14 +36,12 @@ fn front(town: &Town) -> Entry {
         (month_path(FIRST_YEAR, FIRST_MONTH), "This month's tides".into()),
         ("/how-to-read".into(), "How to read the tables".into()),
     ]);
-    let intro = "<p>The tables begin this month. Where they end has not been established: every month leads to the \
-                 next one, and the sea has no plans to stop.</p>\n";
+    let intro = include_str!("assets/tides/front.html");
     page(town, "/", Page::new("The Tide Tables", format!("{intro}{links}")))
 }
 
 fn how_to_read(town: &Town) -> Entry {
-    let main = "<p>Find the day. Find the hour. Move your chair accordingly. Heights are in feet above the third of \
-                the Ferry Steps, which is called Nought.</p>\n";
+    let main = include_str!("assets/tides/how-to-read.html");
     page(town, "/how-to-read", Page::new("How to read the tables", main).beside("/", "The tables"))
 }
 
@@ -88,11 +86,4 @@ fn page(town: &Town, path: &str, page: Page) -> Entry {
     Entry::html(HOST, path, page.on(HOST, town))
 }
 
-const TIDE_TALK: [&str; 6] = [
-    "Spring tides may reach {quay}; {person} has been told.",
-    "At low water the wreck of the {ship} shows {few} ribs.",
-    "The ferry does not run at {hour} in this month, nor in any other.",
-    "Figures are for a {wind} wind; with any other, ask the {trade}.",
-    "In {year} this month's highest tide came for tea.",
-    "Whoever finds the {adjective} {noun} on the flats may keep it until the water is back.",
-];
+const TIDE_TALK: [&str; 6] = lines(include_str!("assets/tides/talk.txt"));

@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, Town};
 use super::skin::{Page, list};
-use super::words::Pen;
+use super::words::{Pen, lines};
 
 const HOST: &str = "weather";
 const DAYS: [&str; 6] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
@@ -16,8 +16,7 @@ pub(super) fn entries(town: &Town) -> Vec<Entry> {
 
 fn front(town: &Town) -> Entry {
     let days: Vec<_> = DAYS.iter().map(|day| (format!("/{}", day.to_lowercase()), day.to_string())).collect();
-    let intro = "<p>The observatory is a shed on Wend Point with a barometer, a window and a chair. Please allow a \
-                 second between questions: the observer is writing.</p>\n";
+    let intro = include_str!("assets/weather/front.html");
     let sunday = "<p>On Sundays there is weather, but nobody looks.</p>\n";
     page(town, "/", Page::new("This week", format!("{intro}{}{sunday}", list(&days))))
 }
@@ -41,15 +40,4 @@ fn page(town: &Town, path: &str, page: Page) -> Entry {
     Entry::html(HOST, path, page.on(HOST, town))
 }
 
-const WEATHER_TALK: [&str; 10] = [
-    "From {hour}, {sky}; later, more of the same, but with conviction.",
-    "The wind will be {wind} at first and then remember something and turn.",
-    "{person} of {quay} expects frost, on account of a knee.",
-    "A depression over {port} is feeling better and may visit.",
-    "Visibility is good enough to see {bird}, but not to be sure of it.",
-    "Small boats should stay in, large ones should pretend to have meant to.",
-    "In {year} the same barometer reading was followed by {few} days of hail and a wedding.",
-    "Washing may be hung out at {hour} at the owner's risk.",
-    "The {ship}, {few} miles out, reports {sky} and a shortage of {drink}.",
-    "The outlook is the one from the window.",
-];
+const WEATHER_TALK: [&str; 10] = lines(include_str!("assets/weather/talk.txt"));

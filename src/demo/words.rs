@@ -1,4 +1,4 @@
-//! The town's way of speaking: lists of words and a small grammar that fills sentences with them.
+//! The town's way of speaking: lists of words (`assets/words/`) and a small grammar that fills sentences with them.
 
 use fastrand::Rng;
 
@@ -91,197 +91,41 @@ impl Pen {
     }
 }
 
-const FEW: [&str; 16] = [
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "nineteen",
-];
-pub(super) const FIRST_NAMES: [&str; 24] = [
-    "Ada", "Bram", "Clara", "Dorian", "Edda", "Fergus", "Greta", "Hamish", "Ines", "Jonas", "Kezia", "Ludo", "Maud",
-    "Nils", "Oona", "Piers", "Rosalind", "Silas", "Tamsin", "Ulf", "Verity", "Wilf", "Yseult", "Zeno",
-];
-pub(super) const SURNAMES: [&str; 24] = [
-    "Anstey", "Brook", "Carrow", "Dunnage", "Eddy", "Farrow", "Gannet", "Haddock", "Inkpen", "Jetty", "Kelby", "Loam",
-    "Marsh", "Netherby", "Orme", "Pell", "Quayle", "Reed", "Shingle", "Tarn", "Udal", "Vane", "Weir", "Yarrow",
-];
-pub(super) const SHIPS: [&str; 48] = [
-    "Patient Margaret",
-    "Second Thought",
-    "Grey Heron",
-    "Silver Sprat",
-    "Northern Oven",
-    "Widow's Kettle",
-    "Bright Anna",
-    "Slow Comfort",
-    "Tuesday's Child",
-    "Lantern Jane",
-    "Hopeful Turnip",
-    "Quiet Harry",
-    "Old Arrangement",
-    "Sea Marrow",
-    "Distant Cousin",
-    "Merry Ballast",
-    "Copper Wren",
-    "Late Apology",
-    "Salt and Sons",
-    "Morning Bread",
-    "Good Intent",
-    "Little Thunder",
-    "Fair Exchange",
-    "Kind Elizabeth",
-    "Wandering Bell",
-    "Steady Nell",
-    "Black Plum",
-    "Ninth Wave",
-    "Honest Weight",
-    "Gentle Tom",
-    "Half a Moon",
-    "Rope's End",
-    "Winter Apple",
-    "Blue Ledger",
-    "Plain Truth",
-    "Drowsy Piper",
-    "True Bearing",
-    "Cold Supper",
-    "White Gannet",
-    "Far Enough",
-    "Persistent Otter",
-    "Jolly Tax",
-    "Amber Light",
-    "Lost Umbrella",
-    "Humble Pie",
-    "Green Flash",
-    "Broad Hint",
-    "Safe Return",
-];
-pub(super) const PORTS: [&str; 16] = [
-    "Bergen",
-    "Lisbon",
-    "Riga",
-    "Leith",
-    "Cork",
-    "Antwerp",
-    "Gdańsk",
-    "Reykjavík",
-    "Bordeaux",
-    "Hull",
-    "Cádiz",
-    "Trondheim",
-    "Ostend",
-    "Tallinn",
-    "Genoa",
-    "Brest",
-];
-pub(super) const CARGO: [&str; 24] = [
-    "pine planks",
-    "Seville oranges",
-    "roof slates",
-    "salted cod",
-    "clay pipes",
-    "barrels of tar",
-    "sheep's wool",
-    "green glass",
-    "winter potatoes",
-    "church candles",
-    "copper nails",
-    "rolled oats",
-    "cork",
-    "honey in jars",
-    "paper",
-    "dried figs",
-    "rye flour",
-    "bicycle parts",
-    "bricks",
-    "sailcloth",
-    "hazelnuts",
-    "umbrellas",
-    "bell metal",
-    "ice",
-];
-pub(super) const TRADES: [&str; 20] = [
-    "netmaker",
-    "pilot",
-    "sailmaker",
-    "cooper",
-    "ferryman",
-    "chandler",
-    "rope-walker",
-    "clerk of the weights",
-    "lamplighter",
-    "boatbuilder",
-    "caulker",
-    "diver",
-    "fishwife",
-    "cartographer",
-    "harbour cat's keeper",
-    "tide waiter",
-    "baker",
-    "knot teacher",
-    "oyster dredger",
-    "foghorn tuner",
-];
-pub(super) const QUAYS: [&str; 6] = ["Corn Quay", "Net Quay", "Tar Quay", "Long Quay", "Ferry Steps", "Customs Quay"];
-pub(super) const BIRDS: [&str; 8] =
-    ["a herring gull", "a cormorant", "an oystercatcher", "a turnstone", "a tern", "a heron", "a curlew", "an eider"];
-pub(super) const FISH: [&str; 10] =
-    ["herring", "mackerel", "cod", "plaice", "eel", "sprat", "turbot", "whiting", "sea trout", "grey mullet"];
-pub(super) const SKIES: [&str; 8] = [
-    "a pale sky",
-    "high thin cloud",
-    "fog until noon",
-    "steady rain",
-    "bright spells",
-    "a low grey lid",
-    "sleet",
-    "a sky like washed slate",
-];
-pub(super) const WINDS: [&str; 8] =
-    ["westerly", "north-easterly", "southerly", "south-westerly", "northerly", "easterly", "light", "contrary"];
-pub(super) const HOURS: [&str; 10] = [
-    "first light",
-    "half past five",
-    "slack water",
-    "the second bell",
-    "noon",
-    "tea time",
-    "high water",
-    "dusk",
-    "the last ferry",
-    "lamp-lighting",
-];
-pub(super) const DRINKS: [&str; 6] = ["black tea", "cocoa", "small beer", "cider", "hot lemon", "chicory coffee"];
-pub(super) const ADJECTIVES: [&str; 16] = [
-    "quiet",
-    "borrowed",
-    "crooked",
-    "salted",
-    "patient",
-    "drowned",
-    "unlikely",
-    "winter",
-    "hollow",
-    "wandering",
-    "plain",
-    "bright",
-    "forgotten",
-    "tidal",
-    "stubborn",
-    "second",
-];
-pub(super) const NOUNS: [&str; 16] = [
-    "lantern", "anchor", "ferry", "ledger", "compass", "herring", "island", "letter", "bell", "sail", "estuary",
-    "knot", "heron", "harbour", "map", "net",
-];
+/// The lines of a file below `assets/`. The compiler counts them: a list that has not exactly `N` does not compile.
+pub(super) const fn lines<const N: usize>(text: &'static str) -> [&'static str; N] {
+    let mut lines = [""; N];
+    let mut rest = text;
+    let mut index = 0;
+    while index < N {
+        (lines[index], rest) = first_line(rest);
+        index += 1;
+    }
+    assert!(rest.is_empty(), "more lines than the list has places");
+    lines
+}
+
+const fn first_line(text: &str) -> (&str, &str) {
+    let mut end = 0;
+    while text.as_bytes()[end] != b'\n' {
+        end += 1;
+    }
+    let (line, behind) = text.split_at(end);
+    (line, behind.split_at(1).1)
+}
+
+const FEW: [&str; 16] = lines(include_str!("assets/words/few.txt"));
+pub(super) const FIRST_NAMES: [&str; 24] = lines(include_str!("assets/words/first-names.txt"));
+pub(super) const SURNAMES: [&str; 24] = lines(include_str!("assets/words/surnames.txt"));
+pub(super) const SHIPS: [&str; 48] = lines(include_str!("assets/words/ships.txt"));
+pub(super) const PORTS: [&str; 16] = lines(include_str!("assets/words/ports.txt"));
+pub(super) const CARGO: [&str; 24] = lines(include_str!("assets/words/cargo.txt"));
+pub(super) const TRADES: [&str; 20] = lines(include_str!("assets/words/trades.txt"));
+pub(super) const QUAYS: [&str; 6] = lines(include_str!("assets/words/quays.txt"));
+pub(super) const BIRDS: [&str; 8] = lines(include_str!("assets/words/birds.txt"));
+pub(super) const FISH: [&str; 10] = lines(include_str!("assets/words/fish.txt"));
+pub(super) const SKIES: [&str; 8] = lines(include_str!("assets/words/skies.txt"));
+pub(super) const WINDS: [&str; 8] = lines(include_str!("assets/words/winds.txt"));
+pub(super) const HOURS: [&str; 10] = lines(include_str!("assets/words/hours.txt"));
+pub(super) const DRINKS: [&str; 6] = lines(include_str!("assets/words/drinks.txt"));
+pub(super) const ADJECTIVES: [&str; 16] = lines(include_str!("assets/words/adjectives.txt"));
+pub(super) const NOUNS: [&str; 16] = lines(include_str!("assets/words/nouns.txt"));
