@@ -74,7 +74,7 @@ pub struct HostState {
 
 /// Which queue a URL in flight lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum Queue {
     Ready,
     Later(EpochMs),
 }
@@ -124,7 +124,7 @@ pub struct Found<T> {
 pub struct Candidate<T> {
     pub url: UrlKey,
     pub rank: Rank,
-    pub source: Source,
+    pub queue: Queue,
     pub item: T,
 }
 
@@ -133,7 +133,7 @@ pub struct Schedule {
     pub totals: Totals,
     hosts: HashMap<HostKey, HostState>,
     due: BTreeSet<(EpochMs, u64, HostKey)>,
-    in_flight: HashMap<UrlKey, Source>,
+    in_flight: HashMap<UrlKey, Queue>,
     leases: HashMap<u64, Leased>,
     hosts_with_work: u64,
     /// Hosts in trouble that have work, and their URLs.
@@ -276,7 +276,7 @@ impl Schedule {
         let mut all_were_in_flight = true;
         for url in finished {
             match self.in_flight.remove(url) {
-                Some(source) => state.landed(source),
+                Some(queue) => state.landed(queue),
                 None => all_were_in_flight = false,
             }
         }
@@ -412,7 +412,7 @@ impl Schedule {
         let free = |candidate: &&Candidate<T>| {
             !self.in_flight.contains_key(&candidate.url) && !meanwhile.contains(&candidate.url)
         };
-        let is_due = |candidate: &&Candidate<T>| matches!(candidate.source, Source::Later(due) if due <= now);
+        let is_due = |candidate: &&Candidate<T>| matches!(candidate.queue, Queue::Later(due) if due <= now);
         let mut chosen: Vec<Candidate<T>> = found.ready.iter().filter(free).take(max_urls).copied().collect();
         chosen.extend(found.later.iter().filter(is_due).filter(free).take(super::LATER_WINDOW).copied());
         chosen.sort_by_key(|candidate| candidate.rank);
@@ -424,7 +424,7 @@ impl Schedule {
             .iter()
             .filter(free)
             .find(|candidate| !taken.contains(&candidate.url))
-            .map_or(found.later_unread_from, |candidate| candidate.source.due());
+            .map_or(found.later_unread_from, |candidate| candidate.queue.due());
         self.take(claim, &chosen);
         if let Some(state) = self.hosts.get_mut(&claim.host) {
             let is_current = state.epoch == claim.epoch;
@@ -445,12 +445,12 @@ impl Schedule {
         let (Some(state), Some(leased)) = (self.hosts.get_mut(&claim.host), self.leases.get_mut(&claim.lease)) else {
             return;
         };
-        for Candidate { url, source, .. } in chosen {
-            match source {
-                Source::Ready => state.in_flight_ready += 1,
-                Source::Later(_) => state.in_flight_later += 1,
+        for Candidate { url, queue, .. } in chosen {
+            match queue {
+                Queue::Ready => state.in_flight_ready += 1,
+                Queue::Later(_) => state.in_flight_later += 1,
             }
-            self.in_flight.insert(*url, *source);
+            self.in_flight.insert(*url, *queue);
             leased.urls.push(*url);
         }
     }
@@ -492,9 +492,9 @@ impl Schedule {
         (state.lease, state.finished_meanwhile) = (None, None);
         for url in urls.iter().filter(|url| !fetched.contains(url)) {
             // None when its verdict came before the release.
-            let Some(source) = self.in_flight.remove(url) else { continue };
-            state.landed(source);
-            if let Source::Later(due) = source {
+            let Some(queue) = self.in_flight.remove(url) else { continue };
+            state.landed(queue);
+            if let Queue::Later(due) = queue {
                 state.next_later = state.next_later.min(due);
             }
         }
@@ -522,19 +522,19 @@ impl Schedule {
 }
 
 impl HostState {
-    fn landed(&mut self, source: Source) {
-        match source {
-            Source::Ready => self.in_flight_ready -= 1,
-            Source::Later(_) => self.in_flight_later -= 1,
+    fn landed(&mut self, queue: Queue) {
+        match queue {
+            Queue::Ready => self.in_flight_ready -= 1,
+            Queue::Later(_) => self.in_flight_later -= 1,
         }
     }
 }
 
-impl Source {
+impl Queue {
     pub fn due(self) -> EpochMs {
         match self {
-            Source::Ready => 0,
-            Source::Later(due) => due,
+            Queue::Ready => 0,
+            Queue::Later(due) => due,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::EmbeddedFrontier;
 use super::changes::Changes;
-use super::records::{self, Item, Place};
+use super::records::{self, QueuedUrl, UrlState};
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, split};
 use crate::frontier::{Frontier, FrontierError, PageRecord, WHEN_MET_AGAIN};
 use crate::page::{EpochMs, Kind};
@@ -25,28 +25,28 @@ impl Changes<'_> {
         let (origin, path) = split(address)?;
         let keys = self.frontier.keys;
         let url = keys.url(keys.host(origin), path);
-        let place = match self.place(url)? {
-            None | Some(Place::Ready(_)) => return Ok(false),
-            Some(Place::Later { due, .. }) if due <= self.now => return Ok(false),
-            Some(place) => place,
+        let state = match self.state_of(url)? {
+            None | Some(UrlState::Ready(_)) => return Ok(false),
+            Some(UrlState::Later { due, .. }) if due <= self.now => return Ok(false),
+            Some(state) => state,
         };
         if self.frontier.schedule.lock().is_in_flight(url) {
             return Ok(false);
         }
         let page = self.page(url, origin)?;
-        let Some(item) = self.item_again(url, path, place, page.as_ref())? else { return Ok(false) };
+        let Some(item) = self.item_again(url, path, state, page.as_ref())? else { return Ok(false) };
         self.host(url.host, origin)?.is_met = true; // given up, it gets another chance
-        let rank = match place {
-            Place::Ready(rank) | Place::Later { rank, .. } => rank,
-            Place::Done => self.next_rank(PRIORITY),
+        let rank = match state {
+            UrlState::Ready(rank) | UrlState::Later { rank, .. } => rank,
+            UrlState::Done => self.next_rank(PRIORITY),
         };
-        self.dequeue(url, place);
+        self.dequeue(url, state);
         match page {
             // What is there is looked at again, as if its time had come: the answer tells whether it has changed.
             Some(page) if page.state.is_live() => self.enqueue_later(url, self.now, rank, &item),
             Some(page) => {
                 self.forget(url, &page, item.kind);
-                self.enqueue_ready(url, rank, Item { revisit: false, ..item }.encode());
+                self.enqueue_ready(url, rank, QueuedUrl { revisit: false, ..item }.encode());
             }
             None => self.enqueue_ready(url, rank, item.encode()),
         }
@@ -58,14 +58,14 @@ impl Changes<'_> {
         &self,
         url: UrlKey,
         path: &str,
-        place: Place,
+        state: UrlState,
         page: Option<&PageRecord>,
-    ) -> Result<Option<Item>, FrontierError> {
-        if let Some(item) = self.queued(url, place)? {
-            return Ok(Some(Item { attempt: 0, put_off: false, ..item }));
+    ) -> Result<Option<QueuedUrl>, FrontierError> {
+        if let Some(item) = self.queued(url, state)? {
+            return Ok(Some(QueuedUrl { attempt: 0, put_off: false, ..item }));
         }
         let path = path.to_owned();
-        Ok(page.map(|page| Item {
+        Ok(page.map(|page| QueuedUrl {
             path,
             kind: page.kind,
             depth: page.depth,
@@ -109,7 +109,7 @@ impl EmbeddedFrontier {
         let mut urls = Vec::new();
         for entry in store.later.range(later_key(host, 0, Rank(0))..later_key(host, WHEN_MET_AGAIN, Rank(0))) {
             let (_, value) = entry.into_inner().map_err(|source| store.failed(source))?;
-            let item = Item::decode(&value).ok_or_else(|| store.unreadable("later"))?;
+            let item = QueuedUrl::decode(&value).ok_or_else(|| store.unreadable("later"))?;
             if item.put_off {
                 urls.push(format!("{origin}{}", item.path));
             }

@@ -1,10 +1,10 @@
-//! One batch of changes: collected here with what they make of places, queues, hosts and totals, then written at once.
+//! One batch of changes: collected here with what they make of URLs, queues, hosts and totals, then written at once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use super::known::Known;
-use super::records::{self, Item, Place};
+use super::records::{self, QueuedUrl, UrlState};
 use super::shelf::StoreGuard;
 use super::{EmbeddedFrontier, NEVER};
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
@@ -19,7 +19,7 @@ pub struct Changes<'a> {
     pub store: StoreGuard<'a>,
     pub now: EpochMs,
     pub totals: Totals,
-    pub places: HashMap<UrlKey, Place>,
+    pub states: HashMap<UrlKey, UrlState>,
     /// The hosts' numbers of URLs change as the changes are collected; the rest of each record is filled in at the end.
     pub hosts: HashMap<HostKey, HostChange>,
     pub pages: HashMap<UrlKey, PageRecord>,
@@ -53,7 +53,7 @@ impl<'a> Changes<'a> {
             store: frontier.shelf.writable()?,
             now,
             totals: frontier.schedule.lock().totals,
-            places: HashMap::new(),
+            states: HashMap::new(),
             hosts: HashMap::new(),
             pages: HashMap::new(),
             forgotten: HashSet::new(),
@@ -64,10 +64,10 @@ impl<'a> Changes<'a> {
     }
 
     /// Where a URL is, this batch's changes included.
-    pub fn place(&self, url: UrlKey) -> Result<Option<Place>, FrontierError> {
-        match self.places.get(&url) {
-            Some(place) => Ok(Some(*place)),
-            None => self.store.place(url),
+    pub fn state_of(&self, url: UrlKey) -> Result<Option<UrlState>, FrontierError> {
+        match self.states.get(&url) {
+            Some(state) => Ok(Some(*state)),
+            None => self.store.state_of(url),
         }
     }
 
@@ -126,7 +126,7 @@ impl<'a> Changes<'a> {
     }
 
     pub fn enqueue_ready(&mut self, url: UrlKey, rank: Rank, item: Vec<u8>) {
-        self.places.insert(url, Place::Ready(rank));
+        self.states.insert(url, UrlState::Ready(rank));
         self.ready.insert((url.host, rank), Some(item));
         self.totals.work += 1;
         if let Some(host) = self.hosts.get_mut(&url.host) {
@@ -135,8 +135,8 @@ impl<'a> Changes<'a> {
         }
     }
 
-    pub fn enqueue_later(&mut self, url: UrlKey, due: EpochMs, rank: Rank, item: &Item) {
-        self.places.insert(url, Place::Later { due, rank });
+    pub fn enqueue_later(&mut self, url: UrlKey, due: EpochMs, rank: Rank, item: &QueuedUrl) {
+        self.states.insert(url, UrlState::Later { due, rank });
         self.later.insert((url.host, due, rank), Some(item.encode()));
         self.totals.work += 1;
         if let Some(host) = self.hosts.get_mut(&url.host) {
@@ -146,15 +146,15 @@ impl<'a> Changes<'a> {
     }
 
     /// Takes a URL out of its queue, if it is in one.
-    pub fn dequeue(&mut self, url: UrlKey, place: Place) {
+    pub fn dequeue(&mut self, url: UrlKey, state: UrlState) {
         let Some(host) = self.hosts.get_mut(&url.host) else { return };
-        match place {
-            Place::Done => return,
-            Place::Ready(rank) => {
+        match state {
+            UrlState::Done => return,
+            UrlState::Ready(rank) => {
                 self.ready.insert((url.host, rank), None);
                 host.record.ready = host.record.ready.saturating_sub(1);
             }
-            Place::Later { due, rank } => {
+            UrlState::Later { due, rank } => {
                 self.later.insert((url.host, due, rank), None);
                 host.record.later = host.record.later.saturating_sub(1);
                 host.record.parked = host.record.parked.saturating_sub(u64::from(due == WHEN_MET_AGAIN));
@@ -164,20 +164,22 @@ impl<'a> Changes<'a> {
     }
 
     /// What the URL's queue keeps of it.
-    pub fn queued(&self, url: UrlKey, place: Place) -> Result<Option<Item>, FrontierError> {
+    pub fn queued(&self, url: UrlKey, state: UrlState) -> Result<Option<QueuedUrl>, FrontierError> {
         let store = &self.store;
-        let (change, keyspace, key) = match place {
-            Place::Done => return Ok(None),
-            Place::Ready(rank) => (self.ready.get(&(url.host, rank)), &store.ready, ready_key(url.host, rank).to_vec()),
-            Place::Later { due, rank } => {
+        let (change, keyspace, key) = match state {
+            UrlState::Done => return Ok(None),
+            UrlState::Ready(rank) => {
+                (self.ready.get(&(url.host, rank)), &store.ready, ready_key(url.host, rank).to_vec())
+            }
+            UrlState::Later { due, rank } => {
                 (self.later.get(&(url.host, due, rank)), &store.later, later_key(url.host, due, rank).to_vec())
             }
         };
         if let Some(change) = change {
-            return Ok(change.as_deref().and_then(Item::decode));
+            return Ok(change.as_deref().and_then(QueuedUrl::decode));
         }
         let bytes = store.get(keyspace, &key)?;
-        bytes.map(|bytes| Item::decode(&bytes).ok_or_else(|| store.unreadable("queue"))).transpose()
+        bytes.map(|bytes| QueuedUrl::decode(&bytes).ok_or_else(|| store.unreadable("queue"))).transpose()
     }
 
     /// Writes everything, then tells the schedule.
@@ -185,12 +187,12 @@ impl<'a> Changes<'a> {
         if !self.is_empty() {
             self.write()?;
         }
-        self.places.into_keys().chain(self.seen).for_each(|url| known.insert(url));
+        self.states.into_keys().chain(self.seen).for_each(|url| known.insert(url));
         Ok(())
     }
 
     fn is_empty(&self) -> bool {
-        self.places.is_empty() && self.hosts.is_empty() && self.totals == self.frontier.schedule.lock().totals
+        self.states.is_empty() && self.hosts.is_empty() && self.totals == self.frontier.schedule.lock().totals
     }
 
     fn write(&mut self) -> Result<(), FrontierError> {
@@ -202,8 +204,8 @@ impl<'a> Changes<'a> {
         }
         let store = &self.store;
         let mut batch = store.db.batch();
-        for (url, place) in &self.places {
-            batch.insert(&store.urls, url.to_bytes(), place.encode());
+        for (url, state) in &self.states {
+            batch.insert(&store.urls, url.to_bytes(), state.encode());
         }
         for ((host, rank), item) in std::mem::take(&mut self.ready) {
             let key = ready_key(host, rank);

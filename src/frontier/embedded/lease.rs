@@ -3,10 +3,10 @@
 
 use super::EmbeddedFrontier;
 use super::changes::Changes;
-use super::records::Item;
+use super::records::QueuedUrl;
 use super::store::Store;
 use crate::frontier::keys::{HostKey, Rank, later_key, part, ready_key};
-use crate::frontier::schedule::{Candidate, Claim, Found, HostClaim, NEVER, Source};
+use crate::frontier::schedule::{Candidate, Claim, Found, HostClaim, NEVER, Queue};
 use crate::frontier::{FrontierError, Host, HostTurn, LATER_WINDOW, Lease, WHEN_MET_AGAIN, Work};
 use crate::page::EpochMs;
 
@@ -107,7 +107,7 @@ impl EmbeddedFrontier {
         claim: &Claim,
         now: EpochMs,
         max_urls: usize,
-    ) -> Result<(Found<usize>, Vec<Item>), FrontierError> {
+    ) -> Result<(Found<usize>, Vec<QueuedUrl>), FrontierError> {
         let mut found = Found { ready: Vec::new(), later: Vec::new(), later_unread_from: NEVER };
         let mut items = Vec::new();
         if claim.reads_ready {
@@ -115,7 +115,7 @@ impl EmbeddedFrontier {
             let range = store.ready.range(ready_key(claim.host, claim.head)..=last);
             for entry in range.take(max_urls.saturating_add(claim.in_flight_ready)) {
                 let (key, value) = entry.into_inner().map_err(|source| store.failed(source))?;
-                let candidate = self.candidate(claim, part(&key, 1), Source::Ready, &value, &mut items);
+                let candidate = self.candidate(claim, part(&key, 1), Queue::Ready, &value, &mut items);
                 found.ready.push(candidate.ok_or_else(|| store.unreadable("ready"))?);
             }
         }
@@ -136,7 +136,7 @@ impl EmbeddedFrontier {
         from: EpochMs,
         now: EpochMs,
         found: &mut Found<usize>,
-        items: &mut Vec<Item>,
+        items: &mut Vec<QueuedUrl>,
     ) -> Result<(), FrontierError> {
         let window = LATER_WINDOW + claim.in_flight_later + 1;
         let last = later_key(claim.host, NEVER, Rank(u64::MAX));
@@ -150,7 +150,7 @@ impl EmbeddedFrontier {
                 found.later_unread_from = due;
                 break;
             }
-            let candidate = self.candidate(claim, part(&key, 2), Source::Later(due), &value, items);
+            let candidate = self.candidate(claim, part(&key, 2), Queue::Later(due), &value, items);
             found.later.push(candidate.ok_or_else(|| store.unreadable("later"))?);
             if due > now {
                 found.later_unread_from = due;
@@ -164,13 +164,13 @@ impl EmbeddedFrontier {
         &self,
         claim: &Claim,
         rank: Option<u64>,
-        source: Source,
+        queue: Queue,
         value: &[u8],
-        items: &mut Vec<Item>,
+        items: &mut Vec<QueuedUrl>,
     ) -> Option<Candidate<usize>> {
-        let item = Item::decode(value)?;
+        let item = QueuedUrl::decode(value)?;
         let url = self.keys.url(claim.host, &item.path);
         items.push(item);
-        Some(Candidate { url, rank: Rank(rank?), source, item: items.len() - 1 })
+        Some(Candidate { url, rank: Rank(rank?), queue, item: items.len() - 1 })
     }
 }

@@ -25,7 +25,7 @@ impl Changes<'_> {
         let mut proposed = Proposed::default();
         for part in &parts {
             // Twice in the same batch: known by now.
-            if part.is_known || self.places.contains_key(&part.url) {
+            if part.is_known || self.states.contains_key(&part.url) {
                 proposed.known += 1;
             } else if self.admit(part)? {
                 proposed.added += 1;
@@ -74,7 +74,7 @@ impl Changes<'_> {
             let is_known = match last {
                 Some((before, is_known)) if before == url => is_known,
                 _ => {
-                    let is_known = self.place(url)?.is_some();
+                    let is_known = self.state_of(url)?.is_some();
                     if is_known {
                         self.seen.push(url);
                     }

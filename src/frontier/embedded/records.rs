@@ -17,9 +17,9 @@ const FLAG_SITEMAP: u8 = 1;
 const FLAG_REVISIT: u8 = 2;
 const FLAG_PUT_OFF: u8 = 4;
 
-/// Where a known URL is.
+/// Which queue a known URL is in, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum UrlState {
     Ready(Rank),
     Later {
         due: u64,
@@ -31,7 +31,7 @@ pub enum Place {
 
 /// A URL in a queue; its origin is the host's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub struct QueuedUrl {
     pub path: String,
     pub kind: Kind,
     pub depth: u16,
@@ -42,48 +42,48 @@ pub struct Item {
     pub put_off: bool,
 }
 
-impl Place {
+impl UrlState {
     pub fn encode(self) -> Vec<u8> {
         let mut out = Vec::with_capacity(12);
         match self {
-            Place::Ready(rank) => {
+            UrlState::Ready(rank) => {
                 out.push(0);
                 put_rank(&mut out, rank);
             }
-            Place::Later { due, rank } => {
+            UrlState::Later { due, rank } => {
                 out.push(1);
                 put_rank(&mut out, rank);
                 put(&mut out, due);
             }
-            Place::Done => out.push(2),
+            UrlState::Done => out.push(2),
         }
         out
     }
 
-    pub fn decode(bytes: &[u8]) -> Option<Place> {
+    pub fn decode(bytes: &[u8]) -> Option<UrlState> {
         let mut input = Input(bytes);
         match input.byte()? {
-            0 => Some(Place::Ready(input.rank()?)),
+            0 => Some(UrlState::Ready(input.rank()?)),
             1 => {
                 let rank = input.rank()?;
-                Some(Place::Later { due: input.number()?, rank })
+                Some(UrlState::Later { due: input.number()?, rank })
             }
-            2 => Some(Place::Done),
+            2 => Some(UrlState::Done),
             _ => None,
         }
     }
 }
 
-impl Item {
+impl QueuedUrl {
     pub fn encode(&self) -> Vec<u8> {
         let flags = if self.revisit { FLAG_REVISIT } else { 0 } | if self.put_off { FLAG_PUT_OFF } else { 0 };
         encode_item(&self.path, self.kind, self.depth, self.attempt, flags)
     }
 
-    pub fn decode(bytes: &[u8]) -> Option<Item> {
+    pub fn decode(bytes: &[u8]) -> Option<QueuedUrl> {
         let mut input = Input(bytes);
         let flags = input.byte()?;
-        Some(Item {
+        Some(QueuedUrl {
             kind: if flags & FLAG_SITEMAP == 0 { Kind::Page } else { Kind::Sitemap },
             revisit: flags & FLAG_REVISIT != 0,
             put_off: flags & FLAG_PUT_OFF != 0,
@@ -94,7 +94,7 @@ impl Item {
     }
 }
 
-/// What [`Item::encode`] makes of a URL that was never fetched.
+/// What [`QueuedUrl::encode`] makes of a URL that was never fetched.
 pub fn encode_new(path: &str, kind: Kind, depth: u16) -> Vec<u8> {
     encode_item(path, kind, depth, 0, 0)
 }

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use super::known::Known;
-use super::records::Place;
+use super::records::UrlState;
 use super::store::Store;
 use super::{EmbeddedFrontier, Owed};
 use crate::frontier::FrontierError;
 use crate::frontier::keys::{HostKey, UrlKey};
-use crate::frontier::schedule::{HostRecord, Schedule, Source};
+use crate::frontier::schedule::{HostRecord, Queue, Schedule};
 
 impl EmbeddedFrontier {
     pub(super) fn restore_store(&self) -> Result<(), FrontierError> {
@@ -71,10 +71,10 @@ impl EmbeddedFrontier {
 /// nobody was told.
 fn finished(store: &Store, schedule: &Schedule) -> Result<HashSet<UrlKey>, FrontierError> {
     let mut finished = HashSet::new();
-    for (url, source) in schedule.in_flight() {
-        let is_there = match (store.place(url)?, source) {
-            (Some(Place::Ready(_)), Source::Ready) => true,
-            (Some(Place::Later { due, .. }), Source::Later(leased)) => due == leased,
+    for (url, queue) in schedule.in_flight() {
+        let is_there = match (store.state_of(url)?, queue) {
+            (Some(UrlState::Ready(_)), Queue::Ready) => true,
+            (Some(UrlState::Later { due, .. }), Queue::Later(leased)) => due == leased,
             _ => false,
         };
         if !is_there {

@@ -201,9 +201,9 @@ impl Store {
         keyspace.get(key).map_err(|source| self.failed(source))
     }
 
-    pub fn place(&self, url: UrlKey) -> Result<Option<records::Place>, FrontierError> {
+    pub fn state_of(&self, url: UrlKey) -> Result<Option<records::UrlState>, FrontierError> {
         let bytes = self.get(&self.urls, &url.to_bytes())?;
-        bytes.map(|bytes| records::Place::decode(&bytes).ok_or_else(|| self.unreadable("urls"))).transpose()
+        bytes.map(|bytes| records::UrlState::decode(&bytes).ok_or_else(|| self.unreadable("urls"))).transpose()
     }
 
     pub fn host(&self, host: HostKey) -> Result<Option<HostRecord>, FrontierError> {

@@ -4,7 +4,7 @@
 use fjall::Keyspace;
 
 use super::EmbeddedFrontier;
-use super::records::{self, Item, Place};
+use super::records::{self, QueuedUrl, UrlState};
 use super::store::Store;
 use crate::frontier::{FrontierError, PageState};
 use crate::page::Kind;
@@ -58,7 +58,7 @@ impl EmbeddedFrontier {
         })?;
         for (keyspace, name) in [(&store.ready, "ready"), (&store.later, "later")] {
             each(store, keyspace, name, |value| {
-                let item = Item::decode(value)?;
+                let item = QueuedUrl::decode(value)?;
                 survey.queued += 1;
                 survey.revisits += u64::from(item.revisit);
                 survey.first_time_pages += u64::from(!item.revisit && item.kind == Kind::Page);
@@ -66,9 +66,9 @@ impl EmbeddedFrontier {
             })?;
         }
         each(store, &store.urls, "urls", |value| {
-            match Place::decode(value)? {
-                Place::Ready(_) | Place::Later { .. } => survey.places_queued += 1,
-                Place::Done => survey.places_done += 1,
+            match UrlState::decode(value)? {
+                UrlState::Ready(_) | UrlState::Later { .. } => survey.places_queued += 1,
+                UrlState::Done => survey.places_done += 1,
             }
             Some(())
         })?;

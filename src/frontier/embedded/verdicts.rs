@@ -1,7 +1,7 @@
 //! Verdicts: what an event makes of its URL. They need no lease in memory: after a crash the same log is read again.
 
 use super::changes::Changes;
-use super::records::{Item, Place};
+use super::records::{QueuedUrl, UrlState};
 use crate::frontier::keys::{Rank, UrlKey, split};
 use crate::frontier::{Change, FrontierError, HostPause, PRIORITY_UNKNOWN, PageRecord, Verdict};
 use crate::page::{EpochMs, Kind};
@@ -11,7 +11,7 @@ struct Subject<'v> {
     verdict: &'v Verdict,
     url: UrlKey,
     path: &'v str,
-    place: Option<Place>,
+    state: Option<UrlState>,
     page: Option<PageRecord>,
 }
 
@@ -29,7 +29,7 @@ impl Changes<'_> {
         let (origin, path) = split(&verdict.url)?;
         let keys = self.frontier.keys;
         let url = keys.url(keys.host(origin), path);
-        let subject = Subject { verdict, url, path, place: self.place(url)?, page: self.page(url, origin)? };
+        let subject = Subject { verdict, url, path, state: self.state_of(url)?, page: self.page(url, origin)? };
         if self.is_old(&subject) {
             return Ok(false);
         }
@@ -58,7 +58,7 @@ impl Changes<'_> {
     fn meet(&mut self, subject: &Subject, origin: &str) -> Result<(), FrontierError> {
         let host = self.host(subject.url.host, origin)?;
         host.finished.push(subject.url);
-        host.record.pages += u64::from(subject.place.is_none() && subject.verdict.kind == Kind::Page);
+        host.record.pages += u64::from(subject.state.is_none() && subject.verdict.kind == Kind::Page);
         Ok(())
     }
 
@@ -67,12 +67,12 @@ impl Changes<'_> {
         self.leave_queue(subject);
         match due_again {
             Some(due) => {
-                let rank = self.rank_of(subject.place);
+                let rank = self.rank_of(subject.state);
                 let item = self.revisit(subject, record.depth);
                 self.enqueue_later(url, due, rank, &item);
             }
             None => {
-                self.places.insert(url, Place::Done);
+                self.states.insert(url, UrlState::Done);
             }
         }
         // A sitemap is remembered, so that it is not asked for again, but it is no page.
@@ -92,22 +92,26 @@ impl Changes<'_> {
         (at, attempt, put_off): (EpochMs, u16, bool),
         pause: HostPause,
     ) -> Result<bool, FrontierError> {
-        let queued = match subject.place {
-            Some(place) => self.queued(subject.url, place)?,
+        let queued = match subject.state {
+            Some(state) => self.queued(subject.url, state)?,
             None => None,
         };
         if let Some(item) = &queued {
-            let is_there = matches!(subject.place, Some(Place::Later { due, .. }) if due == at);
+            let is_there = matches!(subject.state, Some(UrlState::Later { due, .. }) if due == at);
             if item.attempt > attempt || (item.attempt == attempt && is_there) {
                 return Ok(false);
             }
         }
         self.meet(subject, origin)?;
         self.leave_queue(subject);
-        let rank = self.rank_of(subject.place);
+        let rank = self.rank_of(subject.state);
         let depth = queued.as_ref().map(|item| item.depth).or(subject.page.as_ref().map(|page| page.depth));
-        let item =
-            Item { attempt, put_off, revisit: subject.page.is_some(), ..self.revisit(subject, depth.unwrap_or(0)) };
+        let item = QueuedUrl {
+            attempt,
+            put_off,
+            revisit: subject.page.is_some(),
+            ..self.revisit(subject, depth.unwrap_or(0))
+        };
         self.enqueue_later(subject.url, at, rank, &item);
         self.totals.first_time += u64::from(subject.page.is_none());
         self.host(subject.url.host, origin)?.pause(pause);
@@ -115,23 +119,23 @@ impl Changes<'_> {
     }
 
     fn leave_queue(&mut self, subject: &Subject) {
-        let Some(place) = subject.place else { return };
-        let was_first_time = place != Place::Done && subject.page.is_none();
+        let Some(state) = subject.state else { return };
+        let was_first_time = state != UrlState::Done && subject.page.is_none();
         self.totals.first_time = self.totals.first_time.saturating_sub(u64::from(was_first_time));
-        self.dequeue(subject.url, place);
+        self.dequeue(subject.url, state);
     }
 
     /// A URL keeps its rank as long as it is queued.
-    fn rank_of(&mut self, place: Option<Place>) -> Rank {
-        match place {
-            Some(Place::Ready(rank) | Place::Later { rank, .. }) => rank,
-            Some(Place::Done) | None => self.next_rank(PRIORITY_UNKNOWN),
+    fn rank_of(&mut self, state: Option<UrlState>) -> Rank {
+        match state {
+            Some(UrlState::Ready(rank) | UrlState::Later { rank, .. }) => rank,
+            Some(UrlState::Done) | None => self.next_rank(PRIORITY_UNKNOWN),
         }
     }
 
     /// The URL as it is queued; it is in `pages` already or about to be.
-    fn revisit(&self, subject: &Subject, depth: u16) -> Item {
+    fn revisit(&self, subject: &Subject, depth: u16) -> QueuedUrl {
         let (path, kind) = (subject.path.to_owned(), subject.verdict.kind);
-        Item { path, kind, depth, attempt: 0, revisit: true, put_off: false }
+        QueuedUrl { path, kind, depth, attempt: 0, revisit: true, put_off: false }
     }
 }

@@ -3,13 +3,13 @@
 
 use std::collections::HashSet;
 
-use super::{HostRecord, HostState, Schedule, Source, Totals};
+use super::{HostRecord, HostState, Queue, Schedule, Totals};
 use crate::frontier::keys::{HostKey, UrlKey};
 
 impl Schedule {
     /// The URLs in flight, and the queues they lie in.
-    pub fn in_flight(&self) -> Vec<(UrlKey, Source)> {
-        self.in_flight.iter().map(|(url, source)| (*url, *source)).collect()
+    pub fn in_flight(&self) -> Vec<(UrlKey, Queue)> {
+        self.in_flight.iter().map(|(url, queue)| (*url, *queue)).collect()
     }
 
     /// `records`: every host of the store. `finished`: URLs in flight that do not lie where they were leased from any
@@ -30,13 +30,13 @@ impl Schedule {
             let record = HostRecord { ready: 0, later: 0, later_first: super::NEVER, ..old.record.clone() };
             self.put_back(host, HostState::new(record), Some(old));
         }
-        for (url, source) in before.in_flight.into_iter().filter(|(url, _)| !finished.contains(url)) {
+        for (url, queue) in before.in_flight.into_iter().filter(|(url, _)| !finished.contains(url)) {
             let Some(state) = self.hosts.get_mut(&url.host) else { continue };
-            match source {
-                Source::Ready => state.in_flight_ready += 1,
-                Source::Later(_) => state.in_flight_later += 1,
+            match queue {
+                Queue::Ready => state.in_flight_ready += 1,
+                Queue::Later(_) => state.in_flight_later += 1,
             }
-            self.in_flight.insert(url, source);
+            self.in_flight.insert(url, queue);
         }
         let hosts: Vec<HostKey> = self.hosts.keys().copied().collect();
         hosts.into_iter().for_each(|host| self.list(host));
