@@ -160,6 +160,8 @@ pub struct SinkConfig {
     pub format: Option<Format>,
     pub options: Options,
     pub destination: Destination,
+    /// The destination's name in `target_storage.sinks`.
+    pub kind: &'static str,
 }
 
 /// Where pages go.
@@ -346,20 +348,5 @@ impl SinkConfig {
     /// HTTP/1.1 only.
     pub fn wants_exact_bytes(&self) -> bool {
         self.format.is_some_and(|format| format.holds(Field::Exchange) != Held::No)
-    }
-}
-
-impl Destination {
-    /// Its name in `target_storage.sinks`, and of its keys below `target_storage.data_format`.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Destination::Files { .. } => "files",
-            Destination::Filesystem(_) => "filesystem",
-            Destination::Pagestore { .. } => "pagestore",
-            Destination::Kafka(_) => "kafka",
-            Destination::Elasticsearch(_) => "elasticsearch",
-            Destination::Stdout => "stdout",
-            Destination::Void => "void",
-        }
     }
 }

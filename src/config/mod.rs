@@ -5,6 +5,7 @@
 //! `link_storage.cache_size`.
 
 pub mod checked;
+mod destinations;
 mod draft;
 mod elastic;
 mod error;

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::error::{ConfigError, Origin};
 use super::keys::{self, Key};
-use super::{Loaded, environment, load};
+use super::settings::DATA_FORMATS;
+use super::{Loaded, environment, load, sink_words};
 
 /// Checks what `-c` names together with the process's environment, and tells what is in force.
 pub fn check_config(path: Option<&Path>) -> Result<String, ConfigError> {
@@ -70,10 +71,21 @@ const LACKING: &str = "
 ";
 
 fn explained(key: &Key) -> String {
-    match key.ache {
-        Some(ache) if ache != key.default => format!("{} (ACHE's default: {ache})", key.doc),
+    let doc = match key.name {
+        DATA_FORMATS => format!("{} {}", words(), key.doc),
         _ => key.doc.to_owned(),
+    };
+    match key.ache {
+        Some(ache) if ache != key.default => format!("{doc} (ACHE's default: {ache})"),
+        _ => doc,
     }
+}
+
+/// What may stand in `data_formats`, with what each is.
+fn words() -> String {
+    let word = |(name, about): &(&str, &str)| format!("{} ({about})", name.to_ascii_uppercase());
+    let words: Vec<String> = sink_words().iter().map(word).collect();
+    format!("One or several of {}.", words.join(", "))
 }
 
 /// Wraps a text into comment lines of at most 112 characters.

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::checked::{Destination, KafkaConfig, STDOUT, SinkConfig};
+use super::checked::{KafkaConfig, STDOUT, SinkConfig};
+use super::destinations::{self, Kind};
 use super::draft::Draft;
 use super::keys::{self, Key};
 use super::values;
 use super::yaml::{Node, Value};
 use crate::formats::encoder::Options;
-use crate::formats::table::Files;
-use crate::formats::{Format, elastic, files, tianwang, warc};
+use crate::formats::{Format, files, tianwang, warc};
 use crate::sinks::filesystem::Naming;
 
 /// The keys while they are read.
@@ -43,7 +43,7 @@ pub(super) struct Sizes {
 #[derive(Clone, PartialEq)]
 struct Wanted {
     name: String,
-    destination: Where,
+    destination: &'static Kind,
     format: Option<Format>,
 }
 
@@ -53,32 +53,6 @@ struct Long {
     wanted: Wanted,
     options: Vec<(&'static Key, Node)>,
 }
-
-/// A destination by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Where {
-    Files,
-    Filesystem,
-    Pagestore,
-    Kafka,
-    Elasticsearch,
-    Stdout,
-    Void,
-}
-
-/// Each with its name, and what it is in a few words.
-const DESTINATIONS: &[(Where, &str, &str)] = &[
-    (Where::Files, "files", "rolling files"),
-    (Where::Filesystem, "filesystem", "one file a page"),
-    (Where::Pagestore, "pagestore", "a folder a day"),
-    (Where::Kafka, "kafka", "one message a page in a topic"),
-    (Where::Elasticsearch, "elasticsearch", "one document a page in an index of Elasticsearch or OpenSearch"),
-    (Where::Stdout, "stdout", "JSON lines, for pipes"),
-    (Where::Void, "void", "nowhere: pages are counted and dropped"),
-];
-
-/// What `data_formats` calls destinations that are no files.
-const NO_FILES: [Where; 4] = [Where::Kafka, Where::Elasticsearch, Where::Stdout, Where::Void];
 
 const GROUP: &str = "target_storage.data_format.";
 /// Of the files of several formats.
@@ -108,8 +82,8 @@ impl Default for SinksDraft {
 }
 
 pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), String> {
-    let others = NO_FILES.map(|destination| destination.name().to_ascii_uppercase());
-    let available = format!("one or several of {}, {}", Format::names(), others.join(", "));
+    let words: Vec<String> = sink_words().iter().map(|(word, _)| word.to_ascii_uppercase()).collect();
+    let available = format!("one or several of {}", words.join(", "));
     let mut wanted: Vec<Wanted> = Vec::new();
     for name in names {
         let Some(found) = short(&name) else {
@@ -135,8 +109,7 @@ pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), S
 
 /// What `data_formats` may name, each with what it is in a few words.
 pub fn sink_words() -> Vec<(&'static str, &'static str)> {
-    let others = DESTINATIONS.iter().filter(|(destination, ..)| NO_FILES.contains(destination));
-    let others = others.map(|(_, name, about)| (*name, *about));
+    let others = destinations::TABLE.iter().filter(|to| to.is_word).map(|to| (to.name, to.about));
     Format::ALL.map(|format| (format.name(), format.about())).into_iter().chain(others).collect()
 }
 
@@ -144,9 +117,9 @@ pub fn sink_words() -> Vec<(&'static str, &'static str)> {
 fn short(word: &str) -> Option<Wanted> {
     let name = word.to_ascii_lowercase();
     if let Ok(format) = Format::parse(word) {
-        return Some(Wanted { name, destination: Where::of_files(format), format: Some(format) });
+        return Some(Wanted { name, destination: Kind::of_files(format), format: Some(format) });
     }
-    let destination = NO_FILES.into_iter().find(|destination| destination.name() == name)?;
+    let destination = destinations::TABLE.iter().find(|to| to.is_word && to.name == name)?;
     Some(Wanted { name, destination, format: None })
 }
 
@@ -205,68 +178,23 @@ impl Draft {
     }
 
     fn build(&self, wanted: &Wanted) -> Result<SinkConfig, String> {
-        let draft = &self.sinks;
-        let format = wanted.format.or(match wanted.destination {
-            Where::Kafka => Some(draft.kafka_format),
-            Where::Elasticsearch => Some(elastic::FORMAT),
-            Where::Files => Some(files::FORMAT),
-            _ => None,
-        });
-        wanted.destination.takes(format)?;
-        let destination = match wanted.destination {
-            Where::Files => {
-                Destination::Files { max_file_size: draft.sizes.of(format), compression_level: draft.compression_level }
-            }
-            Where::Filesystem => Destination::Filesystem(draft.naming),
-            Where::Pagestore => Destination::Pagestore { base_folder: draft.pagestore_base.clone() },
-            Where::Kafka => Destination::Kafka(draft.kafka.clone()),
-            Where::Elasticsearch => Destination::Elasticsearch(Box::new(self.elastic.finish())),
-            Where::Stdout => Destination::Stdout,
-            Where::Void => Destination::Void,
-        };
-        Ok(SinkConfig { name: wanted.name.clone(), format, options: draft.options.clone(), destination })
+        let to = wanted.destination;
+        let format = wanted.format.or((to.format)(self));
+        to.takes(format)?;
+        Ok(SinkConfig {
+            name: wanted.name.clone(),
+            format,
+            options: self.sinks.options.clone(),
+            destination: (to.build)(self, format),
+            kind: to.name,
+        })
     }
 }
 
 impl Sizes {
-    fn of(&self, format: Option<Format>) -> u64 {
+    pub fn of(&self, format: Option<Format>) -> u64 {
         let own = [(files::FORMAT, self.files), (warc::FORMAT, self.warc), (tianwang::FORMAT, self.tianwang)];
         own.into_iter().find(|(known, _)| Some(*known) == format).map_or(self.records, |(_, size)| size)
-    }
-}
-
-impl Where {
-    fn name(self) -> &'static str {
-        DESTINATIONS.iter().find(|(destination, ..)| *destination == self).map_or("", |(_, name, _)| name)
-    }
-
-    /// Where files of a format are written.
-    fn of_files(format: Format) -> Where {
-        match format.files() {
-            Files::Rolling(_) => Where::Files,
-            Files::OnePage => Where::Filesystem,
-            Files::Store => Where::Pagestore,
-        }
-    }
-
-    /// Says why not.
-    fn takes(self, format: Option<Format>) -> Result<(), String> {
-        let Some(format) = format else {
-            let has_own = matches!(self, Where::Stdout | Where::Void);
-            return if has_own { Ok(()) } else { Err(format!("{} needs a format", self.name())) };
-        };
-        let is_lines = matches!(format.files(), Files::Rolling(shape) if shape.record_end.ends_with(b"\n"));
-        let problem = match self {
-            Where::Files | Where::Filesystem | Where::Pagestore if Where::of_files(format) != self => {
-                format!("{format} goes into {}", Where::of_files(format).name())
-            }
-            Where::Kafka if Where::of_files(format) == Where::Pagestore => format!("{format} is folders, no messages"),
-            Where::Elasticsearch if format != elastic::FORMAT => "an index takes ELASTIC documents alone".into(),
-            Where::Stdout if !is_lines => format!("{format} has no lines to print"),
-            Where::Void => "void keeps nothing, in no format".into(),
-            _ => return Ok(()),
-        };
-        Err(problem)
     }
 }
 
@@ -280,20 +208,20 @@ impl Long {
             let word = || values::text(node).map_err(|expected| format!("a sink's {key} to be {expected}"));
             match key.as_str() {
                 "name" => name = Some(word()?.to_owned()),
-                "destination" => destination = Some(destination_of(word()?)?),
+                "destination" => destination = Some(Kind::find(word()?)?),
                 "format" => format = Some(format_of(word()?)?),
                 "options" => options = Some(node),
                 other => return Err(format!("a sink to have name, destination, format and options; {other} is none")),
             }
         }
-        let destination = destination.or(format.map(Where::of_files));
+        let destination = destination.or(format.map(Kind::of_files));
         let destination = destination.ok_or("each sink to have a destination or a format")?;
         let name = name.unwrap_or_else(|| match format {
-            Some(format) if destination == Where::of_files(format) => format.name().to_ascii_lowercase(),
-            _ => destination.name().to_owned(),
+            Some(format) if destination == Kind::of_files(format) => format.name().to_ascii_lowercase(),
+            _ => destination.name.to_owned(),
         });
         check_name(&name)?;
-        if destination == Where::Stdout && name != STDOUT {
+        if destination.name == STDOUT && name != STDOUT {
             return Err(format!("the sink that prints to be called {STDOUT}; {name} is not"));
         }
         let mut long = Long { wanted: Wanted { name, destination, format }, options: Vec::new() };
@@ -333,11 +261,11 @@ impl Long {
     /// Where keys of it are looked for.
     fn groups(&self) -> Vec<String> {
         let format = self.wanted.format.map(|format| format.name().to_ascii_lowercase());
-        let of_files = (self.wanted.destination == Where::Files).then(|| RECORDS.to_owned());
-        let destination = self.wanted.destination.name().to_owned();
+        let of_files = (self.wanted.destination.name == destinations::FILES).then(|| RECORDS.to_owned());
+        let destination = self.wanted.destination.name.to_owned();
         let mut groups: Vec<String> = format.into_iter().collect();
         // FILES' own keys stand under the name that the destination has, too.
-        groups.extend((destination != "files" || groups.is_empty()).then_some(destination));
+        groups.extend((destination != destinations::FILES || groups.is_empty()).then_some(destination));
         groups.extend(of_files);
         groups.dedup();
         groups
@@ -354,20 +282,12 @@ impl Long {
         };
         let options = self.options.iter().map(option).collect::<Result<Vec<_>, String>>()?;
         let options = if options.is_empty() { String::new() } else { format!(", options: {{{}}}", options.join(", ")) };
-        Ok(format!("{{name: {name}, destination: {}{format}{options}}}", destination.name()))
+        Ok(format!("{{name: {name}, destination: {}{format}{options}}}", destination.name))
     }
 }
 
 fn refused(key: &Key, expected: &str) -> String {
     format!("{}: expected {expected}", key.name.strip_prefix(GROUP).unwrap_or(key.name))
-}
-
-fn destination_of(word: &str) -> Result<Where, String> {
-    let found = DESTINATIONS.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(word));
-    found.map(|(destination, ..)| *destination).ok_or_else(|| {
-        let names: Vec<&str> = DESTINATIONS.iter().map(|(_, name, _)| *name).collect();
-        format!("a sink's destination to be one of {}; {word} is none", names.join(", "))
-    })
 }
 
 fn format_of(word: &str) -> Result<Format, String> {

@@ -76,12 +76,12 @@ pub fn open_with_letters(
         (Destination::Elasticsearch(elastic), _) => Box::new(ElasticSink::open(elastic, letters, hurry)?),
         (Destination::Stdout, encoder) => stdout::sink(std::io::stdout(), encoder),
         (Destination::Void, _) => Box::new(LocalSink::new(Void)),
-        (other, None) => {
+        (_, None) => {
             let problem = format!("{} has no format to write", config.name);
-            return Err(SinkError::Other { sink: other.kind(), problem, remedy: "name one in target_storage.sinks" });
+            return Err(SinkError::Other { sink: config.kind, problem, remedy: "name one in target_storage.sinks" });
         }
     };
-    Ok(Box::new(Fused::new(config.destination.kind(), sink)))
+    Ok(Box::new(Fused::new(config.kind, sink)))
 }
 
 /// A destination. One task drives it; a failed call is answered by building the sink anew from its saved state.

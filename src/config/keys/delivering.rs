@@ -41,10 +41,8 @@ pub(super) const SINKS: &[Key] = &[
         "[FILES]",
         "[FILES]",
         List(sinks::set_formats),
-        "One or several of FILES (compressed JSON lines), WARC (web archives), KAFKA (a topic), ELASTICSEARCH, FILESYSTEM_HTML, FILESYSTEM_JSON and \
-         FILESYSTEM_CBOR (a file a page), CDR31 and ELASTIC (JSON lines), TIANWANG (the raw format of Web InfoMall), PAGESTORE (a folder a day), WEB_INDEX (CSV), STDOUT (JSON lines) and VOID \
-         (nowhere: pages are counted and dropped). Each writes to a folder of its own, named after it in lower case, below the \
-         data folder. ACHE's older target_storage.data_format.type means the same.",
+        "Each writes to a folder of its own, named after it in lower case, below the data folder. ACHE's older \
+         target_storage.data_format.type means the same.",
     ),
     ours(
         "target_storage.sinks",

@@ -1,0 +1,133 @@
+//! The table of destinations: one row a destination. There is no second list.
+
+use super::checked::Destination;
+use super::draft::Draft;
+use crate::formats::table::Files;
+use crate::formats::{Format, elastic, files};
+
+/// What there is to know of a destination before it is opened.
+pub(super) struct Kind {
+    /// In `target_storage.sinks`, and of its keys below `target_storage.data_format`.
+    pub name: &'static str,
+    /// In a few words, for people who choose.
+    pub about: &'static str,
+    /// `data_formats` may name it; the others it names by their formats.
+    pub is_word: bool,
+    /// What is written when nobody says.
+    pub format: fn(&Draft) -> Option<Format>,
+    /// Says why a format does not suit it.
+    pub refuses: fn(Option<Format>) -> Option<String>,
+    /// From its keys.
+    pub build: fn(&Draft, Option<Format>) -> Destination,
+}
+
+pub(super) const FILES: &str = "files";
+
+pub(super) const TABLE: &[Kind] = &[
+    Kind {
+        name: FILES,
+        about: "rolling files",
+        is_word: false,
+        format: |_| Some(files::FORMAT),
+        refuses: |format| in_files(format, FILES),
+        build: |draft, format| Destination::Files {
+            max_file_size: draft.sinks.sizes.of(format),
+            compression_level: draft.sinks.compression_level,
+        },
+    },
+    Kind {
+        name: "filesystem",
+        about: "one file a page",
+        is_word: false,
+        format: |_| None,
+        refuses: |format| in_files(format, "filesystem"),
+        build: |draft, _| Destination::Filesystem(draft.sinks.naming),
+    },
+    Kind {
+        name: "pagestore",
+        about: "a folder a day",
+        is_word: false,
+        format: |_| Some(crate::formats::pagestore::FORMAT),
+        refuses: |format| in_files(format, "pagestore"),
+        build: |draft, _| Destination::Pagestore { base_folder: draft.sinks.pagestore_base.clone() },
+    },
+    Kind {
+        name: "kafka",
+        about: "one message a page in a topic",
+        is_word: true,
+        format: |draft| Some(draft.sinks.kafka_format),
+        refuses: |format| match format.map(|format| (format, format.files())) {
+            Some((format, Files::Store)) => Some(format!("{format} is folders, no messages")),
+            _ => None,
+        },
+        build: |draft, _| Destination::Kafka(draft.sinks.kafka.clone()),
+    },
+    Kind {
+        name: "elasticsearch",
+        about: "one document a page in an index of Elasticsearch or OpenSearch",
+        is_word: true,
+        format: |_| Some(elastic::FORMAT),
+        refuses: |format| {
+            (format != Some(elastic::FORMAT)).then(|| "an index takes ELASTIC documents alone".to_owned())
+        },
+        build: |draft, _| Destination::Elasticsearch(Box::new(draft.elastic.finish())),
+    },
+    Kind {
+        name: "stdout",
+        about: "JSON lines, for pipes",
+        is_word: true,
+        format: |_| None,
+        refuses: |format| match format.map(|format| (format, format.files())) {
+            None => None,
+            Some((_, Files::Rolling(shape))) if shape.record_end.ends_with(b"\n") => None,
+            Some((format, _)) => Some(format!("{format} has no lines to print")),
+        },
+        build: |_, _| Destination::Stdout,
+    },
+    Kind {
+        name: "void",
+        about: "nowhere: pages are counted and dropped",
+        is_word: true,
+        format: |_| None,
+        refuses: |format| format.map(|_| "void keeps nothing, in no format".to_owned()),
+        build: |_, _| Destination::Void,
+    },
+];
+
+/// Each format goes into files of its own sort.
+fn in_files(format: Option<Format>, name: &str) -> Option<String> {
+    let Some(format) = format else { return Some(format!("{name} needs a format")) };
+    let right = Kind::of_files(format).name;
+    (right != name).then(|| format!("{format} goes into {right}"))
+}
+
+impl Kind {
+    /// Of this name, whatever its case; the error lists those there are.
+    pub fn find(word: &str) -> Result<&'static Kind, String> {
+        let found = TABLE.iter().find(|kind| kind.name.eq_ignore_ascii_case(word));
+        found.ok_or_else(|| {
+            let names: Vec<&str> = TABLE.iter().map(|kind| kind.name).collect();
+            format!("a sink's destination to be one of {}; {word} is none", names.join(", "))
+        })
+    }
+
+    /// Where files of a format are written.
+    pub fn of_files(format: Format) -> &'static Kind {
+        match format.files() {
+            Files::Rolling(_) => &TABLE[0],
+            Files::OnePage => &TABLE[1],
+            Files::Store => &TABLE[2],
+        }
+    }
+
+    /// Says why not.
+    pub fn takes(&self, format: Option<Format>) -> Result<(), String> {
+        (self.refuses)(format).map_or(Ok(()), Err)
+    }
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Kind) -> bool {
+        self.name == other.name
+    }
+}
