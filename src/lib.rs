@@ -16,7 +16,7 @@
 //! * [`page_log`]: `page_proposed`: the page log, where an event becomes accepted.
 //! * [`validate`]: the log's first reader: compares with `page`, proposes new work.
 //! * [`formats`]: one file a format: bytes ⇄ records, both ways, no I/O.
-//! * [`sinks`]: one file a destination, on top of a format.
+//! * [`sinks`]: destinations, each taking any encoder that suits it.
 //! * [`archive`]: files of any format, read as pages and written as any other.
 //! * [`supervisor`]: keeps every long-running part alive; the only one that retries.
 //! * [`folders`]: a crawl's own folders are for its owner alone.
