@@ -16,6 +16,11 @@ use crate::crawl::{Crawl, CrawlError, Ended, normalise_seed};
 use crate::telemetry::logging;
 use crate::telemetry::progress::Screen;
 
+const MAX_PAGES: &str = "target_storage.visited_page_limit";
+const MAX_DEPTH: &str = "link_storage.link_classifier.max_depth";
+const DELAY: &str = "link_storage.scheduler.host_min_access_interval";
+const CONCURRENCY: &str = "crawler_manager.downloader.download_thread_pool_size";
+
 /// Crawl from seeds until nothing is left to fetch.
 ///
 /// Without -c: polite (one request a second to a host, robots.txt obeyed), only the seeds' hosts, private addresses
@@ -55,16 +60,16 @@ pub struct Args {
     #[arg(long, value_name = "RULE", value_enum)]
     scope: Option<Scope>,
     /// Stop after so many pages.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = of_key(MAX_PAGES))]
     max_pages: Option<String>,
     /// Follow links so far from a seed and no further; seeds have depth 0.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = of_key(MAX_DEPTH))]
     max_depth: Option<String>,
     /// Between visits to one host, such as 1s or 500ms; a bare number is milliseconds. robots.txt may ask for more.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = of_key(DELAY))]
     delay: Option<String>,
     /// Hosts fetched from at the same time.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = of_key(CONCURRENCY))]
     concurrency: Option<String>,
     /// Fetch from loopback and private addresses too.
     #[arg(long)]
@@ -159,15 +164,15 @@ impl Args {
         let mut keys = elastic_keys(self.elastic_index.as_deref(), self.elastic_type.as_deref());
         let mut set = |key: &str, value: String| keys.push((key.to_owned(), value));
         if !self.sinks.is_empty() {
-            set("target_storage.data_formats", self.sinks.join(","));
+            set("target_storage.data_formats", self.sinks.join(",").to_ascii_uppercase());
         }
         let words = [
             ("target_storage.data_format.kafka.topic_name", &self.kafka_topic),
             ("target_storage.data_format.kafka.properties.bootstrap.servers", &self.kafka_servers),
-            ("target_storage.visited_page_limit", &self.max_pages),
-            ("link_storage.link_classifier.max_depth", &self.max_depth),
-            ("link_storage.scheduler.host_min_access_interval", &self.delay),
-            ("crawler_manager.downloader.download_thread_pool_size", &self.concurrency),
+            (MAX_PAGES, &self.max_pages),
+            (MAX_DEPTH, &self.max_depth),
+            (DELAY, &self.delay),
+            (CONCURRENCY, &self.concurrency),
         ];
         for (key, value) in words {
             value.iter().for_each(|value| set(key, value.clone()));
@@ -208,6 +213,11 @@ impl Args {
         }
         hosts.into_iter().map(|(name, ips)| (name, format!("[{}]", ips.join(", ")))).collect()
     }
+}
+
+/// Checks a value as the key does that it is of, so that what is wrong is told by the option's name.
+fn of_key(key: &'static str) -> impl Fn(&str) -> Result<String, String> + Clone {
+    move |text| config::check_value(key, text).map(|()| text.to_owned())
 }
 
 /// In lower case, as people type.

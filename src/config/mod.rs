@@ -108,6 +108,13 @@ pub fn load_with(
     }
 }
 
+/// Says what a key expects when it is not this text, as an option or a variable has it.
+pub fn check_value(key: &str, text: &str) -> Result<(), String> {
+    let Some(key) = keys::find(key) else { return Err(keys::hint(key)) };
+    let node = settings::variable(key, text)?;
+    key.kind.set(&mut Draft::default(), &node).map(drop).map_err(|expected| format!("expected {expected}"))
+}
+
 /// The process's variables that begin with `SEINE_`; bytes that are no UTF-8 are replaced, and so refused as values.
 pub fn environment() -> Vec<(String, String)> {
     let text = |os: std::ffi::OsString| os.to_string_lossy().into_owned();

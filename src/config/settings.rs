@@ -217,7 +217,7 @@ fn lay_entry_over(settings: &mut Settings, key: &'static Key, entry: &str, text:
 }
 
 /// Lists and mappings as YAML in one line; lists also as words with commas.
-fn variable(key: &Key, text: &str) -> Result<Node, String> {
+pub(super) fn variable(key: &Key, text: &str) -> Result<Node, String> {
     use Kind::{Cookies, Hosts, List, Properties, Sinks};
     let text = text.trim();
     match key.kind {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use seine::demo::server::Answer;
 
-use crate::support::program::{Place, Process, count, eventually, free_port, get, json_lines};
+use crate::support::program::{Place, Process, cat, count, eventually, free_port, get, json_lines};
 use crate::support::{Plan, Running, TestSite};
 
 fn small_site() -> TestSite {
@@ -150,4 +150,26 @@ fn a_sink_that_takes_and_delivers_nothing_is_tried_less_and_less_often_and_told_
     assert_eq!(told.len(), 1, "{}", ran.stderr);
     assert!(told[0].contains("401"), "{}", told[0]);
     assert_eq!(place.stats()["sinks"][0]["delivered"], 0);
+}
+
+#[test]
+fn sinks_of_a_kind_stand_side_by_side_in_any_format_that_suits() {
+    let site = small_site();
+    let place = Place::with(
+        "target_storage.sinks: [{name: plain, format: WARC, options: {compress: false}}, {name: packed, format: WARC}, \
+         {format: ELASTIC}, {destination: stdout, format: FILES}]\n",
+    );
+    let ran = Process::start(place.crawl(&site.seeds(), &["--delay", "0"])).wait().ok();
+    for name in ["plain", "packed", "elastic"] {
+        let kept = count(cat(&place.data().join(name)).iter()).into_keys().collect::<BTreeSet<_>>();
+        assert!(kept.is_superset(&site.pages()), "{name}: {kept:?}");
+    }
+    let names =
+        |folder: &str| std::fs::read_dir(place.data().join(folder)).unwrap().next().unwrap().unwrap().file_name();
+    assert!(names("plain").to_string_lossy().ends_with(".warc"), "{:?}", names("plain"));
+    assert!(names("packed").to_string_lossy().ends_with(".warc.gz"), "{:?}", names("packed"));
+    let printed = ran.json_lines();
+    assert_eq!(count(printed.iter()).into_keys().collect::<BTreeSet<_>>(), site.pages());
+    assert!(printed.iter().all(|page| page["fetch_time"].is_u64() && page["content"].is_string()), "{}", printed[0]);
+    assert!(!place.data().join("files").exists(), "the longer form stands alone");
 }

@@ -1,6 +1,6 @@
 //! The main text: Boilerpipe's rules, each by a page that turns on it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use proptest::prelude::*;
 use seine::parse::html_tree::Tree;
@@ -82,11 +82,18 @@ fn what_is_not_in_the_body_is_no_text() {
 
 #[test]
 fn a_hostile_page_takes_its_time_and_no_more() {
-    let started = Instant::now();
+    let before = processor_time();
     text_of(&"<div><p>a".repeat(100_000));
     text_of(&"<a>x ".repeat(100_000));
     text_of(&"x".repeat(2_000_000));
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    let took = processor_time() - before;
+    assert!(took < Duration::from_secs(20), "{took:?}");
+}
+
+/// Of this thread: whatever else the machine has to do.
+fn processor_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
 }
 
 proptest! {
