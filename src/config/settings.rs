@@ -132,7 +132,7 @@ pub(super) fn from_environment(env: &[(String, String)], problems: &mut Vec<Prob
         let at = Origin::Environment(name.clone());
         let Some(rest) = name.strip_prefix(PREFIX) else {
             problems.extend(meant(name).map(|key| {
-                let hint = format!("is taken with two underscores for a dot: {}", variable_name(key));
+                let hint = format!("two underscores stand for a dot: {}", variable_name(key));
                 Problem::UnknownKey { at, key: values::shown_key(name), hint }
             }));
             continue;
