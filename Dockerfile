@@ -8,6 +8,7 @@ WORKDIR /src
 # First the dependencies behind an empty program: this layer, which takes most of the time, is built again only when
 # Cargo.toml or Cargo.lock change. Cargo wants to see a file for every benchmark that Cargo.toml names.
 COPY Cargo.toml Cargo.lock build.rs ./
+COPY .cargo .cargo
 RUN mkdir src benches \
     && touch src/lib.rs \
     && echo 'fn main() {}' > src/main.rs \

@@ -16,7 +16,7 @@ help: ## show this
 
 demo: ## build Seine and watch it crawl a website of its own
 	@scripts/need cargo $(BUILD)
-	$(CARGO) run --locked --release -- demo
+	$(CARGO) run --locked --profile demo -- demo
 
 build: ## build the release binary, target/release/seine, and its debug information beside it
 	@scripts/need cargo $(BUILD) objcopy

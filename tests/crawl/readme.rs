@@ -20,7 +20,7 @@ const NOT_OURS: [&str; 5] =
 /// Every command of README.md, in its order, without the comment behind it.
 fn commands() -> Vec<String> {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    let names = ["seine ", "target/release/seine ", "make ", "docker "];
+    let names = ["seine ", "target/demo/seine ", "make ", "docker "];
     let command = |line: &str| {
         let line = line.strip_prefix("    ")?;
         let line = line.strip_prefix("$ ").unwrap_or(line);
@@ -65,8 +65,8 @@ impl Shell {
         fs::create_dir_all(at.join("bin")).unwrap();
         fs::write(at.join("bin/seine"), wrapper).unwrap();
         fs::set_permissions(at.join("bin/seine"), fs::Permissions::from_mode(0o755)).unwrap();
-        fs::create_dir_all(at.join("target/release")).unwrap();
-        symlink(at.join("bin/seine"), at.join("target/release/seine")).unwrap();
+        fs::create_dir_all(at.join("target/demo")).unwrap();
+        symlink(at.join("bin/seine"), at.join("target/demo/seine")).unwrap();
         symlink(Path::new(env!("CARGO_MANIFEST_DIR")).join("config"), at.join("config")).unwrap();
         fs::write(at.join("seeds.txt"), format!("{origin}/\n")).unwrap();
         Shell { folder, port }
