@@ -12,6 +12,8 @@ mod migrate;
 mod pairs;
 mod recover;
 mod replay;
+#[path = "../support/sink.rs"]
+mod sink;
 mod source;
 mod stores;
 mod superset;
@@ -27,7 +29,7 @@ use seine::archive::read::{Page, Pages, Problem};
 use seine::archive::source::{Found, Source, SourceOptions};
 use seine::archive::state::State;
 use seine::archive::transfer::{Summary, Transfer, Watch};
-use seine::config::{self, Config, SinkConfig};
+use seine::config::{Config, SinkConfig};
 use seine::delivery::{Deriver, Entry, Position};
 use seine::formats::Format;
 use seine::formats::cdr31::FORMAT as CDR31;
@@ -40,7 +42,6 @@ use seine::formats::warc::FORMAT as WARC;
 use seine::formats::web_index::FORMAT as WEB_INDEX;
 use seine::page::PageEvent;
 use seine::parse::DeriveOptions;
-use seine::sinks;
 
 /// Longer than any wait of a passing test.
 const LONG: Duration = Duration::from_secs(90);
@@ -51,8 +52,7 @@ fn options() -> DeriveOptions {
 
 /// The sink of this name, with the settings that it has without a configuration.
 fn sink_config(name: &str) -> SinkConfig {
-    let formats = [("target_storage.data_formats", name.to_owned())];
-    config::load_with(None, &[], &formats).unwrap().config.sinks.remove(0)
+    sink::config(name, &[])
 }
 
 /// Files of a format as a crawl writes them.
@@ -64,7 +64,7 @@ fn write(format: Format, events: &[PageEvent], folder: &Path) {
     };
     let entries: Vec<_> = events.iter().enumerate().map(entry).collect();
     let config = sink_config(format.name());
-    let mut sink = sinks::open(&config, folder, &serde_json::Value::Null, Arc::default()).unwrap();
+    let mut sink = sink::open(&config, folder, &serde_json::Value::Null);
     sink.flush().unwrap();
     sink.deliver(&entries).unwrap();
     sink.flush().unwrap();

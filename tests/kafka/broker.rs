@@ -141,7 +141,7 @@ impl Broker {
     pub fn count(&self, name: &str) -> i64 {
         let consumer: BaseConsumer = self.client().create().unwrap();
         let held = |partition| {
-            let (low, high) = consumer.fetch_watermarks(name, partition, LONG).unwrap();
+            let (low, high) = watermarks(&consumer, name, partition);
             high - low
         };
         (0..self.partitions(name) as i32).map(held).sum()
@@ -153,7 +153,7 @@ impl Broker {
         let mut left = HashMap::new();
         let mut assigned = TopicPartitionList::new();
         for partition in 0..self.partitions(name) as i32 {
-            let (low, high) = consumer.fetch_watermarks(name, partition, LONG).unwrap();
+            let (low, high) = watermarks(&consumer, name, partition);
             left.insert(partition, high - low);
             assigned.add_partition_offset(name, partition, Offset::Beginning).unwrap();
         }
@@ -198,6 +198,18 @@ impl Drop for Broker {
 impl Seen {
     pub fn id(&self) -> &str {
         &self.headers["event_id"]
+    }
+}
+
+/// A partition's first offset and the next one. A broker that has only just come to lead it may say for a moment that it
+/// does not: asked again then, as a client does.
+fn watermarks(consumer: &BaseConsumer, topic: &str, partition: i32) -> (i64, i64) {
+    let started = Instant::now();
+    loop {
+        match consumer.fetch_watermarks(topic, partition, LONG) {
+            Ok(offsets) => return offsets,
+            Err(e) => assert!(started.elapsed() < LONG, "{topic}-{partition} has no offsets: {e}"),
+        }
     }
 }
 
