@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::read::{OpenError, Pages, Problem, is_being_written};
 use super::source::{Input, Part};
-use crate::formats::{Format, files};
+use crate::formats::Format;
 
 /// So many problems of a part are kept by name.
 pub const MAX_PROBLEMS: usize = 10;
@@ -60,7 +60,7 @@ impl Verdict {
 fn ends_at_flush(part: &Part) -> bool {
     const FLUSH: [u8; 4] = [0x00, 0x00, 0xff, 0xff];
     let Input::File { path, format } = &part.input else { return false };
-    if *format != files::FORMAT {
+    if !format.is_stream() {
         return false;
     }
     let last = || {

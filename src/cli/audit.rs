@@ -64,8 +64,9 @@ impl Args {
     /// Those of the crawl; FILES needs no configuration.
     fn destinations(&self) -> anyhow::Result<Vec<SinkConfig>> {
         let mut sinks = self.destination.of_crawl(&self.folder)?.config.sinks;
-        if !sinks.iter().any(|sink| sink.name() == SinkConfig::files().name()) {
-            sinks.push(SinkConfig::files());
+        let files = SinkConfig::files();
+        if !sinks.iter().any(|sink| sink.name() == files.name()) {
+            sinks.push(files);
         }
         for name in ["kafka", "elasticsearch"] {
             let has_cursor = self.folder.join("log/cursors").join(format!("{name}.cursor")).exists();

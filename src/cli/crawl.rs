@@ -190,7 +190,8 @@ impl Args {
             set("crawler_manager.downloader.allow_private_addresses", "true".into());
         }
         for (name, ips) in self.resolved() {
-            set(&format!("crawler_manager.downloader.static_hosts.{name}"), ips);
+            let (key, ips) = config::static_host(name, &ips);
+            set(&key, ips);
         }
         match self.listen {
             Some(listen) => {
@@ -205,13 +206,13 @@ impl Args {
         keys
     }
 
-    /// Names and their addresses, as a list of YAML.
-    fn resolved(&self) -> BTreeMap<&str, String> {
-        let mut hosts: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    /// Names, each with all of its addresses.
+    fn resolved(&self) -> BTreeMap<&str, Vec<IpAddr>> {
+        let mut hosts: BTreeMap<&str, Vec<IpAddr>> = BTreeMap::new();
         for (name, ip) in &self.resolve {
-            hosts.entry(name).or_default().push(format!("\"{ip}\""));
+            hosts.entry(name).or_default().push(*ip);
         }
-        hosts.into_iter().map(|(name, ips)| (name, format!("[{}]", ips.join(", ")))).collect()
+        hosts
     }
 }
 

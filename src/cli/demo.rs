@@ -83,11 +83,7 @@ fn config(site: &demo::DemoSite) -> anyhow::Result<Config> {
         ("link_storage.link_strategy.scope_hosts", hosts.join(",")),
         ("logging.filter", "warn".to_owned()),
     ];
-    let addresses = site.hosts.iter().map(|(name, ips)| {
-        let ips: Vec<String> = ips.iter().map(|ip| format!("\"{ip}\"")).collect();
-        (format!("crawler_manager.downloader.static_hosts.{name}"), format!("[{}]", ips.join(", ")))
-    });
-    let addresses: Vec<(String, String)> = addresses.collect();
+    let addresses: Vec<_> = site.hosts.iter().map(|(name, ips)| config::static_host(name, ips)).collect();
     keys.extend(addresses.iter().map(|(key, ips)| (key.as_str(), ips.clone())));
     Ok(config::load_with(None, &[], &keys)?.config)
 }

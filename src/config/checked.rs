@@ -247,6 +247,13 @@ pub struct LoggingConfig {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataFolder(pub PathBuf);
 
+impl Destination {
+    /// Pages go to a server, and not into the sink's folder.
+    pub fn is_server(&self) -> bool {
+        matches!(self, Destination::Kafka(_) | Destination::Elasticsearch(_))
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Config { sinks: vec![SinkConfig::files()], ..Config::without_sinks() }

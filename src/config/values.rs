@@ -239,10 +239,19 @@ pub(super) fn shown_properties(entries: &BTreeMap<String, String>) -> String {
 }
 
 pub(super) fn shown_hosts(hosts: &BTreeMap<String, Vec<IpAddr>>) -> String {
-    let list = |ips: &[IpAddr]| ips.iter().map(|ip| format!("\"{ip}\"")).collect::<Vec<_>>().join(", ");
     let entries: Vec<String> =
-        hosts.iter().map(|(name, ips)| format!("{}: [{}]", shown_text(name), list(ips))).collect();
+        hosts.iter().map(|(name, ips)| format!("{}: {}", shown_text(name), shown_addresses(ips))).collect();
     format!("{{{}}}", entries.join(", "))
+}
+
+fn shown_addresses(ips: &[IpAddr]) -> String {
+    let ips: Vec<String> = ips.iter().map(|ip| format!("\"{ip}\"")).collect();
+    format!("[{}]", ips.join(", "))
+}
+
+/// A host's addresses as a key and its value, as an option gives them.
+pub fn static_host(name: &str, ips: &[IpAddr]) -> (String, String) {
+    (format!("crawler_manager.downloader.static_hosts.{name}"), shown_addresses(ips))
 }
 
 pub(super) fn shown_cookies(cookies: &[Cookie]) -> String {

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::start_room::StartRoom;
 use super::{CrawlError, Running};
 use crate::clock;
-use crate::config::{Config, ScopeRule, SinkConfig};
+use crate::config::{Config, LogConfig, ScopeRule, SinkConfig};
 use crate::fetch::client::now_ms;
 use crate::fetch::robots::RulesCache;
 use crate::fetch::{Client, ClientError, Visitor};
@@ -207,7 +207,7 @@ fn round_of(seeds: &[String]) -> String {
 
 /// `seine stats`: what the stores of a crawl that is not running hold.
 pub fn stats(folder: &Path) -> Result<(Counts, crate::page_log::LogStatus), CrawlError> {
-    let (log, _) = PageLog::open(&folder.join("log"), &Config::default().log, DeriveOptions::default())?;
+    let (log, _) = PageLog::open(&folder.join("log"), &LogConfig::default(), DeriveOptions::default())?;
     let options = FrontierOptions::default();
     let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, 0)?;
     let _validator = log.follower(VALIDATOR, frontier.cursor()?)?;

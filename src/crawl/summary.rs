@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::stillness::trouble;
 use super::{Ended, Running};
-use crate::config::{Destination, SinkConfig};
 use crate::frontier::{Counts, FrontierError, PageRecord, PageState};
 use crate::page::FailureReason;
 use crate::sinks::dead_letters;
@@ -67,7 +66,7 @@ impl Summary {
             dead: books.dead,
             pending: books.pending,
             folder: Some(running.folder.join(name))
-                .filter(|it| !config_of(name).is_some_and(is_a_server) && it.is_dir()),
+                .filter(|it| !config_of(name).is_some_and(|sink| sink.destination.is_server()) && it.is_dir()),
             of_this_run: config_of(name).is_some(),
             letters: letters(&running.folder.join(name)),
             trouble: trouble(running, name).filter(|_| books.pending > 0),
@@ -104,11 +103,6 @@ impl Summary {
     pub fn has_letters(&self) -> bool {
         self.sinks.iter().any(|sink| sink.of_this_run && sink.letters > 0)
     }
-}
-
-/// What is below such a sink's folder is no archive.
-fn is_a_server(sink: &SinkConfig) -> bool {
-    matches!(sink.destination, Destination::Kafka(_) | Destination::Elasticsearch(_))
 }
 
 /// How many dead letters stand below a sink's folder. What cannot be read was told of when the sink was opened.

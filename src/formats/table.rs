@@ -9,7 +9,7 @@ use super::encoder::{Encoder, Options};
 use super::held::{Field, Held};
 use super::records::{Input, Records};
 use super::recovery::Recovery;
-use super::shape::Shape;
+use super::shape::{Content, Shape};
 use super::{cdr31, elastic, files, filesystem, pagestore, tianwang, warc, web_index};
 use crate::page::PageEvent;
 
@@ -122,6 +122,11 @@ impl Format {
     /// What files of it are.
     pub fn files(self) -> Files {
         self.0.files
+    }
+
+    /// Whether its files are one compressed stream each.
+    pub fn is_stream(self) -> bool {
+        matches!(self.files(), Files::Rolling(Shape { content: Content::Stream, .. }))
     }
 
     /// Whether it holds an event; none where that is known only when the page is read.

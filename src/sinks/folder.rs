@@ -1,7 +1,7 @@
 //! Files and folders of sinks on disk, durably, with errors that say what to do.
 
 use std::fs::{File, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::SinkError;
@@ -40,7 +40,6 @@ pub(super) fn rename(from: &Path, to: &Path) -> Result<(), SinkError> {
 
 /// Cuts a file to a length, and writes what is to stand behind that.
 pub(super) fn cut(path: &Path, length: u64, ending: &[u8]) -> Result<(), SinkError> {
-    use std::io::{Seek, SeekFrom, Write};
     let cut = || {
         let mut file = OpenOptions::new().write(true).open(path)?;
         file.set_len(length)?;

@@ -15,7 +15,7 @@ use self::lines::Shape;
 use super::detect::{self, Detected};
 use super::trees::Trees;
 use crate::formats::recovery::{self, Damaged, Saving, Trouble};
-use crate::formats::{Format, files, pagestore};
+use crate::formats::{Format, pagestore};
 
 /// So many ranges are kept by name.
 pub const MAX_RANGES: usize = 1000;
@@ -135,7 +135,7 @@ pub fn recover(
     let file = File::open(damaged).map_err(read_error)?;
     let length = file.metadata().map_err(read_error)?.len();
     let write_error = |source| RecoverError::File { action: "writing", path: out.into(), source };
-    let mut output = output::Output::create(out, format == files::FORMAT).map_err(write_error)?;
+    let mut output = output::Output::create(out, format.is_stream()).map_err(write_error)?;
     let mut recovery = Recovery::new(format, length);
     let input = scan::Input { file: &file, length };
     let saved = match *recovers {

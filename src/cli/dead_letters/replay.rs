@@ -62,12 +62,10 @@ struct Replay<'a> {
 
 impl Replay<'_> {
     fn new<'a>(place: &Place, folder: PathBuf, sink: &'a SinkConfig, config: &Config) -> anyhow::Result<Replay<'a>> {
-        let writes_files =
-            !matches!(sink.destination, config::Destination::Kafka(_) | config::Destination::Elasticsearch(_));
         let log = place.output.join("log");
         let reader = match sink.destination {
             // Two may write to a server.
-            _ if !writes_files => None,
+            _ if sink.destination.is_server() => None,
             _ if log.is_dir() => Some(reader_of(place, &log, config)?),
             // Of `seine replay`, which keeps no letters of others.
             config::Destination::Filesystem(_) => None,

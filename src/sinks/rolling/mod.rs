@@ -10,7 +10,6 @@ mod open_file;
 mod salvage;
 mod taken_back;
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -128,26 +127,26 @@ impl Rolling {
 
     /// Of a file while it is written.
     fn written_name(&self, name: &str) -> String {
-        let mut written = name.to_owned();
-        if let Content::Records(_) = self.shape.content {
-            let _ = write!(written, "{OPEN}");
+        match self.shape.content {
+            Content::Stream => name.to_owned(),
+            Content::Records(_) => format!("{name}{OPEN}"),
         }
-        written
     }
 
     /// Whether a file name, with or without `.open`, is one of these.
     fn is_ours(&self, name: &str) -> bool {
         let name = name.strip_suffix(OPEN).unwrap_or(name);
-        let has_suffix = self.shape.suffixes.iter().any(|suffix| name.ends_with(suffix));
-        name.starts_with(PREFIX) && has_suffix && !name.contains(std::path::is_separator)
+        is_named_by(&self.shape, name) && !name.contains(std::path::is_separator)
     }
 }
 
 /// The files that a shape's sink has closed in a folder, or leaves readable while it writes, in order.
 pub fn readable_files(folder: &Path, shape: &Shape) -> Result<Vec<PathBuf>, SinkError> {
-    super::folder::list_named(folder, |name| {
-        name.starts_with(PREFIX) && shape.suffixes.iter().any(|suffix| name.ends_with(suffix))
-    })
+    super::folder::list_named(folder, |name| is_named_by(shape, name))
+}
+
+fn is_named_by(shape: &Shape, name: &str) -> bool {
+    name.starts_with(PREFIX) && shape.suffixes.iter().any(|suffix| name.ends_with(suffix))
 }
 
 /// `20261121143705985`
