@@ -53,7 +53,8 @@ pub fn event_id() -> String {
     Uuid::new_v7(stamp).simple().to_string()
 }
 
-fn wall_ms() -> EpochMs {
+/// What this machine's clock says, whichever way it was set: for what is no event's time.
+pub fn wall_ms() -> EpochMs {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, whole_ms)
 }
 

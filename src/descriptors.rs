@@ -13,7 +13,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const OTHERS: u64 = 200;
 /// A worker has one connection, may be opening the next, and asks for a name.
 const PER_WORKER: u64 = 3;
-/// The most connections that stay open without a request, in either of two clients (see `fetch::renewed`).
+/// The most connections that stay open without a request, in either of two clients (see `fetch::pool`).
 const MOST_IDLE: u64 = 384;
 /// As many tables as the store keeps open by itself.
 const MOST_TABLES: u64 = 900;

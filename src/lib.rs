@@ -8,7 +8,8 @@
 //! * [`config`]: what the user asked for: raw (what the file says) → checked (types that cannot be wrong).
 //! * [`page`]: the event, what one fetch of one URL brought: plain data, no I/O.
 //! * [`frontier`]: `work_proposed` and `page`: which URL is due, on which host, when.
-//! * [`fetch`]: turns a URL into a page event: DNS, robots, redirects, limits.
+//! * [`visit`]: a worker at a leased host: robots.txt, turns, redirects, what an answer means.
+//! * [`fetch`]: one request and its answer: DNS, TLS, limits.
 //! * [`descriptors`]: open files: how many there may be, and whose.
 //! * [`large`]: pages that are large once decoded, few at a time.
 //! * [`parse`]: pure functions of bytes: links, title, charset, sitemaps, robots.txt.
@@ -46,3 +47,4 @@ pub mod sinks;
 pub mod supervisor;
 pub mod telemetry;
 pub mod validate;
+pub mod visit;

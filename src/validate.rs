@@ -7,11 +7,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock;
+use crate::clock::{self, now_ms};
 use crate::config::FrontierConfig;
 use crate::delivery::Entry;
-use crate::fetch::client::now_ms;
-use crate::fetch::pause::{self, Whose};
 use crate::frontier::scope::Scope;
 use crate::frontier::{
     Batch, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Proposal, Verdict, WHEN_MET_AGAIN,
@@ -21,6 +19,7 @@ use crate::page_log::{LogError, Reader};
 use crate::parse::{self, Derived};
 use crate::supervisor::Beat;
 use crate::telemetry::Metrics;
+use crate::visit::retry::{self, Whose};
 
 /// What the validator needs; one for the whole crawl.
 pub struct Validator {
@@ -142,7 +141,7 @@ impl Validator {
             return Change::Page { record: before.clone(), due_again: self.due_again(event, before) };
         }
         // An event of before the worker noted it is judged as the URL's own.
-        let own = || pause::retry_at(event, &self.config).map(|at| Again { at, counts: true });
+        let own = || retry::retry_at(event, &self.config).map(|at| Again { at, counts: true });
         if let Some(Again { at, counts }) = event.again.or_else(own) {
             let (attempt, put_off) = (event.attempt + u16::from(counts), !counts);
             return Change::Retry { at, attempt, put_off, host: self.host_pause(event, !counts) };
@@ -160,10 +159,10 @@ impl Validator {
         }
         let PageEvent { outcome, ended_ms, url, .. } = event;
         let whose = if is_put_off { Whose::Host } else { Whose::Page };
-        let health = pause::health_after(outcome, whose, url, *ended_ms, None, &self.config);
+        let health = retry::health_after(outcome, whose, url, *ended_ms, None, &self.config);
         let trouble = health.and_then(Health::trouble);
         let (origin, delay) = (parse::url::origin(url).unwrap_or_default(), self.config.host_delay);
-        let not_before = pause::host_not_before(outcome, *ended_ms, delay, trouble.as_ref(), origin, &self.config);
+        let not_before = retry::host_not_before(outcome, *ended_ms, delay, trouble.as_ref(), origin, &self.config);
         HostPause { not_before, trouble }
     }
 

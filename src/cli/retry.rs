@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 
+use crate::clock::now_ms;
 use crate::crawl::meaning;
-use crate::fetch::client::now_ms;
 use crate::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, PageRecord, PageState};
 use crate::page::FailureReason;
 use crate::telemetry::progress::grouped;

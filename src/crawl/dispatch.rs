@@ -7,12 +7,12 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
 use super::Running;
+use crate::clock::now_ms;
 use crate::descriptors::Shares;
-use crate::fetch::client::now_ms;
-use crate::fetch::weather::Opening;
 use crate::frontier::{Lease, Release};
 use crate::page::EpochMs;
 use crate::supervisor::Beat;
+use crate::visit::outage::Opening;
 
 /// With nothing due it looks again after so long, or as soon as something changes.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
@@ -46,7 +46,7 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
     while !stop.is_cancelled() {
         beat.idle();
         changed.mark_unchanged();
-        let opening = running.visitor.weather.opening(now_ms());
+        let opening = running.visitor.outage.opening(now_ms());
         let (hosts, urls) = match opening {
             Opening::Open => how_much(running, workers.available_permits() as u64),
             Opening::Probe => (how_much(running, workers.available_permits() as u64).0.min(1), 1),
@@ -72,7 +72,7 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         beat.progress(leases.len() as u64);
         let is_probe = opening == Opening::Probe;
         if is_probe {
-            running.visitor.weather.probing();
+            running.visitor.outage.probing();
         }
         for lease in leases {
             let permit = workers.clone().acquire_owned().await?;
@@ -81,7 +81,7 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
                 work(&running, lease).await;
                 drop(permit);
                 if is_probe {
-                    running.visitor.weather.probed(now_ms());
+                    running.visitor.outage.probed(now_ms());
                 }
                 running.visitor.changed.send_replace(());
             });

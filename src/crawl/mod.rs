@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::now_ms;
 use crate::config::{Config, StartedWith, StartedWithError};
 use crate::descriptors;
-use crate::fetch::client::now_ms;
-use crate::fetch::{ClientError, Visitor};
+use crate::fetch::ClientError;
 use crate::frontier::scope::ScopeError;
 use crate::frontier::{Frontier, FrontierError, Standing};
 use crate::page_log::{LogError, PageLog, VALIDATOR};
@@ -36,6 +36,8 @@ use crate::telemetry::metrics::Snapshot;
 use crate::telemetry::progress::{Figures, Progress, Screen};
 use crate::telemetry::server::{self, ListenError};
 use crate::validate::Validator;
+use crate::visit::Visitor;
+use crate::visit::outage::Part;
 use start_room::StartRoom;
 
 pub use ending::Ended;
@@ -241,7 +243,7 @@ impl Running {
             notice = Some("disk full, fetching waits for room".to_owned());
         } else if self.stop.is_cancelled() {
             notice = Some("finishing".to_owned());
-        } else if let Some(away) = self.visitor.weather.pause(now_ms()) {
+        } else if let Some(away) = self.visitor.outage.pause(now_ms()) {
             notice = notice.or(Some(away.notice(now_ms())));
         } else if let Some(due) = self.frontier.next_due().filter(|_| counts.hosts_leased == 0) {
             let wait = due.saturating_sub(now_ms()) / 1000;
@@ -263,6 +265,8 @@ impl server::Status for Running {
         let dns = self.visitor.client.dns().counts();
         let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let overdue = self.frontier.next_due().map_or(0, |due| now_ms().saturating_sub(due));
+        let away = self.visitor.outage.away();
+        let is_away = |part| away.iter().any(|away| away.part == part);
         self.metrics.expose(&Snapshot {
             counts: self.frontier.counts(),
             overdue: Duration::from_millis(overdue),
@@ -271,7 +275,11 @@ impl server::Status for Running {
             lacks_room: self.is_said_to_lack_room(),
             frontier_away: self.alive().is_err(),
             parts: &self.supervisor.status(),
-            away: self.visitor.weather.away().iter().map(|away| away.part).collect(),
+            away: [
+                ("resolver", is_away(Part::Resolver)),
+                ("network", is_away(Part::Network)),
+                ("files", is_away(Part::Files)),
+            ],
             dns: [
                 ("cached", read(&dns.cached)),
                 ("asked", read(&dns.asked)),
@@ -294,7 +302,7 @@ impl server::Status for Running {
         if !self.log.status().room {
             reasons.push("page log: at its disk limit (page_log.max_size), fetching waits for the sinks".to_owned());
         }
-        for away in self.visitor.weather.away() {
+        for away in self.visitor.outage.away() {
             reasons.push(format!(
                 "{} away for {} s: {}",
                 away.part,

@@ -7,11 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::start_room::StartRoom;
 use super::{CrawlError, Running};
-use crate::clock;
+use crate::clock::{self, now_ms};
 use crate::config::{Config, LogConfig, ScopeRule, SinkConfig};
-use crate::fetch::client::now_ms;
-use crate::fetch::robots::RulesCache;
-use crate::fetch::{Client, ClientError, Visitor};
+use crate::fetch::{Client, ClientError};
 use crate::folders::make_private;
 use crate::frontier::scope::Scope;
 use crate::frontier::{CLOCK_NOTE, Counts, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Proposal};
@@ -21,6 +19,8 @@ use crate::parse::DeriveOptions;
 use crate::sinks::watch::Watch;
 use crate::supervisor::Supervisor;
 use crate::telemetry::Metrics;
+use crate::visit::Visitor;
+use crate::visit::rules::RulesCache;
 
 /// The scope of a crawl, kept with its frontier.
 const SCOPE_NOTE: &str = "scope";
@@ -72,7 +72,7 @@ pub(super) fn open(
         metrics: metrics.clone(),
         changed: Default::default(),
         parking: Default::default(),
-        weather: Default::default(),
+        outage: Default::default(),
         stop: stop.clone(),
         crawler_id: config.crawler_id.as_str().into(),
     };

@@ -4,10 +4,10 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use super::Running;
-use crate::fetch::client::now_ms;
-use crate::fetch::weather::{Away, Part};
+use crate::clock::now_ms;
 use crate::frontier::{Cause, Counts, Trouble, Waiting, WaitingHost};
 use crate::page::EpochMs;
+use crate::visit::outage::{Away, Part};
 
 /// Hosts that are named.
 const NAMED: usize = 10;
@@ -48,7 +48,7 @@ impl Patience {
     pub fn run_out(&mut self, running: &Running) -> Option<Waits> {
         let now = now_ms();
         let counts = running.frontier.counts();
-        let is_paused = running.visitor.weather.pause(now).is_some();
+        let is_paused = running.visitor.outage.pause(now).is_some();
         match only_waits(running, &counts, is_paused, now, self.limit) {
             Some(true) if self.since.is_none() || counts.page > self.answers => {
                 (self.since, self.answers) = (Some(Instant::now()), counts.page);
@@ -89,7 +89,7 @@ fn is_due_after(running: &Running, now: EpochMs, wait: Duration) -> bool {
 fn waits(running: &Running, counts: &Counts, now: EpochMs) -> Waits {
     Waits {
         at: now,
-        away: running.visitor.weather.away(),
+        away: running.visitor.outage.away(),
         hosts: counts.hosts_with_work,
         urls: counts.work_proposed,
         waiting: running.frontier.waiting(now, NAMED),

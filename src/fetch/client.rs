@@ -9,11 +9,12 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 use super::body::Body;
 use super::cookies;
-use super::dns::{Dns, DnsError};
+use super::dns::Dns;
+use super::error::ClientError;
 use super::plain::Plain;
 use super::tapped::Tapped;
-use super::transport::{Incoming, Transport, cause_of};
-pub use crate::clock::now_ms;
+use super::transport::{Incoming, Transport};
+use crate::clock::now_ms;
 use crate::config::{Cookie, FetchConfig, Secret, UserAgent};
 use crate::large::{self, BodyRoom};
 use crate::page::{EpochMs, Failure, FailureReason, Headers, Outcome, Response, Truncated, latin1_to_string};
@@ -71,16 +72,6 @@ pub struct Exchange {
     pub ended_ms: EpochMs,
     /// Of a long body, as long as the page log has not taken it.
     pub room: Option<BodyRoom>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    #[error("{part} {value:?} cannot be sent in a header: use visible ASCII characters only")]
-    Header { part: &'static str, value: String },
-    #[error("the HTTP client cannot be set up: {}", cause_of(.0))]
-    Setup(#[from] reqwest::Error),
-    #[error("TLS cannot be set up: {0}")]
-    Tls(#[from] rustls::Error),
 }
 
 const ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
@@ -171,7 +162,7 @@ impl Client {
         let deadline = started + limits.total_time;
         if let Some(url::Host::Ipv4(_) | url::Host::Ipv6(_)) = url.host() {
             // The connector asks our resolver for names only.
-            self.dns.resolve(url.host_str().unwrap_or_default()).await.map_err(|error| dns_failure(&error))?;
+            self.dns.resolve(url.host_str().unwrap_or_default()).await.map_err(|error| error.failure())?;
         }
         let answer = self.transport.get(url, headers.clone());
         let head_time = limits.head_time.min(limits.total_time);
@@ -347,17 +338,6 @@ fn without_user(url: &url::Url) -> Cow<'_, url::Url> {
     let _ = public.set_username("");
     let _ = public.set_password(None);
     Cow::Owned(public)
-}
-
-/// A failed look-up as a failed fetch.
-pub fn dns_failure(error: &DnsError) -> Failure {
-    let reason = match error {
-        DnsError::NoAddress { .. } => FailureReason::Dns,
-        DnsError::Resolver { .. } => FailureReason::Resolver,
-        DnsError::OpenFiles { .. } => FailureReason::OpenFiles,
-        DnsError::Private { .. } => FailureReason::PrivateAddress,
-    };
-    Failure { reason, message: error.to_string() }
 }
 
 fn timed_out(limit: Duration) -> Failure {

@@ -5,14 +5,14 @@ use std::time::SystemTime;
 
 use url::Url;
 
-use super::client::now_ms;
+use crate::clock::now_ms;
 use crate::config::{Cookie, Secret};
 use crate::page::Headers;
 
 /// Cookies that the answers of one visit set: for its redirects, and forgotten with it. Some sites redirect to the same
 /// URL until their cookie comes back.
 #[derive(Default)]
-pub(super) struct Jar(Vec<Set>);
+pub(crate) struct Jar(Vec<Set>);
 
 /// A cookie as an answer set it.
 struct Set {

@@ -17,10 +17,10 @@ use hickory_resolver::proto::rr::Name;
 use quick_cache::sync::Cache;
 
 use super::address::is_public;
-use super::client::now_ms;
 use super::sockets::Sockets;
+use crate::clock::now_ms;
 use crate::config::FetchConfig;
-use crate::page::EpochMs;
+use crate::page::{EpochMs, Failure, FailureReason};
 
 /// A caching resolver; cheap to clone. Also the resolver of both HTTP clients, so a connection only goes to addresses judged
 /// here.
@@ -68,6 +68,19 @@ pub enum DnsError {
     OpenFiles { name: String },
     #[error("{name} is at {ip}, which is not on the public Internet; --allow-private fetches such addresses")]
     Private { name: String, ip: IpAddr },
+}
+
+impl DnsError {
+    /// A failed look-up as a failed fetch.
+    pub fn failure(&self) -> Failure {
+        let reason = match self {
+            DnsError::NoAddress { .. } => FailureReason::Dns,
+            DnsError::Resolver { .. } => FailureReason::Resolver,
+            DnsError::OpenFiles { .. } => FailureReason::OpenFiles,
+            DnsError::Private { .. } => FailureReason::PrivateAddress,
+        };
+        Failure { reason, message: self.to_string() }
+    }
 }
 
 /// Neither quicker than DNS servers like it, nor so slow that a moved site stays lost.

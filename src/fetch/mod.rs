@@ -1,31 +1,22 @@
-//! Fetching: a URL becomes a page event. [`client`] does one exchange, [`visit`] a whole fetch: robots.txt, the host's
-//! turn, redirects. Only the frontier decides when a host may be visited; this module keeps to what it says.
+//! Asking: one request and its answer, read under limits. [`client`] does one exchange; names are looked up by [`Dns`].
+//! Whom to ask, when, and what an answer means is the visit's (`crate::visit`).
 
-pub mod address;
-mod ask;
+mod address;
 mod body;
-mod borrow;
 mod capture;
 pub mod client;
 mod cookies;
-pub mod dns;
-mod follow;
-pub mod host;
-mod learn;
-pub mod pause;
+mod dns;
+mod error;
+mod head;
 mod plain;
-mod redirect;
-mod renewed;
-pub mod robots;
+mod pool;
 mod sockets;
 mod tap;
 mod tapped;
 mod transport;
-pub mod visit;
-pub mod weather;
 
-pub use borrow::Parking;
-pub use client::{Client, ClientError};
+pub use client::Client;
+pub(crate) use cookies::Jar;
 pub use dns::{Dns, DnsError};
-pub use visit::Visitor;
-pub use weather::Weather;
+pub use error::ClientError;

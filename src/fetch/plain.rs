@@ -7,10 +7,10 @@ use http::{HeaderMap, Version};
 use http_body_util::BodyExt;
 use hyper::body::Body;
 
-use super::client::ClientError;
 use super::dns::Dns;
-use super::renewed::Renewed;
-use super::transport::{Head, MAX_HEADERS, MAX_IDLE_TIME, NO_ROOTS, cause_of, connect_time, failure};
+use super::error::{ClientError, NO_ROOTS, cause_of, failure};
+use super::head::{Head, MAX_HEADERS};
+use super::pool::{MAX_IDLE_TIME, Renewed, connect_time};
 use crate::config::FetchConfig;
 use crate::descriptors::Shares;
 use crate::page::{Failure, FailureReason, Truncated};

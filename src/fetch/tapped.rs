@@ -22,11 +22,11 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use tower_service::Service;
 
 use super::capture::{Capture, Doubt};
-use super::client::ClientError;
 use super::dns::Dns;
-use super::renewed::Renewed;
+use super::error::{ClientError, NO_ROOTS, failure};
+use super::head::{Head, MAX_HEADERS};
+use super::pool::{MAX_IDLE_TIME, Renewed, connect_time};
 use super::tap::{Exchanged, Tap, TappedStream};
-use super::transport::{Head, MAX_HEADERS, MAX_IDLE_TIME, NO_ROOTS, connect_time, failure};
 use crate::config::FetchConfig;
 use crate::descriptors::Shares;
 use crate::page::wire::Wire;

@@ -14,8 +14,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::SinkError;
 use super::folder::{file_error, sync_folder};
+use crate::clock::wall_ms;
 use crate::formats::letters::{self, LetterError, LetterReader, Note, Tally};
-use crate::page::{EpochMs, PageEvent, codec};
+use crate::page::{PageEvent, codec};
 
 /// In a sink's own folder.
 const FOLDER: &str = "dead_letters";
@@ -96,7 +97,7 @@ impl DeadLetters {
         let mut bytes = Vec::new();
         codec::encode(event, &mut bytes);
         let mut letter = Vec::with_capacity(bytes.len() + 512);
-        letters::write(&Note::new(event, reason, now_ms()), &bytes, &mut letter);
+        letters::write(&Note::new(event, reason, wall_ms()), &bytes, &mut letter);
         if self.open.as_ref().is_some_and(|open| open.bytes + letter.len() as u64 > FILE_BYTES) {
             self.sync()?;
             self.open = None;
@@ -283,8 +284,4 @@ fn number_of(path: &Path, suffix: &str) -> Option<u64> {
 /// By which an [`Account`] knows events.
 pub fn id_hash(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
-}
-
-fn now_ms() -> EpochMs {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |it| it.as_millis() as EpochMs)
 }

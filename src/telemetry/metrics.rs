@@ -7,7 +7,6 @@ use prometheus::{
     TextEncoder,
 };
 
-use crate::fetch::weather::Part;
 use crate::frontier::{Applied, Change, Counts, PageState, Verdict};
 use crate::page::{Outcome, PageEvent};
 use crate::page_log::LogStatus;
@@ -56,8 +55,8 @@ pub struct Snapshot<'a> {
     pub frontier_away: bool,
     pub parts: &'a [PartStatus],
     pub dns: [(&'static str, u64); 4],
-    /// What this machine lacks.
-    pub away: Vec<Part>,
+    /// What this machine may lack, and whether it does.
+    pub away: [(&'static str, bool); 3],
 }
 
 impl Default for Metrics {
@@ -303,8 +302,8 @@ impl Metrics {
         for (result, count) in snapshot.dns {
             raise(&self.dns.with_label_values(&[result]), count);
         }
-        for (label, part) in [("resolver", Part::Resolver), ("network", Part::Network), ("files", Part::Files)] {
-            self.away.with_label_values(&[label]).set(i64::from(snapshot.away.contains(&part)));
+        for (part, is_away) in snapshot.away {
+            self.away.with_label_values(&[part]).set(i64::from(is_away));
         }
         self.memory.set(resident_bytes().unwrap_or(0));
     }

@@ -20,6 +20,7 @@ mod memory;
 #[path = "../support/namespace.rs"]
 mod namespace;
 mod open_files;
+mod outage;
 mod packaging;
 mod readers;
 mod readme;
@@ -34,7 +35,6 @@ mod small_disk;
 mod tail;
 mod trouble;
 mod watching;
-mod weather;
 
 #[path = "../support/mod.rs"]
 mod support;

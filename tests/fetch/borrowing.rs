@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use seine::clock::now_ms;
 use seine::delivery::Position;
 use seine::demo::server::{Answer, Ask};
-use seine::fetch::client::now_ms;
 use seine::frontier::{
     Applied, Batch, Counts, Frontier, FrontierError, FrontierOptions, HostTurn, Lease, MemoryFrontier, PageRecord,
     Proposal, Proposed, Release, Turn, Waiting,

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use seine::clock::now_ms;
 use seine::demo::server::{Answer, Ask, Body};
-use seine::fetch::client::now_ms;
-use seine::fetch::robots::MAX_ROBOTS_BYTES;
 use seine::frontier::{Release, Robots, RobotsAccess};
 use seine::page::{FailureReason, Kind, PageEvent};
+use seine::visit::rules::MAX_ROBOTS_BYTES;
 
 use crate::sites::Running;
 use crate::support::{MiniCrawl, config_for, event_of, failure_of, status_of};

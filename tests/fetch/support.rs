@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use seine::clock::now_ms;
 use seine::config::{Config, FetchConfig, FrontierConfig, LogConfig, ScopeConfig};
 use seine::demo::server::{Answer, Ask};
-use seine::fetch::client::{Conditions, Exchange, now_ms};
-use seine::fetch::robots::RulesCache;
-use seine::fetch::{Client, Visitor};
+use seine::fetch::Client;
+use seine::fetch::client::{Conditions, Exchange};
 use seine::formats::http::{Exactness, parse_response, write_response};
 use seine::frontier::scope::Scope;
 use seine::frontier::{Frontier, FrontierOptions, MemoryFrontier, Proposal};
@@ -20,6 +20,8 @@ use seine::page_log::PageLog;
 use seine::parse::DeriveOptions;
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
+use seine::visit::Visitor;
+use seine::visit::rules::RulesCache;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
@@ -195,7 +197,7 @@ impl MiniCrawl {
             metrics,
             changed: Default::default(),
             parking: Default::default(),
-            weather: Default::default(),
+            outage: Default::default(),
             stop: Default::default(),
             crawler_id: "test".into(),
             config: Arc::new(config),

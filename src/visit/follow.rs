@@ -2,13 +2,14 @@
 
 use url::Url;
 
-use super::ask::{Asked, Request};
-use super::client::{Conditions, Limits, now_ms};
-use super::cookies::Jar;
-use super::pause::{self, Whose};
 use super::redirect::{self, Target};
-use super::visit::{Interrupted, Shared, Visitor};
+use super::request::{Asked, Request};
+use super::retry::{self, Whose};
+use super::visitor::{Interrupted, Shared, Visitor};
+use crate::clock::{event_id, now_ms};
 use crate::config::Secret;
+use crate::fetch::Jar;
+use crate::fetch::client::{Conditions, Limits};
 use crate::frontier::Work;
 use crate::large::BodyRoom;
 use crate::page::{Again, EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageEvent, Relevance};
@@ -94,7 +95,7 @@ impl Visitor {
         let config = &self.config.frontier;
         match whose {
             Whose::Nobody => None,
-            Whose::Page => pause::retry_at(event, config).map(|at| Again { at, counts: true }),
+            Whose::Page => retry::retry_at(event, config).map(|at| Again { at, counts: true }),
             Whose::Host => {
                 let behind = config.host_delay.max(config.backoff_base).as_millis() as u64;
                 Some(Again { at: not_before + behind, counts: false })
@@ -138,7 +139,7 @@ impl Visitor {
 
     pub(super) fn blank_event(&self, work: &Work) -> PageEvent {
         PageEvent {
-            id: crate::clock::event_id(),
+            id: event_id(),
             url: work.url.clone(),
             kind: work.kind,
             depth: work.depth,

@@ -1,13 +1,22 @@
-//! A client that is made anew from time to time, so that idle connections are bounded for the whole process: pools know a
-//! bound for each host, and no other. The old client's idle connections end with it; requests under way go on.
+//! Connections, and how many idle ones are kept. A client is made anew from time to time, so that they are bounded for the
+//! whole process: pools know a bound for each host, and no other. The old client's idle connections end with it; requests
+//! under way go on.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::client::ClientError;
-use super::transport::cause_of;
+use super::error::{ClientError, cause_of};
+use crate::config::FetchConfig;
+
+pub(super) const MAX_IDLE_TIME: Duration = Duration::from_secs(20);
+
+/// How long a connection may take. Less than the head of an answer: then it is known which of the two did not come.
+pub(super) fn connect_time(config: &FetchConfig) -> Duration {
+    config.connect_timeout.min(config.header_timeout.min(config.total_timeout).mul_f64(0.9))
+}
 
 pub(super) struct Renewed<C> {
     make: Box<dyn Fn() -> Result<C, ClientError> + Send + Sync>,

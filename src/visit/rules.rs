@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-use super::client::now_ms;
+use crate::clock::now_ms;
 use crate::frontier::{Host, Robots, RobotsAccess};
 use crate::page::{EpochMs, Failure, FailureReason, Outcome, Response, Truncated};
 use crate::parse;

@@ -118,7 +118,7 @@ fn a_network_in_which_nobody_answers_costs_neither_urls_nor_hosts() {
 
 #[test]
 fn a_network_without_a_way_out_costs_neither_urls_nor_hosts() {
-    namespace::run("weather::no_way_out");
+    namespace::run("outage::no_way_out");
 }
 
 /// Addresses that the kernel knows no way to (ENETUNREACH), and some that it knows to be away (EHOSTUNREACH).
@@ -143,7 +143,7 @@ fn no_way_out() {
 
 #[test]
 fn a_robots_txt_that_is_refused_for_good_is_no_trouble_of_its_host() {
-    namespace::run("weather::robots_at_a_private_address");
+    namespace::run("outage::robots_at_a_private_address");
 }
 
 /// The host's only page fails, and robots.txt is asked for to see whose trouble that is: the host answers.

@@ -2,11 +2,12 @@
 
 use url::Url;
 
-use super::client::{Conditions, Limits, now_ms};
 use super::host::LeasedHost;
 use super::redirect;
-use super::robots::{self, MAX_ROBOTS_BYTES, Rules};
-use super::visit::{Interrupted, Visitor};
+use super::rules::{self, MAX_ROBOTS_BYTES, Rules};
+use super::visitor::{Interrupted, Visitor};
+use crate::clock::now_ms;
+use crate::fetch::client::{Conditions, Limits};
 use crate::frontier::{FrontierError, Proposal, Robots, RobotsAccess};
 use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 use crate::parse;
@@ -25,7 +26,7 @@ impl Visitor {
             return Ok(());
         }
         // What could not be had is not kept; earlier versions did.
-        let is_good = |known: &Robots| robots::trouble(&known.access).is_none();
+        let is_good = |known: &Robots| rules::trouble(&known.access).is_none();
         if host.lease.host.robots.as_ref().is_some_and(is_good) {
             host.rules = self.rules.rules(&host.lease.host, now_ms());
         }
@@ -33,9 +34,9 @@ impl Visitor {
             return Ok(());
         }
         let (outcome, ended_ms) = self.fetch_robots(host).await?;
-        let fresh = robots::judge(&outcome, config.fetch.max_decoded_bytes, ended_ms);
-        let robots = robots::or_stale(fresh, host.lease.host.robots.as_ref());
-        if let Some(failure) = robots::trouble(&robots.access).filter(|_| config.fetch.obey_robots) {
+        let fresh = rules::judge(&outcome, config.fetch.max_decoded_bytes, ended_ms);
+        let robots = rules::or_stale(fresh, host.lease.host.robots.as_ref());
+        if let Some(failure) = rules::trouble(&robots.access).filter(|_| config.fetch.obey_robots) {
             host.has_no_rules(failure, &outcome, ended_ms, &config.frontier);
             return Err(Interrupted::Resting(host.not_before)); // not kept: asked for again at the next lease
         }
@@ -58,8 +59,8 @@ impl Visitor {
     /// compare it with. If it has not, that is the host's trouble.
     pub(super) async fn has_robots(&self, host: &mut LeasedHost) -> Result<bool, Interrupted> {
         let (outcome, ended_ms) = self.fetch_robots(host).await?;
-        let robots = robots::judge(&outcome, self.config.fetch.max_decoded_bytes, ended_ms);
-        let Some(failure) = robots::trouble(&robots.access) else { return Ok(true) };
+        let robots = rules::judge(&outcome, self.config.fetch.max_decoded_bytes, ended_ms);
+        let Some(failure) = rules::trouble(&robots.access) else { return Ok(true) };
         host.has_no_rules(failure, &outcome, ended_ms, &self.config.frontier);
         Ok(false)
     }

@@ -6,13 +6,14 @@ use std::time::Duration;
 use tokio::sync::MutexGuard;
 use url::Url;
 
-use super::client::{Conditions, Exchange, Limits, dns_failure, now_ms};
 use super::host::{LeasedHost, whole_rest};
-use super::pause::{self, Whose};
+use super::outage::{Says, Sign};
 use super::redirect;
-use super::robots::Rules;
-use super::visit::{Interrupted, Shared, Visitor};
-use super::weather::{Says, Sign};
+use super::retry::{self, Whose};
+use super::rules::Rules;
+use super::visitor::{Interrupted, Shared, Visitor};
+use crate::clock::now_ms;
+use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::frontier::{Turn, Work};
 use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 
@@ -23,7 +24,7 @@ const LAST_ANSWER: Duration = Duration::from_secs(5);
 const TAKEN_REST_MS: u64 = 1_000;
 
 /// A host that this machine cannot reach for a reason of its own is not asked for at once again, should fetching go on.
-const WEATHER_REST_MS: u64 = 2_000;
+const OUTAGE_REST_MS: u64 = 2_000;
 
 /// One request as it is to be made.
 pub(super) struct Request<'w> {
@@ -115,7 +116,7 @@ impl Visitor {
         let exchange = self.get(url, &request.conditions, request.limits).await;
         let mut host = shared.lock().await;
         let exchange = exchange?;
-        self.judge_weather(&mut host, url, &exchange).await?;
+        self.judge_outage(&mut host, url, &exchange).await?;
         let next = host.not_before;
         let asked = self.asked(&mut host, exchange, request).await?;
         if asked.whose == Whose::Nobody {
@@ -149,7 +150,7 @@ impl Visitor {
         let before = host.trouble;
         let mut whose = host.judge(&exchange.outcome, request.work, exchange.ended_ms, config);
         let is_in_question = whose == Whose::Page
-            && pause::leaves_host_in_question(&exchange.outcome, request.work, before.as_ref(), config);
+            && retry::leaves_host_in_question(&exchange.outcome, request.work, before.as_ref(), config);
         if is_in_question && !self.has_robots(host).await? {
             whose = Whose::Host;
         }
@@ -185,16 +186,16 @@ impl Visitor {
         let exchange = self.get(url, conditions, limits).await;
         host.visited(exchange.as_ref().map_or_else(|_| now_ms(), |exchange| exchange.ended_ms), &self.config.frontier);
         let exchange = exchange?;
-        self.judge_weather(host, url, &exchange).await?;
+        self.judge_outage(host, url, &exchange).await?;
         Ok(exchange)
     }
 
     /// What an exchange says of this machine: an error when its failure is this machine's.
-    async fn judge_weather(&self, host: &mut LeasedHost, url: &Url, exchange: &Exchange) -> Result<(), Interrupted> {
+    async fn judge_outage(&self, host: &mut LeasedHost, url: &Url, exchange: &Exchange) -> Result<(), Interrupted> {
         let sign = match Says::of(&exchange.outcome) {
             Says::Failed(sign) => sign,
             Says::Answered => {
-                self.weather.answered(exchange.ended_ms);
+                self.outage.answered(exchange.ended_ms);
                 return Ok(());
             }
             Says::Nothing => return Ok(()),
@@ -208,9 +209,9 @@ impl Visitor {
 
     fn blame(&self, host: &mut LeasedHost, sign: Sign, who: &str, message: &str) -> Result<(), Interrupted> {
         let now = now_ms();
-        if self.weather.failed(sign, who, host.was_well(), message, now) {
-            host.not_before = host.not_before.max(now + WEATHER_REST_MS);
-            return Err(Interrupted::Weather);
+        if self.outage.failed(sign, who, host.was_well(), message, now) {
+            host.not_before = host.not_before.max(now + OUTAGE_REST_MS);
+            return Err(Interrupted::Outage);
         }
         Ok(())
     }
@@ -235,11 +236,11 @@ impl Visitor {
     ) -> Result<Result<(), Failure>, Interrupted> {
         let name = url.host_str().unwrap_or_default();
         let resolved = self.client.dns().resolve(name).await;
-        self.weather.resolved(self.client.dns().answered_ms(), now_ms());
+        self.outage.resolved(self.client.dns().answered_ms(), now_ms());
         let ip = match resolved {
             Ok(addresses) => addresses[0],
             Err(error) => {
-                let failure = dns_failure(&error);
+                let failure = error.failure();
                 if let Says::Failed(sign) = Says::of_failure(failure.reason) {
                     self.blame(host, sign, name, &failure.message)?;
                 }

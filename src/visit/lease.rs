@@ -1,4 +1,4 @@
-//! A worker's visit to one leased host: robots.txt, then its URLs one after the other. Every URL ends as an event in the page
+//! A lease from its beginning to its end: robots.txt, then its URLs one after the other. Every URL ends as an event in the page
 //! log or goes back to the frontier.
 
 use std::collections::VecDeque;
@@ -6,67 +6,16 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
-use super::borrow::Parking;
-use super::client::Client;
 use super::host::LeasedHost;
-use super::pause::Whose;
-use super::robots::RulesCache;
-use super::weather::Weather;
-use crate::config::Config;
-use crate::frontier::scope::Scope;
-use crate::frontier::{Frontier, FrontierError, Lease, Work};
+use super::retry::Whose;
+use super::visitor::{Interrupted, Shared, Visitor};
+use crate::frontier::{FrontierError, Lease, Work};
 use crate::large;
-use crate::page::{EpochMs, Failure, Outcome, PageChange, PageEvent, Relevance, Response, Truncated};
-use crate::page_log::{PageLog, Ticket, VALIDATOR};
+use crate::page::{Failure, Outcome, PageChange, PageEvent, Relevance, Response, Truncated};
+use crate::page_log::{Ticket, VALIDATOR};
 use crate::parse::decode::DecodeProblem;
-use crate::parse::{self, DeriveOptions, Derived};
-use crate::telemetry::Metrics;
-
-/// What every visit needs; one for the whole crawl.
-pub struct Visitor {
-    pub frontier: Arc<dyn Frontier>,
-    pub log: PageLog,
-    pub client: Client,
-    pub scope: Arc<Scope>,
-    pub config: Arc<Config>,
-    pub derive: DeriveOptions,
-    pub rules: RulesCache,
-    pub metrics: Arc<Metrics>,
-    /// Marked changed whenever a host was given back or work came in.
-    pub changed: watch::Sender<()>,
-    pub parking: Parking,
-    /// Whether this machine can reach anybody.
-    pub weather: Arc<Weather>,
-    /// No new requests from then on.
-    pub stop: CancellationToken,
-    pub crawler_id: Arc<str>,
-}
-
-/// Why a request was not made.
-pub(super) enum Interrupted {
-    /// The host's turn is too far away to wait for: it is then.
-    Resting(EpochMs),
-    /// Another worker has had the host for too long.
-    Taken,
-    /// This machine cannot reach anybody: neither the URL's doing nor its host's.
-    Weather,
-    /// The crawl is stopping.
-    Stopping,
-    Frontier(FrontierError),
-}
-
-impl From<FrontierError> for Interrupted {
-    fn from(error: FrontierError) -> Self {
-        Interrupted::Frontier(error)
-    }
-}
-
-/// The host of a lease, among those who fetch from it at the same time (`connections_per_host`). Whoever has it decides when
-/// it is asked next.
-pub(super) type Shared = tokio::sync::Mutex<LeasedHost>;
+use crate::parse::{self, Derived};
 
 /// URLs whose events wait to be accepted.
 type Tickets = Mutex<Vec<(String, Ticket)>>;
@@ -224,13 +173,6 @@ impl Visitor {
     fn change(&self, event: &PageEvent, work: &Work, now: &[u8; 32]) -> Option<PageChange> {
         let status = event.response().filter(|_| event.again.is_none())?.status;
         PageChange::judge(status, work.was_there, work.digest.as_ref(), now)
-    }
-
-    pub(super) fn give_back(&self, host: LeasedHost, fetched: Vec<String>) -> Result<(), FrontierError> {
-        let (lease, release) = host.release(fetched, &self.config.frontier);
-        let result = self.frontier.release(lease, release);
-        self.changed.send_replace(());
-        result
     }
 }
 

@@ -1,25 +1,19 @@
 //! A redirect to another host: its lease is borrowed for one request. Our own host waits meanwhile, and may be lent to
 //! others: so workers that redirect to each other's hosts do not wait for each other for ever.
 
-use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::time::Instant;
 use url::Url;
 
-use super::client::now_ms;
 use super::host::LeasedHost;
-use super::visit::{Interrupted, Visitor};
+use super::visitor::{Interrupted, Visitor};
+use crate::clock::now_ms;
 use crate::frontier::HostTurn;
 
 /// How long a redirect waits for its other host to have rested, and for another worker to be done with it.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Leased hosts whose workers wait for another host, by origin; none while one is lent.
-#[derive(Default)]
-pub struct Parking(Mutex<HashMap<String, Option<LeasedHost>>>);
 
 /// A place in the parking. It is given up however the wait ends.
 struct Parked<'v> {
@@ -40,7 +34,7 @@ impl Visitor {
     pub(super) async fn parked<T>(&self, host: &mut LeasedHost, visit: impl Future<Output = T>) -> T {
         let parked = Parked { visitor: self, origin: host.origin().to_owned() };
         let own = std::mem::replace(host, LeasedHost::absent());
-        self.parking.0.lock().insert(parked.origin.clone(), Some(own));
+        self.parking.park(own);
         self.changed.send_replace(());
         let result = visit.await;
         *host = parked.back().await;
@@ -59,7 +53,7 @@ impl Visitor {
                     return Ok(Borrowed { visitor: self, host: Some(LeasedHost::borrowed(lease)), is_lent: false });
                 }
                 HostTurn::Taken => {
-                    if let Some(host) = self.parking.lend(&origin) {
+                    if let Some(host) = self.parking.lend(&origin, now_ms() + PATIENCE.as_millis() as u64) {
                         return Ok(Borrowed { visitor: self, host: Some(host), is_lent: true });
                     }
                     if Instant::now() >= deadline {
@@ -84,24 +78,13 @@ impl Visitor {
     }
 }
 
-impl Parking {
-    /// Not one that has to rest for longer than we would wait.
-    fn lend(&self, origin: &str) -> Option<LeasedHost> {
-        let latest = now_ms() + PATIENCE.as_millis() as u64;
-        let mut parking = self.0.lock();
-        let mut host = parking.get_mut(origin)?.take_if(|host| host.not_before <= latest)?;
-        host.lend();
-        Some(host)
-    }
-}
-
 impl Parked<'_> {
     /// Our host, as soon as nobody has it: whoever does makes one request.
     async fn back(self) -> LeasedHost {
         let mut changed = self.visitor.changed.subscribe();
         loop {
             changed.mark_unchanged();
-            if let Some(host) = self.visitor.parking.0.lock().get_mut(&self.origin).and_then(Option::take) {
+            if let Some(host) = self.visitor.parking.take(&self.origin) {
                 return host;
             }
             // The sender lives as long as the visitor.
@@ -112,7 +95,7 @@ impl Parked<'_> {
 
 impl Drop for Parked<'_> {
     fn drop(&mut self) {
-        self.visitor.parking.0.lock().remove(&self.origin);
+        self.visitor.parking.leave(&self.origin);
     }
 }
 
@@ -134,10 +117,7 @@ impl Drop for Borrowed<'_> {
     fn drop(&mut self) {
         let Some(host) = self.host.take() else { return };
         if self.is_lent {
-            // Gone, place and lease, when its worker panicked meanwhile.
-            if let Some(place) = self.visitor.parking.0.lock().get_mut(host.origin()) {
-                *place = Some(host);
-            }
+            self.visitor.parking.put_back(host);
             self.visitor.changed.send_replace(());
             return;
         }

@@ -55,14 +55,14 @@ pub struct Away {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
     Open,
-    /// One of them, with one URL; [`Weather::probed`] is to be called when that is over.
+    /// One of them, with one URL; [`Outage::probed`] is to be called when that is over.
     Probe,
     /// None before this, or before the probe that is out comes back.
     Closed(EpochMs),
 }
 
 #[derive(Debug, Default)]
-pub struct Weather(Mutex<State>);
+pub struct Outage(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -142,7 +142,7 @@ impl Sign {
     }
 }
 
-impl Weather {
+impl Outage {
     /// `who` (a name for the resolver, an address for the network) could not be reached. `was_well`: its host was not in
     /// trouble before; one that was says nothing new. True when that is this machine's trouble.
     pub fn failed(&self, sign: Sign, who: &str, was_well: bool, message: &str, now: EpochMs) -> bool {

@@ -4,11 +4,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use seine::clock::now_ms;
 use seine::demo::server::{Answer, Ask};
-use seine::fetch::client::now_ms;
-use seine::fetch::weather::{Away, Opening, Part, Says, Sign, Weather};
 use seine::frontier::Proposal;
 use seine::page::{EpochMs, FailureReason, Kind};
+use seine::visit::outage::{Away, Opening, Outage, Part, Says, Sign};
 
 use crate::sites::Running;
 use crate::sites::dns::{NameServer, Say};
@@ -17,113 +17,113 @@ use crate::support::{MiniCrawl, config, event_of, failure_of, status_of};
 const T: EpochMs = 1_800_000_000_000;
 const SECOND: u64 = 1000;
 
-fn silent(weather: &Weather, host: usize, at: EpochMs) -> bool {
-    weather.failed(Sign::Silence, &format!("192.0.2.{host}"), true, "no answer", at)
+fn silent(outage: &Outage, host: usize, at: EpochMs) -> bool {
+    outage.failed(Sign::Silence, &format!("192.0.2.{host}"), true, "no answer", at)
 }
 
-fn unresolved(weather: &Weather, host: usize, at: EpochMs) -> bool {
-    weather.failed(Sign::Unresolved, &format!("h{host}.test"), true, "SERVFAIL", at)
+fn unresolved(outage: &Outage, host: usize, at: EpochMs) -> bool {
+    outage.failed(Sign::Unresolved, &format!("h{host}.test"), true, "SERVFAIL", at)
 }
 
 #[test]
 fn one_host_that_is_away_is_its_own_trouble_however_often_it_fails() {
-    let weather = Weather::default();
+    let outage = Outage::default();
     for attempt in 0..100 {
         let at = T + attempt * SECOND;
-        assert!(!silent(&weather, 1, at));
-        assert!(!unresolved(&weather, 1, at));
-        assert!(!weather.failed(Sign::NoRoute, "192.0.2.1", true, "no route", at));
-        assert_eq!(weather.opening(at), Opening::Open);
+        assert!(!silent(&outage, 1, at));
+        assert!(!unresolved(&outage, 1, at));
+        assert!(!outage.failed(Sign::NoRoute, "192.0.2.1", true, "no route", at));
+        assert_eq!(outage.opening(at), Opening::Open);
     }
 }
 
 #[test]
 fn hosts_that_fail_one_after_the_other_while_nothing_succeeds_are_this_machines_trouble() {
-    let weather = Weather::default();
-    let ours: Vec<bool> = (1..=6).map(|host| silent(&weather, host, T)).collect();
+    let outage = Outage::default();
+    let ours: Vec<bool> = (1..=6).map(|host| silent(&outage, host, T)).collect();
     assert_eq!(ours, [false, false, false, false, true, true]);
-    let away = weather.pause(T + SECOND).unwrap();
+    let away = outage.pause(T + SECOND).unwrap();
     assert_eq!((away.part, away.since), (Part::Network, T));
     assert!(away.example.contains("192.0.2.5"), "{away:?}");
 
-    let weather = Weather::default();
-    let ours: Vec<bool> = (1..=3).map(|host| unresolved(&weather, host, T)).collect();
+    let outage = Outage::default();
+    let ours: Vec<bool> = (1..=3).map(|host| unresolved(&outage, host, T)).collect();
     assert_eq!(ours, [false, false, true]);
-    assert_eq!(weather.pause(T).unwrap().part, Part::Resolver);
+    assert_eq!(outage.pause(T).unwrap().part, Part::Resolver);
 
     // No way to an address says more than its silence.
-    let weather = Weather::default();
-    assert!(!weather.failed(Sign::NoRoute, "192.0.2.1", true, "no route", T));
-    assert!(weather.failed(Sign::NoRoute, "192.0.2.2", true, "no route", T));
+    let outage = Outage::default();
+    assert!(!outage.failed(Sign::NoRoute, "192.0.2.1", true, "no route", T));
+    assert!(outage.failed(Sign::NoRoute, "192.0.2.2", true, "no route", T));
 }
 
 #[test]
 fn what_succeeds_in_between_clears_it() {
-    let weather = Weather::default();
+    let outage = Outage::default();
     for host in 0..40 {
-        assert!(!silent(&weather, host, T));
-        assert!(!unresolved(&weather, host, T));
+        assert!(!silent(&outage, host, T));
+        assert!(!unresolved(&outage, host, T));
         if host % 4 == 3 {
-            weather.answered(T);
+            outage.answered(T);
         }
         if host % 2 == 1 {
-            weather.resolved(T, T);
+            outage.resolved(T, T);
         }
     }
-    assert_eq!(weather.pause(T), None);
+    assert_eq!(outage.pause(T), None);
 }
 
 #[test]
 fn failures_of_long_ago_and_of_hosts_in_trouble_anyway_say_nothing() {
-    let weather = Weather::default();
+    let outage = Outage::default();
     for host in 0..40 {
-        assert!(!silent(&weather, host, T + host as u64 * 20 * SECOND));
+        assert!(!silent(&outage, host, T + host as u64 * 20 * SECOND));
     }
     for host in 0..40 {
-        assert!(!weather.failed(Sign::Silence, &format!("198.51.100.{host}"), false, "no answer", T + 900 * SECOND));
+        assert!(!outage.failed(Sign::Silence, &format!("198.51.100.{host}"), false, "no answer", T + 900 * SECOND));
     }
-    assert_eq!(weather.pause(T + 900 * SECOND), None);
+    assert_eq!(outage.pause(T + 900 * SECOND), None);
 }
 
 #[test]
 fn one_probe_at_a_time_less_and_less_often_until_one_succeeds() {
-    let weather = Weather::default();
-    (1..=5).for_each(|host| _ = silent(&weather, host, T));
+    let outage = Outage::default();
+    (1..=5).for_each(|host| _ = silent(&outage, host, T));
     let mut now = T;
     let mut waits = Vec::new();
     for _ in 0..7 {
-        let Opening::Closed(until) = weather.opening(now) else { panic!("{:?}", weather.opening(now)) };
+        let Opening::Closed(until) = outage.opening(now) else { panic!("{:?}", outage.opening(now)) };
         waits.push((until - now) / SECOND);
         now = until;
-        assert_eq!(weather.opening(now), Opening::Probe);
-        weather.probing();
-        assert!(matches!(weather.opening(now), Opening::Closed(_)), "one at a time");
-        assert!(silent(&weather, 9, now));
-        weather.probed(now);
+        assert_eq!(outage.opening(now), Opening::Probe);
+        outage.probing();
+        assert!(matches!(outage.opening(now), Opening::Closed(_)), "one at a time");
+        assert!(silent(&outage, 9, now));
+        outage.probed(now);
     }
     assert_eq!(waits, [1, 2, 4, 8, 15, 15, 15]);
-    weather.answered(now);
-    assert_eq!(weather.opening(now), Opening::Open);
-    assert!(weather.away().is_empty());
+    outage.answered(now);
+    assert_eq!(outage.opening(now), Opening::Open);
+    assert!(outage.away().is_empty());
     // And the next time it begins at the beginning.
-    (1..=5).for_each(|host| _ = silent(&weather, host, now));
-    assert_eq!(weather.opening(now), Opening::Closed(now + SECOND));
+    (1..=5).for_each(|host| _ = silent(&outage, host, now));
+    assert_eq!(outage.opening(now), Opening::Closed(now + SECOND));
 }
 
 #[test]
 fn without_name_servers_it_goes_on_with_the_names_it_knows() {
-    let weather = Weather::default();
-    weather.answered(T);
-    (1..=3).for_each(|host| _ = unresolved(&weather, host, T + SECOND));
-    assert_eq!(weather.opening(T + 2 * SECOND), Opening::Open);
-    assert_eq!(weather.away()[0].part, Part::Resolver);
-    assert!(unresolved(&weather, 9, T + 2 * SECOND), "who cannot be resolved does not pay all the same");
-    assert_eq!(weather.opening(T + 60 * SECOND), Opening::Probe, "nobody has answered for a minute");
+    let outage = Outage::default();
+    outage.answered(T);
+    (1..=3).for_each(|host| _ = unresolved(&outage, host, T + SECOND));
+    assert_eq!(outage.opening(T + 2 * SECOND), Opening::Open);
+    assert_eq!(outage.away()[0].part, Part::Resolver);
+    assert!(unresolved(&outage, 9, T + 2 * SECOND), "who cannot be resolved does not pay all the same");
+    assert_eq!(outage.opening(T + 60 * SECOND), Opening::Probe, "nobody has answered for a minute");
     // What was resolved before is no sign of life.
-    weather.resolved(T, T + 60 * SECOND);
-    assert!(weather.pause(T + 60 * SECOND).is_some());
-    weather.resolved(T + 61 * SECOND, T + 61 * SECOND);
-    assert!(weather.away().is_empty());
+    outage.resolved(T, T + 60 * SECOND);
+    assert!(outage.pause(T + 60 * SECOND).is_some());
+    outage.resolved(T + 61 * SECOND, T + 61 * SECOND);
+    assert!(outage.away().is_empty());
 }
 
 #[test]
@@ -157,9 +157,9 @@ async fn hosts_that_refuse_connections_are_in_trouble_each_by_itself() {
     config.frontier.max_retries = 0;
     config.frontier.give_up_after = Duration::from_millis(200);
     let crawl = MiniCrawl::new(config, &urls.iter().map(String::as_str).collect::<Vec<_>>());
-    let weather = crawl.visitor.weather.clone();
-    let events = crawl.run_until(LIMIT, |_| !weather.away().is_empty()).await;
-    assert!(weather.away().is_empty(), "{:?}", weather.away());
+    let outage = crawl.visitor.outage.clone();
+    let events = crawl.run_until(LIMIT, |_| !outage.away().is_empty()).await;
+    assert!(outage.away().is_empty(), "{:?}", outage.away());
     for url in &urls {
         let failure = failure_of(event_of(&events, url));
         assert_eq!(failure.reason, FailureReason::HostUnreachable, "{url}");
@@ -171,7 +171,7 @@ async fn hosts_that_refuse_connections_are_in_trouble_each_by_itself() {
 #[test]
 fn a_name_that_cannot_be_looked_up_for_want_of_files_is_nobodys_trouble() {
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["weather::no_file_for_a_look_up", "--exact", "--ignored", "--nocapture"])
+        .args(["outage::no_file_for_a_look_up", "--exact", "--ignored", "--nocapture"])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&child.stdout);
@@ -197,21 +197,21 @@ async fn no_file_for_a_look_up() {
     assert_eq!(crawl.run(LIMIT).await.len(), 1);
     let page = |url: &String| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0 };
     crawl.frontier.propose(&urls.iter().map(page).collect::<Vec<_>>(), now_ms()).unwrap();
-    let weather = crawl.visitor.weather.clone();
+    let outage = crawl.visitor.outage.clone();
 
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..limit }).unwrap();
     let there_is_again = async {
-        while weather.away().is_empty() {
+        while outage.away().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        let away = weather.away();
+        let away = outage.away();
         setrlimit(Resource::Nofile, limit).unwrap();
         away
     };
     let (events, away) = tokio::join!(crawl.run(LIMIT), there_is_again);
     assert!(matches!(&away[..], [Away { part: Part::Files, .. }]), "{away:?}");
-    assert!(weather.away().is_empty(), "{:?}", weather.away());
+    assert!(outage.away().is_empty(), "{:?}", outage.away());
     assert_eq!(events.len(), 1 + HOSTS, "nothing was tried twice");
     assert!(urls.iter().all(|url| status_of(event_of(&events, url)) == 200));
 }

@@ -10,7 +10,7 @@ use crate::page::{EpochMs, FailureReason, Outcome, PageEvent, Response};
 /// A server that asks for more is not believed at all: nobody means that.
 const ABSURD: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// Who has to bear what an attempt brought. What is this machine's trouble does not come here (see [`super::weather`]).
+/// Who has to bear what an attempt brought. What is this machine's trouble does not come here (see [`super::outage`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
     /// Nobody: it is an answer, or a failure that no further attempt makes better.

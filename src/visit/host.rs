@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::pause::{self, Whose};
-use super::robots::Rules;
+use super::retry::{self, Whose};
+use super::rules::Rules;
 use crate::config::FrontierConfig;
 use crate::frontier::{Cause, Health, Host, Lease, Release, Robots, Trouble, Work};
 use crate::page::{EpochMs, Failure, FailureReason, Outcome};
@@ -115,8 +115,8 @@ impl LeasedHost {
     /// What an answer (or none) to a request on behalf of `work` means for the host, and whose trouble it is.
     pub fn judge(&mut self, outcome: &Outcome, work: &Work, ended: EpochMs, config: &FrontierConfig) -> Whose {
         let before = self.trouble;
-        let whose = pause::whose(outcome, &work.url, work.was_put_off, before.as_ref());
-        if let Some(health) = pause::health_after(outcome, whose, &work.url, ended, before, config) {
+        let whose = retry::whose(outcome, &work.url, work.was_put_off, before.as_ref());
+        if let Some(health) = retry::health_after(outcome, whose, &work.url, ended, before, config) {
             self.is_now(health, outcome, ended, config);
         }
         self.is_ailing = whose == Whose::Host;
@@ -125,8 +125,8 @@ impl LeasedHost {
 
     /// Its robots.txt cannot be had: it rests, longer each time.
     pub fn has_no_rules(&mut self, why: &Failure, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
-        let asked_until = pause::asked_until(outcome, ended, config);
-        let failed = pause::failed_again(self.trouble, Cause::Failure(why.reason), ended, config);
+        let asked_until = retry::asked_until(outcome, ended, config);
+        let failed = retry::failed_again(self.trouble, Cause::Failure(why.reason), ended, config);
         self.is_now(Health::Troubled(Trouble { asked_until, ..failed }), outcome, ended, config);
         self.is_ailing = true;
     }
@@ -151,18 +151,18 @@ impl LeasedHost {
             Health::Troubled(trouble) => {
                 // One that a redirect leads to has no work that could fail: whose work leads here is told, and it is
                 // asked again by the next.
-                let given_up = trouble.given_up || (!self.is_borrowed && pause::is_hopeless(&trouble, config));
+                let given_up = trouble.given_up || (!self.is_borrowed && retry::is_hopeless(&trouble, config));
                 Some(Trouble { given_up, ..trouble })
             }
         };
         let (delay, trouble) = (self.delay(config), self.trouble.as_ref());
-        let rested = pause::host_not_before(outcome, ended, delay, trouble, self.origin(), config);
+        let rested = retry::host_not_before(outcome, ended, delay, trouble, self.origin(), config);
         self.not_before = self.not_before.max(rested);
     }
 
     /// In trouble for so long that nobody shall wait for it: why, for people.
     pub fn is_hopeless(&self, config: &FrontierConfig) -> Option<Failure> {
-        let trouble = self.trouble.filter(|trouble| trouble.given_up || pause::is_hopeless(trouble, config))?;
+        let trouble = self.trouble.filter(|trouble| trouble.given_up || retry::is_hopeless(trouble, config))?;
         let hours = trouble.last.saturating_sub(trouble.since) / 3_600_000;
         let words = self.last_words.as_ref().map(|words| format!(" ({words})")).unwrap_or_default();
         let message =

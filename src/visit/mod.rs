@@ -1,0 +1,20 @@
+//! A worker's visit to a leased host: robots.txt, the host's turn and its address's, its URLs one after the other with their
+//! redirects, and what an answer means for host and URL. Only the frontier decides when a host may be visited; this module
+//! keeps to what it says, and asks through [`crate::fetch`].
+
+mod borrow;
+mod follow;
+mod host;
+mod lease;
+pub mod outage;
+mod parking;
+mod redirect;
+mod request;
+pub mod retry;
+mod robots;
+pub mod rules;
+mod visitor;
+
+pub use outage::Outage;
+pub use parking::Parking;
+pub use visitor::Visitor;

@@ -1,0 +1,71 @@
+//! What every visit needs, and why one may end early.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::host::LeasedHost;
+use super::outage::Outage;
+use super::parking::Parking;
+use super::rules::RulesCache;
+use crate::config::Config;
+use crate::fetch::Client;
+use crate::frontier::scope::Scope;
+use crate::frontier::{Frontier, FrontierError};
+use crate::page::EpochMs;
+use crate::page_log::PageLog;
+use crate::parse::DeriveOptions;
+use crate::telemetry::Metrics;
+
+/// One for the whole crawl.
+pub struct Visitor {
+    pub frontier: Arc<dyn Frontier>,
+    pub log: PageLog,
+    pub client: Client,
+    pub scope: Arc<Scope>,
+    pub config: Arc<Config>,
+    pub derive: DeriveOptions,
+    pub rules: RulesCache,
+    pub metrics: Arc<Metrics>,
+    /// Marked changed whenever a host was given back or work came in.
+    pub changed: watch::Sender<()>,
+    pub parking: Parking,
+    /// Whether this machine can reach anybody.
+    pub outage: Arc<Outage>,
+    /// No new requests from then on.
+    pub stop: CancellationToken,
+    pub crawler_id: Arc<str>,
+}
+
+/// Why a request was not made.
+pub(super) enum Interrupted {
+    /// The host's turn is too far away to wait for: it is then.
+    Resting(EpochMs),
+    /// Another worker has had the host for too long.
+    Taken,
+    /// This machine cannot reach anybody: neither the URL's doing nor its host's.
+    Outage,
+    /// The crawl is stopping.
+    Stopping,
+    Frontier(FrontierError),
+}
+
+impl From<FrontierError> for Interrupted {
+    fn from(error: FrontierError) -> Self {
+        Interrupted::Frontier(error)
+    }
+}
+
+/// The host of a lease, among those who fetch from it at the same time (`connections_per_host`). Whoever has it decides when
+/// it is asked next.
+pub(super) type Shared = tokio::sync::Mutex<LeasedHost>;
+
+impl Visitor {
+    pub(super) fn give_back(&self, host: LeasedHost, fetched: Vec<String>) -> Result<(), FrontierError> {
+        let (lease, release) = host.release(fetched, &self.config.frontier);
+        let result = self.frontier.release(lease, release);
+        self.changed.send_replace(());
+        result
+    }
+}
