@@ -26,11 +26,13 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use seine::page::{Headers, Kind, Outcome, PageEvent, Response};
 use seine::parse::decode::{DecodeProblem, Decoded, decode_body};
-use seine::parse::html::{self, HtmlFacts, LinkSource, MAX_LINKS, parse_refresh};
+use seine::parse::html;
+use seine::parse::html_facts::{HtmlFacts, LinkSource, MAX_LINKS, MAX_TITLE_BYTES, parse_refresh};
 use seine::parse::html_text::{PageFacts, page_facts};
 use seine::parse::html_tree::{Step, Tree};
 use seine::parse::meta::{self, RobotsMeta};
-use seine::parse::{DeriveOptions, Derived, MAX_LINK_BYTES, charset, derive, facts_and_tree, html_stream, link_header};
+use seine::parse::url::MAX_LINK_BYTES;
+use seine::parse::{DeriveOptions, Derived, charset, derive, facts_and_tree, html_stream, link_header};
 use sha2::{Digest, Sha256};
 
 use made::answer as response;

@@ -7,14 +7,9 @@ use std::io::Read;
 use std::path::Path;
 
 use super::trees::Trees;
-use crate::formats::beginning::Beginning;
-use crate::formats::inflate::{Inflating, StreamError};
+use crate::formats::beginning::{Beginning, LOOK_BYTES, decompressed};
 use crate::formats::{Format, pagestore};
 
-/// As much of a file is looked at.
-pub(super) const LOOK_BYTES: u64 = 64 << 10;
-/// As much of it decompressed.
-const LOOK_PLAIN: usize = 64 << 10;
 /// What a file is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Detected {
@@ -62,25 +57,6 @@ fn is_in_store(path: &Path) -> bool {
     let is_contents = path.file_name().is_some_and(|name| name == "contents.html");
     let meta = path.parent().and_then(Path::parent).map(|folder| folder.join("META"));
     is_contents && meta.is_some_and(|meta| pagestore::meta_place(&meta).is_some() && meta.is_file())
-}
-
-/// The start as it was before it was compressed, if it was.
-pub(super) fn decompressed(start: &[u8]) -> Vec<u8> {
-    let mut stream = Inflating::new(start);
-    let mut plain = Vec::new();
-    while plain.len() < LOOK_PLAIN {
-        match stream.chunk() {
-            Ok([]) => break,
-            Ok(chunk) => {
-                let count = chunk.len();
-                plain.extend_from_slice(chunk);
-                stream.consume(count);
-            }
-            Err(StreamError::Unknown { offset: 0, .. }) => return start.to_vec(),
-            Err(_) => break,
-        }
-    }
-    plain
 }
 
 /// How it begins: text as text, anything else in hex.

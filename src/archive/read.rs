@@ -147,7 +147,7 @@ impl Iterator for Pages {
             let place = Place { part: self.part.clone(), number: self.number, offset };
             match item {
                 Item::Page(event) => {
-                    let lacks = Lacks::of(format) | lacks;
+                    let lacks = format.lacks() | lacks;
                     let lacks = lacks.and(Field::Fetched, event.ended_ms == 0);
                     return Some(Ok(Page { event: completed(*event, lacks), format, place, lacks }));
                 }

@@ -10,7 +10,7 @@ use super::recover::scan;
 use super::topic::{Partition, PartitionReader, Taken, TopicError};
 use crate::formats::Format;
 use crate::formats::held::Lacks;
-use crate::formats::records::{self, Input, Item, ReadSeek, Records};
+use crate::formats::records::{Input, Item, ReadSeek, Records};
 
 /// Opens a file of this format. `counter`: has the bytes read added. `is_check`: to see whether it is whole; where records
 /// state digests these are compared.
@@ -28,7 +28,7 @@ pub(super) fn open_file(
         beside: Box::new(opener_beside(path, counter)),
         is_check,
     };
-    let records = records::open(format, input)?;
+    let records = format.reader(input)?;
     Ok(Box::new(Trusted { records, path: path.into(), known: None, has_ended: false }))
 }
 
@@ -204,7 +204,7 @@ impl Messages {
         };
         self.format = format;
         let unreadable = |error| Item::Problem(format!("the message at offset {offset} cannot be read: {error}"));
-        let mut records = match records::open(format, Input::alone(value)) {
+        let mut records = match format.reader(Input::alone(value)) {
             Ok(records) => records,
             Err(error) => return unreadable(error.to_string()),
         };

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
-use super::detect::{LOOK_BYTES, decompressed};
-use crate::formats::beginning::Beginning;
+use crate::formats::beginning::{Beginning, LOOK_BYTES, decompressed};
 use crate::formats::filesystem::{self, has_hashed_name, is_at, url_of_path};
 use crate::formats::{Format, cbor, files};
 

@@ -15,7 +15,7 @@ use crate::archive::read::Problem;
 use crate::archive::source::SourceOptions;
 use crate::archive::transfer::{Summary, Watch};
 use crate::config::{self, Config, Destination, Loaded, SinkConfig};
-use crate::formats::{Format, held};
+use crate::formats::Format;
 use crate::telemetry::progress::{Screen, grouped};
 
 /// An archive of nothing but bad records must not fill the screen.
@@ -201,7 +201,7 @@ impl Watch for Told {
     }
 
     fn format(&mut self, format: Format) {
-        if let Some(losses) = self.to.and_then(|to| held::losses(format, to)) {
+        if let Some(losses) = self.to.and_then(|to| format.losses_in(to)) {
             self.ticker.screen.print(&format!("seine: from {format}: {losses}\n"));
         }
     }

@@ -1,15 +1,16 @@
 //! `seine dead-letters`: what a destination refused for good: look at it, deliver it after all, or drop it.
 
+mod choice;
 mod replay;
 
 use std::collections::HashSet;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::bail;
 use serde_json::json;
 
+use self::choice::{Choice, Place, lock};
 use super::destination::Destination;
 use super::{is_closed_pipe, print};
 use crate::formats::base64;
@@ -62,56 +63,6 @@ enum Action {
         #[command(flatten)]
         choice: Choice,
     },
-}
-
-#[derive(clap::Args)]
-struct Place {
-    /// The destination: kafka, elasticsearch, filesystem_html …
-    #[arg(long, value_name = "NAME")]
-    sink: String,
-    /// The data folder.
-    #[arg(short, long, value_name = "DIR", default_value = "data")]
-    output: PathBuf,
-}
-
-#[derive(clap::Args)]
-#[group(required = true, multiple = false)]
-struct Choice {
-    /// The letters of these events.
-    #[arg(value_name = "ID")]
-    ids: Vec<String>,
-    /// All of them.
-    #[arg(long)]
-    all: bool,
-}
-
-impl Place {
-    fn folder(&self) -> anyhow::Result<PathBuf> {
-        let folder = self.output.join(&self.sink);
-        if self.sink.contains(std::path::is_separator) || !folder.is_dir() {
-            bail!(
-                "{} holds nothing of a destination {}; name the folder that was given to -o, and one of its sinks",
-                self.output.display(),
-                self.sink
-            );
-        }
-        Ok(folder)
-    }
-}
-
-impl Choice {
-    fn has(&self, note: &Note) -> bool {
-        self.all || self.ids.contains(&note.id)
-    }
-
-    /// Says which of the ids asked for are not there.
-    fn check(&self, found: &HashSet<String>) -> ExitCode {
-        let missing: Vec<_> = self.ids.iter().filter(|id| !found.contains(*id)).collect();
-        for id in &missing {
-            eprintln!("seine: there is no dead letter {id} (or a running crawl still writes its file)");
-        }
-        if missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-    }
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -221,12 +172,4 @@ fn drop_letters(folder: &Path, choice: &Choice) -> anyhow::Result<ExitCode> {
     }
     print(&format!("{} dropped\n", grouped(dropped.len() as u64)))?;
     Ok(choice.check(&dropped))
-}
-
-fn lock(path: &Path) -> anyhow::Result<Option<std::fs::File>> {
-    let lock = dead_letters::lock(path)?;
-    if lock.is_none() {
-        eprintln!("seine: {} is left out: a running crawl writes to it", path.display());
-    }
-    Ok(lock)
 }

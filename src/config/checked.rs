@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use super::secret::Secret;
 use crate::formats::Format;
-use crate::formats::encoder::Options;
+use crate::formats::filesystem::Naming;
 use crate::formats::held::{Field, Held};
-use crate::sinks::filesystem::Naming;
+use crate::formats::options::Options;
 
 /// Everything a crawl needs to know. [`Config::default`] is polite: see `config/seine.yml` for each value's meaning.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,7 @@
 
 use super::checked::Destination;
 use super::draft::Draft;
-use crate::formats::table::Files;
+use crate::formats::format::Files;
 use crate::formats::{Format, elastic, files};
 
 /// What there is to know of a destination before it is opened.

@@ -5,6 +5,7 @@
 //! `link_storage.cache_size`.
 
 pub mod checked;
+mod derive_options;
 mod destinations;
 mod draft;
 mod elastic;

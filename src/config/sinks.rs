@@ -10,9 +10,9 @@ use super::draft::Draft;
 use super::keys::{self, Key};
 use super::values;
 use super::yaml::{Node, Value};
-use crate::formats::encoder::Options;
+use crate::formats::filesystem::Naming;
+use crate::formats::options::Options;
 use crate::formats::{Format, files, tianwang, warc};
-use crate::sinks::filesystem::Naming;
 
 /// The keys while they are read.
 #[derive(Clone)]

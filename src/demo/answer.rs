@@ -1,10 +1,14 @@
 //! What a client asked and what it is answered: plain data between [`super::server`] and a handler.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
+
+/// Decides every answer. Called on the runtime's threads: it must not block.
+pub type Handler = Arc<dyn Fn(&Ask) -> Answer + Send + Sync>;
 
 /// One request, as a handler sees it.
 #[derive(Debug, Clone)]

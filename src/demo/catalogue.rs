@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::entry::{Entry, Town};
-use super::{MAX_DEPTH, harbour, library, lighthouse, market, museum, radio, tides, weather};
+use super::entry::{Entry, Expected, MAX_DEPTH, Town};
+use super::{harbour, library, lighthouse, market, museum, radio, tides, weather};
 
 /// One URL of the demo site, and what becomes of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,24 +17,6 @@ pub struct Known {
     /// The `Content-Type` header; empty when there is none.
     pub content_type: String,
     pub expected: Expected,
-}
-
-/// What a crawl from all the seeds makes of a URL, within [`super::MAX_DEPTH`], obeying robots.txt and nofollow.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Expected {
-    /// A page, answered with 200 (perhaps after a 503).
-    Fetched,
-    /// A redirect that ends at a page: `path` on the same host, or an absolute URL without the port
-    /// (`http://market.localhost/path`).
-    Redirect { to: String },
-    /// robots.txt forbids it. The server would answer.
-    Refused,
-    /// A 404, 410 or 500, a redirect loop, a redirect out of the site: no page, however often it is asked for.
-    Failed,
-    /// Linked, and beyond `MAX_DEPTH`.
-    Limit,
-    /// All links to it are nofollow.
-    NotFollowed,
 }
 
 impl Known {

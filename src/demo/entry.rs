@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::catalogue::Expected;
-
+/// Links followed from a seed: a crawl of the demo goes no deeper. It is what ends the calendar of the tides.
+pub const MAX_DEPTH: u16 = 12;
 /// The town: what its pages must know to name each other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Town {
@@ -16,6 +16,24 @@ impl Town {
     pub(super) fn url(&self, name: &str, path: &str) -> String {
         format!("http://{name}.localhost:{}{path}", self.port)
     }
+}
+
+/// What a crawl from all the seeds makes of a URL, within [`super::MAX_DEPTH`], obeying robots.txt and nofollow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expected {
+    /// A page, answered with 200 (perhaps after a 503).
+    Fetched,
+    /// A redirect that ends at a page: `path` on the same host, or an absolute URL without the port
+    /// (`http://market.localhost/path`).
+    Redirect { to: String },
+    /// robots.txt forbids it. The server would answer.
+    Refused,
+    /// A 404, 410 or 500, a redirect loop, a redirect out of the site: no page, however often it is asked for.
+    Failed,
+    /// Linked, and beyond `MAX_DEPTH`.
+    Limit,
+    /// All links to it are nofollow.
+    NotFollowed,
 }
 
 /// A URL and its answer.

@@ -1,7 +1,6 @@
 //! `harbour.localhost`: ships, quays, arrivals and people; redirects of every sort; a customs house nobody may enter.
 
-use super::catalogue::Expected;
-use super::entry::{Entry, Town};
+use super::entry::{Entry, Expected, Town};
 use super::skin::{Page, list, slug};
 use super::words::{CARGO, FIRST_NAMES, PORTS, Pen, QUAYS, SHIPS, SURNAMES, TRADES, lines};
 

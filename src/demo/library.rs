@@ -1,8 +1,8 @@
 //! `library.localhost`: books, authors and subjects; pages by number; one very long catalogue; a book that only the
 //! sitemap knows.
 
+use super::coding::gzip;
 use super::entry::{Entry, Town};
-use super::site::gzip;
 use super::skin::{Page, list, slug};
 use super::words::{ADJECTIVES, FIRST_NAMES, NOUNS, Pen, SURNAMES, lines};
 

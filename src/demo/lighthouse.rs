@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::catalogue::Expected;
-use super::entry::{Entry, Town};
+use super::entry::{Entry, Expected, Town};
 use super::skin::{Page, list};
 
 const HOST: &str = "lighthouse";

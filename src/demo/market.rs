@@ -1,8 +1,7 @@
 //! `market.localhost`: stalls, goods and recipes; one list in three orders with a canonical address; adverts that are
 //! linked with nofollow only. It has no robots.txt.
 
-use super::catalogue::Expected;
-use super::entry::{Entry, Town};
+use super::entry::{Entry, Expected, Town};
 use super::skin::{Page, list, slug};
 use super::words::{CARGO, FIRST_NAMES, FISH, Pen, SURNAMES, lines};
 

@@ -13,6 +13,7 @@ pub mod server;
 pub mod site;
 pub mod visits;
 
+mod coding;
 mod entry;
 mod harbour;
 mod letters;
@@ -28,7 +29,6 @@ mod weather;
 mod wire;
 mod words;
 
-pub use catalogue::{Expected, Known, catalogue};
-pub use site::{
-    BACKOFF_BASE, DemoSite, HOST_DELAY, MAX_DEPTH, MAX_PAGES_PER_HOST, MAX_RETRIES, start, start_for_visitors,
-};
+pub use catalogue::{Known, catalogue};
+pub use entry::{Expected, MAX_DEPTH};
+pub use site::{BACKOFF_BASE, DemoSite, HOST_DELAY, MAX_PAGES_PER_HOST, MAX_RETRIES, start, start_for_visitors};

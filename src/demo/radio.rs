@@ -1,8 +1,7 @@
 //! `radio.localhost`: programmes and episodes; a feed, JSON and plain text; pages with `<base>`, meta refresh, noindex
 //! and nofollow.
 
-use super::catalogue::Expected;
-use super::entry::{Entry, Town};
+use super::entry::{Entry, Expected, Town};
 use super::skin::{Page, list, slug};
 use super::words::{FIRST_NAMES, Pen, SURNAMES, lines};
 

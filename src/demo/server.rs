@@ -18,12 +18,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-pub use super::answer::{Answer, Ask, Body};
+pub use super::answer::{Answer, Ask, Body, Handler};
 pub use super::visits::{Visit, VisitLog};
 use super::wire::{Override, Pieces, Socket};
-
-/// Decides every answer. Called on the runtime's threads: it must not block.
-pub type Handler = Arc<dyn Fn(&Ask) -> Answer + Send + Sync>;
 
 /// How often a port is looked for that is free on every address.
 const PORT_TRIES: u32 = 32;

@@ -2,7 +2,7 @@
 //! the port in their links.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::{self, Write};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +12,12 @@ use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::catalogue;
+use super::coding::{Coding, encode};
 use super::entry::{Entry, Town};
 use super::server::{self, Answer, Ask, Handler, Listeners, ServeError, Server, VisitLog};
 use super::skin::PLACES;
 use super::tides;
 
-/// Links followed from a seed: a crawl of the demo goes no deeper. It is what ends the calendar of the tides.
-pub const MAX_DEPTH: u16 = 12;
 /// Pages of one host a crawl of the demo needs at most: a second guard against the calendar.
 pub const MAX_PAGES_PER_HOST: u64 = 250;
 /// Between visits of one host in the demo: polite enough to be seen, short enough to wait for.
@@ -100,13 +99,6 @@ struct Prepared {
     coded: Option<(Coding, Bytes)>,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Coding {
-    Gzip,
-    Brotli,
-    Zstd,
-}
-
 impl Site {
     fn build(town: Town) -> Site {
         let mut pages: HashMap<&'static str, HashMap<String, Prepared>> = HashMap::new();
@@ -154,35 +146,6 @@ fn prepare(entry: Entry) -> Prepared {
     let coded = coding.filter(|_| worth_it).and_then(|coding| Some((coding, encode(coding, &entry.body).ok()?)));
     let etag = format!("\"{:016x}\"", xxh3_64(&entry.body));
     Prepared { plain: Bytes::copy_from_slice(&entry.body), etag, coded, entry }
-}
-
-fn encode(coding: Coding, body: &[u8]) -> io::Result<Bytes> {
-    let encoded = match coding {
-        Coding::Gzip => gzip(body)?,
-        Coding::Zstd => zstd::bulk::compress(body, 3)?,
-        Coding::Brotli => {
-            let mut writer = brotli::CompressorWriter::new(Vec::new(), 4096, 5, 20);
-            writer.write_all(body)?;
-            writer.into_inner()
-        }
-    };
-    Ok(encoded.into())
-}
-
-pub(super) fn gzip(body: &[u8]) -> io::Result<Vec<u8>> {
-    let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
-    writer.write_all(body)?;
-    writer.finish()
-}
-
-impl Coding {
-    fn token(self) -> &'static str {
-        match self {
-            Coding::Gzip => "gzip",
-            Coding::Brotli => "br",
-            Coding::Zstd => "zstd",
-        }
-    }
 }
 
 fn send(page: &Prepared, ask: &Ask) -> Answer {

@@ -1,9 +1,7 @@
 //! `tides.localhost`: a calendar in which every month links to the next, for ever: the trap that a crawl's limit on
 //! depth is for.
 
-use super::MAX_DEPTH;
-use super::catalogue::Expected;
-use super::entry::{Entry, Town};
+use super::entry::{Entry, Expected, MAX_DEPTH, Town};
 use super::skin::{Page, list};
 use super::words::{Pen, lines};
 

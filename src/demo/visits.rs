@@ -6,8 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
 
-use super::answer::Ask;
-use super::server::Handler;
+use super::answer::{Ask, Handler};
 use crate::page::EpochMs;
 
 /// One request, noted when it arrived.

@@ -2,6 +2,12 @@
 
 use std::cell::OnceCell;
 
+use super::inflate::{Inflating, StreamError};
+
+/// As much of a file is looked at.
+pub(crate) const LOOK_BYTES: u64 = 64 << 10;
+/// As much of it decompressed.
+const LOOK_PLAIN: usize = 64 << 10;
 /// More keys than this in one object tell nothing more.
 const MAX_KEYS: usize = 64;
 
@@ -46,6 +52,25 @@ impl Beginning {
     pub(super) fn keys(&self) -> &[String] {
         self.keys.get_or_init(|| if self.text.first() == Some(&b'{') { top_level_keys(&self.text) } else { Vec::new() })
     }
+}
+
+/// The start as it was before it was compressed, if it was.
+pub(crate) fn decompressed(start: &[u8]) -> Vec<u8> {
+    let mut stream = Inflating::new(start);
+    let mut plain = Vec::new();
+    while plain.len() < LOOK_PLAIN {
+        match stream.chunk() {
+            Ok([]) => break,
+            Ok(chunk) => {
+                let count = chunk.len();
+                plain.extend_from_slice(chunk);
+                stream.consume(count);
+            }
+            Err(StreamError::Unknown { offset: 0, .. }) => return start.to_vec(),
+            Err(_) => break,
+        }
+    }
+    plain
 }
 
 /// Escapes in keys are left as they are.

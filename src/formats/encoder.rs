@@ -1,6 +1,5 @@
-//! Writing, whatever the format: entries as records, and what is asked of it.
+//! Writing, whatever the format: entries as records.
 
-use super::{warc, web_index};
 use crate::delivery::Entry;
 
 /// Writes the records of one sink.
@@ -24,17 +23,6 @@ pub struct NewFile<'a> {
     pub hostname: Option<&'a str>,
 }
 
-/// What is asked of encoders; each looks at what is its own. The keys `target_storage.data_format.*`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Options {
-    /// CDR31's `team`.
-    pub team: Option<String>,
-    pub web_index: web_index::Limits,
-    /// TIANWANG: each page is one zlib stream.
-    pub tianwang_compress: bool,
-    pub warc: warc::Options,
-}
-
 /// An encoder that remembers nothing from one entry to the next.
 pub(super) struct Each<F>(pub F);
 
@@ -42,13 +30,4 @@ impl<F: FnMut(&Entry, &mut Vec<u8>) -> bool + Send> Encoder for Each<F> {
     fn encode(&mut self, entry: &Entry, out: &mut Vec<u8>) -> bool {
         (self.0)(entry, out)
     }
-}
-
-/// The body alone, of every page that FILES holds.
-pub(super) fn body_alone(entry: &Entry, out: &mut Vec<u8>) -> bool {
-    let is_held = super::files::is_held(&entry.event);
-    if is_held {
-        out.extend_from_slice(&entry.body());
-    }
-    is_held
 }

@@ -18,12 +18,12 @@ use super::as_event::{answer, each_header};
 use super::base64;
 use super::beginning::{Beginning, Sign};
 use super::encoder::Each;
+use super::format::{Files, Format, Row};
 use super::held::{Field, Held, Lacks, Part};
 use super::lines::{JsonLines, LinesError, MAX_LINE};
 use super::records::of_lines;
 use super::recovery::Recovery;
 use super::shape::{self, Shape, Stamp};
-use super::table::{Files, Format, Row};
 use crate::delivery::Entry;
 use crate::page::{EpochMs, Kind, PageEvent, Relevance, Response};
 
@@ -67,6 +67,15 @@ pub(super) fn encode(entry: &Entry, out: &mut Vec<u8>) -> bool {
     let is_held = is_held(&entry.event) && write_event(&entry.event, &entry.body(), out);
     if is_held {
         out.pop_if(|byte| *byte == b'\n');
+    }
+    is_held
+}
+
+/// The body alone, of every page that FILES holds.
+pub(super) fn body_alone(entry: &Entry, out: &mut Vec<u8>) -> bool {
+    let is_held = is_held(&entry.event);
+    if is_held {
+        out.extend_from_slice(&entry.body());
     }
     is_held
 }

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use super::Format;
-
 /// Something known of a page, or a kind of page, that a format holds or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Field {
@@ -101,7 +99,7 @@ impl Field {
     ];
 
     /// Kinds of pages rather than something of each page.
-    fn is_kind_of_page(self) -> bool {
+    pub(super) fn is_kind_of_page(self) -> bool {
         matches!(self, Field::OtherAnswers | Field::OtherTypes | Field::Failures)
     }
 }
@@ -151,42 +149,11 @@ impl fmt::Display for Part {
     }
 }
 
-/// What pages of one format lose in another, in a sentence; none when nothing.
-pub fn losses(from: Format, to: Format) -> Option<String> {
-    let known = Field::ALL.into_iter().filter(|field| from.holds(*field) != Held::No);
-    let (mut missing, mut left_out, mut partly) = (Vec::new(), Vec::new(), Vec::new());
-    for field in known {
-        match to.holds(field) {
-            Held::No if field.is_kind_of_page() => left_out.push(field.to_string()),
-            Held::No => missing.push(field.to_string()),
-            Held::Partly(part) if from.holds(field) != Held::Partly(part) => partly.push(format!("{field} {part}")),
-            Held::Partly(_) | Held::Whole => {}
-        }
-    }
-    let mut parts = Vec::new();
-    if !missing.is_empty() {
-        parts.push(format!("holds no {}", missing.join(", ")));
-    }
-    if !partly.is_empty() {
-        parts.push(format!("holds {}", partly.join("; ")));
-    }
-    if !left_out.is_empty() {
-        parts.push(format!("leaves out {}", left_out.join(", ")));
-    }
-    (!parts.is_empty()).then(|| format!("{to} {}", parts.join("; ")))
-}
-
 /// Fields that nothing is known of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lacks(u32);
 
 impl Lacks {
-    /// Those of all pages of a format.
-    pub(crate) fn of(format: Format) -> Lacks {
-        let fields = Field::ALL.into_iter().filter(|field| format.holds(*field) == Held::No);
-        fields.fold(Lacks::default(), |lacks, field| lacks.and(field, true))
-    }
-
     /// And this one too, if so.
     pub(crate) fn and(self, field: Field, is_lacking: bool) -> Lacks {
         Lacks(self.0 | u32::from(is_lacking) << field as u32)

@@ -1,8 +1,8 @@
 //! Formats: one file each, bytes ⇄ records, both ways, no I/O of their own.
 //!
-//! [`table`] has a row for each, the only list: its name, what it holds of a page ([`held`]), how its bytes begin
-//! ([`beginning`]), its reader ([`records`]), its encoder ([`encoder`]), what its files look like ([`shape`]) and how its
-//! records are found again ([`recovery`]).
+//! `table` has a row for each, the only list. A row ([`mod@format`]) says its name, what it holds of a page ([`held`]), how
+//! its bytes begin ([`beginning`]), its reader ([`records`]), its encoder ([`encoder`]), what its files look like
+//! ([`shape`]) and how its records are found again ([`recovery`]).
 
 mod as_event;
 pub mod base64;
@@ -16,20 +16,22 @@ pub mod elastic_mapping;
 pub mod encoder;
 pub mod files;
 pub mod filesystem;
+pub mod format;
 pub mod held;
 pub mod http;
 pub mod inflate;
 pub mod letters;
 pub mod lines;
+pub mod options;
 pub mod pagestore;
 pub mod records;
 pub mod recovery;
 pub mod shape;
-pub mod table;
+mod table;
 pub mod text;
 pub mod tianwang;
 pub mod warc;
 pub mod web_index;
 pub mod zlib_stream;
 
-pub use table::Format;
+pub use format::Format;

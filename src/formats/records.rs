@@ -4,7 +4,6 @@ use std::fmt;
 use std::io::{Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 
-use super::Format;
 use super::held::Lacks;
 use super::lines::JsonLines;
 use crate::page::PageEvent;
@@ -155,9 +154,4 @@ impl Records for One {
             Err(problem) => Item::Problem(problem),
         })
     }
-}
-
-/// Reads what is of this format.
-pub(crate) fn open(format: Format, input: Input) -> std::io::Result<Box<dyn Records>> {
-    (format.0.reader)(input)
 }

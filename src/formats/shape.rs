@@ -2,7 +2,7 @@
 
 use std::io::{self, SeekFrom};
 
-use super::encoder::Options;
+use super::options::Options;
 use super::records::ReadSeek;
 
 /// What a format's rolling files look like.

@@ -4,7 +4,7 @@
 //! Fields in this order: `original_url` · `final_url` · `original_canonical_url` · `final_canonical_url` ·
 //! `crawl_timestamp` (epoch seconds) · `language` (`<html lang>` as found) · `title` · `headings` {`h1`: […], …} ·
 //! `description` · `keywords` · `author` · `content_snippet` · `content_snippet_quality` (0 to 1) · `image_alts` ·
-//! `link_texts` · `total_links_count` (of `<a href>`, as for `link_texts`). Strings may be empty and are cut at [`Limits`].
+//! `link_texts` · `total_links_count` (of `<a href>`, as for `link_texts`). Strings may be empty and are cut at [`WebIndexLimits`].
 //! No cell is longer than [`MAX_CELL`]: of a page with more, what a search ranks least is cut first.
 
 use std::collections::BTreeMap;
@@ -16,15 +16,16 @@ use super::beginning::{Beginning, Sign};
 use super::csv_cells::Cells;
 use super::encoder::Each;
 use super::files::page_of;
+use super::format::{Files, Format, Row};
 use super::held::{Field, Held, Lacks, Part};
+use super::options::WebIndexLimits;
 use super::records::{Codec, Input, ReadSeek, Records};
 use super::recovery::Recovery;
 use super::shape::{self, Shape};
-use super::table::{Files, Format, Row};
 use crate::delivery::Entry;
 use crate::page::PageEvent;
 use crate::parse::PageText;
-use crate::parse::html::LinkSource;
+use crate::parse::html_facts::LinkSource;
 use crate::parse::html_text::{PageFacts, page_facts};
 use crate::parse::main_text::main_text;
 use crate::parse::url;
@@ -90,25 +91,6 @@ impl<R: Read> Iterator for Rows<R> {
     }
 }
 
-/// The most characters of each kind of string, and the most headings.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Limits {
-    pub language: usize,
-    pub title: usize,
-    /// Of each heading.
-    pub heading: usize,
-    /// Of each level.
-    pub headings: usize,
-    /// The last level that is kept: 1 to 6.
-    pub heading_level: usize,
-    pub description: usize,
-    pub keywords: usize,
-    pub author: usize,
-    pub content_snippet: usize,
-    pub image_alts: usize,
-    pub link_texts: usize,
-}
-
 /// The most characters of a cell. Python's `csv`, with which the index's own author reads it, refuses longer ones, and with
 /// them the whole file (`csv.field_size_limit`).
 pub const MAX_CELL: usize = 128 << 10;
@@ -153,7 +135,7 @@ pub struct WebIndexRecord {
 
 /// Appends the page's row to `out`, line end included. Returns false and appends nothing for what the index does not hold:
 /// sitemaps, failures, answers other than 2xx, what is not HTML, and pages whose URLs alone are longer than a cell.
-pub fn write_event(event: &PageEvent, text: &PageText, limits: &Limits, out: &mut Vec<u8>) -> bool {
+pub fn write_event(event: &PageEvent, text: &PageText, limits: &WebIndexLimits, out: &mut Vec<u8>) -> bool {
     let Some(mut record) = WebIndexRecord::from_event(event, text, limits) else { return false };
     if !record.fit(MAX_CELL) {
         return false;
@@ -164,7 +146,7 @@ pub fn write_event(event: &PageEvent, text: &PageText, limits: &Limits, out: &mu
 
 impl WebIndexRecord {
     /// The page's record; none for what the index does not hold.
-    pub fn from_event(event: &PageEvent, text: &PageText, limits: &Limits) -> Option<WebIndexRecord> {
+    pub fn from_event(event: &PageEvent, text: &PageText, limits: &WebIndexLimits) -> Option<WebIndexRecord> {
         page_of(event)?;
         let tree = text.tree.as_ref()?;
         let facts = page_facts(tree, "");
@@ -261,7 +243,7 @@ fn canonical(given: &str) -> String {
     url::parse(given).unwrap_or_else(|| given.to_owned())
 }
 
-fn headings(facts: &PageFacts, limits: &Limits) -> BTreeMap<String, Vec<String>> {
+fn headings(facts: &PageFacts, limits: &WebIndexLimits) -> BTreeMap<String, Vec<String>> {
     let mut headings: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for heading in facts.headings.iter().filter(|heading| usize::from(heading.level) <= limits.heading_level) {
         let texts = headings.entry(format!("h{}", heading.level)).or_default();

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
+use super::media_type::media_type;
 use super::prescan::prescan;
 
 /// The standard's prescan looks at 1024 bytes, but its parser then heeds a `<meta charset>` further down as well
@@ -46,7 +47,7 @@ pub fn decode_text<'a>(body: &'a [u8], encoding: &'static Encoding) -> Cow<'a, s
 /// The `charset` parameter of a media type, when it names an encoding (RFC 9110 §8.3.1; single quotes, and a blank or a comma
 /// instead of the semicolon, as seen in the wild).
 pub fn http_charset(content_type: &str) -> Option<&'static Encoding> {
-    let (_, parameters) = content_type.split_once(super::media_type(content_type))?;
+    let (_, parameters) = content_type.split_once(media_type(content_type))?;
     parameters.split([';', ',']).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
         let is_charset = name.trim().eq_ignore_ascii_case("charset");

@@ -28,17 +28,20 @@ const DOCUMENT: NodeId = NodeId(0);
 /// Stands for comments and processing instructions, which are not kept.
 const NOTHING: NodeId = NodeId(u32::MAX);
 
-pub(super) fn parse(text: &str) -> Tree {
-    let options = TreeBuilderOpts { scripting_enabled: false, drop_doctype: true, ..TreeBuilderOpts::default() };
-    let limited = Limited { builder: TreeBuilder::new(Sink::new(), options), work: Cell::new(0) };
-    let tokenizer = Tokenizer::new(limited, TokenizerOpts::default());
-    let input = BufferQueue::default();
-    input.push_back(StrTendril::from_slice(text));
-    // The tokenizer pauses behind scripts and `<meta charset>`; nothing is done there.
-    while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
-    tokenizer.end();
-    let is_cut = tokenizer.sink.is_spent();
-    Tree { nodes: tokenizer.sink.builder.sink.nodes.into_inner(), is_cut }
+impl Tree {
+    /// Parses a whole page. Never fails: every text is some page.
+    pub fn parse(text: &str) -> Tree {
+        let options = TreeBuilderOpts { scripting_enabled: false, drop_doctype: true, ..TreeBuilderOpts::default() };
+        let limited = Limited { builder: TreeBuilder::new(Sink::new(), options), work: Cell::new(0) };
+        let tokenizer = Tokenizer::new(limited, TokenizerOpts::default());
+        let input = BufferQueue::default();
+        input.push_back(StrTendril::from_slice(text));
+        // The tokenizer pauses behind scripts and `<meta charset>`; nothing is done there.
+        while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
+        tokenizer.end();
+        let is_cut = tokenizer.sink.is_spent();
+        Tree { nodes: tokenizer.sink.builder.sink.nodes.into_inner(), is_cut }
+    }
 }
 
 /// Stands between tokenizer and tree builder and keeps the tree within its limits.

@@ -19,7 +19,7 @@ use lol_html::{
 };
 use regex::Regex;
 
-use super::html::{Collector, HtmlFacts};
+use super::html_facts::{Collector, HtmlFacts};
 
 /// For the stack of open elements: some 100,000 of them. Pages have tens.
 const MAX_MEMORY: usize = 32 << 20;

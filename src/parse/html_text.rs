@@ -1,6 +1,6 @@
 //! What a reader sees of a page: text, headings, link texts and image descriptions, from one walk over its tree.
 
-use super::html::{HtmlFacts, MAX_LINKS, collapse};
+use super::html_facts::{HtmlFacts, MAX_LINKS, collapse};
 use super::html_tree::{Element, NodeId, Step, Tree};
 
 /// What a page says, for sinks that index text.

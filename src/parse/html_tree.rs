@@ -6,14 +6,13 @@
 use html5ever::tendril::StrTendril;
 use html5ever::{Attribute, Namespace, QualName, local_name, ns};
 
-use super::html::{Collector, HtmlFacts};
-use super::html_sink;
+use super::html_facts::{Collector, HtmlFacts};
 
 /// A page's tree. Not `Send`: it lives where it is used.
 #[derive(Debug)]
 pub struct Tree {
     pub(super) nodes: Vec<Node>,
-    /// The page went beyond the limits of [`html_sink`]; its end is missing.
+    /// The page went beyond the limits of [`super::html_sink`]; its end is missing.
     pub is_cut: bool,
 }
 
@@ -95,11 +94,6 @@ impl Element {
 }
 
 impl Tree {
-    /// Parses a whole page. Never fails: every text is some page.
-    pub fn parse(text: &str) -> Tree {
-        html_sink::parse(text)
-    }
-
     /// Everything in document order, elements opened and closed. Inert templates have no content.
     pub fn walk(&self) -> Walk<'_> {
         Walk { tree: self, at: Some((NodeId(0), Direction::Down)) }

@@ -15,6 +15,7 @@ pub mod charset;
 pub mod decode;
 pub mod feed;
 pub mod html;
+pub mod html_facts;
 mod html_sink;
 pub mod html_stream;
 pub mod html_text;
@@ -22,6 +23,7 @@ pub mod html_tree;
 pub mod language;
 pub mod link_header;
 pub mod main_text;
+mod media_type;
 pub mod meta;
 mod prescan;
 pub mod robots;
@@ -30,12 +32,11 @@ pub mod url;
 pub mod words;
 
 use decode::{DecodeProblem, Decoded, decode_body};
-use html::HtmlFacts;
+use html_facts::HtmlFacts;
 use html_tree::Tree;
+pub use media_type::{is_html, media_type};
 use meta::RobotsMeta;
-
-/// For the URLs of one page's links, before repeats are taken out: ten times what the longest pages of the web need.
-pub const MAX_LINK_BYTES: usize = 16 << 20;
+use url::MAX_LINK_BYTES;
 
 /// What is derived from an event: once, and shared by everyone who needs it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -89,22 +90,6 @@ pub struct DeriveOptions {
     pub obey_nofollow: bool,
     /// Our product token, as in robots.txt: `Seine`.
     pub agent: String,
-}
-
-impl DeriveOptions {
-    pub fn new(config: &crate::config::Config) -> DeriveOptions {
-        DeriveOptions {
-            max_decoded_bytes: config.fetch.max_decoded_bytes,
-            obey_nofollow: config.scope.obey_nofollow,
-            agent: config.fetch.user_agent.name.clone(),
-        }
-    }
-}
-
-impl Default for DeriveOptions {
-    fn default() -> DeriveOptions {
-        DeriveOptions::new(&crate::config::Config::default())
-    }
 }
 
 /// Everything that the pipeline needs of an event, in one pass over the body. A failure gives nothing.
@@ -214,53 +199,6 @@ fn derive_body(response: &Response, decoded: Decoded, options: &DeriveOptions) -
     }
 }
 
-/// Whether a body is HTML: its media type says so, or there is none and it starts like it.
-pub fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
-    match content_type.map(media_type).unwrap_or_default() {
-        "" => looks_like_html(body),
-        essence => HTML_TYPES.iter().any(|html| essence.eq_ignore_ascii_case(html)),
-    }
-}
-
-/// The media types of HTML, by the names that servers have for them.
-const HTML_TYPES: [&str; 4] =
-    ["text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml", "application/xhtml"];
-
-/// The media type of a `Content-Type` header without its parameters, in whatever case it stands. Read as servers write it:
-/// parameters behind a blank instead of a semicolon, the whole repeated behind a comma, or in quotes.
-pub fn media_type(content_type: &str) -> &str {
-    let is_around = |c: char| c.is_ascii_whitespace() || matches!(c, ';' | ',' | '"' | '\'');
-    content_type.trim_start_matches(is_around).split(is_around).next().unwrap_or_default()
-}
-
-/// The HTML patterns of the MIME Sniffing standard §7.1: a tag's start, then a blank or `>`.
-fn looks_like_html(body: &[u8]) -> bool {
-    const STARTS: [&str; 17] = [
-        "<!doctype html",
-        "<html",
-        "<head",
-        "<script",
-        "<iframe",
-        "<h1",
-        "<div",
-        "<font",
-        "<table",
-        "<a",
-        "<style",
-        "<title",
-        "<b",
-        "<body",
-        "<br",
-        "<p",
-        "<!--",
-    ];
-    let start = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
-    STARTS.iter().any(|pattern| {
-        let matches = start.get(..pattern.len()).is_some_and(|given| given.eq_ignore_ascii_case(pattern.as_bytes()));
-        matches && (*pattern == "<!--" || matches!(start.get(pattern.len()), Some(b' ' | b'>')))
-    })
-}
-
 /// What markup and headers say of a page, resolved.
 fn add_facts(derived: &mut Derived, facts: HtmlFacts, event: &PageEvent, response: &Response, options: &DeriveOptions) {
     derived.robots = derived.robots.merge(facts.robots);
@@ -271,7 +209,7 @@ fn add_facts(derived: &mut Derived, facts: HtmlFacts, event: &PageEvent, respons
     let base = base.as_ref().unwrap_or(&page);
 
     let from_headers = header_links(response);
-    let canonical_header = from_headers.iter().find(|(_, rel)| html::has_token(rel, "canonical"));
+    let canonical_header = from_headers.iter().find(|(_, rel)| html_facts::has_token(rel, "canonical"));
     derived.canonical = match facts.canonical.as_deref().and_then(|href| url::resolve(base, href)) {
         None => canonical_header.and_then(|(target, _)| url::resolve(&page, target)),
         canonical => canonical,
@@ -280,7 +218,7 @@ fn add_facts(derived: &mut Derived, facts: HtmlFacts, event: &PageEvent, respons
     let page_nofollow = options.obey_nofollow && derived.robots.nofollow;
     let flag = |nofollow: bool| page_nofollow || (options.obey_nofollow && nofollow);
     let of_headers = from_headers.iter().filter_map(|(target, rel)| {
-        Some(Link { url: url::resolve(&page, target)?, nofollow: flag(html::is_nofollow(rel)) })
+        Some(Link { url: url::resolve(&page, target)?, nofollow: flag(html_facts::is_nofollow(rel)) })
     });
     let of_markup = facts
         .links
@@ -306,8 +244,9 @@ fn is_web(url: &BaseUrl) -> bool {
 /// Targets and relations of the `Link` headers that name pages, and the `Refresh` header's URL.
 fn header_links(response: &Response) -> Vec<(String, String)> {
     let links = response.headers.all("link").flat_map(link_header::parse).map(|link| (link.target, link.rel));
-    let refresh = response.headers.get("refresh").and_then(html::parse_refresh).map(|(_, url)| (url, String::new()));
-    links.filter(|(_, rel)| html::is_page_relation(rel)).chain(refresh).collect()
+    let refresh =
+        response.headers.get("refresh").and_then(html_facts::parse_refresh).map(|(_, url)| (url, String::new()));
+    links.filter(|(_, rel)| html_facts::is_page_relation(rel)).chain(refresh).collect()
 }
 
 /// Each URL once, where it first appears; it may be followed if any of its links may.

@@ -21,7 +21,7 @@ pub const MAX_BYTES: usize = 50 << 20;
 /// URLs taken from one sitemap (the protocol's own limit).
 pub const MAX_URLS: usize = 50_000;
 /// … and bytes of them: ten times what the longest sitemaps need.
-const MAX_URLS_BYTES: usize = super::MAX_LINK_BYTES;
+const MAX_URLS_BYTES: usize = super::url::MAX_LINK_BYTES;
 
 /// Real sitemaps nest four deep, feeds with XHTML inside some dozens.
 const MAX_DEPTH: usize = 200;

@@ -25,6 +25,9 @@ use std::net::Ipv4Addr;
 
 use url::{ParseError, Position, Url};
 
+/// For the URLs of one page's links, before repeats are taken out: ten times what the longest pages of the web need.
+pub const MAX_LINK_BYTES: usize = 16 << 20;
+
 /// The longest normalised URL; longer ones are refused. Few servers take more, and traps grow without end.
 pub const MAX_URL_BYTES: usize = 4096;
 

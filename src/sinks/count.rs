@@ -5,30 +5,11 @@ use std::path::Path;
 
 use super::folder::file_error;
 use super::rolling::readable_files;
-use super::{SinkError, elasticsearch, kafka_audit};
+use super::sink::{Held, SinkError};
+use super::{elasticsearch, kafka_audit};
 use crate::config::{Destination, SinkConfig};
 use crate::formats::files::{self, FilesReader};
-use crate::formats::table::Files;
-
-/// What was counted.
-#[derive(Debug, Clone)]
-pub struct Held {
-    pub what: &'static str,
-    pub count: u64,
-    /// Taken by the destination and removed by it since, as its settings say.
-    pub removed: u64,
-    /// How many of the events that were asked for are there; none for who knows no events.
-    pub found: Option<u64>,
-    /// What the one who reads the count should know.
-    pub notes: Vec<String>,
-}
-
-impl Held {
-    /// A number, and nothing more.
-    pub fn new(what: &'static str, count: u64) -> Held {
-        Held { what, count, removed: 0, found: None, notes: Vec::new() }
-    }
-}
+use crate::formats::format::Files;
 
 /// None for destinations that cannot be asked. `folder`: the sink's own. `expected`: events that must be there, by
 /// [`id_hash`](super::dead_letters::id_hash), each once.

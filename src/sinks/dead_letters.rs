@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::SinkError;
 use super::folder::{file_error, sync_folder};
+use super::sink::SinkError;
 use crate::clock::wall_ms;
 use crate::formats::letters::{self, LetterError, LetterReader, Note, Tally};
 use crate::page::{PageEvent, codec};

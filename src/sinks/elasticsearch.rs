@@ -28,17 +28,17 @@ use bytes::Bytes;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-use self::bulk::{Bulk, Item, Pushed, Pusher, Unpushed};
-use super::count::Held;
+use self::bulk::{Pusher, Unpushed};
+use self::client::other;
+use self::queue::{Bulk, Item, Pushed};
 use super::dead_letters::DeadLetters;
+use super::sink::Held;
+use super::sink::{Delivered, Sink, SinkError};
 use super::watch::Watch;
-use super::{Delivered, Sink, SinkError};
 use crate::config::ElasticConfig;
 use crate::delivery::{Entry, Position};
 use crate::formats::elastic::{document_id, document_version, is_held, write_event};
 
-/// The sink's name in errors.
-const SINK: &str = "elasticsearch";
 /// Bulks sent and not yet answered. One is written by the server while the next is being made and sent.
 const IN_FLIGHT: usize = 2;
 
@@ -265,8 +265,4 @@ fn action(id: &str, version: u64) -> Vec<u8> {
     let mut line = action.to_string().into_bytes();
     line.push(b'\n');
     line
-}
-
-fn other(problem: String, remedy: &'static str) -> SinkError {
-    SinkError::Other { sink: SINK, problem, remedy }
 }

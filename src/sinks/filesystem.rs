@@ -11,14 +11,14 @@ use std::time::{Duration, UNIX_EPOCH};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-use super::SinkError;
 use super::dead_letters::DeadLetters;
 use super::folder::{create_folder, file_error, sync_folder};
 use super::local::{Fate, Local};
 use super::placed::Placing;
+use super::sink::SinkError;
 use crate::delivery::Entry;
 use crate::formats::encoder::Encoder;
-use crate::formats::filesystem;
+use crate::formats::filesystem::{self, Naming};
 use crate::page::EpochMs;
 
 /// Known folders of hosts; beyond, they are looked for again.
@@ -34,15 +34,6 @@ pub(super) struct FilePerPage {
     placing: Placing,
     /// Folders of hosts that are there.
     hosts: BTreeSet<String>,
-}
-
-/// `target_storage.data_format.filesystem.*`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Naming {
-    /// Names are the URLs' SHA-256.
-    pub hash_file_name: bool,
-    /// Each file is a zlib stream.
-    pub compress_data: bool,
 }
 
 impl FilePerPage {

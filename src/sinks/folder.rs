@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::SinkError;
+use super::sink::SinkError;
 
 /// Makes it when it is absent.
 pub(super) fn create_folder(folder: &Path) -> Result<(), SinkError> {

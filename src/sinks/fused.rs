@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::sink::{Delivered, Sink, SinkError};
 use super::watch::Watch;
-use super::{Delivered, Sink, SinkError};
 use crate::delivery::Entry;
 
 /// Passes calls on until one fails; every later one is an error.

@@ -19,8 +19,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::dead_letters::DeadLetters;
 use super::kafka_client::{self as client, KafkaProducer, Report, trouble};
+use super::sink::{Delivered, Sink, SinkError, empty};
 use super::watch::Watch;
-use super::{Delivered, Sink, SinkError, empty};
 use crate::config::KafkaConfig;
 use crate::delivery::{Entry, Position};
 use crate::formats::encoder::Encoder;

@@ -12,10 +12,10 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Headers, Message};
 use rdkafka::{Offset, TopicPartitionList};
 
-use super::SinkError;
-use super::count::Held;
 use super::dead_letters::id_hash;
 use super::kafka_client::{self as client, ANSWER, trouble};
+use super::sink::Held;
+use super::sink::SinkError;
 use crate::config::KafkaConfig;
 
 /// Ids that are in memory at once.

@@ -13,7 +13,7 @@ use rdkafka::metadata::{Metadata, MetadataTopic};
 use rdkafka::producer::{DeliveryResult, NoCustomPartitioner, Producer, ProducerContext, ThreadedProducer};
 use rdkafka::{ClientConfig, ClientContext};
 
-use super::SinkError;
+use super::sink::SinkError;
 use crate::config::KafkaConfig;
 
 /// For one question to the broker.

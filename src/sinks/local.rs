@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Delivered, Sink, SinkError};
+use super::sink::{Delivered, Sink, SinkError};
 use crate::delivery::Entry;
 
 /// A place for pages that answers at once.

@@ -10,10 +10,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::SinkError;
 use super::folder::{create_folder, file_error};
 use super::local::{Fate, Local};
 use super::placed::Placing;
+use super::sink::SinkError;
 use crate::delivery::Entry;
 use crate::formats::pagestore::{Details, MetaEntry, MetaReader, PageKind, Place, UrlHash, day_of, is_held};
 use crate::formats::shape::whole_lines;

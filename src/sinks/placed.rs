@@ -8,8 +8,8 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use super::SinkError;
 use super::folder::{create_folder, file_error};
+use super::sink::SinkError;
 use crate::page::EpochMs;
 
 /// Where files are on their way, below the sink's folder. No URL's or day's folder has such a name.

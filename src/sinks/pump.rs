@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::Delivered;
+use super::sink::Delivered;
 use super::watch::Watch;
 use crate::config::SinkConfig;
 use crate::delivery::{Cursor, Entry, Position};

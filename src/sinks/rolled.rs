@@ -4,12 +4,12 @@ use std::path::Path;
 
 use super::local::{Fate, Local};
 use super::rolling::{Indexes, Rolling, RollingFiles};
-use super::{SinkError, empty};
+use super::sink::{SinkError, empty};
 use crate::config::SinkConfig;
 use crate::delivery::Entry;
 use crate::formats::Format;
 use crate::formats::encoder::{Encoder, NewFile};
-use crate::formats::table::Files;
+use crate::formats::format::Files;
 
 /// Writes every page that its format holds; what it acknowledges is on disk. The records of a page are in one file.
 pub(super) struct Rolled {

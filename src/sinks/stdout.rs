@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use serde::Serialize;
 
 use super::local::{Fate, Local, LocalSink};
-use super::{Sink, SinkError, empty};
+use super::sink::{Sink, SinkError, empty};
 use crate::delivery::Entry;
 use crate::formats::base64;
 use crate::formats::encoder::Encoder;

@@ -1,7 +1,7 @@
 //! The sink that keeps nothing: for measuring a crawl, and for crawls whose only fruit is the frontier.
 
-use super::SinkError;
 use super::local::{Fate, Local};
+use super::sink::SinkError;
 use crate::delivery::Entry;
 
 /// Everything counts as delivered.

@@ -5,7 +5,7 @@ use std::path::Path;
 use seine::archive::fill::Filling;
 use seine::archive::transfer::Summary;
 use seine::formats::Format;
-use seine::formats::held::{Field, Held, losses};
+use seine::formats::held::{Field, Held};
 use seine::page::PageEvent;
 
 use crate::facts::Known;
@@ -155,8 +155,8 @@ fn what_is_lost_is_said_from_the_table() {
     let all: Vec<String> = Format::ALL
         .iter()
         .flat_map(|from| Format::ALL.iter().map(move |to| (from, to)))
-        .filter_map(|(from, to)| Some(format!("from {from}: {}", losses(*from, *to)?)))
+        .filter_map(|(from, to)| Some(format!("from {from}: {}", from.losses_in(*to)?)))
         .collect();
     insta::assert_snapshot!(all.join("\n"));
-    assert!(Format::ALL.iter().all(|format| losses(*format, *format).is_none()));
+    assert!(Format::ALL.iter().all(|format| format.losses_in(*format).is_none()));
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use proptest::prelude::*;
 use seine::formats::csv_cells::Cells;
-use seine::formats::web_index::{Limits, WebIndexRecord, write_event};
+use seine::formats::options::WebIndexLimits;
+use seine::formats::web_index::{WebIndexRecord, write_event};
 use seine::page::{Hop, Outcome, PageEvent};
 use seine::parse::{DeriveOptions, PageText, derive};
 
@@ -18,8 +19,8 @@ the extractor does; and this is the second half of it, which makes the block den
 <img alt="a boat"><img alt=""><img alt="two
 boats"><a href="/x">first link</a><a href="http://b.example/">second</a><a>no link</a></html>"#;
 
-fn limits(each: usize) -> Limits {
-    Limits {
+fn limits(each: usize) -> WebIndexLimits {
+    WebIndexLimits {
         language: each,
         title: each,
         heading: each,
@@ -56,7 +57,7 @@ fn text(event: &PageEvent) -> PageText {
     Arc::new(derive(event, &options)).into()
 }
 
-fn rows(html: &str, limits: &Limits) -> Vec<u8> {
+fn rows(html: &str, limits: &WebIndexLimits) -> Vec<u8> {
     let event = event(html);
     let mut out = Vec::new();
     assert!(write_event(&event, &text(&event), limits, &mut out));
@@ -86,13 +87,13 @@ fn strings_are_cut_by_characters() {
 #[test]
 fn headings_and_language_have_limits_as_the_rest_has() {
     let html = "<html lang=' en-US-x-something-private '><h1>a</h1><h1>b</h1><h1>c</h1><h4>d</h4><h5>e</h5>";
-    let few = Limits { language: 5, headings: 2, heading_level: 4, ..limits(100) };
+    let few = WebIndexLimits { language: 5, headings: 2, heading_level: 4, ..limits(100) };
     let record = &read(&rows(html, &few))[0];
     assert_eq!(record.language, "en-US");
     let headings: Vec<_> =
         record.headings.iter().map(|(level, texts)| format!("{level} {}", texts.join(" "))).collect();
     assert_eq!(headings, ["h1 a b", "h4 d"]);
-    assert!(read(&rows(html, &Limits { headings: 0, heading_level: 0, ..few }))[0].headings.is_empty());
+    assert!(read(&rows(html, &WebIndexLimits { headings: 0, heading_level: 0, ..few }))[0].headings.is_empty());
 }
 
 #[test]
@@ -136,8 +137,8 @@ fn no_standard_reader_refuses_a_cell() {
         ),
         "<title>plain</title>".to_owned(),
     ];
-    let wide = Limits { heading_level: 6, ..limits(1_000_000) };
-    for (index, limits) in [wide, Limits { image_alts: 0, link_texts: 0, ..wide }].into_iter().enumerate() {
+    let wide = WebIndexLimits { heading_level: 6, ..limits(1_000_000) };
+    for (index, limits) in [wide, WebIndexLimits { image_alts: 0, link_texts: 0, ..wide }].into_iter().enumerate() {
         let file: Vec<u8> = pages.iter().flat_map(|html| rows(html, &limits)).collect();
         std::fs::write(&path, &file).unwrap();
         let ran = std::process::Command::new("python3").args(["-c", LOADER, path.to_str().unwrap()]).output().unwrap();

@@ -60,7 +60,7 @@ fn long_values_and_many_links_are_bounded() {
         );
         let (derived, _) = derive_with_text(&html_event(&page), &options());
         assert_eq!(urls(&derived), ["https://site.example/ok"]);
-        assert!(derived.title.unwrap().len() <= html::MAX_TITLE_BYTES);
+        assert!(derived.title.unwrap().len() <= MAX_TITLE_BYTES);
         assert_eq!(derived.links, derive(&html_event(&page), &options()).links);
     });
     soon("base", || {

@@ -13,8 +13,8 @@ use std::io;
 use csv_core::ReadFieldResult;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Recovery;
 use super::output::Output;
+use super::report::Recovery;
 use super::scan::{Got, Input, Pieces, Start, is_sound};
 use crate::formats::csv_cells::MAX_CELL;
 use crate::formats::lines::{LOOKED_AT, MAX_LINE, append, line_ends};

@@ -6,43 +6,18 @@
 
 mod lines;
 mod output;
+mod report;
 pub(super) mod scan;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use self::lines::Shape;
+pub use self::report::{Lost, Recovery};
 use super::detect::{self, Detected};
 use super::trees::Trees;
 use crate::formats::recovery::{self, Damaged, Saving, Trouble};
 use crate::formats::{Format, pagestore};
-
-/// So many ranges are kept by name.
-pub const MAX_RANGES: usize = 1000;
-
-/// What came of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Recovery {
-    pub format: Format,
-    /// Whole records, all of which are in the new file.
-    pub records: u64,
-    /// Bytes of the damaged file.
-    pub length: u64,
-    /// What of it is lost: the first ranges, how many there are, and their bytes.
-    pub lost: Vec<Lost>,
-    pub ranges: u64,
-    pub lost_bytes: u64,
-}
-
-/// A range of the damaged file of which nothing could be saved. Inside a compressed stream the edges are those of the
-/// nearest few kilobytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lost {
-    pub from: u64,
-    /// Behind its last byte.
-    pub to: u64,
-    pub why: String,
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
@@ -61,27 +36,6 @@ pub enum RecoverError {
     SmallFiles(PathBuf, Format),
     #[error("{0} is empty: there is nothing to recover")]
     Empty(PathBuf),
-}
-
-impl Recovery {
-    fn new(format: Format, length: u64) -> Recovery {
-        Recovery { format, records: 0, length, lost: Vec::new(), ranges: 0, lost_bytes: 0 }
-    }
-
-    fn lose(&mut self, from: u64, to: u64, why: &str) {
-        if to <= from {
-            return;
-        }
-        self.lost_bytes += to - from;
-        if let Some(last) = self.lost.last_mut().filter(|last| last.to == from && last.why == why) {
-            last.to = to;
-            return;
-        }
-        self.ranges += 1;
-        if self.lost.len() < MAX_RANGES {
-            self.lost.push(Lost { from, to, why: why.to_owned() });
-        }
-    }
 }
 
 /// Saves records that a codec finds.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 
-use super::{Choice, Place, lock};
+use super::choice::{Choice, Place, lock};
 use crate::cli::destination::Destination;
 use crate::cli::print;
 use crate::config::{self, Config, SinkConfig};

@@ -15,12 +15,12 @@ use sha2::{Digest, Sha256};
 
 use super::beginning::Sign;
 use super::cbor::{self, CborRecord};
-use super::encoder::{Each, body_alone};
-use super::files::{self, FilesRecord};
+use super::encoder::Each;
+use super::files::{self, FilesRecord, body_alone};
+use super::format::{Files, Format, Row};
 use super::held::{Field, Held, Part};
 use super::records::{Input, One, Records};
 use super::recovery::Recovery;
-use super::table::{Files, Format, Row};
 use crate::delivery::Entry;
 use crate::page::{Outcome, PageEvent};
 use crate::parse::url::host;
@@ -90,6 +90,15 @@ pub const CBOR: Format = Format(&Row {
 
 /// The longest name of a file that Linux takes, in bytes.
 pub const MAX_NAME: usize = 255;
+
+/// `target_storage.data_format.filesystem.*`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Naming {
+    /// Names are the URLs' SHA-256.
+    pub hash_file_name: bool,
+    /// Each file is a zlib stream.
+    pub compress_data: bool,
+}
 
 /// Why a page can have no file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use super::{MetaEntry, MetaReader, PagestoreRecord, Place, UrlHash, is_held};
 use crate::formats::beginning::Sign;
-use crate::formats::encoder::{Each, body_alone};
+use crate::formats::encoder::Each;
+use crate::formats::files::body_alone;
 use crate::formats::filesystem::one_page::read_limited;
+use crate::formats::format::{Files, Format, Row};
 use crate::formats::held::{Field, Held, Part};
 use crate::formats::records::{Beside, Input, Item, ReadSeek, Records};
 use crate::formats::recovery::Recovery;
-use crate::formats::table::{Files, Format, Row};
 use crate::page::PageEvent;
 
 pub const FORMAT: Format = Format(&Row {

@@ -17,6 +17,7 @@ mod recover;
 mod row;
 mod saved;
 mod search;
+mod unpacking;
 mod whole;
 mod window;
 mod write;

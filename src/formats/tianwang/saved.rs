@@ -15,7 +15,7 @@ pub(super) fn save(damaged: &Damaged<'_>, saving: &mut dyn Saving) -> Result<(),
     let at = Rc::new(Cell::new(0));
     let mut file = (damaged.open)().map_err(Trouble::Read)?;
     let counted = Counted { file: (damaged.open)().map_err(Trouble::Read)?, at: at.clone() };
-    let reader = super::row::reader(counted, damaged.length).map_err(Trouble::Read)?;
+    let reader = super::unpacking::reader(counted, damaged.length).map_err(Trouble::Read)?;
     if begins_compressed(&mut *file, 0)? {
         return save_compressed(reader, &at, damaged.length, saving);
     }

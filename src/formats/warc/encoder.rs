@@ -5,27 +5,7 @@ use super::{WarcInfo, WarcWriter, WriteOptions};
 use crate::clock::now_ms;
 use crate::delivery::Entry;
 use crate::formats::encoder::{Encoder, NewFile};
-
-/// `target_storage.data_format.warc.*`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Options {
-    /// Each record is a gzip member.
-    pub compress: bool,
-    /// Of zlib, 0 to 9.
-    pub compression_level: u32,
-    /// Write an index beside each file.
-    pub cdxj: bool,
-    /// Write a `metadata` record for each page.
-    pub metadata: bool,
-    /// For how many URLs the last payload is remembered.
-    pub revisits: usize,
-    /// For `warcinfo`: whoever runs the crawl …
-    pub operator: Option<String>,
-    /// … as whom it asks …
-    pub user_agent: String,
-    /// … and whether it obeys robots.txt.
-    pub obeys_robots: bool,
-}
+use crate::formats::options::WarcOptions;
 
 pub(super) struct WarcEncoder {
     writer: WarcWriter,
@@ -33,7 +13,7 @@ pub(super) struct WarcEncoder {
 }
 
 impl WarcEncoder {
-    pub fn new(options: &Options) -> WarcEncoder {
+    pub fn new(options: &WarcOptions) -> WarcEncoder {
         WarcEncoder {
             writer: WarcWriter::new(WriteOptions {
                 compression: options.compress.then_some(options.compression_level),

@@ -42,7 +42,6 @@ mod version;
 pub mod write;
 
 pub use digest::{DigestCheck, DigestVerdict};
-pub use encoder::Options;
 pub use error::WarcError;
 pub use pages::WarcPages;
 pub use read::WarcReader;

@@ -6,11 +6,11 @@ use super::encoder::WarcEncoder;
 use super::write::is_held;
 use super::{DigestVerdict, WarcPages, WarcReader, cdxj, saved};
 use crate::formats::beginning::{Beginning, Sign};
+use crate::formats::format::{Files, Format, Row};
 use crate::formats::held::{Field, Held, Lacks, Part};
 use crate::formats::records::{Codec, Input, Item, ReadSeek, Records};
 use crate::formats::recovery::Recovery;
 use crate::formats::shape::{Content, Index, Indexed, Shape, Stamp};
-use crate::formats::table::{Files, Format, Row};
 use crate::page::PageEvent;
 
 pub const FORMAT: Format = Format(&Row {

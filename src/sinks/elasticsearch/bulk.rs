@@ -9,57 +9,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
 use elasticsearch::http::Method;
 use tokio::sync::Mutex;
 
-use super::client::{Answer, Client, NoAnswer};
+use super::client::{Answer, Client, NDJSON, NoAnswer, bulk_path, other};
 use super::index::{self, NotReady};
-use super::other;
 use super::probe::{self, Found};
-use super::queue::{Patience, Waiting, halve, narrow_down};
+use super::queue::{Bulk, Item, Patience, Pushed, Waiting, halve, narrow_down};
 use super::verdict::{BulkAnswer, ItemAnswer, Verdict, is_over_the_limit};
 use crate::config::ElasticConfig;
-use crate::delivery::Entry;
 use crate::formats::elastic::document_id;
-use crate::sinks::SinkError;
+use crate::sinks::sink::SinkError;
 use crate::sinks::watch::Watch;
 
 const LAST_BACK_OFF: Duration = Duration::from_secs(5);
 /// Told to hurry, a request under way still has this long.
 const LAST_CHANCE: Duration = Duration::from_secs(3);
 const LOOK_UP: Duration = Duration::from_millis(50);
-pub(super) const NDJSON: &str = "application/x-ndjson";
-
-/// A document and the line before it.
-#[derive(Clone)]
-pub(super) struct Item {
-    pub entry: Arc<Entry>,
-    pub lines: Bytes,
-}
-
-/// Documents for one request.
-pub(super) struct Bulk(pub Vec<Item>);
-
-impl Bulk {
-    fn body(&self) -> Bytes {
-        if let [item] = &self.0[..] {
-            return item.lines.clone();
-        }
-        let mut body = BytesMut::with_capacity(self.0.iter().map(|item| item.lines.len()).sum());
-        self.0.iter().for_each(|item| body.extend_from_slice(&item.lines));
-        body.freeze()
-    }
-}
-
-/// What became of a bulk.
-#[derive(Default)]
-pub(super) struct Pushed {
-    /// They, or newer ones, are in the index.
-    pub written: u64,
-    /// Refused for good, and why.
-    pub dead: Vec<(Arc<Entry>, String)>,
-}
 
 pub(super) enum Unpushed {
     /// Told to hurry.
@@ -258,7 +224,7 @@ impl Pusher {
         }
         let body = bulk.body();
         let size = body.len();
-        let answer = match self.client.send(Method::Post, &path(&self.index), Some((body, NDJSON))).await {
+        let answer = match self.client.send(Method::Post, &bulk_path(&self.index), Some((body, NDJSON))).await {
             Ok(answer) => answer,
             Err(NoAnswer::Unreachable(reason)) => return Attempt::Later(reason),
             // A server that gives up in the middle of a body may have found it too long.
@@ -370,9 +336,4 @@ impl Pusher {
         self.hurried().await;
         tokio::time::sleep(LAST_CHANCE).await;
     }
-}
-
-/// Where bulks for an index go, and what of the answer is wanted.
-pub(super) fn path(index: &str) -> String {
-    format!("/{index}/_bulk?filter_path=items.*.status,items.*.error.type,items.*.error.reason,items.*.error.caused_by")
 }

@@ -13,10 +13,13 @@ use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use url::Url;
 
-use super::other;
 use crate::config::ElasticConfig;
-use crate::sinks::SinkError;
+use crate::sinks::sink::SinkError;
 
+/// The sink's name in errors.
+const SINK: &str = "elasticsearch";
+pub(super) const NDJSON: &str = "application/x-ndjson";
+const LONGEST_REASON: usize = 500;
 /// A host that could not be reached is left alone for so long, as long as another one can be.
 const REST: Duration = Duration::from_secs(10);
 
@@ -157,7 +160,7 @@ impl Answer {
     /// For messages: the status and the body's beginning.
     pub fn shown(&self) -> String {
         let text = String::from_utf8_lossy(self.body.get(..2000).unwrap_or(&self.body)).into_owned();
-        format!("{} {}", self.status, super::verdict::cut(text.trim()))
+        format!("{} {}", self.status, cut(text.trim()))
     }
 
     /// The user may not do this, or is not known.
@@ -203,4 +206,18 @@ fn bad_certificate(config: &ElasticConfig, error: &dyn std::error::Error) -> Sin
         format!("no connection can be set up with the certificates in {path:?}: {}", in_full(error)),
         "set target_storage.data_format.elasticsearch.rest.ca_file to certificates in PEM",
     )
+}
+
+pub(super) fn other(problem: String, remedy: &'static str) -> SinkError {
+    SinkError::Other { sink: SINK, problem, remedy }
+}
+
+/// A server's words at a length that suits a message.
+pub(super) fn cut(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(LONGEST_REASON)).unwrap_or(text)
+}
+
+/// Where bulks for an index go, and what of the answer is wanted.
+pub(super) fn bulk_path(index: &str) -> String {
+    format!("/{index}/_bulk?filter_path=items.*.status,items.*.error.type,items.*.error.reason,items.*.error.caused_by")
 }

@@ -4,11 +4,10 @@ use bytes::Bytes;
 use elasticsearch::http::Method;
 use serde_json::{Value, json};
 
-use super::client::{Answer, Client, NoAnswer};
-use super::other;
+use super::client::{Answer, Client, NoAnswer, other};
 use super::probe::remedy;
 use crate::formats::elastic_mapping::{Comparison, HeaderType, compare, fields, index_body, template_body};
-use crate::sinks::SinkError;
+use crate::sinks::sink::SinkError;
 
 const JSON: &str = "application/json";
 

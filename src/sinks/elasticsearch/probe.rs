@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use elasticsearch::http::Method;
 
-use super::client::{Client, NoAnswer};
+use super::client::{Client, NDJSON, NoAnswer, bulk_path};
 use super::verdict::BulkAnswer;
 use crate::formats::elastic::ElasticDocument;
 use crate::page::PageChange;
@@ -36,8 +36,8 @@ pub(super) async fn probe(client: &Client, index: &str, beside: Option<&str>) ->
 }
 
 async fn ask(client: &Client, index: &str, beside: Option<&str>) -> Found {
-    let path = super::bulk::path(index);
-    let answer = match client.send(Method::Post, &path, Some((lines(beside), super::bulk::NDJSON))).await {
+    let path = bulk_path(index);
+    let answer = match client.send(Method::Post, &path, Some((lines(beside), NDJSON))).await {
         Ok(answer) => answer,
         Err(NoAnswer::Unreachable(reason) | NoAnswer::Broken(reason)) => return Found::NotNow(reason),
     };

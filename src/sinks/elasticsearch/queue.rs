@@ -1,14 +1,47 @@
 //! The documents of one bulk that wait for their turn, narrowed down to what breaks a request.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::bulk::{Bulk, Item, Pushed};
+use bytes::{Bytes, BytesMut};
+
+use crate::delivery::Entry;
 
 const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
 /// A document that breaks the request it is alone in, or that the server fails at, is tried so often, each time with the
 /// server found well behind it.
 const MOST_BREAKS: u32 = 6;
+
+/// A document and the line before it.
+#[derive(Clone)]
+pub(super) struct Item {
+    pub entry: Arc<Entry>,
+    pub lines: Bytes,
+}
+
+/// Documents for one request.
+pub(super) struct Bulk(pub Vec<Item>);
+
+impl Bulk {
+    pub fn body(&self) -> Bytes {
+        if let [item] = &self.0[..] {
+            return item.lines.clone();
+        }
+        let mut body = BytesMut::with_capacity(self.0.iter().map(|item| item.lines.len()).sum());
+        self.0.iter().for_each(|item| body.extend_from_slice(&item.lines));
+        body.freeze()
+    }
+}
+
+/// What became of a bulk.
+#[derive(Default)]
+pub(super) struct Pushed {
+    /// They, or newer ones, are in the index.
+    pub written: u64,
+    /// Refused for good, and why.
+    pub dead: Vec<(Arc<Entry>, String)>,
+}
 
 /// Documents that wait for their turn.
 pub(super) struct Waiting {

@@ -4,9 +4,7 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::client::Answer;
-
-const LONGEST_REASON: usize = 500;
+use super::client::{Answer, cut};
 
 /// Of a 429: the request is larger than the node ever takes, whatever else it has in hand. It says so in the words
 /// `… operation_bytes=N, max_…_bytes=M`.
@@ -97,9 +95,4 @@ impl ItemAnswer {
         let cause = error.caused_by.as_ref().map(|cause| format!("; caused by {cause}")).unwrap_or_default();
         format!("{} {}: {reason}{}", self.status, error.kind, cut(&cause))
     }
-}
-
-/// A server's words at a length that suits a message.
-pub(super) fn cut(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(LONGEST_REASON)).unwrap_or(text)
 }

@@ -8,7 +8,7 @@ use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistM
 use time::Date;
 
 use crate::formats::pagestore::{UrlHash, day, day_path};
-use crate::sinks::SinkError;
+use crate::sinks::sink::SinkError;
 
 /// Below the store's base folder; no year has such a name.
 pub const FOLDER: &str = "~index";

@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::Rolling;
+use super::names::{OPEN, Rolling};
 use crate::formats::shape::{Index, Indexed};
-use crate::sinks::SinkError;
 use crate::sinks::folder::{file_error, list_named, rename, sync_folder};
+use crate::sinks::sink::SinkError;
 
 /// Behind the suffix of one that is not finished.
 const UNFINISHED: &str = ".tmp";
@@ -74,7 +74,7 @@ impl Indexes {
         if !complete {
             return Ok(());
         }
-        for path in list_named(&self.folder, |name| rolling.is_ours(name) && !name.ends_with(super::OPEN))? {
+        for path in list_named(&self.folder, |name| rolling.is_ours(name) && !name.ends_with(OPEN))? {
             let Some(name) = path.file_name().and_then(|it| it.to_str()) else { continue };
             if !self.folder.join(format!("{name}{}", self.index.suffix)).exists() {
                 self.write(name)?;

@@ -3,41 +3,24 @@
 //!
 //! The sink's committed state says how: it names the open file with its length at the last acknowledgement, and reserves a
 //! time for the names of files opened after it. A file with the reserved time holds nothing acknowledged, or a later state
-//! would have been committed. Formats differ in one thing alone, [`Content`]: how an acknowledged beginning is closed.
+//! would have been committed. Formats differ in one thing alone, [`Content`](crate::formats::shape::Content): how an acknowledged beginning is closed.
 
 mod indexes;
+mod names;
 mod open_file;
 mod salvage;
+mod saved;
 mod taken_back;
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
-use time::macros::format_description;
-
 pub(super) use self::indexes::Indexes;
+pub use self::names::{Rolling, readable_files};
 use self::open_file::OpenFile;
-use super::SinkError;
+use self::saved::Saved;
 use super::folder::{create_folder, sync_folder};
-use crate::formats::shape::{Content, Shape, Stamp};
+use super::sink::SinkError;
 use crate::page::EpochMs;
-
-const PREFIX: &str = "crawl_data-";
-/// Behind the name of a file that cannot be read as it is while it is written.
-const OPEN: &str = ".open";
-
-/// How files are rolled.
-#[derive(Debug, Clone, Copy)]
-pub struct Rolling {
-    pub shape: Shape,
-    /// Of new files: one of the shape's.
-    pub suffix: &'static str,
-    /// Of a stream: zlib's.
-    pub level: u32,
-    /// A larger file is closed and the next one begun; only a single record that is larger makes a larger file.
-    pub max_file_size: u64,
-}
 
 /// The files of one folder; the folder is the sink's own.
 pub struct RollingFiles {
@@ -49,23 +32,6 @@ pub struct RollingFiles {
     /// asked several times a second, and what changed is written.
     is_used: bool,
     current: Option<OpenFile>,
-}
-
-/// What is committed with the cursor.
-#[derive(Serialize, Deserialize)]
-struct Saved {
-    open: Option<Acknowledged>,
-    reserved: EpochMs,
-}
-
-/// A file as of an acknowledgement: of a stream, it ends with a flush there.
-#[derive(Serialize, Deserialize)]
-struct Acknowledged {
-    name: String,
-    length: u64,
-    /// Of a stream's uncompressed bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    adler32: Option<u32>,
 }
 
 impl RollingFiles {
@@ -115,43 +81,4 @@ impl RollingFiles {
         sync_folder(&self.folder)?;
         Ok(Some(name))
     }
-}
-
-impl Rolling {
-    fn prefix(&self, epoch_ms: EpochMs) -> String {
-        match self.shape.stamp {
-            Stamp::EpochMs => format!("{PREFIX}{epoch_ms}-"),
-            Stamp::UtcMillis => format!("{PREFIX}{}-", utc_millis(epoch_ms)),
-        }
-    }
-
-    /// Of a file while it is written.
-    fn written_name(&self, name: &str) -> String {
-        match self.shape.content {
-            Content::Stream => name.to_owned(),
-            Content::Records(_) => format!("{name}{OPEN}"),
-        }
-    }
-
-    /// Whether a file name, with or without `.open`, is one of these.
-    fn is_ours(&self, name: &str) -> bool {
-        let name = name.strip_suffix(OPEN).unwrap_or(name);
-        is_named_by(&self.shape, name) && !name.contains(std::path::is_separator)
-    }
-}
-
-/// The files that a shape's sink has closed in a folder, or leaves readable while it writes, in order.
-pub fn readable_files(folder: &Path, shape: &Shape) -> Result<Vec<PathBuf>, SinkError> {
-    super::folder::list_named(folder, |name| is_named_by(shape, name))
-}
-
-fn is_named_by(shape: &Shape, name: &str) -> bool {
-    name.starts_with(PREFIX) && shape.suffixes.iter().any(|suffix| name.ends_with(suffix))
-}
-
-/// `20261121143705985`
-fn utc_millis(epoch_ms: EpochMs) -> String {
-    let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(epoch_ms) * 1_000_000);
-    let format = format_description!("[year][month][day][hour][minute][second][subsecond digits:3]");
-    time.ok().and_then(|it| it.format(&format).ok()).unwrap_or_else(|| epoch_ms.to_string())
 }

@@ -4,12 +4,13 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Acknowledged, Rolling};
+use super::names::Rolling;
+use super::saved::Acknowledged;
 use crate::formats::shape::Content;
 use crate::formats::zlib_stream::ZlibStream;
 use crate::page::EpochMs;
-use crate::sinks::SinkError;
 use crate::sinks::folder::{file_error, rename, sync_folder};
+use crate::sinks::sink::SinkError;
 
 /// Bytes are gathered up to this many before they are written.
 const WRITE_BYTES: usize = 256 << 10;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::formats::inflate::{Inflating, StreamError};
 use crate::formats::zlib_stream::{self, ZlibStream};
-use crate::sinks::SinkError;
 use crate::sinks::folder::{file_error, sync_folder};
+use crate::sinks::sink::SinkError;
 
 /// Closes those of the files that are unfinished.
 pub(super) fn close_unfinished(files: &[PathBuf], level: u32) -> Result<(), SinkError> {

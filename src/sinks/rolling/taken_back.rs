@@ -6,13 +6,15 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::{Acknowledged, OPEN, Rolling, Saved, salvage};
+use super::names::{OPEN, Rolling};
+use super::salvage;
+use super::saved::{Acknowledged, Saved};
 use crate::clock::now_ms;
 use crate::formats::shape::Content;
 use crate::formats::zlib_stream;
 use crate::page::EpochMs;
-use crate::sinks::SinkError;
 use crate::sinks::folder::{cut, file_error, list_named, rename, sync_folder};
+use crate::sinks::sink::SinkError;
 
 /// Puts right what is there, and returns the time for the names of new files.
 pub(super) fn restore(folder: &Path, rolling: &Rolling, state: &serde_json::Value) -> Result<EpochMs, SinkError> {

@@ -1,0 +1,68 @@
+//! Which dead letters are meant.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::bail;
+
+use crate::formats::letters::Note;
+use crate::sinks::dead_letters;
+
+#[derive(clap::Args)]
+pub(super) struct Place {
+    /// The destination: kafka, elasticsearch, filesystem_html …
+    #[arg(long, value_name = "NAME")]
+    pub sink: String,
+    /// The data folder.
+    #[arg(short, long, value_name = "DIR", default_value = "data")]
+    pub output: PathBuf,
+}
+
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+pub(super) struct Choice {
+    /// The letters of these events.
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// All of them.
+    #[arg(long)]
+    all: bool,
+}
+
+impl Place {
+    pub fn folder(&self) -> anyhow::Result<PathBuf> {
+        let folder = self.output.join(&self.sink);
+        if self.sink.contains(std::path::is_separator) || !folder.is_dir() {
+            bail!(
+                "{} holds nothing of a destination {}; name the folder that was given to -o, and one of its sinks",
+                self.output.display(),
+                self.sink
+            );
+        }
+        Ok(folder)
+    }
+}
+
+impl Choice {
+    pub fn has(&self, note: &Note) -> bool {
+        self.all || self.ids.contains(&note.id)
+    }
+
+    /// Says which of the ids asked for are not there.
+    pub fn check(&self, found: &HashSet<String>) -> ExitCode {
+        let missing: Vec<_> = self.ids.iter().filter(|id| !found.contains(*id)).collect();
+        for id in &missing {
+            eprintln!("seine: there is no dead letter {id} (or a running crawl still writes its file)");
+        }
+        if missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+pub(super) fn lock(path: &Path) -> anyhow::Result<Option<std::fs::File>> {
+    let lock = dead_letters::lock(path)?;
+    if lock.is_none() {
+        eprintln!("seine: {} is left out: a running crawl writes to it", path.display());
+    }
+    Ok(lock)
+}

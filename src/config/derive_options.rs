@@ -1,0 +1,20 @@
+//! What deriving has to know, of the configuration.
+
+use super::Config;
+use crate::parse::DeriveOptions;
+
+impl DeriveOptions {
+    pub fn new(config: &Config) -> DeriveOptions {
+        DeriveOptions {
+            max_decoded_bytes: config.fetch.max_decoded_bytes,
+            obey_nofollow: config.scope.obey_nofollow,
+            agent: config.fetch.user_agent.name.clone(),
+        }
+    }
+}
+
+impl Default for DeriveOptions {
+    fn default() -> DeriveOptions {
+        DeriveOptions::new(&Config::default())
+    }
+}

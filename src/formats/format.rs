@@ -1,0 +1,168 @@
+//! What there is to know of one format, and how it is asked.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use super::beginning::{Beginning, Sign};
+use super::encoder::Encoder;
+use super::held::{Field, Held, Lacks};
+use super::options::Options;
+use super::records::{Input, Records};
+use super::recovery::Recovery;
+use super::shape::{Content, Shape};
+use crate::page::PageEvent;
+
+/// A format, by its row of the table.
+#[derive(Clone, Copy)]
+pub struct Format(pub(super) &'static Row);
+
+/// What there is to know of a format.
+pub struct Row {
+    /// Also that of the sink that writes files of it, as in `target_storage.data_formats`.
+    pub name: &'static str,
+    /// In a few words, for people who choose.
+    pub about: &'static str,
+    /// What a Kafka message says of its value in the header `schema`.
+    pub schema: &'static str,
+    /// What it holds of a page; nothing else.
+    pub holds: &'static [(Field, Held)],
+    /// What a page cannot be written without: something has to stand there. What is of the content has to be there, or
+    /// there is no page.
+    pub demands: &'static [Field],
+    /// Whether a file or a message is of it, by its first bytes.
+    pub begins: fn(&Beginning) -> Sign,
+    /// Reads a file, or a message's value.
+    pub reader: fn(Input) -> std::io::Result<Box<dyn Records>>,
+    /// Writes pages.
+    pub encoder: fn(&Options) -> Box<dyn Encoder>,
+    /// Whether it holds an event; none where that is known only when the page is read.
+    pub is_held: Option<fn(&PageEvent) -> bool>,
+    /// What files of it are.
+    pub files: Files,
+    /// How its records are found again in a damaged file.
+    pub recovery: Recovery,
+}
+
+/// What files of a format are.
+#[derive(Debug, Clone, Copy)]
+pub enum Files {
+    /// Many records in each.
+    Rolling(Shape),
+    /// A page each.
+    OnePage,
+    /// A page each, in folders that lists in them tell of.
+    Store,
+}
+
+impl Format {
+    /// Its name, also that of the sink that writes files of it, as in `target_storage.data_formats`.
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// In a few words, for people who choose.
+    pub fn about(self) -> &'static str {
+        self.0.about
+    }
+
+    /// How much of a field it holds.
+    pub fn holds(self, field: Field) -> Held {
+        self.0.holds.iter().find(|(held, _)| *held == field).map_or(Held::No, |(_, how)| *how)
+    }
+
+    /// Whether a page cannot be written without it.
+    pub fn demands(self, field: Field) -> bool {
+        self.0.demands.contains(&field)
+    }
+
+    /// What no page of it has.
+    pub(crate) fn lacks(self) -> Lacks {
+        let fields = Field::ALL.into_iter().filter(|field| self.holds(*field) == Held::No);
+        fields.fold(Lacks::default(), |lacks, field| lacks.and(field, true))
+    }
+
+    /// What its pages lose in another, in a sentence; none when nothing.
+    pub fn losses_in(self, to: Format) -> Option<String> {
+        let known = Field::ALL.into_iter().filter(|field| self.holds(*field) != Held::No);
+        let (mut missing, mut left_out, mut partly) = (Vec::new(), Vec::new(), Vec::new());
+        for field in known {
+            match to.holds(field) {
+                Held::No if field.is_kind_of_page() => left_out.push(field.to_string()),
+                Held::No => missing.push(field.to_string()),
+                Held::Partly(part) if self.holds(field) != Held::Partly(part) => partly.push(format!("{field} {part}")),
+                Held::Partly(_) | Held::Whole => {}
+            }
+        }
+        let mut parts = Vec::new();
+        if !missing.is_empty() {
+            parts.push(format!("holds no {}", missing.join(", ")));
+        }
+        if !partly.is_empty() {
+            parts.push(format!("holds {}", partly.join("; ")));
+        }
+        if !left_out.is_empty() {
+            parts.push(format!("leaves out {}", left_out.join(", ")));
+        }
+        (!parts.is_empty()).then(|| format!("{to} {}", parts.join("; ")))
+    }
+
+    /// Reads what is of this format.
+    pub(crate) fn reader(self, input: Input) -> std::io::Result<Box<dyn Records>> {
+        (self.0.reader)(input)
+    }
+
+    pub fn encoder(self, options: &Options) -> Box<dyn Encoder> {
+        (self.0.encoder)(options)
+    }
+
+    /// What files of it are.
+    pub fn files(self) -> Files {
+        self.0.files
+    }
+
+    /// Whether its files are one compressed stream each.
+    pub fn is_stream(self) -> bool {
+        matches!(self.files(), Files::Rolling(Shape { content: Content::Stream, .. }))
+    }
+
+    /// Whether it holds an event; none where that is known only when the page is read.
+    pub fn is_held(self) -> Option<fn(&PageEvent) -> bool> {
+        self.0.is_held
+    }
+
+    /// What a Kafka message says of its value in the header `schema`.
+    pub fn schema(self) -> &'static str {
+        self.0.schema
+    }
+
+    /// How its records are found again in a damaged file.
+    pub fn recovery(self) -> &'static Recovery {
+        &self.0.recovery
+    }
+}
+
+impl PartialEq for Format {
+    fn eq(&self, other: &Format) -> bool {
+        std::ptr::eq(self.0, other.0) || self.0.name == other.0.name
+    }
+}
+
+impl Eq for Format {}
+
+impl Hash for Format {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.name.hash(state);
+    }
+}
+
+impl fmt::Debug for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,247 @@
+//! What a page says about itself and where it points.
+//!
+//! Two readers give the same [`HtmlFacts`]: [`super::html_stream`] in one fast pass, [`super::html_tree`] from the tree
+//! that the HTML standard prescribes. Both hand every element to one [`Collector`], so they can only differ in which
+//! elements they see.
+
+use super::meta::{self, RobotsMeta};
+
+/// A page may have any number of links; these are read, the rest is not ([`HtmlFacts::is_cut`]). As in sitemaps.
+pub const MAX_LINKS: usize = 50_000;
+/// A longer reference is no URL that a server would take (RFC 9110 §4.1 asks for 8000).
+pub const MAX_HREF_BYTES: usize = 8 << 10;
+/// A longer title is cut: it is a `<title>` that was never closed.
+pub const MAX_TITLE_BYTES: usize = 4 << 10;
+const MAX_META: usize = 1_000;
+
+/// What the markup says, as written: nothing is resolved here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HtmlFacts {
+    /// The first `<base href>`.
+    pub base: Option<String>,
+    /// The first `<title>` that is not blank, white space collapsed.
+    pub title: Option<String>,
+    /// In order of appearance, repeats kept.
+    pub links: Vec<RawLink>,
+    /// There were more than [`MAX_LINKS`].
+    pub is_cut: bool,
+    /// `<meta name|property|http-equiv … content>`, in order: the name in lower case, the content as written.
+    pub meta: Vec<(String, String)>,
+    /// The first `<link rel=canonical>`.
+    pub canonical: Option<String>,
+    /// The first `<meta http-equiv=refresh>` with a URL: seconds to wait, and the URL.
+    pub refresh: Option<(u32, String)>,
+    pub robots: RobotsMeta,
+    /// `<html lang>`.
+    pub lang: Option<String>,
+}
+
+/// A reference to another page, as written (entities decoded, outer white space off).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RawLink {
+    pub href: String,
+    /// `rel` has `nofollow`, `ugc` or `sponsored`.
+    pub nofollow: bool,
+    pub source: LinkSource,
+}
+
+/// What makes something a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LinkSource {
+    A,
+    Area,
+    Link,
+    Frame,
+    Iframe,
+    /// `<meta http-equiv=refresh>`.
+    Refresh,
+}
+
+/// Turns elements into facts, in the order in which their start tags stand in the page.
+#[derive(Debug, Default)]
+pub(super) struct Collector {
+    facts: HtmlFacts,
+}
+
+impl Collector {
+    /// Takes an element by its lower-case name. `attribute` gives the decoded value of an attribute.
+    pub(super) fn element(&mut self, name: &str, attribute: impl Fn(&str) -> Option<String>) {
+        match name {
+            "a" => self.anchor(LinkSource::A, &attribute),
+            "area" => self.anchor(LinkSource::Area, &attribute),
+            "link" => self.link_element(&attribute),
+            "iframe" => self.link(attribute("src"), false, LinkSource::Iframe),
+            "frame" => self.link(attribute("src"), false, LinkSource::Frame),
+            "meta" => self.meta(&attribute),
+            "base" if self.facts.base.is_none() => self.facts.base = reference(attribute("href")),
+            "html" if self.facts.lang.is_none() => self.facts.lang = attribute("lang"),
+            _ => {}
+        }
+    }
+
+    pub(super) fn has_title(&self) -> bool {
+        self.facts.title.is_some()
+    }
+
+    pub(super) fn title(&mut self, text: &str) {
+        let title = collapse(text, MAX_TITLE_BYTES);
+        if self.facts.title.is_none() && !title.is_empty() {
+            self.facts.title = Some(title);
+        }
+    }
+
+    pub(super) fn finish(mut self, agent: &str) -> HtmlFacts {
+        self.facts.robots = meta::from_meta(&self.facts.meta, agent);
+        self.facts
+    }
+
+    fn anchor(&mut self, source: LinkSource, attribute: &impl Fn(&str) -> Option<String>) {
+        let href = attribute("href");
+        if href.is_some() {
+            let nofollow = attribute("rel").is_some_and(|rel| is_nofollow(&rel));
+            self.link(href, nofollow, source);
+        }
+    }
+
+    fn link_element(&mut self, attribute: &impl Fn(&str) -> Option<String>) {
+        let Some(rel) = attribute("rel") else { return };
+        if !is_page_relation(&rel) {
+            return;
+        }
+        let href = attribute("href");
+        if self.facts.canonical.is_none() && has_token(&rel, "canonical") {
+            self.facts.canonical = reference(href.clone());
+        }
+        self.link(href, is_nofollow(&rel), LinkSource::Link);
+    }
+
+    fn meta(&mut self, attribute: &impl Fn(&str) -> Option<String>) {
+        let Some(content) = attribute("content") else { return };
+        let pragma = attribute("http-equiv").map(|pragma| pragma.to_ascii_lowercase());
+        if pragma.as_deref() == Some("refresh")
+            && let Some((seconds, url)) = parse_refresh(&content)
+        {
+            self.link(Some(url.clone()), false, LinkSource::Refresh);
+            self.facts.refresh.get_or_insert((seconds, url));
+        }
+        let name = attribute("name").or_else(|| attribute("property")).map(|name| name.trim().to_ascii_lowercase());
+        if let Some(name) = name.or(pragma)
+            && self.facts.meta.len() < MAX_META
+        {
+            self.facts.meta.push((name, content));
+        }
+    }
+
+    fn link(&mut self, href: Option<String>, nofollow: bool, source: LinkSource) {
+        let Some(href) = reference(href) else { return };
+        if self.facts.links.len() < MAX_LINKS {
+            self.facts.links.push(RawLink { href, nofollow, source });
+        } else {
+            self.facts.is_cut = true;
+        }
+    }
+}
+
+/// A reference without the white space around it; none when it is empty (the page itself) or too long.
+fn reference(href: Option<String>) -> Option<String> {
+    let mut href = href?;
+    let trimmed = href.trim_matches(is_html_space);
+    if trimmed.is_empty() || trimmed.len() > MAX_HREF_BYTES {
+        return None;
+    }
+    if trimmed.len() != href.len() {
+        href = trimmed.to_owned();
+    }
+    Some(href)
+}
+
+fn is_html_space(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\u{c}' | '\r' | ' ')
+}
+
+pub(super) fn has_token(rel: &str, token: &str) -> bool {
+    rel.split(is_html_space).any(|given| given.eq_ignore_ascii_case(token))
+}
+
+/// The three hints by which sites disown a link.
+pub(super) fn is_nofollow(rel: &str) -> bool {
+    ["nofollow", "ugc", "sponsored"].iter().any(|hint| has_token(rel, hint))
+}
+
+/// Whether `rel` says that the target is a page: the HTML standard's hyperlink types and their old names. Everything
+/// else (style sheets, icons, hints to a browser's cache and network, services' endpoints) is not.
+pub(super) fn is_page_relation(rel: &str) -> bool {
+    const PAGES: [&str; 20] = [
+        "alternate",
+        "canonical",
+        "next",
+        "prev",
+        "previous",
+        "first",
+        "last",
+        "start",
+        "contents",
+        "index",
+        "up",
+        "amphtml",
+        "author",
+        "bookmark",
+        "help",
+        "license",
+        "privacy-policy",
+        "shortlink",
+        "tag",
+        "terms-of-service",
+    ];
+    !has_token(rel, "stylesheet") && PAGES.iter().any(|page| has_token(rel, page))
+}
+
+/// White space collapsed to single blanks and cut to at most `max` bytes.
+pub(super) fn collapse(text: &str, max: usize) -> String {
+    let mut out = String::new();
+    for word in text.split(is_html_space).filter(|word| !word.is_empty()) {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+        if out.len() > max {
+            let cut = out.char_indices().map(|(at, _)| at).take_while(|at| *at <= max).last().unwrap_or(0);
+            out.truncate(cut);
+            break;
+        }
+    }
+    out
+}
+
+/// Seconds and URL of a refresh (HTML standard, "shared declarative refresh steps"); none when it has no URL.
+pub fn parse_refresh(content: &str) -> Option<(u32, String)> {
+    let content = content.trim_start_matches(is_html_space);
+    let digits = content.bytes().take_while(u8::is_ascii_digit).count();
+    let (time, rest) = content.split_at(digits);
+    if time.is_empty() && !rest.starts_with('.') {
+        return None;
+    }
+    let seconds = time.bytes().fold(0u32, |sum, digit| sum.saturating_mul(10).saturating_add(u32::from(digit - b'0')));
+    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if !rest.starts_with(|c| is_html_space(c) || c == ';' || c == ',') {
+        return None;
+    }
+    let rest = rest.trim_start_matches(is_html_space);
+    let rest = rest.strip_prefix([';', ',']).unwrap_or(rest).trim_start_matches(is_html_space);
+    let url = unquote(without_url_prefix(rest)).trim_matches(is_html_space);
+    (!url.is_empty() && url.len() <= MAX_HREF_BYTES).then(|| (seconds, url.to_owned()))
+}
+
+/// What stands behind `url=`; everything when that is not how it starts.
+fn without_url_prefix(text: &str) -> &str {
+    let has_prefix = text.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("url"));
+    let value = has_prefix.then(|| text[3..].trim_start_matches(is_html_space).strip_prefix('=')).flatten();
+    value.map_or(text, |value| value.trim_start_matches(is_html_space))
+}
+
+fn unquote(text: &str) -> &str {
+    match text.chars().next() {
+        Some(quote @ ('"' | '\'')) => text[1..].split(quote).next().unwrap_or_default(),
+        _ => text,
+    }
+}

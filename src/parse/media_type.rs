@@ -1,0 +1,48 @@
+//! What a body is: by its media type, or by how it begins.
+
+/// Whether a body is HTML: its media type says so, or there is none and it starts like it.
+pub fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
+    match content_type.map(media_type).unwrap_or_default() {
+        "" => looks_like_html(body),
+        essence => HTML_TYPES.iter().any(|html| essence.eq_ignore_ascii_case(html)),
+    }
+}
+
+/// The media types of HTML, by the names that servers have for them.
+const HTML_TYPES: [&str; 4] =
+    ["text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml", "application/xhtml"];
+
+/// The media type of a `Content-Type` header without its parameters, in whatever case it stands. Read as servers write it:
+/// parameters behind a blank instead of a semicolon, the whole repeated behind a comma, or in quotes.
+pub fn media_type(content_type: &str) -> &str {
+    let is_around = |c: char| c.is_ascii_whitespace() || matches!(c, ';' | ',' | '"' | '\'');
+    content_type.trim_start_matches(is_around).split(is_around).next().unwrap_or_default()
+}
+
+/// The HTML patterns of the MIME Sniffing standard §7.1: a tag's start, then a blank or `>`.
+fn looks_like_html(body: &[u8]) -> bool {
+    const STARTS: [&str; 17] = [
+        "<!doctype html",
+        "<html",
+        "<head",
+        "<script",
+        "<iframe",
+        "<h1",
+        "<div",
+        "<font",
+        "<table",
+        "<a",
+        "<style",
+        "<title",
+        "<b",
+        "<body",
+        "<br",
+        "<p",
+        "<!--",
+    ];
+    let start = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
+    STARTS.iter().any(|pattern| {
+        let matches = start.get(..pattern.len()).is_some_and(|given| given.eq_ignore_ascii_case(pattern.as_bytes()));
+        matches && (*pattern == "<!--" || matches!(start.get(pattern.len()), Some(b' ' | b'>')))
+    })
+}

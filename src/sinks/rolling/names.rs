@@ -1,0 +1,66 @@
+//! What rolling files are called.
+
+use std::path::{Path, PathBuf};
+
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+use crate::formats::shape::{Content, Shape, Stamp};
+use crate::page::EpochMs;
+use crate::sinks::folder::list_named;
+use crate::sinks::sink::SinkError;
+
+const PREFIX: &str = "crawl_data-";
+/// Behind the name of a file that cannot be read as it is while it is written.
+pub(super) const OPEN: &str = ".open";
+
+/// How files are rolled.
+#[derive(Debug, Clone, Copy)]
+pub struct Rolling {
+    pub shape: Shape,
+    /// Of new files: one of the shape's.
+    pub suffix: &'static str,
+    /// Of a stream: zlib's.
+    pub level: u32,
+    /// A larger file is closed and the next one begun; only a single record that is larger makes a larger file.
+    pub max_file_size: u64,
+}
+
+impl Rolling {
+    pub(super) fn prefix(&self, epoch_ms: EpochMs) -> String {
+        match self.shape.stamp {
+            Stamp::EpochMs => format!("{PREFIX}{epoch_ms}-"),
+            Stamp::UtcMillis => format!("{PREFIX}{}-", utc_millis(epoch_ms)),
+        }
+    }
+
+    /// Of a file while it is written.
+    pub(super) fn written_name(&self, name: &str) -> String {
+        match self.shape.content {
+            Content::Stream => name.to_owned(),
+            Content::Records(_) => format!("{name}{OPEN}"),
+        }
+    }
+
+    /// Whether a file name, with or without `.open`, is one of these.
+    pub(super) fn is_ours(&self, name: &str) -> bool {
+        let name = name.strip_suffix(OPEN).unwrap_or(name);
+        is_named_by(&self.shape, name) && !name.contains(std::path::is_separator)
+    }
+}
+
+/// The files that a shape's sink has closed in a folder, or leaves readable while it writes, in order.
+pub fn readable_files(folder: &Path, shape: &Shape) -> Result<Vec<PathBuf>, SinkError> {
+    list_named(folder, |name| is_named_by(shape, name))
+}
+
+fn is_named_by(shape: &Shape, name: &str) -> bool {
+    name.starts_with(PREFIX) && shape.suffixes.iter().any(|suffix| name.ends_with(suffix))
+}
+
+/// `20261121143705985`
+fn utc_millis(epoch_ms: EpochMs) -> String {
+    let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(epoch_ms) * 1_000_000);
+    let format = format_description!("[year][month][day][hour][minute][second][subsecond digits:3]");
+    time.ok().and_then(|it| it.format(&format).ok()).unwrap_or_else(|| epoch_ms.to_string())
+}

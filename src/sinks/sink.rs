@@ -1,0 +1,74 @@
+//! What a sink is to whoever drives it.
+
+use std::sync::Arc;
+
+use super::watch::Watch;
+use crate::delivery::{Entry, Position};
+use crate::large;
+
+/// A destination. One task drives it; a failed call is answered by building the sink anew from its saved state.
+pub trait Sink: Send {
+    /// Takes entries in order. Blocks while it writes. Returns what is durable at the destination by now, which may be
+    /// less than what was taken: the rest is in flight until a later `deliver` or `flush`.
+    fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError>;
+
+    /// Waits until everything taken is durable at the destination. A sink whose server does not answer may come back
+    /// with what is durable by now, so that the caller can look around; it is called again for the rest.
+    fn flush(&mut self) -> Result<Delivered, SinkError>;
+
+    /// Told once, before anything is delivered: where a sink that waits for a server shows whether it gets on.
+    fn show_to(&mut self, _watch: Watch) {}
+
+    /// Ends cleanly: files are closed, connections too. Called after `flush`.
+    fn close(&mut self) -> Result<(), SinkError>;
+}
+
+/// How far a sink has come, to be committed with its cursor in one atomic write.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Delivered {
+    /// Everything before it is delivered, skipped or dead. The default as long as nothing was taken.
+    pub up_to: Position,
+    /// Since the sink was built: entries delivered, those the format does not hold, and those refused for good.
+    pub delivered: u64,
+    pub skipped: u64,
+    pub dead: u64,
+    /// What the sink wants back when it is built again (FILES: the open file and its length).
+    pub state: serde_json::Value,
+}
+
+/// Empties a buffer between pages, and gives back what a large one needed.
+pub(super) fn empty(buffer: &mut Vec<u8>) {
+    buffer.clear();
+    buffer.shrink_to(large::SMALL as usize);
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SinkError {
+    #[error("{action} {path}: {source}; {remedy}")]
+    File { action: &'static str, path: String, source: std::io::Error, remedy: &'static str },
+    /// Trying again is of no use.
+    #[error("stdout: whoever read standard output has gone away; keep the reading end of the pipe open")]
+    ReaderGone,
+    #[error("{sink}: {problem}; {remedy}")]
+    Other { sink: &'static str, problem: String, remedy: &'static str },
+}
+
+/// How much a destination holds.
+#[derive(Debug, Clone)]
+pub struct Held {
+    pub what: &'static str,
+    pub count: u64,
+    /// Taken by the destination and removed by it since, as its settings say.
+    pub removed: u64,
+    /// How many of the events that were asked for are there; none for who knows no events.
+    pub found: Option<u64>,
+    /// What the one who reads the count should know.
+    pub notes: Vec<String>,
+}
+
+impl Held {
+    /// A number, and nothing more.
+    pub fn new(what: &'static str, count: u64) -> Held {
+        Held { what, count, removed: 0, found: None, notes: Vec::new() }
+    }
+}
