@@ -17,6 +17,8 @@ mod kill;
 mod leases;
 #[path = "frontier/model.rs"]
 mod model;
+#[path = "frontier/records.rs"]
+mod records;
 #[path = "support/small_disk.rs"]
 mod small_disk;
 #[path = "frontier/store.rs"]

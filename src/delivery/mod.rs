@@ -11,9 +11,24 @@ pub use entry::{Entry, Links};
 
 /// A place in a row of events: just behind event number `index` (the first event has index 1), at byte `offset` of all of
 /// it. Neither is ever used twice. The default is the very beginning.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+    minicbor::Encode,
+    minicbor::Decode,
+)]
 pub struct Position {
+    #[n(0)]
     pub index: u64,
+    #[n(1)]
     pub offset: u64,
 }
 

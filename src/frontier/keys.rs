@@ -16,13 +16,22 @@ pub struct UrlKey {
 
 /// Place in a host's queue: the priority in the top byte, below it a number counting up over all proposals. No two URLs
 /// of a store have the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Rank(pub u64);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, minicbor::Encode, minicbor::Decode)]
+#[cbor(transparent)]
+pub struct Rank(#[n(0)] pub u64);
 
 impl Rank {
     /// `sequence` counts up from 0 and stays below 2^56.
     pub fn new(priority: u8, sequence: u64) -> Rank {
         Rank(u64::from(priority) << 56 | sequence)
+    }
+
+    pub fn priority(self) -> u8 {
+        (self.0 >> 56) as u8
+    }
+
+    pub fn sequence(self) -> u64 {
+        self.0 & ((1 << 56) - 1)
     }
 }
 

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 pub use embedded::{EmbeddedFrontier, FORMAT, Survey};
 pub use memory::MemoryFrontier;
+use minicbor::{Decode, Encode};
 pub use trouble::{Cause, Health, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost, url_mark};
 
 use crate::delivery::Position;
@@ -181,23 +182,29 @@ pub struct Host {
 }
 
 /// robots.txt of one origin, as far as it matters later (RFC 9309).
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct Robots {
+    #[n(0)]
     pub fetched_ms: EpochMs,
     /// To be fetched again from then on.
+    #[n(1)]
     pub expires_ms: EpochMs,
+    #[n(2)]
     pub access: RobotsAccess,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(flat)]
 pub enum RobotsAccess {
     /// 2xx: the file's bytes, at most 500 KiB, as text (invalid UTF-8 replaced).
-    Rules(String),
+    #[n(0)]
+    Rules(#[n(0)] String),
     /// 4xx: everything is allowed.
+    #[n(1)]
     AllowAll,
     /// 5xx or no answer: everything is disallowed until it expires, because of this.
-    Unreachable(Failure),
+    #[n(2)]
+    Unreachable(#[n(0)] Failure),
 }
 
 /// One URL of a lease.
@@ -302,20 +309,30 @@ pub struct HostPause {
 }
 
 /// What `page` keeps of a URL.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Encode, Decode)]
 pub struct PageRecord {
+    #[n(0)]
     pub url: String,
     /// Sitemaps of before it was noted are here as pages.
+    #[n(1)]
     pub kind: Kind,
+    #[cbor(n(2), with = "embedded::event_id")]
     pub event_id: String,
+    #[n(3)]
     pub state: PageState,
     /// HTTP status of the last response; 0 when there was none.
+    #[n(4)]
     pub status: u16,
     /// SHA-256 of the decoded content of the last 2xx response; none when that was cut.
+    #[cbor(n(7), with = "minicbor::bytes")]
     pub digest: Option<[u8; 32]>,
+    #[n(8)]
     pub etag: Option<String>,
+    #[n(9)]
     pub last_modified: Option<String>,
+    #[n(5)]
     pub fetched_ms: EpochMs,
+    #[n(6)]
     pub depth: u16,
 }
 
@@ -327,16 +344,22 @@ impl PageRecord {
 }
 
 /// What the last fetch was against the one before (`new`, `unchanged`, `changed`, `gone`), or that it failed for good.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[cbor(flat)]
 pub enum PageState {
+    #[n(0)]
     New,
+    #[n(1)]
     Unchanged,
+    #[n(2)]
     Changed,
+    #[n(3)]
     Gone,
     /// A final answer that is no page: a 4xx on first sight, or retries used up.
+    #[n(4)]
     Refused,
-    Failed(FailureReason),
+    #[n(5)]
+    Failed(#[n(0)] FailureReason),
 }
 
 impl From<PageChange> for PageState {

@@ -7,6 +7,8 @@ mod rebuilt;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use minicbor::{Decode, Encode};
+
 use super::keys::{HostKey, Rank, UrlKey};
 use super::trouble::{Cause, Trouble, Troubled, Waiting, WaitingHost};
 use super::{Counts, PageState, Release, WHEN_MET_AGAIN};
@@ -17,41 +19,63 @@ use crate::page::EpochMs;
 pub const NEVER: EpochMs = EpochMs::MAX;
 
 /// What the store keeps of a host.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct HostRecord {
     /// Counts up in the order hosts are first seen; settles who is first among hosts that are due at the same time.
+    #[n(0)]
     pub number: u64,
+    #[n(1)]
     pub origin: Box<str>,
+    #[n(2)]
     pub not_before: EpochMs,
+    #[n(11)]
     pub trouble: Option<Trouble>,
     /// The host's own delay between visits (ms), as last released.
+    #[n(3)]
     pub delay_ms: u64,
     /// URLs to fetch that may be fetched any time, and those that wait for a retry or a revisit.
+    #[n(4)]
     pub ready: u64,
+    #[n(5)]
     pub later: u64,
     /// Pages ever admitted, for the limit.
+    #[n(6)]
     pub pages: u64,
     /// No URL in `ready` has a lower rank. Reading begins here, so as not to step over all that were deleted before.
+    #[n(7)]
     pub head: Rank,
     /// The first due time in `later`; [`NEVER`] when it is empty.
+    #[n(8)]
     pub later_first: EpochMs,
     /// Of `later`: due as soon as the host is not given up any more ([`WHEN_MET_AGAIN`]).
+    #[n(9)]
     pub parked: u64,
+    #[n(10)]
     pub has_robots: bool,
 }
 
 /// What the store keeps of itself, written with every change.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Totals {
+    #[n(0)]
     pub cursor: Position,
+    #[n(1)]
     pub next_sequence: u64,
+    #[n(2)]
     pub next_host: u64,
+    #[n(3)]
     pub work: u64,
+    #[n(4)]
     pub first_time: u64,
+    #[n(5)]
     pub live: u64,
+    #[n(6)]
     pub gone: u64,
+    #[n(7)]
     pub refused: u64,
+    #[n(8)]
     pub failed: u64,
+    #[n(9)]
     pub links_seen: u64,
 }
 

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use minicbor::{Decode, Encode};
+
 use super::HostPause;
 use crate::page::{EpochMs, FailureReason};
 
@@ -10,31 +12,41 @@ use crate::page::{EpochMs, FailureReason};
 pub const WHEN_MET_AGAIN: EpochMs = EpochMs::MAX - 1;
 
 /// What is wrong with a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Trouble {
     /// The end of the first attempt that failed, with none that went well since. Time in which nobody asked is left out.
+    #[n(0)]
     pub since: EpochMs,
     /// The end of the last one.
+    #[n(1)]
     pub last: EpochMs,
     /// Times in a row that the host itself failed us. 0: only one URL has so far, and it may be that URL's own failure.
+    #[n(2)]
     pub failures: u32,
     /// What it failed with last.
+    #[n(3)]
     pub cause: Cause,
     /// The URL ([`url_mark`]) that failed while the host was well, and began this. Failing again, it says nothing new of
     /// its host.
+    #[n(5)]
     pub suspect: Option<u64>,
     /// Until when the server asked to be left alone (Retry-After); none: it did not, and its rest is our own idea.
+    #[n(6)]
     pub asked_until: Option<EpochMs>,
     /// It has been in trouble for too long: its URLs fail without a visit, until a link or a seed leads to it again.
+    #[n(4)]
     pub given_up: bool,
 }
 
 /// What a host failed with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+#[cbor(flat)]
 pub enum Cause {
-    Failure(FailureReason),
+    #[n(0)]
+    Failure(#[n(0)] FailureReason),
     /// An answer's status: 429 or 5xx.
-    Status(u16),
+    #[n(1)]
+    Status(#[n(0)] u16),
 }
 
 impl fmt::Display for Cause {

@@ -12,6 +12,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
 pub use reason::FailureReason;
@@ -66,12 +67,15 @@ pub struct Again {
 }
 
 /// What was asked for, and so what may be derived from the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode)]
 #[serde(rename_all = "snake_case")]
+#[cbor(index_only)]
 pub enum Kind {
     /// A page: goes to the sinks.
+    #[n(0)]
     Page,
     /// A sitemap: gives links, and never goes to a sink.
+    #[n(1)]
     Sitemap,
 }
 
@@ -181,10 +185,12 @@ pub struct Hop {
 }
 
 /// An attempt that brought no response to keep.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Encode, Decode)]
 pub struct Failure {
+    #[n(0)]
     pub reason: FailureReason,
     /// For people: what exactly went wrong.
+    #[n(1)]
     pub message: String,
 }
 

@@ -1,53 +1,74 @@
 //! Why an attempt failed: the reasons, their stored names, and what they mean in words.
 
+use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
 /// Why an attempt failed. The names are the `reason` label of the metrics and are stored: only add.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Encode, Decode)]
 #[serde(rename_all = "snake_case")]
+#[cbor(index_only)]
 pub enum FailureReason {
     /// The name does not exist or has no address.
+    #[n(0)]
     Dns,
     /// The address is loopback, private or link-local, and such are refused.
+    #[n(1)]
     PrivateAddress,
     /// No connection, and nobody said why: silence until the time limit. Before the next two reasons were there, theirs too.
+    #[n(2)]
     Connect,
     /// No TLS session: certificate or protocol.
+    #[n(3)]
     Tls,
     /// The time limit passed before the response's headers.
+    #[n(4)]
     Timeout,
     /// Not HTTP, or HTTP that the client could not read.
+    #[n(5)]
     Protocol,
     /// robots.txt forbids the URL.
+    #[n(6)]
     RobotsDenied,
     /// robots.txt could not be had (5xx, network): everything is forbidden for now (RFC 9309 §2.3.1.4).
+    #[n(7)]
     RobotsUnreachable,
     /// More redirects than allowed, or a loop.
+    #[n(8)]
     TooManyRedirects,
     /// A redirect to something that is not a fetchable http(s) URL, or out of scope.
+    #[n(9)]
     BadRedirect,
     /// The media type is not among those wanted.
+    #[n(10)]
     UnwantedType,
     /// The URL itself cannot be fetched.
+    #[n(11)]
     BadUrl,
     /// A redirect's host could not be visited in time: it rests, or others wait for it.
+    #[n(12)]
     HostBusy,
     /// The name servers said nothing of the name: they failed, or kept silent.
+    #[n(13)]
     Resolver,
     /// This machine knows no way to the address.
+    #[n(14)]
     NoRoute,
     /// This process, or this machine, has as many files open as it may.
+    #[n(15)]
     OpenFiles,
     /// The host was in trouble for so long that it was given up; looked at again when it is met again.
+    #[n(16)]
     HostUnreachable,
     /// No connection, and somebody said so: refused, or broken off while it was made.
+    #[n(17)]
     ConnectionRefused,
     /// The connection broke before a response was complete enough to keep.
+    #[n(18)]
     ConnectionBroken,
 }
 
 impl FailureReason {
-    /// All of them, in the order of the codes that the frontier keeps: only add, at the end.
+    /// All of them, by their numbers in the frontier: only add, at the end.
     pub const ALL: [FailureReason; 19] = {
         use FailureReason::*;
         [

@@ -46,9 +46,9 @@ impl Changes<'_> {
             Some(page) if page.state.is_live() => self.enqueue_later(url, self.now, rank, &item),
             Some(page) => {
                 self.forget(url, &page, item.kind);
-                self.enqueue_ready(url, rank, QueuedUrl { revisit: false, ..item }.encode());
+                self.enqueue_ready(url, rank, records::to_bytes(&QueuedUrl { revisit: false, ..item }));
             }
-            None => self.enqueue_ready(url, rank, item.encode()),
+            None => self.enqueue_ready(url, rank, records::to_bytes(&item)),
         }
         Ok(true)
     }
@@ -108,8 +108,7 @@ impl EmbeddedFrontier {
         let store = &*self.shelf.store()?;
         let mut urls = Vec::new();
         for entry in store.later.range(later_key(host, 0, Rank(0))..later_key(host, WHEN_MET_AGAIN, Rank(0))) {
-            let (_, value) = entry.into_inner().map_err(|source| store.failed(source))?;
-            let item = QueuedUrl::decode(&value).ok_or_else(|| store.unreadable("later"))?;
+            let (_, item): (_, QueuedUrl) = store.read(&store.later, entry)?;
             if item.put_off {
                 urls.push(format!("{origin}{}", item.path));
             }
@@ -131,13 +130,13 @@ impl EmbeddedFrontier {
         let mut found = Vec::new();
         let mut origin = (None, String::new());
         for entry in store.pages.range(from..) {
-            let (key, value) = entry.into_inner().map_err(|source| store.failed(source))?;
+            let (key, record): (_, PageRecord) = store.read(&store.pages, entry)?;
             let host = part(&key, 0).ok_or_else(|| store.unreadable("pages"))?;
             if origin.0 != Some(host) {
                 let record = store.host(host)?.ok_or_else(|| store.unreadable("hosts"))?;
                 origin = (Some(host), record.origin.into());
             }
-            let record = records::decode_page(&value, &origin.1).ok_or_else(|| store.unreadable("pages"))?;
+            let record = record.with_origin(&origin.1);
             if wanted(&record) {
                 found.push(record);
             }

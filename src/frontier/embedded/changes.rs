@@ -137,7 +137,7 @@ impl<'a> Changes<'a> {
 
     pub fn enqueue_later(&mut self, url: UrlKey, due: EpochMs, rank: Rank, item: &QueuedUrl) {
         self.states.insert(url, UrlState::Later { due, rank });
-        self.later.insert((url.host, due, rank), Some(item.encode()));
+        self.later.insert((url.host, due, rank), Some(records::to_bytes(item)));
         self.totals.work += 1;
         if let Some(host) = self.hosts.get_mut(&url.host) {
             host.record.later += 1;
@@ -176,10 +176,9 @@ impl<'a> Changes<'a> {
             }
         };
         if let Some(change) = change {
-            return Ok(change.as_deref().and_then(QueuedUrl::decode));
+            return Ok(change.as_deref().and_then(records::from_bytes));
         }
-        let bytes = store.get(keyspace, &key)?;
-        bytes.map(|bytes| QueuedUrl::decode(&bytes).ok_or_else(|| store.unreadable("queue"))).transpose()
+        store.record(keyspace, &key)
     }
 
     /// Writes everything, then tells the schedule.
@@ -205,7 +204,7 @@ impl<'a> Changes<'a> {
         let store = &self.store;
         let mut batch = store.db.batch();
         for (url, state) in &self.states {
-            batch.insert(&store.urls, url.to_bytes(), state.encode());
+            batch.insert(&store.urls, url.to_bytes(), state.to_bytes());
         }
         for ((host, rank), item) in std::mem::take(&mut self.ready) {
             let key = ready_key(host, rank);
@@ -223,12 +222,12 @@ impl<'a> Changes<'a> {
         }
         for (url, page) in &self.pages {
             let origin = self.hosts.get(&url.host).map_or("", |host| &host.record.origin);
-            batch.insert(&store.pages, url.to_bytes(), records::encode_page(page, origin));
+            batch.insert(&store.pages, url.to_bytes(), page.to_bytes_without(origin));
         }
         for url in &self.forgotten {
             batch.remove(&store.pages, url.to_bytes());
         }
-        batch.insert(&store.notes, "totals", records::encode_totals(&self.totals));
+        batch.insert(&store.notes, "totals", records::to_bytes(&self.totals));
         let latest = self.frontier.clock.fetch_max(self.now, Ordering::Relaxed).max(self.now);
         batch.insert(&store.notes, super::CLOCK, latest.to_string());
         self.finish(batch)
@@ -250,7 +249,7 @@ impl<'a> Changes<'a> {
             if change.was_idle || (change.is_met && change.record.is_given_up()) {
                 change.record.trouble = None;
             }
-            batch.insert(&self.store.hosts, host.to_be_bytes(), records::encode_host(&change.record));
+            batch.insert(&self.store.hosts, host.to_be_bytes(), records::to_bytes(&change.record));
         }
         self.store.commit(batch)?;
         let mut later_added = HashMap::new();

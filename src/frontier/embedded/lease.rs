@@ -114,9 +114,9 @@ impl EmbeddedFrontier {
             let last = ready_key(claim.host, Rank(u64::MAX));
             let range = store.ready.range(ready_key(claim.host, claim.head)..=last);
             for entry in range.take(max_urls.saturating_add(claim.in_flight_ready)) {
-                let (key, value) = entry.into_inner().map_err(|source| store.failed(source))?;
-                let candidate = self.candidate(claim, part(&key, 1), Queue::Ready, &value, &mut items);
-                found.ready.push(candidate.ok_or_else(|| store.unreadable("ready"))?);
+                let (key, item) = store.read(&store.ready, entry)?;
+                let rank = part(&key, 1).ok_or_else(|| store.unreadable("ready"))?;
+                found.ready.push(self.candidate(claim, rank, Queue::Ready, item, &mut items));
             }
         }
         if claim.reads_parked {
@@ -141,17 +141,14 @@ impl EmbeddedFrontier {
         let window = LATER_WINDOW + claim.in_flight_later + 1;
         let last = later_key(claim.host, NEVER, Rank(u64::MAX));
         for entry in store.later.range(later_key(claim.host, from, Rank(0))..=last) {
-            let (key, value) = entry.into_inner().map_err(|source| store.failed(source))?;
-            let due = match part(&key, 1).ok_or_else(|| store.unreadable("later"))? {
-                WHEN_MET_AGAIN if from == WHEN_MET_AGAIN => 0,
-                due => due,
-            };
+            let (key, item) = store.read(&store.later, entry)?;
+            let (due, rank) = part(&key, 1).zip(part(&key, 2)).ok_or_else(|| store.unreadable("later"))?;
+            let due = if due == WHEN_MET_AGAIN && from == WHEN_MET_AGAIN { 0 } else { due };
             if found.later.len() >= window {
                 found.later_unread_from = due;
                 break;
             }
-            let candidate = self.candidate(claim, part(&key, 2), Queue::Later(due), &value, items);
-            found.later.push(candidate.ok_or_else(|| store.unreadable("later"))?);
+            found.later.push(self.candidate(claim, rank, Queue::Later(due), item, items));
             if due > now {
                 found.later_unread_from = due;
                 break;
@@ -163,14 +160,13 @@ impl EmbeddedFrontier {
     fn candidate(
         &self,
         claim: &Claim,
-        rank: Option<u64>,
+        rank: u64,
         queue: Queue,
-        value: &[u8],
+        item: QueuedUrl,
         items: &mut Vec<QueuedUrl>,
-    ) -> Option<Candidate<usize>> {
-        let item = QueuedUrl::decode(value)?;
+    ) -> Candidate<usize> {
         let url = self.keys.url(claim.host, &item.path);
         items.push(item);
-        Some(Candidate { url, rank: Rank(rank?), queue, item: items.len() - 1 })
+        Candidate { url, rank: Rank(rank), queue, item: items.len() - 1 }
     }
 }

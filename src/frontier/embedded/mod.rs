@@ -40,7 +40,8 @@ use super::{
 use crate::delivery::Position;
 use crate::page::EpochMs;
 use known::Known;
-pub use records::HOST_VERSION as FORMAT;
+pub use records::FORMAT;
+pub(super) use records::event_id;
 use shelf::Shelf;
 pub use survey::Survey;
 

@@ -2,7 +2,7 @@
 
 use super::changes::Changes;
 use super::known::Known;
-use super::records::encode_new;
+use super::records::{QueuedUrl, to_bytes};
 use crate::frontier::keys::{HostKey, UrlKey, split};
 use crate::frontier::{FrontierError, Proposal, Proposed};
 use crate::page::Kind;
@@ -103,7 +103,9 @@ impl Changes<'_> {
         host.is_met = true;
         host.was_idle |= host.record.work() == 0;
         let rank = self.next_rank(priority);
-        self.enqueue_ready(part.url, rank, encode_new(part.path, kind, depth));
+        let path = part.path.to_owned();
+        let item = QueuedUrl { path, kind, depth, attempt: 0, revisit: false, put_off: false };
+        self.enqueue_ready(part.url, rank, to_bytes(&item));
         self.totals.first_time += 1;
         Ok(true)
     }

@@ -8,9 +8,9 @@ use std::sync::OnceLock;
 use fjall::compaction::Leveled;
 use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy, PartitioningPolicy, PinningPolicy};
 use fjall::config::{BloomConstructionPolicy, FilterPolicyEntry};
-use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use fjall::{CompressionType, Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode, Slice};
 
-use super::records;
+use super::records::{self, UrlState};
 use crate::descriptors::Shares;
 use crate::frontier::keys::{HostKey, Keys, UrlKey, part};
 use crate::frontier::schedule::{HostRecord, Totals};
@@ -51,7 +51,7 @@ enum Problem {
     #[error("its format is {0:?}, not {FORMAT:?}")]
     Format(String),
     #[error("a record in `{0}` cannot be read")]
-    Record(&'static str),
+    Record(String),
     #[error("{0}")]
     Fjall(#[source] fjall::Error),
     #[error("the database gave up opening it: {0}")]
@@ -118,7 +118,7 @@ fn create(dir: &Path, place: &Path, cache_bytes: u64) -> Result<(), FrontierErro
     let mut batch = store.db.batch().durability(Some(PersistMode::SyncAll));
     batch.insert(&store.notes, "format", FORMAT);
     batch.insert(&store.notes, "seed", fastrand::u64(..).to_be_bytes());
-    batch.insert(&store.notes, "totals", records::encode_totals(&Totals::default()));
+    batch.insert(&store.notes, "totals", records::to_bytes(&Totals::default()));
     batch.commit().map_err(|source| store.failed(source))?;
     drop(store);
     fs::rename(&draft, place).map_err(io)?;
@@ -197,36 +197,45 @@ impl Store {
         FrontierError::Waiting { path: self.dir.display().to_string(), why }
     }
 
-    pub fn get(&self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<fjall::Slice>, FrontierError> {
+    pub fn get(&self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<Slice>, FrontierError> {
         keyspace.get(key).map_err(|source| self.failed(source))
     }
 
-    pub fn state_of(&self, url: UrlKey) -> Result<Option<records::UrlState>, FrontierError> {
+    /// None when there is none under the key.
+    pub fn record<R: records::Record>(&self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<R>, FrontierError> {
+        let bytes = self.get(keyspace, key)?;
+        bytes.map(|bytes| records::from_bytes(&bytes).ok_or_else(|| self.unreadable(keyspace.name()))).transpose()
+    }
+
+    /// An entry of a keyspace that is gone through.
+    pub fn read<R: records::Record>(&self, keyspace: &Keyspace, entry: Guard) -> Result<(Slice, R), FrontierError> {
+        let (key, value) = entry.into_inner().map_err(|source| self.failed(source))?;
+        Ok((key, records::from_bytes(&value).ok_or_else(|| self.unreadable(keyspace.name()))?))
+    }
+
+    pub fn state_of(&self, url: UrlKey) -> Result<Option<UrlState>, FrontierError> {
         let bytes = self.get(&self.urls, &url.to_bytes())?;
-        bytes.map(|bytes| records::UrlState::decode(&bytes).ok_or_else(|| self.unreadable("urls"))).transpose()
+        bytes.map(|bytes| UrlState::from_bytes(&bytes).ok_or_else(|| self.unreadable("urls"))).transpose()
     }
 
     pub fn host(&self, host: HostKey) -> Result<Option<HostRecord>, FrontierError> {
-        let bytes = self.get(&self.hosts, &host.to_be_bytes())?;
-        bytes.map(|bytes| records::decode_host(&bytes).ok_or_else(|| self.unreadable("hosts"))).transpose()
+        self.record(&self.hosts, &host.to_be_bytes())
     }
 
     pub fn page(&self, url: UrlKey, origin: &str) -> Result<Option<PageRecord>, FrontierError> {
-        let bytes = self.get(&self.pages, &url.to_bytes())?;
-        bytes.map(|bytes| records::decode_page(&bytes, origin).ok_or_else(|| self.unreadable("pages"))).transpose()
+        let page = self.record::<PageRecord>(&self.pages, &url.to_bytes())?;
+        Ok(page.map(|page| page.with_origin(origin)))
     }
 
     pub fn robots_of(&self, host: HostKey) -> Result<Option<crate::frontier::Robots>, FrontierError> {
-        let bytes = self.get(&self.robots, &host.to_be_bytes())?;
-        bytes.map(|bytes| records::decode_robots(&bytes).ok_or_else(|| self.unreadable("robots"))).transpose()
+        self.record(&self.robots, &host.to_be_bytes())
     }
 
     /// Every host's record.
     pub fn each_host(&self, mut take: impl FnMut(HostKey, HostRecord)) -> Result<(), FrontierError> {
         for entry in self.hosts.iter() {
-            let (key, value) = entry.into_inner().map_err(|source| self.failed(source))?;
-            let host = part(&key, 0).ok_or_else(|| self.unreadable("hosts"))?;
-            take(host, records::decode_host(&value).ok_or_else(|| self.unreadable("hosts"))?);
+            let (key, record) = self.read(&self.hosts, entry)?;
+            take(part(&key, 0).ok_or_else(|| self.unreadable("hosts"))?, record);
         }
         Ok(())
     }
@@ -239,16 +248,15 @@ impl Store {
         robots: Option<&crate::frontier::Robots>,
     ) -> Result<(), FrontierError> {
         let mut batch = self.db.batch();
-        batch.insert(&self.hosts, host.to_be_bytes(), records::encode_host(record));
+        batch.insert(&self.hosts, host.to_be_bytes(), records::to_bytes(record));
         if let Some(robots) = robots {
-            batch.insert(&self.robots, host.to_be_bytes(), records::encode_robots(robots));
+            batch.insert(&self.robots, host.to_be_bytes(), records::to_bytes(robots));
         }
         self.commit(batch)
     }
 
     pub fn totals(&self) -> Result<Totals, FrontierError> {
-        let bytes = self.note_bytes("totals")?;
-        bytes.and_then(|bytes| records::decode_totals(&bytes)).ok_or_else(|| self.unreadable("notes"))
+        self.record(&self.notes, b"totals")?.ok_or_else(|| self.unreadable("notes"))
     }
 
     pub fn note_bytes(&self, key: &str) -> Result<Option<Vec<u8>>, FrontierError> {
@@ -260,13 +268,13 @@ impl Store {
     }
 
     /// A value that says nothing we know, in this keyspace.
-    pub fn unreadable(&self, keyspace: &'static str) -> FrontierError {
+    pub fn unreadable(&self, keyspace: &str) -> FrontierError {
         unreadable(&self.dir, keyspace)
     }
 }
 
-pub fn unreadable(dir: &Path, keyspace: &'static str) -> FrontierError {
-    error(dir, REMEDY_CORRUPT, Problem::Record(keyspace))
+pub fn unreadable(dir: &Path, keyspace: &str) -> FrontierError {
+    error(dir, REMEDY_CORRUPT, Problem::Record(keyspace.to_owned()))
 }
 
 fn remedy(source: &fjall::Error) -> &'static str {

@@ -1,12 +1,10 @@
 //! Everything the store holds, counted from its records, for an audit: what the counters, which are kept in the same
 //! batches, must say too. Reads every record: minutes for a hundred million URLs.
 
-use fjall::Keyspace;
-
 use super::EmbeddedFrontier;
-use super::records::{self, QueuedUrl, UrlState};
-use super::store::Store;
-use crate::frontier::{FrontierError, PageState};
+use super::records::{QueuedUrl, UrlState};
+use crate::frontier::schedule::HostRecord;
+use crate::frontier::{FrontierError, PageRecord, PageState};
 use crate::page::Kind;
 
 /// Counted records.
@@ -49,52 +47,36 @@ impl EmbeddedFrontier {
     pub fn survey(&self) -> Result<Survey, FrontierError> {
         let store = &*self.shelf.store()?;
         let mut survey = Survey::default();
-        each(store, &store.hosts, "hosts", |value| {
-            let host = records::decode_host(value)?;
+        for entry in store.hosts.iter() {
+            let (_, host): (_, HostRecord) = store.read(&store.hosts, entry)?;
             survey.hosts += 1;
-            survey.queued_by_host += host.ready + host.later;
+            survey.queued_by_host += host.work();
             survey.admitted_by_host += host.pages;
-            Some(())
-        })?;
-        for (keyspace, name) in [(&store.ready, "ready"), (&store.later, "later")] {
-            each(store, keyspace, name, |value| {
-                let item = QueuedUrl::decode(value)?;
+        }
+        for queue in [&store.ready, &store.later] {
+            for entry in queue.iter() {
+                let (_, item): (_, QueuedUrl) = store.read(queue, entry)?;
                 survey.queued += 1;
                 survey.revisits += u64::from(item.revisit);
                 survey.first_time_pages += u64::from(!item.revisit && item.kind == Kind::Page);
-                Some(())
-            })?;
+            }
         }
-        each(store, &store.urls, "urls", |value| {
-            match UrlState::decode(value)? {
+        for entry in store.urls.iter() {
+            let value = entry.value().map_err(|source| store.failed(source))?;
+            match UrlState::from_bytes(&value).ok_or_else(|| store.unreadable("urls"))? {
                 UrlState::Ready(_) | UrlState::Later { .. } => survey.places_queued += 1,
                 UrlState::Done => survey.places_done += 1,
             }
-            Some(())
-        })?;
-        each(store, &store.pages, "pages", |value| {
-            match records::decode_page(value, "")?.state {
+        }
+        for entry in store.pages.iter() {
+            let (_, page): (_, PageRecord) = store.read(&store.pages, entry)?;
+            match page.state {
                 PageState::New | PageState::Unchanged | PageState::Changed => survey.live += 1,
                 PageState::Gone => survey.gone += 1,
                 PageState::Refused => survey.refused += 1,
                 PageState::Failed(_) => survey.failed += 1,
             }
-            Some(())
-        })?;
+        }
         Ok(survey)
     }
-}
-
-/// Every value of a keyspace; none from `count` for one that says nothing we know.
-fn each(
-    store: &Store,
-    keyspace: &Keyspace,
-    name: &'static str,
-    mut count: impl FnMut(&[u8]) -> Option<()>,
-) -> Result<(), FrontierError> {
-    for entry in keyspace.iter() {
-        let (_, value) = entry.into_inner().map_err(|source| store.failed(source))?;
-        count(&value).ok_or_else(|| store.unreadable(name))?;
-    }
-    Ok(())
 }
