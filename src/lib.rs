@@ -19,6 +19,7 @@
 //! * [`formats`]: one file a format: bytes ⇄ records, both ways, no I/O.
 //! * [`sinks`]: destinations, each taking any encoder that suits it.
 //! * [`archive`]: files of any format, read as pages and written as any other.
+//! * [`shutdown`]: the way to the end of a run, one value that everybody watches.
 //! * [`supervisor`]: keeps every long-running part alive; the only one that retries.
 //! * [`folders`]: a crawl's own folders are for its owner alone.
 //! * [`telemetry`]: logs, metrics, health, progress.
@@ -43,6 +44,7 @@ pub mod large;
 pub mod page;
 pub mod page_log;
 pub mod parse;
+pub mod shutdown;
 pub mod sinks;
 pub mod supervisor;
 pub mod telemetry;

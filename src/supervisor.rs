@@ -10,7 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::shutdown::Shutdown;
 
 /// Starts and watches parts. Cheap to clone.
 #[derive(Clone, Default)]
@@ -20,11 +23,9 @@ pub struct Supervisor(Arc<Shared>);
 struct Shared {
     parts: Mutex<Vec<Arc<Part>>>,
     /// How many parts' threads have not ended.
-    running: Mutex<usize>,
-    one_ended: Condvar,
-    /// Set when no part is to be started again.
-    ending: Mutex<bool>,
-    ending_rang: Condvar,
+    running: watch::Sender<usize>,
+    /// Hurrying, a part that fails is not started again.
+    shutdown: Shutdown,
 }
 
 /// One part, as others see it.
@@ -94,6 +95,10 @@ const LAST_BACK_OFF: Duration = Duration::from_secs(30);
 const TELL_AGAIN: Duration = Duration::from_secs(600);
 
 impl Supervisor {
+    pub fn new(shutdown: Shutdown) -> Supervisor {
+        Supervisor(Arc::new(Shared { shutdown, ..Shared::default() }))
+    }
+
     /// Starts a part in a thread of its own. `run` is called again after every failure, and must find its own way back
     /// to where it was.
     pub fn start<F>(&self, name: &str, stuck_after: Duration, mut run: F)
@@ -110,14 +115,13 @@ impl Supervisor {
             done: AtomicU64::new(0),
         });
         self.0.parts.lock().push(part.clone());
-        *self.0.running.lock() += 1;
+        self.0.running.send_modify(|running| *running += 1);
         let shared = self.0.clone();
         let thread = std::thread::Builder::new().name(name.to_owned());
         let started = thread.spawn(move || {
             supervise(&shared, &part, &mut run);
             drop(run); // what it holds (files, locks) is given up before the part counts as ended
-            *shared.running.lock() -= 1;
-            shared.one_ended.notify_all();
+            shared.running.send_modify(|running| *running -= 1);
         });
         started.expect("the system starts threads");
     }
@@ -129,20 +133,19 @@ impl Supervisor {
 
     /// What parts failed for may be over: those that wait to be started again are started now.
     pub fn wake(&self) {
-        self.0.ending_rang.notify_all();
+        self.0.shutdown.wake();
     }
 
-    /// No part is started again from now on: a failed one ends.
-    pub fn end(&self) {
-        *self.0.ending.lock() = true;
-        self.0.ending_rang.notify_all();
+    /// Waits until every part has ended.
+    pub async fn all_ended(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.0.running.subscribe().wait_for(|running| *running == 0).await;
     }
 
-    /// Waits until every part has ended, at most until `deadline`. False when some had not.
-    pub fn join(&self, deadline: Instant) -> bool {
-        let mut running = self.0.running.lock();
-        let timed_out = self.0.one_ended.wait_while_until(&mut running, |running| *running > 0, deadline).timed_out();
-        !timed_out
+    /// Waits until this part has ended.
+    pub async fn ended(&self, name: &str) {
+        let runs = |part: &PartStatus| part.name == name && part.phase != Phase::Finished;
+        let _ = self.0.running.subscribe().wait_for(|_| !self.status().iter().any(runs)).await;
     }
 }
 
@@ -167,23 +170,22 @@ fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> an
         if part.done.load(Ordering::Relaxed) > done_before {
             back_off = FIRST_BACK_OFF;
         }
-        let mut ending = shared.ending.lock();
+        let is_ending = shared.shutdown.is_hurrying();
         {
             let mut state = part.state.lock();
             state.last_error = Some(error.clone());
-            state.phase = if *ending { Phase::Finished } else { Phase::BackingOff };
+            state.phase = if is_ending { Phase::Finished } else { Phase::BackingOff };
         }
-        if *ending {
+        if is_ending {
             tracing::error!(part = part.name, %error, "failed while ending");
             return;
         }
         told.tell(&part.name, &error, back_off);
-        shared.ending_rang.wait_for(&mut ending, back_off);
-        if *ending {
+        shared.shutdown.rest(back_off);
+        if shared.shutdown.is_hurrying() {
             part.state.lock().phase = Phase::Finished;
             return;
         }
-        drop(ending);
         back_off = (back_off * 2).min(LAST_BACK_OFF);
         part.restarts.fetch_add(1, Ordering::Relaxed);
         part.state.lock().phase = Phase::Running;

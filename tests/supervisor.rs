@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use seine::shutdown::Shutdown;
 use seine::supervisor::{PartStatus, Phase, Supervisor};
 use support::program::eventually;
 
@@ -15,6 +16,12 @@ const LONG: Duration = Duration::from_secs(60);
 
 fn soon() -> Instant {
     Instant::now() + LONG
+}
+
+/// Whether every part ends before the deadline.
+fn join(supervisor: &Supervisor, deadline: Instant) -> bool {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout_at(deadline.into(), supervisor.all_ended()).await }).is_ok()
 }
 
 fn part(supervisor: &Supervisor, name: &str) -> PartStatus {
@@ -46,7 +53,7 @@ fn a_part_that_fails_then_panics_then_works_is_started_again_each_time() {
         errors.lock().extend(status.last_error.clone());
         status.phase == Phase::Finished
     });
-    assert!(supervisor.join(soon()));
+    assert!(join(&supervisor, soon()));
     let status = part(&supervisor, "shaky");
     assert_eq!((status.restarts, status.panics, status.done), (4, 2, 5));
     assert!(!status.stuck);
@@ -78,7 +85,7 @@ fn progress_makes_the_back_off_short_again() {
             _ => Ok(()),
         }
     });
-    assert!(supervisor.join(soon()));
+    assert!(join(&supervisor, soon()));
     let starts = starts.lock();
     let waits: Vec<_> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(waits[2] >= Duration::from_millis(400), "{waits:?}");
@@ -87,7 +94,8 @@ fn progress_makes_the_back_off_short_again() {
 
 #[test]
 fn other_parts_do_not_notice() {
-    let supervisor = Supervisor::default();
+    let shutdown = Shutdown::default();
+    let supervisor = Supervisor::new(shutdown.clone());
     let (stop, stopped) = mpsc::channel::<()>();
     let beats = Arc::new(AtomicU64::new(0));
     let counted = beats.clone();
@@ -108,8 +116,8 @@ fn other_parts_do_not_notice() {
     assert_eq!(steady.last_error, None);
     eventually("its waiting is shown", || part(&supervisor, "broken").phase == Phase::BackingOff);
     stop.send(()).unwrap();
-    supervisor.end();
-    assert!(supervisor.join(soon()));
+    shutdown.hurry();
+    assert!(join(&supervisor, soon()));
 }
 
 #[test]
@@ -135,12 +143,13 @@ fn a_part_without_a_sign_of_life_is_shown_as_stuck_until_it_gives_one() {
     });
     assert!(!part(&supervisor, "over").stuck, "what is over is not stuck");
     drop(wake);
-    assert!(supervisor.join(soon()));
+    assert!(join(&supervisor, soon()));
 }
 
 #[test]
 fn after_end_nothing_is_started_again_and_back_offs_are_cut_short() {
-    let supervisor = Supervisor::default();
+    let shutdown = Shutdown::default();
+    let supervisor = Supervisor::new(shutdown.clone());
     let starts = Arc::new(AtomicU64::new(0));
     let counted = starts.clone();
     supervisor.start("broken", LONG, move |_| {
@@ -149,8 +158,8 @@ fn after_end_nothing_is_started_again_and_back_offs_are_cut_short() {
     });
     eventually("it rests for a while", || starts.load(Ordering::Relaxed) == 4);
     let ended = Instant::now();
-    supervisor.end();
-    assert!(supervisor.join(soon()));
+    shutdown.hurry();
+    assert!(join(&supervisor, soon()));
     assert!(
         ended.elapsed() < Duration::from_millis(700),
         "the back-off of 800 ms was waited for: {:?}",
@@ -161,7 +170,7 @@ fn after_end_nothing_is_started_again_and_back_offs_are_cut_short() {
 
     // A part that fails later is not started again either.
     supervisor.start("late", LONG, |_| anyhow::bail!("now"));
-    assert!(supervisor.join(soon()));
+    assert!(join(&supervisor, soon()));
     let late = part(&supervisor, "late");
     assert_eq!((late.phase, late.restarts, late.last_error.as_deref()), (Phase::Finished, 0, Some("now")));
 }
@@ -173,11 +182,11 @@ fn join_gives_up_at_its_deadline() {
     supervisor.start("long", LONG, move |_| Ok(stopped.recv()?));
     supervisor.start("short", LONG, |_| Ok(()));
     let asked = Instant::now();
-    assert!(!supervisor.join(Instant::now() + Duration::from_millis(100)));
+    assert!(!join(&supervisor, Instant::now() + Duration::from_millis(100)));
     assert!(asked.elapsed() >= Duration::from_millis(100));
     assert_eq!(part(&supervisor, "long").phase, Phase::Running);
     stop.send(()).unwrap();
-    assert!(supervisor.join(soon()));
+    assert!(join(&supervisor, soon()));
 }
 
 /// What a part holds (a lock, a file) is free again once join has returned.
@@ -197,7 +206,7 @@ fn what_a_part_holds_is_given_up_before_it_counts_as_ended() {
             let _holds = &holds;
             Ok(())
         });
-        assert!(supervisor.join(soon()));
+        assert!(join(&supervisor, soon()));
         assert!(!held.load(Ordering::SeqCst));
     }
 }

@@ -162,7 +162,7 @@ fn json(entry: &Entry) -> Vec<u8> {
 fn kafka_sink(config: &SinkConfig, entries: &[Arc<Entry>]) -> Run {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let state = serde_json::Value::Null;
-    let mut sink = sinks::open(config, folder.path(), &state, Arc::default()).expect("the broker answers");
+    let mut sink = sinks::open(config, folder.path(), &state, Default::default()).expect("the broker answers");
     timed(|| deliver(&mut *sink, entries))
 }
 
@@ -223,7 +223,7 @@ fn document(entry: &Entry) -> Bytes {
 
 fn elastic_sink(config: &ElasticConfig, entries: &[Arc<Entry>]) -> Run {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut sink = ElasticSink::open(config, folder.path(), Arc::default()).expect("it is right");
+    let mut sink = ElasticSink::open(config, folder.path(), Default::default()).expect("it is right");
     timed(|| deliver(&mut sink, entries))
 }
 

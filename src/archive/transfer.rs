@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::choose::Choice;
@@ -17,6 +17,7 @@ use crate::delivery::{Cursor, Deriver, Entry, Position};
 use crate::formats::Format;
 use crate::page::EpochMs;
 use crate::parse::DeriveOptions;
+use crate::shutdown::Shutdown;
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, pump};
 
 /// A decoded body is not cut below this, whatever a crawl would do: what an archive holds is to be kept.
@@ -131,7 +132,7 @@ impl Transfer {
             ended: false,
             watch,
         };
-        pump(&mut feed, &sink, &folder, &Arc::new(AtomicBool::new(false)))?;
+        pump(&mut feed, &sink, &folder, &Shutdown::default())?;
         feed.finish()
     }
 }

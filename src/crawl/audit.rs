@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::CrawlError;
+use super::error::CrawlError;
 use crate::config::{Destination, LogConfig, SinkConfig};
 use crate::frontier::{Counts, EmbeddedFrontier, Frontier, FrontierOptions, Survey};
 use crate::page::PageEvent;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use prometheus::Histogram;
 
-use super::Running;
+use super::running::Running;
 use crate::config::SinkConfig;
 use crate::delivery::{Cursor, Entry};
 use crate::page_log::Reader;
@@ -15,7 +15,7 @@ use crate::supervisor::Beat;
 
 const IDLE: Duration = Duration::from_millis(200);
 
-/// Runs until the log is closed and read to its end, or until told to hurry. Called again after a failure, it starts
+/// Runs until the log is closed and read to its end, or the process hurries to its end. Called again after a failure, it starts
 /// from the committed cursor with a new sink.
 pub(crate) fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> anyhow::Result<()> {
     let name = config.name();
@@ -23,7 +23,7 @@ pub(crate) fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> an
     let seconds = running.metrics.delivery_seconds.with_label_values(&[name]);
     let watch = running.watches.get(name).cloned().unwrap_or_default();
     let mut feed = LogFeed { reader, seconds, beat, watch };
-    pump(&mut feed, config, &running.folder.join(name), &running.hurry)
+    pump(&mut feed, config, &running.folder.join(name), &running.shutdown)
 }
 
 struct LogFeed<'a> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
-use super::Running;
+use super::running::Running;
 use crate::clock::now_ms;
 use crate::descriptors::Shares;
 use crate::frontier::{Lease, Release};
@@ -37,13 +37,13 @@ pub(crate) async fn dispatch(running: &Arc<Running>, beat: &Beat) -> anyhow::Res
 async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> anyhow::Result<()> {
     let workers = Arc::new(Semaphore::new(workers(running.config.fetch.concurrency)));
     let mut changed = running.visitor.changed.subscribe();
-    let stop = &running.stop;
+    let shutdown = &running.shutdown;
     // What was accepted before a crash is finished first: its URLs are still in work_proposed.
-    while !running.is_validated() && !stop.is_cancelled() {
+    while !running.is_validated() && !shutdown.is_finishing() {
         wait(running, &mut changed, LOOK_AGAIN).await;
         beat.idle();
     }
-    while !stop.is_cancelled() {
+    while !shutdown.is_finishing() {
         beat.idle();
         changed.mark_unchanged();
         let opening = running.visitor.outage.opening(now_ms());
@@ -107,7 +107,7 @@ fn workers(configured: usize) -> usize {
 /// How many hosts to lease, and how many URLs of each: what workers are free for, what the log has room for, and what is
 /// left until `max_pages`.
 fn how_much(running: &Running, free: u64) -> (u64, u64) {
-    if !running.log.status().room || running.lacks_room().is_some() {
+    if !running.log.status().room || running.room.lacks().is_some() {
         return (0, 0);
     }
     let delay = running.config.frontier.host_delay.as_millis().max(1);
@@ -154,7 +154,7 @@ fn until_ms(time: EpochMs) -> Duration {
 async fn wait(running: &Running, changed: &mut watch::Receiver<()>, at_most: Duration) {
     tokio::select! {
         _ = changed.changed() => {}
-        () = running.stop.cancelled() => {}
+        () = running.shutdown.finishing() => {}
         () = tokio::time::sleep(at_most) => {}
     }
 }

@@ -1,13 +1,15 @@
 //! The end of a crawl: nothing left to do, a limit, or a signal.
 
+use std::convert::Infallible;
 use std::sync::Arc;
-use std::task::{Context, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{interval, timeout};
 
-use super::Running;
+use super::parts::LOG;
 use super::patience::{Patience, Waits};
+use super::running::Running;
+use super::signals::{Received, Signals};
 use super::stillness::Stillness;
 use crate::telemetry::progress::Progress;
 
@@ -44,7 +46,7 @@ pub(super) async fn watch(
 ) -> Ended {
     let mut stillness = patience.map(Stillness::new);
     let mut patience = patience.map(Patience::new);
-    let mut tick = tokio::time::interval(TICK);
+    let mut tick = interval(TICK);
     let ended = loop {
         tokio::select! {
             received = signals.next() => match received {
@@ -53,56 +55,71 @@ pub(super) async fn watch(
                     tracing::warn!("SIGHUP is ignored: the crawl goes on; SIGTERM or Ctrl-C end it");
                 }
             },
-            () = running.reader_gone.cancelled() => break Ended::ReaderGone,
+            () = running.reader_gone.notified() => break Ended::ReaderGone,
             _ = tick.tick() => {}
         }
-        running.look_at_room();
-        progress.show(&running.figures());
-        if running.is_page_limit_reached() {
-            break Ended::PageLimit;
-        }
-        let (Some(patience), Some(stillness)) = (&mut patience, &mut stillness) else { continue };
-        if running.is_done() {
-            break Ended::Done;
-        }
-        if let Some(waits) = patience.run_out(&running) {
-            break Ended::Waiting(Box::new(waits));
-        }
-        let is_full = !running.log.status().room;
-        if !is_full && !patience.is_waiting() {
-            stillness.begin_anew();
-        } else if stillness.has_run_out(&running) && is_full {
-            break Ended::LogFull;
+        show(&running, &mut progress);
+        if let Some(ended) = is_over(&running, patience.as_mut(), stillness.as_mut()) {
+            break ended;
         }
     };
-    let mut hurried = matches!(ended, Ended::Stopped | Ended::ReaderGone);
-    if hurried {
-        running.hurry();
+    if matches!(ended, Ended::Stopped | Ended::ReaderGone) {
+        running.shutdown.hurry();
     }
-    let ending = end_parts(running.clone());
-    tokio::pin!(ending);
+    tokio::select! {
+        () = end_parts(&running) => ended,
+        never = see_out(&running, signals, stillness, progress) => match never {},
+    }
+}
+
+fn show(running: &Arc<Running>, progress: &mut Progress) {
+    running.room.look();
+    progress.show(&running.figures());
+}
+
+/// Whether there is a reason to end.
+fn is_over(running: &Running, patience: Option<&mut Patience>, stillness: Option<&mut Stillness>) -> Option<Ended> {
+    if running.is_page_limit_reached() {
+        return Some(Ended::PageLimit);
+    }
+    let (patience, stillness) = (patience?, stillness?);
+    if running.is_done() {
+        return Some(Ended::Done);
+    }
+    if let Some(waits) = patience.run_out(running) {
+        return Some(Ended::Waiting(Box::new(waits)));
+    }
+    let is_full = !running.log.status().room;
+    if !is_full && !patience.is_waiting() {
+        stillness.begin_anew();
+        return None;
+    }
+    (stillness.has_run_out(running) && is_full).then_some(Ended::LogFull)
+}
+
+/// Watches while the parts end: who is waited for in vain, and who does not want to wait.
+async fn see_out(
+    running: &Arc<Running>,
+    mut signals: Signals,
+    mut stillness: Option<Stillness>,
+    mut progress: Progress,
+) -> Infallible {
+    let mut tick = interval(TICK);
     loop {
         tokio::select! {
-            () = &mut ending => return ended,
-            received = signals.next() => {
-                if received == Received::HangUp {
-                    continue; // it is ending
-                }
-                if std::mem::replace(&mut hurried, true) {
-                    // Everything accepted is on disk: leaving now loses nothing.
-                    std::process::exit(130);
-                }
-                running.hurry();
-            }
+            received = signals.next() => match received {
+                Received::HangUp => {} // it is ending
+                // Everything accepted is on disk: leaving now loses nothing.
+                Received::End if running.shutdown.is_hurrying() => std::process::exit(130),
+                Received::End => running.shutdown.hurry(),
+            },
             _ = tick.tick() => {
-                running.look_at_room();
-                progress.show(&running.figures());
-                if let Some(stillness) = stillness.as_mut().filter(|_| !hurried)
-                    && stillness.has_run_out(&running)
+                show(running, &mut progress);
+                if let Some(stillness) = stillness.as_mut().filter(|_| !running.shutdown.is_hurrying())
+                    && stillness.has_run_out(running)
                 {
-                    stillness.tell(&running);
-                    hurried = true;
-                    running.hurry();
+                    stillness.tell(running);
+                    running.shutdown.hurry();
                 }
             }
         }
@@ -110,78 +127,22 @@ pub(super) async fn watch(
 }
 
 /// Fetching ends first, then the log's writer, then its readers: the order in which a page goes.
-async fn end_parts(running: Arc<Running>) {
-    running.stop.cancel();
-    let join = move || {
-        while !running.supervisor.join(Instant::now() + TICK) {
-            let Some(since) = running.hurried.get() else { continue };
-            if !running.has_log_writer() {
-                // Its disk may be full. Nobody waits for what it will not write.
-                running.log.abandon();
-            }
-            if since.elapsed() < GRACE {
-                continue;
-            }
-            // Whoever is still there waits for something that does not come: no more waiting for each other.
-            running.log.close();
-            running.supervisor.join(Instant::now() + LAST_GRACE);
-            return;
-        }
+async fn end_parts(running: &Running) {
+    running.shutdown.finish();
+    let supervisor = &running.supervisor;
+    tokio::select! {
+        () = supervisor.all_ended() => return,
+        () = running.shutdown.hurrying() => {}
+    }
+    let soon = async {
+        supervisor.ended(LOG).await;
+        // Its disk may be full. Nobody waits for what it will not write.
+        running.log.abandon();
+        supervisor.all_ended().await;
     };
-    if let Err(panic) = tokio::task::spawn_blocking(join).await {
-        tracing::error!(%panic, "waiting for the parts failed");
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Received {
-    /// SIGTERM or SIGINT.
-    End,
-    /// SIGHUP: the terminal is gone.
-    HangUp,
-}
-
-/// All are listened for all the time: a signal that comes while nobody waits for it is not lost, and SIGHUP, listened for,
-/// does not kill.
-pub(super) struct Signals {
-    terminate: Option<Signal>,
-    interrupt: Option<Signal>,
-    hang_up: Option<Signal>,
-}
-
-impl Signals {
-    /// To be called on a runtime.
-    pub fn listen() -> Signals {
-        let listen =
-            |kind, name| signal(kind).inspect_err(|error| tracing::warn!(%error, "{name} is not listened for")).ok();
-        Signals {
-            terminate: listen(SignalKind::terminate(), "SIGTERM"),
-            interrupt: listen(SignalKind::interrupt(), "SIGINT"),
-            hang_up: listen(SignalKind::hangup(), "SIGHUP"),
-        }
-    }
-
-    /// Whether one that ends the process has come. For who cannot wait for it; the next is waited for by [`Signals::next`].
-    pub fn are_to_end(&mut self) -> bool {
-        let mut context = Context::from_waker(Waker::noop());
-        [&mut self.terminate, &mut self.interrupt]
-            .into_iter()
-            .flatten()
-            .any(|signal| signal.poll_recv(&mut context).is_ready())
-    }
-
-    async fn next(&mut self) -> Received {
-        tokio::select! {
-            () = one(&mut self.interrupt) => Received::End,
-            () = one(&mut self.terminate) => Received::End,
-            () = one(&mut self.hang_up) => Received::HangUp,
-        }
-    }
-}
-
-async fn one(signal: &mut Option<Signal>) {
-    match signal {
-        Some(signal) => _ = signal.recv().await,
-        None => std::future::pending().await,
+    if timeout(GRACE, soon).await.is_err() {
+        // Whoever is still there waits for something that does not come: no more waiting for each other.
+        running.log.close();
+        let _ = timeout(LAST_GRACE, supervisor.all_ended()).await;
     }
 }

@@ -1,12 +1,13 @@
 //! Opening a crawl: its stores, its scope, its seeds.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
+use super::error::CrawlError;
+use super::readers;
+use super::room::Room;
+use super::running::Running;
 use super::start_room::StartRoom;
-use super::{CrawlError, Running};
 use crate::clock::{self, now_ms};
 use crate::config::{Config, LogConfig, ScopeRule, SinkConfig};
 use crate::fetch::{Client, ClientError};
@@ -16,6 +17,7 @@ use crate::frontier::{CLOCK_NOTE, Counts, EmbeddedFrontier, Frontier, FrontierEr
 use crate::page::Kind;
 use crate::page_log::{PageLog, Recovery, VALIDATOR};
 use crate::parse::DeriveOptions;
+use crate::shutdown::Shutdown;
 use crate::sinks::watch::Watch;
 use crate::supervisor::Supervisor;
 use crate::telemetry::Metrics;
@@ -48,7 +50,7 @@ pub(super) fn open(
     if let Some((_, why)) = recovery.unreadable.iter().find(|(name, _)| is_sink(name, &config)) {
         return Err(CrawlError::Cursor(why.clone()));
     }
-    super::readers::meet(&log, &config, &folder)?;
+    readers::meet(&log, &config, &folder)?;
     let frontier: Arc<dyn Frontier> = {
         let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?;
         set_clock(&frontier)?;
@@ -59,7 +61,10 @@ pub(super) fn open(
     room.write(&*frontier, || propose_seeds(&*frontier, seeds))?;
     room.write(&*frontier, || try_seeds_again(&*frontier, seeds))?;
     let metrics = Arc::new(Metrics::new());
-    let stop = CancellationToken::new();
+    let shutdown = Shutdown::default();
+    let supervisor = Supervisor::new(shutdown.clone());
+    let reserve = config.log.reserve_bytes;
+    let room = Room::new(frontier.clone(), log.clone(), reserve, supervisor.clone());
     let config = Arc::new(config);
     let visitor = Visitor {
         frontier: frontier.clone(),
@@ -73,7 +78,7 @@ pub(super) fn open(
         changed: Default::default(),
         parking: Default::default(),
         outage: Default::default(),
-        stop: stop.clone(),
+        shutdown: shutdown.clone(),
         crawler_id: config.crawler_id.as_str().into(),
     };
     Ok(Running {
@@ -84,12 +89,10 @@ pub(super) fn open(
         log,
         visitor: Arc::new(visitor),
         metrics,
-        supervisor: Supervisor::default(),
-        stop,
-        hurry: Arc::default(),
-        hurried: OnceLock::new(),
-        reader_gone: CancellationToken::new(),
-        room: Default::default(),
+        supervisor,
+        shutdown,
+        reader_gone: Default::default(),
+        room: Arc::new(room),
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::Running;
+use super::running::Running;
 use crate::clock::now_ms;
 use crate::frontier::{Cause, Counts, Trouble, Waiting, WaitingHost};
 use crate::page::EpochMs;

@@ -10,16 +10,21 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::Running;
-use crate::frontier::Standing;
+use crate::frontier::{Frontier, Standing};
+use crate::page_log::PageLog;
+use crate::supervisor::Supervisor;
 
 const LOOK: Duration = Duration::from_secs(1);
 /// An opening that fails although there is room is tried again after so long, then after twice that, and so on.
 const FIRST_BACK_OFF: Duration = Duration::from_secs(1);
 const LAST_BACK_OFF: Duration = Duration::from_secs(30);
 
-#[derive(Default)]
 pub(crate) struct Room {
+    frontier: Arc<dyn Frontier>,
+    log: PageLog,
+    /// To stay free on the log's disk.
+    reserve_bytes: u64,
+    supervisor: Supervisor,
     state: Mutex<State>,
     /// The frontier is being looked after.
     busy: AtomicBool,
@@ -34,10 +39,14 @@ struct State {
     not_before: Option<Instant>,
 }
 
-impl Running {
+impl Room {
+    pub fn new(frontier: Arc<dyn Frontier>, log: PageLog, reserve_bytes: u64, supervisor: Supervisor) -> Room {
+        Room { frontier, log, reserve_bytes, supervisor, state: Mutex::default(), busy: AtomicBool::new(false) }
+    }
+
     /// What waits for room on a disk, and why; none when there is enough.
-    pub(crate) fn lacks_room(&self) -> Option<String> {
-        self.lack(self.is_said_to_lack_room())
+    pub fn lacks(&self) -> Option<String> {
+        self.lack(self.is_said_to_lack())
     }
 
     /// Once it waits, it waits for a little more than the reserve: not for what goes with the next page.
@@ -45,7 +54,7 @@ impl Running {
         if let Standing::Away(why) | Standing::NoRoom(why) = self.frontier.standing() {
             return Some(why);
         }
-        let reserve = self.config.log.reserve_bytes;
+        let reserve = self.reserve_bytes;
         let enough = if waits { reserve.saturating_add(reserve / 8) } else { reserve };
         let free = self.log.status().free_bytes.filter(|free| *free < enough)?;
         Some(format!(
@@ -56,15 +65,15 @@ impl Running {
     }
 
     /// Whether something waits for room, as far as it was said.
-    pub(crate) fn is_said_to_lack_room(&self) -> bool {
-        self.room.state.lock().said.is_some()
+    pub fn is_said_to_lack(&self) -> bool {
+        self.state.lock().said.is_some()
     }
 
     /// Says what there is to say, and once a second looks after the frontier. Never blocks.
-    pub(super) fn look_at_room(self: &Arc<Self>) {
+    pub fn look(self: &Arc<Self>) {
         let now = Instant::now();
         {
-            let mut state = self.room.state.lock();
+            let mut state = self.state.lock();
             let lack = self.lack(state.said.is_some());
             self.say(&mut state, lack);
             if state.last_look.is_some_and(|last| now.duration_since(last) < LOOK) {
@@ -75,11 +84,11 @@ impl Running {
                 return;
             }
         }
-        if !self.room.busy.swap(true, Ordering::Relaxed) {
+        if !self.busy.swap(true, Ordering::Relaxed) {
             let at = self.clone();
             tokio::task::spawn_blocking(move || {
                 at.look_after_frontier();
-                at.room.busy.store(false, Ordering::Relaxed);
+                at.busy.store(false, Ordering::Relaxed);
             });
         }
     }
@@ -87,7 +96,7 @@ impl Running {
     fn look_after_frontier(&self) {
         let was_away = matches!(self.frontier.standing(), Standing::Away(_));
         let result = self.frontier.restore();
-        let mut state = self.room.state.lock();
+        let mut state = self.state.lock();
         match result {
             Ok(()) => {
                 (state.back_off, state.not_before) = (Duration::ZERO, None);

@@ -3,14 +3,16 @@
 
 use std::error::Error;
 use std::io::ErrorKind;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::CrawlError;
-use super::ending::Signals;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+use super::error::CrawlError;
+use super::signals::Signals;
 use crate::frontier::{Frontier, FrontierError};
 
 const LOOK: Duration = Duration::from_secs(1);
-const LOOK_FOR_SIGNALS: Duration = Duration::from_millis(50);
 
 pub(super) struct StartRoom {
     signals: Signals,
@@ -60,14 +62,10 @@ impl StartRoom {
         if !std::mem::replace(&mut self.is_said, true) {
             tracing::warn!(error = error.to_string(), "the crawl begins when there is room on the disk");
         }
-        let until = Instant::now() + LOOK;
-        while Instant::now() < until {
-            if self.signals.are_to_end() {
-                return Err(CrawlError::Stopped);
-            }
-            std::thread::sleep(LOOK_FOR_SIGNALS);
+        match Handle::current().block_on(async { timeout(LOOK, self.signals.end()).await }) {
+            Ok(()) => Err(CrawlError::Stopped),
+            Err(_) => Ok(()),
         }
-        Ok(())
     }
 }
 

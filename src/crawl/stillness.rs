@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::Running;
+use super::running::Running;
 use crate::config::Destination;
 
 /// What is acknowledged without the sink's place in the log moving (parts of a batch, a page that is being looked for) counts
@@ -37,7 +37,7 @@ impl Stillness {
     pub fn has_run_out(&mut self, running: &Running) -> bool {
         let seen: Vec<_> = behind(running).map(|(name, place, _)| (place, moves(running, name))).collect();
         let places = |seen: &[(u64, u64)]| seen.iter().map(|(place, _)| *place).collect::<Vec<_>>();
-        if seen.is_empty() || places(&seen) != places(&self.seen) || running.is_said_to_lack_room() {
+        if seen.is_empty() || places(&seen) != places(&self.seen) || running.room.is_said_to_lack() {
             self.begin_anew();
         } else if seen != self.seen && self.place_since.elapsed() < self.limit * PARTS_COUNT {
             self.since = Instant::now();

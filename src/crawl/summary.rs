@@ -4,8 +4,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::ending::Ended;
+use super::running::Running;
 use super::stillness::trouble;
-use super::{Ended, Running};
 use crate::frontier::{Counts, FrontierError, PageRecord, PageState};
 use crate::page::FailureReason;
 use crate::sinks::dead_letters;

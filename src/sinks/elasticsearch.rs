@@ -21,7 +21,6 @@ mod verdict;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -38,6 +37,7 @@ use super::watch::Watch;
 use crate::config::ElasticConfig;
 use crate::delivery::{Entry, Position};
 use crate::formats::elastic::{document_id, document_version, is_held, write_event};
+use crate::shutdown::Shutdown;
 
 /// Bulks sent and not yet answered. One is written by the server while the next is being made and sent.
 const IN_FLIGHT: usize = 2;
@@ -78,9 +78,10 @@ struct Flight {
 }
 
 impl ElasticSink {
-    /// Waits for no server: what is wrong with the index is told by one of the next calls. `hurry`: set when the process is to end; the sink then
-    /// stops waiting for a server that does not answer, and says what was written by then. `folder`: for dead letters.
-    pub fn open(config: &ElasticConfig, folder: &Path, hurry: Arc<AtomicBool>) -> Result<ElasticSink, SinkError> {
+    /// Waits for no server: what is wrong with the index is told by one of the next calls. When
+    /// the process hurries to its end, the sink stops waiting for a server that does not answer, and says what was written
+    /// by then. `folder`: for dead letters.
+    pub fn open(config: &ElasticConfig, folder: &Path, shutdown: Shutdown) -> Result<ElasticSink, SinkError> {
         let client = client::Client::new(config)?;
         // A worker rather than the caller's thread: connections live on while the caller does something else.
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -89,7 +90,7 @@ impl ElasticSink {
             .enable_all()
             .build()
             .map_err(|error| other(format!("no thread can be started: {error}"), "raise the limit of threads"))?;
-        let pusher = Arc::new(Pusher::new(client, config, hurry));
+        let pusher = Arc::new(Pusher::new(client, config, shutdown));
         Ok(ElasticSink {
             look: Some(runtime.spawn(pusher.clone().look())),
             pusher,

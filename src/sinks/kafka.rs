@@ -9,7 +9,6 @@
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -25,6 +24,7 @@ use crate::config::KafkaConfig;
 use crate::delivery::{Entry, Position};
 use crate::formats::encoder::Encoder;
 use crate::page::PageChange;
+use crate::shutdown::Shutdown;
 
 /// The longest single wait for reports.
 const LOOK: Duration = Duration::from_millis(500);
@@ -59,8 +59,8 @@ pub struct KafkaSink {
     limit: Option<Option<u64>>,
     value: Vec<u8>,
     so_far: Delivered,
-    /// Set when the process is to end: nothing is waited for any more.
-    hurry: Arc<AtomicBool>,
+    /// Nothing is waited for once the process hurries to its end.
+    shutdown: Shutdown,
     watch: Watch,
 }
 
@@ -78,18 +78,18 @@ enum State {
 }
 
 impl KafkaSink {
-    /// Connects, and finds or makes the topic. `schema`: what messages say of their values. `folder`: for dead letters. `hurry`: set when the process is to end; the
-    /// sink then takes nothing more and stops waiting for the broker.
+    /// Connects, and finds or makes the topic. `schema`: what messages say of their values. `folder`: for dead letters. When the
+    /// process hurries to its end, the sink takes nothing more and stops waiting for the broker.
     pub fn open(
         config: &KafkaConfig,
         encoder: Box<dyn Encoder>,
         schema: &'static str,
         folder: &Path,
-        hurry: Arc<AtomicBool>,
+        shutdown: Shutdown,
     ) -> Result<KafkaSink, SinkError> {
         Ok(KafkaSink {
             dead: DeadLetters::open(folder)?,
-            producer: client::connect(config, &hurry)?,
+            producer: client::connect(config, &shutdown)?,
             config: config.clone(),
             encoder,
             schema,
@@ -103,20 +103,16 @@ impl KafkaSink {
             limit: None,
             value: Vec::new(),
             so_far: Delivered::default(),
-            hurry,
+            shutdown,
             watch: Watch::default(),
         })
-    }
-
-    fn is_hurried(&self) -> bool {
-        self.hurry.load(Ordering::Relaxed)
     }
 
     /// False when it was not taken, as the process is to end.
     fn take(&mut self, entry: &Arc<Entry>) -> Result<bool, SinkError> {
         let key = key_hash(entry);
         while self.slots.len() >= MAX_SLOTS || self.keys.contains(&key) {
-            if self.is_hurried() {
+            if self.shutdown.is_hurrying() {
                 return Ok(false);
             }
             if self.in_flight > 0 {
@@ -157,7 +153,7 @@ impl KafkaSink {
                 Err((error, _)) => error,
             };
             match client::code_of(&error) {
-                RDKafkaErrorCode::QueueFull if self.is_hurried() => return Ok(None),
+                RDKafkaErrorCode::QueueFull if self.shutdown.is_hurrying() => return Ok(None),
                 RDKafkaErrorCode::QueueFull => {
                     self.wait()?;
                 }
@@ -298,7 +294,7 @@ impl KafkaSink {
     /// Until there is a report on every message; false when the process is to end before.
     fn wait_for_all(&mut self) -> Result<bool, SinkError> {
         while self.in_flight > 0 {
-            if self.is_hurried() {
+            if self.shutdown.is_hurrying() {
                 return Ok(false);
             }
             self.wait()?;
@@ -311,11 +307,11 @@ impl KafkaSink {
         if let Some((code, reason)) = self.producer.client().fatal_error() {
             return Err(trouble(format!("{code}: {reason}"), REMADE));
         }
-        if self.in_flight == 0 || self.last_sign.elapsed() < self.config.stuck_after || self.is_hurried() {
+        if self.in_flight == 0 || self.last_sign.elapsed() < self.config.stuck_after || self.shutdown.is_hurrying() {
             return Ok(());
         }
         let waited = self.last_sign.elapsed();
-        if !client::could_deliver(&self.config, &self.hurry) {
+        if !client::could_deliver(&self.config, &self.shutdown) {
             // An outage: librdkafka waits it out, and knows what it sent before.
             self.last_sign = Instant::now();
             tracing::warn!(messages = self.in_flight, "kafka: the broker does not answer; pages wait for it");
@@ -325,7 +321,7 @@ impl KafkaSink {
         let deadline = Instant::now() + GRACE.min(self.config.stuck_after * 5);
         while Instant::now() < deadline {
             let reports = self.producer.context().take(LOOK);
-            if !reports.is_empty() || self.is_hurried() {
+            if !reports.is_empty() || self.shutdown.is_hurrying() {
                 return self.take_in(reports);
             }
         }

@@ -4,7 +4,6 @@
 //! compared by 64-bit hashes: of a billion messages two share one in 3 of 100 audits.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -17,6 +16,7 @@ use super::kafka_client::{self as client, ANSWER, trouble};
 use super::sink::Held;
 use super::sink::SinkError;
 use crate::config::KafkaConfig;
+use crate::shutdown::Shutdown;
 
 /// Ids that are in memory at once.
 const IDS_AT_ONCE: u64 = 16 << 20;
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many different events the topic holds, from whoever wrote them, and how many of `expected` (hashes, each once).
 pub(super) fn held(config: &KafkaConfig, expected: &[u64]) -> Result<Held, SinkError> {
-    client::require_topic(config, &AtomicBool::new(false))?;
+    client::require_topic(config, &Shutdown::default())?;
     let failed =
         |error: KafkaError| trouble(format!("the topic cannot be read: {error}"), "start the broker, and try again");
     let consumer = consumer(config).map_err(failed)?;

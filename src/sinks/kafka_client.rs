@@ -15,6 +15,7 @@ use rdkafka::{ClientConfig, ClientContext};
 
 use super::sink::SinkError;
 use crate::config::KafkaConfig;
+use crate::shutdown::Shutdown;
 
 /// For one question to the broker.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
@@ -101,15 +102,15 @@ pub(super) fn code_of(error: &KafkaError) -> RDKafkaErrorCode {
     error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Unknown)
 }
 
-/// A producer whose topic is there. No answer is waited for once `hurry` is set.
-pub(super) fn connect(config: &KafkaConfig, hurry: &AtomicBool) -> Result<KafkaProducer, SinkError> {
+/// A producer whose topic is there. No answer is waited for once the process hurries to its end.
+pub(super) fn connect(config: &KafkaConfig, shutdown: &Shutdown) -> Result<KafkaProducer, SinkError> {
     let client = client_config(config);
     let made = client.create_with_context::<_, KafkaProducer>(Reports::default());
     let producer = made.map_err(|e| {
         trouble(format!("no producer can be made: {e}"), "correct target_storage.data_format.kafka.properties")
     })?;
-    if !has_topic(producer.client(), config, hurry)? {
-        match config.create_topic || brokers_make_topics(&client, producer.client(), hurry) {
+    if !has_topic(producer.client(), config, shutdown)? {
+        match config.create_topic || brokers_make_topics(&client, producer.client(), shutdown) {
             true => create_topic(&client, config)?,
             false => return Err(no_topic(config)),
         }
@@ -119,9 +120,9 @@ pub(super) fn connect(config: &KafkaConfig, hurry: &AtomicBool) -> Result<KafkaP
 
 /// Whether a broker answers and every partition of the topic has a leader. Asked through a connection of its own: the
 /// producer's may be what is stuck.
-pub(super) fn could_deliver(config: &KafkaConfig, hurry: &AtomicBool) -> bool {
+pub(super) fn could_deliver(config: &KafkaConfig, shutdown: &Shutdown) -> bool {
     let client: KafkaResult<KafkaProducer> = client_config(config).create_with_context(Reports::default());
-    let metadata = client.and_then(|it| fetch_metadata(it.client(), Some(&config.topic), hurry));
+    let metadata = client.and_then(|it| fetch_metadata(it.client(), Some(&config.topic), shutdown));
     let Ok(metadata) = metadata else { return false };
     let leads = |topic: &MetadataTopic| {
         topic.error().is_none() && topic.partitions().iter().all(|it| it.error().is_none() && it.leader() >= 0)
@@ -139,11 +140,11 @@ pub(super) fn topic_limit(config: &KafkaConfig) -> Option<u64> {
 }
 
 /// An error when the broker does not show the topic.
-pub(super) fn require_topic(config: &KafkaConfig, hurry: &AtomicBool) -> Result<(), SinkError> {
+pub(super) fn require_topic(config: &KafkaConfig, shutdown: &Shutdown) -> Result<(), SinkError> {
     let made = client_config(config).create_with_context::<_, KafkaProducer>(Reports::default());
     let producer =
         made.map_err(|error| trouble(format!("no client can be made: {error}"), "correct its properties"))?;
-    match has_topic(producer.client(), config, hurry)? {
+    match has_topic(producer.client(), config, shutdown)? {
         true => Ok(()),
         false => Err(trouble(format!("the broker shows no topic {}", config.topic), "name the crawl's own brokers")),
     }
@@ -162,9 +163,10 @@ pub(super) fn client_config(config: &KafkaConfig) -> ClientConfig {
 }
 
 /// Asks for all topics: asked for one by name, a broker may make it.
-fn has_topic(client: &Client<Reports>, config: &KafkaConfig, hurry: &AtomicBool) -> Result<bool, SinkError> {
+fn has_topic(client: &Client<Reports>, config: &KafkaConfig, shutdown: &Shutdown) -> Result<bool, SinkError> {
     let topic = &config.topic;
-    let metadata = fetch_metadata(client, None, hurry).map_err(|error| no_answer(client.context(), config, &error))?;
+    let metadata =
+        fetch_metadata(client, None, shutdown).map_err(|error| no_answer(client.context(), config, &error))?;
     match metadata.topics().iter().find(|it| it.name() == topic).map(|it| it.error()) {
         Some(None) => Ok(true),
         Some(Some(error)) => Err(trouble(
@@ -184,8 +186,8 @@ fn no_topic(config: &KafkaConfig) -> SinkError {
 
 /// Whether the brokers would make a topic that they are asked for (`auto.create.topics.enable`). Whoever wrote to them before
 /// did not have to say more, and here it is made with a limit that fits. False when they do not tell.
-fn brokers_make_topics(config: &ClientConfig, client: &Client<Reports>, hurry: &AtomicBool) -> bool {
-    let Ok(metadata) = fetch_metadata(client, None, hurry) else { return false };
+fn brokers_make_topics(config: &ClientConfig, client: &Client<Reports>, shutdown: &Shutdown) -> bool {
+    let Ok(metadata) = fetch_metadata(client, None, shutdown) else { return false };
     let Some(broker) = metadata.brokers().first().map(|broker| broker.id()) else { return false };
     let Ok(admin) = config.create::<AdminClient<DefaultClientContext>>() else { return false };
     let described = wait(admin.describe_configs(&[ResourceSpecifier::Broker(broker)], &admin_options()));
@@ -194,13 +196,12 @@ fn brokers_make_topics(config: &ClientConfig, client: &Client<Reports>, hurry: &
     setting.is_some_and(|value| value.trim() == "true")
 }
 
-fn fetch_metadata(client: &Client<Reports>, topic: Option<&str>, hurry: &AtomicBool) -> KafkaResult<Metadata> {
+fn fetch_metadata(client: &Client<Reports>, topic: Option<&str>, shutdown: &Shutdown) -> KafkaResult<Metadata> {
     let started = Instant::now();
     loop {
         let answer = client.fetch_metadata(topic, SLICE);
-        let give_up = client.context().all_down.load(Ordering::Relaxed)
-            || hurry.load(Ordering::Relaxed)
-            || started.elapsed() >= ANSWER;
+        let give_up =
+            client.context().all_down.load(Ordering::Relaxed) || shutdown.is_hurrying() || started.elapsed() >= ANSWER;
         if answer.is_ok() || give_up {
             return answer;
         }

@@ -21,8 +21,6 @@ mod void;
 pub mod watch;
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use self::elasticsearch::ElasticSink;
 use self::filesystem::FilePerPage;
@@ -35,17 +33,18 @@ pub use self::sink::{Delivered, Sink, SinkError};
 use self::void::Void;
 use crate::config::{Destination, SinkConfig};
 use crate::formats::Format;
+use crate::shutdown::Shutdown;
 
 /// Builds a sink. `folder`: the sink's own, for what it keeps on disk. `state`: what its last committed [`Delivered`]
-/// carried, null for a sink that never delivered. `hurry`: set when the process is to end; a sink that waits for a server
-/// stops waiting then, and [`Sink::flush`] returns what is durable. After an error it is not used on ([`fused`]).
+/// carried, null for a sink that never delivered. When the process hurries to its end, a sink that waits for a
+/// server stops waiting, and [`Sink::flush`] returns what is durable. After an error it is not used on ([`fused`]).
 pub fn open(
     config: &SinkConfig,
     folder: &Path,
     state: &serde_json::Value,
-    hurry: Arc<AtomicBool>,
+    shutdown: Shutdown,
 ) -> Result<Box<dyn Sink>, SinkError> {
-    open_with_letters(config, folder, folder, state, hurry)
+    open_with_letters(config, folder, folder, state, shutdown)
 }
 
 /// [`open`], with dead letters kept below `letters`: those of pages that are dead letters already go elsewhere.
@@ -54,7 +53,7 @@ pub fn open_with_letters(
     folder: &Path,
     letters: &Path,
     state: &serde_json::Value,
-    hurry: Arc<AtomicBool>,
+    shutdown: Shutdown,
 ) -> Result<Box<dyn Sink>, SinkError> {
     let encoder = config.format.map(|format| format.encoder(&config.options));
     let sink: Box<dyn Sink> = match (&config.destination, encoder) {
@@ -70,9 +69,9 @@ pub fn open_with_letters(
         }
         (Destination::Kafka(kafka), Some(encoder)) => {
             let schema = config.format.map_or("", Format::schema);
-            Box::new(KafkaSink::open(kafka, encoder, schema, letters, hurry)?)
+            Box::new(KafkaSink::open(kafka, encoder, schema, letters, shutdown)?)
         }
-        (Destination::Elasticsearch(elastic), _) => Box::new(ElasticSink::open(elastic, letters, hurry)?),
+        (Destination::Elasticsearch(elastic), _) => Box::new(ElasticSink::open(elastic, letters, shutdown)?),
         (Destination::Stdout, encoder) => stdout::sink(std::io::stdout(), encoder),
         (Destination::Void, _) => Box::new(LocalSink::new(Void)),
         (_, None) => {

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::sink::Delivered;
 use super::watch::Watch;
 use crate::config::SinkConfig;
 use crate::delivery::{Cursor, Entry, Position};
+use crate::shutdown::Shutdown;
 
 /// Entries and bytes of bodies that are delivered together.
 pub(crate) const BATCH_EVENTS: usize = 1024;
@@ -46,22 +46,17 @@ pub(crate) struct Step {
     pub took: Duration,
 }
 
-/// Runs until the feed has ended and all of it is settled, or until told to hurry. Called again after a failure, it starts
+/// Runs until the feed has ended and all of it is settled, or the process hurries to its end. Called again after a failure, it starts
 /// from the committed cursor with a new sink.
-pub(crate) fn pump(
-    feed: &mut dyn Feed,
-    config: &SinkConfig,
-    folder: &Path,
-    hurry: &Arc<AtomicBool>,
-) -> anyhow::Result<()> {
+pub(crate) fn pump(feed: &mut dyn Feed, config: &SinkConfig, folder: &Path, shutdown: &Shutdown) -> anyhow::Result<()> {
     let before = feed.cursor();
-    let mut sink = super::open(config, folder, &before.state, hurry.clone())?;
+    let mut sink = super::open(config, folder, &before.state, shutdown.clone())?;
     sink.show_to(feed.watch());
     // What the sink opened is noted before anything is delivered into it, so that a crash finds it.
     let opened = sink.flush()?;
     commit(feed, &before, &opened)?;
     let mut taken = Position::default();
-    while !feed.has_ended() && !hurry.load(Ordering::Relaxed) {
+    while !feed.has_ended() && !shutdown.is_hurrying() {
         let entries = feed.next()?;
         let started = Instant::now();
         let delivered = if entries.is_empty() { sink.flush()? } else { sink.deliver(&entries)? };
@@ -72,7 +67,7 @@ pub(crate) fn pump(
     loop {
         let delivered = sink.flush()?;
         commit(feed, &before, &delivered)?;
-        if delivered.up_to >= taken || hurry.load(Ordering::Relaxed) {
+        if delivered.up_to >= taken || shutdown.is_hurrying() {
             return Ok(sink.close()?);
         }
     }

@@ -72,7 +72,7 @@ impl Visitor {
             tokio::select! {
                 _ = changed.changed() => {}
                 () = tokio::time::sleep_until(again) => {}
-                () = self.stop.cancelled() => return Err(Interrupted::Stopping),
+                () = self.shutdown.finishing() => return Err(Interrupted::Stopping),
             }
         }
     }

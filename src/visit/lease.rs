@@ -138,7 +138,7 @@ impl Visitor {
         while !self.log.is_near_end(VALIDATOR) {
             tokio::select! {
                 _ = changed.changed() => {}
-                () = self.stop.cancelled() => return Err(Interrupted::Stopping),
+                () = self.shutdown.finishing() => return Err(Interrupted::Stopping),
             }
         }
         Ok(())

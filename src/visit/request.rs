@@ -165,7 +165,7 @@ impl Visitor {
     /// One exchange. Given up soon after the stop: the URL is still in `work_proposed`.
     async fn get(&self, url: &Url, conditions: &Conditions, limits: Limits) -> Result<Exchange, Interrupted> {
         let given_up = async {
-            self.stop.cancelled().await;
+            self.shutdown.finishing().await;
             tokio::time::sleep(LAST_ANSWER).await;
         };
         tokio::select! {
@@ -259,7 +259,7 @@ impl Visitor {
     }
 
     async fn sleep_until(&self, at: EpochMs, patience: Duration) -> Result<(), Interrupted> {
-        if self.stop.is_cancelled() {
+        if self.shutdown.is_finishing() {
             return Err(Interrupted::Stopping);
         }
         let wait = Duration::from_millis(at.saturating_sub(now_ms()));
@@ -271,7 +271,7 @@ impl Visitor {
         }
         tokio::select! {
             () = tokio::time::sleep(wait) => Ok(()),
-            () = self.stop.cancelled() => Err(Interrupted::Stopping),
+            () = self.shutdown.finishing() => Err(Interrupted::Stopping),
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
 use super::host::LeasedHost;
 use super::outage::Outage;
@@ -16,6 +15,7 @@ use crate::frontier::{Frontier, FrontierError};
 use crate::page::EpochMs;
 use crate::page_log::PageLog;
 use crate::parse::DeriveOptions;
+use crate::shutdown::Shutdown;
 use crate::telemetry::Metrics;
 
 /// One for the whole crawl.
@@ -33,8 +33,8 @@ pub struct Visitor {
     pub parking: Parking,
     /// Whether this machine can reach anybody.
     pub outage: Arc<Outage>,
-    /// No new requests from then on.
-    pub stop: CancellationToken,
+    /// No new requests once it is finishing.
+    pub shutdown: Shutdown,
     pub crawler_id: Arc<str>,
 }
 

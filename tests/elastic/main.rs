@@ -22,7 +22,6 @@ mod words;
 use std::net::TcpListener;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -30,6 +29,7 @@ use seine::config::ElasticConfig;
 use seine::delivery::{Deriver, Entry, Position};
 use seine::page::{PageEvent, Relevance};
 use seine::parse::{DeriveOptions, PageText, derive};
+use seine::shutdown::Shutdown;
 use seine::sinks::dead_letters;
 use seine::sinks::elasticsearch::ElasticSink;
 use tempfile::TempDir;
@@ -127,12 +127,12 @@ impl Opened {
 }
 
 fn open(config: &ElasticConfig) -> Opened {
-    open_until(config, Arc::default())
+    open_until(config, Shutdown::default())
 }
 
-fn open_until(config: &ElasticConfig, hurry: Arc<AtomicBool>) -> Opened {
+fn open_until(config: &ElasticConfig, shutdown: Shutdown) -> Opened {
     let folder = tempfile::tempdir().expect("a folder");
-    let sink = ElasticSink::open(config, folder.path(), hurry).expect("the configuration is right");
+    let sink = ElasticSink::open(config, folder.path(), shutdown).expect("the configuration is right");
     Opened { sink, folder }
 }
 

@@ -1,9 +1,8 @@
 //! The sink where there is no server.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use seine::shutdown::Shutdown;
 use seine::sinks::Sink;
 
 use crate::{closed_port, config, entries, numbered, open, open_until};
@@ -23,12 +22,12 @@ fn after_the_retry_timeout_the_failure_is_told_and_nothing_counts() {
 fn told_to_hurry_it_ends_soon_and_says_what_was_written() {
     let mut config = config(&[&closed_port()], "pages");
     config.bulk_documents = 2;
-    let hurry = Arc::new(AtomicBool::new(false));
-    let mut sink = open_until(&config, hurry.clone());
+    let shutdown = Shutdown::default();
+    let mut sink = open_until(&config, shutdown.clone());
     let pages = entries((1..=3).map(numbered));
     sink.deliver(&pages).unwrap();
     let flushing = std::thread::spawn(move || (sink.flush(), sink));
-    hurry.store(true, Ordering::Relaxed);
+    shutdown.hurry();
     let told = Instant::now();
     let (delivered, mut sink) = flushing.join().unwrap();
     assert!(told.elapsed() < Duration::from_secs(5), "{:?}", told.elapsed());
@@ -52,7 +51,7 @@ fn a_ca_file_that_is_not_there_is_named() {
     let mut config = config(&[&closed_port()], "pages");
     config.ca_file = Some("/nowhere/ca.pem".into());
     let folder = tempfile::tempdir().unwrap();
-    let opened = seine::sinks::elasticsearch::ElasticSink::open(&config, folder.path(), Arc::default());
+    let opened = seine::sinks::elasticsearch::ElasticSink::open(&config, folder.path(), Shutdown::default());
     let error = opened.err().unwrap().to_string();
     assert!(error.contains("/nowhere/ca.pem") && error.contains("rest.ca_file"), "{error}");
 }

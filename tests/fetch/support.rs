@@ -198,7 +198,7 @@ impl MiniCrawl {
             changed: Default::default(),
             parking: Default::default(),
             outage: Default::default(),
-            stop: Default::default(),
+            shutdown: Default::default(),
             crawler_id: "test".into(),
             config: Arc::new(config),
         };
@@ -280,7 +280,7 @@ impl MiniCrawl {
 
 impl Drop for MiniCrawl {
     fn drop(&mut self) {
-        self.visitor.stop.cancel();
+        self.visitor.shutdown.finish();
         self.log.close();
     }
 }

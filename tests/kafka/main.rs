@@ -121,7 +121,7 @@ fn load_all(yaml: &str) -> Result<config::Loaded, String> {
 
 fn open(config: &ToKafka, folder: &Path) -> Result<KafkaSink, SinkError> {
     let format = config.0.format.unwrap();
-    KafkaSink::open(config, format.encoder(&config.0.options), format.schema(), folder, Arc::default())
+    KafkaSink::open(config, format.encoder(&config.0.options), format.schema(), folder, Default::default())
 }
 
 /// Asks until everything up to `last` is settled, or an error comes.

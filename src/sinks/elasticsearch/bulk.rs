@@ -5,7 +5,6 @@
 //! at (5xx) while it takes others is tried some times, as what breaks its request.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -19,13 +18,13 @@ use super::queue::{Bulk, Item, Patience, Pushed, Waiting, halve, narrow_down};
 use super::verdict::{BulkAnswer, ItemAnswer, Verdict, is_over_the_limit};
 use crate::config::ElasticConfig;
 use crate::formats::elastic::document_id;
+use crate::shutdown::Shutdown;
 use crate::sinks::sink::SinkError;
 use crate::sinks::watch::Watch;
 
 const LAST_BACK_OFF: Duration = Duration::from_secs(5);
 /// Told to hurry, a request under way still has this long.
 const LAST_CHANCE: Duration = Duration::from_secs(3);
-const LOOK_UP: Duration = Duration::from_millis(50);
 
 pub(super) enum Unpushed {
     /// Told to hurry.
@@ -40,7 +39,7 @@ pub(super) struct Pusher {
     index: String,
     with_template: bool,
     max_retry: Duration,
-    hurry: Arc<AtomicBool>,
+    shutdown: Shutdown,
     /// The index is known to be there.
     is_ready: Mutex<bool>,
     watch: OnceLock<Watch>,
@@ -91,13 +90,13 @@ impl Later {
 }
 
 impl Pusher {
-    pub fn new(client: Client, config: &ElasticConfig, hurry: Arc<AtomicBool>) -> Pusher {
+    pub fn new(client: Client, config: &ElasticConfig, shutdown: Shutdown) -> Pusher {
         Pusher {
             client,
             index: config.index.clone(),
             with_template: config.index_template,
             max_retry: config.max_retry,
-            hurry,
+            shutdown,
             is_ready: Mutex::new(false),
             watch: OnceLock::new(),
         }
@@ -322,18 +321,12 @@ impl Pusher {
         patience.back_off = (patience.back_off * 2).min(LAST_BACK_OFF);
         tokio::select! {
             () = tokio::time::sleep(pause) => Ok(()),
-            () = self.hurried() => Err(Unpushed::Hurried),
-        }
-    }
-
-    async fn hurried(&self) {
-        while !self.hurry.load(Ordering::Relaxed) {
-            tokio::time::sleep(LOOK_UP).await;
+            () = self.shutdown.hurrying() => Err(Unpushed::Hurried),
         }
     }
 
     async fn out_of_time(&self) {
-        self.hurried().await;
+        self.shutdown.hurrying().await;
         tokio::time::sleep(LAST_CHANCE).await;
     }
 }

@@ -1,0 +1,43 @@
+//! Why a crawl does not begin, or ends without a summary.
+
+use std::path::PathBuf;
+
+use crate::config::StartedWithError;
+use crate::fetch::ClientError;
+use crate::frontier::FrontierError;
+use crate::frontier::scope::ScopeError;
+use crate::page_log::LogError;
+use crate::sinks::SinkError;
+use crate::telemetry::server::ListenError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum CrawlError {
+    #[error("data folder {path} cannot be made: {source}; choose one you may write to with -o")]
+    Folder { path: PathBuf, source: std::io::Error },
+    #[error("no seeds: give --seed URL or -s FILE (or -o with the folder of an earlier crawl)")]
+    NoSeeds,
+    #[error(transparent)]
+    Frontier(#[from] FrontierError),
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A sink of this run cannot know what it has delivered.
+    #[error("{0}")]
+    Cursor(String),
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    #[error(transparent)]
+    Sink(#[from] SinkError),
+    #[error(transparent)]
+    StartedWith(#[from] StartedWithError),
+    /// By a signal, before it began.
+    #[error("stopped while it waited for room on the disk; the same command goes on")]
+    Stopped,
+    #[error("the runtime cannot be started: {0}")]
+    Runtime(#[source] std::io::Error),
+    #[error("{0} did not end in time and was left behind; what it had is on disk and goes on with the next start")]
+    Unfinished(String),
+}

@@ -1,0 +1,51 @@
+//! The parts of a crawl: the page log's writer, the validator, the sinks, and fetching.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+
+use super::deliver::deliver;
+use super::dispatch::dispatch;
+use super::running::Running;
+use crate::page_log::VALIDATOR;
+use crate::sinks::SinkError;
+use crate::validate::Validator;
+
+/// The part that writes the page log.
+pub(super) const LOG: &str = "log";
+/// A part without a sign for longer is shown as stuck.
+const STUCK_AFTER: Duration = Duration::from_secs(60);
+
+pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
+    let supervisor = &running.supervisor;
+    let at = running.clone();
+    supervisor.start(LOG, STUCK_AFTER, move |beat| Ok(at.log.run_writer(&mut || beat.progress(1))?));
+
+    let at = running.clone();
+    let validator = Validator {
+        frontier: running.frontier.clone(),
+        scope: running.visitor.scope.clone(),
+        config: running.config.frontier.clone(),
+        metrics: running.metrics.clone(),
+    };
+    supervisor.start("validator", STUCK_AFTER, move |beat| {
+        let mut reader = at.log.follower(VALIDATOR, at.frontier.cursor()?)?;
+        Ok(validator.run(&mut reader, beat, &|| at.visitor.changed.send_replace(()))?)
+    });
+
+    for sink in running.config.sinks.clone() {
+        let at = running.clone();
+        supervisor.start(&format!("sink {}", sink.name()), STUCK_AFTER, move |beat| match deliver(&at, &sink, beat) {
+            Err(error) if matches!(error.downcast_ref(), Some(SinkError::ReaderGone)) => {
+                at.reader_gone.notify_one();
+                Ok(())
+            }
+            result => result,
+        });
+    }
+
+    let at = running.clone();
+    let handle = handle.clone();
+    supervisor.start("fetch", STUCK_AFTER, move |beat| handle.block_on(dispatch(&at, beat)));
+}

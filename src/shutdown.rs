@@ -1,0 +1,85 @@
+//! The way to the end of a run: one value, which everybody watches. It only ever goes on. Tasks await it, threads block on it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::watch;
+
+/// Cheap to clone; all clones are the same.
+#[derive(Clone, Default)]
+pub struct Shutdown(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    phase: watch::Sender<Phase>,
+    /// Held while the phase moves, for threads that wait.
+    moving: Mutex<()>,
+    rang: Condvar,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    #[default]
+    Running,
+    Finishing,
+    Hurrying,
+}
+
+impl Shutdown {
+    /// Nothing new is asked for from now on. What is accepted is still delivered.
+    pub fn finish(&self) {
+        self.advance(Phase::Finishing);
+    }
+
+    /// Everybody ends with what is at hand, whatever is pending; what fails is not started again.
+    pub fn hurry(&self) {
+        self.advance(Phase::Hurrying);
+    }
+
+    pub fn is_finishing(&self) -> bool {
+        *self.0.phase.borrow() >= Phase::Finishing
+    }
+
+    pub fn is_hurrying(&self) -> bool {
+        *self.0.phase.borrow() >= Phase::Hurrying
+    }
+
+    /// Waits until it is finishing, or hurrying.
+    pub async fn finishing(&self) {
+        self.reached(Phase::Finishing).await;
+    }
+
+    /// Waits until it is hurrying.
+    pub async fn hurrying(&self) {
+        self.reached(Phase::Hurrying).await;
+    }
+
+    /// Blocks for `time`, until it is hurrying, or until somebody [wakes](Shutdown::wake) those who rest.
+    pub fn rest(&self, time: Duration) {
+        let mut moving = self.0.moving.lock();
+        if !self.is_hurrying() {
+            self.0.rang.wait_for(&mut moving, time);
+        }
+    }
+
+    /// Ends all [rests](Shutdown::rest): what they wait for may have come.
+    pub fn wake(&self) {
+        self.0.rang.notify_all();
+    }
+
+    fn advance(&self, to: Phase) {
+        let _moving = self.0.moving.lock();
+        self.0.phase.send_if_modified(|phase| {
+            let goes_on = to > *phase;
+            *phase = to.max(*phase);
+            goes_on
+        });
+        self.wake();
+    }
+
+    async fn reached(&self, phase: Phase) {
+        // The sender lives as long as `self`.
+        let _ = self.0.phase.subscribe().wait_for(|now| *now >= phase).await;
+    }
+}
