@@ -1,12 +1,13 @@
 //! `seine stats`: the sizes of the data model's three tables, from the stores' own counters.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
 
 use crate::crawl::{self, CrawlError};
-use crate::page_log::{LogError, LogStatus};
+use crate::frontier::Counts;
+use crate::page_log::{Books, LogError, LogStatus};
 use crate::sinks::dead_letters;
 use crate::telemetry::progress::grouped;
 
@@ -36,69 +37,79 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         other => other.into(),
     })?;
-    let page_proposed = log.page_proposed();
-    let processed = counts.page + page_proposed;
-    if args.json {
-        let sinks: Vec<_> = log
-            .sinks()
-            .map(|(name, books)| {
-                serde_json::json!({
-                    "name": name, "accepted": books.accepted, "delivered": books.delivered, "skipped": books.skipped,
-                    "dead_lettered": books.dead, "damaged": books.damaged, "pending": books.pending,
-                    "dead_letter_bytes": letters(&args.folder, name), "missed": missed(&log, name),
-                })
-            })
-            .collect();
-        let all = serde_json::json!({
-            "work_proposed": counts.work_proposed, "page_proposed": page_proposed, "page": counts.page,
-            "processed": processed, "remaining": counts.work_proposed, "frontier": counts, "sinks": sinks,
-        });
-        super::print(&format!("{all}\n"))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut text = String::new();
-    let row = |name: &str, count: u64, what: &str| format!("{name:<16} {:>13}   {what}\n", grouped(count));
-    text += &row("work_proposed", counts.work_proposed, "URLs to fetch");
-    text += &row("  first time", counts.first_time, "never fetched yet");
-    text += &row("page_proposed", page_proposed, "accepted, not yet validated");
-    text += &row("page", counts.page, "validated");
-    text += &row("  live", counts.live, "there at the last look");
-    text += &row("  gone", counts.gone, "were there before");
-    text += &row("  refused", counts.refused, "answered, but not with a page");
-    text += &row("  failed", counts.failed, "given up for good");
-    text += &row("processed", processed, "page + page_proposed");
-    text += &row("remaining", counts.work_proposed, "work_proposed");
-    text += &row("hosts", counts.hosts, "");
-    if counts.live > 0 {
-        text += &format!(
-            "{:<16} {:>13.1}   links found, by page\n",
-            "links per page",
-            counts.links_seen as f64 / counts.live as f64
-        );
-    }
-    for (name, books) in log.sinks() {
-        text += &format!(
-            "sink {:<11} {:>13}   delivered, {} not held by the format, {} dead letters, {} lost to a damaged disk, \
-             {} pending, of {} accepted\n",
-            name,
-            grouped(books.delivered),
-            grouped(books.skipped),
-            grouped(books.dead),
-            grouped(books.damaged),
-            grouped(books.pending),
-            grouped(books.accepted),
-        );
-        let missed = missed(&log, name);
-        if missed > 0 {
-            text += &row("  came later", missed, "events before it were not in the page log any more");
-        }
-        let bytes = letters(&args.folder, name);
-        if bytes > 0 {
-            text += &row("  dead letters", bytes, "bytes on disk; see seine dead-letters");
-        }
-    }
+    let text = match args.json {
+        true => format!("{}\n", as_json(&args.folder, &counts, &log)),
+        false => as_table(&args.folder, &counts, &log),
+    };
     super::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn as_json(folder: &Path, counts: &Counts, log: &LogStatus) -> serde_json::Value {
+    let page_proposed = log.page_proposed();
+    let sink = |(name, books): (&str, Books)| {
+        serde_json::json!({
+            "name": name, "accepted": books.accepted, "delivered": books.delivered, "skipped": books.skipped,
+            "dead_lettered": books.dead, "damaged": books.damaged, "pending": books.pending,
+            "dead_letter_bytes": letters(folder, name), "missed": missed(log, name),
+        })
+    };
+    let sinks: Vec<_> = log.sinks().map(sink).collect();
+    serde_json::json!({
+        "work_proposed": counts.work_proposed, "page_proposed": page_proposed, "page": counts.page,
+        "processed": counts.page + page_proposed, "remaining": counts.work_proposed, "frontier": counts, "sinks": sinks,
+    })
+}
+
+fn as_table(folder: &Path, counts: &Counts, log: &LogStatus) -> String {
+    let page_proposed = log.page_proposed();
+    let tables = [
+        ("work_proposed", counts.work_proposed, "URLs to fetch"),
+        ("  first time", counts.first_time, "never fetched yet"),
+        ("page_proposed", page_proposed, "accepted, not yet validated"),
+        ("page", counts.page, "validated"),
+        ("  live", counts.live, "there at the last look"),
+        ("  gone", counts.gone, "were there before"),
+        ("  refused", counts.refused, "answered, but not with a page"),
+        ("  failed", counts.failed, "given up for good"),
+        ("processed", counts.page + page_proposed, "page + page_proposed"),
+        ("remaining", counts.work_proposed, "work_proposed"),
+        ("hosts", counts.hosts, ""),
+    ];
+    let mut text: String = tables.map(|(name, count, what)| row(name, count, what)).concat();
+    if counts.live > 0 {
+        let links = counts.links_seen as f64 / counts.live as f64;
+        text += &format!("{:<16} {links:>13.1}   links found, by page\n", "links per page");
+    }
+    log.sinks().for_each(|(name, books)| text += &sink_rows(folder, log, name, &books));
+    text
+}
+
+fn sink_rows(folder: &Path, log: &LogStatus, name: &str, books: &Books) -> String {
+    let mut text = format!(
+        "sink {:<11} {:>13}   delivered, {} not held by the format, {} dead letters, {} lost to a damaged disk, \
+         {} pending, of {} accepted\n",
+        name,
+        grouped(books.delivered),
+        grouped(books.skipped),
+        grouped(books.dead),
+        grouped(books.damaged),
+        grouped(books.pending),
+        grouped(books.accepted),
+    );
+    let missed = missed(log, name);
+    if missed > 0 {
+        text += &row("  came later", missed, "events before it were not in the page log any more");
+    }
+    let bytes = letters(folder, name);
+    if bytes > 0 {
+        text += &row("  dead letters", bytes, "bytes on disk; see seine dead-letters");
+    }
+    text
+}
+
+fn row(name: &str, count: u64, what: &str) -> String {
+    format!("{name:<16} {:>13}   {what}\n", grouped(count))
 }
 
 /// Events that the log did not hold any more when the sink came.
@@ -107,6 +118,6 @@ fn missed(log: &LogStatus, sink: &str) -> u64 {
 }
 
 /// Bytes of a sink's dead letters on disk.
-fn letters(folder: &std::path::Path, sink: &str) -> u64 {
+fn letters(folder: &Path, sink: &str) -> u64 {
     dead_letters::size(&folder.join(sink)).map_or(0, |size| size.bytes)
 }

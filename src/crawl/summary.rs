@@ -128,7 +128,6 @@ fn why_none(page: PageRecord) -> Option<String> {
 
 impl fmt::Display for Summary {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        let counts = &self.counts;
         let how = match &self.ended {
             Ended::Done => "Done: nothing is left to fetch.",
             Ended::PageLimit => "Done: the limit of pages is reached.",
@@ -137,28 +136,38 @@ impl fmt::Display for Summary {
             Ended::Stopped => "Stopped. The same command goes on from here.",
             Ended::ReaderGone => "Stopped: nobody reads standard output any more. The same command goes on from here.",
         };
-        let seconds = self.took.as_secs_f64();
-        let attempts: u64 = self.outcomes.iter().map(|(_, count)| count).sum();
         writeln!(out, "\n{}\n", how.trim_end())?;
+        self.write_failed_seeds(out)?;
+        self.write_attempts(out)?;
+        self.write_tables(out)?;
+        self.sinks.iter().try_for_each(|sink| self.write_sink(out, sink))
+    }
+}
+
+impl Summary {
+    fn write_failed_seeds(&self, out: &mut fmt::Formatter) -> fmt::Result {
         for (seed, why) in self.failed_seeds.iter().take(SHOWN_SEEDS) {
             writeln!(out, "  no page from the seed {seed}: {why}")?;
         }
         match self.failed_seeds.len().saturating_sub(SHOWN_SEEDS) {
-            0 if self.failed_seeds.is_empty() => {}
-            0 => writeln!(out)?,
-            more => writeln!(out, "  … and from {more} more\n")?,
+            0 if self.failed_seeds.is_empty() => Ok(()),
+            0 => writeln!(out),
+            more => writeln!(out, "  … and from {more} more\n"),
         }
-        writeln!(
-            out,
-            "  {:<11} {:>9}   in {seconds:.1} s, {} of bodies",
-            "attempts",
-            grouped(attempts),
-            bytes(self.bytes)
-        )?;
+    }
+
+    fn write_attempts(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        let attempts: u64 = self.outcomes.iter().map(|(_, count)| count).sum();
+        let (attempts, seconds, bytes) = (grouped(attempts), self.took.as_secs_f64(), bytes(self.bytes));
+        writeln!(out, "  {:<11} {attempts:>9}   in {seconds:.1} s, {bytes} of bodies", "attempts")?;
         for (outcome, count) in &self.outcomes {
             writeln!(out, "    {:<18} {:>9}   {}", outcome, grouped(*count), meaning(outcome))?;
         }
-        writeln!(out)?;
+        writeln!(out)
+    }
+
+    fn write_tables(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        let counts = &self.counts;
         for (table, count, what) in [
             ("pages", counts.live, "fetched and kept"),
             ("gone", counts.gone, "were there before"),
@@ -171,34 +180,33 @@ impl fmt::Display for Summary {
                 writeln!(out, "  {table:<11} {:>9}   {what}", grouped(count))?;
             }
         }
-        for sink in &self.sinks {
-            writeln!(out)?;
-            write!(out, "  {:<11} {:>9}   delivered", sink.name, grouped(sink.delivered))?;
-            let dead = match sink.letters {
-                letters if letters == sink.dead => "dead letters".to_owned(),
-                letters => format!("dead letters ({} still there)", grouped(letters)),
-            };
-            for (count, what) in
-                [(sink.skipped, "not held by the format"), (sink.dead, &dead), (sink.pending, "pending")]
-            {
-                if count > 0 {
-                    write!(out, ", {} {what}", grouped(count))?;
-                }
+        Ok(())
+    }
+
+    fn write_sink(&self, out: &mut fmt::Formatter, sink: &SinkSummary) -> fmt::Result {
+        write!(out, "\n  {:<11} {:>9}   delivered", sink.name, grouped(sink.delivered))?;
+        let dead = match sink.letters {
+            letters if letters == sink.dead => "dead letters".to_owned(),
+            letters => format!("dead letters ({} still there)", grouped(letters)),
+        };
+        for (count, what) in [(sink.skipped, "not held by the format"), (sink.dead, &dead), (sink.pending, "pending")] {
+            if count > 0 {
+                write!(out, ", {} {what}", grouped(count))?;
             }
-            writeln!(out)?;
-            if let Some(trouble) = &sink.trouble {
-                writeln!(out, "              waits: {trouble}")?;
-            }
-            if let Some(folder) = &sink.folder {
-                writeln!(out, "              in {}", folder.display())?;
-                writeln!(out, "              seine cat {} | head", folder.display())?;
-            }
-            if sink.letters > 0 {
-                let place = format!("--sink {} -o {}", sink.name, self.folder.display());
-                writeln!(out, "              dead letters are kept until they are delivered after all, or dropped:")?;
-                writeln!(out, "              seine dead-letters list {place}")?;
-                writeln!(out, "              seine dead-letters replay --all {place}")?;
-            }
+        }
+        writeln!(out)?;
+        if let Some(trouble) = &sink.trouble {
+            writeln!(out, "              waits: {trouble}")?;
+        }
+        if let Some(folder) = &sink.folder {
+            writeln!(out, "              in {}", folder.display())?;
+            writeln!(out, "              seine cat {} | head", folder.display())?;
+        }
+        if sink.letters > 0 {
+            let place = format!("--sink {} -o {}", sink.name, self.folder.display());
+            writeln!(out, "              dead letters are kept until they are delivered after all, or dropped:")?;
+            writeln!(out, "              seine dead-letters list {place}")?;
+            writeln!(out, "              seine dead-letters replay --all {place}")?;
         }
         Ok(())
     }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::Turn;
 use super::keys::HostKey;
+use super::lease::Turn;
 use crate::page::EpochMs;
 
 /// A turn not taken for so long after its time is given up: its host has nothing to fetch any more.

@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::FrontierError;
+use super::error::FrontierError;
 
 /// Hash of a host's origin. 64 bits: among ten million hosts two share one with a probability below 1 in 300,000.
 pub type HostKey = u64;

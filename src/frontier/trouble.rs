@@ -5,7 +5,6 @@ use std::fmt;
 
 use minicbor::{Decode, Encode};
 
-use super::HostPause;
 use crate::page::{EpochMs, FailureReason};
 
 /// When a URL is due that failed because its host was given up: once the host is met again, and not before.
@@ -127,13 +126,5 @@ impl Trouble {
             asked_until: more.asked_until.max(less.asked_until),
             ..more
         })
-    }
-}
-
-impl HostPause {
-    /// The longer pause, and both accounts of the trouble.
-    pub(super) fn and(self, other: HostPause) -> HostPause {
-        let not_before = self.not_before.max(other.not_before);
-        HostPause { not_before, trouble: Trouble::both(self.trouble, other.trouble) }
     }
 }

@@ -9,7 +9,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::{LogError, record, segment};
+use super::error::LogError;
+use super::{record, segment};
 use crate::delivery::Cursor;
 
 const SMALLEST_SLOT: usize = 4096;
@@ -31,6 +32,10 @@ pub(super) struct CursorFile {
     file: File,
     slot_bytes: usize,
     stored: Stored,
+}
+
+pub(super) fn cursors_dir(dir: &Path) -> PathBuf {
+    dir.join("cursors")
 }
 
 /// Every cursor file in `dir`, by reader's name.

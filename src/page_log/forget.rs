@@ -1,9 +1,10 @@
 //! Readers that are given up, and readers that begin with what comes.
 
-use super::cursor_file::{self, CursorFile};
-use super::open::cursors_dir;
+use super::cursor_file::{self, CursorFile, cursors_dir};
+use super::error::LogError;
+use super::log::PageLog;
+use super::segment;
 use super::state::Slot;
-use super::{LogError, PageLog, writer};
 use crate::delivery::Cursor;
 
 impl PageLog {
@@ -24,7 +25,7 @@ impl PageLog {
             self.inner.tell_room(&state);
         }
         drop(state);
-        writer::remove(&freed);
+        segment::remove(&freed);
         Ok(true)
     }
 

@@ -8,42 +8,17 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Semaphore, watch};
 
-use super::append::{KEPT_BYTES, QUEUE_BYTES, Queue};
-use super::cursor_file::{self, CursorFile};
+use super::batch::Writer;
+use super::cursor_file::{self, CursorFile, cursors_dir};
+use super::error::LogError;
+use super::log::{Inner, PageLog, beyond};
+use super::queue::{KEPT_BYTES, QUEUE_BYTES};
 use super::segment::{self, FILE_HEADER, Found, SegmentFile};
 use super::state::{MOST_DAMAGE, Segment, Slot, State, Tail};
-use super::writer::Writer;
-use super::{Damage, LogError, LogStatus};
+use super::status::Damage;
 use crate::config::LogConfig;
 use crate::delivery::{Cursor, Deriver, Position};
-use crate::disk;
 use crate::parse::DeriveOptions;
-
-/// The page log. Cheap to clone; the folder stays locked until the last clone and reader are gone.
-#[derive(Debug, Clone)]
-pub struct PageLog {
-    pub(super) inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-pub(super) struct Inner {
-    pub dir: PathBuf,
-    pub config: LogConfig,
-    pub queue: Mutex<Queue>,
-    /// The queue has something, has enough, or is closed.
-    pub filled: Condvar,
-    /// Free bytes of the queue.
-    pub space: Arc<Semaphore>,
-    /// Of all entries.
-    pub deriver: Arc<Deriver>,
-    pub state: Mutex<State>,
-    /// `state.end` or `state.finished` has changed.
-    pub published: Condvar,
-    /// Below the disk limit, or closed.
-    pub room: watch::Sender<bool>,
-    pub writer: Mutex<Writer>,
-    pub lock: File,
-}
 
 /// What opening found.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -127,51 +102,6 @@ impl PageLog {
         };
         Ok((PageLog { inner: Arc::new(inner) }, recovery))
     }
-
-    pub fn status(&self) -> LogStatus {
-        let queued = self.inner.queue.lock().items.len();
-        let free_bytes = disk::free_bytes(&self.inner.lock).ok();
-        let state = self.inner.state.lock();
-        LogStatus {
-            end: state.end,
-            oldest: state.oldest(),
-            bytes: state.bytes(),
-            segments: state.segments.len(),
-            room: state.bytes() < self.inner.config.max_bytes,
-            free_bytes,
-            reserve_bytes: self.inner.config.reserve_bytes,
-            queued,
-            damage: state.damage.clone(),
-            readers: state.reader_status(),
-        }
-    }
-}
-
-impl Inner {
-    /// Tells those who wait for room how it is. To be called with the state as it is now.
-    pub fn tell_room(&self, state: &State) {
-        let closed = self.queue.lock().closed;
-        let now = closed || state.bytes() < self.config.max_bytes;
-        let changed = self.room.send_if_modified(|room| std::mem::replace(room, now) != now);
-        if changed && !now {
-            let held =
-                |(name, slot): (&String, &Slot)| format!("{name} ({} bytes)", state.end.offset - slot.held.offset);
-            let last = state.readers.iter().min_by_key(|(_, slot)| slot.held).map(held).unwrap_or_default();
-            tracing::warn!(
-                reader = last,
-                "page log: at its disk limit (page_log.max_size), fetching waits for this reader"
-            );
-        }
-    }
-}
-
-/// The first place that is behind both.
-pub(super) fn beyond(end: Position, other: Position) -> Position {
-    Position { index: end.index.max(other.index), offset: end.offset.max(other.offset) }
-}
-
-pub(super) fn cursors_dir(dir: &Path) -> PathBuf {
-    dir.join("cursors")
 }
 
 fn sync_dir(dir: &Path) -> Result<(), LogError> {
@@ -205,12 +135,6 @@ fn known_readers(dir: &Path, recovery: &mut Recovery) -> Result<BTreeMap<String,
         readers.insert(name, Slot::new(cursor, follower));
     }
     Ok(readers)
-}
-
-impl Slot {
-    pub fn new(cursor: Cursor, follower: bool) -> Slot {
-        Slot { held: cursor.position, cursor, follower, opened: false }
-    }
 }
 
 /// The segments, the log's end, and the last segment's file if the writer can go on with it.

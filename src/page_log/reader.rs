@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::cursor_file::{self, CursorFile};
-use super::open::{Inner, beyond, cursors_dir};
+use super::cursor_file::{self, CursorFile, cursors_dir};
+use super::error::LogError;
+use super::log::{Inner, PageLog, beyond};
 use super::segment::{self, Found, SegmentFile};
 use super::state::{Slot, State, View};
-use super::{Damage, LogError, PageLog, writer};
+use super::status::Damage;
 use crate::delivery::{Cursor, Entry, Position};
 use crate::page::codec;
 
@@ -275,7 +276,7 @@ impl Reader {
             self.inner.tell_room(&state);
         }
         drop(state);
-        writer::remove(&freed);
+        segment::remove(&freed);
     }
 
     /// The segment to read from; none when what this reader wants next is gone, and it has moved on behind that.

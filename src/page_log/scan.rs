@@ -1,7 +1,9 @@
 //! Everything kept, read once from the first to the last, for an audit: no reader, no cursor, nothing is changed.
 
+use super::error::LogError;
+use super::log::PageLog;
 use super::segment::{Found, SegmentFile};
-use super::{Damage, LogError, PageLog};
+use super::status::Damage;
 use crate::delivery::Position;
 use crate::page::{PageEvent, codec};
 

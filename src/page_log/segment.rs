@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
+use super::error::LogError;
 use super::record::{self, Header};
-use super::{Damage, LogError};
+use super::status::Damage;
 use crate::delivery::Position;
 
 pub(super) const FILE_HEADER: u64 = 32;
@@ -77,6 +78,15 @@ pub(super) fn create(dir: &Path, start: Position) -> Result<(File, PathBuf), Log
     };
     let file = make().map_err(LogError::io("make segment", &path))?;
     Ok((file, path))
+}
+
+/// Removes the files of freed segments. One that stays is found and freed again at the next start.
+pub(super) fn remove(freed: &[PathBuf]) {
+    for path in freed {
+        if let Err(error) = std::fs::remove_file(path) {
+            tracing::warn!(segment = %path.display(), %error, "could not remove a segment that every reader has passed");
+        }
+    }
 }
 
 /// What lies at a place of a segment.

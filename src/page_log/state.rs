@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Books, Damage, ReaderStatus};
+use super::status::{Books, Damage, ReaderStatus};
 use crate::delivery::{Cursor, Entry, Position};
 
 /// Bytes of accepted entries kept in memory for readers that keep up.
@@ -46,6 +46,12 @@ pub(super) struct Slot {
     pub held: Position,
     pub follower: bool,
     pub opened: bool,
+}
+
+impl Slot {
+    pub fn new(cursor: Cursor, follower: bool) -> Slot {
+        Slot { held: cursor.position, cursor, follower, opened: false }
+    }
 }
 
 impl State {

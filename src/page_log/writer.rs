@@ -1,43 +1,18 @@
 //! Group commit: everything queued goes to the disk in one write and one fdatasync, and is then accepted.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::append::{COMPANY, Pending};
-use super::open::Inner;
-use super::record::{Header, MAX_PAYLOAD};
+use super::batch::{Active, BATCH_BYTES, Writer};
+use super::error::LogError;
+use super::log::{Inner, PageLog};
+use super::queue::{COMPANY, Pending};
 use super::segment::{self, FILE_HEADER};
 use super::state::Segment;
-use super::{LogError, PageLog};
 use crate::delivery::{Entry, Position};
 
-/// Most bytes of one batch; one event may be larger.
-const BATCH_BYTES: u64 = 4 << 20;
 /// How often an idle writer shows that it lives.
 const IDLE: Duration = Duration::from_millis(200);
-
-/// The writer's own state. It outlives a failed run, so that the next one goes on with the same events.
-#[derive(Debug, Default)]
-pub(super) struct Writer {
-    /// None: a new segment is to be made.
-    segment: Option<Active>,
-    /// Taken from the queue and not yet accepted.
-    batch: Vec<Pending>,
-    buffer: Vec<u8>,
-    /// Bytes of `batch` may be in the file.
-    unsure: bool,
-}
-
-#[derive(Debug)]
-struct Active {
-    file: File,
-    path: PathBuf,
-    /// Its durable length.
-    length: u64,
-}
 
 enum Taken {
     Some,
@@ -122,16 +97,6 @@ impl Inner {
 }
 
 impl Writer {
-    /// Goes on with the last segment of an earlier run, cut and fsynced.
-    pub fn go_on(&mut self, file: File, last: &Segment) {
-        self.segment = Some(Active { file, path: last.path.clone(), length: last.bytes });
-    }
-
-    /// The next event begins a new segment.
-    pub fn new_segment(&mut self) {
-        self.segment = None;
-    }
-
     /// Makes sure of a segment that is not full; returns the bytes left in it. Full ones are closed even when nothing
     /// waits, so that readers that have passed them can free them.
     fn room_in_segment(&mut self, inner: &Inner) -> Result<u64, LogError> {
@@ -155,7 +120,7 @@ impl Writer {
         let freed = state.free();
         inner.tell_room(&state);
         drop(state);
-        remove(&freed);
+        segment::remove(&freed);
         self.segment = Some(Active { file, path, length: FILE_HEADER });
         Ok(left(FILE_HEADER))
     }
@@ -171,32 +136,6 @@ impl Writer {
         }
         self.publish(inner, &ends);
         self.unsure = false;
-        Ok(())
-    }
-
-    /// The batch's records, one after the other; returns the place behind each.
-    fn fill_buffer(&mut self, start: Position) -> Vec<Position> {
-        self.buffer.clear();
-        self.buffer.shrink_to(2 * BATCH_BYTES as usize);
-        let mut at = start;
-        let mut ends = Vec::with_capacity(self.batch.len());
-        for pending in &self.batch {
-            let length = (pending.head.len() + pending.body().len()).min(MAX_PAYLOAD) as u32;
-            let header = Header { length, index: at.index + 1, payload_crc: pending.payload_crc };
-            self.buffer.extend_from_slice(&header.to_bytes(at.offset));
-            self.buffer.extend_from_slice(&pending.head);
-            self.buffer.extend_from_slice(pending.body());
-            at = Position { index: header.index, offset: at.offset + header.record_bytes() };
-            ends.push(at);
-        }
-        ends
-    }
-
-    fn write(&mut self) -> Result<(), LogError> {
-        let Some(active) = &mut self.segment else { return Ok(()) };
-        active.file.write_all_at(&self.buffer, active.length).map_err(LogError::io("write to", &active.path))?;
-        active.file.sync_data().map_err(LogError::io("sync", &active.path))?;
-        active.length += self.buffer.len() as u64;
         Ok(())
     }
 
@@ -219,25 +158,6 @@ impl Writer {
         for (accepted, end, queued) in told {
             // Nobody need be waiting any more.
             let _ = accepted.send((end, queued.elapsed()));
-        }
-    }
-
-    /// Gives the segment up, cut to what is durable. If even the cut fails, the next segment's start tells where this
-    /// one ends.
-    fn abandon(&mut self) {
-        self.unsure = false;
-        let Some(active) = self.segment.take() else { return };
-        if let Err(error) = active.file.set_len(active.length) {
-            tracing::warn!(segment = %active.path.display(), %error, "could not cut what was not accepted off a segment");
-        }
-    }
-}
-
-/// Removes the files of freed segments. One that stays is found and freed again at the next start.
-pub(super) fn remove(freed: &[PathBuf]) {
-    for path in freed {
-        if let Err(error) = std::fs::remove_file(path) {
-            tracing::warn!(segment = %path.display(), %error, "could not remove a segment that every reader has passed");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Trying again what has had its final answer, or waits for a time of its own.
 
-use super::EmbeddedFrontier;
 use super::changes::Changes;
+use super::open::EmbeddedFrontier;
 use super::records::{self, QueuedUrl, UrlState};
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, split};
 use crate::frontier::{Frontier, FrontierError, PageRecord, WHEN_MET_AGAIN};

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use super::known::Known;
+use super::open::EmbeddedFrontier;
 use super::records::{self, QueuedUrl, UrlState};
 use super::shelf::StoreGuard;
-use super::{EmbeddedFrontier, NEVER};
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
-use crate::frontier::schedule::{HostRecord, Totals};
+use crate::frontier::schedule::{HostRecord, NEVER, Totals};
 use crate::frontier::{FrontierError, HostPause, PageRecord, Trouble, WHEN_MET_AGAIN};
 use crate::page::EpochMs;
 
@@ -229,7 +229,7 @@ impl<'a> Changes<'a> {
         }
         batch.insert(&store.notes, "totals", records::to_bytes(&self.totals));
         let latest = self.frontier.clock.fetch_max(self.now, Ordering::Relaxed).max(self.now);
-        batch.insert(&store.notes, super::CLOCK, latest.to_string());
+        batch.insert(&store.notes, super::open::CLOCK, latest.to_string());
         self.finish(batch)
     }
 

@@ -1,13 +1,14 @@
 //! Leasing: the schedule says which host, the store says which of its URLs. The schedule's lock is never held while the
 //! store is read.
 
-use super::EmbeddedFrontier;
 use super::changes::Changes;
+use super::open::EmbeddedFrontier;
 use super::records::QueuedUrl;
 use super::store::Store;
 use crate::frontier::keys::{HostKey, Rank, later_key, part, ready_key};
+use crate::frontier::lease::LATER_WINDOW;
 use crate::frontier::schedule::{Candidate, Claim, Found, HostClaim, NEVER, Queue};
-use crate::frontier::{FrontierError, Host, HostTurn, LATER_WINDOW, Lease, WHEN_MET_AGAIN, Work};
+use crate::frontier::{FrontierError, Host, HostTurn, Lease, WHEN_MET_AGAIN, Work};
 use crate::page::EpochMs;
 
 /// Hosts looked at in vain during one call: their due time was an estimate, and is right from then on.

@@ -2,7 +2,6 @@
 //! added with the next number, as an `Option` or with a default, and none ever changes its own. What 0.1.0 wrote is read by
 //! [`v1`].
 
-pub mod event_id;
 mod v1;
 
 use minicbor::{Decode, Encode};

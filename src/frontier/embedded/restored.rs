@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use super::known::Known;
+use super::open::{EmbeddedFrontier, Owed};
 use super::records::UrlState;
 use super::store::Store;
-use super::{EmbeddedFrontier, Owed};
 use crate::frontier::FrontierError;
 use crate::frontier::keys::{HostKey, UrlKey};
 use crate::frontier::schedule::{HostRecord, Queue, Schedule};

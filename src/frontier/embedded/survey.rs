@@ -1,7 +1,7 @@
 //! Everything the store holds, counted from its records, for an audit: what the counters, which are kept in the same
 //! batches, must say too. Reads every record: minutes for a hundred million URLs.
 
-use super::EmbeddedFrontier;
+use super::open::EmbeddedFrontier;
 use super::records::{QueuedUrl, UrlState};
 use crate::frontier::schedule::HostRecord;
 use crate::frontier::{FrontierError, PageRecord, PageState};

@@ -3,7 +3,8 @@
 use super::changes::Changes;
 use super::records::{QueuedUrl, UrlState};
 use crate::frontier::keys::{Rank, UrlKey, split};
-use crate::frontier::{Change, FrontierError, HostPause, PRIORITY_UNKNOWN, PageRecord, Verdict};
+use crate::frontier::work::PRIORITY_UNKNOWN;
+use crate::frontier::{Change, FrontierError, HostPause, PageRecord, Verdict};
 use crate::page::{EpochMs, Kind};
 
 /// A verdict's URL and all that is known of it.

@@ -3,7 +3,10 @@
 
 use std::collections::HashSet;
 
-use super::{HostRecord, HostState, Queue, Schedule, Totals};
+use super::host::{HostRecord, HostState, NEVER};
+use super::queue::Queue;
+use super::state::Schedule;
+use super::totals::Totals;
 use crate::frontier::keys::{HostKey, UrlKey};
 
 impl Schedule {
@@ -27,7 +30,7 @@ impl Schedule {
         }
         // Hosts that the store has lost, and somebody has leased.
         for (host, old) in before.hosts.into_iter().filter(|(_, old)| old.lease.is_some()) {
-            let record = HostRecord { ready: 0, later: 0, later_first: super::NEVER, ..old.record.clone() };
+            let record = HostRecord { ready: 0, later: 0, later_first: NEVER, ..old.record.clone() };
             self.put_back(host, HostState::new(record), Some(old));
         }
         for (url, queue) in before.in_flight.into_iter().filter(|(url, _)| !finished.contains(url)) {

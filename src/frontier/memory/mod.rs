@@ -1,6 +1,9 @@
 //! The twin for tests: the same promises, kept naively in maps behind one lock, so that it is easy to see that they are.
 //! Everything is looked through for every question.
 
+mod kept;
+mod volatile;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -8,72 +11,21 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::addresses::Addresses;
 use super::keys::split;
 use super::{
-    Applied, Batch, Change, Counts, Frontier, FrontierError, FrontierOptions, Health, Host, HostPause, HostTurn,
-    LATER_WINDOW, Lease, PRIORITY_UNKNOWN, PageRecord, PageState, Proposal, Proposed, Release, Robots, Trouble,
-    Troubled, Turn, Verdict, WHEN_MET_AGAIN, Waiting, WaitingHost, Work,
+    Applied, Batch, Change, Counts, Frontier, FrontierError, FrontierOptions, Health, Host, HostPause, HostTurn, Lease,
+    PageRecord, PageState, Proposal, Proposed, Release, Trouble, Troubled, Turn, WHEN_MET_AGAIN, Waiting, WaitingHost,
 };
 use crate::delivery::Position;
 use crate::page::{EpochMs, Kind};
+use kept::{Kept, Queue};
+use volatile::Volatile;
 
 /// A frontier that lives as long as its process.
 pub struct MemoryFrontier {
     options: FrontierOptions,
     kept: Mutex<Kept>,
     volatile: Mutex<Volatile>,
-}
-
-/// What a store would keep.
-#[derive(Debug, Clone, Default)]
-struct Kept {
-    urls: BTreeMap<String, Url>,
-    hosts: BTreeMap<String, KeptHost>,
-    notes: BTreeMap<String, String>,
-    cursor: Position,
-    links_seen: u64,
-    sequence: u64,
-}
-
-/// What ends with the process.
-#[derive(Debug, Default)]
-struct Volatile {
-    /// Lease by URL in flight.
-    in_flight: BTreeMap<String, u64>,
-    /// Origin and URLs by lease.
-    leases: BTreeMap<u64, (String, Vec<String>)>,
-    last_lease: u64,
-    addresses: Addresses,
-}
-
-#[derive(Debug, Clone)]
-struct Url {
-    origin: String,
-    kind: Kind,
-    depth: u16,
-    attempt: u16,
-    was_put_off: bool,
-    rank: (u8, u64),
-    queue: Queue,
-    page: Option<PageRecord>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Queue {
-    Ready,
-    Later(EpochMs),
-    None,
-}
-
-#[derive(Debug, Clone, Default)]
-struct KeptHost {
-    number: usize,
-    not_before: EpochMs,
-    trouble: Option<Trouble>,
-    delay_ms: u64,
-    pages: u64,
-    robots: Option<Robots>,
 }
 
 impl MemoryFrontier {
@@ -288,176 +240,5 @@ impl Frontier for MemoryFrontier {
 
     fn flush(&self) -> Result<(), FrontierError> {
         Ok(())
-    }
-}
-
-impl Kept {
-    fn propose(&mut self, work: &[Proposal], limit: Option<u64>, now: EpochMs) -> Result<Proposed, FrontierError> {
-        for proposal in work {
-            split(&proposal.url)?;
-        }
-        let mut proposed = Proposed::default();
-        for Proposal { url, kind, depth, priority } in work {
-            let origin = split(url)?.0.to_owned();
-            // Counted only where it matters: it looks at every URL there is.
-            let is_troubled = self.hosts.get(&origin).is_some_and(|host| host.trouble.is_some());
-            let works = is_troubled && self.work_of(&origin) > 0;
-            if let Some(host) = self.hosts.get_mut(&origin).filter(|host| works && host.is_given_up()) {
-                host.trouble = None;
-            }
-            if self.urls.contains_key(url) {
-                proposed.known += 1;
-                continue;
-            }
-            let host = self.host(&origin, now);
-            if *kind == Kind::Page && limit.is_some_and(|limit| host.pages >= limit) {
-                proposed.over_limit += 1;
-                continue;
-            }
-            host.pages += u64::from(*kind == Kind::Page);
-            if !works {
-                host.trouble = None;
-            }
-            let rank = self.next_rank(*priority);
-            let (kind, depth, queue) = (*kind, *depth, Queue::Ready);
-            let new = Url { origin, kind, depth, attempt: 0, was_put_off: false, rank, queue, page: None };
-            self.urls.insert(url.clone(), new);
-            proposed.added += 1;
-        }
-        Ok(proposed)
-    }
-
-    /// URLs of the host that are queued.
-    fn work_of(&self, origin: &str) -> usize {
-        self.urls.values().filter(|url| url.origin == origin && url.queue != Queue::None).count()
-    }
-
-    fn host(&mut self, origin: &str, now: EpochMs) -> &mut KeptHost {
-        let number = self.hosts.len();
-        let new = || KeptHost { number, not_before: now, ..KeptHost::default() };
-        self.hosts.entry(origin.to_owned()).or_insert_with(new)
-    }
-
-    fn next_rank(&mut self, priority: u8) -> (u8, u64) {
-        self.sequence += 1;
-        (priority, self.sequence)
-    }
-
-    /// False when the verdict changes nothing.
-    fn apply(
-        &mut self,
-        verdict: &Verdict,
-        in_flight: &BTreeMap<String, u64>,
-        now: EpochMs,
-    ) -> Result<bool, FrontierError> {
-        if let Some(url) = self.urls.get(&verdict.url)
-            && is_old(url, verdict, in_flight.contains_key(&verdict.url))
-        {
-            return Ok(false);
-        }
-        let origin = split(&verdict.url)?.0.to_owned();
-        let is_unknown = !self.urls.contains_key(&verdict.url);
-        let rank = match self.urls.get(&verdict.url) {
-            Some(url) if url.queue != Queue::None => url.rank,
-            _ => self.next_rank(PRIORITY_UNKNOWN),
-        };
-        let host = self.host(&origin, now);
-        host.pages += u64::from(is_unknown && verdict.kind == Kind::Page);
-        let (kind, queue) = (verdict.kind, Queue::None);
-        let new = Url { origin, kind, depth: 0, attempt: 0, was_put_off: false, rank, queue, page: None };
-        let url = self.urls.entry(verdict.url.clone()).or_insert(new);
-        (url.rank, url.kind) = (rank, verdict.kind);
-        match &verdict.change {
-            Change::Page { record, due_again } => {
-                (url.depth, url.attempt, url.was_put_off) = (record.depth, 0, false);
-                url.queue = due_again.map_or(Queue::None, Queue::Later);
-                url.page = Some(record.clone());
-            }
-            Change::Retry { at, attempt, put_off, .. } => {
-                (url.attempt, url.was_put_off) = (*attempt, *put_off);
-                url.queue = Queue::Later(*at);
-            }
-        }
-        Ok(true)
-    }
-}
-
-/// Whether the verdict was applied before.
-fn is_old(url: &Url, verdict: &Verdict, is_in_flight: bool) -> bool {
-    let applied = url.page.as_ref().map(|page| &page.event_id);
-    let is_old_event = applied.is_some_and(|id| verdict.event_id == *id || verdict.event_id < *id && !is_in_flight);
-    let is_old_retry = match verdict.change {
-        Change::Retry { at, attempt, .. } if url.queue != Queue::None => {
-            url.attempt > attempt || url.attempt == attempt && url.queue == Queue::Later(at)
-        }
-        _ => false,
-    };
-    is_old_event || is_old_retry
-}
-
-impl Volatile {
-    /// The host that is due first, with when and its number.
-    fn next_host(&self, kept: &Kept) -> Option<((EpochMs, usize), String)> {
-        let due = |(origin, host): (&String, &KeptHost)| {
-            let due = self.due(kept, origin)?;
-            Some(((due.max(host.not_before), host.number), origin.clone()))
-        };
-        kept.hosts.iter().filter_map(due).min()
-    }
-
-    /// When the first URL of a host is due that nobody has leased.
-    fn due(&self, kept: &Kept, origin: &str) -> Option<EpochMs> {
-        let is_leased = self.leases.values().any(|(leased, _)| leased == origin);
-        self.free(kept, origin).map(|(_, url)| url.due(kept)).min().filter(|_| !is_leased)
-    }
-
-    /// The host's URLs to fetch that are not in flight.
-    fn free<'k>(&self, kept: &'k Kept, origin: &str) -> impl Iterator<Item = (&'k String, &'k Url)> {
-        kept.urls.iter().filter(move |(name, url)| {
-            url.origin == origin && url.queue != Queue::None && !self.in_flight.contains_key(*name)
-        })
-    }
-
-    fn lease(&mut self, kept: &Kept, origin: &str, now: EpochMs, max_urls: usize) -> Lease {
-        let (ready, mut later): (Vec<_>, Vec<_>) = self
-            .free(kept, origin)
-            .filter(|(_, url)| url.due(kept) <= now)
-            .partition(|(_, url)| url.queue == Queue::Ready);
-        later.sort_by_key(|(_, url)| (url.due(kept), url.rank));
-        later.truncate(LATER_WINDOW);
-        let mut chosen = [ready, later].concat();
-        chosen.sort_by_key(|(_, url)| url.rank);
-        chosen.truncate(max_urls);
-
-        self.last_lease += 1;
-        let id = self.last_lease;
-        let names: Vec<String> = chosen.iter().map(|(name, _)| (*name).clone()).collect();
-        self.in_flight.extend(names.iter().map(|name| (name.clone(), id)));
-        self.leases.insert(id, (origin.to_owned(), names));
-        let host = kept.hosts.get(origin).cloned().unwrap_or_default();
-        let host = Host { origin: origin.to_owned(), robots: host.robots, trouble: host.trouble };
-        Lease { id, host, work: chosen.into_iter().map(|(name, url)| url.work(name)).collect() }
-    }
-}
-
-impl KeptHost {
-    fn is_given_up(&self) -> bool {
-        self.trouble.is_some_and(|trouble| trouble.given_up)
-    }
-}
-
-impl Url {
-    /// 0 for what may be fetched any time.
-    fn due(&self, kept: &Kept) -> EpochMs {
-        match self.queue {
-            Queue::Later(WHEN_MET_AGAIN) if !kept.hosts.get(&self.origin).is_some_and(KeptHost::is_given_up) => 0,
-            Queue::Later(due) => due,
-            Queue::Ready | Queue::None => 0,
-        }
-    }
-
-    fn work(&self, name: &str) -> Work {
-        let known = Work::new(name.to_owned(), self.kind, self.depth, self.attempt, self.page.clone());
-        Work { was_put_off: self.was_put_off, ..known }
     }
 }

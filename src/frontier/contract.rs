@@ -1,0 +1,150 @@
+//! What every frontier promises: the trait, what it is opened with, and how it says how it is.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::error::FrontierError;
+use super::lease::{HostTurn, Lease, Release, Turn};
+use super::page::PageRecord;
+use super::trouble::Waiting;
+use super::verdict::{Applied, Batch};
+use super::work::{Proposal, Proposed};
+use crate::delivery::Position;
+use crate::page::EpochMs;
+
+/// The trait every frontier implements; one conformance suite runs on all of them. Calls block (microseconds to a few
+/// milliseconds) and may come from several threads. Time is always handed in, so tests own the clock.
+pub trait Frontier: Send + Sync {
+    /// Adds URLs that are not known yet. What is known already, or over a host's limit, is left out and counted.
+    fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError>;
+
+    /// Puts known URLs back into `work_proposed`, due now and with all of their attempts before them, whatever became of
+    /// them: fetched, failed, refused, gone, or waiting for a time of their own. A page that is there is looked at again;
+    /// of any other the record is forgotten. Returns how many there were: those due or in flight anyway are left alone, as
+    /// is what was never heard of.
+    fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError>;
+
+    /// Leases up to `max_hosts` hosts that may be visited now and have due work, most urgent first, each with up to
+    /// `max_urls` URLs (fewer where the host's delay is long). A leased host is given to nobody else until released.
+    fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError>;
+
+    /// Leases one host by its origin, without URLs, for a visit that a redirect leads to. A host never heard of is made.
+    fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError>;
+
+    /// Claims the next visit of `ip` for this lease's host. `Now` starts that visit: no other host on the same address
+    /// gets `Now` for `delay`. `At(t)`: come back then; a turn is kept for the host.
+    fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn;
+
+    /// Gives a host back. URLs of the lease that are not in `fetched` can be leased again.
+    fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError>;
+
+    /// Applies a batch of validated events and moves the validator's cursor, all or nothing. Applying the same verdicts
+    /// again changes nothing.
+    fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError>;
+
+    /// How far the validator has come in the page log.
+    fn cursor(&self) -> Result<Position, FrontierError>;
+
+    /// A cursor that not even a power failure takes back; writes to disk (fsync) when it has to. Of the page log, only what
+    /// lies before it may be removed: a store that lost its last commits validates again from an earlier place.
+    fn durable_cursor(&self) -> Result<Position, FrontierError>;
+
+    /// The record in `page`, of a fetched or finally failed URL.
+    fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError>;
+
+    /// Sizes of everything, O(1).
+    fn counts(&self) -> Counts;
+
+    /// When the next host will be due; none when there is no work, or all of it is leased.
+    fn next_due(&self) -> Option<EpochMs>;
+
+    /// Whether anything is left to do by `now`: a URL never fetched (or waiting to be tried again), one that is due to be
+    /// looked at again however long its host rests, one in flight, a leased host. All of it at one moment.
+    fn has_work(&self, now: EpochMs) -> bool;
+
+    /// Who waits at `now`, and for what: all hosts in trouble as numbers, and up to `at_most` hosts that are not due yet. The
+    /// numbers are counters; takes as long as `at_most` is large.
+    fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting;
+
+    /// A named note kept with the frontier (scope of the crawl, format version).
+    fn note(&self, name: &str) -> Result<Option<String>, FrontierError>;
+    fn set_note(&self, name: &str, value: &str) -> Result<(), FrontierError>;
+
+    /// Writes everything to disk (fsync), for a clean end.
+    fn flush(&self) -> Result<(), FrontierError>;
+
+    /// Whether its disk takes what is written.
+    fn standing(&self) -> Standing {
+        Standing::Well
+    }
+
+    /// Brings a frontier back that is not well, if it can be by now: closes its store and opens it again, writes what could
+    /// not be written. Nothing to do is no error. Blocks for as long as an opening takes; leases go on.
+    fn restore(&self) -> Result<(), FrontierError> {
+        Ok(())
+    }
+}
+
+/// How a frontier's disk is. The texts say where and what is the matter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    Well,
+    /// Nothing is written until there is room again.
+    NoRoom(String),
+    /// A write failed: until the store is opened again ([`Frontier::restore`]) it can neither be read nor written.
+    Away(String),
+}
+
+/// The note with the latest time that was handed in, in milliseconds: a crawl's clock goes on from there.
+pub const CLOCK_NOTE: &str = "clock";
+
+/// What every frontier wants to know when it is opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrontierOptions {
+    /// Pages ever admitted per host (sitemaps are not counted); none: no limit.
+    pub max_pages_per_host: Option<u64>,
+    /// No host is leased earlier than this after the opening: a process that was killed cannot have written down when its
+    /// last visits ended. At least the delay between visits of one host and that between visits of one address.
+    pub default_delay: Duration,
+    /// Bytes of memory for the store's cache of blocks.
+    pub cache_bytes: u64,
+    /// With fewer bytes free on its disk nothing is written: the store needs them for what it does in the background. 0:
+    /// the disk is not looked at.
+    pub reserve_bytes: u64,
+}
+
+impl Default for FrontierOptions {
+    fn default() -> Self {
+        FrontierOptions {
+            max_pages_per_host: None,
+            default_delay: Duration::from_secs(1),
+            cache_bytes: 32 << 20,
+            reserve_bytes: 0,
+        }
+    }
+}
+
+/// Sizes, all O(1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Counts {
+    /// URLs to fetch, those waiting for a retry or a revisit included.
+    pub work_proposed: u64,
+    /// Of `work_proposed`: never fetched with a final answer yet (the rest are revisits).
+    pub first_time: u64,
+    /// URLs in `page`; sitemaps are not counted.
+    pub page: u64,
+    /// Of `page`, by state.
+    pub live: u64,
+    pub gone: u64,
+    pub refused: u64,
+    pub failed: u64,
+    /// Hosts ever seen.
+    pub hosts: u64,
+    /// Hosts with work.
+    pub hosts_with_work: u64,
+    /// Hosts leased now, and URLs leased or fetched but not yet applied.
+    pub hosts_leased: u64,
+    pub in_flight: u64,
+    /// Links applied over the crawl's life (for links per page).
+    pub links_seen: u64,
+}

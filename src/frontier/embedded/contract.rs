@@ -1,0 +1,140 @@
+//! What the embedded frontier promises, kept.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::changes::Changes;
+use super::open::{EmbeddedFrontier, Owed};
+use crate::delivery::Position;
+use crate::frontier::keys::split;
+use crate::frontier::{
+    Applied, Batch, Counts, Frontier, FrontierError, HostTurn, Lease, PageRecord, Proposal, Proposed, Release,
+    Standing, Turn, Waiting,
+};
+use crate::page::EpochMs;
+
+impl Frontier for EmbeddedFrontier {
+    fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
+        let mut known = self.writer.lock();
+        let mut changes = Changes::new(self, now)?;
+        let proposed = changes.add_proposals(work, &known)?;
+        changes.commit(&mut known)?;
+        Ok(proposed)
+    }
+
+    fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError> {
+        let mut known = self.writer.lock();
+        let mut changes = Changes::new(self, now)?;
+        let count = changes.add_again(urls)?;
+        changes.commit(&mut known)?;
+        Ok(count)
+    }
+
+    fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError> {
+        self.lease_hosts(now, max_hosts, max_urls)
+    }
+
+    fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError> {
+        self.lease_one(origin, now)
+    }
+
+    fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
+        self.addresses.lock().claim(self.keys.host(&lease.host.origin), ip, delay, now)
+    }
+
+    fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
+        let keys = self.keys;
+        // What is no URL is none of the lease's either.
+        let parts = release.fetched.iter().filter_map(|url| split(url).ok());
+        let fetched: HashSet<_> = parts.map(|(origin, path)| keys.url(keys.host(origin), path)).collect();
+        let store = self.shelf.writable();
+        let mut owed = self.host_writes.lock();
+        let released = self.schedule.lock().release(lease.id, &fetched, &release);
+        let Some((host, record)) = released else { return Ok(()) };
+        match store.and_then(|store| store.write_visit(host, &record, release.robots.as_ref())) {
+            // The host is given back all the same; what is to be remembered of it is written later.
+            Err(error) if error.is_waiting() => {
+                let robots = release.robots.or_else(|| owed.remove(&host)?.robots);
+                owed.insert(host, Owed { record, robots });
+                Ok(())
+            }
+            written => written,
+        }
+    }
+
+    fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError> {
+        let mut known = self.writer.lock();
+        self.tell_of_going_back()?;
+        let mut changes = Changes::new(self, now)?;
+        if batch.cursor <= changes.totals.cursor {
+            return Ok(Applied::default());
+        }
+        let verdicts = changes.add_verdicts(&batch.verdicts)?;
+        let proposed = changes.add_proposals(&batch.proposals, &known)?;
+        changes.totals.links_seen += batch.proposals.len() as u64;
+        changes.totals.cursor = batch.cursor;
+        changes.commit(&mut known)?;
+        Ok(Applied { verdicts, proposed })
+    }
+
+    fn cursor(&self) -> Result<Position, FrontierError> {
+        Ok(self.schedule.lock().totals.cursor)
+    }
+
+    fn durable_cursor(&self) -> Result<Position, FrontierError> {
+        let cursor = self.cursor()?;
+        let mut durable = self.durable.lock();
+        if durable.is_none_or(|durable| durable < cursor) {
+            self.flush()?;
+            *durable = Some(cursor);
+        }
+        Ok(cursor)
+    }
+
+    fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
+        let (origin, path) = split(url)?;
+        let keys = self.keys;
+        self.shelf.store()?.page(keys.url(keys.host(origin), path), origin)
+    }
+
+    fn counts(&self) -> Counts {
+        self.schedule.lock().counts()
+    }
+
+    fn next_due(&self) -> Option<EpochMs> {
+        self.schedule.lock().next_due()
+    }
+
+    fn has_work(&self, now: EpochMs) -> bool {
+        self.schedule.lock().has_work(now)
+    }
+
+    fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
+        self.schedule.lock().waiting(now, at_most)
+    }
+
+    fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {
+        let bytes = self.shelf.store()?.note_bytes(&format!("note:{name}"))?;
+        bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| self.shelf.unreadable("notes"))).transpose()
+    }
+
+    fn set_note(&self, name: &str, value: &str) -> Result<(), FrontierError> {
+        let store = self.shelf.writable()?;
+        let mut batch = store.db.batch();
+        batch.insert(&store.notes, format!("note:{name}"), value);
+        store.commit(batch)
+    }
+
+    fn flush(&self) -> Result<(), FrontierError> {
+        self.shelf.store()?.persist()
+    }
+
+    fn standing(&self) -> Standing {
+        self.shelf.standing()
+    }
+
+    fn restore(&self) -> Result<(), FrontierError> {
+        self.restore_store()
+    }
+}

@@ -1,0 +1,100 @@
+//! The embedded frontier as it is opened: what it consists of, and what a restart means for its hosts.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use parking_lot::Mutex;
+
+use super::known::Known;
+use super::shelf::Shelf;
+use crate::delivery::Position;
+use crate::frontier::addresses::Addresses;
+use crate::frontier::keys::{HostKey, Keys};
+use crate::frontier::schedule::{HostRecord, NEVER, Schedule};
+use crate::frontier::{FrontierError, FrontierOptions, Robots};
+use crate::page::EpochMs;
+
+/// A store for what must last, a schedule in memory for what must be quick.
+pub struct EmbeddedFrontier {
+    pub(super) shelf: Shelf,
+    pub(super) keys: Keys,
+    pub(super) max_pages_per_host: Option<u64>,
+    /// No host is visited before this; see [`FrontierOptions::default_delay`].
+    pub(super) opened_at: EpochMs,
+    pub(super) default_delay_ms: u64,
+    /// Hosts with this number and above were first seen by this process.
+    pub(super) hosts_at_opening: u64,
+    pub(super) writer: Mutex<Known>,
+    pub(super) host_writes: Mutex<HashMap<HostKey, Owed>>,
+    pub(super) schedule: Mutex<Schedule>,
+    pub(super) addresses: Mutex<Addresses>,
+    pub(super) durable: Mutex<Option<Position>>,
+    /// The store came back with less than it had: the validator is to be told.
+    pub(super) went_back: AtomicBool,
+    /// The latest time handed in, kept over restarts.
+    pub(super) clock: AtomicU64,
+}
+
+/// Where that is kept: [`crate::frontier::CLOCK_NOTE`], as [`crate::frontier::Frontier::note`] knows it.
+pub(super) const CLOCK: &str = "note:clock";
+
+/// What visits told of a host while the store was away.
+pub(super) struct Owed {
+    pub(super) record: HostRecord,
+    pub(super) robots: Option<Robots>,
+}
+
+impl EmbeddedFrontier {
+    /// Opens the frontier in the folder `dir`, or makes it. Reads one record for every host, and no URL.
+    pub fn open(dir: &Path, options: FrontierOptions, now: EpochMs) -> Result<EmbeddedFrontier, FrontierError> {
+        let shelf = Shelf::open(dir, options.cache_bytes, options.reserve_bytes)?;
+        let (totals, keys, clock) = {
+            let store = shelf.store()?;
+            let clock = store.note_bytes(CLOCK)?.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
+            (store.totals()?, store.keys, clock.unwrap_or(0))
+        };
+        let frontier = EmbeddedFrontier {
+            shelf,
+            keys,
+            max_pages_per_host: options.max_pages_per_host,
+            // The delay of visits just before the end is to pass by the clock they were made by.
+            opened_at: now.max(clock),
+            default_delay_ms: u64::try_from(options.default_delay.as_millis()).unwrap_or(u64::MAX / 4),
+            hosts_at_opening: totals.next_host,
+            writer: Mutex::default(),
+            host_writes: Mutex::default(),
+            schedule: Mutex::new(Schedule::new(totals)),
+            addresses: Mutex::default(),
+            durable: Mutex::default(),
+            went_back: AtomicBool::new(false),
+            clock: AtomicU64::new(clock),
+        };
+        frontier.schedule_hosts()?;
+        Ok(frontier)
+    }
+
+    fn schedule_hosts(&self) -> Result<(), FrontierError> {
+        let mut schedule = self.schedule.lock();
+        self.shelf.store()?.each_host(|host, record| {
+            if record.work() > 0 {
+                schedule.update(host, self.after_opening(record), &[], NEVER);
+            }
+        })
+    }
+
+    /// The host with the restart rule applied: it may have been visited until the very moment the last process was killed,
+    /// so its delay begins when this one started.
+    pub(super) fn after_opening(&self, mut host: HostRecord) -> HostRecord {
+        if host.number < self.hosts_at_opening {
+            let delay = self.default_delay_ms.max(host.delay_ms);
+            // A rest that was our own idea, of a trouble that an earlier run had, is over: whoever starts it again wants to
+            // know. What the server itself asked for holds.
+            if let Some(trouble) = host.trouble.filter(|trouble| trouble.last < self.opened_at && !trouble.given_up) {
+                host.not_before = trouble.asked_until.unwrap_or(0);
+            }
+            host.not_before = host.not_before.max(self.opened_at.saturating_add(delay));
+        }
+        host
+    }
+}

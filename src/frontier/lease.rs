@@ -1,0 +1,90 @@
+//! A host that is leased, from its turn to its release.
+
+use std::time::Duration;
+
+use minicbor::{Decode, Encode};
+
+use super::trouble::{Health, Trouble};
+use super::work::Work;
+use crate::page::{EpochMs, Failure};
+
+/// Of the retries and revisits of one host that are due, those considered for one lease: the longest due ones.
+pub(super) const LATER_WINDOW: usize = 256;
+
+/// One host, exclusively, with some of its due URLs.
+#[derive(Debug, Clone)]
+pub struct Lease {
+    /// Never the same twice in the life of the store's process.
+    pub id: u64,
+    pub host: Host,
+    pub work: Vec<Work>,
+}
+
+/// What the frontier remembers of a host; all of it survives a restart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Host {
+    /// Scheme, name and port when not the scheme's own: `https://example.com`, `http://127.0.0.1:8080`.
+    pub origin: String,
+    /// robots.txt as last fetched; none before the first fetch.
+    pub robots: Option<Robots>,
+    /// None while it is well.
+    pub trouble: Option<Trouble>,
+}
+
+/// robots.txt of one origin, as far as it matters later (RFC 9309).
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct Robots {
+    #[n(0)]
+    pub fetched_ms: EpochMs,
+    /// To be fetched again from then on.
+    #[n(1)]
+    pub expires_ms: EpochMs,
+    #[n(2)]
+    pub access: RobotsAccess,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(flat)]
+pub enum RobotsAccess {
+    /// 2xx: the file's bytes, at most 500 KiB, as text (invalid UTF-8 replaced).
+    #[n(0)]
+    Rules(#[n(0)] String),
+    /// 4xx: everything is allowed.
+    #[n(1)]
+    AllowAll,
+    /// 5xx or no answer: everything is disallowed until it expires, because of this.
+    #[n(2)]
+    Unreachable(#[n(0)] Failure),
+}
+
+/// What [`super::Frontier::lease_host`] gives.
+#[derive(Debug, Clone)]
+pub enum HostTurn {
+    Leased(Lease),
+    /// It rests until then.
+    At(EpochMs),
+    /// Another worker has it.
+    Taken,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    Now,
+    At(EpochMs),
+}
+
+/// How a lease ended.
+#[derive(Debug, Clone, Default)]
+pub struct Release {
+    /// URLs whose event the page log has accepted: not leased again; `apply` finishes them.
+    pub fetched: Vec<String>,
+    /// The host is not leased before this (end of the last visit + its delay, Retry-After, back-off, its address's turn).
+    pub not_before: EpochMs,
+    /// Set when robots.txt was fetched during this lease.
+    pub robots: Option<Robots>,
+    /// What the host showed of itself; none leaves what is known.
+    pub health: Option<Health>,
+    /// The host's own delay between visits (robots.txt crawl-delay), kept so that a restart in the middle of a visit honours
+    /// it too. What is below `FrontierOptions::default_delay` changes nothing.
+    pub delay: Duration,
+}

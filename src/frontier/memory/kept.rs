@@ -1,0 +1,176 @@
+//! What a store would keep: URLs with their queues and pages, hosts, notes, the cursor.
+
+use std::collections::BTreeMap;
+
+use crate::delivery::Position;
+use crate::frontier::keys::split;
+use crate::frontier::work::PRIORITY_UNKNOWN;
+use crate::frontier::{
+    Change, FrontierError, PageRecord, Proposal, Proposed, Robots, Trouble, Verdict, WHEN_MET_AGAIN, Work,
+};
+use crate::page::{EpochMs, Kind};
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Kept {
+    pub urls: BTreeMap<String, Url>,
+    pub hosts: BTreeMap<String, KeptHost>,
+    pub notes: BTreeMap<String, String>,
+    pub cursor: Position,
+    pub links_seen: u64,
+    pub sequence: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Url {
+    pub origin: String,
+    pub kind: Kind,
+    pub depth: u16,
+    pub attempt: u16,
+    pub was_put_off: bool,
+    pub rank: (u8, u64),
+    pub queue: Queue,
+    pub page: Option<PageRecord>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Queue {
+    Ready,
+    Later(EpochMs),
+    None,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct KeptHost {
+    pub number: usize,
+    pub not_before: EpochMs,
+    pub trouble: Option<Trouble>,
+    pub delay_ms: u64,
+    pub pages: u64,
+    pub robots: Option<Robots>,
+}
+
+impl Kept {
+    pub fn propose(&mut self, work: &[Proposal], limit: Option<u64>, now: EpochMs) -> Result<Proposed, FrontierError> {
+        for proposal in work {
+            split(&proposal.url)?;
+        }
+        let mut proposed = Proposed::default();
+        for Proposal { url, kind, depth, priority } in work {
+            let origin = split(url)?.0.to_owned();
+            // Counted only where it matters: it looks at every URL there is.
+            let is_troubled = self.hosts.get(&origin).is_some_and(|host| host.trouble.is_some());
+            let works = is_troubled && self.work_of(&origin) > 0;
+            if let Some(host) = self.hosts.get_mut(&origin).filter(|host| works && host.is_given_up()) {
+                host.trouble = None;
+            }
+            if self.urls.contains_key(url) {
+                proposed.known += 1;
+                continue;
+            }
+            let host = self.host(&origin, now);
+            if *kind == Kind::Page && limit.is_some_and(|limit| host.pages >= limit) {
+                proposed.over_limit += 1;
+                continue;
+            }
+            host.pages += u64::from(*kind == Kind::Page);
+            if !works {
+                host.trouble = None;
+            }
+            let rank = self.next_rank(*priority);
+            let (kind, depth, queue) = (*kind, *depth, Queue::Ready);
+            let new = Url { origin, kind, depth, attempt: 0, was_put_off: false, rank, queue, page: None };
+            self.urls.insert(url.clone(), new);
+            proposed.added += 1;
+        }
+        Ok(proposed)
+    }
+
+    /// URLs of the host that are queued.
+    pub fn work_of(&self, origin: &str) -> usize {
+        self.urls.values().filter(|url| url.origin == origin && url.queue != Queue::None).count()
+    }
+
+    pub fn host(&mut self, origin: &str, now: EpochMs) -> &mut KeptHost {
+        let number = self.hosts.len();
+        let new = || KeptHost { number, not_before: now, ..KeptHost::default() };
+        self.hosts.entry(origin.to_owned()).or_insert_with(new)
+    }
+
+    pub fn next_rank(&mut self, priority: u8) -> (u8, u64) {
+        self.sequence += 1;
+        (priority, self.sequence)
+    }
+
+    /// False when the verdict changes nothing.
+    pub fn apply(
+        &mut self,
+        verdict: &Verdict,
+        in_flight: &BTreeMap<String, u64>,
+        now: EpochMs,
+    ) -> Result<bool, FrontierError> {
+        if let Some(url) = self.urls.get(&verdict.url)
+            && is_old(url, verdict, in_flight.contains_key(&verdict.url))
+        {
+            return Ok(false);
+        }
+        let origin = split(&verdict.url)?.0.to_owned();
+        let is_unknown = !self.urls.contains_key(&verdict.url);
+        let rank = match self.urls.get(&verdict.url) {
+            Some(url) if url.queue != Queue::None => url.rank,
+            _ => self.next_rank(PRIORITY_UNKNOWN),
+        };
+        let host = self.host(&origin, now);
+        host.pages += u64::from(is_unknown && verdict.kind == Kind::Page);
+        let (kind, queue) = (verdict.kind, Queue::None);
+        let new = Url { origin, kind, depth: 0, attempt: 0, was_put_off: false, rank, queue, page: None };
+        let url = self.urls.entry(verdict.url.clone()).or_insert(new);
+        (url.rank, url.kind) = (rank, verdict.kind);
+        match &verdict.change {
+            Change::Page { record, due_again } => {
+                (url.depth, url.attempt, url.was_put_off) = (record.depth, 0, false);
+                url.queue = due_again.map_or(Queue::None, Queue::Later);
+                url.page = Some(record.clone());
+            }
+            Change::Retry { at, attempt, put_off, .. } => {
+                (url.attempt, url.was_put_off) = (*attempt, *put_off);
+                url.queue = Queue::Later(*at);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Whether the verdict was applied before.
+fn is_old(url: &Url, verdict: &Verdict, is_in_flight: bool) -> bool {
+    let applied = url.page.as_ref().map(|page| &page.event_id);
+    let is_old_event = applied.is_some_and(|id| verdict.event_id == *id || verdict.event_id < *id && !is_in_flight);
+    let is_old_retry = match verdict.change {
+        Change::Retry { at, attempt, .. } if url.queue != Queue::None => {
+            url.attempt > attempt || url.attempt == attempt && url.queue == Queue::Later(at)
+        }
+        _ => false,
+    };
+    is_old_event || is_old_retry
+}
+
+impl KeptHost {
+    pub fn is_given_up(&self) -> bool {
+        self.trouble.is_some_and(|trouble| trouble.given_up)
+    }
+}
+
+impl Url {
+    /// 0 for what may be fetched any time.
+    pub fn due(&self, kept: &Kept) -> EpochMs {
+        match self.queue {
+            Queue::Later(WHEN_MET_AGAIN) if !kept.hosts.get(&self.origin).is_some_and(KeptHost::is_given_up) => 0,
+            Queue::Later(due) => due,
+            Queue::Ready | Queue::None => 0,
+        }
+    }
+
+    pub fn work(&self, name: &str) -> Work {
+        let known = Work::new(name.to_owned(), self.kind, self.depth, self.attempt, self.page.clone());
+        Work { was_put_off: self.was_put_off, ..known }
+    }
+}

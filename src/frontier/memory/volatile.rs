@@ -1,0 +1,64 @@
+//! What ends with the process: leases, URLs in flight, turns on addresses.
+
+use std::collections::BTreeMap;
+
+use super::kept::{Kept, KeptHost, Queue, Url};
+use crate::frontier::addresses::Addresses;
+use crate::frontier::lease::LATER_WINDOW;
+use crate::frontier::{Host, Lease};
+use crate::page::EpochMs;
+
+#[derive(Debug, Default)]
+pub(super) struct Volatile {
+    /// Lease by URL in flight.
+    pub in_flight: BTreeMap<String, u64>,
+    /// Origin and URLs by lease.
+    pub leases: BTreeMap<u64, (String, Vec<String>)>,
+    pub last_lease: u64,
+    pub addresses: Addresses,
+}
+
+impl Volatile {
+    /// The host that is due first, with when and its number.
+    pub fn next_host(&self, kept: &Kept) -> Option<((EpochMs, usize), String)> {
+        let due = |(origin, host): (&String, &KeptHost)| {
+            let due = self.due(kept, origin)?;
+            Some(((due.max(host.not_before), host.number), origin.clone()))
+        };
+        kept.hosts.iter().filter_map(due).min()
+    }
+
+    /// When the first URL of a host is due that nobody has leased.
+    pub fn due(&self, kept: &Kept, origin: &str) -> Option<EpochMs> {
+        let is_leased = self.leases.values().any(|(leased, _)| leased == origin);
+        self.free(kept, origin).map(|(_, url)| url.due(kept)).min().filter(|_| !is_leased)
+    }
+
+    /// The host's URLs to fetch that are not in flight.
+    pub fn free<'k>(&self, kept: &'k Kept, origin: &str) -> impl Iterator<Item = (&'k String, &'k Url)> {
+        kept.urls.iter().filter(move |(name, url)| {
+            url.origin == origin && url.queue != Queue::None && !self.in_flight.contains_key(*name)
+        })
+    }
+
+    pub fn lease(&mut self, kept: &Kept, origin: &str, now: EpochMs, max_urls: usize) -> Lease {
+        let (ready, mut later): (Vec<_>, Vec<_>) = self
+            .free(kept, origin)
+            .filter(|(_, url)| url.due(kept) <= now)
+            .partition(|(_, url)| url.queue == Queue::Ready);
+        later.sort_by_key(|(_, url)| (url.due(kept), url.rank));
+        later.truncate(LATER_WINDOW);
+        let mut chosen = [ready, later].concat();
+        chosen.sort_by_key(|(_, url)| url.rank);
+        chosen.truncate(max_urls);
+
+        self.last_lease += 1;
+        let id = self.last_lease;
+        let names: Vec<String> = chosen.iter().map(|(name, _)| (*name).clone()).collect();
+        self.in_flight.extend(names.iter().map(|name| (name.clone(), id)));
+        self.leases.insert(id, (origin.to_owned(), names));
+        let host = kept.hosts.get(origin).cloned().unwrap_or_default();
+        let host = Host { origin: origin.to_owned(), robots: host.robots, trouble: host.trouble };
+        Lease { id, host, work: chosen.into_iter().map(|(name, url)| url.work(name)).collect() }
+    }
+}

@@ -1,0 +1,78 @@
+//! What is known of a URL that has its answer.
+
+use minicbor::{Decode, Encode};
+
+use super::event_id;
+use crate::page::{EpochMs, FailureReason, Kind, PageChange};
+
+/// What `page` keeps of a URL.
+#[derive(Debug, Clone, PartialEq, Encode, Decode)]
+pub struct PageRecord {
+    #[n(0)]
+    pub url: String,
+    /// Sitemaps of before it was noted are here as pages.
+    #[n(1)]
+    pub kind: Kind,
+    #[cbor(n(2), with = "event_id")]
+    pub event_id: String,
+    #[n(3)]
+    pub state: PageState,
+    /// HTTP status of the last response; 0 when there was none.
+    #[n(4)]
+    pub status: u16,
+    /// SHA-256 of the decoded content of the last 2xx response; none when that was cut.
+    #[cbor(n(7), with = "minicbor::bytes")]
+    pub digest: Option<[u8; 32]>,
+    #[n(8)]
+    pub etag: Option<String>,
+    #[n(9)]
+    pub last_modified: Option<String>,
+    #[n(5)]
+    pub fetched_ms: EpochMs,
+    #[n(6)]
+    pub depth: u16,
+}
+
+impl PageRecord {
+    /// The digest of the page's content, if it was there when it was last asked for, and came whole.
+    pub fn live_digest(&self) -> Option<[u8; 32]> {
+        self.digest.filter(|_| self.state.is_live())
+    }
+}
+
+/// What the last fetch was against the one before (`new`, `unchanged`, `changed`, `gone`), or that it failed for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[cbor(flat)]
+pub enum PageState {
+    #[n(0)]
+    New,
+    #[n(1)]
+    Unchanged,
+    #[n(2)]
+    Changed,
+    #[n(3)]
+    Gone,
+    /// A final answer that is no page: a 4xx on first sight, or retries used up.
+    #[n(4)]
+    Refused,
+    #[n(5)]
+    Failed(#[n(0)] FailureReason),
+}
+
+impl From<PageChange> for PageState {
+    fn from(change: PageChange) -> PageState {
+        match change {
+            PageChange::New => PageState::New,
+            PageChange::Unchanged => PageState::Unchanged,
+            PageChange::Changed => PageState::Changed,
+            PageChange::Gone => PageState::Gone,
+        }
+    }
+}
+
+impl PageState {
+    /// The page was there when it was last asked for.
+    pub fn is_live(self) -> bool {
+        matches!(self, PageState::New | PageState::Unchanged | PageState::Changed)
+    }
+}

@@ -1,0 +1,134 @@
+//! A host, as the store keeps it and as the schedule has it.
+
+use minicbor::{Decode, Encode};
+
+use super::queue::Queue;
+use crate::frontier::Trouble;
+use crate::frontier::keys::{Rank, UrlKey};
+use crate::page::EpochMs;
+
+/// Later than every time.
+pub const NEVER: EpochMs = EpochMs::MAX;
+
+/// What the store keeps of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct HostRecord {
+    /// Counts up in the order hosts are first seen; settles who is first among hosts that are due at the same time.
+    #[n(0)]
+    pub number: u64,
+    #[n(1)]
+    pub origin: Box<str>,
+    #[n(2)]
+    pub not_before: EpochMs,
+    #[n(11)]
+    pub trouble: Option<Trouble>,
+    /// The host's own delay between visits (ms), as last released.
+    #[n(3)]
+    pub delay_ms: u64,
+    /// URLs to fetch that may be fetched any time, and those that wait for a retry or a revisit.
+    #[n(4)]
+    pub ready: u64,
+    #[n(5)]
+    pub later: u64,
+    /// Pages ever admitted, for the limit.
+    #[n(6)]
+    pub pages: u64,
+    /// No URL in `ready` has a lower rank. Reading begins here, so as not to step over all that were deleted before.
+    #[n(7)]
+    pub head: Rank,
+    /// The first due time in `later`; [`NEVER`] when it is empty.
+    #[n(8)]
+    pub later_first: EpochMs,
+    /// Of `later`: due as soon as the host is not given up any more ([`crate::frontier::WHEN_MET_AGAIN`]).
+    #[n(9)]
+    pub parked: u64,
+    #[n(10)]
+    pub has_robots: bool,
+}
+
+impl HostRecord {
+    pub fn work(&self) -> u64 {
+        self.ready + self.later
+    }
+
+    /// What leases and releases changed, which only the schedule knows at once; the rest is the store's.
+    pub fn take_visits_from(&mut self, now: &HostRecord) {
+        self.not_before = now.not_before;
+        self.trouble = now.trouble;
+        self.delay_ms = now.delay_ms;
+        self.has_robots = now.has_robots;
+    }
+
+    pub fn is_given_up(&self) -> bool {
+        self.trouble.is_some_and(|trouble| trouble.given_up)
+    }
+
+    /// When the first of `later` is due, as far as the store knows.
+    pub(super) fn first_later(&self) -> EpochMs {
+        if self.reads_parked() { 0 } else { self.later_first }
+    }
+
+    pub(super) fn reads_parked(&self) -> bool {
+        self.parked > 0 && !self.is_given_up()
+    }
+}
+
+/// A host with work, or leased.
+#[derive(Debug)]
+pub struct HostState {
+    pub(super) record: HostRecord,
+    pub(super) in_flight_ready: usize,
+    pub(super) in_flight_later: usize,
+    /// The first due time in `later` that is not in flight. May be too early (a lease sets it right), never too late.
+    pub(super) next_later: EpochMs,
+    /// Grows with every change of the host's queues in the store: who read them before does not know of it.
+    pub(super) epoch: u64,
+    pub(super) lease: Option<u64>,
+    /// While a lease reads the host's queues: URLs that got a verdict meanwhile. It may have read them still.
+    pub(super) finished_meanwhile: Option<Vec<UrlKey>>,
+    /// The host's entry in `Schedule::due`.
+    pub(super) listed: Option<EpochMs>,
+}
+
+impl HostState {
+    pub(super) fn new(record: HostRecord) -> HostState {
+        let next_later = record.first_later();
+        HostState {
+            record,
+            in_flight_ready: 0,
+            in_flight_later: 0,
+            next_later,
+            epoch: 0,
+            lease: None,
+            finished_meanwhile: None,
+            listed: None,
+        }
+    }
+
+    pub(super) fn has_ready(&self) -> bool {
+        self.record.ready > self.in_flight_ready as u64
+    }
+
+    pub(super) fn due(&self) -> Option<EpochMs> {
+        if self.lease.is_some() {
+            None
+        } else if self.has_ready() {
+            Some(self.record.not_before)
+        } else if self.next_later != NEVER {
+            Some(self.record.not_before.max(self.next_later))
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.record.work() == 0 && self.lease.is_none() && self.in_flight_ready + self.in_flight_later == 0
+    }
+
+    pub(super) fn landed(&mut self, queue: Queue) {
+        match queue {
+            Queue::Ready => self.in_flight_ready -= 1,
+            Queue::Later(_) => self.in_flight_later -= 1,
+        }
+    }
+}

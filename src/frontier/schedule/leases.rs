@@ -1,0 +1,172 @@
+//! Leases: a host is taken out, its URLs are in flight, and it comes back.
+
+use std::collections::HashSet;
+
+use super::host::{HostRecord, HostState};
+use super::queue::{Candidate, Claim, Found, Queue};
+use super::state::{Leased, Schedule};
+use crate::frontier::Release;
+use crate::frontier::keys::{HostKey, UrlKey};
+use crate::frontier::lease::LATER_WINDOW;
+use crate::page::EpochMs;
+
+/// One host asked for by its key.
+#[derive(Debug)]
+pub enum HostClaim {
+    Leased(u64, HostRecord),
+    At(EpochMs),
+    Taken,
+}
+
+impl Schedule {
+    /// Takes the most urgent host that is due, if there is one.
+    pub fn claim(&mut self, now: EpochMs) -> Option<Claim> {
+        let (due, number, host) = *self.due.first()?;
+        if due > now {
+            return None;
+        }
+        self.due.remove(&(due, number, host));
+        let state = self.hosts.get_mut(&host)?;
+        self.last_lease += 1;
+        state.listed = None;
+        state.lease = Some(self.last_lease);
+        state.finished_meanwhile = Some(Vec::new());
+        self.leases.insert(self.last_lease, Leased { host, urls: Vec::new() });
+        Some(Claim {
+            lease: self.last_lease,
+            host,
+            head: state.record.head,
+            later_first: state.record.later_first,
+            reads_ready: state.has_ready(),
+            reads_later: state.record.later > 0,
+            reads_parked: state.record.reads_parked(),
+            in_flight_ready: state.in_flight_ready,
+            in_flight_later: state.in_flight_later,
+            epoch: state.epoch,
+        })
+    }
+
+    /// Takes one host out by its key, without URLs. `stored` is used when the schedule does not know it.
+    pub fn claim_host(&mut self, host: HostKey, stored: Option<HostRecord>, now: EpochMs) -> Option<HostClaim> {
+        if let (Some(record), false) = (stored, self.hosts.contains_key(&host)) {
+            self.count(host, Some(&record));
+            self.hosts.insert(host, HostState::new(record));
+        }
+        let state = self.hosts.get_mut(&host)?;
+        let claim = if state.lease.is_some() {
+            HostClaim::Taken
+        } else if state.record.not_before > now {
+            HostClaim::At(state.record.not_before)
+        } else {
+            self.last_lease += 1;
+            state.lease = Some(self.last_lease);
+            self.leases.insert(self.last_lease, Leased { host, urls: Vec::new() });
+            HostClaim::Leased(self.last_lease, state.record.clone())
+        };
+        self.list(host);
+        Some(claim)
+    }
+
+    /// Puts up to `max_urls` of what was found in flight and returns them, in order of rank. With none, the host is not
+    /// leased after all.
+    pub fn settle<T: Copy>(
+        &mut self,
+        claim: &Claim,
+        found: &Found<T>,
+        now: EpochMs,
+        max_urls: usize,
+    ) -> Vec<Candidate<T>> {
+        let meanwhile = self.hosts.get_mut(&claim.host).and_then(|state| state.finished_meanwhile.take());
+        let meanwhile = meanwhile.unwrap_or_default();
+        let free = |candidate: &&Candidate<T>| {
+            !self.in_flight.contains_key(&candidate.url) && !meanwhile.contains(&candidate.url)
+        };
+        let is_due = |candidate: &&Candidate<T>| matches!(candidate.queue, Queue::Later(due) if due <= now);
+        let mut chosen: Vec<Candidate<T>> = found.ready.iter().filter(free).take(max_urls).copied().collect();
+        chosen.extend(found.later.iter().filter(is_due).filter(free).take(LATER_WINDOW).copied());
+        chosen.sort_by_key(|candidate| candidate.rank);
+        chosen.dedup_by_key(|candidate| candidate.url);
+        chosen.truncate(max_urls);
+        let taken: HashSet<UrlKey> = chosen.iter().map(|candidate| candidate.url).collect();
+        let next_later = found
+            .later
+            .iter()
+            .filter(free)
+            .find(|candidate| !taken.contains(&candidate.url))
+            .map_or(found.later_unread_from, |candidate| candidate.queue.due());
+        self.take(claim, &chosen);
+        if let Some(state) = self.hosts.get_mut(&claim.host) {
+            let is_current = state.epoch == claim.epoch;
+            if claim.reads_later {
+                state.next_later = if is_current { next_later } else { next_later.min(state.next_later) };
+            }
+            if let (true, Some(first)) = (is_current, found.ready.first()) {
+                state.record.head = first.rank;
+            }
+        }
+        if chosen.is_empty() {
+            self.give_back(claim.lease);
+        }
+        chosen
+    }
+
+    fn take<T>(&mut self, claim: &Claim, chosen: &[Candidate<T>]) {
+        let (Some(state), Some(leased)) = (self.hosts.get_mut(&claim.host), self.leases.get_mut(&claim.lease)) else {
+            return;
+        };
+        for Candidate { url, queue, .. } in chosen {
+            match queue {
+                Queue::Ready => state.in_flight_ready += 1,
+                Queue::Later(_) => state.in_flight_later += 1,
+            }
+            self.in_flight.insert(*url, *queue);
+            leased.urls.push(*url);
+        }
+    }
+
+    /// Ends a lease of which nothing was handed out.
+    pub fn give_back(&mut self, lease: u64) {
+        self.end(lease, &HashSet::new());
+    }
+
+    /// Ends a lease; its URLs that are not in `fetched` and got no verdict meanwhile can be leased again. Returns the host
+    /// and its changed record; none when there is no such lease.
+    pub fn release(
+        &mut self,
+        lease: u64,
+        fetched: &HashSet<UrlKey>,
+        release: &Release,
+    ) -> Option<(HostKey, HostRecord)> {
+        let host = self.leases.get(&lease)?.host;
+        let mut record = self.hosts.get(&host)?.record.clone();
+        record.not_before = record.not_before.max(release.not_before);
+        if let Some(health) = release.health {
+            record.trouble = health.trouble();
+        }
+        record.delay_ms = u64::try_from(release.delay.as_millis()).unwrap_or(u64::MAX);
+        record.has_robots |= release.robots.is_some();
+        self.count(host, Some(&record));
+        let state = self.hosts.get_mut(&host)?;
+        if record.reads_parked() != state.record.reads_parked() {
+            state.next_later = record.first_later();
+        }
+        state.record = record.clone();
+        self.end(lease, fetched);
+        Some((host, record))
+    }
+
+    fn end(&mut self, lease: u64, fetched: &HashSet<UrlKey>) {
+        let Some(Leased { host, urls }) = self.leases.remove(&lease) else { return };
+        let Some(state) = self.hosts.get_mut(&host) else { return };
+        (state.lease, state.finished_meanwhile) = (None, None);
+        for url in urls.iter().filter(|url| !fetched.contains(url)) {
+            // None when its verdict came before the release.
+            let Some(queue) = self.in_flight.remove(url) else { continue };
+            state.landed(queue);
+            if let Queue::Later(due) = queue {
+                state.next_later = state.next_later.min(due);
+            }
+        }
+        self.list(host);
+    }
+}

@@ -1,0 +1,182 @@
+//! What the schedule holds: hosts by the time they may be visited, and the counters of what waits.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::host::{HostRecord, HostState};
+use super::queue::Queue;
+use super::totals::Totals;
+use crate::frontier::keys::{HostKey, UrlKey};
+use crate::frontier::{Cause, Counts, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost};
+use crate::page::EpochMs;
+
+#[derive(Debug)]
+pub(super) struct Leased {
+    pub(super) host: HostKey,
+    pub(super) urls: Vec<UrlKey>,
+}
+
+#[derive(Debug, Default)]
+pub struct Schedule {
+    pub totals: Totals,
+    pub(super) hosts: HashMap<HostKey, HostState>,
+    pub(super) due: BTreeSet<(EpochMs, u64, HostKey)>,
+    pub(super) in_flight: HashMap<UrlKey, Queue>,
+    pub(super) leases: HashMap<u64, Leased>,
+    pub(super) hosts_with_work: u64,
+    /// Hosts in trouble that have work, and their URLs.
+    pub(super) troubled: BTreeMap<Cause, (u64, u64)>,
+    pub(super) given_up: HashSet<HostKey>,
+    pub(super) last_lease: u64,
+}
+
+impl Schedule {
+    pub fn new(totals: Totals) -> Schedule {
+        Schedule { totals, ..Schedule::default() }
+    }
+
+    pub fn record(&self, host: HostKey) -> Option<&HostRecord> {
+        self.hosts.get(&host).map(|state| &state.record)
+    }
+
+    pub fn is_in_flight(&self, url: UrlKey) -> bool {
+        self.in_flight.contains_key(&url)
+    }
+
+    pub fn next_due(&self) -> Option<EpochMs> {
+        self.due.first().map(|(due, ..)| *due).filter(|due| *due < WHEN_MET_AGAIN)
+    }
+
+    /// The contract is that of [`crate::frontier::Frontier::has_work`]. Looks at hosts only when all that is left are revisits, and
+    /// no further than the first that has one due.
+    pub fn has_work(&self, now: EpochMs) -> bool {
+        let is_due = |state: &HostState| state.has_ready() || state.next_later <= now;
+        let is_busy = self.totals.first_time > 0 || !self.leases.is_empty() || !self.in_flight.is_empty();
+        is_busy || self.due.iter().any(|(.., host)| self.hosts.get(host).is_some_and(is_due))
+    }
+
+    pub fn counts(&self) -> Counts {
+        let Totals { live, gone, refused, failed, .. } = self.totals;
+        Counts {
+            work_proposed: self.totals.work,
+            first_time: self.totals.first_time,
+            page: live + gone + refused + failed,
+            live,
+            gone,
+            refused,
+            failed,
+            hosts: self.totals.next_host,
+            hosts_with_work: self.hosts_with_work,
+            hosts_leased: self.leases.len() as u64,
+            in_flight: self.in_flight.len() as u64,
+            links_seen: self.totals.links_seen,
+        }
+    }
+
+    /// Puts in what the store now says of a host. `finished` are its URLs that got a verdict: no longer in flight.
+    /// `later_added`: the first due time put into `later`, or [`super::NEVER`].
+    pub fn update(&mut self, host: HostKey, record: HostRecord, finished: &[UrlKey], later_added: EpochMs) {
+        self.count(host, Some(&record));
+        let state = self.hosts.entry(host).or_insert_with(|| HostState::new(record.clone()));
+        let was_met_again = record.reads_parked() && !state.record.reads_parked();
+        let later_added = if later_added == WHEN_MET_AGAIN { record.first_later() } else { later_added };
+        state.record = record;
+        state.epoch += 1;
+        if let Some(meanwhile) = &mut state.finished_meanwhile {
+            meanwhile.extend_from_slice(finished);
+        }
+        let mut all_were_in_flight = true;
+        for url in finished {
+            match self.in_flight.remove(url) {
+                Some(queue) => state.landed(queue),
+                None => all_were_in_flight = false,
+            }
+        }
+        state.next_later = if all_were_in_flight && state.in_flight_later > 0 && !was_met_again {
+            state.next_later.min(later_added)
+        } else {
+            // What was first may be gone, or be in flight: too early at worst, and a lease sets it right.
+            state.record.first_later()
+        };
+        self.list(host);
+    }
+
+    /// Replaces what the counters say of a host by what its record is to be; none: nothing.
+    pub(super) fn count(&mut self, host: HostKey, record: Option<&HostRecord>) {
+        let before = self.hosts.get(&host).map(|state| &state.record).filter(|record| record.work() > 0);
+        let now = record.filter(|record| record.work() > 0);
+        self.hosts_with_work += u64::from(now.is_some());
+        self.hosts_with_work -= u64::from(before.is_some());
+        let troubled = |record: &HostRecord| {
+            let trouble = record.trouble.filter(Trouble::is_the_hosts)?;
+            Some((trouble.cause, record.work()))
+        };
+        let (before, after) = (before.and_then(troubled), now.and_then(troubled));
+        if before != after {
+            if let Some((cause, urls)) = after {
+                let (hosts, all) = self.troubled.entry(cause).or_default();
+                (*hosts, *all) = (*hosts + 1, *all + urls);
+            }
+            if let Some((cause, urls)) = before
+                && let Some((hosts, all)) = self.troubled.get_mut(&cause)
+            {
+                (*hosts, *all) = (hosts.saturating_sub(1), all.saturating_sub(urls));
+            }
+            self.troubled.retain(|_, (hosts, _)| *hosts > 0);
+        }
+        match record.is_some_and(HostRecord::is_given_up) {
+            true => self.given_up.insert(host),
+            false => self.given_up.remove(&host),
+        };
+    }
+
+    /// Those of `hosts` that are given up.
+    pub fn given_up_among(&self, hosts: impl Iterator<Item = HostKey>) -> Vec<HostKey> {
+        if self.given_up.is_empty() {
+            return Vec::new();
+        }
+        hosts.filter(|host| self.given_up.contains(host)).collect()
+    }
+
+    /// Hosts whose trouble is of before `opened_at`, and whose server did not ask to be left alone for longer.
+    pub fn resting_of_old(&self, opened_at: EpochMs) -> Vec<(HostKey, Box<str>)> {
+        let is_old = |trouble: &Trouble| {
+            trouble.is_the_hosts()
+                && trouble.last < opened_at
+                && trouble.asked_until.is_none_or(|until| until <= opened_at)
+        };
+        let old = self.hosts.iter().filter(|(_, state)| state.record.trouble.as_ref().is_some_and(is_old));
+        old.map(|(host, state)| (*host, state.record.origin.clone())).collect()
+    }
+
+    /// The contract is that of [`crate::frontier::Frontier::waiting`].
+    pub fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
+        let troubled =
+            self.troubled.iter().map(|(cause, (hosts, urls))| Troubled { cause: *cause, hosts: *hosts, urls: *urls });
+        let later = self.due.range((now + 1, 0, 0)..(WHEN_MET_AGAIN, 0, 0)).take(at_most);
+        let next = later.filter_map(|(until, _, host)| {
+            let record = self.record(*host)?;
+            let (origin, trouble) = (record.origin.to_string(), record.trouble.filter(Trouble::is_the_hosts));
+            Some(WaitingHost { origin, until: *until, urls: record.work(), trouble })
+        });
+        Waiting { troubled: troubled.collect(), next: next.collect() }
+    }
+
+    /// Brings the host's entry in `due` up to date; a host without anything to do is forgotten, the store has it.
+    pub(super) fn list(&mut self, host: HostKey) {
+        let Some(state) = self.hosts.get_mut(&host) else { return };
+        let due = state.due();
+        if due != state.listed {
+            if let Some(old) = state.listed {
+                self.due.remove(&(old, state.record.number, host));
+            }
+            if let Some(new) = due {
+                self.due.insert((new, state.record.number, host));
+            }
+            state.listed = due;
+        }
+        if state.is_idle() {
+            self.hosts.remove(&host);
+            self.given_up.remove(&host);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Sizes and places that are kept with every change.
+
+use minicbor::{Decode, Encode};
+
+use crate::delivery::Position;
+use crate::frontier::PageState;
+
+/// What the store keeps of itself, written with every change.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Totals {
+    #[n(0)]
+    pub cursor: Position,
+    #[n(1)]
+    pub next_sequence: u64,
+    #[n(2)]
+    pub next_host: u64,
+    #[n(3)]
+    pub work: u64,
+    #[n(4)]
+    pub first_time: u64,
+    #[n(5)]
+    pub live: u64,
+    #[n(6)]
+    pub gone: u64,
+    #[n(7)]
+    pub refused: u64,
+    #[n(8)]
+    pub failed: u64,
+    #[n(9)]
+    pub links_seen: u64,
+}
+
+impl Totals {
+    /// Adds `by` (1 or -1) to the number of pages in `state`.
+    pub fn count_page(&mut self, state: PageState, by: i64) {
+        let slot = match state {
+            PageState::New | PageState::Unchanged | PageState::Changed => &mut self.live,
+            PageState::Gone => &mut self.gone,
+            PageState::Refused => &mut self.refused,
+            PageState::Failed(_) => &mut self.failed,
+        };
+        *slot = slot.saturating_add_signed(by);
+    }
+}

@@ -1,0 +1,61 @@
+//! What the validator makes of events, as the frontier is told.
+
+use super::page::PageRecord;
+use super::trouble::Trouble;
+use super::work::{Proposal, Proposed};
+use crate::delivery::Position;
+use crate::page::{EpochMs, Kind};
+
+/// What the validator hands over at once.
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    pub verdicts: Vec<Verdict>,
+    /// Links and sitemap entries found, in scope and within depth.
+    pub proposals: Vec<Proposal>,
+    /// The validator's place in the log behind this batch.
+    pub cursor: Position,
+}
+
+/// What one event means for its URL.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    pub url: String,
+    pub kind: Kind,
+    /// `PageEvent::id`; the same id applied again changes nothing.
+    pub event_id: String,
+    pub change: Change,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// Leaves `work_proposed`, enters or updates `page`. `due_again`: when it goes back to `work_proposed`;
+    /// [`super::WHEN_MET_AGAIN`]: with its host, once that is no longer given up.
+    Page { record: PageRecord, due_again: Option<EpochMs> },
+    /// Stays in `work_proposed`, due at `at`. `attempt`: attempts so far, this one included: what the next
+    /// [`super::Work::attempt`] will be. `put_off`: what the next [`super::Work::was_put_off`] will be.
+    Retry { at: EpochMs, attempt: u16, put_off: bool, host: HostPause },
+}
+
+/// What a failure means for the host, at least, should the release that said so be lost. One that was not has said more:
+/// a pause no longer than the host rests anyway tells nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HostPause {
+    pub not_before: EpochMs,
+    pub trouble: Option<Trouble>,
+}
+
+impl HostPause {
+    /// The longer pause, and both accounts of the trouble.
+    pub(super) fn and(self, other: HostPause) -> HostPause {
+        let not_before = self.not_before.max(other.not_before);
+        HostPause { not_before, trouble: Trouble::both(self.trouble, other.trouble) }
+    }
+}
+
+/// What `apply` did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Verdicts that changed something.
+    pub verdicts: u64,
+    pub proposed: Proposed,
+}

@@ -1,0 +1,85 @@
+//! The log as its parts share it.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::{Semaphore, watch};
+
+use super::batch::Writer;
+use super::queue::Queue;
+use super::state::{Slot, State};
+use super::status::LogStatus;
+use crate::config::LogConfig;
+use crate::delivery::{Deriver, Position};
+use crate::disk;
+
+/// The page log. Cheap to clone; the folder stays locked until the last clone and reader are gone.
+#[derive(Debug, Clone)]
+pub struct PageLog {
+    pub(super) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub dir: PathBuf,
+    pub config: LogConfig,
+    pub queue: Mutex<Queue>,
+    /// The queue has something, has enough, or is closed.
+    pub filled: Condvar,
+    /// Free bytes of the queue.
+    pub space: Arc<Semaphore>,
+    /// Of all entries.
+    pub deriver: Arc<Deriver>,
+    pub state: Mutex<State>,
+    /// `state.end` or `state.finished` has changed.
+    pub published: Condvar,
+    /// Below the disk limit, or closed.
+    pub room: watch::Sender<bool>,
+    pub writer: Mutex<Writer>,
+    pub lock: File,
+}
+
+impl PageLog {
+    pub fn status(&self) -> LogStatus {
+        let queued = self.inner.queue.lock().items.len();
+        let free_bytes = disk::free_bytes(&self.inner.lock).ok();
+        let state = self.inner.state.lock();
+        LogStatus {
+            end: state.end,
+            oldest: state.oldest(),
+            bytes: state.bytes(),
+            segments: state.segments.len(),
+            room: state.bytes() < self.inner.config.max_bytes,
+            free_bytes,
+            reserve_bytes: self.inner.config.reserve_bytes,
+            queued,
+            damage: state.damage.clone(),
+            readers: state.reader_status(),
+        }
+    }
+}
+
+impl Inner {
+    /// Tells those who wait for room how it is. To be called with the state as it is now.
+    pub fn tell_room(&self, state: &State) {
+        let closed = self.queue.lock().closed;
+        let now = closed || state.bytes() < self.config.max_bytes;
+        let changed = self.room.send_if_modified(|room| std::mem::replace(room, now) != now);
+        if changed && !now {
+            let held =
+                |(name, slot): (&String, &Slot)| format!("{name} ({} bytes)", state.end.offset - slot.held.offset);
+            let last = state.readers.iter().min_by_key(|(_, slot)| slot.held).map(held).unwrap_or_default();
+            tracing::warn!(
+                reader = last,
+                "page log: at its disk limit (page_log.max_size), fetching waits for this reader"
+            );
+        }
+    }
+}
+
+/// The first place that is behind both.
+pub(super) fn beyond(end: Position, other: Position) -> Position {
+    Position { index: end.index.max(other.index), offset: end.offset.max(other.offset) }
+}
