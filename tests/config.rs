@@ -738,6 +738,12 @@ fn what_is_wrong_with_a_sink_is_said() {
         ("{name: a, destination: kafka, format: PAGESTORE}", "PAGESTORE is folders, no messages"),
         ("{destination: stdout, format: WARC}", "WARC has no lines to print"),
         ("{name: a, format: FILES}, {name: a, format: WARC}", "each sink a name of its own; a is there twice"),
+        (
+            "{name: a, destination: kafka, options: {topic_name: x, removed: delete}}",
+            "kafka.removed: expected one of tombstone, event, keep",
+        ),
+        ("{name: a, format: FILES, options: {removed: delete}}", "records.removed: expected one of keep"),
+        ("{name: a, format: WARC, options: {unchanged: touch}}", "records.unchanged: expected one of send, skip"),
         ("{name: a, destination: kafka}", "KAFKA needs the name of a topic"),
     ];
     for (sinks, said) in cases {

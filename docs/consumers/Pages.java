@@ -1,4 +1,5 @@
-// Reads the pages that Seine sends to a Kafka topic; prints one JSON object a page, each page once.
+// Reads the pages that Seine sends to a Kafka topic; prints one JSON object a page, each page once,
+// and one for each that is gone.
 //
 //     java -cp 'kafka/libs/*' Pages.java localhost:9092 pages my-group               # goes on until Ctrl-C
 //     java -cp 'kafka/libs/*' Pages.java localhost:9092 pages my-group --until-end   # stops behind the last message
@@ -12,6 +13,7 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.net.URLDecoder;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -107,6 +109,15 @@ public class Pages {
         OUT.println(JSON.writeValueAsString(shown));
     }
 
+    /** Of a page that is gone there is no value, or a change event: the key and the headers say it all. */
+    static void showGone(ConsumerRecord<String, byte[]> message, String eventId) throws IOException {
+        Map<String, Object> shown = new LinkedHashMap<>();
+        shown.put("event_id", eventId);
+        shown.put("url", URLDecoder.decode(message.key(), StandardCharsets.UTF_8));
+        shown.put("gone", header(message, "reason"));
+        OUT.println(JSON.writeValueAsString(shown));
+    }
+
     static String header(ConsumerRecord<String, byte[]> message, String name) {
         return new String(message.headers().lastHeader(name).value(), StandardCharsets.UTF_8);
     }
@@ -139,7 +150,13 @@ public class Pages {
             while (!untilEnd || !isAtEnd(consumer)) {
                 for (ConsumerRecord<String, byte[]> message : consumer.poll(Duration.ofSeconds(1))) {
                     String eventId = header(message, "event_id");
-                    if (seen.isNew(eventId)) {
+                    if (!seen.isNew(eventId)) {
+                        continue;
+                    }
+                    var change = message.headers().lastHeader("change");
+                    if (change != null && header(message, "change").equals("gone")) {
+                        showGone(message, eventId);
+                    } else {
                         show(message, eventId);
                     }
                 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Reads the pages that Seine sends to a Kafka topic; prints one JSON object a page, each page once.
+"""Reads the pages that Seine sends to a Kafka topic; prints one JSON object a page, each page once,
+and one for each that is gone.
 
     pip install -r requirements.txt
     python3 pages.py localhost:9092 pages my-group               # goes on until Ctrl-C
@@ -14,6 +15,7 @@ import json
 import re
 import sys
 from collections import OrderedDict
+from urllib.parse import unquote_plus
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
@@ -62,6 +64,12 @@ def text_of(content, content_type):
         return content.decode(charset, errors="replace")
     except LookupError:
         return content.decode("utf-8", errors="replace")
+
+
+def show_gone(message, headers):
+    """Of a page that is gone there is no value, or a change event: the key and the headers say it all."""
+    gone = {"event_id": headers["event_id"], "url": unquote_plus(message.key().decode()), "gone": headers["reason"]}
+    print(json.dumps(gone, ensure_ascii=False), flush=True)
 
 
 def show(message, headers):
@@ -117,7 +125,7 @@ def main():
                 continue
             headers = {name: value.decode() for name, value in message.headers()}
             if seen.is_new(headers["event_id"]):
-                show(message, headers)
+                (show_gone if headers.get("change") == "gone" else show)(message, headers)
             consumer.store_offsets(message)
     except KeyboardInterrupt:
         pass

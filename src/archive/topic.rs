@@ -10,7 +10,7 @@ use rdkafka::message::{BorrowedMessage, Headers, Message};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
 use super::detect::{self, Detected};
-use crate::formats::Format;
+use crate::formats::{Format, change};
 
 /// What a topic's address begins with: `kafka://localhost:9092/pages`.
 pub const SCHEME: &str = "kafka://";
@@ -127,13 +127,15 @@ impl PartitionReader {
         while !self.failed && self.next < self.partition.high {
             match self.consumer.poll(LOOK) {
                 Some(Ok(message)) => {
-                    let taken = taken(&message);
-                    if taken.offset >= self.partition.high {
+                    if message.offset() >= self.partition.high {
                         return None;
                     }
-                    self.next = taken.offset + 1;
+                    self.next = message.offset() + 1;
                     self.last_sign = Instant::now();
-                    return Some(Ok(taken));
+                    match taken(&message) {
+                        Some(taken) => return Some(Ok(taken)),
+                        None => continue,
+                    }
                 }
                 Some(Err(KafkaError::PartitionEOF(_))) => return None,
                 // librdkafka goes on trying after each of these.
@@ -152,12 +154,13 @@ impl PartitionReader {
     }
 }
 
-fn taken(message: &BorrowedMessage<'_>) -> Taken {
-    let value = message.payload().unwrap_or_default().to_vec();
+/// None for what is no page: a tombstone, a change event.
+fn taken(message: &BorrowedMessage<'_>) -> Option<Taken> {
     let schema = message.headers().and_then(|headers| headers.iter().find(|it| it.key == "schema")?.value);
+    let value = message.payload().filter(|_| schema != Some(change::SCHEMA.as_bytes()))?.to_vec();
     let format = schema.and_then(Format::of_schema).or_else(|| match detect::by_content(&value) {
         Detected::Format(format) => Some(format),
         Detected::Empty | Detected::Beside | Detected::Unknown(_) => None,
     });
-    Taken { offset: message.offset(), format, value }
+    Some(Taken { offset: message.offset(), format, value })
 }

@@ -160,8 +160,39 @@ pub struct SinkConfig {
     pub format: Option<Format>,
     pub options: Options,
     pub destination: Destination,
+    pub upkeep: Upkeep,
     /// The destination's name in `target_storage.sinks`.
     pub kind: &'static str,
+}
+
+/// What a destination does about the pages it has, so that it comes to hold what is live: `unchanged` and `removed` of its
+/// keys, of which each destination takes what it can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Upkeep {
+    pub unchanged: Unchanged,
+    pub removed: Removed,
+}
+
+/// What becomes of a page that was looked at again and is as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unchanged {
+    /// Written as any other, if it came with its content.
+    #[default]
+    Send,
+    Skip,
+    /// As `Send`; and of a 304, which has no content, the time is noted.
+    Touch,
+}
+
+/// What becomes of a page that is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Removed {
+    Delete,
+    Tombstone,
+    Event,
+    /// It stays, and the answer is written where the format holds such.
+    #[default]
+    Keep,
 }
 
 /// Where pages go.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::checked::{KafkaConfig, STDOUT, SinkConfig};
+use super::checked::{KafkaConfig, Removed, STDOUT, SinkConfig, Unchanged, Upkeep};
 use super::destinations::{self, Kind};
 use super::draft::Draft;
 use super::keys::{self, Key};
@@ -28,6 +28,8 @@ pub(super) struct SinksDraft {
     pub pagestore_base: Option<PathBuf>,
     pub kafka: KafkaConfig,
     pub kafka_format: Format,
+    /// By the destination's name.
+    upkeep: BTreeMap<&'static str, Upkeep>,
 }
 
 /// The most bytes of a rolling file.
@@ -77,7 +79,29 @@ impl Default for SinksDraft {
                 stuck_after: Duration::ZERO,
             },
             kafka_format: files::FORMAT,
+            upkeep: BTreeMap::new(),
         }
+    }
+}
+
+impl SinksDraft {
+    /// `unchanged` of a destination; its key lists the words.
+    pub fn set_unchanged(&mut self, destination: &'static str, word: &str) {
+        self.upkeep.entry(destination).or_default().unchanged = match word {
+            "skip" => Unchanged::Skip,
+            "touch" => Unchanged::Touch,
+            _ => Unchanged::Send,
+        };
+    }
+
+    /// `removed` of a destination; its key lists the words.
+    pub fn set_removed(&mut self, destination: &'static str, word: &str) {
+        self.upkeep.entry(destination).or_default().removed = match word {
+            "delete" => Removed::Delete,
+            "tombstone" => Removed::Tombstone,
+            "event" => Removed::Event,
+            _ => Removed::Keep,
+        };
     }
 }
 
@@ -186,6 +210,7 @@ impl Draft {
             format,
             options: self.sinks.options.clone(),
             destination: (to.build)(self, format),
+            upkeep: self.sinks.upkeep.get(to.name).copied().unwrap_or_default(),
             kind: to.name,
         })
     }

@@ -16,6 +16,7 @@ use crate::page_log::{Books, LogStatus, PageLog, Recovery, Scan};
 use crate::parse::DeriveOptions;
 use crate::sinks::count;
 use crate::sinks::dead_letters::{self, Account};
+use crate::sinks::upkeep::{Due, has_no_page};
 
 /// What an audit found.
 #[derive(Debug, Default)]
@@ -138,18 +139,23 @@ struct SinkReader {
     pending: u64,
     /// … of which so many were refused already, just before a crash.
     refused_ahead: u64,
-    /// Whether an event is held by the format, for a destination that is asked for ids …
-    is_held: Option<fn(&PageEvent) -> bool>,
+    /// Whether the destination gets an event, for one that is asked for ids …
+    gets: Option<Gets>,
     /// … and the ids of those that must be there and can still be read, hashed.
     expected: Vec<u64>,
 }
 
+type Gets = Box<dyn Fn(&PageEvent) -> bool>;
+
 /// None where the destination knows no ids, or the format what it holds only by reading the page.
-fn held_by(config: &SinkConfig) -> Option<fn(&PageEvent) -> bool> {
-    match config.destination {
-        Destination::Kafka(_) => config.format?.is_held(),
-        _ => None,
-    }
+fn got_by(config: &SinkConfig) -> Option<Gets> {
+    let Destination::Kafka(_) = config.destination else { return None };
+    let (upkeep, is_held) = (config.upkeep, config.format?.is_held()?);
+    Some(Box::new(move |event| match upkeep.due(event) {
+        Due::Tombstone | Due::Event => true,
+        Due::Write => is_held(event) && !has_no_page(event),
+        Due::Touch | Due::Skip | Due::Delete => false,
+    }))
 }
 
 impl Audit {
@@ -164,7 +170,7 @@ impl Audit {
         let status = log.status();
         let mut readers = sink_readers(folder, &status)?;
         for reader in &mut readers {
-            reader.is_held = destinations.iter().find(|config| config.name() == reader.name).and_then(held_by);
+            reader.gets = destinations.iter().find(|config| config.name() == reader.name).and_then(got_by);
         }
         let mut waiting = 0;
         let scan = log.scan(&mut |end, event| {
@@ -175,7 +181,7 @@ impl Audit {
                 if end.index > reader.at {
                     reader.pending += 1;
                     reader.refused_ahead += u64::from(is_letter);
-                } else if end.index > reader.from && !is_letter && reader.is_held.is_some_and(|is_held| is_held(event))
+                } else if end.index > reader.from && !is_letter && reader.gets.as_ref().is_some_and(|gets| gets(event))
                 {
                     reader.expected.push(id);
                 }
@@ -291,7 +297,7 @@ impl Audit {
         let removed = Some(("removed since", held.removed)).filter(|_| held.removed > 0);
         let parts: Vec<_> = [(held.what, held.count)].into_iter().chain(removed).collect();
         self.books.push(Book::new(&*name, delivered, &parts).at_least().or(remedy));
-        if let Some(found) = held.found.filter(|_| reader.is_held.is_some()) {
+        if let Some(found) = held.found.filter(|_| reader.gets.is_some()) {
             let total = ("delivered and still in the log", expected.len() as u64);
             // A dropped letter is an event that may still be in the log, and at no destination.
             let dropped = Some(("dropped", reader.letters.tally.dropped)).filter(|(_, count)| *count > 0);
@@ -319,8 +325,8 @@ fn sink_readers(folder: &Path, status: &LogStatus) -> Result<Vec<SinkReader>, Cr
         let letters = dead_letters::account(&folder.join(name))?;
         let (at, from) = places.get(name).copied().unwrap_or_default();
         let name = name.to_owned();
-        let (is_held, expected) = (None, Vec::new());
-        Ok(SinkReader { name, from, at, books, letters, pending: 0, refused_ahead: 0, is_held, expected })
+        let (gets, expected) = (None, Vec::new());
+        Ok(SinkReader { name, from, at, books, letters, pending: 0, refused_ahead: 0, gets, expected })
     };
     status.sinks().map(reader).collect()
 }

@@ -9,6 +9,7 @@ pub mod base64;
 pub mod beginning;
 pub mod cbor;
 pub mod cdr31;
+pub mod change;
 pub mod chunked;
 pub mod csv_cells;
 pub mod elastic;

@@ -2,7 +2,7 @@
 //!
 //! librdkafka sends and sends again until the broker has a message; the sink's place in the log moves, in order, past
 //! what is acknowledged. A message waits until those of its key before it are settled, so that none that is sent a second
-//! time comes behind a newer one. An outage holds everything up and loses nothing. Only what is wrong with one message alone makes
+//! time comes behind a newer one: so a tombstone stands behind its page, too. An outage holds everything up and loses nothing. Only what is wrong with one message alone makes
 //! it a dead letter. Everything else that goes wrong for good is an error of the sink, which is then made anew and starts
 //! from its cursor.
 
@@ -19,9 +19,11 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::dead_letters::DeadLetters;
 use super::kafka_client::{self as client, KafkaProducer, Report, trouble};
 use super::sink::{Delivered, Sink, SinkError, empty};
+use super::upkeep::{Due, has_no_page};
 use super::watch::Watch;
-use crate::config::KafkaConfig;
+use crate::config::{KafkaConfig, Upkeep};
 use crate::delivery::{Entry, Position};
+use crate::formats::change;
 use crate::formats::encoder::Encoder;
 use crate::page::PageChange;
 use crate::shutdown::Shutdown;
@@ -35,10 +37,11 @@ const GRACE: Duration = Duration::from_secs(15);
 /// More entries are not held between the first that is not settled and the last taken.
 const MAX_SLOTS: usize = 200_000;
 
-/// Writes every page that its format holds to one topic.
+/// Writes every page that its format holds to one topic, and says there which are gone.
 pub struct KafkaSink {
     producer: KafkaProducer,
     config: KafkaConfig,
+    upkeep: Upkeep,
     encoder: Box<dyn Encoder>,
     schema: &'static str,
     dead: DeadLetters,
@@ -82,6 +85,7 @@ impl KafkaSink {
     /// process hurries to its end, the sink takes nothing more and stops waiting for the broker.
     pub fn open(
         config: &KafkaConfig,
+        upkeep: Upkeep,
         encoder: Box<dyn Encoder>,
         schema: &'static str,
         folder: &Path,
@@ -91,6 +95,7 @@ impl KafkaSink {
             dead: DeadLetters::open(folder)?,
             producer: client::connect(config, &shutdown)?,
             config: config.clone(),
+            upkeep,
             encoder,
             schema,
             slots: VecDeque::new(),
@@ -121,8 +126,7 @@ impl KafkaSink {
                 self.send_suspects()?;
             }
         }
-        empty(&mut self.value);
-        let sent = match self.encoder.encode(entry, &mut self.value) {
+        let sent = match self.encode(entry) {
             true => self.send(entry, self.first + self.slots.len())?,
             false => Some(State::Skipped),
         };
@@ -134,14 +138,29 @@ impl KafkaSink {
         Ok(true)
     }
 
+    /// Makes `self.value`, empty for a tombstone. False for what has no message.
+    fn encode(&mut self, entry: &Entry) -> bool {
+        empty(&mut self.value);
+        match self.upkeep.due(&entry.event) {
+            Due::Tombstone => true,
+            Due::Event => {
+                change::write(&entry.event, &mut self.value);
+                true
+            }
+            // A compacted topic would take it for the page.
+            Due::Write if has_no_page(&entry.event) => false,
+            Due::Write => self.encoder.encode(entry, &mut self.value),
+            Due::Touch | Due::Skip | Due::Delete => false,
+        }
+    }
+
     /// Gives `self.value` to the producer. Blocks while its queue is full; none when the process is to end meanwhile.
     fn send(&mut self, entry: &Arc<Entry>, sequence: usize) -> Result<Option<State>, SinkError> {
         let key: String = url::form_urlencoded::byte_serialize(entry.event.url.as_bytes()).collect();
         loop {
-            let record = BaseRecord::with_opaque_to(&self.config.topic, sequence)
-                .key(&key)
-                .payload(&self.value)
-                .headers(self.headers(entry));
+            let mut record =
+                BaseRecord::with_opaque_to(&self.config.topic, sequence).key(&key).headers(self.headers(entry));
+            record.payload = (self.upkeep.due(&entry.event) != Due::Tombstone).then_some(&self.value);
             let error = match self.producer.send(record) {
                 Ok(()) => {
                     if self.in_flight == 0 {
@@ -170,19 +189,22 @@ impl KafkaSink {
         }
     }
 
-    /// `event_id`, `schema`, `status`, and `change` (see [`PageChange`]), which events of before it was noted lack. What is
-    /// gone has no message: no format holds it.
+    /// `event_id`, `schema`, `status`, `change` (see [`PageChange`]), which events of before it was noted lack, and of what
+    /// is gone the `reason`.
     fn headers(&self, entry: &Entry) -> OwnedHeaders {
-        let status = entry.event.response().map_or(0, |response| response.status).to_string();
-        let change = entry.event.change.map(PageChange::name);
-        let headers = OwnedHeaders::new_with_capacity(4)
-            .insert(Header { key: "event_id", value: Some(&entry.event.id) })
-            .insert(Header { key: "schema", value: Some(self.schema) })
-            .insert(Header { key: "status", value: Some(&status) });
-        match change {
-            Some(_) => headers.insert(Header { key: "change", value: change }),
-            None => headers,
-        }
+        let event = &entry.event;
+        let schema = if self.upkeep.due(event) == Due::Event { change::SCHEMA } else { self.schema };
+        let status = event.response().map(|response| response.status.to_string());
+        let reason = (event.change == Some(PageChange::Gone)).then(|| change::reason(event));
+        let headers = [
+            ("event_id", Some(event.id.as_str())),
+            ("schema", Some(schema)),
+            ("status", status.as_deref()),
+            ("change", event.change.map(PageChange::name)),
+            ("reason", reason.as_deref()),
+        ];
+        let given = headers.into_iter().filter(|(_, value)| value.is_some());
+        given.fold(OwnedHeaders::new_with_capacity(5), |all, (key, value)| all.insert(Header { key, value }))
     }
 
     /// Waits a while for reports and takes them in. True when some came.
@@ -277,8 +299,7 @@ impl KafkaSink {
             let slot = sequence.checked_sub(self.first).and_then(|at| self.slots.get(at));
             let Some(State::InFlight(entry)) = slot.map(|slot| &slot.state) else { continue };
             let entry = entry.clone();
-            empty(&mut self.value);
-            self.encoder.encode(&entry, &mut self.value);
+            self.encode(&entry);
             self.alone = Some(sequence);
             if let Some(State::Dead(_, reason)) = self.send(&entry, sequence)? {
                 self.set(sequence, |entry| State::Dead(entry, reason));

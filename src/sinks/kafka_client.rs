@@ -25,6 +25,9 @@ const SLICE: Duration = Duration::from_secs(1);
 const BATCH_OVERHEAD: u64 = 64 << 10;
 /// `max.message.bytes` of a topic for which nothing is said.
 const KAFKA_DEFAULT: u64 = 1_048_588;
+/// Of a topic that is made: it keeps the last message of each page, for as long as the page is there. Readers who were away
+/// for up to a week still meet the tombstones.
+const COMPACTED: [(&str, &str); 2] = [("cleanup.policy", "compact"), ("delete.retention.ms", "604800000")];
 /// The same trouble is told again after so long.
 const TELL_AGAIN: Duration = Duration::from_secs(60);
 
@@ -234,12 +237,13 @@ fn create_topic(client: &ClientConfig, config: &KafkaConfig) -> Result<(), SinkE
         let made = wait(admin.create_topics(&[topic], &admin_options()))?;
         Ok(made.into_iter().find_map(Result::err).map(|(_, code)| code))
     };
-    let mut refused = make(plain().set("max.message.bytes", &largest)).map_err(|e| failed(e.to_string()))?;
+    let topic = COMPACTED.iter().fold(plain(), |topic, (name, value)| topic.set(name, value));
+    let mut refused = make(topic.set("max.message.bytes", &largest)).map_err(|e| failed(e.to_string()))?;
     if let Some(RDKafkaErrorCode::InvalidConfig | RDKafkaErrorCode::PolicyViolation) = refused {
         tracing::warn!(
             topic = config.topic,
             largest,
-            "kafka: the broker lets nobody set max.message.bytes; its own holds"
+            "kafka: the broker lets nobody set max.message.bytes or cleanup.policy; its own hold"
         );
         refused = make(plain()).map_err(|e| failed(e.to_string()))?;
     }

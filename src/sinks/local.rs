@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::sink::{Delivered, Sink, SinkError};
+use super::upkeep::Due;
+use crate::config::Upkeep;
 use crate::delivery::Entry;
 
 /// A place for pages that answers at once.
@@ -20,7 +22,7 @@ pub(super) trait Local: Send {
 /// What became of an entry.
 pub(super) enum Fate {
     Delivered,
-    /// Not held by the format.
+    /// Not held by the format, or not wanted.
     Skipped,
     /// In the dead letters.
     Dead,
@@ -29,19 +31,25 @@ pub(super) enum Fate {
 /// The sink of such a place.
 pub(super) struct LocalSink<L> {
     place: L,
+    upkeep: Upkeep,
     so_far: Delivered,
 }
 
 impl<L: Local> LocalSink<L> {
-    pub fn new(place: L) -> LocalSink<L> {
-        LocalSink { place, so_far: Delivered::default() }
+    pub fn new(place: L, upkeep: Upkeep) -> LocalSink<L> {
+        LocalSink { place, upkeep, so_far: Delivered::default() }
     }
 }
 
 impl<L: Local> Sink for LocalSink<L> {
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
         for entry in entries {
-            match self.place.put(entry)? {
+            let fate = match self.upkeep.due(&entry.event) {
+                Due::Skip => Fate::Skipped,
+                // Nothing is taken away here: of a page that is gone, the format decides whether it holds the answer.
+                _ => self.place.put(entry)?,
+            };
+            match fate {
                 Fate::Delivered => self.so_far.delivered += 1,
                 Fate::Skipped => self.so_far.skipped += 1,
                 Fate::Dead => self.so_far.dead += 1,

@@ -17,6 +17,7 @@ mod rolled;
 pub mod rolling;
 mod sink;
 pub mod stdout;
+pub(crate) mod upkeep;
 mod void;
 pub mod watch;
 
@@ -31,7 +32,7 @@ use self::pagestore::Pagestore;
 use self::rolled::Rolled;
 pub use self::sink::{Delivered, Sink, SinkError};
 use self::void::Void;
-use crate::config::{Destination, SinkConfig};
+use crate::config::{Destination, SinkConfig, Upkeep};
 use crate::formats::Format;
 use crate::shutdown::Shutdown;
 
@@ -59,21 +60,21 @@ pub fn open_with_letters(
     let sink: Box<dyn Sink> = match (&config.destination, encoder) {
         (Destination::Files { max_file_size, compression_level }, Some(encoder)) => {
             let how = (*max_file_size, *compression_level);
-            Box::new(LocalSink::new(Rolled::open(config, encoder, how, folder, state)?))
+            Box::new(LocalSink::new(Rolled::open(config, encoder, how, folder, state)?, config.upkeep))
         }
         (Destination::Filesystem(naming), Some(encoder)) => {
-            Box::new(LocalSink::new(FilePerPage::open(folder, letters, encoder, *naming)?))
+            Box::new(LocalSink::new(FilePerPage::open(folder, letters, encoder, *naming)?, config.upkeep))
         }
         (Destination::Pagestore { base_folder }, _) => {
-            Box::new(LocalSink::new(Pagestore::open(base_folder.as_deref().unwrap_or(folder))?))
+            Box::new(LocalSink::new(Pagestore::open(base_folder.as_deref().unwrap_or(folder))?, config.upkeep))
         }
         (Destination::Kafka(kafka), Some(encoder)) => {
             let schema = config.format.map_or("", Format::schema);
-            Box::new(KafkaSink::open(kafka, encoder, schema, letters, shutdown)?)
+            Box::new(KafkaSink::open(kafka, config.upkeep, encoder, schema, letters, shutdown)?)
         }
         (Destination::Elasticsearch(elastic), _) => Box::new(ElasticSink::open(elastic, letters, shutdown)?),
         (Destination::Stdout, encoder) => stdout::sink(std::io::stdout(), encoder),
-        (Destination::Void, _) => Box::new(LocalSink::new(Void)),
+        (Destination::Void, _) => Box::new(LocalSink::new(Void, Upkeep::default())),
         (_, None) => {
             let problem = format!("{} has no format to write", config.name);
             return Err(SinkError::Other { sink: config.kind, problem, remedy: "name one in target_storage.sinks" });

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::local::{Fate, Local, LocalSink};
 use super::sink::{Sink, SinkError, empty};
+use crate::config::Upkeep;
 use crate::delivery::Entry;
 use crate::formats::base64;
 use crate::formats::encoder::Encoder;
@@ -25,7 +26,7 @@ const BUFFER: usize = 256 << 10;
 pub fn sink(out: impl Write + Send + 'static, encoder: Option<Box<dyn Encoder>>) -> Box<dyn Sink> {
     let encoder = encoder.unwrap_or_else(|| Box::new(PageLines));
     let out = BufWriter::with_capacity(BUFFER, out);
-    Box::new(LocalSink::new(Lines { out, encoder, line: Vec::new() }))
+    Box::new(LocalSink::new(Lines { out, encoder, line: Vec::new() }, Upkeep::default()))
 }
 
 struct Lines<W: Write> {

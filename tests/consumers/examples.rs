@@ -22,19 +22,35 @@ fn send_again(topic: &str, messages: &[Seen]) {
             .headers
             .iter()
             .fold(OwnedHeaders::new(), |headers, (key, value)| headers.insert(Header { key, value: Some(value) }));
-        producer.send(BaseRecord::to(topic).key(&message.key).payload(&message.value).headers(headers)).unwrap();
+        let mut record = BaseRecord::to(topic).key(&message.key).headers(headers);
+        record.payload = (!message.is_tombstone).then_some(&message.value);
+        producer.send(record).unwrap();
     }
     producer.flush(LONG).unwrap();
 }
 
-/// A topic of its own with a crawl's messages, some of them twice, and one page that was fetched once more: the same,
-/// but another event.
+/// A topic of its own with a crawl's messages, some of them twice, one page that was fetched once more: the same, but
+/// another event; and two that are gone, as a tombstone and as a change event say.
 fn with_duplicates(name: &str, topic: &Topic) {
     BROKER.make_topic(name, &[]);
     send_again(name, &topic.messages);
     send_again(name, &topic.messages[..4]);
     send_again(name, &[fetched_again(topic)]);
-    assert_eq!(BROKER.read(name).len(), topic.messages.len() + 5);
+    send_again(name, &gone(topic));
+    assert_eq!(BROKER.read(name).len(), topic.messages.len() + 7);
+}
+
+fn gone(topic: &Topic) -> [Seen; 2] {
+    let gone = |number: usize, id: char, is_tombstone| {
+        let mut message = Seen { is_tombstone, value: b"{}".to_vec(), ..topic.messages[number].clone() };
+        let schema = if is_tombstone { message.headers["schema"].clone() } else { "change".into() };
+        let id: String = std::iter::repeat_n(id, 32).collect();
+        let told =
+            [("event_id", &*id), ("schema", &schema), ("status", "404"), ("change", "gone"), ("reason", "http_404")];
+        message.headers = told.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        message
+    };
+    [gone(0, 'd', true), gone(1, 'e', false)]
 }
 
 fn fetched_again(topic: &Topic) -> Seen {
@@ -87,6 +103,10 @@ fn expected(topic: &Topic, has_content: bool) -> BTreeMap<String, Value> {
     let mut lines: BTreeMap<_, _> =
         topic.messages.iter().zip(topic.values()).map(|(message, value)| line(message, value)).collect();
     lines.extend([line(&fetched_again(topic), topic.values().remove(0))]);
+    for (message, value) in gone(topic).iter().zip(topic.values()) {
+        let line = json!({ "event_id": message.id(), "url": value["url"], "gone": "http_404" });
+        lines.insert(message.id().to_owned(), line);
+    }
     lines
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{installed, json_of_file, project_file};
 
-pub const ALL: [&str; 4] = ["files-record", "cdr31", "elastic-document", "dead-letter"];
+pub const ALL: [&str; 5] = ["files-record", "cdr31", "elastic-document", "change", "dead-letter"];
 
 /// What is wrong with each document by the schema of this name; empty for one that is right.
 pub fn errors(schema: &str, documents: &[Value]) -> Vec<Vec<String>> {

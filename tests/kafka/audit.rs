@@ -17,7 +17,8 @@ fn send(topic: &str, messages: &[&Seen]) {
             headers.insert(Header { key, value: Some(value) })
         };
         let headers = message.headers.iter().fold(OwnedHeaders::new(), header);
-        let record = BaseRecord::to(topic).key(&message.key).payload(&message.value).headers(headers);
+        let mut record = BaseRecord::to(topic).key(&message.key).headers(headers);
+        record.payload = (!message.is_tombstone).then_some(&message.value);
         producer.send(record).map_err(|(error, _)| error).unwrap();
     }
     producer.flush(LONG).unwrap();

@@ -41,7 +41,9 @@ pub struct Seen {
     pub partition: i32,
     pub offset: i64,
     pub key: String,
+    /// Empty for a tombstone.
     pub value: Vec<u8>,
+    pub is_tombstone: bool,
     pub headers: HashMap<String, String>,
 }
 
@@ -171,7 +173,8 @@ impl Broker {
                 partition: message.partition(),
                 offset: message.offset(),
                 key: text(message.key()),
-                value: message.payload().unwrap().to_vec(),
+                value: message.payload().unwrap_or_default().to_vec(),
+                is_tombstone: message.payload().is_none(),
                 headers: headers.iter().map(|header| (header.key.to_owned(), text(header.value))).collect(),
             });
         }

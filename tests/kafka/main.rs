@@ -10,6 +10,7 @@ mod delivery;
 #[path = "../support/event.rs"]
 mod event;
 mod formats;
+mod gone;
 mod letters;
 mod mock;
 mod order;
@@ -121,7 +122,14 @@ fn load_all(yaml: &str) -> Result<config::Loaded, String> {
 
 fn open(config: &ToKafka, folder: &Path) -> Result<KafkaSink, SinkError> {
     let format = config.0.format.unwrap();
-    KafkaSink::open(config, format.encoder(&config.0.options), format.schema(), folder, Default::default())
+    KafkaSink::open(
+        config,
+        config.0.upkeep,
+        format.encoder(&config.0.options),
+        format.schema(),
+        folder,
+        Default::default(),
+    )
 }
 
 /// Asks until everything up to `last` is settled, or an error comes.

@@ -9,3 +9,4 @@ mod pagestore;
 mod records;
 #[path = "../support/sink.rs"]
 mod sink;
+mod upkeep;

@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::Kind::{Bool, Count, MaybeText, Size};
+use super::Kind::{Bool, Count, MaybeText, OneOf, Size};
 use super::{Key, ache, ours};
 use crate::config::draft::to_usize;
+
+const SEND_OR_SKIP: &[&str] = &["send", "skip"];
+const KEEP: &[&str] = &["keep"];
 
 pub(super) const KEYS: &[Key] = &[
     ache(
@@ -23,10 +26,36 @@ pub(super) const KEYS: &[Key] = &[
         "FILESYSTEM_*: each file is one zlib stream.",
     ),
     ours(
+        "target_storage.data_format.filesystem.unchanged",
+        "send",
+        OneOf(SEND_OR_SKIP, |d, v| d.sinks.set_unchanged("filesystem", v)),
+        "FILESYSTEM_*: a page that is looked at again and is as it was: send writes its file anew, skip leaves it.",
+    ),
+    ours(
+        "target_storage.data_format.filesystem.removed",
+        "keep",
+        OneOf(KEEP, |d, v| d.sinks.set_removed("filesystem", v)),
+        "FILESYSTEM_*: the file of a page that is gone stays. There is no other choice: archives take nothing away.",
+    ),
+    ours(
         "target_storage.data_format.records.max_file_size",
         "256MiB",
         Size(1, |d, v| d.sinks.sizes.records = v),
         "CDR31, ELASTIC and WEB_INDEX: a larger file is closed and the next one begun.",
+    ),
+    ours(
+        "target_storage.data_format.records.unchanged",
+        "send",
+        OneOf(SEND_OR_SKIP, |d, v| d.sinks.set_unchanged("files", v)),
+        "FILES, WARC and all other formats with many pages in a file: a page that is looked at again and is as it was: send \
+         writes it again (WARC: a short revisit record, of a 304 too), skip does not.",
+    ),
+    ours(
+        "target_storage.data_format.records.removed",
+        "keep",
+        OneOf(KEEP, |d, v| d.sinks.set_removed("files", v)),
+        "The same formats: what was written of a page that is gone stays. WARC and TIANWANG have the answer \
+         that says so (404, 410), the others no record of it. There is no other choice: archives take nothing away.",
     ),
     ours(
         "target_storage.data_format.tianwang.compress",
@@ -48,6 +77,18 @@ pub(super) const KEYS: &[Key] = &[
             Ok(())
         }),
         "PAGESTORE: where the folders of the years are. null: in pagestore, below the data folder.",
+    ),
+    ours(
+        "target_storage.data_format.pagestore.unchanged",
+        "send",
+        OneOf(SEND_OR_SKIP, |d, v| d.sinks.set_unchanged("pagestore", v)),
+        "PAGESTORE: a page that is looked at again and is as it was: send stores it again, skip does not.",
+    ),
+    ours(
+        "target_storage.data_format.pagestore.removed",
+        "keep",
+        OneOf(KEEP, |d, v| d.sinks.set_removed("pagestore", v)),
+        "PAGESTORE: what was stored of a page that is gone stays. There is no other choice: archives take nothing away.",
     ),
     ours(
         "target_storage.data_format.web_index.max_title",

@@ -131,7 +131,20 @@ pub(super) const SINKS: &[Key] = &[
         Text(sinks::set_kafka_format),
         "What a message holds: JSON (the object that FILES writes), CDR31 (Memex CDR 3.1, HTML pages only) or ELASTIC \
          (the document that ELASTICSEARCH writes). The key is the URL, form-encoded; the headers are event_id, schema, status and \
-         change (new, unchanged or changed since the last fetch).",
+         change (new, unchanged, changed or gone since the last fetch), and of what is gone its reason.",
+    ),
+    ours(
+        "target_storage.data_format.kafka.unchanged",
+        "send",
+        OneOf(&["send", "skip"], |d, v| d.sinks.set_unchanged("kafka", v)),
+        "A page that is looked at again and is as it was: send it again, or skip it. A 304 has no page in it, and no message.",
+    ),
+    ours(
+        "target_storage.data_format.kafka.removed",
+        "tombstone",
+        OneOf(&["tombstone", "event", "keep"], |d, v| d.sinks.set_removed("kafka", v)),
+        "A page that is gone. tombstone: a message without a value, by which a compacted topic forgets the page. event: a \
+         message that says so, of the schema `change`. keep: none.",
     ),
     ache(
         "target_storage.data_format.kafka.properties",

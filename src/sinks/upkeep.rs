@@ -1,0 +1,41 @@
+//! What a destination does with an event, so that in the end it holds the pages that are live.
+
+use crate::config::{Removed, Unchanged, Upkeep};
+use crate::page::{Kind, PageChange, PageEvent};
+
+/// What is to be done with an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// Written, if the format holds it.
+    Write,
+    /// The page's time is brought up to date.
+    Touch,
+    Skip,
+    /// The page is gone: …
+    Delete,
+    Tombstone,
+    Event,
+}
+
+impl Upkeep {
+    pub(crate) fn due(self, event: &PageEvent) -> Due {
+        let is_page = event.kind == Kind::Page;
+        match (event.change.filter(|_| is_page), self) {
+            (Some(PageChange::Gone), Upkeep { removed: Removed::Delete, .. }) => Due::Delete,
+            (Some(PageChange::Gone), Upkeep { removed: Removed::Tombstone, .. }) => Due::Tombstone,
+            (Some(PageChange::Gone), Upkeep { removed: Removed::Event, .. }) => Due::Event,
+            (Some(PageChange::Unchanged), Upkeep { unchanged: Unchanged::Skip, .. }) => Due::Skip,
+            (Some(PageChange::Unchanged), Upkeep { unchanged: Unchanged::Touch, .. }) if is_bare(event) => Due::Touch,
+            _ => Due::Write,
+        }
+    }
+}
+
+/// What came says of a page that it is as it was, or gone, and the page is not in it. WARC holds such answers.
+pub(crate) fn has_no_page(event: &PageEvent) -> bool {
+    event.change == Some(PageChange::Gone) || is_bare(event)
+}
+
+fn is_bare(event: &PageEvent) -> bool {
+    event.response().is_some_and(|response| response.status == 304)
+}

@@ -1,0 +1,160 @@
+//! What becomes of pages that are gone or as they were: a compacted topic comes to hold the live ones.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions, ResourceSpecifier};
+use rdkafka::client::DefaultClientContext;
+use seine::archive::source::{Found, Source, SourceOptions};
+use seine::delivery::Entry;
+use seine::page::{PageChange, PageEvent};
+use seine::sinks::{Delivered, Sink};
+use serde_json::json;
+
+use crate::broker::{BROKER, Seen};
+use crate::{entries, event, finish, html, kafka_config, open, response};
+
+const KEYS: &str = "target_storage.data_format.kafka";
+
+/// Event `number` of page `page`.
+fn seen(number: u64, page: u64, change: PageChange, status: u16) -> PageEvent {
+    let url = format!("http://a.example/{page}");
+    let mut event = html(number, &format!("<title>{number}</title>"));
+    (event.url, event.final_url, event.change) = (url.clone(), url, Some(change));
+    response(&mut event).status = status;
+    event
+}
+
+/// Two pages, of which one goes for good; the other goes and comes back, and is looked at twice more: a 304, and a 200.
+fn story() -> Vec<Arc<Entry>> {
+    use PageChange::{Gone, New, Unchanged};
+    entries([
+        seen(0, 1, New, 200),
+        seen(1, 2, New, 200),
+        seen(2, 1, Gone, 404),
+        seen(3, 2, Gone, 410),
+        seen(4, 2, New, 200),
+        seen(5, 2, Unchanged, 304),
+        seen(6, 2, Unchanged, 200),
+    ])
+}
+
+fn deliver(topic: &str, more: &str, story: &[Arc<Entry>]) -> Delivered {
+    let folder = tempfile::tempdir().unwrap();
+    let mut sink = open(&kafka_config(&BROKER.plain, topic, more), folder.path()).unwrap();
+    sink.deliver(story).unwrap();
+    let delivered = finish(&mut sink, story.last().unwrap().end.index).unwrap();
+    assert_eq!(delivered.dead, 0);
+    sink.close().unwrap();
+    delivered
+}
+
+/// As compaction leaves a topic in the end: the last message of each key, without tombstones.
+pub fn compacted(mut messages: Vec<Seen>) -> BTreeMap<String, Seen> {
+    messages.sort_by_key(|message| (message.partition, message.offset));
+    let last: BTreeMap<String, Seen> = messages.into_iter().map(|it| (it.key.clone(), it)).collect();
+    last.into_iter().filter(|(_, message)| !message.is_tombstone).collect()
+}
+
+/// The number of each event that is there, in order.
+fn numbers(messages: &[Seen]) -> Vec<u64> {
+    let mut numbers: Vec<u64> = messages.iter().map(|it| u64::from_str_radix(it.id(), 16).unwrap()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+#[test]
+fn a_compacted_topic_comes_to_hold_the_live_pages() {
+    BROKER.make_topic("tombstones", &[]);
+    let delivered = deliver("tombstones", "", &story());
+    // A 304 has no message.
+    assert_eq!((delivered.delivered, delivered.skipped), (6, 1));
+    let messages = BROKER.read("tombstones");
+    assert_eq!(numbers(&messages), [0, 1, 2, 3, 4, 6]);
+    for message in &messages {
+        let reason = match message.id() {
+            id if id == event::id(2) => Some("http_404"),
+            id if id == event::id(3) => Some("http_410"),
+            _ => None,
+        };
+        assert_eq!(message.headers.get("reason").map(String::as_str), reason);
+        assert_eq!((message.is_tombstone, message.headers["change"] == "gone"), (reason.is_some(), reason.is_some()));
+        assert_eq!(message.headers["schema"], "files");
+    }
+    let partition = |page: &str| messages.iter().find(|it| it.key.ends_with(page)).unwrap().partition;
+    assert!(messages.iter().all(|it| it.partition == partition(&it.key[it.key.len() - 1..])));
+    let live = compacted(messages);
+    assert_eq!(live.keys().collect::<Vec<_>>(), ["http%3A%2F%2Fa.example%2F2"]);
+    assert_eq!(live.values().next().unwrap().id(), event::id(6));
+
+    // Delivered again from the beginning, as after a crash, it comes to the same.
+    deliver("tombstones", "", &story());
+    let again = compacted(BROKER.read("tombstones"));
+    assert_eq!(again.into_values().map(|it| it.id().to_owned()).collect::<Vec<_>>(), [event::id(6)]);
+    // Who reads the topic as an archive meets pages only.
+    let address = format!("kafka://{}/tombstones", BROKER.plain);
+    let parts = Source::open(&[address], SourceOptions::default()).unwrap().filter_map(|found| match found.unwrap() {
+        Found::Part(part) => Some(part),
+        _ => None,
+    });
+    let pages: usize = parts
+        .map(|part| seine::archive::read::Pages::open(&part, 0, &Default::default()).unwrap())
+        .map(|pages| pages.map(Result::unwrap).count())
+        .sum();
+    assert_eq!(pages, 8);
+}
+
+#[test]
+fn a_tombstone_does_without_the_format() {
+    for format in ["CDR31", "WARC"] {
+        let topic = format!("tombstones-{}", format.to_lowercase());
+        BROKER.make_topic(&topic, &[]);
+        deliver(&topic, &format!("{KEYS}.format: {format}\n"), &story());
+        let messages = BROKER.read(&topic);
+        assert_eq!(messages.iter().filter(|it| it.is_tombstone).count(), 2, "{format}");
+        assert_eq!(compacted(messages).len(), 1, "{format}");
+    }
+}
+
+#[test]
+fn an_event_says_what_is_gone() {
+    BROKER.make_topic("events", &[]);
+    deliver("events", &format!("{KEYS}.removed: event\n"), &story());
+    let messages = BROKER.read("events");
+    assert!(messages.iter().all(|it| !it.is_tombstone));
+    let last = &compacted(messages)["http%3A%2F%2Fa.example%2F1"];
+    assert_eq!((&*last.headers["schema"], &*last.headers["reason"]), ("change", "http_404"));
+    let value: serde_json::Value = serde_json::from_slice(&last.value).unwrap();
+    let expected = json!({
+        "url": "http://a.example/1", "change": "gone", "reason": "http_404", "status": 404, "time": event::FETCHED,
+        "event_id": event::id(2),
+    });
+    assert_eq!(value, expected);
+}
+
+#[test]
+fn what_is_kept_or_skipped_has_no_message() {
+    for format in ["JSON", "WARC"] {
+        let topic = format!("kept-{}", format.to_lowercase());
+        BROKER.make_topic(&topic, &[]);
+        let more = format!("{KEYS}.removed: keep\n{KEYS}.unchanged: skip\n{KEYS}.format: {format}\n");
+        let delivered = deliver(&topic, &more, &story());
+        assert_eq!((delivered.delivered, delivered.skipped), (3, 4), "{format}");
+        assert_eq!(numbers(&BROKER.read(&topic)), [0, 1, 4], "{format}");
+    }
+}
+
+#[test]
+fn a_topic_that_is_made_is_compacted() {
+    let folder = tempfile::tempdir().unwrap();
+    open(&kafka_config(&BROKER.plain, "made-compacted", &format!("{KEYS}.create_topic: true\n")), folder.path())
+        .unwrap();
+    let admin: AdminClient<DefaultClientContext> =
+        ClientConfig::new().set("bootstrap.servers", &BROKER.plain).create().unwrap();
+    let topic = [ResourceSpecifier::Topic("made-compacted")];
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let described = runtime.block_on(admin.describe_configs(&topic, &AdminOptions::new())).unwrap().remove(0).unwrap();
+    let value = |name: &str| described.get(name).unwrap().value.clone().unwrap();
+    assert_eq!((&*value("cleanup.policy"), &*value("delete.retention.ms")), ("compact", "604800000"));
+}
