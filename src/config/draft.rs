@@ -11,7 +11,9 @@ use super::pattern;
 use super::sinks::{self, SinksDraft};
 use super::values::is_header_value;
 use crate::formats::held::{Field, Held};
-use crate::page_log::MAX_BODY_BYTES;
+
+/// A body this long fits into a record of the page log (256 MiB), with the heads of all its redirects.
+const MAX_BODY_BYTES: u64 = 200 << 20;
 
 /// What the keys say, before those that only mean something together are joined.
 #[derive(Clone)]

@@ -26,7 +26,6 @@ pub struct Summary {
     pub outcomes: Vec<(String, u64)>,
     /// Sink, what it delivered over its life, what is pending, where it is.
     pub sinks: Vec<SinkSummary>,
-    pub page_proposed: u64,
     pub folder: PathBuf,
     /// Seeds of this run …
     pub seeds: u64,
@@ -88,7 +87,6 @@ impl Summary {
             bytes: running.metrics.bytes_fetched(),
             outcomes: running.metrics.outcomes(),
             sinks: sinks.collect(),
-            page_proposed: log.page_proposed(),
             folder: running.folder.clone(),
             seeds: seeds.len() as u64,
             failed_seeds,

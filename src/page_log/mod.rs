@@ -36,6 +36,3 @@ pub use reader::Reader;
 pub use scan::Scan;
 pub use segment::FORMAT;
 pub use status::{Books, Damage, LogStatus, ReaderStatus, VALIDATOR};
-
-/// A body this long fits into a record (256 MiB), with the heads of all its redirects.
-pub const MAX_BODY_BYTES: u64 = 200 << 20;

@@ -76,6 +76,9 @@ impl Metrics {
                 vec![0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
             HistogramOpts::new(name, help).buckets(buckets)
         };
+        let histogram = |name: &str, help: &str| keep(&registry, Histogram::with_opts(seconds(name, help)));
+        let counter = |name: &str, help: &str| keep(&registry, IntCounter::new(name, help));
+        let gauge = |name: &str, help: &str| keep(&registry, IntGauge::new(name, help));
         let counters = |name: &str, help: &str, labels: &[&str]| {
             keep(&registry, IntCounterVec::new(Opts::new(name, help), labels))
         };
@@ -87,24 +90,15 @@ impl Metrics {
                 "Attempts to fetch a URL, by status class or failure reason.",
                 &["outcome"],
             ),
-            fetch_seconds: keep(
-                &registry,
-                Histogram::with_opts(seconds(
-                    "seine_fetch_duration_seconds",
-                    "From request to the last byte of the body, redirects included.",
-                )),
+            fetch_seconds: histogram(
+                "seine_fetch_duration_seconds",
+                "From request to the last byte of the body, redirects included.",
             ),
-            fetch_bytes: keep(
-                &registry,
-                IntCounter::new("seine_fetch_body_bytes_total", "Bytes of bodies as received."),
-            ),
-            robots_fetches: keep(&registry, IntCounter::new("seine_robots_fetches_total", "Requests for robots.txt.")),
-            accept_seconds: keep(
-                &registry,
-                Histogram::with_opts(seconds(
-                    "seine_log_commit_duration_seconds",
-                    "From handing an event to the page log until it is fsynced.",
-                )),
+            fetch_bytes: counter("seine_fetch_body_bytes_total", "Bytes of bodies as received."),
+            robots_fetches: counter("seine_robots_fetches_total", "Requests for robots.txt."),
+            accept_seconds: histogram(
+                "seine_log_commit_duration_seconds",
+                "From handing an event to the page log until it is fsynced.",
             ),
             pages: counters(
                 "seine_validated_total",
@@ -132,33 +126,15 @@ impl Metrics {
                     "How long the host that is due first has waited; 0: none is.",
                 ),
             ),
-            log_bytes: keep(&registry, IntGauge::new("seine_log_size_bytes", "Bytes of the page log on disk.")),
-            log_limit: keep(
-                &registry,
-                IntGauge::new("seine_log_limit_bytes", "The page log's disk limit: at it, fetching waits."),
-            ),
-            log_segments: keep(&registry, IntGauge::new("seine_log_segments", "Segment files of the page log.")),
-            log_full: keep(
-                &registry,
-                IntGauge::new("seine_log_full", "1 while the page log is at its disk limit and fetching waits."),
-            ),
-            disk_free: keep(
-                &registry,
-                IntGauge::new("seine_disk_free_bytes", "Bytes free on the page log's disk; -1: not known."),
-            ),
-            disk_full: keep(
-                &registry,
-                IntGauge::new(
-                    "seine_disk_full",
-                    "1 while fetching waits for room on the disk (page_log.disk_reserve).",
-                ),
-            ),
-            frontier_away: keep(
-                &registry,
-                IntGauge::new(
-                    "seine_frontier_away",
-                    "1 while the frontier's store takes no writes and waits to be opened again.",
-                ),
+            log_bytes: gauge("seine_log_size_bytes", "Bytes of the page log on disk."),
+            log_limit: gauge("seine_log_limit_bytes", "The page log's disk limit: at it, fetching waits."),
+            log_segments: gauge("seine_log_segments", "Segment files of the page log."),
+            log_full: gauge("seine_log_full", "1 while the page log is at its disk limit and fetching waits."),
+            disk_free: gauge("seine_disk_free_bytes", "Bytes free on the page log's disk; -1: not known."),
+            disk_full: gauge("seine_disk_full", "1 while fetching waits for room on the disk (page_log.disk_reserve)."),
+            frontier_away: gauge(
+                "seine_frontier_away",
+                "1 while the frontier's store takes no writes and waits to be opened again.",
             ),
             sink_events: counters(
                 "seine_sink_events_total",
@@ -178,7 +154,7 @@ impl Metrics {
                 "1 while this machine's name servers (resolver), its network or files to open are away and fetching waits for them.",
                 &["part"],
             ),
-            memory: keep(&registry, IntGauge::new("process_resident_memory_bytes", "Memory of the process in RAM.")),
+            memory: gauge("process_resident_memory_bytes", "Memory of the process in RAM."),
             registry,
         }
     }

@@ -98,25 +98,16 @@ pub fn health_after(
     before: Option<Trouble>,
     config: &FrontierConfig,
 ) -> Option<Health> {
-    let cause = cause_of(outcome);
+    let (cause, asked_until) = (cause_of(outcome), asked_until(outcome, ended_ms, config));
     match (whose, sort(outcome)) {
         (Whose::Nobody, Sort::Nothing) => None,
         (Whose::Nobody, _) | (Whose::Page, Sort::Cut) => Some(Health::Well),
         (Whose::Page, _) => {
-            let suspect = Some(url_mark(url));
             let since = before.map_or(ended_ms, |before| before.since);
-            Some(Health::Troubled(Trouble {
-                since,
-                last: ended_ms,
-                failures: 0,
-                cause,
-                suspect,
-                asked_until: asked_until(outcome, ended_ms, config),
-                given_up: false,
-            }))
+            let first = failed_again(None, cause, ended_ms, config);
+            Some(Health::Troubled(Trouble { since, failures: 0, suspect: Some(url_mark(url)), asked_until, ..first }))
         }
         (Whose::Host, _) => {
-            let asked_until = asked_until(outcome, ended_ms, config);
             Some(Health::Troubled(Trouble { asked_until, ..failed_again(before, cause, ended_ms, config) }))
         }
     }
