@@ -742,6 +742,10 @@ fn what_is_wrong_with_a_sink_is_said() {
             "{name: a, destination: kafka, options: {topic_name: x, removed: delete}}",
             "kafka.removed: expected one of tombstone, event, keep",
         ),
+        (
+            "{name: a, destination: elasticsearch, options: {removed: tombstone}}",
+            "elasticsearch.removed: expected one of delete, keep",
+        ),
         ("{name: a, format: FILES, options: {removed: delete}}", "records.removed: expected one of keep"),
         ("{name: a, format: WARC, options: {unchanged: touch}}", "records.unchanged: expected one of send, skip"),
         ("{name: a, destination: kafka}", "KAFKA needs the name of a topic"),

@@ -223,7 +223,8 @@ fn document(entry: &Entry) -> Bytes {
 
 fn elastic_sink(config: &ElasticConfig, entries: &[Arc<Entry>]) -> Run {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut sink = ElasticSink::open(config, folder.path(), Default::default()).expect("it is right");
+    let mut sink = ElasticSink::open(config, seine::config::Upkeep::default(), folder.path(), Default::default())
+        .expect("it is right");
     timed(|| deliver(&mut sink, entries))
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::error::CrawlError;
-use crate::config::{Destination, LogConfig, SinkConfig};
+use crate::config::{Destination, LogConfig, Removed, SinkConfig};
 use crate::frontier::{Counts, EmbeddedFrontier, Frontier, FrontierOptions, Survey};
 use crate::page::PageEvent;
 use crate::page_log::{Books, LogStatus, PageLog, Recovery, Scan};
@@ -288,7 +288,9 @@ impl Audit {
         let name = format!("at {}", reader.name);
         let books = &reader.books;
         let (delivered, remedy) = match config.destination {
-            Destination::Elasticsearch(_) => (("pages delivered", pages_delivered(books, counts)), DOCUMENTS_GONE),
+            Destination::Elasticsearch(_) => {
+                (("pages delivered", pages_delivered(books, counts, config.upkeep.removed)), DOCUMENTS_GONE)
+            }
             Destination::Kafka(_) => {
                 (("delivered and replayed", books.delivered + reader.letters.tally.replayed), MESSAGES_GONE)
             }
@@ -309,11 +311,12 @@ impl Audit {
     }
 }
 
-/// Documents that must be in the index: one a page, however often it was delivered. Of a sink that came later than the
-/// crawl nothing is known.
-fn pages_delivered(books: &Books, counts: &Counts) -> u64 {
+/// Documents that must be in the index: one a page, however often it was delivered; what is gone may be gone there. Of a sink
+/// that came later than the crawl nothing is known.
+fn pages_delivered(books: &Books, counts: &Counts, removed: Removed) -> u64 {
     let undelivered = books.dead + books.damaged + books.pending;
-    let from_the_beginning = (counts.live + counts.gone).saturating_sub(undelivered);
+    let kept = if removed == Removed::Keep { counts.gone } else { 0 };
+    let from_the_beginning = (counts.live + kept).saturating_sub(undelivered);
     let came_later = books.delivered + books.skipped + undelivered < counts.page;
     if came_later { 0 } else { from_the_beginning.min(books.delivered) }
 }

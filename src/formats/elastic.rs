@@ -151,6 +151,16 @@ pub fn write_event(event: &PageEvent, text: &PageText, out: &mut Vec<u8>) -> boo
     true
 }
 
+/// Appends what an update changes in the document of a page that is as it was: the time, and nothing else.
+pub fn write_touch(event: &PageEvent, out: &mut Vec<u8>) {
+    #[derive(Serialize)]
+    struct Touch {
+        #[serde(serialize_with = "write_time")]
+        retrieved: EpochMs,
+    }
+    serde_json::to_writer(out, &Touch { retrieved: event.ended_ms }).expect("a time is always JSON");
+}
+
 /// Whether the format holds a document for the event: it is a page, and its answer a 2xx.
 pub fn is_held(event: &PageEvent) -> bool {
     page_of(event).is_some()

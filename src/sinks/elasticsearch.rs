@@ -4,18 +4,21 @@
 //! * `index`: the index is there and takes our documents.
 //! * `bulk`: one bulk until every document in it is judged: written, refused for good, or to be sent again.
 //! * `queue`: those that are to be sent again, narrowed down to what breaks a request.
+//! * `touch`: pages that are as they were, of which only the time is news.
 //! * `verdict`: what the server says of each.
 //! * `probe`: whether the index takes pages at all.
 //!
 //! The caller's thread makes documents; a thread of the sink's own sends them, so that both go on at once. What the
-//! server refuses for good is a dead letter. Every document carries the fetch's time as its external version: what comes
-//! twice, or late, changes nothing.
+//! server refuses for good is a dead letter. Every document, and every deletion of one, carries the fetch's time as its external
+//! version: what comes twice, or late, changes nothing, and in which order they come does not matter. For how long a deletion
+//! is remembered, the index says (`index.gc_deletes`).
 
 mod bulk;
 mod client;
 mod index;
 mod probe;
 mod queue;
+mod touch;
 mod verdict;
 
 use std::collections::VecDeque;
@@ -33,8 +36,9 @@ use self::queue::{Bulk, Item, Pushed};
 use super::dead_letters::DeadLetters;
 use super::sink::Held;
 use super::sink::{Delivered, Sink, SinkError};
+use super::upkeep::Due;
 use super::watch::Watch;
-use crate::config::ElasticConfig;
+use crate::config::{ElasticConfig, Removed, Upkeep};
 use crate::delivery::{Entry, Position};
 use crate::formats::elastic::{document_id, document_version, is_held, write_event};
 use crate::shutdown::Shutdown;
@@ -42,9 +46,10 @@ use crate::shutdown::Shutdown;
 /// Bulks sent and not yet answered. One is written by the server while the next is being made and sent.
 const IN_FLIGHT: usize = 2;
 
-/// Writes every 2xx page to an index.
+/// Writes every 2xx page to an index, and deletes what is gone.
 pub struct ElasticSink {
     config: ElasticConfig,
+    upkeep: Upkeep,
     pusher: Arc<Pusher>,
     /// Where bulks are sent. None only while the sink is dropped.
     runtime: Option<Runtime>,
@@ -63,6 +68,8 @@ pub struct ElasticSink {
 #[derive(Default)]
 struct Batch {
     items: Vec<Item>,
+    /// Of which the time alone is written.
+    touches: Vec<Arc<Entry>>,
     bytes: usize,
     skipped: u64,
     /// Behind the last entry taken; none while it is empty.
@@ -81,7 +88,12 @@ impl ElasticSink {
     /// Waits for no server: what is wrong with the index is told by one of the next calls. When
     /// the process hurries to its end, the sink stops waiting for a server that does not answer, and says what was written
     /// by then. `folder`: for dead letters.
-    pub fn open(config: &ElasticConfig, folder: &Path, shutdown: Shutdown) -> Result<ElasticSink, SinkError> {
+    pub fn open(
+        config: &ElasticConfig,
+        upkeep: Upkeep,
+        folder: &Path,
+        shutdown: Shutdown,
+    ) -> Result<ElasticSink, SinkError> {
         let client = client::Client::new(config)?;
         // A worker rather than the caller's thread: connections live on while the caller does something else.
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -90,11 +102,12 @@ impl ElasticSink {
             .enable_all()
             .build()
             .map_err(|error| other(format!("no thread can be started: {error}"), "raise the limit of threads"))?;
-        let pusher = Arc::new(Pusher::new(client, config, shutdown));
+        let pusher = Arc::new(Pusher::new(client, config, upkeep.removed == Removed::Delete, shutdown));
         Ok(ElasticSink {
             look: Some(runtime.spawn(pusher.clone().look())),
             pusher,
             config: config.clone(),
+            upkeep,
             runtime: Some(runtime),
             next: Batch::default(),
             in_flight: VecDeque::new(),
@@ -105,7 +118,12 @@ impl ElasticSink {
     }
 
     fn take(&mut self, entry: &Arc<Entry>) -> Result<(), SinkError> {
-        let lines = is_held(&entry.event).then(|| self.lines(entry));
+        let due = self.upkeep.due(&entry.event);
+        let lines = match due {
+            Due::Write if is_held(&entry.event) => Some(self.lines(entry)),
+            Due::Delete => Some(action("delete", entry).into()),
+            _ => None,
+        };
         let bytes = lines.as_ref().map_or(0, Bytes::len);
         if bytes as u64 > self.config.bulk_bytes {
             // More than a bulk by itself: it goes alone, and no two of them are on their way.
@@ -117,6 +135,7 @@ impl ElasticSink {
         self.next.bytes += bytes;
         match lines {
             Some(lines) => self.next.items.push(Item { entry: entry.clone(), lines }),
+            None if due == Due::Touch => self.next.touches.push(entry.clone()),
             None => self.next.skipped += 1,
         }
         Ok(())
@@ -124,7 +143,7 @@ impl ElasticSink {
 
     /// The document and the line before it.
     fn lines(&self, entry: &Entry) -> Bytes {
-        let mut lines = action(&document_id(&entry.event.url), document_version(&entry.event));
+        let mut lines = action("index", entry);
         write_event(&entry.event, &entry.text(), &mut lines);
         lines.push(b'\n');
         lines.shrink_to_fit();
@@ -133,7 +152,7 @@ impl ElasticSink {
 
     fn is_due(&self) -> bool {
         let waited = self.next.since.map(|since| since.elapsed());
-        self.next.items.len() >= self.config.bulk_documents
+        self.next.items.len() + self.next.touches.len() >= self.config.bulk_documents
             || self.next.bytes as u64 >= self.config.bulk_bytes
             || waited.is_some_and(|waited| waited >= self.config.flush_interval)
     }
@@ -146,7 +165,7 @@ impl ElasticSink {
             self.settle_first()?;
         }
         if let Some(runtime) = self.runtime.as_ref().filter(|_| !self.ended) {
-            let task = runtime.spawn(self.pusher.clone().push(Bulk(batch.items)));
+            let task = runtime.spawn(self.pusher.clone().push(Bulk(batch.items), batch.touches));
             self.in_flight.push_back(Flight { task, end, skipped: batch.skipped });
         }
         Ok(())
@@ -260,9 +279,10 @@ pub(super) fn held(config: &ElasticConfig) -> Result<Held, SinkError> {
     Ok(Held::new("documents", count))
 }
 
-/// The line before a document.
-fn action(id: &str, version: u64) -> Vec<u8> {
-    let action = serde_json::json!({ "index": { "_id": id, "version": version, "version_type": "external" } });
+/// The line before a document; of one that is deleted, all there is.
+fn action(name: &str, entry: &Entry) -> Vec<u8> {
+    let (id, version) = (document_id(&entry.event.url), document_version(&entry.event));
+    let action = serde_json::json!({ name: { "_id": id, "version": version, "version_type": "external" } });
     let mut line = action.to_string().into_bytes();
     line.push(b'\n');
     line

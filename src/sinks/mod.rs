@@ -72,7 +72,9 @@ pub fn open_with_letters(
             let schema = config.format.map_or("", Format::schema);
             Box::new(KafkaSink::open(kafka, config.upkeep, encoder, schema, letters, shutdown)?)
         }
-        (Destination::Elasticsearch(elastic), _) => Box::new(ElasticSink::open(elastic, letters, shutdown)?),
+        (Destination::Elasticsearch(elastic), _) => {
+            Box::new(ElasticSink::open(elastic, config.upkeep, letters, shutdown)?)
+        }
         (Destination::Stdout, encoder) => stdout::sink(std::io::stdout(), encoder),
         (Destination::Void, _) => Box::new(LocalSink::new(Void, Upkeep::default())),
         (_, None) => {

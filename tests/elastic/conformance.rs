@@ -15,7 +15,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::node::{MAX_REQUEST, Node, wait_until};
 use crate::proxy::{Break, Proxy};
 use crate::{FETCHED, at, closed_port, config, entries, event, numbered, open, page, response, text};
-use crate::{crawl, fault, letters};
+use crate::{crawl, fault, gone, letters};
 
 #[test]
 fn elasticsearch_8() {
@@ -23,6 +23,7 @@ fn elasticsearch_8() {
     conforms(&mut node, "flattened");
     fault::a_page_that_breaks_its_request_is_set_aside(&node, Break::Hang);
     crawl::every_page_of_a_crawl_is_a_document(&node);
+    gone::a_crawl_leaves_the_live_pages(&node);
     letters::a_letter_is_delivered_once_the_server_takes_it(&node);
     crawl::a_crawl_ends_without_its_server_and_goes_on_with_it(&node);
 }
@@ -58,6 +59,7 @@ fn conforms(node: &mut Node, headers: &str) {
     fault::a_page_that_the_server_fails_at_is_set_aside(node);
     fault::a_server_that_fails_at_every_page_is_waited_for(node);
     a_server_that_stands_still_is_waited_for(node);
+    gone::conforms(node);
     a_killed_server_loses_nothing(node);
 }
 

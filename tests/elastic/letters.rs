@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::conformance::{ache_mapping, document_of};
 use crate::node::Node;
 use crate::support::program::{Place, run};
-use crate::{config, entries, numbered, page};
+use crate::{UPKEEP, config, entries, numbered, page};
 
 const INDEX: &str = "replayed";
 
@@ -59,7 +59,7 @@ pub fn a_letter_is_delivered_once_the_server_takes_it(node: &Node) {
 /// Delivers as a crawl would, with its sink's own folder.
 fn refuse(node: &Node, folder: &Path, pages: &[std::sync::Arc<seine::delivery::Entry>]) {
     std::fs::create_dir_all(folder).unwrap();
-    let mut sink = ElasticSink::open(&config(&[&node.url], INDEX), folder, Default::default()).unwrap();
+    let mut sink = ElasticSink::open(&config(&[&node.url], INDEX), UPKEEP, folder, Default::default()).unwrap();
     sink.deliver(pages).unwrap();
     let delivered = sink.flush().unwrap();
     assert_eq!((delivered.delivered, delivered.dead), (1, 1));

@@ -8,6 +8,7 @@ mod document;
 #[path = "../support/event.rs"]
 mod event;
 mod fault;
+mod gone;
 mod letters;
 mod main_text;
 mod mapping;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use seine::config::ElasticConfig;
+use seine::config::{ElasticConfig, Removed, Unchanged, Upkeep};
 use seine::delivery::{Deriver, Entry, Position};
 use seine::page::{PageEvent, Relevance};
 use seine::parse::{DeriveOptions, PageText, derive};
@@ -36,6 +37,8 @@ use tempfile::TempDir;
 
 use event::{FETCHED, response};
 
+/// As it is without a word in the configuration.
+const UPKEEP: Upkeep = Upkeep { unchanged: Unchanged::Touch, removed: Removed::Delete };
 /// Longer than any wait of a passing test.
 const LONG: Duration = Duration::from_secs(120);
 
@@ -132,7 +135,7 @@ fn open(config: &ElasticConfig) -> Opened {
 
 fn open_until(config: &ElasticConfig, shutdown: Shutdown) -> Opened {
     let folder = tempfile::tempdir().expect("a folder");
-    let sink = ElasticSink::open(config, folder.path(), shutdown).expect("the configuration is right");
+    let sink = ElasticSink::open(config, UPKEEP, folder.path(), shutdown).expect("the configuration is right");
     Opened { sink, folder }
 }
 

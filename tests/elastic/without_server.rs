@@ -51,7 +51,12 @@ fn a_ca_file_that_is_not_there_is_named() {
     let mut config = config(&[&closed_port()], "pages");
     config.ca_file = Some("/nowhere/ca.pem".into());
     let folder = tempfile::tempdir().unwrap();
-    let opened = seine::sinks::elasticsearch::ElasticSink::open(&config, folder.path(), Shutdown::default());
+    let opened = seine::sinks::elasticsearch::ElasticSink::open(
+        &config,
+        seine::config::Upkeep::default(),
+        folder.path(),
+        Shutdown::default(),
+    );
     let error = opened.err().unwrap().to_string();
     assert!(error.contains("/nowhere/ca.pem") && error.contains("rest.ca_file"), "{error}");
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, anyhow, bail};
 use super::choice::{Choice, Place, lock};
 use crate::cli::destination::Destination;
 use crate::cli::print;
-use crate::config::{self, Config, SinkConfig};
+use crate::config::{self, Config, Removed, SinkConfig};
 use crate::delivery::{Cursor, Deriver, Entry, Position};
 use crate::formats::letters::Note;
 use crate::page_log::{LogError, PageLog, Reader};
@@ -36,6 +36,12 @@ pub(super) fn replay(place: &Place, choice: &Choice, destination: &Destination) 
         eprintln!(
             "seine: a topic keeps what comes late behind what is newer: readers go by the larger fetch time or event_id, and a \
              compacted topic keeps the letter of a page that was fetched again meanwhile"
+        );
+    }
+    if sink.upkeep.removed == Removed::Delete {
+        eprintln!(
+            "seine: an index knows what was deleted for as long as its index.gc_deletes says, and until its shard moves or its \
+             server starts anew: the letter of a page that has gone since then brings its document back"
         );
     }
     let mut chosen = HashSet::new();

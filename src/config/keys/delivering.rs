@@ -215,6 +215,19 @@ pub(super) const ELASTIC: &[Key] = &[
         "No effect: servers from Elasticsearch 7 on have no types. -t on the command line.",
     ),
     ours(
+        "target_storage.data_format.elasticsearch.unchanged",
+        "touch",
+        OneOf(&["send", "skip", "touch"], |d, v| d.sinks.set_unchanged("elasticsearch", v)),
+        "A page that is looked at again and is as it was. send: written again, if it came with its content (200). touch: so, and \
+         of a 304, which has none, `retrieved` is brought up to date. skip: its document stays as it is.",
+    ),
+    ours(
+        "target_storage.data_format.elasticsearch.removed",
+        "delete",
+        OneOf(&["delete", "keep"], |d, v| d.sinks.set_removed("elasticsearch", v)),
+        "The document of a page that is gone: delete or keep it.",
+    ),
+    ours(
         "target_storage.data_format.elasticsearch.index_template",
         "true",
         Bool(|d, v| d.elastic.index_template = v),

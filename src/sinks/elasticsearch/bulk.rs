@@ -15,8 +15,10 @@ use super::client::{Answer, Client, NDJSON, NoAnswer, bulk_path, other};
 use super::index::{self, NotReady};
 use super::probe::{self, Found};
 use super::queue::{Bulk, Item, Patience, Pushed, Waiting, halve, narrow_down};
+use super::touch;
 use super::verdict::{BulkAnswer, ItemAnswer, Verdict, is_over_the_limit};
 use crate::config::ElasticConfig;
+use crate::delivery::Entry;
 use crate::formats::elastic::document_id;
 use crate::shutdown::Shutdown;
 use crate::sinks::sink::SinkError;
@@ -38,6 +40,7 @@ pub(super) struct Pusher {
     client: Client,
     index: String,
     with_template: bool,
+    with_deletes: bool,
     max_retry: Duration,
     shutdown: Shutdown,
     /// The index is known to be there.
@@ -90,11 +93,12 @@ impl Later {
 }
 
 impl Pusher {
-    pub fn new(client: Client, config: &ElasticConfig, shutdown: Shutdown) -> Pusher {
+    pub fn new(client: Client, config: &ElasticConfig, with_deletes: bool, shutdown: Shutdown) -> Pusher {
         Pusher {
             client,
             index: config.index.clone(),
             with_template: config.index_template,
+            with_deletes,
             max_retry: config.max_retry,
             shutdown,
             is_ready: Mutex::new(false),
@@ -114,11 +118,39 @@ impl Pusher {
         Patience::new()
     }
 
-    /// Returns when every document is judged.
-    pub async fn push(self: Arc<Self>, bulk: Bulk) -> Result<Pushed, Unpushed> {
+    /// Returns when every document is judged. `touches`: of pages that are as they were, the time alone.
+    pub async fn push(self: Arc<Self>, bulk: Bulk, touches: Vec<Arc<Entry>>) -> Result<Pushed, Unpushed> {
         tokio::select! {
-            pushed = self.push_all(bulk) => pushed,
+            pushed = self.push_and_touch(bulk, &touches) => pushed,
             () = self.out_of_time() => Err(Unpushed::Hurried),
+        }
+    }
+
+    /// Touches come last: their documents may be among those written.
+    async fn push_and_touch(&self, bulk: Bulk, touches: &[Arc<Entry>]) -> Result<Pushed, Unpushed> {
+        let mut all = self.push_all(bulk).await?;
+        if !touches.is_empty() {
+            let updates = self.updates(touches).await?;
+            all.written += (touches.len() - updates.len()) as u64;
+            let touched = self.push_all(Bulk(updates)).await?;
+            all.written += touched.written;
+            all.dead.extend(touched.dead);
+        }
+        Ok(all)
+    }
+
+    async fn updates(&self, touches: &[Arc<Entry>]) -> Result<Vec<Item>, Unpushed> {
+        let mut patience = Patience::new();
+        loop {
+            let reason = match self.prepare().await {
+                Ok(()) => match touch::updates(&self.client, &self.index, touches).await {
+                    Ok(updates) => return Ok(updates),
+                    Err(reason) => reason,
+                },
+                Err(NotReady::Yet(reason)) => reason,
+                Err(NotReady::Ever(error)) => return Err(Unpushed::Failed(error)),
+            };
+            self.wait(&mut patience, reason).await?;
         }
     }
 
@@ -256,7 +288,7 @@ impl Pusher {
         let mut pushed = Pushed::default();
         let (mut again, mut failed, mut refused) = (Later::default(), Later::default(), Vec::new());
         let verdicts: Vec<ItemAnswer> = verdicts.into_items().collect();
-        let index_is_gone = verdicts.iter().any(|verdict| verdict.status == 404);
+        let index_is_gone = verdicts.iter().any(|verdict| verdict.status == 404 && !verdict.has_no_document());
         for (item, verdict) in bulk.0.iter().zip(verdicts) {
             match verdict.judge() {
                 // 409: the index holds this document, or a newer one of the same URL.
@@ -297,7 +329,7 @@ impl Pusher {
     async fn prepare(&self) -> Result<(), NotReady> {
         let mut is_ready = self.is_ready.lock().await;
         if !*is_ready {
-            index::prepare(&self.client, &self.index, self.with_template).await?;
+            index::prepare(&self.client, &self.index, self.with_template, self.with_deletes).await?;
             *is_ready = true;
         }
         Ok(())

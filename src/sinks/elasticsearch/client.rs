@@ -18,6 +18,7 @@ use crate::sinks::sink::SinkError;
 
 /// The sink's name in errors.
 const SINK: &str = "elasticsearch";
+pub(super) const JSON: &str = "application/json";
 pub(super) const NDJSON: &str = "application/x-ndjson";
 const LONGEST_REASON: usize = 500;
 /// A host that could not be reached is left alone for so long, as long as another one can be.

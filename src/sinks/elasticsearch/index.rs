@@ -4,12 +4,11 @@ use bytes::Bytes;
 use elasticsearch::http::Method;
 use serde_json::{Value, json};
 
-use super::client::{Answer, Client, NoAnswer, other};
+use super::client::{Answer, Client, JSON, NoAnswer, other};
 use super::probe::remedy;
-use crate::formats::elastic_mapping::{Comparison, HeaderType, compare, fields, index_body, template_body};
+use crate::config::parse_duration;
+use crate::formats::elastic_mapping::{Comparison, GC_DELETES, HeaderType, compare, fields, index_body, template_body};
 use crate::sinks::sink::SinkError;
-
-const JSON: &str = "application/json";
 
 /// Why the index is not ready.
 pub(super) enum NotReady {
@@ -27,14 +26,22 @@ impl From<NoAnswer> for NotReady {
     }
 }
 
-/// Makes sure of the index, and of its template when `with_template`.
-pub(super) async fn prepare(client: &Client, index: &str, with_template: bool) -> Result<(), NotReady> {
+/// Makes sure of the index, and of its template when `with_template`. `with_deletes`: documents will be deleted.
+pub(super) async fn prepare(
+    client: &Client,
+    index: &str,
+    with_template: bool,
+    with_deletes: bool,
+) -> Result<(), NotReady> {
     if with_template {
         put_template(client, index).await?;
     }
     let answer = client.send(Method::Get, &format!("/{index}/_mapping"), None).await?;
     match answer.status {
-        200 => check(client, index, &answer).await,
+        200 => {
+            check(client, index, &answer).await?;
+            if with_deletes { check_deletes(client, index).await } else { Ok(()) }
+        }
         404 => create(client, index).await,
         _ => Err(unexpected(&answer, "reading the index's mapping")),
     }
@@ -90,6 +97,25 @@ async fn check(client: &Client, index: &str, answer: &Answer) -> Result<(), NotR
         return Err(NotReady::Ever(other(problem, remedy)));
     }
     if missing.is_empty() { Ok(()) } else { add_fields(client, index, &missing).await }
+}
+
+/// Warns of an index, of any behind an alias, that forgets sooner than ours what was deleted. Who may not look is not told.
+async fn check_deletes(client: &Client, index: &str) -> Result<(), NotReady> {
+    let path = format!("/{index}/_settings/index.gc_deletes,index.uuid?flat_settings=true");
+    let answer = client.send(Method::Get, &path, None).await?;
+    let found: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let wanted = parse_duration(GC_DELETES);
+    for (name, described) in found.as_object().into_iter().flatten().filter(|_| answer.is_success()) {
+        let given = described["settings"]["index.gc_deletes"].as_str().unwrap_or("60s");
+        if parse_duration(given).is_ok_and(|given| wanted.as_ref().is_ok_and(|wanted| given < *wanted)) {
+            tracing::warn!(
+                index = name,
+                "index.gc_deletes is {given}: a page that comes later than that, but is older than its deletion, would be there \
+                 again; PUT /{name}/_settings {{\"index.gc_deletes\": \"{GC_DELETES}\"}} mends it"
+            );
+        }
+    }
+    Ok(())
 }
 
 async fn add_fields(client: &Client, index: &str, missing: &[String]) -> Result<(), NotReady> {

@@ -69,10 +69,16 @@ impl ItemAnswer {
         matches!(self.status, 200..300 | 409)
     }
 
+    /// There is no document to delete or to touch.
+    pub fn has_no_document(&self) -> bool {
+        let is_said = |error: &ItemError| error.kind == "document_missing_exception";
+        self.status == 404 && self.error.as_ref().is_none_or(is_said)
+    }
+
     pub fn judge(self) -> Verdict {
         let shown = self.shown();
         match self.status {
-            _ if self.is_there() => Verdict::Written,
+            _ if self.is_there() || self.has_no_document() => Verdict::Written,
             400 if self.is_about_the_index() => Verdict::Later(shown),
             400 | 413 => Verdict::Refused(shown),
             500..600 => Verdict::Failed(shown),

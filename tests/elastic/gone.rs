@@ -1,0 +1,208 @@
+//! Pages that are gone, come back, or are as they were: the index comes to hold the live ones, in whatever order they arrive.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use seine::config::{Removed, Unchanged, Upkeep};
+use seine::delivery::Entry;
+use seine::demo::server::{Answer, Ask};
+use seine::page::{PageChange, PageEvent};
+use seine::sinks::elasticsearch::ElasticSink;
+use serde_json::{Value, json};
+
+use crate::conformance::{ache_mapping, deliver, document_of};
+use crate::node::Node;
+use crate::support::program::{Place, Process, eventually, run};
+use crate::support::{Running, links};
+use crate::{FETCHED, at, config, entries, numbered, open, response};
+
+const PAGE: &str = "http://a.example/1";
+
+pub fn conforms(node: &Node) {
+    a_page_goes_and_comes_back(node);
+    an_older_page_does_not_come_back_after_a_deletion(node);
+    a_page_that_is_as_it_was_is_touched(node);
+    what_is_to_be_kept_is_kept(node);
+    deletions_are_remembered_for_long(node);
+}
+
+/// The page `after` milliseconds, with content of that time.
+fn look(after: u64, change: PageChange, status: u16) -> PageEvent {
+    let mut event = at(numbered(1), FETCHED + after);
+    event.change = Some(change);
+    response(&mut event).status = status;
+    if status == 200 {
+        response(&mut event).body = format!("<title>After {after}</title><body>Text").into();
+    }
+    event
+}
+
+fn page(after: u64) -> PageEvent {
+    look(after, PageChange::Changed, 200)
+}
+
+fn gone(after: u64) -> PageEvent {
+    look(after, PageChange::Gone, 404)
+}
+
+fn unchanged(after: u64) -> PageEvent {
+    look(after, PageChange::Unchanged, 304)
+}
+
+/// Title, time and version of the page's document; none when it is not there.
+fn found(node: &Node, index: &str) -> Option<(String, String, u64)> {
+    (node.count_all(index) > 0).then(|| {
+        let found = node.document(index, PAGE);
+        let text = |field: &str| found["_source"][field].as_str().unwrap().to_owned();
+        (text("title"), text("retrieved"), found["_version"].as_u64().unwrap() - FETCHED)
+    })
+}
+
+fn title(node: &Node, index: &str) -> Option<String> {
+    found(node, index).map(|(title, _, _)| title)
+}
+
+/// By a sink of its own. Everything is delivered.
+fn deliver_all(node: &Node, index: &str, events: &[PageEvent]) {
+    let mut sink = open(&config(&[&node.url], index));
+    let delivered = deliver(&mut sink, &entries(events.iter().cloned())).unwrap();
+    assert_eq!((delivered.delivered, delivered.skipped, delivered.dead), (events.len() as u64, 0, 0));
+}
+
+fn a_page_goes_and_comes_back(node: &Node) {
+    let index = "gone-and-back";
+    // In one bulk each.
+    let story = [page(0), gone(10), page(20), gone(30)];
+    deliver_all(node, index, &story[..2]);
+    assert_eq!(title(node, index), None);
+    deliver_all(node, index, &story[2..3]);
+    assert_eq!(title(node, index).as_deref(), Some("After 20"));
+    // Again from the beginning, as after a crash.
+    deliver_all(node, index, &story[..3]);
+    assert_eq!(title(node, index).as_deref(), Some("After 20"));
+    deliver_all(node, index, &story);
+    assert_eq!(title(node, index), None);
+}
+
+fn an_older_page_does_not_come_back_after_a_deletion(node: &Node) {
+    let index = "gone-late";
+    // The deletion is there first, of a document that never was.
+    deliver_all(node, index, &[gone(10)]);
+    deliver_all(node, index, &[page(0)]);
+    deliver_all(node, index, &[page(5), gone(7)]);
+    assert_eq!(title(node, index), None);
+    deliver_all(node, index, &[page(11)]);
+    deliver_all(node, index, &[gone(10)]);
+    assert_eq!(title(node, index).as_deref(), Some("After 11"));
+}
+
+fn a_page_that_is_as_it_was_is_touched(node: &Node) {
+    let index = "touched";
+    let retrieved = |after: u64| format!("2026-11-21T14:37:{:06.3}+0000", 5.985 + after as f64 / 1000.0);
+    let is = |title: &str, time: u64, version: u64| {
+        assert_eq!(found(node, index), Some((title.to_owned(), retrieved(time), version)));
+    };
+    // No document is made of it.
+    deliver_all(node, index, &[unchanged(5)]);
+    assert_eq!(title(node, index), None);
+    // In one bulk with its page, and twice.
+    deliver_all(node, index, &[page(10), unchanged(100), unchanged(200)]);
+    is("After 10", 200, 11);
+    let mut expected = document_of(&entries([page(10)])[0]);
+    expected["retrieved"] = json!(retrieved(200));
+    assert_eq!(node.document(index, PAGE)["_source"], expected);
+    // Late, or again, they change nothing; nor does the page that is older.
+    deliver_all(node, index, &[unchanged(100)]);
+    deliver_all(node, index, &[page(10), unchanged(200)]);
+    deliver_all(node, index, &[page(5)]);
+    is("After 10", 200, 11);
+    // What is newer does, and no touch of before sets its time back.
+    deliver_all(node, index, &[page(300)]);
+    deliver_all(node, index, &[unchanged(200)]);
+    is("After 300", 300, 300);
+    deliver_all(node, index, &[unchanged(400), gone(500), unchanged(450)]);
+    assert_eq!(title(node, index), None);
+}
+
+fn what_is_to_be_kept_is_kept(node: &Node) {
+    let index = "kept";
+    let deliver_as = |unchanged: Unchanged, events: Vec<PageEvent>| {
+        let folder = tempfile::tempdir().unwrap();
+        let upkeep = Upkeep { unchanged, removed: Removed::Keep };
+        let mut sink =
+            ElasticSink::open(&config(&[&node.url], index), upkeep, folder.path(), Default::default()).unwrap();
+        let entries: Vec<Arc<Entry>> = entries(events);
+        let delivered = deliver(&mut sink, &entries).unwrap();
+        assert_eq!(delivered.up_to, entries.last().unwrap().end);
+        (delivered.delivered, delivered.skipped)
+    };
+    let again = |after| look(after, PageChange::Unchanged, 200);
+    assert_eq!(deliver_as(Unchanged::Skip, vec![page(0), again(10), unchanged(20), gone(30)]), (1, 3));
+    assert_eq!(title(node, index).as_deref(), Some("After 0"));
+    assert_eq!(deliver_as(Unchanged::Send, vec![again(10), unchanged(20), gone(30)]), (1, 2));
+    assert_eq!(found(node, index).map(|(title, _, version)| (title, version)), Some(("After 10".to_owned(), 10)));
+}
+
+fn gc_deletes(node: &Node, index: &str) -> Value {
+    node.get(&format!("/{index}/_settings?flat_settings=true"))[index]["settings"]["index.gc_deletes"].clone()
+}
+
+fn deletions_are_remembered_for_long(node: &Node) {
+    assert_eq!(gc_deletes(node, "touched"), "7d");
+    // Nobody's settings are changed behind his back.
+    node.put("/gone-theirs", &ache_mapping());
+    deliver_all(node, "gone-theirs", &[page(0), gone(10)]);
+    assert_eq!(gc_deletes(node, "gone-theirs"), Value::Null);
+}
+
+/// `/etag` answers 304 when it should, `/leaving` goes, and `/back` goes and comes back.
+fn site() -> Running {
+    let asked = Mutex::new(BTreeMap::<String, u32>::new());
+    let answer = move |ask: &Ask| {
+        let mut asked = asked.lock().unwrap();
+        let times = asked.entry(ask.path().to_owned()).or_default();
+        *times += 1;
+        match (ask.path(), *times) {
+            ("/", _) => Answer::html(links(&["/etag", "/leaving", "/stays"])),
+            ("/etag", _) if ask.header("if-none-match") == Some("\"v1\"") => Answer::new(304, ""),
+            ("/etag", _) => Answer::html("with an etag").header("etag", "\"v1\""),
+            ("/leaving", 1) => Answer::html("here today"),
+            ("/stays", _) => Answer::html("always the same"),
+            _ => Answer::text("").status(404),
+        }
+    };
+    Running::start(1, Arc::new(answer))
+}
+
+pub fn a_crawl_leaves_the_live_pages(node: &Node) {
+    // An index of before, which forgets soon.
+    node.put("/gone-crawled", &json!({}));
+    let site = site();
+    let place = Place::with(&format!(
+        "link_storage.recrawl.interval: 1s\n\
+         target_storage.data_formats: [ELASTICSEARCH]\n\
+         target_storage.data_format.elasticsearch.rest.hosts: ['{}']\n\
+         target_storage.data_format.elasticsearch.index_name: gone-crawled\n",
+        node.url
+    ));
+    let crawl = || Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+    let first = crawl();
+    assert!(first.stderr.contains("index.gc_deletes is 60s") && first.stderr.contains("7d"), "{}", first.stderr);
+    let url = |path: &str| site.origin(0) + path;
+    assert_eq!(node.count_all("gone-crawled"), 4);
+    let before = node.document("gone-crawled", &url("/etag"));
+    eventually("what has gone is noticed", || {
+        crawl();
+        place.stats()["frontier"]["gone"] == 1
+    });
+    assert_eq!(node.count_all("gone-crawled"), 3);
+    assert_eq!(place.stats()["frontier"]["live"], 3);
+    for path in ["/", "/etag", "/stays"] {
+        node.document("gone-crawled", &url(path));
+    }
+    let after = node.document("gone-crawled", &url("/etag"));
+    assert!(after["_source"]["retrieved"].as_str() > before["_source"]["retrieved"].as_str(), "{after}");
+    assert_eq!(after["_source"]["html"], before["_source"]["html"]);
+    let audit = run(&["audit", place.data().to_str().unwrap(), "--destinations"]).ok();
+    assert!(audit.stdout.contains("✓ at elasticsearch"), "{}", audit.stdout);
+}
