@@ -9,10 +9,12 @@ use rdkafka::client::DefaultClientContext;
 use seine::archive::source::{Found, Source, SourceOptions};
 use seine::delivery::Entry;
 use seine::page::{PageChange, PageEvent};
+use seine::sinks::dead_letters::DeadLetters;
 use seine::sinks::{Delivered, Sink};
 use serde_json::json;
 
 use crate::broker::{BROKER, Seen};
+use crate::support::program::{Place, run};
 use crate::{entries, event, finish, html, kafka_config, open, response};
 
 const KEYS: &str = "target_storage.data_format.kafka";
@@ -143,6 +145,27 @@ fn what_is_kept_or_skipped_has_no_message() {
         assert_eq!((delivered.delivered, delivered.skipped), (3, 4), "{format}");
         assert_eq!(numbers(&BROKER.read(&topic)), [0, 1, 4], "{format}");
     }
+}
+
+#[test]
+fn a_letter_of_what_is_gone_is_replayed_as_a_tombstone() {
+    BROKER.make_topic("tombstones-late", &[]);
+    let place = Place::with(&format!(
+        "target_storage.data_formats: [KAFKA]\n{KEYS}.topic_name: tombstones-late\n\
+         {KEYS}.properties.bootstrap.servers: '{}'\n",
+        BROKER.plain
+    ));
+    let (data, config) = (place.data(), place.config());
+    std::fs::create_dir_all(data.join("kafka")).unwrap();
+    let mut letters = DeadLetters::open(&data.join("kafka")).unwrap();
+    letters.add(&seen(2, 1, PageChange::Gone, 404), "too odd").unwrap();
+    letters.sync().unwrap();
+    drop(letters);
+    let [data, config] = [&data, &config].map(|path| path.to_str().unwrap());
+    let replayed = run(&["dead-letters", "replay", "--all", "--sink", "kafka", "-o", data, "-c", config]).ok();
+    assert!(replayed.stdout.contains("1 delivered, 0 refused again"), "{}", replayed.stdout);
+    let messages = BROKER.read("tombstones-late");
+    assert_eq!((numbers(&messages), messages[0].is_tombstone), (vec![2], true));
 }
 
 #[test]
