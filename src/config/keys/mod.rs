@@ -1,5 +1,8 @@
 //! The table of keys: name, type, default, meaning. It drives reading, unknown-key detection, `check-config` and
-//! `config/seine.yml`; there is no second list.
+//! `config/seine.yml`; there is no second list, and no default stands anywhere else.
+//!
+//! A key knows where its value goes in the draft, and what a draft keeps of a sink are keys of this table again, with its
+//! destination: so the table, the draft, `sinks`, `elastic` and `destinations` import each other.
 
 mod archives;
 mod crawling;
@@ -117,34 +120,26 @@ pub(super) fn nearest(unknown: &str) -> Option<&'static str> {
 impl Kind {
     /// Reads a value, puts it into the draft, and returns it as people should see it.
     pub fn set(&self, draft: &mut Draft, node: &Node) -> Result<String, String> {
-        let shown_or_null = |shown: Option<String>| shown.unwrap_or_else(|| "null".into());
         match *self {
-            Kind::Bool(set) => values::boolean(node).map(|value| {
-                set(draft, value);
-                value.to_string()
-            }),
-            Kind::Count(least, most, set) => values::count(node, least, most).map(|value| {
-                set(draft, value);
-                value.to_string()
-            }),
-            Kind::MaybeCount(least, most, set) => maybe(node, |node| values::count(node, least, most)).map(|value| {
-                set(draft, value);
-                shown_or_null(value.map(|value| value.to_string()))
-            }),
+            Kind::Bool(set) => put(values::boolean(node), bool::to_string, |value| set(draft, value)),
+            Kind::Count(least, most, set) => {
+                put(values::count(node, least, most), u64::to_string, |value| set(draft, value))
+            }
+            Kind::MaybeCount(least, most, set) => {
+                let value = maybe(node, |node| values::count(node, least, most));
+                put(value, |value| or_null(value.map(|value| value.to_string())), |value| set(draft, value))
+            }
             Kind::Number => values::number(node).map(|value| value.to_string()),
-            Kind::Size(least, set) => values::size(node, least).map(|value| {
-                set(draft, value);
-                values::shown_size(value)
-            }),
-            Kind::Duration(unit, least, set) => values::duration(node, unit, least).map(|value| {
-                set(draft, value);
-                values::shown_duration(value)
-            }),
+            Kind::Size(least, set) => {
+                put(values::size(node, least), |value| values::shown_size(*value), |value| set(draft, value))
+            }
+            Kind::Duration(unit, least, set) => {
+                let value = values::duration(node, unit, least);
+                put(value, |value| values::shown_duration(*value), |value| set(draft, value))
+            }
             Kind::MaybeDuration(unit, least, set) => {
-                maybe(node, |node| values::duration(node, unit, least)).map(|value| {
-                    set(draft, value);
-                    shown_or_null(value.map(values::shown_duration))
-                })
+                let value = maybe(node, |node| values::duration(node, unit, least));
+                put(value, |value| or_null(value.map(values::shown_duration)), |value| set(draft, value))
             }
             Kind::Text(set) => {
                 let value = values::text(node)?;
@@ -152,12 +147,9 @@ impl Kind {
             }
             Kind::MaybeText(set) => {
                 let value = maybe(node, values::text)?;
-                set(draft, value).map(|()| shown_or_null(value.map(values::shown_text)))
+                set(draft, value).map(|()| or_null(value.map(values::shown_text)))
             }
-            Kind::OneOf(words, set) => one_of(node, words).map(|word| {
-                set(draft, word);
-                word.to_owned()
-            }),
+            Kind::OneOf(words, set) => put(one_of(node, words), ToString::to_string, |word| set(draft, word)),
             Kind::List(set) => {
                 let value = values::list(node)?;
                 let shown = values::shown_list(&value);
@@ -168,17 +160,11 @@ impl Kind {
                 let shown = values::shown_properties(&value);
                 set(draft, value).map(|()| shown)
             }
-            Kind::Hosts(set) => values::hosts(node).map(|value| {
-                let shown = values::shown_hosts(&value);
-                set(draft, value);
-                shown
-            }),
+            Kind::Hosts(set) => put(values::hosts(node), values::shown_hosts, |value| set(draft, value)),
             Kind::Sinks(set) => set(draft, node),
-            Kind::Cookies(set) => values::cookies(node).map(|value| {
-                let shown = values::shown_cookies(&value);
-                set(draft, value);
-                shown
-            }),
+            Kind::Cookies(set) => {
+                put(values::cookies(node), |value| values::shown_cookies(value), |value| set(draft, value))
+            }
         }
     }
 
@@ -186,6 +172,18 @@ impl Kind {
     pub fn is_mapping(&self) -> bool {
         matches!(self, Kind::Properties(_) | Kind::Hosts(_))
     }
+}
+
+/// Hands a value on, and returns it as people should see it.
+fn put<T>(value: Result<T, String>, show: impl FnOnce(&T) -> String, set: impl FnOnce(T)) -> Result<String, String> {
+    let value = value?;
+    let shown = show(&value);
+    set(value);
+    Ok(shown)
+}
+
+fn or_null(shown: Option<String>) -> String {
+    shown.unwrap_or_else(|| "null".into())
 }
 
 fn maybe<'a, T>(node: &'a Node, read: impl Fn(&'a Node) -> Result<T, String>) -> Result<Option<T>, String> {
