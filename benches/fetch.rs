@@ -9,7 +9,7 @@ mod site;
 use std::sync::Arc;
 use std::time::Duration;
 
-use seine::config::FetchConfig;
+use seine::config::{Config, FetchConfig};
 use seine::fetch::Client;
 use seine::fetch::client::Conditions;
 use seine::page::Outcome;
@@ -26,7 +26,7 @@ fn main() {
     let site = site::spawn_site().expect("the site starts");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.expect("a runtime");
-    let config = FetchConfig { allow_private: true, ..FetchConfig::default() };
+    let config = FetchConfig { allow_private: true, ..Config::default().fetch };
     let clients = [("reqwest", Client::new(&config)), ("exact bytes", Client::keeping_wire(&config))];
     let clients = clients.map(|(name, client)| (name, Arc::new(client.expect("a client"))));
     let mut best = [Duration::MAX; 2];

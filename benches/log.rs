@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use seine::config::LogConfig;
+use seine::config::Config;
 use seine::delivery::Cursor;
 use seine::page::PageEvent;
 use seine::page_log::{PageLog, Reader};
@@ -70,7 +70,7 @@ impl std::fmt::Display for Figures {
 
 fn run_log(dir: &Path, events: usize) -> Figures {
     let (log, _) =
-        PageLog::open(&dir.join("log"), &LogConfig::default(), DeriveOptions::default()).expect("the log opens");
+        PageLog::open(&dir.join("log"), &Config::default().log, DeriveOptions::default()).expect("the log opens");
     let reader = log.reader("bench").expect("a reader");
     let writer = {
         let log = log.clone();

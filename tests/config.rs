@@ -1,5 +1,8 @@
 //! Configuration and seed files, at the public edge.
 
+#[path = "support/config.rs"]
+mod support;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +15,8 @@ use seine::config::{
 };
 use seine::formats::Format;
 use tempfile::TempDir;
+
+use support::names;
 
 /// Every key of ACHE 0.16, with a value its parser takes.
 const ACHE_KEYS: &[(&str, &str)] = &[
@@ -135,10 +140,6 @@ fn error(yaml: &str) -> String {
 fn with_env(yaml: &str, env: &[(&str, &str)]) -> Result<Loaded, String> {
     let env: Vec<_> = env.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     load(Some(&file("seine.yml", yaml).path), &env).map_err(|error| error.to_string())
-}
-
-fn names(config: &Config) -> Vec<&str> {
-    config.sinks.iter().map(SinkConfig::name).collect()
 }
 
 #[test]

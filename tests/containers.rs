@@ -1,13 +1,18 @@
 //! docker-compose.yml, the Dockerfile and what they mount, as far as it can be checked without Docker.
 
+#[path = "support/config.rs"]
+mod support;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use regex::Regex;
-use seine::config::{Config, Destination, SinkConfig, load, read_seeds};
+use seine::config::{Config, Destination, load, read_seeds};
 use yaml_rust2::{Yaml, YamlLoader};
+
+use support::names;
 
 #[test]
 fn every_image_is_pinned() {
@@ -121,10 +126,6 @@ fn seine_cannot_write_but_to_its_data() {
         // Its own grace is 12 seconds, and a disk may be slow.
         assert!(seconds(&service["stop_grace_period"]) >= 30, "{name}: killed while it ends");
     }
-}
-
-fn names(config: &Config) -> Vec<&str> {
-    config.sinks.iter().map(SinkConfig::name).collect()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use seine::config::{FrontierConfig, ScopeConfig};
+use seine::config::{Config, FrontierConfig, ScopeConfig};
 use seine::delivery::{Deriver, Entry, Position};
 use seine::frontier::scope::Scope;
 use seine::frontier::{
@@ -116,7 +116,7 @@ fn failure(reason: FailureReason) -> Outcome {
 
 #[test]
 fn a_new_page_enters_page_and_its_links_enter_work_proposed() {
-    for mut bench in benches(FrontierConfig::default()) {
+    for mut bench in benches(Config::default().frontier) {
         let body = "<a href=/a>a</a><a href=/b#x>b</a><a href=/a>again</a><a href=/c rel=nofollow>c</a>\
                     <a href=http://other.example/>out of scope</a>";
         let event = bench.page(SEED, body);
@@ -131,7 +131,7 @@ fn a_new_page_enters_page_and_its_links_enter_work_proposed() {
 
 #[test]
 fn new_unchanged_changed_and_gone_are_told_apart() {
-    for mut bench in benches(FrontierConfig::default()) {
+    for mut bench in benches(Config::default().frontier) {
         let steps = [
             (response(200, "one"), PageState::New),
             (response(200, "one"), PageState::Unchanged),
@@ -151,7 +151,7 @@ fn new_unchanged_changed_and_gone_are_told_apart() {
 
 #[test]
 fn a_first_answer_that_is_no_page_is_refused_and_a_final_failure_keeps_its_reason() {
-    for mut bench in benches(FrontierConfig::default()) {
+    for mut bench in benches(Config::default().frontier) {
         let gone = bench.event("http://site.example/404", response(404, ""));
         let denied = bench.event("http://site.example/denied", failure(FailureReason::RobotsDenied));
         bench.validate(gone);
@@ -164,7 +164,7 @@ fn a_first_answer_that_is_no_page_is_refused_and_a_final_failure_keeps_its_reaso
 #[test]
 fn what_may_get_better_is_tried_again_and_then_given_up() {
     for outcome in [response(503, ""), response(429, ""), response(500, ""), failure(FailureReason::Connect)] {
-        for mut bench in benches(FrontierConfig { max_retries: 2, ..FrontierConfig::default() }) {
+        for mut bench in benches(FrontierConfig { max_retries: 2, ..Config::default().frontier }) {
             for attempt in 0..2 {
                 let event = PageEvent { attempt, ..bench.event(SEED, outcome.clone()) };
                 let ended = event.ended_ms;
@@ -183,7 +183,7 @@ fn what_may_get_better_is_tried_again_and_then_given_up() {
 
 #[test]
 fn depth_ends_where_the_configuration_says() {
-    for mut bench in benches(FrontierConfig { max_depth: Some(1), ..FrontierConfig::default() }) {
+    for mut bench in benches(FrontierConfig { max_depth: Some(1), ..Config::default().frontier }) {
         let seed = bench.page(SEED, "<a href=/one>");
         bench.validate(seed);
         let deeper = PageEvent { depth: 1, ..bench.page("http://site.example/one", "<a href=/two>") };
@@ -194,7 +194,7 @@ fn depth_ends_where_the_configuration_says() {
 
 #[test]
 fn a_sitemap_gives_work_and_is_no_page() {
-    for mut bench in benches(FrontierConfig::default()) {
+    for mut bench in benches(Config::default().frontier) {
         let xml = "<urlset><url><loc>http://site.example/from-map</loc></url></urlset>";
         let map = PageEvent { kind: Kind::Sitemap, ..bench.page("http://site.example/sitemap.xml", xml) };
         bench.validate(map);
@@ -206,7 +206,7 @@ fn a_sitemap_gives_work_and_is_no_page() {
 #[test]
 fn a_page_is_due_again_when_recrawling_is_on() {
     let hour = Duration::from_secs(3600);
-    for mut bench in benches(FrontierConfig { recrawl_after: Some(hour), ..FrontierConfig::default() }) {
+    for mut bench in benches(FrontierConfig { recrawl_after: Some(hour), ..Config::default().frontier }) {
         let event = bench.page(SEED, "one");
         let due = event.ended_ms + hour.as_millis() as u64;
         bench.validate(event);
@@ -222,7 +222,7 @@ fn a_page_is_due_again_when_recrawling_is_on() {
 #[test]
 fn only_what_says_so_takes_a_page_away() {
     let hour = Duration::from_secs(3600);
-    let config = || FrontierConfig { recrawl_after: Some(hour), max_retries: 0, ..FrontierConfig::default() };
+    let config = || FrontierConfig { recrawl_after: Some(hour), max_retries: 0, ..Config::default().frontier };
     let others = [
         response(403, "forbidden"),
         response(401, ""),
@@ -269,7 +269,7 @@ fn only_what_says_so_takes_a_page_away() {
 #[test]
 fn a_cut_body_says_nothing_of_the_next() {
     let hour = Duration::from_secs(3600);
-    for mut bench in benches(FrontierConfig { recrawl_after: Some(hour), max_retries: 0, ..FrontierConfig::default() })
+    for mut bench in benches(FrontierConfig { recrawl_after: Some(hour), max_retries: 0, ..Config::default().frontier })
     {
         let Outcome::Response(mut half) = response(200, "half") else { unreachable!() };
         half.truncated = Some(Truncated::Disconnect);
@@ -291,7 +291,7 @@ fn a_cut_body_says_nothing_of_the_next() {
 
 #[test]
 fn what_is_put_off_pays_no_attempt_and_its_host_rests() {
-    for mut bench in benches(FrontierConfig { max_retries: 0, ..FrontierConfig::default() }) {
+    for mut bench in benches(FrontierConfig { max_retries: 0, ..Config::default().frontier }) {
         for turn in 1..4 {
             let mut event = bench.event(SEED, response(503, ""));
             event.request_headers.push("user-agent", "test");
@@ -312,7 +312,7 @@ fn what_is_put_off_pays_no_attempt_and_its_host_rests() {
 
 #[test]
 fn what_failed_with_its_host_waits_until_that_is_met_again() {
-    for mut bench in benches(FrontierConfig::default()) {
+    for mut bench in benches(Config::default().frontier) {
         let lease = bench.frontier.lease(1, 1, 1).unwrap().remove(0);
         let cause = Cause::Failure(FailureReason::Dns);
         let (suspect, given_up, asked_until) = (None, true, None);
@@ -354,7 +354,7 @@ proptest! {
     /// The log read again from any place, as after a crash that lost the cursor's last moves, in batches of any size.
     #[test]
     fn validating_again_changes_nothing(steps in steps(), again_from in 0..40usize, batch in 1..7usize) {
-        for mut bench in benches(FrontierConfig::default()) {
+        for mut bench in benches(Config::default().frontier) {
             let mut entries = Vec::new();
             for (url, kind, content) in &steps {
                 let event = bench.event(&format!("http://site.example/u{url}"), outcome(*kind, *content));

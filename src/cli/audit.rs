@@ -19,7 +19,7 @@ use crate::telemetry::progress::grouped;
 #[derive(clap::Args)]
 pub struct Args {
     /// The data folder.
-    #[arg(value_name = "DIR", default_value = "data")]
+    #[arg(value_name = "DIR", default_value = super::DATA_FOLDER)]
     folder: PathBuf,
     /// Look at the destinations too: FILES' records, Elasticsearch's documents, the events in Kafka's topic. The topic is
     /// read whole, once for each 16 million messages, with 128 MiB of memory at most.

@@ -10,6 +10,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
+use super::destination::{INDEX, SERVERS, TOPIC, TYPE, given};
 use super::exit;
 use crate::config::{self, Config, StartedWith};
 use crate::crawl::{Crawl, CrawlError, Ended, normalise_seed};
@@ -35,7 +36,7 @@ pub struct Args {
     #[arg(short = 's', long = "seeds", value_name = "FILE")]
     seed_file: Option<PathBuf>,
     /// The data folder.
-    #[arg(short, long, value_name = "DIR", default_value = "data")]
+    #[arg(short, long, value_name = "DIR", default_value = super::DATA_FOLDER)]
     output: PathBuf,
     /// A configuration file, or a folder with seine.yml or ache.yml in it.
     #[arg(short, long, value_name = "FILE|DIR")]
@@ -52,8 +53,7 @@ pub struct Args {
     /// The topic, for --sink kafka.
     #[arg(long, value_name = "TOPIC")]
     kafka_topic: Option<String>,
-    /// The brokers to begin with, for --sink kafka. Instead of bootstrap.servers in the configuration's properties, which
-    /// stays localhost:9092 unless told.
+    /// The brokers to begin with, for --sink kafka. Instead of bootstrap.servers in the configuration's properties.
     #[arg(long, value_name = "HOST:PORT,...")]
     kafka_servers: Option<String>,
     /// Which links are followed: those to the seeds' hosts, to their domains, or any.
@@ -85,7 +85,7 @@ pub struct Args {
     stay: bool,
     /// When all that is left waits (for hosts in trouble, name servers, the network, or a sink that does not move), wait so
     /// long for it, and end.
-    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = config::parse_duration, conflicts_with = "stay")]
+    #[arg(long, value_name = "TIME", default_value = PATIENCE, value_parser = config::parse_duration, conflicts_with = "stay")]
     patience: Duration,
     /// No progress and no summary.
     #[arg(short, long)]
@@ -109,8 +109,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     start(loaded.config, started_with, &loaded.warnings, args.output, seeds, patience, args.quiet)
 }
 
+const PATIENCE: &str = "1m";
+
 /// Of a command that has no option for it.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) fn patience() -> Duration {
+    config::parse_duration(PATIENCE).expect("it is a duration")
+}
 
 /// Runs a crawl and prints its summary; `startCrawl` ends here too.
 pub(super) fn start(
@@ -161,21 +165,19 @@ pub(super) fn read_seeds(given: &[String], file: Option<&std::path::Path>) -> an
 impl Args {
     /// What the options stand for: keys with their values, laid over the configuration.
     fn keys(&self) -> Vec<(String, String)> {
-        let mut keys = elastic_keys(self.elastic_index.as_deref(), self.elastic_type.as_deref());
-        let mut set = |key: &str, value: String| keys.push((key.to_owned(), value));
-        if !self.sinks.is_empty() {
-            set("target_storage.data_formats", self.sinks.join(",").to_ascii_uppercase());
-        }
-        let words = [
-            ("target_storage.data_format.kafka.topic_name", &self.kafka_topic),
-            ("target_storage.data_format.kafka.properties.bootstrap.servers", &self.kafka_servers),
+        let mut keys = given(&[
+            (INDEX, &self.elastic_index),
+            (TYPE, &self.elastic_type),
+            (TOPIC, &self.kafka_topic),
+            (SERVERS, &self.kafka_servers),
             (MAX_PAGES, &self.max_pages),
             (MAX_DEPTH, &self.max_depth),
             (DELAY, &self.delay),
             (CONCURRENCY, &self.concurrency),
-        ];
-        for (key, value) in words {
-            value.iter().for_each(|value| set(key, value.clone()));
+        ]);
+        let mut set = |key: &str, value: String| keys.push((key.to_owned(), value));
+        if !self.sinks.is_empty() {
+            set("target_storage.data_formats", self.sinks.join(",").to_ascii_uppercase());
         }
         if self.max_depth.is_some() {
             set("link_storage.link_strategy.outlinks", "true".into());
@@ -226,15 +228,6 @@ fn sink_names() -> PossibleValuesParser {
     let value =
         |(name, about): (&str, &'static str)| PossibleValue::new(&*name.to_ascii_lowercase().leak()).help(about);
     PossibleValuesParser::new(config::sink_words().into_iter().map(value))
-}
-
-/// The keys that -e and -t stand for.
-pub(super) fn elastic_keys(index: Option<&str>, type_name: Option<&str>) -> Vec<(String, String)> {
-    let keys = [
-        ("target_storage.data_format.elasticsearch.index_name", index),
-        ("target_storage.data_format.elasticsearch.type_name", type_name),
-    ];
-    keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.to_owned()))).collect()
 }
 
 /// An address, or a name of this machine. Of several addresses an IPv4 one: that is what people mean by localhost.

@@ -56,7 +56,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         started_with: StartedWith::default(),
         folder: args.output,
         seeds: site.seeds.clone(),
-        patience: Some(super::crawl::PATIENCE),
+        patience: Some(super::crawl::patience()),
         screen: screen.clone(),
     };
     let summary = crawl.run()?;

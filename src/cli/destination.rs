@@ -28,12 +28,18 @@ impl Destination {
         Ok(started_with.configuration(self.config.as_deref(), &config::environment(), &self.options())?)
     }
 
-    fn options(&self) -> Vec<(&'static str, String)> {
-        let keys = [
-            ("target_storage.data_format.elasticsearch.index_name", &self.elastic_index),
-            ("target_storage.data_format.kafka.topic_name", &self.kafka_topic),
-            ("target_storage.data_format.kafka.properties.bootstrap.servers", &self.kafka_servers),
-        ];
-        keys.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))).collect()
+    fn options(&self) -> Vec<(String, String)> {
+        given(&[(INDEX, &self.elastic_index), (TOPIC, &self.kafka_topic), (SERVERS, &self.kafka_servers)])
     }
+}
+
+/// The keys that options of a destination stand for.
+pub(super) const INDEX: &str = "target_storage.data_format.elasticsearch.index_name";
+pub(super) const TYPE: &str = "target_storage.data_format.elasticsearch.type_name";
+pub(super) const TOPIC: &str = "target_storage.data_format.kafka.topic_name";
+pub(super) const SERVERS: &str = "target_storage.data_format.kafka.properties.bootstrap.servers";
+
+/// Keys whose options were given, with their values.
+pub(super) fn given(options: &[(&str, &Option<String>)]) -> Vec<(String, String)> {
+    options.iter().filter_map(|(key, value)| Some(((*key).to_owned(), value.as_ref()?.clone()))).collect()
 }

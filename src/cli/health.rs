@@ -5,12 +5,20 @@ use std::time::Duration;
 
 use anyhow::Context;
 
+use crate::config::Config;
+
 /// Ask a running service whether it is ready. Exit status 0: yes; 1: no, with the reasons.
 #[derive(clap::Args)]
 pub struct Args {
     /// What to ask.
-    #[arg(long, default_value = "http://127.0.0.1:8080/readyz")]
+    #[arg(long, default_value_t = ready())]
     url: String,
+}
+
+/// Where a service is asked that has no configuration.
+fn ready() -> String {
+    let listen = Config::default().http.listen.expect("the table of keys has a server");
+    format!("http://{listen}/readyz")
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {

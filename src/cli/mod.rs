@@ -29,6 +29,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+/// Where data is that no option places elsewhere.
+const DATA_FOLDER: &str = "data";
+
 /// A streaming crawl service: pages are accepted durably once and delivered at least once.
 #[derive(Parser)]
 #[command(

@@ -28,7 +28,7 @@ Examples:
   seine retry -o data --reason refused --dry-run   how many would be tried again")]
 pub struct Args {
     /// The data folder of the crawl.
-    #[arg(short, long, value_name = "DIR", default_value = "data")]
+    #[arg(short, long, value_name = "DIR", default_value = super::DATA_FOLDER)]
     output: PathBuf,
     /// Only what failed for this reason, as the summary of a crawl names it (timeout, connect, host_unreachable, …), or
     /// refused, gone; repeatable.

@@ -22,7 +22,7 @@ pub struct Args {
     #[command(subcommand)]
     action: Option<Action>,
     /// The data folder.
-    #[arg(short, long, value_name = "DIR", default_value = "data", global = true)]
+    #[arg(short, long, value_name = "DIR", default_value = super::DATA_FOLDER, global = true)]
     output: PathBuf,
     /// One JSON object a line.
     #[arg(long)]

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use super::destination::{INDEX, TYPE, given};
 use crate::config::{self, Destination, Origin, StartedWith, Warning};
 
 /// Crawl with ACHE's command line: -c CONFIG -s SEEDS -o DIR [-m MODEL] [-e INDEX] [-t TYPE] [-cid ID].
@@ -42,8 +43,8 @@ pub fn with_long_names(arguments: impl Iterator<Item = OsString>) -> impl Iterat
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let mut options = super::crawl::elastic_keys(args.elastic_index.as_deref(), args.elastic_type.as_deref());
-    options.extend(args.crawler_id.map(|id| ("crawler_id".to_owned(), id)));
+    let mut options =
+        given(&[(INDEX, &args.elastic_index), (TYPE, &args.elastic_type), ("crawler_id", &args.crawler_id)]);
     if args.allow_private {
         options.push(("crawler_manager.downloader.allow_private_addresses".to_owned(), "true".to_owned()));
     }
@@ -67,7 +68,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         &loaded.warnings,
         folder,
         seeds,
-        Some(super::crawl::PATIENCE),
+        Some(super::crawl::patience()),
         false,
     )
 }

@@ -17,7 +17,7 @@ use crate::telemetry::progress::grouped;
 #[derive(clap::Args)]
 pub struct Args {
     /// The data folder.
-    #[arg(value_name = "DIR", default_value = "data")]
+    #[arg(value_name = "DIR", default_value = super::DATA_FOLDER)]
     folder: PathBuf,
     /// One JSON object instead of a table.
     #[arg(long)]

@@ -1,8 +1,12 @@
 //! The checked configuration: types that cannot be wrong. Everything behind the command line reads these and nothing else.
+//!
+//! What holds without a configuration stands in the table of keys alone, and [`Config::default`] is read from there. The
+//! `Default` of a part is empty, for the table to fill.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::secret::Secret;
@@ -25,7 +29,7 @@ pub struct Config {
 }
 
 /// `link_storage.*`: what is fetched when.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct FrontierConfig {
     /// Between the end of one visit of a host and the start of the next; also between visits of one address.
     pub host_delay: Duration,
@@ -54,7 +58,7 @@ pub struct FrontierConfig {
 }
 
 /// `crawler_manager.downloader.*`: how it is fetched.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct FetchConfig {
     /// Hosts fetched from at the same time.
     pub concurrency: usize,
@@ -93,7 +97,7 @@ pub struct FetchConfig {
     pub dns_negative_ttl: Duration,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserAgent {
     /// The product token; robots.txt groups are matched with it.
     pub name: String,
@@ -137,7 +141,7 @@ pub enum ScopeRule {
     Any,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct LogConfig {
     pub segment_bytes: u64,
     /// With so much waiting for readers, fetching pauses.
@@ -217,7 +221,7 @@ pub enum Destination {
 }
 
 /// `target_storage.data_format.kafka.*`: a topic, and how it is written to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct KafkaConfig {
     pub topic: String,
     /// By librdkafka's names; any of them may be secret.
@@ -261,13 +265,13 @@ pub struct ElasticConfig {
 }
 
 /// The service's own web server: metrics and health.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct HttpConfig {
     /// None: no server.
     pub listen: Option<SocketAddr>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoggingConfig {
     pub json: bool,
     /// A `tracing` filter: `info`, `seine=debug`.
@@ -286,95 +290,33 @@ impl Destination {
 }
 
 impl Default for Config {
-    fn default() -> Self {
-        Config { sinks: vec![SinkConfig::files()], ..Config::without_sinks() }
+    fn default() -> Config {
+        static DEFAULTS: LazyLock<Config> =
+            LazyLock::new(|| super::load(None, &[]).expect("the table of keys has right defaults").config);
+        DEFAULTS.clone()
     }
 }
 
 impl Config {
-    pub(super) fn without_sinks() -> Config {
+    /// With nothing in it: what the table of keys fills.
+    pub(super) fn empty() -> Config {
         Config {
-            crawler_id: "default".into(),
+            crawler_id: String::new(),
             frontier: FrontierConfig::default(),
             fetch: FetchConfig::default(),
-            scope: ScopeConfig { obey_nofollow: true, ..ScopeConfig::default() },
+            scope: ScopeConfig::default(),
             log: LogConfig::default(),
             sinks: Vec::new(),
-            http: HttpConfig { listen: Some(HttpConfig::LISTEN) },
-            logging: LoggingConfig { json: false, filter: "warn,seine=info".into() },
+            http: HttpConfig::default(),
+            logging: LoggingConfig::default(),
         }
     }
-}
-
-impl Default for FrontierConfig {
-    fn default() -> Self {
-        FrontierConfig {
-            host_delay: Duration::from_millis(1000),
-            ip_delay: None,
-            max_crawl_delay: Duration::from_secs(60),
-            max_depth: None,
-            max_pages_per_host: None,
-            max_pages: None,
-            max_retries: 3,
-            backoff_base: Duration::from_secs(5),
-            backoff_max: Duration::from_secs(24 * 3600),
-            retry_after_max: Duration::from_secs(3600),
-            give_up_after: Duration::from_secs(7 * 24 * 3600),
-            recrawl_after: None,
-            sitemaps: true,
-            cache_bytes: 32 << 20,
-        }
-    }
-}
-
-impl Default for FetchConfig {
-    fn default() -> Self {
-        FetchConfig {
-            concurrency: 100,
-            connections_per_host: 1,
-            user_agent: UserAgent { name: "Seine".into(), url: None, email: None, string: None },
-            connect_timeout: Duration::from_secs(10),
-            header_timeout: Duration::from_secs(20),
-            read_timeout: Duration::from_secs(30),
-            min_rate: 1024,
-            min_rate_span: Duration::from_secs(20),
-            total_timeout: Duration::from_secs(600),
-            max_body_bytes: 10 << 20,
-            max_decoded_bytes: 20 << 20,
-            max_redirects: 10,
-            obey_robots: true,
-            allow_private: false,
-            mime_types: Vec::new(),
-            cookies: Vec::new(),
-            archive_credentials: false,
-            static_hosts: BTreeMap::new(),
-            dns_servers: Vec::new(),
-            dns_cache_entries: 100_000,
-            dns_negative_ttl: Duration::from_secs(60),
-        }
-    }
-}
-
-impl Default for LogConfig {
-    fn default() -> Self {
-        LogConfig {
-            segment_bytes: 64 << 20,
-            max_bytes: 8 << 30,
-            commit_interval: Duration::from_millis(5),
-            reserve_bytes: 256 << 20,
-        }
-    }
-}
-
-impl HttpConfig {
-    pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 }
 
 impl SinkConfig {
     /// FILES as it is without a configuration.
     pub fn files() -> SinkConfig {
-        let defaults = super::load(None, &[]).map(|loaded| loaded.config.sinks);
-        defaults.ok().and_then(|mut sinks| sinks.pop()).expect("the defaults of the table of keys are right")
+        Config::default().sinks.remove(0)
     }
 
     /// In folders, metrics and on the command line.

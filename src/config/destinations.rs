@@ -55,7 +55,7 @@ pub(super) const TABLE: &[Kind] = &[
         name: "kafka",
         about: "one message a page in a topic",
         is_word: true,
-        format: |draft| Some(draft.sinks.kafka_format),
+        format: |draft| draft.sinks.kafka_format,
         refuses: |format| match format.map(|format| (format, format.files())) {
             Some((format, Files::Store)) => Some(format!("{format} is folders, no messages")),
             _ => None,

@@ -42,18 +42,19 @@ pub(super) const LINK_CLASSIFIERS: &[&str] = &[
     "LinkClassifierImpl",
 ];
 
+/// With nothing in it: what the table of keys fills.
 impl Default for Draft {
     fn default() -> Self {
         Draft {
-            config: Config::without_sinks(),
-            use_scope: true,
-            outlinks: true,
+            config: Config::empty(),
+            use_scope: false,
+            outlinks: false,
             max_depth: None,
             depth_classifier: false,
             sinks: SinksDraft::default(),
             elastic: ElasticDraft::default(),
-            http_enabled: true,
-            http_host: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            http_enabled: false,
+            http_host: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             http_port: 0,
             notes: Vec::new(),
         }

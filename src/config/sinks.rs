@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use super::checked::{KafkaConfig, Removed, STDOUT, SinkConfig, Unchanged, Upkeep};
 use super::destinations::{self, Kind};
@@ -15,7 +14,7 @@ use crate::formats::options::Options;
 use crate::formats::{Format, files, tianwang, warc};
 
 /// The keys while they are read.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct SinksDraft {
     /// Of `data_formats`, by name.
     short: Vec<Wanted>,
@@ -27,7 +26,7 @@ pub(super) struct SinksDraft {
     pub naming: Naming,
     pub pagestore_base: Option<PathBuf>,
     pub kafka: KafkaConfig,
-    pub kafka_format: Format,
+    pub kafka_format: Option<Format>,
     /// By the destination's name.
     upkeep: BTreeMap<&'static str, Upkeep>,
 }
@@ -59,30 +58,6 @@ struct Long {
 const GROUP: &str = "target_storage.data_format.";
 /// Of the files of several formats.
 const RECORDS: &str = "records";
-
-impl Default for SinksDraft {
-    fn default() -> Self {
-        SinksDraft {
-            short: Vec::new(),
-            long: Vec::new(),
-            options: Options::default(),
-            sizes: Sizes::default(),
-            compression_level: 0,
-            naming: Naming { hash_file_name: false, compress_data: false },
-            pagestore_base: None,
-            kafka: KafkaConfig {
-                topic: String::new(),
-                properties: BTreeMap::new(),
-                create_topic: false,
-                partitions: None,
-                replication_factor: None,
-                stuck_after: Duration::ZERO,
-            },
-            kafka_format: files::FORMAT,
-            upkeep: BTreeMap::new(),
-        }
-    }
-}
 
 impl SinksDraft {
     /// `unchanged` of a destination; its key lists the words.
@@ -149,10 +124,10 @@ fn short(word: &str) -> Option<Wanted> {
 
 /// `kafka.format`: ACHE calls the FILES object JSON.
 pub(super) fn set_kafka_format(draft: &mut Draft, name: &str) -> Result<(), String> {
-    draft.sinks.kafka_format = match name.to_ascii_uppercase().as_str() {
+    draft.sinks.kafka_format = Some(match name.to_ascii_uppercase().as_str() {
         "JSON" => files::FORMAT,
         name => Format::parse(name).map_err(|others| format!("JSON, CDR31 or ELASTIC, or another, {others}"))?,
-    };
+    });
     Ok(())
 }
 

@@ -92,13 +92,13 @@ impl StartedWith {
         &self,
         config: Option<&Path>,
         environment: &[(String, String)],
-        options: &[(&str, String)],
+        options: &[(String, String)],
     ) -> Result<Loaded, ConfigError> {
         let mut all = self.clone();
         all.environment.extend(environment.iter().map(upper));
-        all.options.extend(options.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        all.options.extend(options.iter().cloned());
         let environment: Vec<_> = all.environment.into_iter().collect();
-        let options: Vec<_> = all.options.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
+        let options: Vec<_> = all.options.into_iter().collect();
         load_with(config.or(self.config.as_deref()), &environment, &options)
     }
 }

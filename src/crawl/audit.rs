@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::error::CrawlError;
-use crate::config::{Destination, LogConfig, Removed, SinkConfig};
+use crate::config::{Config, Destination, Removed, SinkConfig};
 use crate::frontier::{Counts, EmbeddedFrontier, Frontier, FrontierOptions, Survey};
 use crate::page::PageEvent;
 use crate::page_log::{Books, LogStatus, PageLog, Recovery, Scan};
@@ -110,7 +110,7 @@ const DOCUMENTS_GONE: &str = "documents were deleted, or the index was made anew
 /// Adds everything up. `destinations`: those to be looked at too. An error when the crawl runs, or when something cannot
 /// be read at all.
 pub fn audit(folder: &Path, destinations: &[SinkConfig]) -> Result<Audit, CrawlError> {
-    let (log, recovery) = PageLog::open(&folder.join("log"), &LogConfig::default(), DeriveOptions::default())?;
+    let (log, recovery) = PageLog::open(&folder.join("log"), &Config::default().log, DeriveOptions::default())?;
     if let Some((_, why)) = recovery.unreadable.first() {
         return Err(CrawlError::Cursor(why.clone()));
     }

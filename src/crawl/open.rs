@@ -9,7 +9,7 @@ use super::room::Room;
 use super::running::Running;
 use super::start_room::StartRoom;
 use crate::clock::{self, now_ms};
-use crate::config::{Config, LogConfig, ScopeRule, SinkConfig};
+use crate::config::{Config, ScopeRule, SinkConfig};
 use crate::fetch::{Client, ClientError};
 use crate::folders::make_private;
 use crate::frontier::scope::Scope;
@@ -210,7 +210,7 @@ fn round_of(seeds: &[String]) -> String {
 
 /// `seine stats`: what the stores of a crawl that is not running hold.
 pub fn stats(folder: &Path) -> Result<(Counts, crate::page_log::LogStatus), CrawlError> {
-    let (log, _) = PageLog::open(&folder.join("log"), &LogConfig::default(), DeriveOptions::default())?;
+    let (log, _) = PageLog::open(&folder.join("log"), &Config::default().log, DeriveOptions::default())?;
     let options = FrontierOptions::default();
     let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, 0)?;
     let _validator = log.follower(VALIDATOR, frontier.cursor()?)?;

@@ -9,6 +9,7 @@ use super::page::PageRecord;
 use super::trouble::Waiting;
 use super::verdict::{Applied, Batch};
 use super::work::{Proposal, Proposed};
+use crate::config::{Config, FrontierConfig};
 use crate::delivery::Position;
 use crate::page::EpochMs;
 
@@ -115,12 +116,8 @@ pub struct FrontierOptions {
 
 impl Default for FrontierOptions {
     fn default() -> Self {
-        FrontierOptions {
-            max_pages_per_host: None,
-            default_delay: Duration::from_secs(1),
-            cache_bytes: 32 << 20,
-            reserve_bytes: 0,
-        }
+        let FrontierConfig { host_delay, cache_bytes, .. } = Config::default().frontier;
+        FrontierOptions { max_pages_per_host: None, default_delay: host_delay, cache_bytes, reserve_bytes: 0 }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use seine::config::FrontierConfig;
+use seine::config::{Config, FrontierConfig};
 use seine::frontier::{Cause, Health, Trouble, url_mark};
 use seine::page::{EpochMs, Failure, FailureReason, Outcome, PageEvent, Response, Truncated};
 use seine::visit::retry::{Whose, failed_again, health_after, host_not_before, is_hopeless, retry_at, whose};
@@ -15,7 +15,7 @@ fn config() -> FrontierConfig {
         backoff_base: Duration::from_secs(5),
         backoff_max: Duration::from_secs(60),
         max_retries: 10,
-        ..FrontierConfig::default()
+        ..Config::default().frontier
     }
 }
 

@@ -35,7 +35,7 @@ pub fn fetch_config() -> FetchConfig {
         header_timeout: Duration::from_secs(20),
         read_timeout: Duration::from_secs(20),
         total_timeout: Duration::from_secs(60),
-        ..FetchConfig::default()
+        ..Config::default().fetch
     }
 }
 
@@ -48,9 +48,9 @@ pub fn config() -> Config {
             backoff_base: Duration::from_millis(20),
             backoff_max: Duration::from_secs(1),
             sitemaps: false,
-            ..FrontierConfig::default()
+            ..Config::default().frontier
         },
-        log: LogConfig { commit_interval: Duration::from_millis(1), ..LogConfig::default() },
+        log: LogConfig { commit_interval: Duration::from_millis(1), ..Config::default().log },
         ..Config::default()
     }
 }

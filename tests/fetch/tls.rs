@@ -13,7 +13,7 @@ use http_body_util::Full;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use seine::config::LogConfig;
+use seine::config::Config;
 use seine::page::{FailureReason, HttpVersion, PageEvent, Truncated};
 use seine::page_log::PageLog;
 use seine::parse::DeriveOptions;
@@ -115,7 +115,7 @@ fn crawl(folder: &Path, roots: &str, url: &str) -> Vec<Arc<PageEvent>> {
     // Done, or done without a page.
     assert!(matches!(done.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&done.stderr));
     // So few events are all in the segment that is still open, delivered or not.
-    let (log, _) = PageLog::open(&data.join("log"), &LogConfig::default(), DeriveOptions::default()).unwrap();
+    let (log, _) = PageLog::open(&data.join("log"), &Config::default().log, DeriveOptions::default()).unwrap();
     let entries = log.reader("test").unwrap().next(1000, 1 << 30, Duration::ZERO).unwrap();
     entries.iter().map(|entry| entry.event.clone()).collect()
 }

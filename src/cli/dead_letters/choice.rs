@@ -15,7 +15,7 @@ pub(super) struct Place {
     #[arg(long, value_name = "NAME")]
     pub sink: String,
     /// The data folder.
-    #[arg(short, long, value_name = "DIR", default_value = "data")]
+    #[arg(short, long, value_name = "DIR", default_value = super::super::DATA_FOLDER)]
     pub output: PathBuf,
 }
 

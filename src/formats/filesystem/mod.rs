@@ -92,7 +92,7 @@ pub const CBOR: Format = Format(&Row {
 pub const MAX_NAME: usize = 255;
 
 /// `target_storage.data_format.filesystem.*`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Naming {
     /// Names are the URLs' SHA-256.
     pub hash_file_name: bool,
