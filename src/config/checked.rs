@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::secret::Secret;
@@ -236,7 +235,7 @@ pub struct KafkaConfig {
 }
 
 /// `target_storage.data_format.elasticsearch.*`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ElasticConfig {
     /// At least one, each with its port.
     pub hosts: Vec<url::Url>,
@@ -289,14 +288,6 @@ impl Destination {
     }
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        static DEFAULTS: LazyLock<Config> =
-            LazyLock::new(|| super::load(None, &[]).expect("the table of keys has right defaults").config);
-        DEFAULTS.clone()
-    }
-}
-
 impl Config {
     /// With nothing in it: what the table of keys fills.
     pub(super) fn empty() -> Config {
@@ -314,11 +305,6 @@ impl Config {
 }
 
 impl SinkConfig {
-    /// FILES as it is without a configuration.
-    pub fn files() -> SinkConfig {
-        Config::default().sinks.remove(0)
-    }
-
     /// In folders, metrics and on the command line.
     pub fn name(&self) -> &str {
         &self.name

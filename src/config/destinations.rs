@@ -70,7 +70,7 @@ pub(super) const TABLE: &[Kind] = &[
         refuses: |format| {
             (format != Some(elastic::FORMAT)).then(|| "an index takes ELASTIC documents alone".to_owned())
         },
-        build: |draft, _| Destination::Elasticsearch(Box::new(draft.elastic.finish())),
+        build: |draft, _| Destination::Elasticsearch(Box::new(super::elastic::finish(draft))),
     },
     Kind {
         name: "stdout",

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use super::checked::{Config, Destination, ScopeRule};
-use super::elastic::{self, ElasticDraft};
+use super::checked::{Config, Destination, ElasticConfig, ScopeRule};
+use super::elastic;
 use super::error::Problem;
 use super::kafka_properties;
 use super::pattern;
@@ -24,7 +24,9 @@ pub(super) struct Draft {
     pub max_depth: Option<u16>,
     pub depth_classifier: bool,
     pub sinks: SinksDraft,
-    pub elastic: ElasticDraft,
+    pub elastic: ElasticConfig,
+    /// From the deprecated key `host`.
+    pub transport_host: Option<url::Url>,
     pub http_enabled: bool,
     pub http_host: IpAddr,
     pub http_port: u16,
@@ -52,7 +54,8 @@ impl Default for Draft {
             max_depth: None,
             depth_classifier: false,
             sinks: SinksDraft::default(),
-            elastic: ElasticDraft::default(),
+            elastic: ElasticConfig::default(),
+            transport_host: None,
             http_enabled: false,
             http_host: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             http_port: 0,
@@ -122,9 +125,12 @@ pub(super) fn contradictions(config: &Config) -> Vec<Problem> {
     problems
 }
 
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
 pub(super) fn set_crawler_id(draft: &mut Draft, id: &str) -> Result<(), String> {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if id.is_empty() || id.len() > 64 || id.starts_with('.') || !id.chars().all(allowed) {
+    if id.is_empty() || id.len() > 64 || id.starts_with('.') || !id.chars().all(is_plain) {
         return Err("1 to 64 letters, digits, `-`, `_` and `.`, no `.` first".into());
     }
     draft.config.crawler_id = id.to_owned();
@@ -189,8 +195,7 @@ pub(super) fn set_dns_servers(draft: &mut Draft, servers: Vec<String>) -> Result
 }
 
 pub(super) fn set_agent_name(draft: &mut Draft, name: &str) -> Result<(), String> {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty() || !name.chars().all(allowed) {
+    if name.is_empty() || !name.chars().all(is_plain) {
         return Err("letters, digits, `-`, `_` and `.` (RFC 9309's product token)".into());
     }
     draft.config.fetch.user_agent.name = name.to_owned();
@@ -216,8 +221,7 @@ pub(super) fn set_warc_operator(draft: &mut Draft, name: Option<&str>) -> Result
 /// Kafka's own rule for names (`org.apache.kafka.common.internals.Topic`).
 pub(super) fn set_kafka_topic(draft: &mut Draft, name: Option<&str>) -> Result<(), String> {
     let name = name.unwrap_or_default();
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.len() > 249 || matches!(name, "." | "..") || !name.chars().all(allowed) {
+    if name.len() > 249 || matches!(name, "." | "..") || !name.chars().all(is_plain) {
         return Err("a topic's name: 1 to 249 letters, digits, `-`, `_` and `.`".into());
     }
     draft.sinks.kafka.topic = name.to_owned();

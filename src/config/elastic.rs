@@ -1,7 +1,6 @@
 //! The keys of the ELASTICSEARCH sink: their checks, and what the deprecated ones mean today.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use url::Url;
 
@@ -10,48 +9,13 @@ use super::draft::Draft;
 use super::secret::Secret;
 use super::values::is_header_value;
 
-/// The keys while they are read.
-#[derive(Clone, Default)]
-pub(super) struct ElasticDraft {
-    hosts: Vec<Url>,
-    /// From the deprecated key `host`.
-    transport_host: Option<Url>,
-    index: String,
-    username: Option<String>,
-    password: Option<Secret>,
-    api_key: Option<Secret>,
-    ca_file: Option<PathBuf>,
-    pub connect_timeout: Duration,
-    pub socket_timeout: Duration,
-    pub max_retry: Duration,
-    pub bulk_bytes: u64,
-    pub bulk_documents: usize,
-    pub flush_interval: Duration,
-    pub index_template: bool,
-}
-
-impl ElasticDraft {
-    pub fn finish(&self) -> ElasticConfig {
-        let mut hosts = self.hosts.clone();
-        if hosts.is_empty() {
-            hosts.extend(self.transport_host.clone().or_else(|| Url::parse("http://localhost:9200").ok()));
-        }
-        ElasticConfig {
-            hosts,
-            index: self.index.clone(),
-            username: self.username.clone(),
-            password: self.password.clone(),
-            api_key: self.api_key.clone(),
-            ca_file: self.ca_file.clone(),
-            connect_timeout: self.connect_timeout,
-            socket_timeout: self.socket_timeout,
-            max_retry: self.max_retry,
-            bulk_bytes: self.bulk_bytes,
-            bulk_documents: self.bulk_documents,
-            flush_interval: self.flush_interval,
-            index_template: self.index_template,
-        }
+/// What the keys say, with the hosts that are meant where there are none.
+pub(super) fn finish(draft: &Draft) -> ElasticConfig {
+    let mut config = draft.elastic.clone();
+    if config.hosts.is_empty() {
+        config.hosts.extend(draft.transport_host.clone().or_else(|| Url::parse("http://localhost:9200").ok()));
     }
+    config
 }
 
 /// Who we are cannot be said in two ways, nor in half a one.
@@ -170,7 +134,7 @@ pub(super) fn set_transport_host(draft: &mut Draft, host: Option<&str>) -> Resul
         "deprecated: the transport protocol is gone; {url} is used unless rest.hosts is set. Set \
          target_storage.data_format.elasticsearch.rest.hosts instead"
     ));
-    draft.elastic.transport_host = Some(url);
+    draft.transport_host = Some(url);
     Ok(())
 }
 

@@ -25,6 +25,7 @@ mod values;
 pub(crate) mod yaml;
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 pub use checked::*;
 pub use error::{ConfigError, Origin, Problem, Warning};
@@ -106,6 +107,21 @@ pub fn load_with(
         Ok(Loaded { config, warnings, files: files.read, effective })
     } else {
         Err(ConfigError { problems })
+    }
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        static DEFAULTS: LazyLock<Config> =
+            LazyLock::new(|| load(None, &[]).expect("the table of keys has right defaults").config);
+        DEFAULTS.clone()
+    }
+}
+
+impl SinkConfig {
+    /// FILES as it is without a configuration.
+    pub fn files() -> SinkConfig {
+        Config::default().sinks.remove(0)
     }
 }
 

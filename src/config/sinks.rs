@@ -122,12 +122,9 @@ fn short(word: &str) -> Option<Wanted> {
     Some(Wanted { name, destination, format: None })
 }
 
-/// `kafka.format`: ACHE calls the FILES object JSON.
 pub(super) fn set_kafka_format(draft: &mut Draft, name: &str) -> Result<(), String> {
-    draft.sinks.kafka_format = Some(match name.to_ascii_uppercase().as_str() {
-        "JSON" => files::FORMAT,
-        name => Format::parse(name).map_err(|others| format!("JSON, CDR31 or ELASTIC, or another, {others}"))?,
-    });
+    let format = format_of(name).map_err(|others| format!("JSON, CDR31 or ELASTIC, or another, {others}"))?;
+    draft.sinks.kafka_format = Some(format);
     Ok(())
 }
 
@@ -209,7 +206,11 @@ impl Long {
             match key.as_str() {
                 "name" => name = Some(word()?.to_owned()),
                 "destination" => destination = Some(Kind::find(word()?)?),
-                "format" => format = Some(format_of(word()?)?),
+                "format" => {
+                    let word = word()?;
+                    let none = |others| format!("a sink's format to be {others}; {word} is none");
+                    format = Some(format_of(word).map_err(none)?);
+                }
                 "options" => options = Some(node),
                 other => return Err(format!("a sink to have name, destination, format and options; {other} is none")),
             }
@@ -290,11 +291,9 @@ fn refused(key: &Key, expected: &str) -> String {
     format!("{}: expected {expected}", key.name.strip_prefix(GROUP).unwrap_or(key.name))
 }
 
+/// ACHE calls the FILES object JSON. The error lists the formats there are.
 fn format_of(word: &str) -> Result<Format, String> {
-    match word.to_ascii_uppercase().as_str() {
-        "JSON" => Ok(files::FORMAT),
-        _ => Format::parse(word).map_err(|others| format!("a sink's format to be {others}; {word} is none")),
-    }
+    if word.eq_ignore_ascii_case("JSON") { Ok(files::FORMAT) } else { Format::parse(word) }
 }
 
 /// A folder, a label of metrics and a word of the command line are called so.
