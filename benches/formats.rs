@@ -22,9 +22,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cpu::Cost;
+use seine::archive::inputs::{ArchiveInput, ArchiveInputs, FoundInput, InputOptions};
 use seine::archive::read::Pages;
 use seine::archive::recover::recover;
-use seine::archive::source::{Found, Part, Source, SourceOptions};
 use seine::archive::verify::verify;
 use seine::config;
 use seine::delivery::{Deriver, Entry, Position};
@@ -292,16 +292,16 @@ fn read(folder: &Path) -> (usize, usize) {
 }
 
 /// What is there to read; everything is.
-fn parts(path: &Path) -> impl Iterator<Item = Part> {
+fn parts(path: &Path) -> impl Iterator<Item = ArchiveInput> {
     let names = [path.display().to_string()];
-    let source = Source::open(&names, SourceOptions::default()).expect("just written");
+    let source = ArchiveInputs::open(&names, InputOptions::default()).expect("just written");
     source.map(|found| match found.expect("just written") {
-        Found::Part(part) => part,
-        Found::PassedOver { name, why } => panic!("{name} was passed over: {why}"),
+        FoundInput::Input(input) => input,
+        FoundInput::PassedOver { name, why } => panic!("{name} was passed over: {why}"),
     })
 }
 
-fn part(path: &Path) -> Part {
+fn part(path: &Path) -> ArchiveInput {
     parts(path).next().expect("a file is a part")
 }
 

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::trees::Trees;
-use crate::formats::beginning::{Beginning, LOOK_BYTES, decompressed};
+use crate::formats::sniff::{LOOK_BYTES, Prefix, decompressed};
 use crate::formats::{Format, pagestore};
 
 /// What a file is.
@@ -24,7 +24,7 @@ pub enum Detected {
 
 /// Looks at the file's start, and at its name; where those do not tell, at the files beside it.
 pub fn detect(path: &Path, trees: &mut Trees) -> std::io::Result<Detected> {
-    if pagestore::meta_place(path).is_some() {
+    if pagestore::meta_path(path).is_some() {
         return Ok(Detected::Format(pagestore::FORMAT));
     }
     if is_in_store(path) {
@@ -41,7 +41,7 @@ pub fn by_content(start: &[u8]) -> Detected {
         return Detected::Empty;
     }
     let plain = decompressed(start);
-    match Format::that_begins(&Beginning::new(&plain)) {
+    match Format::sniff(&Prefix::new(&plain)) {
         Some(format) => Detected::Format(format),
         None => Detected::Unknown(describe(start, &plain)),
     }
@@ -56,7 +56,7 @@ pub fn looked_for() -> String {
 fn is_in_store(path: &Path) -> bool {
     let is_contents = path.file_name().is_some_and(|name| name == "contents.html");
     let meta = path.parent().and_then(Path::parent).map(|folder| folder.join("META"));
-    is_contents && meta.is_some_and(|meta| pagestore::meta_place(&meta).is_some() && meta.is_file())
+    is_contents && meta.is_some_and(|meta| pagestore::meta_path(&meta).is_some() && meta.is_file())
 }
 
 /// How it begins: text as text, anything else in hex.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::inputs::{ArchiveInput, InputKind};
 use super::read::Page;
-use super::source::{Input, Part};
 use crate::formats::Format;
 use crate::formats::held::Field;
 use crate::page::EpochMs;
@@ -69,10 +69,10 @@ pub fn fill(page: &mut Page, to: Format, changed_ms: EpochMs, filled: &mut Fille
 }
 
 /// When a part was changed last.
-pub fn changed_ms(part: &Part) -> EpochMs {
-    let changed = match &part.input {
-        Input::File { path, .. } => std::fs::metadata(path).and_then(|it| it.modified()).ok(),
-        Input::Topic(_) => None,
+pub fn changed_ms(input: &ArchiveInput) -> EpochMs {
+    let changed = match &input.input {
+        InputKind::File { path, .. } => std::fs::metadata(path).and_then(|it| it.modified()).ok(),
+        InputKind::Topic(_) => None,
     };
     let since = changed.unwrap_or_else(SystemTime::now).duration_since(UNIX_EPOCH).unwrap_or_default();
     EpochMs::try_from(since.as_millis()).unwrap_or(EpochMs::MAX)

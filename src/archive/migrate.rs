@@ -22,7 +22,7 @@ use crate::sinks::{SinkError, pagestore as pagestore_sink};
 const LOOKED_AT: u64 = 256 << 10;
 
 /// What is known of pages from elsewhere: URL hash → id, kind, language.
-pub type Table = HashMap<UrlHash, Details>;
+pub type DetailsTable = HashMap<UrlHash, Details>;
 
 /// What was done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,15 +49,15 @@ pub enum MigrateError {
     #[error("{} has a line of more than {MAX_LINE} bytes: is it a META? Mend or remove it, then run this again", .0.display())]
     LongLine(PathBuf),
     #[error("{}, line {line}: expected `url id kind language`, kind being url or rss", path.display())]
-    Table { path: PathBuf, line: u64 },
+    DetailsTable { path: PathBuf, line: u64 },
     #[error(transparent)]
     Index(#[from] SinkError),
 }
 
 /// Reads a table: a line a page, `url id kind language`; empty lines and those that begin with `#` are passed over.
-pub fn read_table(path: &Path) -> Result<Table, MigrateError> {
+pub fn read_table(path: &Path) -> Result<DetailsTable, MigrateError> {
     let at = |source| MigrateError::File { path: path.into(), source };
-    let mut table = Table::new();
+    let mut table = DetailsTable::new();
     for (index, line) in BufReader::new(File::open(path).map_err(at)?).lines().enumerate() {
         let line = line.map_err(at)?;
         if line.trim().is_empty() || line.starts_with('#') {
@@ -65,7 +65,7 @@ pub fn read_table(path: &Path) -> Result<Table, MigrateError> {
         }
         let url_first = format!("{} {}", UrlHash::of(""), line.trim());
         let entry = MetaEntry::parse(&url_first).filter(|it| it.details.is_some());
-        let wrong = MigrateError::Table { path: path.into(), line: index as u64 + 1 };
+        let wrong = MigrateError::DetailsTable { path: path.into(), line: index as u64 + 1 };
         let MetaEntry { url, details: Some(details), .. } = entry.ok_or(wrong)? else { continue };
         table.insert(UrlHash::of(&url), details);
     }
@@ -73,7 +73,7 @@ pub fn read_table(path: &Path) -> Result<Table, MigrateError> {
 }
 
 /// Enriches every `META` of the store. `tell`: called with each list's path when it is done. Memory: some 50 bytes a URL.
-pub fn migrate(base: &Path, table: &Table, mut tell: impl FnMut(&Path)) -> Result<Migrated, MigrateError> {
+pub fn migrate(base: &Path, table: &DetailsTable, mut tell: impl FnMut(&Path)) -> Result<Migrated, MigrateError> {
     let days = days(base)?;
     if days.is_empty() {
         return Err(MigrateError::NoStore(base.into()));
@@ -104,7 +104,7 @@ struct Ids {
 }
 
 impl Ids {
-    fn new(table: &Table) -> Ids {
+    fn new(table: &DetailsTable) -> Ids {
         let known: HashMap<_, _> = table.iter().map(|(page, details)| (*page, details.id)).collect();
         let next = known.values().max().map_or(1, |last| last + 1);
         Ids { known, next }
@@ -155,14 +155,14 @@ fn folders(at: &Path) -> std::io::Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-fn migrate_day(folder: &Path, table: &Table, ids: &mut Ids, done: &mut Migrated) -> Result<(), MigrateError> {
+fn migrate_day(folder: &Path, table: &DetailsTable, ids: &mut Ids, done: &mut Migrated) -> Result<(), MigrateError> {
     let mut feeds = Vec::new();
     enrich(&folder.join(META), done, |entry| {
         let page = folder.join(entry.hash.to_string());
         let (details, from) = match (&entry.details, table.get(&entry.hash)) {
-            (Some(details), _) => (details.clone(), From::Line),
-            (None, Some(details)) => (details.clone(), From::Table),
-            (None, None) => (look(&entry.url, &page, ids.of(entry.hash)), From::Page),
+            (Some(details), _) => (details.clone(), DetailsFrom::Line),
+            (None, Some(details)) => (details.clone(), DetailsFrom::DetailsTable),
+            (None, None) => (look(&entry.url, &page, ids.of(entry.hash)), DetailsFrom::Page),
         };
         if page.join(META).is_file() {
             feeds.push((page.join(META), details.id, details.language.clone()));
@@ -171,17 +171,17 @@ fn migrate_day(folder: &Path, table: &Table, ids: &mut Ids, done: &mut Migrated)
     })?;
     for (list, id, language) in feeds {
         enrich(&list, done, |entry| match &entry.details {
-            Some(details) => (details.clone(), From::Line),
-            None => (Details { id, kind: PageKind::RssItem, language: language.clone() }, From::Page),
+            Some(details) => (details.clone(), DetailsFrom::Line),
+            None => (Details { id, kind: PageKind::RssItem, language: language.clone() }, DetailsFrom::Page),
         })?;
     }
     Ok(())
 }
 
 /// Where a line's details come from.
-enum From {
+enum DetailsFrom {
     Line,
-    Table,
+    DetailsTable,
     Page,
 }
 
@@ -189,7 +189,7 @@ enum From {
 fn enrich(
     list: &Path,
     done: &mut Migrated,
-    mut details_of: impl FnMut(&MetaEntry) -> (Details, From),
+    mut details_of: impl FnMut(&MetaEntry) -> (Details, DetailsFrom),
 ) -> Result<(), MigrateError> {
     let failed = |source| MigrateError::File { path: list.into(), source };
     let draft = list.with_extension("new");
@@ -203,12 +203,12 @@ fn enrich(
         };
         let (details, from) = details_of(&entry);
         match from {
-            From::Line => {
+            DetailsFrom::Line => {
                 done.kept += 1;
                 return out.write_all(raw);
             }
-            From::Table => done.from_table += 1,
-            From::Page => done.by_looking += 1,
+            DetailsFrom::DetailsTable => done.from_table += 1,
+            DetailsFrom::Page => done.by_looking += 1,
         }
         is_lacking = true;
         entry.details = Some(details);

@@ -3,23 +3,23 @@
 //! # Layout
 //!
 //! * [`detect`]: which format a file has, by its content; [`trees`]: of files that are named after their pages.
-//! * [`source`]: what a user names (files, folders, patterns, topics) as parts, in order. [`topic`]: those of Kafka.
-//! * [`read`]: any part as pages, each with its place; `readers` opens what the formats' own readers read. [`choose`]: only some of them.
-//! * [`transfer`]: pages through a sink, acknowledged place by place: conversion and replay. [`state`]: how far it is.
+//! * [`inputs`]: what a user names (files, folders, patterns, topics) as parts, in order. [`topic`]: those of Kafka.
+//! * [`read`]: any part as pages, each with its place; `readers` opens what the formats' own readers read. [`filter`]: only some of them.
+//! * [`transfer`]: pages through a sink, acknowledged place by place: conversion and replay. [`transfer_state`]: how far it is.
 //! * [`fill`]: what a format demands and another does not hold.
 //! * [`migrate`]: old pagestores made new.
 //! * [`verify`]: is everything whole? [`recover`]: what can be saved of a damaged file?
 
-pub mod choose;
 pub mod detect;
 pub mod fill;
+pub mod filter;
+pub mod inputs;
 pub mod migrate;
 pub mod read;
 mod readers;
 pub mod recover;
-pub mod source;
-pub mod state;
 pub mod topic;
 pub mod transfer;
+pub mod transfer_state;
 pub mod trees;
 pub mod verify;

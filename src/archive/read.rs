@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::readers::{self, Messages};
-use super::source::{Input, Part};
+use super::inputs::{ArchiveInput, InputKind};
+use super::readers::{self, TopicReader};
 use crate::formats::Format;
 use crate::formats::held::{Field, Lacks};
-use crate::formats::records::{Item, Records};
+use crate::formats::records::{ArchiveReader, ArchiveRecord};
 use crate::page::{PageEvent, Relevance};
 use crate::parse::is_html;
 
@@ -18,15 +18,15 @@ use crate::parse::is_html;
 pub struct Page {
     pub event: PageEvent,
     pub format: Format,
-    pub place: Place,
+    pub place: RecordLocation,
     /// What stands in the event, because one cannot be without it, and in the archive not.
     pub lacks: Lacks,
 }
 
 /// Where something is in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    pub part: Arc<str>,
+pub struct RecordLocation {
+    pub input: Arc<str>,
     /// The how manieth record of its part, from 1, unreadable ones counted; of a topic the message's offset and 1.
     pub number: u64,
     /// Where it begins, in bytes of the decompressed part or, where records are compressed one by one, of the file. None
@@ -37,90 +37,90 @@ pub struct Place {
 /// A record that could not be read, or is not as it should be.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    pub place: Place,
+    pub place: RecordLocation,
     pub text: String,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place.part, self.text)
+        write!(f, "{}: {}", self.place.input, self.text)
     }
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("{part}: {problem}")]
+#[error("{input}: {problem}")]
 pub struct OpenError {
-    part: Arc<str>,
+    input: Arc<str>,
     problem: String,
 }
 
 /// The pages of one part, in order.
 pub struct Pages {
-    part: Arc<str>,
-    records: PartRecords,
+    input: Arc<str>,
+    records: InputReader,
     number: u64,
     others: u64,
 }
 
-enum PartRecords {
-    File(Box<dyn Records>, Format),
-    Topic(Box<Messages>),
+enum InputReader {
+    File(Box<dyn ArchiveReader>, Format),
+    Topic(Box<TopicReader>),
 }
 
 impl Pages {
     /// `after`: the number of the last record that is of no interest; 0 for all. `counter`: has the bytes read from disk
     /// added.
-    pub fn open(part: &Part, after: u64, counter: &Arc<AtomicU64>) -> Result<Pages, OpenError> {
-        let mut pages = Pages::new(part, after, counter, false)?;
-        while matches!(part.input, Input::File { .. }) && pages.number < after && pages.step().is_some() {}
+    pub fn open(input: &ArchiveInput, after: u64, counter: &Arc<AtomicU64>) -> Result<Pages, OpenError> {
+        let mut pages = Pages::new(input, after, counter, false)?;
+        while matches!(input.input, InputKind::File { .. }) && pages.number < after && pages.step().is_some() {}
         Ok(pages)
     }
 
     /// All of a part, to see whether it is whole. Of formats whose records state digests these are compared, and of the
     /// pages only the URLs given.
-    pub fn check(part: &Part, counter: &Arc<AtomicU64>) -> Result<Pages, OpenError> {
-        Pages::new(part, 0, counter, true)
+    pub fn check(input: &ArchiveInput, counter: &Arc<AtomicU64>) -> Result<Pages, OpenError> {
+        Pages::new(input, 0, counter, true)
     }
 
-    fn new(part: &Part, after: u64, counter: &Arc<AtomicU64>, is_check: bool) -> Result<Pages, OpenError> {
-        let opened = match &part.input {
-            Input::File { path, format } => readers::open_file(path, *format, counter, is_check)
-                .map(|records| PartRecords::File(records, *format))
+    fn new(input: &ArchiveInput, after: u64, counter: &Arc<AtomicU64>, is_check: bool) -> Result<Pages, OpenError> {
+        let opened = match &input.input {
+            InputKind::File { path, format } => readers::open_file(path, *format, counter, is_check)
+                .map(|records| InputReader::File(records, *format))
                 .map_err(|error| error.to_string()),
-            Input::Topic(partition) => Messages::open(partition, after)
-                .map(|messages| PartRecords::Topic(Box::new(messages)))
+            InputKind::Topic(partition) => TopicReader::open(partition, after)
+                .map(|messages| InputReader::Topic(Box::new(messages)))
                 .map_err(|error| error.to_string()),
         };
-        let records = opened.map_err(|problem| OpenError { part: part.name.clone(), problem })?;
-        Ok(Pages { part: part.name.clone(), records, number: 0, others: 0 })
+        let records = opened.map_err(|problem| OpenError { input: input.name.clone(), problem })?;
+        Ok(Pages { input: input.name.clone(), records, number: 0, others: 0 })
     }
 
     /// Whether the part breaks off, as when its writer was killed or still writes. Known at its end.
     pub fn truncated(&self) -> bool {
         match &self.records {
-            PartRecords::File(records, _) => records.truncated(),
-            PartRecords::Topic(_) => false,
+            InputReader::File(records, _) => records.truncated(),
+            InputReader::Topic(_) => false,
         }
     }
 
     /// The part that is read.
-    pub fn part(&self) -> &Arc<str> {
-        &self.part
+    pub fn input(&self) -> &Arc<str> {
+        &self.input
     }
 
-    /// Records so far that are no pages and need not be.
+    /// ArchiveReader so far that are no pages and need not be.
     pub fn others(&self) -> u64 {
         self.others
     }
 
-    fn step(&mut self) -> Option<Item> {
+    fn step(&mut self) -> Option<ArchiveRecord> {
         match &mut self.records {
-            PartRecords::File(records, _) => {
+            InputReader::File(records, _) => {
                 let item = records.next()?;
                 self.number += 1;
                 Some(item)
             }
-            PartRecords::Topic(messages) => {
+            InputReader::Topic(messages) => {
                 let item = messages.next()?;
                 self.number = messages.number();
                 Some(item)
@@ -131,8 +131,8 @@ impl Pages {
     /// Of the record that came last: its format, where it begins, and what it lacks of what the format holds.
     fn of_last(&self) -> (Format, Option<u64>, Lacks) {
         match &self.records {
-            PartRecords::File(records, format) => (*format, records.offset(), records.lacks()),
-            PartRecords::Topic(messages) => (messages.format(), None, messages.lacks()),
+            InputReader::File(records, format) => (*format, records.offset(), records.lacks()),
+            InputReader::Topic(messages) => (messages.format(), None, messages.lacks()),
         }
     }
 }
@@ -144,15 +144,15 @@ impl Iterator for Pages {
         loop {
             let item = self.step()?;
             let (format, offset, lacks) = self.of_last();
-            let place = Place { part: self.part.clone(), number: self.number, offset };
+            let place = RecordLocation { input: self.input.clone(), number: self.number, offset };
             match item {
-                Item::Page(event) => {
+                ArchiveRecord::Page(event) => {
                     let lacks = format.lacks() | lacks;
                     let lacks = lacks.and(Field::Fetched, event.ended_ms == 0);
                     return Some(Ok(Page { event: completed(*event, lacks), format, place, lacks }));
                 }
-                Item::Problem(text) => return Some(Err(Problem { place, text })),
-                Item::Other => self.others += 1,
+                ArchiveRecord::Problem(text) => return Some(Err(Problem { place, text })),
+                ArchiveRecord::Other => self.others += 1,
             }
         }
     }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::recover::scan;
-use super::topic::{Partition, PartitionReader, Taken, TopicError};
+use super::topic::{Partition, PartitionReader, TopicError, TopicMessage};
 use crate::formats::Format;
 use crate::formats::held::Lacks;
-use crate::formats::records::{Input, Item, ReadSeek, Records};
+use crate::formats::records::{ArchiveReader, ArchiveRecord, ReadSeek, ReaderInput};
 
 /// Opens a file of this format. `counter`: has the bytes read added. `is_check`: to see whether it is whole; where records
 /// state digests these are compared.
@@ -19,17 +19,17 @@ pub(super) fn open_file(
     format: Format,
     counter: &Arc<AtomicU64>,
     is_check: bool,
-) -> std::io::Result<Box<dyn Records>> {
+) -> std::io::Result<Box<dyn ArchiveReader>> {
     let file = open_or_renamed(path)?;
-    let input = Input {
+    let input = ReaderInput {
         length: file.metadata()?.len(),
-        bytes: Box::new(Counted::new(file, counter)),
+        bytes: Box::new(CountedFile::new(file, counter)),
         path: path.to_owned(),
         beside: Box::new(opener_beside(path, counter)),
         is_check,
     };
     let records = format.reader(input)?;
-    Ok(Box::new(Trusted { records, path: path.into(), known: None, has_ended: false }))
+    Ok(Box::new(SoundReader { records, path: path.into(), known: None, has_ended: false }))
 }
 
 /// Opens what lies beside a file, and not what a symbolic link there leads out to.
@@ -43,7 +43,7 @@ fn opener_beside(
         let path = folder.join(name);
         match File::open(&path) {
             Ok(_) if !is_inside(&path, &folder) => Err("a symbolic link that leads out of the store".into()),
-            Ok(file) => Ok(Some(Box::new(Counted::new(file, &counter)))),
+            Ok(file) => Ok(Some(Box::new(CountedFile::new(file, &counter)))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.to_string()),
         }
@@ -70,7 +70,7 @@ fn open_or_renamed(path: &Path) -> std::io::Result<File> {
 }
 
 /// A file whose reading is counted, each byte once.
-struct Counted {
+struct CountedFile {
     file: File,
     counter: Arc<AtomicU64>,
     at: u64,
@@ -78,13 +78,13 @@ struct Counted {
     read_to: u64,
 }
 
-impl Counted {
-    fn new(file: File, counter: &Arc<AtomicU64>) -> Counted {
-        Counted { file, counter: counter.clone(), at: 0, read_to: 0 }
+impl CountedFile {
+    fn new(file: File, counter: &Arc<AtomicU64>) -> CountedFile {
+        CountedFile { file, counter: counter.clone(), at: 0, read_to: 0 }
     }
 }
 
-impl Read for Counted {
+impl Read for CountedFile {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let count = self.file.read(buffer)?;
         self.at += count as u64;
@@ -94,7 +94,7 @@ impl Read for Counted {
     }
 }
 
-impl Seek for Counted {
+impl Seek for CountedFile {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
         self.at = self.file.seek(to)?;
         Ok(self.at)
@@ -104,17 +104,17 @@ impl Seek for Counted {
 const DISTRUSTED: &str = "the compressed data around it is damaged, so that what follows may be anything: seine recover saves \
     what is behind the damage";
 
-/// Records as long as what is read is what was written: behind a bad one in a stream that is not sound, nothing is. By the
+/// ArchiveReader as long as what is read is what was written: behind a bad one in a stream that is not sound, nothing is. By the
 /// same rule `seine recover` saves it.
-struct Trusted {
-    records: Box<dyn Records>,
+struct SoundReader {
+    records: Box<dyn ArchiveReader>,
     path: PathBuf,
     /// The stream that was looked at last, by its place, and whether it is sound.
     known: Option<(u64, bool)>,
     has_ended: bool,
 }
 
-impl Trusted {
+impl SoundReader {
     fn is_sound(&mut self, stream: u64) -> bool {
         if let Some((known, is_sound)) = self.known
             && known == stream
@@ -127,15 +127,15 @@ impl Trusted {
     }
 }
 
-impl Records for Trusted {
-    fn next(&mut self) -> Option<Item> {
+impl ArchiveReader for SoundReader {
+    fn next(&mut self) -> Option<ArchiveRecord> {
         if self.has_ended {
             return None;
         }
         Some(match (self.records.next()?, self.records.stream()) {
-            (Item::Problem(problem), Some(stream)) if !self.is_sound(stream) => {
+            (ArchiveRecord::Problem(problem), Some(stream)) if !self.is_sound(stream) => {
                 self.has_ended = true;
-                Item::Problem(format!("{problem}; {DISTRUSTED}"))
+                ArchiveRecord::Problem(format!("{problem}; {DISTRUSTED}"))
             }
             (item, _) => item,
         })
@@ -155,7 +155,7 @@ impl Records for Trusted {
 }
 
 /// A partition's messages, each in its own format.
-pub(super) struct Messages {
+pub(super) struct TopicReader {
     reader: PartitionReader,
     /// Number of the message that came last, its offset and 1.
     last: u64,
@@ -163,18 +163,18 @@ pub(super) struct Messages {
     lacks: Lacks,
 }
 
-impl Messages {
+impl TopicReader {
     /// `after`: the number of the last message that is of no interest.
-    pub fn open(partition: &Partition, after: u64) -> Result<Messages, TopicError> {
+    pub fn open(partition: &Partition, after: u64) -> Result<TopicReader, TopicError> {
         let after = after.checked_sub(1).and_then(|offset| i64::try_from(offset).ok());
         let reader = PartitionReader::open(partition, after)?;
-        Ok(Messages { reader, last: 0, format: Format::ALL[0], lacks: Lacks::default() })
+        Ok(TopicReader { reader, last: 0, format: Format::ALL[0], lacks: Lacks::default() })
     }
 
-    pub fn next(&mut self) -> Option<Item> {
+    pub fn next(&mut self) -> Option<ArchiveRecord> {
         let taken = match self.reader.take()? {
             Ok(taken) => taken,
-            Err(problem) => return Some(Item::Problem(problem)),
+            Err(problem) => return Some(ArchiveRecord::Problem(problem)),
         };
         self.last = u64::try_from(taken.offset).unwrap_or_default() + 1;
         self.lacks = Lacks::default();
@@ -194,22 +194,23 @@ impl Messages {
         self.lacks
     }
 
-    fn read(&mut self, taken: Taken) -> Item {
-        let Taken { offset, format, value } = taken;
+    fn read(&mut self, taken: TopicMessage) -> ArchiveRecord {
+        let TopicMessage { offset, format, value } = taken;
         if value.is_empty() {
-            return Item::Other;
+            return ArchiveRecord::Other;
         }
         let Some(format) = format else {
-            return Item::Problem(format!("the message at offset {offset} is in none of the known formats"));
+            return ArchiveRecord::Problem(format!("the message at offset {offset} is in none of the known formats"));
         };
         self.format = format;
-        let unreadable = |error| Item::Problem(format!("the message at offset {offset} cannot be read: {error}"));
-        let mut records = match format.reader(Input::alone(value)) {
+        let unreadable =
+            |error| ArchiveRecord::Problem(format!("the message at offset {offset} cannot be read: {error}"));
+        let mut records = match format.reader(ReaderInput::alone(value)) {
             Ok(records) => records,
             Err(error) => return unreadable(error.to_string()),
         };
         match first_page(&mut *records) {
-            Some(Item::Problem(error)) => unreadable(error),
+            Some(ArchiveRecord::Problem(error)) => unreadable(error),
             Some(page) => {
                 self.lacks = records.lacks();
                 page
@@ -220,10 +221,10 @@ impl Messages {
 }
 
 /// What a message comes to: its page, or what is wrong with it.
-fn first_page(records: &mut dyn Records) -> Option<Item> {
+fn first_page(records: &mut dyn ArchiveReader) -> Option<ArchiveRecord> {
     loop {
         match records.next()? {
-            Item::Other => {}
+            ArchiveRecord::Other => {}
             item => return Some(item),
         }
     }

@@ -42,7 +42,7 @@ pub enum TopicError {
 }
 
 /// A message, and where it stands.
-pub struct Taken {
+pub struct TopicMessage {
     pub offset: i64,
     /// None when the message does not tell.
     pub format: Option<Format>,
@@ -123,7 +123,7 @@ impl PartitionReader {
     }
 
     /// The next message; none behind the end that the partition had when it was looked at.
-    pub fn take(&mut self) -> Option<Result<Taken, String>> {
+    pub fn take(&mut self) -> Option<Result<TopicMessage, String>> {
         while !self.failed && self.next < self.partition.high {
             match self.consumer.poll(LOOK) {
                 Some(Ok(message)) => {
@@ -155,12 +155,12 @@ impl PartitionReader {
 }
 
 /// None for what is no page: a tombstone, a change event.
-fn taken(message: &BorrowedMessage<'_>) -> Option<Taken> {
+fn taken(message: &BorrowedMessage<'_>) -> Option<TopicMessage> {
     let schema = message.headers().and_then(|headers| headers.iter().find(|it| it.key == "schema")?.value);
     let value = message.payload().filter(|_| schema != Some(change::SCHEMA.as_bytes()))?.to_vec();
     let format = schema.and_then(Format::of_schema).or_else(|| match detect::by_content(&value) {
         Detected::Format(format) => Some(format),
         Detected::Empty | Detected::Beside | Detected::Unknown(_) => None,
     });
-    Some(Taken { offset: message.offset(), format, value })
+    Some(TopicMessage { offset: message.offset(), format, value })
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::choose::Choice;
 use super::fill::{self, Filled};
-use super::read::{Page, Pages, Place, Problem};
-use super::source::{Found, Part, Source, Why};
-use super::state::State;
+use super::filter::PageFilter;
+use super::inputs::{ArchiveInput, ArchiveInputs, FoundInput, SkipReason};
+use super::read::{Page, Pages, Problem, RecordLocation};
+use super::transfer_state::TransferState;
 use crate::config::SinkConfig;
 use crate::delivery::{Cursor, Deriver, Entry, Position};
 use crate::formats::Format;
@@ -27,14 +27,14 @@ const MAX_NAMED: usize = 100;
 
 /// What goes where.
 pub struct Transfer {
-    pub source: Source,
-    pub choice: Choice,
+    pub source: ArchiveInputs,
+    pub filter: PageFilter,
     pub sink: SinkConfig,
     /// The sink's own.
     pub folder: PathBuf,
     pub derive: DeriveOptions,
     /// Where progress is kept, and what it was at the start; none for a destination that cannot go on.
-    pub state: State,
+    pub state: TransferState,
     pub state_file: Option<PathBuf>,
     /// At most so many pages a second.
     pub rate: Option<f64>,
@@ -43,7 +43,7 @@ pub struct Transfer {
 }
 
 /// Who wants to know how it goes.
-pub trait Watch {
+pub trait TransferObserver {
     /// A problem with one record, or with a part that cannot be read (record 0); reading goes on.
     fn problem(&mut self, problem: &Problem);
 
@@ -106,14 +106,14 @@ impl Summary {
 
 impl Transfer {
     /// Runs to the end of the archive. A failure leaves what was acknowledged in the state file.
-    pub fn run(self, watch: &mut dyn Watch) -> anyhow::Result<Summary> {
-        let Transfer { source, choice, sink, folder, derive, state, state_file, rate, read } = self;
+    pub fn run(self, watch: &mut dyn TransferObserver) -> anyhow::Result<Summary> {
+        let Transfer { source, filter, sink, folder, derive, state, state_file, rate, read } = self;
         let derive = DeriveOptions { max_decoded_bytes: derive.max_decoded_bytes.max(MAX_DECODED_BYTES), ..derive };
         let before = state.cursor.position.index;
         let deriver = Deriver::new(derive);
         let mut feed = ArchiveFeed {
             source,
-            choice,
+            filter,
             resume: state.settled.clone(),
             pages: None,
             sent: VecDeque::new(),
@@ -138,8 +138,8 @@ impl Transfer {
 }
 
 struct ArchiveFeed<'a> {
-    source: Source,
-    choice: Choice,
+    source: ArchiveInputs,
+    filter: PageFilter,
     /// Where an earlier run stopped, until that place is found.
     resume: Option<(String, u64)>,
     pages: Option<Pages>,
@@ -156,17 +156,17 @@ struct ArchiveFeed<'a> {
     deriver: Arc<Deriver>,
     summary: Summary,
     read: Arc<AtomicU64>,
-    state: State,
+    state: TransferState,
     state_file: Option<PathBuf>,
     pace: Option<Pace>,
     ended: bool,
-    watch: &'a mut dyn Watch,
+    watch: &'a mut dyn TransferObserver,
 }
 
 /// A page on its way, and what the books are once it is settled.
 struct Sent {
     index: u64,
-    part: Arc<str>,
+    input: Arc<str>,
     number: u64,
     unreadable: u64,
     left_out: u64,
@@ -224,7 +224,7 @@ impl Feed for ArchiveFeed<'_> {
         while self.sent.front().is_some_and(|sent| sent.index <= cursor.position.index)
             && let Some(sent) = self.sent.pop_front()
         {
-            self.state.settled = Some((sent.part.to_string(), sent.number));
+            self.state.settled = Some((sent.input.to_string(), sent.number));
             self.state.unreadable = sent.unreadable;
             self.state.left_out = sent.left_out;
             self.state.without_content = sent.without_content;
@@ -247,7 +247,7 @@ impl ArchiveFeed<'_> {
                 continue;
             };
             match pages.next() {
-                Some(Ok(page)) if !self.choice.takes(&page) => self.left_out += 1,
+                Some(Ok(page)) if !self.filter.takes(&page) => self.left_out += 1,
                 Some(Ok(mut page)) => {
                     self.count_format(page.format);
                     match self.to {
@@ -271,61 +271,61 @@ impl ArchiveFeed<'_> {
     /// Opens the next part to be read; false behind the last.
     fn next_part(&mut self) -> anyhow::Result<bool> {
         loop {
-            let part = match self.source.next() {
+            let input = match self.source.next() {
                 None if self.resume.is_some() => anyhow::bail!(self.lost_place()),
                 None => return Ok(false),
                 Some(found) => match found? {
-                    Found::Part(part) => part,
-                    Found::PassedOver { name, why } => {
+                    FoundInput::Input(input) => input,
+                    FoundInput::PassedOver { name, why } => {
                         self.pass_over(name, &why);
                         continue;
                     }
                 },
             };
-            if let Some(after) = self.resume_in(&part) {
+            if let Some(after) = self.resume_in(&input) {
                 self.summary.parts += 1;
-                self.changed_ms = fill::changed_ms(&part);
-                self.pages = Some(Pages::open(&part, after, &self.read)?);
+                self.changed_ms = fill::changed_ms(&input);
+                self.pages = Some(Pages::open(&input, after, &self.read)?);
                 return Ok(true);
             }
-            self.read.fetch_add(part.bytes, Ordering::Relaxed);
+            self.read.fetch_add(input.bytes, Ordering::Relaxed);
         }
     }
 
     /// Behind which record the part is to be read; none for one that an earlier run has done.
-    fn resume_in(&mut self, part: &Part) -> Option<u64> {
+    fn resume_in(&mut self, input: &ArchiveInput) -> Option<u64> {
         match &self.resume {
             None => Some(0),
-            Some((name, _)) if *name != *part.name => None,
+            Some((name, _)) if *name != *input.name => None,
             Some(_) => self.resume.take().map(|(_, number)| number),
         }
     }
 
     fn lost_place(&self) -> String {
-        let part = self.resume.as_ref().map_or("", |(name, _)| name.as_str());
+        let input = self.resume.as_ref().map_or("", |(name, _)| name.as_str());
         let file = self.state_file.as_deref().unwrap_or(Path::new("")).display();
-        format!("{part}, where an earlier run stopped, is gone; bring it back, or remove {file} to begin anew")
+        format!("{input}, where an earlier run stopped, is gone; bring it back, or remove {file} to begin anew")
     }
 
     fn end_part(&mut self) {
         if let Some(pages) = self.pages.take()
             && pages.truncated()
         {
-            let part = pages.part().clone();
+            let input = pages.input().clone();
             if self.summary.truncated.len() < MAX_NAMED {
-                self.summary.truncated.push(part);
+                self.summary.truncated.push(input);
             }
         }
         self.tell();
     }
 
-    fn pass_over(&mut self, name: Arc<str>, why: &Why) {
-        if let Why::Unread(why) = why {
+    fn pass_over(&mut self, name: Arc<str>, why: &SkipReason) {
+        if let SkipReason::Unread(why) = why {
             self.summary.unread += 1;
-            let place = Place { part: name, number: 0, offset: None };
+            let place = RecordLocation { input: name, number: 0, offset: None };
             return self.watch.problem(&Problem { place, text: format!("passed over, {why}") });
         }
-        self.summary.emptied += u64::from(*why == Why::Emptied);
+        self.summary.emptied += u64::from(*why == SkipReason::Emptied);
         if self.summary.passed_over.len() < MAX_NAMED {
             self.summary.passed_over.push((name, why.to_string()));
         } else {
@@ -346,7 +346,7 @@ impl ArchiveFeed<'_> {
         let index = self.next_index;
         self.sent.push_back(Sent {
             index,
-            part: page.place.part,
+            input: page.place.input,
             number: page.place.number,
             unreadable: self.unreadable,
             left_out: self.left_out,

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
-use crate::formats::beginning::{Beginning, LOOK_BYTES, decompressed};
 use crate::formats::filesystem::{self, has_hashed_name, is_at, url_of_path};
+use crate::formats::sniff::{LOOK_BYTES, Prefix, decompressed};
 use crate::formats::{Format, cbor, files};
 
 /// So many files of a tree are looked at, from each folder so many, among so many entries.
@@ -60,9 +60,7 @@ impl Trees {
 /// What a file is whose content tells the page that its place is of.
 fn says(path: &Path, plain: &[u8]) -> Option<Format> {
     let (url, format) = match plain.first()? {
-        b'{' if Format::that_begins(&Beginning::new(plain)) == Some(files::FORMAT) => {
-            (first_url(plain)?, filesystem::JSON)
-        }
+        b'{' if Format::sniff(&Prefix::new(plain)) == Some(files::FORMAT) => (first_url(plain)?, filesystem::JSON),
         0xa0..=0xbf => (cbor::url_at_start(plain)?, filesystem::CBOR),
         _ => return None,
     };

@@ -5,8 +5,8 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use super::inputs::{ArchiveInput, InputKind};
 use super::read::{OpenError, Pages, Problem, is_being_written};
-use super::source::{Input, Part};
 use crate::formats::Format;
 
 /// So many problems of a part are kept by name.
@@ -14,8 +14,8 @@ pub const MAX_PROBLEMS: usize = 10;
 
 /// What was found in one part.
 #[derive(Debug, Clone)]
-pub struct Report {
-    pub part: Arc<str>,
+pub struct VerifyReport {
+    pub input: Arc<str>,
     /// None for a topic, whose messages each say what they are.
     pub format: Option<Format>,
     pub pages: u64,
@@ -26,11 +26,11 @@ pub struct Report {
     /// How many records are damaged, and the first of them.
     pub damaged: u64,
     pub problems: Vec<Problem>,
-    pub verdict: Verdict,
+    pub verdict: Integrity,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Integrity {
     /// From the first byte to the last.
     Whole,
     /// Whole so far; its writer has not ended it.
@@ -40,26 +40,26 @@ pub enum Verdict {
     Damaged,
 }
 
-impl Verdict {
+impl Integrity {
     pub fn name(self) -> &'static str {
         match self {
-            Verdict::Whole => "whole",
-            Verdict::Open => "open",
-            Verdict::Cut => "cut",
-            Verdict::Damaged => "damaged",
+            Integrity::Whole => "whole",
+            Integrity::Open => "open",
+            Integrity::Cut => "cut",
+            Integrity::Damaged => "damaged",
         }
     }
 
     /// Whether nothing is wrong.
     pub fn is_fine(self) -> bool {
-        matches!(self, Verdict::Whole | Verdict::Open)
+        matches!(self, Integrity::Whole | Integrity::Open)
     }
 }
 
 /// What a writer of a zlib stream leaves with every acknowledgement: FILES has the same name open and closed.
-fn ends_at_flush(part: &Part) -> bool {
+fn ends_at_flush(input: &ArchiveInput) -> bool {
     const FLUSH: [u8; 4] = [0x00, 0x00, 0xff, 0xff];
-    let Input::File { path, format } = &part.input else { return false };
+    let InputKind::File { path, format } = &input.input else { return false };
     if !format.is_stream() {
         return false;
     }
@@ -73,21 +73,25 @@ fn ends_at_flush(part: &Part) -> bool {
 }
 
 /// Reads a part from its beginning to its end. `tick`: called after each record, with the pages so far.
-pub fn verify(part: &Part, counter: &Arc<AtomicU64>, tick: &mut dyn FnMut(u64)) -> Result<Report, OpenError> {
-    let mut pages = Pages::check(part, counter)?;
-    let format = match &part.input {
-        Input::File { format, .. } => Some(*format),
-        Input::Topic(_) => None,
+pub fn verify(
+    input: &ArchiveInput,
+    counter: &Arc<AtomicU64>,
+    tick: &mut dyn FnMut(u64),
+) -> Result<VerifyReport, OpenError> {
+    let mut pages = Pages::check(input, counter)?;
+    let format = match &input.input {
+        InputKind::File { format, .. } => Some(*format),
+        InputKind::Topic(_) => None,
     };
-    let mut report = Report {
-        part: part.name.clone(),
+    let mut report = VerifyReport {
+        input: input.name.clone(),
         format,
         pages: 0,
         others: 0,
-        bytes: part.bytes,
+        bytes: input.bytes,
         damaged: 0,
         problems: Vec::new(),
-        verdict: Verdict::Whole,
+        verdict: Integrity::Whole,
     };
     for page in &mut pages {
         match page {
@@ -103,10 +107,10 @@ pub fn verify(part: &Part, counter: &Arc<AtomicU64>, tick: &mut dyn FnMut(u64)) 
     }
     report.others = pages.others();
     report.verdict = match (report.damaged, pages.truncated()) {
-        (0, false) => Verdict::Whole,
-        (0, true) if is_being_written(&part.name) || ends_at_flush(part) => Verdict::Open,
-        (0, true) => Verdict::Cut,
-        _ => Verdict::Damaged,
+        (0, false) => Integrity::Whole,
+        (0, true) if is_being_written(&input.name) || ends_at_flush(input) => Integrity::Open,
+        (0, true) => Integrity::Cut,
+        _ => Integrity::Damaged,
     };
     Ok(report)
 }

@@ -9,11 +9,11 @@ use anyhow::Context;
 use regex::Regex;
 
 use super::ticker::Ticker;
-use crate::archive::choose::{self, Choice};
 use crate::archive::fill;
+use crate::archive::filter::{self, PageFilter};
+use crate::archive::inputs::InputOptions;
 use crate::archive::read::Problem;
-use crate::archive::source::SourceOptions;
-use crate::archive::transfer::{Summary, Watch};
+use crate::archive::transfer::{Summary, TransferObserver};
 use crate::config::{self, Config, Destination, Loaded, SinkConfig};
 use crate::formats::Format;
 use crate::telemetry::progress::{Screen, grouped};
@@ -23,7 +23,7 @@ const MAX_TOLD: u64 = 100;
 
 /// How archives are read.
 #[derive(clap::Args)]
-pub(super) struct Reading {
+pub(super) struct ReadingArgs {
     /// The format of what is read, instead of looking at the content: FILES, CDR31, ELASTIC, WEB_INDEX, FILESYSTEM_HTML, …
     #[arg(long, value_name = "FORMAT", value_parser = Format::parse)]
     format: Option<Format>,
@@ -35,7 +35,7 @@ pub(super) struct Reading {
 /// Which pages are meant.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Only pages")]
-pub(super) struct Choosing {
+pub(super) struct FilterArgs {
     /// whose URL, asked for or final, this regular expression matches somewhere.
     #[arg(long, value_name = "REGEX")]
     url: Option<Regex>,
@@ -43,22 +43,22 @@ pub(super) struct Choosing {
     #[arg(long = "host", value_name = "HOST")]
     hosts: Vec<String>,
     /// fetched on this day or later (2026-11-21, or 2026-11-21T14:30:00Z).
-    #[arg(long, value_name = "TIME", value_parser = choose::parse_from)]
+    #[arg(long, value_name = "TIME", value_parser = filter::parse_from)]
     from: Option<u64>,
     /// fetched on this day or before, or before this moment.
-    #[arg(long, value_name = "TIME", value_parser = choose::parse_until)]
+    #[arg(long, value_name = "TIME", value_parser = filter::parse_until)]
     until: Option<u64>,
     /// with this status: 200, 4xx, 200-299. Repeatable.
-    #[arg(long = "status", value_name = "STATUS", value_parser = choose::parse_status, value_delimiter = ',')]
+    #[arg(long = "status", value_name = "STATUS", value_parser = filter::parse_status, value_delimiter = ',')]
     statuses: Vec<(u16, u16)>,
     /// of this media type: text/html, image/*. Repeatable.
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
     types: Vec<String>,
 }
 
-impl Reading {
-    pub fn source_options(&self) -> anyhow::Result<SourceOptions> {
-        Ok(SourceOptions { format: self.format, kafka: self.kafka_properties()?, without: None })
+impl ReadingArgs {
+    pub fn source_options(&self) -> anyhow::Result<InputOptions> {
+        Ok(InputOptions { format: self.format, kafka: self.kafka_properties()?, without: None })
     }
 
     /// The configuration and one sink. `name`: of one that it has, or as in `target_storage.data_formats`.
@@ -108,7 +108,7 @@ fn told(loaded: Loaded, sink: SinkConfig) -> (Config, SinkConfig) {
     (loaded.config, sink)
 }
 
-impl Choosing {
+impl FilterArgs {
     /// In words that are the same for the same choice.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
@@ -121,10 +121,10 @@ impl Choosing {
         words
     }
 
-    pub fn choice(self) -> Choice {
-        let Choosing { url, hosts, from, until, statuses, types } = self;
+    pub fn filter(self) -> PageFilter {
+        let FilterArgs { url, hosts, from, until, statuses, types } = self;
         let hosts = hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect();
-        Choice { url, hosts, from, until, statuses, types }
+        PageFilter { url, hosts, from, until, statuses, types }
     }
 }
 
@@ -195,7 +195,7 @@ impl Told {
     }
 }
 
-impl Watch for Told {
+impl TransferObserver for Told {
     fn problem(&mut self, problem: &Problem) {
         self.problems.tell(&self.ticker.screen, problem);
     }
@@ -213,8 +213,8 @@ impl Watch for Told {
 
 /// Names what was passed over or breaks off.
 fn tell_odd_parts(screen: &Screen, summary: &Summary) {
-    for part in &summary.truncated {
-        screen.print(&format!("seine: {part}: {ENDS_EARLY}\n"));
+    for input in &summary.truncated {
+        screen.print(&format!("seine: {input}: {ENDS_EARLY}\n"));
     }
     for (name, why) in &summary.passed_over {
         screen.print(&format!("seine: {name}: passed over, {why}\n"));

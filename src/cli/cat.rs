@@ -8,12 +8,12 @@ use std::process::ExitCode;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::archive::{Choosing, ENDS_EARLY, NOTHING_READ, Problems, Reading};
+use super::archive::{ENDS_EARLY, FilterArgs, NOTHING_READ, Problems, ReadingArgs};
 use super::is_closed_pipe;
 use super::ticker::Ticker;
-use crate::archive::choose::Choice;
+use crate::archive::filter::PageFilter;
+use crate::archive::inputs::{ArchiveInput, ArchiveInputs, FoundInput, SkipReason};
 use crate::archive::read::{Page, Pages, Problem};
-use crate::archive::source::{Found, Part, Source, Why};
 use crate::formats::base64;
 use crate::formats::files::gathered;
 use crate::formats::held::Field;
@@ -45,9 +45,9 @@ pub struct Args {
     #[arg(long)]
     place: bool,
     #[command(flatten)]
-    choosing: Choosing,
+    filter_args: FilterArgs,
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadingArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -61,11 +61,11 @@ Examples:
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = args.reading.source_options()?;
     let ticker = Ticker::new(&args.from_names, &options, false);
-    let source = Source::open(&args.from_names, options)?;
+    let source = ArchiveInputs::open(&args.from_names, options)?;
     let mut cat = Cat {
         out: BufWriter::new(std::io::stdout().lock()),
         on_terminal: std::io::stdout().is_terminal(),
-        choice: args.choosing.choice(),
+        filter: args.filter_args.filter(),
         content: args.content,
         place: args.place,
         ticker,
@@ -93,7 +93,7 @@ struct Cat<W: Write> {
     out: W,
     /// The live line must be out of the way of each page.
     on_terminal: bool,
-    choice: Choice,
+    filter: PageFilter,
     content: bool,
     place: bool,
     ticker: Ticker,
@@ -122,14 +122,14 @@ impl Seen {
 }
 
 impl<W: Write> Cat<W> {
-    fn all(&mut self, source: Source) -> anyhow::Result<()> {
+    fn all(&mut self, source: ArchiveInputs) -> anyhow::Result<()> {
         let mut told = BTreeSet::new();
         for found in source {
             match found? {
-                Found::Part(part) => self.part(&part)?,
-                Found::PassedOver { name, why } => {
-                    self.damaged |= matches!(why, Why::Unread(_));
-                    self.seen.emptied += u64::from(why == Why::Emptied);
+                FoundInput::Input(input) => self.input(&input)?,
+                FoundInput::PassedOver { name, why } => {
+                    self.damaged |= matches!(why, SkipReason::Unread(_));
+                    self.seen.emptied += u64::from(why == SkipReason::Emptied);
                     if told.len() < 100 && told.insert(name.clone()) {
                         self.ticker.screen.print(&format!("seine: {name}: passed over, {why}\n"));
                     }
@@ -139,13 +139,13 @@ impl<W: Write> Cat<W> {
         Ok(self.out.flush()?)
     }
 
-    fn part(&mut self, part: &Part) -> anyhow::Result<()> {
-        let mut pages = Pages::open(part, 0, self.ticker.read())?;
+    fn input(&mut self, input: &ArchiveInput) -> anyhow::Result<()> {
+        let mut pages = Pages::open(input, 0, self.ticker.read())?;
         self.seen.parts += 1;
         for page in &mut pages {
             self.seen.pages += u64::from(page.is_ok());
             match page {
-                Ok(page) if self.choice.takes(&page) => self.print(&page)?,
+                Ok(page) if self.filter.takes(&page) => self.print(&page)?,
                 Ok(_) => {}
                 Err(problem) => {
                     self.damaged = true;
@@ -156,7 +156,7 @@ impl<W: Write> Cat<W> {
         }
         if pages.truncated() {
             self.seen.cut += 1;
-            self.ticker.screen.print(&format!("seine: {}: {ENDS_EARLY}\n", part.name));
+            self.ticker.screen.print(&format!("seine: {}: {ENDS_EARLY}\n", input.name));
         }
         Ok(())
     }
@@ -261,7 +261,7 @@ fn write_page(page: &Page, body: &[u8], with_content: bool, with_place: bool, li
         content: text.as_deref(),
         content_base64: (with_content && text.is_none()).then(|| std::str::from_utf8(&coded).unwrap_or_default()),
         place: with_place.then_some(PlaceLine {
-            file: &page.place.part,
+            file: &page.place.input,
             record: page.place.number,
             offset: page.place.offset,
         }),

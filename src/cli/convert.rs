@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 
-use super::archive::{Choosing, Reading, Told, absolute};
+use super::archive::{FilterArgs, ReadingArgs, Told, absolute};
 use super::ticker::Ticker;
-use crate::archive::source::{Source, SourceOptions};
-use crate::archive::state::{self, State};
+use crate::archive::inputs::{ArchiveInputs, InputOptions};
 use crate::archive::transfer::Transfer;
+use crate::archive::transfer_state::{self, TransferState};
 use crate::config::Destination;
 use crate::formats::Format;
 use crate::parse::DeriveOptions;
@@ -38,9 +38,9 @@ pub struct Args {
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
-    choosing: Choosing,
+    filter_args: FilterArgs,
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadingArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -58,17 +58,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut task = vec!["convert".to_owned()];
     task.extend(absolute(&args.from_names));
     task.push(format!("--to {}", args.to));
-    task.extend(args.choosing.words());
-    let options = SourceOptions { without: Some(args.to_folder.clone()), ..args.reading.source_options()? };
+    task.extend(args.filter_args.words());
+    let options = InputOptions { without: Some(args.to_folder.clone()), ..args.reading.source_options()? };
     let mut told =
         Told::new(Ticker::new(&args.from_names, &options, args.quiet), Some(args.to).filter(|_| !args.quiet));
-    let source = Source::open(&args.from_names, options)?;
+    let source = ArchiveInputs::open(&args.from_names, options)?;
     // Only now: a name that is wrong begins nothing.
     let state = begin(&args.to_folder, task)?;
-    let state_file = args.to_folder.join(state::FILE_NAME);
+    let state_file = args.to_folder.join(transfer_state::FILE_NAME);
     let summary = Transfer {
         source,
-        choice: args.choosing.choice(),
+        filter: args.filter_args.filter(),
         sink,
         folder: args.to_folder.clone(),
         derive: DeriveOptions::new(&config),
@@ -87,16 +87,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// The folder is new, empty, or that of a conversion like this which did not end.
-fn begin(folder: &Path, task: Vec<String>) -> anyhow::Result<State> {
+fn begin(folder: &Path, task: Vec<String>) -> anyhow::Result<TransferState> {
     std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    let state_file = folder.join(state::FILE_NAME);
+    let state_file = folder.join(transfer_state::FILE_NAME);
     let listed = || std::fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>();
     let names = listed().with_context(|| format!("{} cannot be listed", folder.display()))?;
     let has_state = state_file.exists();
-    if !has_state && names.iter().any(|name| !state::is_own(name)) {
+    if !has_state && names.iter().any(|name| !transfer_state::is_own(name)) {
         bail!("{} holds something already; name a new folder to convert into", folder.display());
     }
-    let state = State::load(&state_file, task)?;
+    let state = TransferState::load(&state_file, task)?;
     // Before the first file, so that a folder with files in it always says what they are.
     state.save(&state_file)?;
     Ok(state)

@@ -1,7 +1,7 @@
 //! `seine dead-letters`: what a destination refused for good: look at it, deliver it after all, or drop it.
 
-mod choice;
 mod replay;
+mod selection;
 
 use std::collections::HashSet;
 use std::io::{BufWriter, Write};
@@ -10,14 +10,14 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use self::choice::{Choice, Place, lock};
+use self::selection::{LetterSelection, SinkArgs, lock};
 use super::destination::Destination;
 use super::{is_closed_pipe, print};
 use crate::formats::base64;
 use crate::formats::letters::Note;
 use crate::formats::text::{IsoTime, text_of};
 use crate::page::{Outcome, PageEvent, Response};
-use crate::sinks::dead_letters::{self, Fate};
+use crate::sinks::dead_letters::{self, LetterAction};
 use crate::telemetry::progress::grouped;
 
 /// Look at what a destination refused for good, deliver it after all, or drop it.
@@ -35,7 +35,7 @@ enum Action {
     /// One line a letter: when, how often refused, URL, reason.
     List {
         #[command(flatten)]
-        place: Place,
+        place: SinkArgs,
         /// One JSON object a line.
         #[arg(long)]
         json: bool,
@@ -43,34 +43,34 @@ enum Action {
     /// Print letters whole, event and content, one JSON object a line.
     Show {
         #[command(flatten)]
-        place: Place,
+        place: SinkArgs,
         #[command(flatten)]
-        choice: Choice,
+        selection: LetterSelection,
     },
     /// Deliver them again; what is refused again stays.
     Replay {
         #[command(flatten)]
-        place: Place,
+        place: SinkArgs,
         #[command(flatten)]
-        choice: Choice,
+        selection: LetterSelection,
         #[command(flatten)]
         destination: Destination,
     },
     /// Remove them for good.
     Drop {
         #[command(flatten)]
-        place: Place,
+        place: SinkArgs,
         #[command(flatten)]
-        choice: Choice,
+        selection: LetterSelection,
     },
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let result = match args.action {
         Action::List { place, json } => list(&place.folder()?, json),
-        Action::Show { place, choice } => show(&place.folder()?, &choice),
-        Action::Replay { place, choice, destination } => return replay::replay(&place, &choice, &destination),
-        Action::Drop { place, choice } => return drop_letters(&place.folder()?, &choice),
+        Action::Show { place, selection } => show(&place.folder()?, &selection),
+        Action::Replay { place, selection, destination } => return replay::replay(&place, &selection, &destination),
+        Action::Drop { place, selection } => return drop_letters(&place.folder()?, &selection),
     };
     match result {
         Err(error) if is_closed_pipe(&error) => Ok(ExitCode::SUCCESS),
@@ -96,11 +96,11 @@ fn list(folder: &Path, json: bool) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-fn show(folder: &Path, choice: &Choice) -> anyhow::Result<ExitCode> {
+fn show(folder: &Path, selection: &LetterSelection) -> anyhow::Result<ExitCode> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut found = HashSet::new();
     let code = each(folder, &mut |note, event| {
-        if choice.has(&note) {
+        if selection.has(&note) {
             let line = letter_line(&note, &event()?)?;
             writeln!(out, "{line}")?;
             found.insert(note.id);
@@ -108,7 +108,7 @@ fn show(folder: &Path, choice: &Choice) -> anyhow::Result<ExitCode> {
         Ok(())
     })?;
     out.flush()?;
-    Ok(if code == ExitCode::SUCCESS { choice.check(&found) } else { code })
+    Ok(if code == ExitCode::SUCCESS { selection.check(&found) } else { code })
 }
 
 /// The event with its body as received: as text where it is some. Without what tells who asked for the page, which events of
@@ -158,18 +158,18 @@ fn each(folder: &Path, visit: &mut dyn FnMut(Note, &mut Event<'_>) -> anyhow::Re
     Ok(code)
 }
 
-fn drop_letters(folder: &Path, choice: &Choice) -> anyhow::Result<ExitCode> {
+fn drop_letters(folder: &Path, selection: &LetterSelection) -> anyhow::Result<ExitCode> {
     let mut dropped = HashSet::new();
     for path in dead_letters::files(folder)? {
         let Some(_lock) = lock(&path)? else { continue };
         dead_letters::rewrite(&path, &mut |note| {
-            if !choice.has(note) {
-                return Fate::Keep(note.clone());
+            if !selection.has(note) {
+                return LetterAction::Keep(note.clone());
             }
             dropped.insert(note.id.clone());
-            Fate::Dropped
+            LetterAction::Dropped
         })?;
     }
     print(&format!("{} dropped\n", grouped(dropped.len() as u64)))?;
-    Ok(choice.check(&dropped))
+    Ok(selection.check(&dropped))
 }

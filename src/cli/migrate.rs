@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use indicatif::ProgressBar;
 
-use crate::archive::migrate::{self, Table};
+use crate::archive::migrate::{self, DetailsTable};
 
 /// Make an archive in an old form new, in place.
 #[derive(clap::Args)]
@@ -37,7 +37,7 @@ struct PagestoreArgs {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let What::Pagestore(args) = args.what;
-    let table = args.table.as_deref().map_or(Ok(Table::new()), migrate::read_table)?;
+    let table = args.table.as_deref().map_or(Ok(DetailsTable::new()), migrate::read_table)?;
     // Draws at a terminal only.
     let bar = ProgressBar::new_spinner();
     let done = migrate::migrate(&args.base, &table, |list| {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use super::ticker::Ticker;
-use crate::archive::recover::{Recovery, recover};
+use crate::archive::recover::{RecoveryReport, recover};
 use crate::formats::Format;
 use crate::telemetry::progress::{Screen, bytes, grouped};
 
@@ -48,7 +48,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(if recovery.ranges == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn text(recovery: &Recovery, args: &Args) -> String {
+fn text(recovery: &RecoveryReport, args: &Args) -> String {
     let records = grouped(recovery.records);
     let mut text = format!("{} records of {} saved in {}\n", records, recovery.format, args.out.display());
     for lost in &recovery.lost {

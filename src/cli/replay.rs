@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-use super::archive::{Choosing, Reading, Told, absolute};
+use super::archive::{FilterArgs, ReadingArgs, Told, absolute};
 use super::ticker::Ticker;
-use crate::archive::source::{Source, SourceOptions};
-use crate::archive::state::State;
+use crate::archive::inputs::{ArchiveInputs, InputOptions};
 use crate::archive::transfer::Transfer;
+use crate::archive::transfer_state::TransferState;
 use crate::config::{self, Destination, StartedWith};
 use crate::parse::DeriveOptions;
 use crate::sinks::SinkError;
@@ -45,9 +45,9 @@ pub struct Args {
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
-    choosing: Choosing,
+    filter_args: FilterArgs,
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadingArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -60,13 +60,13 @@ Examples:
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (config, sink) = args.reading.with_sink(&args.to)?;
     let folder = args.output.join(sink.name());
-    let options = SourceOptions { without: Some(folder.clone()), ..args.reading.source_options()? };
+    let options = InputOptions { without: Some(folder.clone()), ..args.reading.source_options()? };
     let said = sink.format.filter(|_| !args.quiet);
     let mut told = Told::new(Ticker::new(&args.from_names, &options, args.quiet), said);
     logging::start(&config.logging, &told.ticker.screen)?;
     let (state, state_file) = match sink.destination {
         // What was printed cannot be taken back, and whoever read it may not have it any more.
-        Destination::Stdout | Destination::Void => (State::default(), None),
+        Destination::Stdout | Destination::Void => (TransferState::default(), None),
         _ => {
             keep_for_letters(&args)?;
             let state_file = args.output.join(format!("{}.json", sink.name()));
@@ -80,8 +80,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let name = sink.name.clone();
     let transfer = Transfer {
-        source: Source::open(&args.from_names, options)?,
-        choice: args.choosing.choice(),
+        source: ArchiveInputs::open(&args.from_names, options)?,
+        filter: args.filter_args.filter(),
         sink,
         folder: folder.clone(),
         derive: DeriveOptions::new(&config),
@@ -115,15 +115,15 @@ fn keep_for_letters(args: &Args) -> anyhow::Result<()> {
     Ok(StartedWith::new(args.reading.config.as_deref(), &config::environment(), &options).save(folder)?)
 }
 
-fn begin(args: &Args, state_file: &std::path::Path) -> anyhow::Result<State> {
+fn begin(args: &Args, state_file: &std::path::Path) -> anyhow::Result<TransferState> {
     let mut task = vec!["replay".to_owned()];
     task.extend(absolute(&args.from_names));
     task.push(format!("--to {}", args.to.to_ascii_lowercase()));
-    task.extend(args.choosing.words());
+    task.extend(args.filter_args.words());
     if args.again && state_file.exists() {
         std::fs::remove_file(state_file).with_context(|| format!("removing {}", state_file.display()))?;
     }
-    Ok(State::load(state_file, task)?)
+    Ok(TransferState::load(state_file, task)?)
 }
 
 fn parse_rate(text: &str) -> Result<f64, String> {

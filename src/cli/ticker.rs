@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::archive::source::{Source, SourceOptions};
+use crate::archive::inputs::{ArchiveInputs, InputOptions};
 use crate::telemetry::progress::{PLAIN_EVERY, Screen, bytes, grouped};
 
 const LIVE_EVERY: Duration = Duration::from_millis(100);
@@ -32,9 +32,9 @@ struct Figures {
 
 impl Ticker {
     /// For the pages of what is named.
-    pub fn new(names: &[String], options: &SourceOptions, quiet: bool) -> Ticker {
+    pub fn new(names: &[String], options: &InputOptions, quiet: bool) -> Ticker {
         let screen = Screen::new(quiet);
-        let total = if screen.is_live() { Source::measure(names, options) } else { 0 };
+        let total = if screen.is_live() { ArchiveInputs::measure(names, options) } else { 0 };
         Ticker::start(screen, "pages", total)
     }
 
@@ -109,9 +109,9 @@ impl Figures {
         let each = count as f64 / seconds;
         let mut line = format!("{} {}  {each:.0}/s  {} read", grouped(count), self.what, bytes(read));
         if self.total > 0 {
-            let part = (read as f64 / self.total as f64).min(1.0);
-            let left = if part > 0.0 { seconds / part - seconds } else { 0.0 };
-            line += &format!("  {:.0} %  {left:.0} s left", part * 100.0);
+            let share = (read as f64 / self.total as f64).min(1.0);
+            let left = if share > 0.0 { seconds / share - seconds } else { 0.0 };
+            line += &format!("  {:.0} %  {left:.0} s left", share * 100.0);
         }
         line
     }

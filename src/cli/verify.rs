@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::archive::{NOTHING_READ, Reading};
+use super::archive::{NOTHING_READ, ReadingArgs};
 use super::is_closed_pipe;
 use super::ticker::Ticker;
-use crate::archive::source::{Found, Source, Why};
-use crate::archive::verify::{Report, verify};
+use crate::archive::inputs::{ArchiveInputs, FoundInput, SkipReason};
+use crate::archive::verify::{VerifyReport, verify};
 use crate::telemetry::progress::{bytes, grouped};
 
 /// Check that archives are whole: structure, lengths, checksums. One line a file.
@@ -31,7 +31,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadingArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -52,16 +52,16 @@ fn check(args: &Args) -> anyhow::Result<ExitCode> {
     let mut ticker = Ticker::new(&args.from_names, &options, false);
     let mut out = BufWriter::new(std::io::stdout().lock());
     let (mut files, mut bad, mut unread, mut pages) = (0_u64, 0_u64, 0_u64, 0);
-    for found in Source::open(&args.from_names, options)? {
-        let part = match found? {
-            Found::Part(part) => part,
-            Found::PassedOver { name, why } => {
-                unread += u64::from(matches!(why, Why::Unread(_) | Why::Emptied));
+    for found in ArchiveInputs::open(&args.from_names, options)? {
+        let input = match found? {
+            FoundInput::Input(input) => input,
+            FoundInput::PassedOver { name, why } => {
+                unread += u64::from(matches!(why, SkipReason::Unread(_) | SkipReason::Emptied));
                 ticker.screen.print(&format!("seine: {name}: passed over, {why}\n"));
                 continue;
             }
         };
-        let report = verify(&part, ticker.read(), &mut |so_far| ticker.count(pages + so_far))?;
+        let report = verify(&input, ticker.read(), &mut |so_far| ticker.count(pages + so_far))?;
         files += 1;
         pages += report.pages;
         bad += u64::from(!report.verdict.is_fine());
@@ -79,14 +79,14 @@ fn check(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if bad + unread == 0 && !is_nothing { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn lines(report: &Report) -> String {
+fn lines(report: &VerifyReport) -> String {
     let verdict = report.verdict.name();
     let format = report.format.map_or("", |format| format.name());
     let mut text = format!(
         "{verdict:<8} {format:<8} {:>9} pages {:>9}  {}\n",
         grouped(report.pages),
         bytes(report.bytes),
-        report.part
+        report.input
     );
     for problem in &report.problems {
         text += &format!("         {}\n", problem.text);
@@ -98,10 +98,10 @@ fn lines(report: &Report) -> String {
     text
 }
 
-fn json_line(report: &Report) -> String {
+fn json_line(report: &VerifyReport) -> String {
     let problems: Vec<_> = report.problems.iter().map(|it| &it.text).collect();
     let line = json!({
-        "file": &*report.part,
+        "file": &*report.input,
         "format": report.format.map(|it| it.name()),
         "verdict": report.verdict.name(),
         "pages": report.pages,

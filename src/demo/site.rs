@@ -15,7 +15,7 @@ use super::catalogue;
 use super::coding::{Coding, encode};
 use super::entry::{Entry, Town};
 use super::server::{self, Answer, Ask, Handler, Listeners, ServeError, Server, VisitLog};
-use super::skin::PLACES;
+use super::skin::HOSTS;
 use super::tides;
 
 /// Pages of one host a crawl of the demo needs at most: a second guard against the calendar.
@@ -54,7 +54,7 @@ pub async fn start_for_visitors() -> Result<DemoSite, ServeError> {
         Ok(listeners) => listeners,
         Err(_) => server::bind(&[four]).await?,
     };
-    Ok(serve(listeners, vec![four; PLACES.len()]))
+    Ok(serve(listeners, vec![four; HOSTS.len()]))
 }
 
 fn serve(listeners: Listeners, addresses: Vec<IpAddr>) -> DemoSite {
@@ -62,21 +62,21 @@ fn serve(listeners: Listeners, addresses: Vec<IpAddr>) -> DemoSite {
     let visits = VisitLog::default();
     let site = Site::build(town);
     let handler: Handler = Arc::new(move |ask| site.answer(ask));
-    let hosts = PLACES.iter().zip(addresses).map(|(place, ip)| (format!("{}.localhost", place.name), vec![ip]));
+    let hosts = HOSTS.iter().zip(addresses).map(|(place, ip)| (format!("{}.localhost", place.name), vec![ip]));
     DemoSite {
         hosts: hosts.collect(),
-        seeds: PLACES.iter().map(|place| town.url(place.name, "/")).collect(),
+        seeds: HOSTS.iter().map(|place| town.url(place.name, "/")).collect(),
         server: listeners.serve(visits.watch(handler)),
         visits,
     }
 }
 
 async fn bind() -> Result<(Listeners, Vec<IpAddr>), ServeError> {
-    let own: Vec<IpAddr> = (2..).take(PLACES.len()).map(|last| Ipv4Addr::new(127, 0, 0, last).into()).collect();
+    let own: Vec<IpAddr> = (2..).take(HOSTS.len()).map(|last| Ipv4Addr::new(127, 0, 0, last).into()).collect();
     match server::bind(&own).await {
         Err(ServeError::Bind { source, .. }) if source.kind() == io::ErrorKind::AddrNotAvailable => {
             let shared = IpAddr::from(Ipv4Addr::LOCALHOST);
-            Ok((server::bind(&[shared]).await?, vec![shared; PLACES.len()]))
+            Ok((server::bind(&[shared]).await?, vec![shared; HOSTS.len()]))
         }
         bound => Ok((bound?, own)),
     }

@@ -4,7 +4,7 @@ use super::entry::Town;
 
 /// A host of the town as its pages present it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct TownHost {
     /// `harbour`, of `harbour.localhost`.
     pub name: &'static str,
     pub title: &'static str,
@@ -13,25 +13,30 @@ pub(super) struct Place {
 }
 
 /// Every host, in the order of the town's menu; the first loopback address belongs to the first.
-pub(super) const PLACES: [Place; 8] = [
-    Place { name: "harbour", title: "Saltmere Harbour", motto: "Where the Wend meets the sea", colour: "#1d4e6b" },
-    Place { name: "library", title: "The Harbour Library", motto: "Dry books in a wet town", colour: "#6b3e1d" },
-    Place {
+pub(super) const HOSTS: [TownHost; 8] = [
+    TownHost { name: "harbour", title: "Saltmere Harbour", motto: "Where the Wend meets the sea", colour: "#1d4e6b" },
+    TownHost { name: "library", title: "The Harbour Library", motto: "Dry books in a wet town", colour: "#6b3e1d" },
+    TownHost {
         name: "market",
         title: "Saltmere Market",
         motto: "Open until the gulls have had enough",
         colour: "#2f6b3a",
     },
-    Place { name: "weather", title: "Weather at Saltmere", motto: "Look up, then look here", colour: "#4a5a78" },
-    Place { name: "museum", title: "The Museum of the Stream", motto: "What the water left us", colour: "#5b3470" },
-    Place { name: "radio", title: "Radio Saltmere", motto: "104.2, between the waves", colour: "#8a2f3c" },
-    Place { name: "tides", title: "The Tide Tables", motto: "It comes back. It always comes back", colour: "#176b66" },
-    Place { name: "lighthouse", title: "Wend Point Light", motto: "Sometimes it is dark", colour: "#6b5d1d" },
+    TownHost { name: "weather", title: "Weather at Saltmere", motto: "Look up, then look here", colour: "#4a5a78" },
+    TownHost { name: "museum", title: "The Museum of the Stream", motto: "What the water left us", colour: "#5b3470" },
+    TownHost { name: "radio", title: "Radio Saltmere", motto: "104.2, between the waves", colour: "#8a2f3c" },
+    TownHost {
+        name: "tides",
+        title: "The Tide Tables",
+        motto: "It comes back. It always comes back",
+        colour: "#176b66",
+    },
+    TownHost { name: "lighthouse", title: "Wend Point Light", motto: "Sometimes it is dark", colour: "#6b5d1d" },
 ];
 
 /// The place called `name`; the harbour for any other.
-pub(super) fn place(name: &str) -> &'static Place {
-    PLACES.iter().find(|place| place.name == name).unwrap_or(&PLACES[0])
+pub(super) fn place(name: &str) -> &'static TownHost {
+    HOSTS.iter().find(|place| place.name == name).unwrap_or(&HOSTS[0])
 }
 
 /// One page before it gets its frame.
@@ -68,7 +73,7 @@ impl Page {
 
     /// The whole document, with its own words on the charset (or none).
     pub(super) fn declared(&self, host: &str, town: &Town, charset: &str) -> String {
-        let Place { title: house, motto, colour, .. } = place(host);
+        let TownHost { title: house, motto, colour, .. } = place(host);
         let Page { title, head, main, .. } = self;
         let menu = menu(host, town);
         let beside = beside(&self.beside);
@@ -86,7 +91,7 @@ impl Page {
 
 /// Links to the front pages of the other hosts.
 fn menu(host: &str, town: &Town) -> String {
-    let others = PLACES.iter().filter(|place| place.name != host);
+    let others = HOSTS.iter().filter(|place| place.name != host);
     others.map(|place| format!("<a href=\"{}\">{}</a> ", town.url(place.name, "/"), place.title)).collect()
 }
 

@@ -21,7 +21,7 @@ use crate::page::{Headers, Outcome, PageEvent};
 use crate::parse::url::host;
 use crate::parse::{Derived, is_html};
 
-/// One page, as FILESYSTEM_CBOR keeps it.
+/// SinglePage page, as FILESYSTEM_CBOR keeps it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CborRecord<'a> {
     /// The URL asked for.

@@ -17,51 +17,51 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::as_event::{answer, body_of_text, each_header};
-use super::beginning::Sign;
-use super::encoder::Each;
+use super::encoder::StatelessEncoder;
 use super::files::{HeaderMap, headers_of, page_of};
-use super::format::{Files, Format, Row};
-use super::held::{Field, Held, Lacks, Part};
+use super::format::{Files, Format, FormatSpec};
+use super::held::{Field, Held, Lacks, Reduction};
+use super::layout;
 use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
-use super::recovery::Recovery;
-use super::shape;
+use super::recovery::RecoveryMethod;
+use super::sniff::Confidence;
 use super::text::{IsoSeconds, parse_iso};
 use crate::clock::now_ms;
 use crate::delivery::Entry;
 use crate::page::{EpochMs, PageEvent, Relevance};
 use crate::parse::{Derived, is_html};
 
-pub const FORMAT: Format = Format(&Row {
+pub const FORMAT: Format = Format(&FormatSpec {
     name: "CDR31",
     about: "Memex CDR 3.1, JSON lines",
     schema: "cdr-3.1",
     holds: &[
         (Field::FinalUrl, Held::Whole),
-        (Field::Headers, Held::Partly(Part::Joined)),
-        (Field::Body, Held::Partly(Part::Text)),
-        (Field::Fetched, Held::Partly(Part::Seconds)),
+        (Field::Headers, Held::Partly(Reduction::Joined)),
+        (Field::Body, Held::Partly(Reduction::Text)),
+        (Field::Fetched, Held::Partly(Reduction::Seconds)),
         (Field::CrawlerId, Held::Whole),
     ],
     demands: &[Field::FinalUrl, Field::Fetched],
-    begins: |it| Sign::sure_if(it.has_key(&["raw_content", "timestamp_crawl", "timestamp_index", "objects"])),
+    begins: |it| Confidence::sure_if(it.has_key(&["raw_content", "timestamp_crawl", "timestamp_index", "objects"])),
     reader: |input| Ok(of_lines(CdrReader::new(input.bytes), CdrRecord::into_event, |_, _| Lacks::default())),
     encoder: |options| {
         let team = options.team.clone();
-        Box::new(Each(move |entry: &Entry, out: &mut Vec<u8>| {
+        Box::new(StatelessEncoder(move |entry: &Entry, out: &mut Vec<u8>| {
             let is_page = page_of(&entry.event).is_some();
             is_page && write_event(&entry.event, &entry.content(), team.as_deref(), now_ms(), out)
         }))
     },
     is_held: None,
-    files: Files::Rolling(shape::of_lines(&[".jsonl"], |_| ".jsonl")),
-    recovery: Recovery::Lines(|line| parse_document(line).is_ok()),
+    files: Files::Rolling(layout::of_lines(&[".jsonl"], |_| ".jsonl")),
+    recovery: RecoveryMethod::Lines(|line| parse_document(line).is_ok()),
 });
 
 /// What `version` says.
 pub const VERSION: f64 = 3.1;
 
-/// One page, as CDR 3.1 has it.
+/// SinglePage page, as CDR 3.1 has it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CdrRecord {
     /// `_id`.

@@ -11,7 +11,7 @@ const MAX_FRAMING: usize = 64 << 20;
 /// Takes a chunked body apart.
 #[derive(Debug, Default)]
 pub struct Dechunker {
-    state: State,
+    state: ChunkState,
     /// Bytes of the line being read.
     line: Vec<u8>,
     /// Framing since the last byte of the body.
@@ -23,7 +23,7 @@ pub struct Dechunker {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ChunkState {
     #[default]
     Size,
     /// Inside a chunk, with so many bytes to come.
@@ -47,10 +47,10 @@ impl Dechunker {
     /// before. An error stays an error.
     pub fn feed(&mut self, input: &[u8], body: &mut Vec<u8>) -> Result<usize, BadChunk> {
         let mut at = 0;
-        while at < input.len() && self.state != State::Ended {
+        while at < input.len() && self.state != ChunkState::Ended {
             let rest = &input[at..];
             at += match self.state {
-                State::Data(left) => self.data(rest, left, body),
+                ChunkState::Data(left) => self.data(rest, left, body),
                 _ => self.line(rest)?,
             };
         }
@@ -64,7 +64,7 @@ impl Dechunker {
 
     /// Whether the last chunk and its trailers were read.
     pub fn is_ended(&self) -> bool {
-        self.state == State::Ended
+        self.state == ChunkState::Ended
     }
 
     /// What stood between the bytes of the body; when it broke off inside a line, that beginning too.
@@ -79,7 +79,7 @@ impl Dechunker {
         let count = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         body.extend_from_slice(&rest[..count]);
         self.body += count as u64;
-        self.state = if count as u64 == left { State::DataEnd } else { State::Data(left - count as u64) };
+        self.state = if count as u64 == left { ChunkState::DataEnd } else { ChunkState::Data(left - count as u64) };
         count
     }
 
@@ -88,15 +88,15 @@ impl Dechunker {
         let bad = BadChunk { body: self.body };
         let feed = memchr::memchr(b'\n', rest);
         let count = feed.map_or(rest.len(), |at| at + 1);
-        if self.state == State::Broken || self.line.len() + count > MAX_LINE || self.framed + count > MAX_FRAMING {
-            self.state = State::Broken;
+        if self.state == ChunkState::Broken || self.line.len() + count > MAX_LINE || self.framed + count > MAX_FRAMING {
+            self.state = ChunkState::Broken;
             return Err(bad);
         }
         self.line.extend_from_slice(&rest[..count]);
         self.framed += count;
         if feed.is_some() {
             self.state = self.after_line();
-            if self.state == State::Broken {
+            if self.state == ChunkState::Broken {
                 self.line.clear(); // it is no framing
                 return Err(bad);
             }
@@ -105,18 +105,18 @@ impl Dechunker {
         Ok(count)
     }
 
-    fn after_line(&self) -> State {
+    fn after_line(&self) -> ChunkState {
         let line = self.line.trim_ascii();
         match self.state {
-            State::Size => match chunk_size(line) {
-                None => State::Broken,
-                Some(0) => State::Trailers,
-                Some(size) => State::Data(size),
+            ChunkState::Size => match chunk_size(line) {
+                None => ChunkState::Broken,
+                Some(0) => ChunkState::Trailers,
+                Some(size) => ChunkState::Data(size),
             },
-            State::DataEnd if line.is_empty() => State::Size,
-            State::Trailers if line.is_empty() => State::Ended,
-            State::Trailers => State::Trailers,
-            _ => State::Broken,
+            ChunkState::DataEnd if line.is_empty() => ChunkState::Size,
+            ChunkState::Trailers if line.is_empty() => ChunkState::Ended,
+            ChunkState::Trailers => ChunkState::Trailers,
+            _ => ChunkState::Broken,
         }
     }
 

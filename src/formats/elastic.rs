@@ -18,15 +18,15 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 use super::as_event::{answer, body_of_text, each_header, response_mut};
-use super::beginning::Sign;
-use super::encoder::Each;
+use super::encoder::StatelessEncoder;
 use super::files::{HeaderMap, headers_of, page_of};
-use super::format::{Files, Format, Row};
-use super::held::{Field, Held, Lacks, Part};
+use super::format::{Files, Format, FormatSpec};
+use super::held::{Field, Held, Lacks, Reduction};
+use super::layout;
 use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
-use super::recovery::Recovery;
-use super::shape;
+use super::recovery::RecoveryMethod;
+use super::sniff::Confidence;
 use crate::delivery::Entry;
 use crate::page::{EpochMs, PageChange, PageEvent, Relevance};
 use crate::parse::html_text::visible_text;
@@ -36,7 +36,7 @@ use crate::parse::url::{host, registrable_domain};
 use crate::parse::words::{meta_words, words};
 use crate::parse::{Derived, PageText};
 
-pub const FORMAT: Format = Format(&Row {
+pub const FORMAT: Format = Format(&FormatSpec {
     name: "ELASTIC",
     about: "the documents that Elasticsearch gets, JSON lines",
     schema: "elastic",
@@ -44,8 +44,8 @@ pub const FORMAT: Format = Format(&Row {
         (Field::Url, Held::Whole),
         (Field::FinalUrl, Held::Whole),
         (Field::Status, Held::Whole),
-        (Field::Headers, Held::Partly(Part::Gathered)),
-        (Field::Body, Held::Partly(Part::HtmlText)),
+        (Field::Headers, Held::Partly(Reduction::Gathered)),
+        (Field::Body, Held::Partly(Reduction::HtmlText)),
         (Field::Fetched, Held::Whole),
         (Field::Relevance, Held::Whole),
         (Field::CrawlerId, Held::Whole),
@@ -55,25 +55,33 @@ pub const FORMAT: Format = Format(&Row {
     ],
     demands: &[Field::Url, Field::Status, Field::Fetched, Field::Relevance],
     begins: |it| {
-        Sign::sure_if(it.has_key(&["topPrivateDomain", "retrieved", "wordsMeta", "html", "domain", "_source", "doc"]))
+        Confidence::sure_if(it.has_key(&[
+            "topPrivateDomain",
+            "retrieved",
+            "wordsMeta",
+            "html",
+            "domain",
+            "_source",
+            "doc",
+        ]))
     },
     reader: |input| {
         Ok(of_lines(ElasticReader::new(input.bytes), ElasticDocument::into_event, |_, document| document.lacks()))
     },
     encoder: |_| {
-        Box::new(Each(|entry: &Entry, out: &mut Vec<u8>| {
+        Box::new(StatelessEncoder(|entry: &Entry, out: &mut Vec<u8>| {
             is_held(&entry.event) && write_event(&entry.event, &entry.text(), out)
         }))
     },
     is_held: Some(is_held),
-    files: Files::Rolling(shape::of_lines(&[".jsonl"], |_| ".jsonl")),
-    recovery: Recovery::Lines(|line| parse_document(line).is_ok()),
+    files: Files::Rolling(layout::of_lines(&[".jsonl"], |_| ".jsonl")),
+    recovery: RecoveryMethod::Lines(|line| parse_document(line).is_ok()),
 });
 
 /// Elasticsearch refuses longer document ids, in bytes.
 pub const MAX_ID_BYTES: usize = 512;
 
-/// One page, as the index holds it. Borrows from the event when it is written, owns everything when it was read.
+/// SinglePage page, as the index holds it. Borrows from the event when it is written, owns everything when it was read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElasticDocument<'a> {

@@ -24,9 +24,9 @@ pub struct NewFile<'a> {
 }
 
 /// An encoder that remembers nothing from one entry to the next.
-pub(super) struct Each<F>(pub F);
+pub(super) struct StatelessEncoder<F>(pub F);
 
-impl<F: FnMut(&Entry, &mut Vec<u8>) -> bool + Send> Encoder for Each<F> {
+impl<F: FnMut(&Entry, &mut Vec<u8>) -> bool + Send> Encoder for StatelessEncoder<F> {
     fn encode(&mut self, entry: &Entry, out: &mut Vec<u8>) -> bool {
         (self.0)(entry, out)
     }

@@ -16,18 +16,18 @@ use serde::{Deserialize, Serialize};
 
 use super::as_event::{answer, each_header};
 use super::base64;
-use super::beginning::{Beginning, Sign};
-use super::encoder::Each;
-use super::format::{Files, Format, Row};
-use super::held::{Field, Held, Lacks, Part};
+use super::encoder::StatelessEncoder;
+use super::format::{Files, Format, FormatSpec};
+use super::held::{Field, Held, Lacks, Reduction};
+use super::layout::{self, NameStamp, RollingLayout};
 use super::lines::{JsonLines, LinesError, MAX_LINE};
 use super::records::of_lines;
-use super::recovery::Recovery;
-use super::shape::{self, Shape, Stamp};
+use super::recovery::RecoveryMethod;
+use super::sniff::{Confidence, Prefix};
 use crate::delivery::Entry;
 use crate::page::{EpochMs, Kind, PageEvent, Relevance, Response};
 
-pub const FORMAT: Format = Format(&Row {
+pub const FORMAT: Format = Format(&FormatSpec {
     name: "FILES",
     about: "rolling compressed JSON lines, as ACHE writes them",
     schema: "files",
@@ -35,24 +35,24 @@ pub const FORMAT: Format = Format(&Row {
     demands: DEMANDS,
     begins,
     reader: |input| Ok(of_lines(FilesReader::new(input.bytes), FilesRecord::into_event, |_, record| record.lacks())),
-    encoder: |_| Box::new(Each(encode)),
+    encoder: |_| Box::new(StatelessEncoder(encode)),
     is_held: Some(is_held),
-    files: Files::Rolling(Shape {
+    files: Files::Rolling(RollingLayout {
         suffixes: &[".deflate"],
         suffix: |_| ".deflate",
-        stamp: Stamp::EpochMs,
+        stamp: NameStamp::EpochMs,
         serial_digits: 1,
-        content: shape::Content::Stream,
+        content: layout::FileContent::Stream,
         record_end: b"\n",
         index: None,
     }),
-    recovery: Recovery::Lines(|line| parse_line(line).is_ok()),
+    recovery: RecoveryMethod::Lines(|line| parse_line(line).is_ok()),
 });
 
 pub(super) const HOLDS: &[(Field, Held)] = &[
     (Field::Url, Held::Whole),
     (Field::FinalUrl, Held::Whole),
-    (Field::Headers, Held::Partly(Part::Gathered)),
+    (Field::Headers, Held::Partly(Reduction::Gathered)),
     (Field::Body, Held::Whole),
     (Field::Fetched, Held::Whole),
     (Field::Relevance, Held::Whole),
@@ -81,16 +81,16 @@ pub(super) fn body_alone(entry: &Entry, out: &mut Vec<u8>) -> bool {
 }
 
 /// Keys that ACHE's oldest versions wrote count too, and other formats may have some of them.
-pub(super) fn begins(beginning: &Beginning) -> Sign {
+pub(super) fn begins(beginning: &Prefix) -> Confidence {
     let is_page = beginning.has_key(&["url"])
         && beginning.has_key(&["content", "response_body", "redirected_url", "fetch_time", "response_headers"]);
-    if is_page || beginning.keys() == ["url"] { Sign::Perhaps } else { Sign::No }
+    if is_page || beginning.keys() == ["url"] { Confidence::Perhaps } else { Confidence::No }
 }
 
 /// Headers that describe the body as it was sent: they go when a content coding was taken off, as in ACHE.
 const OF_THE_CODED_BODY: [&str; 3] = ["content-encoding", "content-length", "content-md5"];
 
-/// One page, as FILES keeps it.
+/// SinglePage page, as FILES keeps it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FilesRecord {
     /// The URL asked for.

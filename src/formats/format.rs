@@ -3,21 +3,21 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use super::beginning::{Beginning, Sign};
 use super::encoder::Encoder;
 use super::held::{Field, Held, Lacks};
+use super::layout::{FileContent, RollingLayout};
 use super::options::Options;
-use super::records::{Input, Records};
-use super::recovery::Recovery;
-use super::shape::{Content, Shape};
+use super::records::{ArchiveReader, ReaderInput};
+use super::recovery::RecoveryMethod;
+use super::sniff::{Confidence, Prefix};
 use crate::page::PageEvent;
 
 /// A format, by its row of the table.
 #[derive(Clone, Copy)]
-pub struct Format(pub(super) &'static Row);
+pub struct Format(pub(super) &'static FormatSpec);
 
 /// What there is to know of a format.
-pub struct Row {
+pub struct FormatSpec {
     /// Also that of the sink that writes files of it, as in `target_storage.data_formats`.
     pub name: &'static str,
     /// In a few words, for people who choose.
@@ -30,9 +30,9 @@ pub struct Row {
     /// there is no page.
     pub demands: &'static [Field],
     /// Whether a file or a message is of it, by its first bytes.
-    pub begins: fn(&Beginning) -> Sign,
+    pub begins: fn(&Prefix) -> Confidence,
     /// Reads a file, or a message's value.
-    pub reader: fn(Input) -> std::io::Result<Box<dyn Records>>,
+    pub reader: fn(ReaderInput) -> std::io::Result<Box<dyn ArchiveReader>>,
     /// Writes pages.
     pub encoder: fn(&Options) -> Box<dyn Encoder>,
     /// Whether it holds an event; none where that is known only when the page is read.
@@ -40,14 +40,14 @@ pub struct Row {
     /// What files of it are.
     pub files: Files,
     /// How its records are found again in a damaged file.
-    pub recovery: Recovery,
+    pub recovery: RecoveryMethod,
 }
 
 /// What files of a format are.
 #[derive(Debug, Clone, Copy)]
 pub enum Files {
     /// Many records in each.
-    Rolling(Shape),
+    Rolling(RollingLayout),
     /// A page each.
     OnePage,
     /// A page each, in folders that lists in them tell of.
@@ -107,7 +107,7 @@ impl Format {
     }
 
     /// Reads what is of this format.
-    pub(crate) fn reader(self, input: Input) -> std::io::Result<Box<dyn Records>> {
+    pub(crate) fn reader(self, input: ReaderInput) -> std::io::Result<Box<dyn ArchiveReader>> {
         (self.0.reader)(input)
     }
 
@@ -122,7 +122,7 @@ impl Format {
 
     /// Whether its files are one compressed stream each.
     pub fn is_stream(self) -> bool {
-        matches!(self.files(), Files::Rolling(Shape { content: Content::Stream, .. }))
+        matches!(self.files(), Files::Rolling(RollingLayout { content: FileContent::Stream, .. }))
     }
 
     /// Whether it holds an event; none where that is known only when the page is read.
@@ -136,7 +136,7 @@ impl Format {
     }
 
     /// How its records are found again in a damaged file.
-    pub fn recovery(self) -> &'static Recovery {
+    pub fn recovery(self) -> &'static RecoveryMethod {
         &self.0.recovery
     }
 }

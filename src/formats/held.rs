@@ -44,13 +44,13 @@ pub enum Field {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Held {
     Whole,
-    Partly(Part),
+    Partly(Reduction),
     No,
 }
 
 /// What is left of a field that is not held whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum Reduction {
     /// Headers: the values of one name stand together, where the name came first.
     Gathered,
     /// Headers: the values of one name are one value, joined with commas.
@@ -132,19 +132,19 @@ impl fmt::Display for Field {
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for Reduction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Part::Gathered => "with the values of one name together",
-            Part::Joined => "with the values of one name joined by commas",
-            Part::Http1 => "as in HTTP/1.1",
-            Part::Answer => "without the request",
-            Part::TenDigits => "to ten digits",
-            Part::Seconds => "in whole seconds",
-            Part::Day => "as a day",
-            Part::Text => "as text",
-            Part::HtmlText => "as text, of HTML pages alone",
-            Part::TextOrBytes => "in UTF-8 where it is text",
+            Reduction::Gathered => "with the values of one name together",
+            Reduction::Joined => "with the values of one name joined by commas",
+            Reduction::Http1 => "as in HTTP/1.1",
+            Reduction::Answer => "without the request",
+            Reduction::TenDigits => "to ten digits",
+            Reduction::Seconds => "in whole seconds",
+            Reduction::Day => "as a day",
+            Reduction::Text => "as text",
+            Reduction::HtmlText => "as text, of HTML pages alone",
+            Reduction::TextOrBytes => "in UTF-8 where it is text",
         })
     }
 }

@@ -58,7 +58,7 @@ pub struct LineReader<R> {
     end: u64,
 }
 
-/// One line, as far as it could be had.
+/// SinglePage line, as far as it could be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineEnd {
     /// With its line feed.
@@ -182,7 +182,7 @@ impl<R: Read, T> JsonLines<R, T> {
         self.cut || self.reader.stream_truncated()
     }
 
-    /// Records read so far.
+    /// ArchiveReader read so far.
     pub fn records(&self) -> u64 {
         self.records
     }

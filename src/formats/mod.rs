@@ -1,12 +1,11 @@
 //! Formats: one file each, bytes ⇄ records, both ways, no I/O of their own.
 //!
 //! `table` has a row for each, the only list. A row ([`mod@format`]) says its name, what it holds of a page ([`held`]), how
-//! its bytes begin ([`beginning`]), its reader ([`records`]), its encoder ([`encoder`]), what its files look like
-//! ([`shape`]) and how its records are found again ([`recovery`]).
+//! its bytes begin ([`sniff`]), its reader ([`records`]), its encoder ([`encoder`]), what its files look like
+//! ([`layout`]) and how its records are found again ([`recovery`]).
 
 mod as_event;
 pub mod base64;
-pub mod beginning;
 pub mod cbor;
 pub mod cdr31;
 pub mod change;
@@ -21,13 +20,14 @@ pub mod format;
 pub mod held;
 pub mod http;
 pub mod inflate;
+pub mod layout;
 pub mod letters;
 pub mod lines;
 pub mod options;
 pub mod pagestore;
 pub mod records;
 pub mod recovery;
-pub mod shape;
+pub mod sniff;
 mod table;
 pub mod text;
 pub mod tianwang;

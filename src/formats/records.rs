@@ -14,23 +14,23 @@ pub trait ReadSeek: Read + Seek {}
 impl<T: Read + Seek> ReadSeek for T {}
 
 /// Opens a file beside the one that is read, by its path below that one's folder; none when it is not there.
-pub type Beside = Box<dyn Fn(&Path) -> Result<Option<Box<dyn ReadSeek>>, String>>;
+pub type OpenBeside = Box<dyn Fn(&Path) -> Result<Option<Box<dyn ReadSeek>>, String>>;
 
 /// What is to be read.
-pub struct Input {
+pub struct ReaderInput {
     pub bytes: Box<dyn ReadSeek>,
     pub length: u64,
     /// Its name may tell what it is of; empty for a message's value.
     pub path: PathBuf,
-    pub beside: Beside,
+    pub beside: OpenBeside,
     /// Only to see whether it is whole: digests are compared, and of the pages only the URLs needed.
     pub is_check: bool,
 }
 
-impl Input {
+impl ReaderInput {
     /// Of bytes that stand alone.
-    pub fn alone(bytes: Vec<u8>) -> Input {
-        Input {
+    pub fn alone(bytes: Vec<u8>) -> ReaderInput {
+        ReaderInput {
             length: bytes.len() as u64,
             bytes: Box::new(Cursor::new(bytes)),
             path: PathBuf::new(),
@@ -41,7 +41,7 @@ impl Input {
 }
 
 /// What a record comes to.
-pub enum Item {
+pub enum ArchiveRecord {
     Page(Box<PageEvent>),
     /// A record that is no page, such as the one that describes a file.
     Other,
@@ -49,10 +49,10 @@ pub enum Item {
 }
 
 /// A reader of some format.
-pub trait Records {
-    fn next(&mut self) -> Option<Item>;
+pub trait ArchiveReader {
+    fn next(&mut self) -> Option<ArchiveRecord>;
 
-    /// Where the record begins that [`next`](Records::next) gave last.
+    /// Where the record begins that [`next`](ArchiveReader::next) gave last.
     fn offset(&self) -> Option<u64> {
         None
     }
@@ -74,7 +74,7 @@ pub trait Records {
 }
 
 /// A codec's reader, and what its records are.
-pub(super) struct Codec<R, T> {
+pub(super) struct CodecReader<R, T> {
     pub reader: R,
     pub event: fn(T) -> PageEvent,
     /// What a record lacks of what its format holds.
@@ -86,15 +86,15 @@ pub(super) struct Codec<R, T> {
     last: Lacks,
 }
 
-impl<R, T> Codec<R, T> {
+impl<R, T> CodecReader<R, T> {
     /// Of a reader that knows neither places nor streams.
     pub fn new(
         reader: R,
         event: fn(T) -> PageEvent,
         lacks: fn(&R, &T) -> Lacks,
         truncated: fn(&R) -> bool,
-    ) -> Codec<R, T> {
-        Codec { reader, event, lacks, truncated, offset: |_| None, stream: |_| None, last: Lacks::default() }
+    ) -> CodecReader<R, T> {
+        CodecReader { reader, event, lacks, truncated, offset: |_| None, stream: |_| None, last: Lacks::default() }
     }
 }
 
@@ -105,25 +105,25 @@ pub(super) fn of_lines<T: 'static>(
     reader: Lines<T>,
     event: fn(T) -> PageEvent,
     lacks: fn(&Lines<T>, &T) -> Lacks,
-) -> Box<dyn Records> {
-    let mut codec = Codec::new(reader, event, lacks, JsonLines::truncated);
+) -> Box<dyn ArchiveReader> {
+    let mut codec = CodecReader::new(reader, event, lacks, JsonLines::truncated);
     codec.offset = |reader| Some(reader.offset());
     codec.stream = |reader| reader.stream();
     Box::new(codec)
 }
 
-impl<R, T, E> Records for Codec<R, T>
+impl<R, T, E> ArchiveReader for CodecReader<R, T>
 where
     R: Iterator<Item = Result<T, E>>,
     E: fmt::Display,
 {
-    fn next(&mut self) -> Option<Item> {
+    fn next(&mut self) -> Option<ArchiveRecord> {
         Some(match self.reader.next()? {
             Ok(record) => {
                 self.last = (self.lacks)(&self.reader, &record);
-                Item::Page(Box::new((self.event)(record)))
+                ArchiveRecord::Page(Box::new((self.event)(record)))
             }
-            Err(error) => Item::Problem(error.to_string()),
+            Err(error) => ArchiveRecord::Problem(error.to_string()),
         })
     }
 
@@ -145,13 +145,13 @@ where
 }
 
 /// What is one page, or why it is none.
-pub(super) struct One(pub Option<Result<PageEvent, String>>);
+pub(super) struct SinglePage(pub Option<Result<PageEvent, String>>);
 
-impl Records for One {
-    fn next(&mut self) -> Option<Item> {
+impl ArchiveReader for SinglePage {
+    fn next(&mut self) -> Option<ArchiveRecord> {
         Some(match self.0.take()? {
-            Ok(event) => Item::Page(Box::new(event)),
-            Err(problem) => Item::Problem(problem),
+            Ok(event) => ArchiveRecord::Page(Box::new(event)),
+            Err(problem) => ArchiveRecord::Problem(problem),
         })
     }
 }

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::beginning::{Beginning, Sign};
 use super::format::Format;
+use super::sniff::{Confidence, Prefix};
 use super::{cdr31, elastic, files, filesystem, pagestore, tianwang, warc, web_index};
 
 /// Every format that pages are kept in, in the order in which people read their names.
@@ -41,9 +41,9 @@ impl Format {
     }
 
     /// The format that begins so, decompressed. What only one of them can be decides; without such a sign, what one may be.
-    pub fn that_begins(beginning: &Beginning) -> Option<Format> {
+    pub fn sniff(beginning: &Prefix) -> Option<Format> {
         let says = |wanted| TABLE.into_iter().find(|format| (format.0.begins)(beginning) == wanted);
-        says(Sign::Sure).or_else(|| says(Sign::Perhaps))
+        says(Confidence::Sure).or_else(|| says(Confidence::Perhaps))
     }
 
     fn place(self) -> usize {

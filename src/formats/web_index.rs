@@ -12,16 +12,16 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
-use super::beginning::{Beginning, Sign};
 use super::csv_cells::Cells;
-use super::encoder::Each;
+use super::encoder::StatelessEncoder;
 use super::files::page_of;
-use super::format::{Files, Format, Row};
-use super::held::{Field, Held, Lacks, Part};
+use super::format::{Files, Format, FormatSpec};
+use super::held::{Field, Held, Lacks, Reduction};
+use super::layout::{self, RollingLayout};
 use super::options::WebIndexLimits;
-use super::records::{Codec, Input, ReadSeek, Records};
-use super::recovery::Recovery;
-use super::shape::{self, Shape};
+use super::records::{ArchiveReader, CodecReader, ReadSeek, ReaderInput};
+use super::recovery::RecoveryMethod;
+use super::sniff::{Confidence, Prefix};
 use crate::delivery::Entry;
 use crate::page::PageEvent;
 use crate::parse::PageText;
@@ -30,20 +30,24 @@ use crate::parse::html_text::{PageFacts, page_facts};
 use crate::parse::main_text::main_text;
 use crate::parse::url;
 
-pub const FORMAT: Format = Format(&Row {
+pub const FORMAT: Format = Format(&FormatSpec {
     name: "WEB_INDEX",
     about: "what pages say, for search, as CSV",
     schema: "web-index",
-    holds: &[(Field::Url, Held::Whole), (Field::FinalUrl, Held::Whole), (Field::Fetched, Held::Partly(Part::Seconds))],
+    holds: &[
+        (Field::Url, Held::Whole),
+        (Field::FinalUrl, Held::Whole),
+        (Field::Fetched, Held::Partly(Reduction::Seconds)),
+    ],
     demands: &[Field::Url, Field::FinalUrl, Field::Fetched],
-    begins: |beginning: &Beginning| {
+    begins: |beginning: &Prefix| {
         let is_cell = beginning.text().starts_with(b"\"{\"\"");
-        Sign::sure_if(is_cell && memchr::memmem::find(beginning.text(), b"\"\"original_url\"\"").is_some())
+        Confidence::sure_if(is_cell && memchr::memmem::find(beginning.text(), b"\"\"original_url\"\"").is_some())
     },
     reader,
     encoder: |options| {
         let limits = options.web_index;
-        Box::new(Each(move |entry: &Entry, out: &mut Vec<u8>| {
+        Box::new(StatelessEncoder(move |entry: &Entry, out: &mut Vec<u8>| {
             let is_page = page_of(&entry.event).is_some();
             let is_held = is_page && write_event(&entry.event, &entry.text(), &limits, out);
             if is_held {
@@ -53,8 +57,8 @@ pub const FORMAT: Format = Format(&Row {
         }))
     },
     is_held: None,
-    files: Files::Rolling(Shape { record_end: ROW_END, ..shape::of_lines(&[".csv"], |_| ".csv") }),
-    recovery: Recovery::Rows(|row| {
+    files: Files::Rolling(RollingLayout { record_end: ROW_END, ..layout::of_lines(&[".csv"], |_| ".csv") }),
+    recovery: RecoveryMethod::Rows(|row| {
         let cell = Cells::new(row).next().and_then(Result::ok);
         cell.is_some_and(|cell| serde_json::from_slice::<WebIndexRecord>(&cell).is_ok())
     }),
@@ -62,9 +66,9 @@ pub const FORMAT: Format = Format(&Row {
 
 const ROW_END: &[u8] = b"\r\n";
 
-fn reader(input: Input) -> std::io::Result<Box<dyn Records>> {
+fn reader(input: ReaderInput) -> std::io::Result<Box<dyn ArchiveReader>> {
     let rows = Rows(Cells::new(input.bytes));
-    let mut codec = Codec::new(
+    let mut codec = CodecReader::new(
         rows,
         WebIndexRecord::into_event,
         |_: &Rows<Box<dyn ReadSeek>>, _| Lacks::default(),
@@ -86,7 +90,7 @@ impl<R: Read> Iterator for Rows<R> {
         let record = cell.map_err(|error| error.to_string()).and_then(|cell| {
             serde_json::from_slice(&cell).map_err(|error| format!("row {row} is no record of a web index: {error}"))
         });
-        // One that breaks off is no damage.
+        // SinglePage that breaks off is no damage.
         Some(record).filter(|record| record.is_ok() || !self.0.unfinished())
     }
 }
@@ -95,7 +99,7 @@ impl<R: Read> Iterator for Rows<R> {
 /// them the whole file (`csv.field_size_limit`).
 pub const MAX_CELL: usize = 128 << 10;
 
-/// One page, as the web index has it.
+/// SinglePage page, as the web index has it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WebIndexRecord {
     pub original_url: String,

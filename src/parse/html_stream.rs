@@ -48,7 +48,7 @@ pub struct NeedsTree {
 /// Reads a page in one pass. `agent` is our product token, for `<meta name=AGENT>`.
 pub fn read(text: &str, agent: &str) -> Result<HtmlFacts, NeedsTree> {
     let text = NOSCRIPT.replace_all(text, NOSCRIPT_RENAMED);
-    let state = Rc::new(RefCell::new(State::default()));
+    let state = Rc::new(RefCell::new(StreamState::default()));
     SELECTORS
         .with(|selectors| scan(&text, selectors, &state))
         .map_err(|error| NeedsTree { reason: error.to_string() })?;
@@ -62,9 +62,9 @@ pub fn read(text: &str, agent: &str) -> Result<HtmlFacts, NeedsTree> {
 fn scan(
     text: &str,
     (elements, title): &(Selector, Selector),
-    state: &Rc<RefCell<State>>,
+    state: &Rc<RefCell<StreamState>>,
 ) -> Result<(), lol_html::errors::RewritingError> {
-    let on_element = |element: &mut Element| State::element(state, element);
+    let on_element = |element: &mut Element| StreamState::element(state, element);
     let on_title_text = |chunk: &mut TextChunk| {
         state.borrow_mut().title_text(chunk);
         Ok(())
@@ -84,7 +84,7 @@ fn scan(
 
 /// What is known in the middle of the page.
 #[derive(Default)]
-struct State {
+struct StreamState {
     collector: Collector,
     /// Open `<template>`s. Their content is inert until a script uses it.
     templates: usize,
@@ -92,8 +92,8 @@ struct State {
     title: Option<String>,
 }
 
-impl State {
-    fn element(state: &Rc<RefCell<State>>, element: &mut Element) -> HandlerResult {
+impl StreamState {
+    fn element(state: &Rc<RefCell<StreamState>>, element: &mut Element) -> HandlerResult {
         let name = element.tag_name();
         if element.namespace_uri() != HTML_NAMESPACE {
             // A link in a drawing is rare, and what follows an unclosed drawing looks like one.
@@ -101,7 +101,7 @@ impl State {
         }
         match name.as_str() {
             "frameset" | "frame" => return Err(format!("<{name}>").into()),
-            "template" => return State::template(state, element),
+            "template" => return StreamState::template(state, element),
             _ => {}
         }
         let mut this = state.borrow_mut();
@@ -114,7 +114,7 @@ impl State {
     }
 
     /// A template is inert up to its own end tag, but for a declarative shadow root, which is shown as it stands.
-    fn template(state: &Rc<RefCell<State>>, element: &mut Element) -> HandlerResult {
+    fn template(state: &Rc<RefCell<StreamState>>, element: &mut Element) -> HandlerResult {
         if element.has_attribute("shadowrootmode") {
             return Err("a declarative shadow root".into());
         }

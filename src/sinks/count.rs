@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::folder::file_error;
 use super::rolling::readable_files;
-use super::sink::{Held, SinkError};
+use super::sink::{SinkCount, SinkError};
 use super::{elasticsearch, kafka_audit};
 use crate::config::{Destination, SinkConfig};
 use crate::formats::files::{self, FilesReader};
@@ -13,7 +13,7 @@ use crate::formats::format::Files;
 
 /// None for destinations that cannot be asked. `folder`: the sink's own. `expected`: events that must be there, by
 /// [`id_hash`](super::dead_letters::id_hash), each once.
-pub fn held(config: &SinkConfig, folder: &Path, expected: &[u64]) -> Result<Option<Held>, SinkError> {
+pub fn held(config: &SinkConfig, folder: &Path, expected: &[u64]) -> Result<Option<SinkCount>, SinkError> {
     match &config.destination {
         Destination::Files { .. } if config.format == Some(files::FORMAT) => files(folder).map(Some),
         Destination::Kafka(kafka) => kafka_audit::held(kafka, expected).map(Some),
@@ -24,13 +24,13 @@ pub fn held(config: &SinkConfig, folder: &Path, expected: &[u64]) -> Result<Opti
 }
 
 /// Reads every record.
-fn files(folder: &Path) -> Result<Held, SinkError> {
-    let mut held = Held::new("readable records", 0);
+fn files(folder: &Path) -> Result<SinkCount, SinkError> {
+    let mut held = SinkCount::new("readable records", 0);
     if !folder.is_dir() {
         return Ok(held);
     }
-    let Files::Rolling(shape) = files::FORMAT.files() else { return Ok(held) };
-    for path in readable_files(folder, &shape)? {
+    let Files::Rolling(layout) = files::FORMAT.files() else { return Ok(held) };
+    for path in readable_files(folder, &layout)? {
         let file = File::open(&path).map_err(|e| file_error("opening", &path, e))?;
         for record in FilesReader::new(file) {
             match record {

@@ -29,10 +29,10 @@ pub struct DeadLetters {
     folder: PathBuf,
     /// Hashes of the ids of all letters there: an event that comes again after a crash is refused again, and lies here.
     known: HashSet<u64>,
-    open: Option<Open>,
+    open: Option<OpenLetters>,
 }
 
-struct Open {
+struct OpenLetters {
     path: PathBuf,
     file: File,
     bytes: u64,
@@ -43,7 +43,7 @@ struct Open {
 pub type FileReader = LetterReader<BufReader<File>>;
 
 /// What to do with a letter when its file is written anew.
-pub enum Fate {
+pub enum LetterAction {
     Dropped,
     /// Delivered after all.
     Replayed,
@@ -64,7 +64,7 @@ pub struct Account {
 
 /// How much there is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Size {
+pub struct DiskUsage {
     pub files: u64,
     pub bytes: u64,
 }
@@ -150,8 +150,8 @@ fn list(sink_folder: &Path, suffixes: &[&str]) -> Result<Vec<PathBuf>, SinkError
 }
 
 /// How much a sink's dead letters take on disk.
-pub fn size(sink_folder: &Path) -> Result<Size, SinkError> {
-    let mut size = Size::default();
+pub fn size(sink_folder: &Path) -> Result<DiskUsage, SinkError> {
+    let mut size = DiskUsage::default();
     for path in files(sink_folder)? {
         size.files += 1;
         size.bytes += std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
@@ -203,7 +203,7 @@ pub fn lock(path: &Path) -> Result<Option<File>, SinkError> {
 
 /// Writes a file anew with what `fate` keeps of it, and a tally of the rest, in one step. Hold its lock. A file that is
 /// damaged stays as it is.
-pub fn rewrite(path: &Path, fate: &mut dyn FnMut(&Note) -> Fate) -> Result<(), RewriteError> {
+pub fn rewrite(path: &Path, fate: &mut dyn FnMut(&Note) -> LetterAction) -> Result<(), RewriteError> {
     let at = |action| move |e| RewriteError::Sink(file_error(action, path, e));
     let copy = path.with_extension("new");
     let mut out = BufWriter::new(File::create(&copy).map_err(at("creating a copy of"))?);
@@ -223,15 +223,19 @@ pub fn rewrite(path: &Path, fate: &mut dyn FnMut(&Note) -> Fate) -> Result<(), R
 }
 
 /// How many letters it kept.
-fn copy_letters(path: &Path, out: &mut dyn Write, fate: &mut dyn FnMut(&Note) -> Fate) -> Result<u64, LetterError> {
+fn copy_letters(
+    path: &Path,
+    out: &mut dyn Write,
+    fate: &mut dyn FnMut(&Note) -> LetterAction,
+) -> Result<u64, LetterError> {
     let mut reader = LetterReader::new(BufReader::new(File::open(path)?))?;
     let (mut kept, mut gone) = (0, Tally::default());
     let mut bytes = Vec::new();
     while let Some(note) = reader.next_note()? {
         match fate(&note) {
-            Fate::Dropped => gone.dropped += 1,
-            Fate::Replayed => gone.replayed += 1,
-            Fate::Keep(note) => {
+            LetterAction::Dropped => gone.dropped += 1,
+            LetterAction::Replayed => gone.replayed += 1,
+            LetterAction::Keep(note) => {
                 bytes.clear();
                 letters::write(&note, &reader.event_bytes()?, &mut bytes);
                 out.write_all(&bytes)?;
@@ -254,7 +258,7 @@ pub enum RewriteError {
     Letter { path: PathBuf, error: LetterError },
 }
 
-fn create(folder: &Path) -> Result<Open, SinkError> {
+fn create(folder: &Path) -> Result<OpenLetters, SinkError> {
     crate::folders::make_private(folder).map_err(|e| file_error("creating the folder", folder, e))?;
     if let Some(parent) = folder.parent() {
         sync_folder(parent)?;
@@ -269,7 +273,7 @@ fn create(folder: &Path) -> Result<Open, SinkError> {
             Ok(file) => {
                 file.lock().map_err(|e| file_error("locking", &path, e))?;
                 sync_folder(folder)?;
-                return Ok(Open { path, file, bytes: 0, synced: true });
+                return Ok(OpenLetters { path, file, bytes: 0, synced: true });
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
             Err(error) => return Err(file_error("creating", &path, error)),

@@ -30,11 +30,11 @@ use bytes::Bytes;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-use self::bulk::{Pusher, Unpushed};
+use self::bulk::{BulkFailure, BulkSender};
 use self::client::other;
-use self::queue::{Bulk, Item, Pushed};
+use self::queue::{Bulk, BulkDocument, BulkOutcome};
 use super::dead_letters::DeadLetters;
-use super::sink::Held;
+use super::sink::SinkCount;
 use super::sink::{Delivered, Sink, SinkError};
 use super::upkeep::Due;
 use super::watch::Watch;
@@ -50,14 +50,14 @@ const IN_FLIGHT: usize = 2;
 pub struct ElasticSink {
     config: ElasticConfig,
     upkeep: Upkeep,
-    pusher: Arc<Pusher>,
+    pusher: Arc<BulkSender>,
     /// Where bulks are sent. None only while the sink is dropped.
     runtime: Option<Runtime>,
     /// The first look at the index, until it is over.
     look: Option<JoinHandle<Result<(), SinkError>>>,
     /// Being filled.
     next: Batch,
-    in_flight: VecDeque<Flight>,
+    in_flight: VecDeque<InFlightBulk>,
     so_far: Delivered,
     dead: DeadLetters,
     /// Told to end before all was written: what is not in `so_far` comes again with the next start.
@@ -67,7 +67,7 @@ pub struct ElasticSink {
 /// Entries on their way into one bulk.
 #[derive(Default)]
 struct Batch {
-    items: Vec<Item>,
+    items: Vec<BulkDocument>,
     /// Of which the time alone is written.
     touches: Vec<Arc<Entry>>,
     bytes: usize,
@@ -78,8 +78,8 @@ struct Batch {
     since: Option<Instant>,
 }
 
-struct Flight {
-    task: JoinHandle<Result<Pushed, Unpushed>>,
+struct InFlightBulk {
+    task: JoinHandle<Result<BulkOutcome, BulkFailure>>,
     end: Position,
     skipped: u64,
 }
@@ -102,7 +102,7 @@ impl ElasticSink {
             .enable_all()
             .build()
             .map_err(|error| other(format!("no thread can be started: {error}"), "raise the limit of threads"))?;
-        let pusher = Arc::new(Pusher::new(client, config, upkeep.removed == Removed::Delete, shutdown));
+        let pusher = Arc::new(BulkSender::new(client, config, upkeep.removed == Removed::Delete, shutdown));
         Ok(ElasticSink {
             look: Some(runtime.spawn(pusher.clone().look())),
             pusher,
@@ -134,7 +134,7 @@ impl ElasticSink {
         self.next.end = Some(entry.end);
         self.next.bytes += bytes;
         match lines {
-            Some(lines) => self.next.items.push(Item { entry: entry.clone(), lines }),
+            Some(lines) => self.next.items.push(BulkDocument { entry: entry.clone(), lines }),
             None if due == Due::Touch => self.next.touches.push(entry.clone()),
             None => self.next.skipped += 1,
         }
@@ -166,7 +166,7 @@ impl ElasticSink {
         }
         if let Some(runtime) = self.runtime.as_ref().filter(|_| !self.ended) {
             let task = runtime.spawn(self.pusher.clone().push(Bulk(batch.items), batch.touches));
-            self.in_flight.push_back(Flight { task, end, skipped: batch.skipped });
+            self.in_flight.push_back(InFlightBulk { task, end, skipped: batch.skipped });
         }
         Ok(())
     }
@@ -205,12 +205,12 @@ impl ElasticSink {
                 self.so_far.up_to = flight.end;
                 Ok(())
             }
-            Err(Unpushed::Hurried) => {
+            Err(BulkFailure::Hurried) => {
                 self.ended = true;
                 self.in_flight.clear();
                 Ok(())
             }
-            Err(Unpushed::Failed(error)) => Err(error),
+            Err(BulkFailure::Failed(error)) => Err(error),
         }
     }
 
@@ -272,11 +272,11 @@ impl Drop for ElasticSink {
 }
 
 /// The documents in the index, from whoever wrote them.
-pub(super) fn held(config: &ElasticConfig) -> Result<Held, SinkError> {
+pub(super) fn held(config: &ElasticConfig) -> Result<SinkCount, SinkError> {
     let failed = |error| other(format!("no thread can be started: {error}"), "raise the limit of threads");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let count = runtime.block_on(index::count(&client::Client::new(config)?, &config.index))?;
-    Ok(Held::new("documents", count))
+    Ok(SinkCount::new("documents", count))
 }
 
 /// The line before a document; of one that is deleted, all there is.

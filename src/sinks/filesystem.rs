@@ -13,9 +13,9 @@ use flate2::write::ZlibEncoder;
 
 use super::dead_letters::DeadLetters;
 use super::folder::{create_folder, file_error, sync_folder};
-use super::local::{Fate, Local};
-use super::placed::Placing;
+use super::local::{Disposition, LocalStore};
 use super::sink::SinkError;
+use super::staging::StagedFiles;
 use crate::delivery::Entry;
 use crate::formats::encoder::Encoder;
 use crate::formats::filesystem::{self, Naming};
@@ -31,7 +31,7 @@ pub(super) struct FilePerPage {
     dead: DeadLetters,
     /// What comes are dead letters.
     comes_late: bool,
-    placing: Placing,
+    staged: StagedFiles,
     /// Folders of hosts that are there.
     hosts: BTreeSet<String>,
 }
@@ -52,7 +52,7 @@ impl FilePerPage {
             naming,
             dead: DeadLetters::open(letters)?,
             comes_late: letters != folder,
-            placing: Placing::open(folder)?,
+            staged: StagedFiles::open(folder)?,
             hosts: BTreeSet::new(),
         })
     }
@@ -70,17 +70,17 @@ impl FilePerPage {
     }
 }
 
-impl Local for FilePerPage {
-    fn put(&mut self, entry: &Entry) -> Result<Fate, SinkError> {
+impl LocalStore for FilePerPage {
+    fn put(&mut self, entry: &Entry) -> Result<Disposition, SinkError> {
         let mut content = Vec::new();
         if !self.encoder.encode(entry, &mut content) {
-            return Ok(Fate::Skipped);
+            return Ok(Disposition::Skipped);
         }
         let (host, name) = match filesystem::path_of(&entry.event.url, self.naming.hash_file_name) {
             Ok(path) => path,
             Err(error) => {
                 self.dead.add(&entry.event, &error.to_string())?;
-                return Ok(Fate::Dead);
+                return Ok(Disposition::Dead);
             }
         };
         if self.naming.compress_data {
@@ -89,16 +89,16 @@ impl Local for FilePerPage {
         let path = self.make_host_folder(host)?.join(name);
         if self.comes_late && is_newer(&path, entry.event.ended_ms)? {
             tracing::warn!(url = entry.event.url, path = %path.display(), "a newer fetch of this page is there, and stays");
-            return Ok(Fate::Delivered);
+            return Ok(Disposition::Delivered);
         }
-        self.placing.write(path, &content, Some(entry.event.ended_ms))?;
-        Ok(Fate::Delivered)
+        self.staged.write(path, &content, Some(entry.event.ended_ms))?;
+        Ok(Disposition::Delivered)
     }
 
     fn sync(&mut self) -> Result<serde_json::Value, SinkError> {
         self.dead.sync()?;
-        self.placing.place()?;
-        self.placing.sync()?;
+        self.staged.place()?;
+        self.staged.sync()?;
         Ok(serde_json::Value::Null)
     }
 

@@ -46,7 +46,7 @@ pub struct KafkaSink {
     schema: &'static str,
     dead: DeadLetters,
     /// What was taken and has not been passed, in the log's order. The first has the number `first`.
-    slots: VecDeque<Slot>,
+    slots: VecDeque<MessageSlot>,
     first: usize,
     /// Hashes of the keys of messages that are not settled. Of one key one is under way.
     keys: HashSet<u64>,
@@ -67,12 +67,12 @@ pub struct KafkaSink {
     watch: Watch,
 }
 
-struct Slot {
+struct MessageSlot {
     end: Position,
-    state: State,
+    state: MessageState,
 }
 
-enum State {
+enum MessageState {
     InFlight(Arc<Entry>),
     Delivered,
     Skipped,
@@ -128,13 +128,13 @@ impl KafkaSink {
         }
         let sent = match self.encode(entry) {
             true => self.send(entry, self.first + self.slots.len())?,
-            false => Some(State::Skipped),
+            false => Some(MessageState::Skipped),
         };
         let Some(state) = sent else { return Ok(false) };
-        if let State::InFlight(_) = state {
+        if let MessageState::InFlight(_) = state {
             self.keys.insert(key);
         }
-        self.slots.push_back(Slot { end: entry.end, state });
+        self.slots.push_back(MessageSlot { end: entry.end, state });
         Ok(true)
     }
 
@@ -155,7 +155,7 @@ impl KafkaSink {
     }
 
     /// Gives `self.value` to the producer. Blocks while its queue is full; none when the process is to end meanwhile.
-    fn send(&mut self, entry: &Arc<Entry>, sequence: usize) -> Result<Option<State>, SinkError> {
+    fn send(&mut self, entry: &Arc<Entry>, sequence: usize) -> Result<Option<MessageState>, SinkError> {
         let key: String = url::form_urlencoded::byte_serialize(entry.event.url.as_bytes()).collect();
         loop {
             let mut record =
@@ -167,7 +167,7 @@ impl KafkaSink {
                         self.last_sign = Instant::now();
                     }
                     self.in_flight += 1;
-                    return Ok(Some(State::InFlight(entry.clone())));
+                    return Ok(Some(MessageState::InFlight(entry.clone())));
                 }
                 Err((error, _)) => error,
             };
@@ -182,7 +182,7 @@ impl KafkaSink {
                         "{} bytes, of which {limit} are taken (max.request.size, and never more than buffer.memory)",
                         self.value.len()
                     );
-                    return Ok(Some(State::Dead(entry.clone(), reason)));
+                    return Ok(Some(MessageState::Dead(entry.clone(), reason)));
                 }
                 _ => return Err(self.failure(&error)),
             }
@@ -236,7 +236,7 @@ impl KafkaSink {
     fn note(&mut self, Report { sequence, problem }: Report) -> Result<(), SinkError> {
         use RDKafkaErrorCode::{InvalidDifferentRecord, InvalidMessageSize, InvalidRecord, MessageSizeTooLarge};
         let Some(code) = problem else {
-            self.set(sequence, |_| State::Delivered);
+            self.set(sequence, |_| MessageState::Delivered);
             self.watch.moved();
             return Ok(());
         };
@@ -245,7 +245,9 @@ impl KafkaSink {
             MessageSizeTooLarge | InvalidMessageSize | InvalidRecord if self.alone != Some(sequence) => {
                 self.suspects.push(sequence);
             }
-            InvalidRecord => self.set(sequence, |entry| State::Dead(entry, format!("refused by the broker: {code}"))),
+            InvalidRecord => {
+                self.set(sequence, |entry| MessageState::Dead(entry, format!("refused by the broker: {code}")))
+            }
             MessageSizeTooLarge | InvalidMessageSize => {
                 let limit = *self.limit.get_or_insert_with(|| client::topic_limit(&self.config));
                 let limit = limit.map_or("the broker's limit".into(), |bytes| format!("{bytes}"));
@@ -253,17 +255,17 @@ impl KafkaSink {
                     "{} bytes, compressed still more than {limit} (the topic's max.message.bytes)",
                     self.value.len()
                 );
-                self.set(sequence, |entry| State::Dead(entry, reason));
+                self.set(sequence, |entry| MessageState::Dead(entry, reason));
             }
             code => return Err(self.failure(&KafkaError::MessageProduction(code))),
         }
         Ok(())
     }
 
-    fn set(&mut self, sequence: usize, state: impl FnOnce(Arc<Entry>) -> State) {
+    fn set(&mut self, sequence: usize, state: impl FnOnce(Arc<Entry>) -> MessageState) {
         let slot = sequence.checked_sub(self.first).and_then(|at| self.slots.get_mut(at));
         if let Some(slot) = slot
-            && let State::InFlight(entry) = &slot.state
+            && let MessageState::InFlight(entry) = &slot.state
         {
             self.keys.remove(&key_hash(entry));
             slot.state = state(entry.clone());
@@ -274,10 +276,10 @@ impl KafkaSink {
     fn settle(&mut self) -> Result<(), SinkError> {
         while let Some(slot) = self.slots.front() {
             match &slot.state {
-                State::InFlight(_) => break,
-                State::Delivered => self.so_far.delivered += 1,
-                State::Skipped => self.so_far.skipped += 1,
-                State::Dead(entry, reason) => {
+                MessageState::InFlight(_) => break,
+                MessageState::Delivered => self.so_far.delivered += 1,
+                MessageState::Skipped => self.so_far.skipped += 1,
+                MessageState::Dead(entry, reason) => {
                     self.dead.add(&entry.event, reason)?;
                     self.so_far.dead += 1;
                 }
@@ -297,12 +299,12 @@ impl KafkaSink {
             }
             let sequence = self.suspects.remove(0);
             let slot = sequence.checked_sub(self.first).and_then(|at| self.slots.get(at));
-            let Some(State::InFlight(entry)) = slot.map(|slot| &slot.state) else { continue };
+            let Some(MessageState::InFlight(entry)) = slot.map(|slot| &slot.state) else { continue };
             let entry = entry.clone();
             self.encode(&entry);
             self.alone = Some(sequence);
-            if let Some(State::Dead(_, reason)) = self.send(&entry, sequence)? {
-                self.set(sequence, |entry| State::Dead(entry, reason));
+            if let Some(MessageState::Dead(_, reason)) = self.send(&entry, sequence)? {
+                self.set(sequence, |entry| MessageState::Dead(entry, reason));
             }
             if !self.wait_for_all()? {
                 return Ok(());

@@ -13,7 +13,7 @@ use rdkafka::{Offset, TopicPartitionList};
 
 use super::dead_letters::id_hash;
 use super::kafka_client::{self as client, ANSWER, trouble};
-use super::sink::Held;
+use super::sink::SinkCount;
 use super::sink::SinkError;
 use crate::config::KafkaConfig;
 use crate::shutdown::Shutdown;
@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many different events the topic holds, from whoever wrote them, and how many of `expected` (hashes, each once).
-pub(super) fn held(config: &KafkaConfig, expected: &[u64]) -> Result<Held, SinkError> {
+pub(super) fn held(config: &KafkaConfig, expected: &[u64]) -> Result<SinkCount, SinkError> {
     client::require_topic(config, &Shutdown::default())?;
     let failed =
         |error: KafkaError| trouble(format!("the topic cannot be read: {error}"), "start the broker, and try again");
@@ -67,7 +67,7 @@ pub(super) fn held(config: &KafkaConfig, expected: &[u64]) -> Result<Held, SinkE
     if repeated > 0 {
         notes.push(format!("kafka: {repeated} messages repeat an event, as delivery at least once may"));
     }
-    Ok(Held { what: "different events", count: distinct, removed, found: Some(found), notes })
+    Ok(SinkCount { what: "different events", count: distinct, removed, found: Some(found), notes })
 }
 
 fn consumer(config: &KafkaConfig) -> Result<BaseConsumer, KafkaError> {

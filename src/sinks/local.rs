@@ -8,9 +8,9 @@ use crate::config::Upkeep;
 use crate::delivery::Entry;
 
 /// A place for pages that answers at once.
-pub(super) trait Local: Send {
+pub(super) trait LocalStore: Send {
     /// Takes one entry, durable with the next [`sync`](Local::sync).
-    fn put(&mut self, entry: &Entry) -> Result<Fate, SinkError>;
+    fn put(&mut self, entry: &Entry) -> Result<Disposition, SinkError>;
 
     /// Makes everything durable that was put. Returns the state to commit with it.
     fn sync(&mut self) -> Result<serde_json::Value, SinkError>;
@@ -20,7 +20,7 @@ pub(super) trait Local: Send {
 }
 
 /// What became of an entry.
-pub(super) enum Fate {
+pub(super) enum Disposition {
     Delivered,
     /// Not held by the format, or not wanted.
     Skipped,
@@ -35,24 +35,24 @@ pub(super) struct LocalSink<L> {
     so_far: Delivered,
 }
 
-impl<L: Local> LocalSink<L> {
+impl<L: LocalStore> LocalSink<L> {
     pub fn new(place: L, upkeep: Upkeep) -> LocalSink<L> {
         LocalSink { place, upkeep, so_far: Delivered::default() }
     }
 }
 
-impl<L: Local> Sink for LocalSink<L> {
+impl<L: LocalStore> Sink for LocalSink<L> {
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {
         for entry in entries {
             let fate = match self.upkeep.due(&entry.event) {
-                Due::Skip => Fate::Skipped,
+                Due::Skip => Disposition::Skipped,
                 // Nothing is taken away here: of a page that is gone, the format decides whether it holds the answer.
                 _ => self.place.put(entry)?,
             };
             match fate {
-                Fate::Delivered => self.so_far.delivered += 1,
-                Fate::Skipped => self.so_far.skipped += 1,
-                Fate::Dead => self.so_far.dead += 1,
+                Disposition::Delivered => self.so_far.delivered += 1,
+                Disposition::Skipped => self.so_far.skipped += 1,
+                Disposition::Dead => self.so_far.dead += 1,
             }
             self.so_far.up_to = entry.end;
         }

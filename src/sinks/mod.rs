@@ -11,11 +11,11 @@ mod kafka_audit;
 mod kafka_client;
 mod local;
 pub mod pagestore;
-pub(crate) mod placed;
 pub(crate) mod pump;
-mod rolled;
 pub mod rolling;
+mod rolling_sink;
 mod sink;
+pub(crate) mod staging;
 pub mod stdout;
 pub(crate) mod upkeep;
 mod void;
@@ -29,7 +29,7 @@ use self::fused::Fused;
 use self::kafka::KafkaSink;
 use self::local::LocalSink;
 use self::pagestore::Pagestore;
-use self::rolled::Rolled;
+use self::rolling_sink::RollingSink;
 pub use self::sink::{Delivered, Sink, SinkError};
 use self::void::Void;
 use crate::config::{Destination, SinkConfig, Upkeep};
@@ -60,7 +60,7 @@ pub fn open_with_letters(
     let sink: Box<dyn Sink> = match (&config.destination, encoder) {
         (Destination::Files { max_file_size, compression_level }, Some(encoder)) => {
             let how = (*max_file_size, *compression_level);
-            Box::new(LocalSink::new(Rolled::open(config, encoder, how, folder, state)?, config.upkeep))
+            Box::new(LocalSink::new(RollingSink::open(config, encoder, how, folder, state)?, config.upkeep))
         }
         (Destination::Filesystem(naming), Some(encoder)) => {
             Box::new(LocalSink::new(FilePerPage::open(folder, letters, encoder, *naming)?, config.upkeep))

@@ -11,12 +11,12 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::folder::{create_folder, file_error};
-use super::local::{Fate, Local};
-use super::placed::Placing;
+use super::local::{Disposition, LocalStore};
 use super::sink::SinkError;
+use super::staging::StagedFiles;
 use crate::delivery::Entry;
-use crate::formats::pagestore::{Details, MetaEntry, MetaReader, PageKind, Place, UrlHash, day_of, is_held};
-use crate::formats::shape::whole_lines;
+use crate::formats::layout::whole_lines;
+use crate::formats::pagestore::{Details, MetaEntry, MetaReader, PageKind, StorePath, UrlHash, day_of, is_held};
 use crate::parse::Derived;
 use crate::parse::language::primary_language;
 
@@ -26,7 +26,7 @@ use index::{Article, Index};
 pub(super) struct Pagestore {
     base: PathBuf,
     index: Index,
-    placing: Placing,
+    staged: StagedFiles,
     /// Lines to be added, by the path of their `META` below the base folder.
     lines: BTreeMap<String, Vec<u8>>,
 }
@@ -38,12 +38,12 @@ impl Pagestore {
         Ok(Pagestore {
             base: base.into(),
             index: Index::open(base)?,
-            placing: Placing::open(base)?,
+            staged: StagedFiles::open(base)?,
             lines: BTreeMap::new(),
         })
     }
 
-    fn store(&mut self, entry: &Entry, derived: &Derived) -> Result<Fate, SinkError> {
+    fn store(&mut self, entry: &Entry, derived: &Derived) -> Result<Disposition, SinkError> {
         let page = UrlHash::written(&entry.event.url);
         // In stores of before folders had the name that META gives, a page is known by its URL as it was.
         let before = Some(UrlHash::of(&entry.event.url)).filter(|before| *before != page);
@@ -65,13 +65,13 @@ impl Pagestore {
                 &Article { feed: page, feed_id: id, day, language: language.clone(), stored: false },
             )?;
         }
-        self.write(Place::Page { day, page }, derived)?;
-        let meta = Place::DayMeta { day }.path();
+        self.write(StorePath::Page { day, page }, derived)?;
+        let meta = StorePath::DayMeta { day }.path();
         let was_listed = before.map(|before| self.index.is_listed(&meta, before)).transpose()?.unwrap_or(false);
         if self.index.list(&meta, page)? && !was_listed {
             self.add_line(meta, &entry.event.url, Details { id, kind, language });
         }
-        Ok(Fate::Delivered)
+        Ok(Disposition::Delivered)
     }
 
     /// Notes a feed's articles that are new.
@@ -91,28 +91,28 @@ impl Pagestore {
         derived: &Derived,
         page: UrlHash,
         article: Article,
-    ) -> Result<Fate, SinkError> {
+    ) -> Result<Disposition, SinkError> {
         if article.stored {
             // Fetched again it is not new, and the feed it is of was scanned long ago.
-            return Ok(Fate::Skipped);
+            return Ok(Disposition::Skipped);
         }
         let Article { feed, feed_id, day, ref language, .. } = article;
-        self.write(Place::Article { day, feed, article: page }, derived)?;
-        let meta = Place::FeedMeta { day, feed }.path();
+        self.write(StorePath::Article { day, feed, article: page }, derived)?;
+        let meta = StorePath::FeedMeta { day, feed }.path();
         if self.index.list(&meta, page)? {
             let details = Details { id: feed_id, kind: PageKind::RssItem, language: language.clone() };
             self.add_line(meta, &entry.event.url, details);
         }
         self.index.set_article(page, &Article { stored: true, ..article });
-        Ok(Fate::Delivered)
+        Ok(Disposition::Delivered)
     }
 
-    fn write(&mut self, place: Place, derived: &Derived) -> Result<(), SinkError> {
+    fn write(&mut self, place: StorePath, derived: &Derived) -> Result<(), SinkError> {
         let path = self.base.join(place.path());
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|e| file_error("creating the folder", folder, e))?;
         }
-        self.placing.write(path, &derived.body, None)
+        self.staged.write(path, &derived.body, None)
     }
 
     fn add_line(&mut self, meta: String, url: &str, details: Details) {
@@ -172,15 +172,15 @@ pub fn forget_lists(base: &Path) -> Result<(), SinkError> {
     if base.join(INDEX_FOLDER).is_dir() { Index::open(base)?.forget_meta_lengths() } else { Ok(()) }
 }
 
-impl Local for Pagestore {
-    fn put(&mut self, entry: &Entry) -> Result<Fate, SinkError> {
-        if is_held(&entry.event) { self.store(entry, &entry.facts()) } else { Ok(Fate::Skipped) }
+impl LocalStore for Pagestore {
+    fn put(&mut self, entry: &Entry) -> Result<Disposition, SinkError> {
+        if is_held(&entry.event) { self.store(entry, &entry.facts()) } else { Ok(Disposition::Skipped) }
     }
 
     fn sync(&mut self) -> Result<serde_json::Value, SinkError> {
-        self.placing.place()?;
+        self.staged.place()?;
         self.append_lines()?;
-        self.placing.sync()?;
+        self.staged.sync()?;
         self.index.commit()?;
         Ok(serde_json::Value::Null)
     }

@@ -55,7 +55,7 @@ pub enum SinkError {
 
 /// How much a destination holds.
 #[derive(Debug, Clone)]
-pub struct Held {
+pub struct SinkCount {
     pub what: &'static str,
     pub count: u64,
     /// Taken by the destination and removed by it since, as its settings say.
@@ -66,9 +66,9 @@ pub struct Held {
     pub notes: Vec<String>,
 }
 
-impl Held {
+impl SinkCount {
     /// A number, and nothing more.
-    pub fn new(what: &'static str, count: u64) -> Held {
-        Held { what, count, removed: 0, found: None, notes: Vec::new() }
+    pub fn new(what: &'static str, count: u64) -> SinkCount {
+        SinkCount { what, count, removed: 0, found: None, notes: Vec::new() }
     }
 }

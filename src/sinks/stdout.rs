@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use super::local::{Fate, Local, LocalSink};
+use super::local::{Disposition, LocalSink, LocalStore};
 use super::sink::{Sink, SinkError, empty};
 use crate::config::Upkeep;
 use crate::delivery::Entry;
@@ -89,16 +89,16 @@ struct Redirect<'a> {
     status: u16,
 }
 
-impl<W: Write + Send> Local for Lines<W> {
-    fn put(&mut self, entry: &Entry) -> Result<Fate, SinkError> {
+impl<W: Write + Send> LocalStore for Lines<W> {
+    fn put(&mut self, entry: &Entry) -> Result<Disposition, SinkError> {
         // Nothing of the page is held while it is written: whoever reads the pipe may take his time.
         if !self.encoder.encode(entry, &mut self.line) {
-            return Ok(Fate::Skipped);
+            return Ok(Disposition::Skipped);
         }
         self.line.push(b'\n');
         self.out.write_all(&self.line).map_err(write_error)?;
         empty(&mut self.line);
-        Ok(Fate::Delivered)
+        Ok(Disposition::Delivered)
     }
 
     fn sync(&mut self) -> Result<serde_json::Value, SinkError> {

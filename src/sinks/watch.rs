@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 
 /// Cheap to clone: the sink holds one, whoever watches it another.
 #[derive(Debug, Clone, Default)]
-pub struct Watch(Arc<State>);
+pub struct Watch(Arc<Progress>);
 
 #[derive(Debug, Default)]
-struct State {
+struct Progress {
     moves: AtomicU64,
     trouble: Mutex<Option<String>>,
 }

@@ -98,7 +98,7 @@ fn convert_says_what_it_fills_in_and_leaves_out_what_has_no_content() {
     ] {
         assert!(ran.stderr.contains(told), "{told} is not in {}", ran.stderr);
     }
-    let changed = std::fs::metadata(&*pages(&at("html"))[0].place.part).unwrap().modified().unwrap();
+    let changed = std::fs::metadata(&*pages(&at("html"))[0].place.input).unwrap().modified().unwrap();
     let changed = changed.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
     assert!(pages(&at("warc")).iter().all(|page| page.event.ended_ms.abs_diff(changed) < 60_000));
 
@@ -299,12 +299,12 @@ fn verify_sees_damage_in_pages_that_are_compressed_one_by_one() {
     std::fs::write(at("seine.yml"), "target_storage.data_format.filesystem.compress_data: true\n").unwrap();
     let (config, out) = (at("seine.yml"), at("out"));
     seine(&["convert", text(&at("in")), text(&out), "--to", "FILESYSTEM_HTML", "-c", text(&config)]).ok();
-    let part = pages(&out).remove(0).place.part;
-    let bytes = std::fs::read(&*part).unwrap();
+    let input = pages(&out).remove(0).place.input;
+    let bytes = std::fs::read(&*input).unwrap();
     let mut flipped = bytes.clone();
     *flipped.last_mut().unwrap() ^= 1;
     for damaged in [&flipped, &bytes[..bytes.len() - 1]] {
-        std::fs::write(&*part, damaged).unwrap();
+        std::fs::write(&*input, damaged).unwrap();
         let ran = seine(&["verify", text(&out)]).fails_naming(&["1 cut or damaged"]);
         assert!(ran.stdout.contains("its compressed data is damaged or breaks off"), "{}", ran.stdout);
     }

@@ -3,7 +3,7 @@
 use seine::archive::read::Page;
 use seine::formats::Format;
 use seine::formats::files::gathered;
-use seine::formats::held::{Field, Held, Lacks, Part};
+use seine::formats::held::{Field, Held, Lacks, Reduction};
 use seine::formats::http;
 use seine::formats::text::text_of;
 use seine::page::{Headers, HttpVersion, PageEvent, Relevance, Response};
@@ -79,50 +79,50 @@ impl Known {
         match format.holds(field) {
             Held::Whole if field == Field::Headers => shown(&self.headers_kept(format)),
             Held::Whole => self.field(field),
-            Held::Partly(part) => self.part(field, part, format),
+            Held::Partly(input) => self.input(field, input, format),
             Held::No => self.without(field, format),
         }
     }
 
-    fn part(&self, field: Field, part: Part, format: Format) -> String {
-        match part {
-            Part::Gathered => {
+    fn input(&self, field: Field, input: Reduction, format: Format) -> String {
+        match input {
+            Reduction::Gathered => {
                 let headers = self.headers_kept(format);
                 let gathered = gathered(&headers.0).into_iter();
                 let flat = gathered.flat_map(|(name, values)| values.into_iter().map(move |value| (name, value)));
                 shown(&Headers(flat.map(|(name, value)| (name.into(), value.into())).collect()))
             }
-            Part::Joined => {
+            Reduction::Joined => {
                 let headers = self.headers_kept(format);
                 let joined = gathered(&headers.0).into_iter().map(|(name, values)| (name.into(), values.join(",")));
                 shown(&Headers(joined.collect()))
             }
-            Part::Seconds => (self.event.ended_ms / 1000 * 1000).to_string(),
-            Part::Http1 if field == Field::Reason => {
+            Reduction::Seconds => (self.event.ended_ms / 1000 * 1000).to_string(),
+            Reduction::Http1 if field == Field::Reason => {
                 let response = self.response();
                 let version = if response.version == HttpVersion::Http10 { "Http10" } else { "Http11" };
                 format!("{} {version}", response.reason)
             }
-            Part::Http1 if field == Field::Request => shown(&self.headers_of_request()),
-            Part::Http1 => shown(&self.headers_of_message()),
-            Part::TenDigits => {
+            Reduction::Http1 if field == Field::Request => shown(&self.headers_of_request()),
+            Reduction::Http1 => shown(&self.headers_of_message()),
+            Reduction::TenDigits => {
                 let Relevance { relevance, is_relevant } = self.event.relevance;
                 let relevance = format!("{relevance:.10}").parse().unwrap();
                 format!("{:?}", Relevance { relevance, is_relevant })
             }
-            Part::Answer => self.field(Field::Exchange),
-            Part::Day => (self.event.ended_ms / 86_400_000 * 86_400_000).to_string(),
-            Part::Text => short(self.derived.text().as_bytes()),
-            Part::HtmlText if self.derived.is_html => short(self.derived.text().as_bytes()),
-            Part::HtmlText => short(b""),
-            Part::TextOrBytes => short(self.utf8().as_deref().unwrap_or(&self.derived.body)),
+            Reduction::Answer => self.field(Field::Exchange),
+            Reduction::Day => (self.event.ended_ms / 86_400_000 * 86_400_000).to_string(),
+            Reduction::Text => short(self.derived.text().as_bytes()),
+            Reduction::HtmlText if self.derived.is_html => short(self.derived.text().as_bytes()),
+            Reduction::HtmlText => short(b""),
+            Reduction::TextOrBytes => short(self.utf8().as_deref().unwrap_or(&self.derived.body)),
         }
     }
 
     /// Of content that is held as text, its text is compared.
     pub fn found(&self, field: Field, format: Format) -> String {
         match format.holds(field) {
-            Held::Partly(Part::Text | Part::HtmlText | Part::TextOrBytes) if self.derived.is_html => {
+            Held::Partly(Reduction::Text | Reduction::HtmlText | Reduction::TextOrBytes) if self.derived.is_html => {
                 short(self.derived.text().as_bytes())
             }
             _ => self.field(field),

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
+use seine::archive::inputs::{ArchiveInputs, InputOptions};
 use seine::archive::recover::recover;
-use seine::archive::source::{Source, SourceOptions};
 use seine::archive::verify::verify;
 use seine::formats::Format;
 
@@ -15,11 +15,11 @@ use crate::{events, write};
 fn read_all_ways(path: &Path) {
     let formats = Format::ALL.into_iter().map(Some).chain([None]);
     for format in formats {
-        let options = SourceOptions { format, ..SourceOptions::default() };
+        let options = InputOptions { format, ..InputOptions::default() };
         let names = [path.to_str().unwrap().to_owned()];
-        for found in Source::open(&names, options).unwrap() {
-            if let Ok(seine::archive::source::Found::Part(part)) = found {
-                verify(&part, &Default::default(), &mut |_| ()).unwrap();
+        for found in ArchiveInputs::open(&names, options).unwrap() {
+            if let Ok(seine::archive::inputs::FoundInput::Input(input)) = found {
+                verify(&input, &Default::default(), &mut |_| ()).unwrap();
             }
         }
         let out = path.with_extension("out");

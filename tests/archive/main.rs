@@ -25,10 +25,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use seine::archive::inputs::{ArchiveInputs, FoundInput, InputOptions};
 use seine::archive::read::{Page, Pages, Problem};
-use seine::archive::source::{Found, Source, SourceOptions};
-use seine::archive::state::State;
-use seine::archive::transfer::{Summary, Transfer, Watch};
+use seine::archive::transfer::{Summary, Transfer, TransferObserver};
+use seine::archive::transfer_state::TransferState;
 use seine::config::{Config, SinkConfig};
 use seine::delivery::{Deriver, Entry, Position};
 use seine::formats::Format;
@@ -71,8 +71,8 @@ fn write(format: Format, events: &[PageEvent], folder: &Path) {
     sink.close().unwrap();
 }
 
-fn source(path: &Path) -> Source {
-    Source::open(&[path.to_str().unwrap().to_owned()], SourceOptions::default()).unwrap()
+fn source(path: &Path) -> ArchiveInputs {
+    ArchiveInputs::open(&[path.to_str().unwrap().to_owned()], InputOptions::default()).unwrap()
 }
 
 /// Every page below a path, and every problem. Nothing may be passed over.
@@ -80,15 +80,15 @@ fn read(path: &Path) -> (Vec<Page>, Vec<Problem>) {
     let (mut pages, mut problems) = (Vec::new(), Vec::new());
     for found in source(path) {
         match found.unwrap() {
-            Found::Part(part) => {
-                for page in Pages::open(&part, 0, &Arc::default()).unwrap() {
+            FoundInput::Input(input) => {
+                for page in Pages::open(&input, 0, &Arc::default()).unwrap() {
                     match page {
                         Ok(page) => pages.push(page),
                         Err(problem) => problems.push(problem),
                     }
                 }
             }
-            Found::PassedOver { name, why } => panic!("{name} was passed over: {why}"),
+            FoundInput::PassedOver { name, why } => panic!("{name} was passed over: {why}"),
         }
     }
     (pages, problems)
@@ -105,11 +105,11 @@ fn pages(path: &Path) -> Vec<Page> {
 fn transfer(from: &Path, to: &Path, sink: &str) -> Transfer {
     Transfer {
         source: source(from),
-        choice: Default::default(),
+        filter: Default::default(),
         sink: sink_config(sink),
         folder: to.into(),
         derive: options(),
-        state: State::default(),
+        state: TransferState::default(),
         state_file: None,
         rate: None,
         read: Default::default(),
@@ -119,7 +119,7 @@ fn transfer(from: &Path, to: &Path, sink: &str) -> Transfer {
 /// Listens to nothing.
 struct Silent;
 
-impl Watch for Silent {
+impl TransferObserver for Silent {
     fn problem(&mut self, _: &Problem) {}
     fn format(&mut self, _: Format) {}
     fn progress(&mut self, _: &Summary) {}

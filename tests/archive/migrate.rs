@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use seine::archive::migrate::{MigrateError, Migrated, Table, migrate, read_table};
+use seine::archive::migrate::{DetailsTable, MigrateError, Migrated, migrate, read_table};
 use seine::formats::pagestore::UrlHash;
 
 const RSS: &str = "<rss><channel><language>en-GB</language></channel></rss>";
@@ -42,7 +42,7 @@ fn lines_get_what_they_lack_and_contents_stay() {
     let base = folder.path();
     old_store(base);
     let mut told = 0;
-    let done = migrate(base, &Table::new(), |_| told += 1).unwrap();
+    let done = migrate(base, &DetailsTable::new(), |_| told += 1).unwrap();
     assert_eq!(done, Migrated { lists: 3, rewritten: 3, kept: 1, from_table: 0, by_looking: 5, unreadable: vec![] });
     assert_eq!(told, 2);
     let (front, feed, one, gone) = (hash(""), hash("feed"), hash("one"), hash("gone"));
@@ -57,7 +57,7 @@ fn lines_get_what_they_lack_and_contents_stay() {
     );
     assert_eq!(list(base, &format!("2008/11/5/{feed}/contents.html")), RSS);
 
-    let again = migrate(base, &Table::new(), |_| ()).unwrap();
+    let again = migrate(base, &DetailsTable::new(), |_| ()).unwrap();
     assert_eq!((again.rewritten, again.kept), (0, 6));
 }
 
@@ -85,7 +85,7 @@ fn what_says_nothing_stays_where_it_is_and_is_named() {
     let base = folder.path();
     let front = hash("");
     write(base, "2008/11/05/META", &format!("what is this\n{front} {}\n", url("")));
-    let done = migrate(base, &Table::new(), |_| ()).unwrap();
+    let done = migrate(base, &DetailsTable::new(), |_| ()).unwrap();
     assert_eq!(done.unreadable.len(), 1);
     assert!(done.unreadable[0].ends_with("META: what is this"), "{:?}", done.unreadable);
     assert_eq!(list(base, "2008/11/05/META"), format!("what is this\n{front} {} 1 url und\n", url("")));
@@ -95,16 +95,16 @@ fn what_says_nothing_stays_where_it_is_and_is_named() {
 fn what_is_no_store_or_table_is_an_error_that_says_what_is_wanted() {
     let folder = tempfile::tempdir().unwrap();
     let base = folder.path();
-    let error = migrate(base, &Table::new(), |_| ()).unwrap_err();
+    let error = migrate(base, &DetailsTable::new(), |_| ()).unwrap_err();
     assert!(
         matches!(&error, MigrateError::NoStore(_)) && error.to_string().contains("<yyyy>/<mm>/<dd>/META"),
         "{error}"
     );
-    let error = migrate(&base.join("nowhere"), &Table::new(), |_| ()).unwrap_err();
+    let error = migrate(&base.join("nowhere"), &DetailsTable::new(), |_| ()).unwrap_err();
     assert!(error.to_string().contains("name the base folder"), "{error}");
     let table = base.join("table.txt");
     std::fs::write(&table, "http://a.example/ url en\n").unwrap();
     assert!(read_table(&table).unwrap_err().to_string().contains("line 1: expected `url id kind language`"));
     write(base, "2008/11/05/META", &"x".repeat(1 << 20));
-    assert!(migrate(base, &Table::new(), |_| ()).unwrap_err().to_string().contains("is it a META?"));
+    assert!(migrate(base, &DetailsTable::new(), |_| ()).unwrap_err().to_string().contains("is it a META?"));
 }

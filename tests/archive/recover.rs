@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use seine::archive::recover::{Recovery, recover};
+use seine::archive::recover::{RecoveryReport, recover};
 use seine::formats::Format;
 
 use crate::support::program::run;
@@ -36,7 +36,7 @@ fn zlib(data: &[u8]) -> Vec<u8> {
 }
 
 /// What is recovered of these bytes: the numbers in the URLs, in order.
-fn recovered(bytes: &[u8], format: Option<Format>) -> (Vec<u64>, Recovery) {
+fn recovered(bytes: &[u8], format: Option<Format>) -> (Vec<u64>, RecoveryReport) {
     let folder = tempfile::tempdir().unwrap();
     let (damaged, out) = (folder.path().join("damaged"), folder.path().join("out.deflate"));
     std::fs::write(&damaged, bytes).unwrap();

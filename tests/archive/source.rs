@@ -3,17 +3,19 @@
 use std::path::Path;
 
 use seine::archive::detect::{Detected, by_content};
-use seine::archive::source::{Found, Source, SourceOptions};
+use seine::archive::inputs::{ArchiveInputs, FoundInput, InputOptions};
 
 use crate::broker::Broker;
 use crate::support::program::run;
 use crate::{events, pages, transfer, write};
 
 fn names(pattern: &str) -> Vec<String> {
-    let source = Source::open(&[pattern.to_owned()], SourceOptions::default()).unwrap();
+    let source = ArchiveInputs::open(&[pattern.to_owned()], InputOptions::default()).unwrap();
     let name = |found| match found {
-        Found::Part(part) => Path::new(&*part.name).file_name().unwrap().to_str().unwrap().to_owned(),
-        Found::PassedOver { name, .. } => format!("not {}", Path::new(&*name).file_name().unwrap().to_str().unwrap()),
+        FoundInput::Input(input) => Path::new(&*input.name).file_name().unwrap().to_str().unwrap().to_owned(),
+        FoundInput::PassedOver { name, .. } => {
+            format!("not {}", Path::new(&*name).file_name().unwrap().to_str().unwrap())
+        }
     };
     source.map(|found| name(found.unwrap())).collect()
 }

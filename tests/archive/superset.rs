@@ -5,20 +5,20 @@ use std::io::Write;
 use std::path::Path;
 
 use fastrand::Rng;
+use seine::archive::inputs::{ArchiveInputs, FoundInput, InputOptions};
 use seine::archive::read::Pages;
 use seine::archive::recover::recover;
-use seine::archive::source::{Found, Source, SourceOptions};
 use seine::formats::Format;
 
 use crate::{events, write};
 
 /// The pages that can be read, by URL and content, and how often each is there.
 fn read(path: &Path, format: Format) -> BTreeMap<(String, Vec<u8>), usize> {
-    let options = SourceOptions { format: Some(format), ..SourceOptions::default() };
+    let options = InputOptions { format: Some(format), ..InputOptions::default() };
     let mut found = BTreeMap::new();
-    for part in Source::open(&[path.to_str().unwrap().to_owned()], options).unwrap() {
-        let Found::Part(part) = part.unwrap() else { continue };
-        for page in Pages::open(&part, 0, &Default::default()).unwrap().flatten() {
+    for input in ArchiveInputs::open(&[path.to_str().unwrap().to_owned()], options).unwrap() {
+        let FoundInput::Input(input) = input.unwrap() else { continue };
+        for page in Pages::open(&input, 0, &Default::default()).unwrap().flatten() {
             let body = page.event.response().unwrap().body.to_vec();
             *found.entry((page.event.url, body)).or_default() += 1;
         }

@@ -1,7 +1,7 @@
 //! Any format that is no folder goes to a topic, and is read back from it.
 
+use seine::archive::inputs::{ArchiveInputs, FoundInput, InputOptions};
 use seine::archive::read::Pages;
-use seine::archive::source::{Found, Source, SourceOptions};
 use seine::formats::Format;
 use seine::sinks::Sink;
 
@@ -40,11 +40,11 @@ fn urls() -> Vec<String> {
 /// The URLs of a topic's pages, as `seine cat kafka://…` finds them.
 fn read_back(topic: &str) -> Vec<String> {
     let address = format!("kafka://{}/{topic}", BROKER.plain);
-    let source = Source::open(&[address], SourceOptions::default()).unwrap();
+    let source = ArchiveInputs::open(&[address], InputOptions::default()).unwrap();
     let mut urls = Vec::new();
     for found in source {
-        let Found::Part(part) = found.unwrap() else { continue };
-        urls.extend(Pages::open(&part, 0, &Default::default()).unwrap().map(|page| page.unwrap().event.url));
+        let FoundInput::Input(input) = found.unwrap() else { continue };
+        urls.extend(Pages::open(&input, 0, &Default::default()).unwrap().map(|page| page.unwrap().event.url));
     }
     urls.sort();
     urls

@@ -9,7 +9,7 @@ use seine::formats::letters::{Note, Tally};
 use seine::page::Outcome;
 use seine::page::wire::Wire;
 use seine::sinks::Sink;
-use seine::sinks::dead_letters::{self, DeadLetters, Fate};
+use seine::sinks::dead_letters::{self, DeadLetters, LetterAction};
 use serde_json::Value;
 
 use crate::broker::{BROKER, counted};
@@ -115,7 +115,7 @@ fn damage_is_told_and_what_comes_before_is_read() {
     assert_eq!(read, 1);
     assert!(error.to_string().contains("damaged at byte"), "{error}");
     // It is not written anew, which would lose the rest, …
-    dead_letters::rewrite(&path, &mut |note| Fate::Keep(note.clone())).unwrap_err();
+    dead_letters::rewrite(&path, &mut |note| LetterAction::Keep(note.clone())).unwrap_err();
     assert!(std::fs::read(&path).unwrap().len() > second);
     // … and new letters are taken.
     let mut letters = DeadLetters::open(folder.path()).unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use proptest::prelude::*;
 use seine::formats::pagestore::{
-    Details, MetaEntry, MetaError, MetaReader, PageKind, PagestoreRecord, Place, UrlHash, day, day_of, day_path,
+    Details, MetaEntry, MetaError, MetaReader, PageKind, PagestoreRecord, StorePath, UrlHash, day, day_of, day_path,
     is_held,
 };
 use seine::page::{Failure, FailureReason, Kind, Outcome, PageEvent};
@@ -145,26 +145,26 @@ fn a_bad_line_does_not_end_the_file() {
 fn places_are_the_documented_ones() {
     let (day, page, other) = (date!(2008 - 11 - 05), UrlHash::parse(ECONOMIST_MD5).unwrap(), UrlHash::of("x"));
     let places = [
-        (Place::DayMeta { day }, "2008/11/05/META".to_owned()),
-        (Place::Page { day, page }, format!("2008/11/05/{ECONOMIST_MD5}/contents.html")),
-        (Place::FeedMeta { day, feed: page }, format!("2008/11/05/{ECONOMIST_MD5}/META")),
+        (StorePath::DayMeta { day }, "2008/11/05/META".to_owned()),
+        (StorePath::Page { day, page }, format!("2008/11/05/{ECONOMIST_MD5}/contents.html")),
+        (StorePath::FeedMeta { day, feed: page }, format!("2008/11/05/{ECONOMIST_MD5}/META")),
         (
-            Place::Article { day, feed: page, article: other },
+            StorePath::Article { day, feed: page, article: other },
             format!("2008/11/05/{ECONOMIST_MD5}/9dd4e461268c8034f5c8564e155c67a6/contents.html"),
         ),
     ];
     for (place, path) in places {
         assert_eq!(place.path(), path);
-        assert_eq!(Place::parse(&path), Some(place));
+        assert_eq!(StorePath::parse(&path), Some(place));
         // As the original program wrote it.
-        assert_eq!(Place::parse(&path.replace("/05/", "/5/")), Some(place));
-        assert_eq!(Place::parse(&format!("{path}/x")), None);
-        assert_eq!(Place::parse(&format!("/{path}")), None);
+        assert_eq!(StorePath::parse(&path.replace("/05/", "/5/")), Some(place));
+        assert_eq!(StorePath::parse(&format!("{path}/x")), None);
+        assert_eq!(StorePath::parse(&format!("/{path}")), None);
     }
     for path in
         ["", "META", "2008/11/META", "2008/11/05", "2008/11/05/", "2008/11/05/META.tmp", "2008/11/05/x/contents.html"]
     {
-        assert_eq!(Place::parse(path), None, "{path}");
+        assert_eq!(StorePath::parse(path), None, "{path}");
     }
 }
 
@@ -256,7 +256,7 @@ proptest! {
     fn any_bytes_are_taken(file in prop::collection::vec(any::<u8>(), 0..2000), path in ".{0,60}") {
         let (entries, errors, _) = read(&file);
         prop_assert!(entries.len() + errors.len() <= file.len());
-        Place::parse(&path);
+        StorePath::parse(&path);
     }
 
     #[test]

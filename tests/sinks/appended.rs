@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use proptest::prelude::*;
+use seine::formats::layout::{FileContent, NameStamp, RollingLayout};
 use seine::formats::records::ReadSeek;
-use seine::formats::shape::{Content, Shape, Stamp};
-use seine::sinks::rolling::{Rolling, RollingFiles};
+use seine::sinks::rolling::{RollingFiles, RollingOptions};
 use serde_json::Value;
 
 /// Records are lines here.
@@ -15,17 +15,17 @@ fn whole_lines(file: &mut dyn ReadSeek) -> std::io::Result<u64> {
     Ok(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1))
 }
 
-fn rolling(max_file_size: u64) -> Rolling {
-    let shape = Shape {
+fn rolling(max_file_size: u64) -> RollingOptions {
+    let layout = RollingLayout {
         suffixes: &[".txt"],
         suffix: |_| ".txt",
-        stamp: Stamp::UtcMillis,
+        stamp: NameStamp::UtcMillis,
         serial_digits: 5,
-        content: Content::Records(whole_lines),
+        content: FileContent::Records(whole_lines),
         record_end: b"",
         index: None,
     };
-    Rolling { shape, suffix: ".txt", level: 0, max_file_size }
+    RollingOptions { layout, suffix: ".txt", level: 0, max_file_size }
 }
 
 fn open(folder: &Path, max_file_size: u64, state: &Value) -> RollingFiles {

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use seine::archive::migrate::{Table, migrate};
+use seine::archive::migrate::{DetailsTable, migrate};
 use seine::delivery::Entry;
 use seine::formats::pagestore::UrlHash;
 use seine::page::Outcome;
@@ -134,7 +134,7 @@ fn a_list_that_was_migrated_is_gone_on_with() {
     std::fs::create_dir_all(meta.parent().unwrap()).unwrap();
     std::fs::write(&meta, format!("{} {url}\n", UrlHash::of(url))).unwrap();
     deliver(folder.path(), &[page(0, "one", "1")]);
-    migrate(folder.path(), &Table::new(), |_| ()).unwrap();
+    migrate(folder.path(), &DetailsTable::new(), |_| ()).unwrap();
     let migrated = std::fs::read_to_string(&meta).unwrap();
     assert!(migrated.starts_with(&format!("{} {url} ", UrlHash::of(url))), "{migrated}");
     deliver(folder.path(), &[page(0, "one", "1"), page(0, "two", "2")]);
@@ -142,7 +142,7 @@ fn a_list_that_was_migrated_is_gone_on_with() {
     assert!(after.starts_with(&migrated) && after.lines().count() == 3, "{after}");
 
     let _open = open(folder.path());
-    assert!(migrate(folder.path(), &Table::new(), |_| ()).is_err(), "a sink is writing");
+    assert!(migrate(folder.path(), &DetailsTable::new(), |_| ()).is_err(), "a sink is writing");
 }
 
 #[test]

@@ -2,15 +2,15 @@
 
 use std::io::{Read, Seek};
 
-use seine::formats::tianwang::{Piece, Report, recover};
+use seine::formats::tianwang::{ScanReport, ScannedRange, recover};
 
 use crate::support::{Synthetic, file_of, numbered, record, written};
 
 /// What is found, by number, and the report.
-fn run(input: &mut (impl Read + Seek)) -> (Vec<String>, Report) {
+fn run(input: &mut (impl Read + Seek)) -> (Vec<String>, ScanReport) {
     let mut urls = Vec::new();
     let report = recover(input, |piece| {
-        if let Piece::Record(found) = piece {
+        if let ScannedRange::Record(found) = piece {
             urls.push(found.record.url);
         }
         Ok(())

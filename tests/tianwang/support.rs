@@ -3,7 +3,9 @@
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
 use bytes::Bytes;
-use seine::formats::tianwang::{Found, Loss, Piece, Report, TianwangError, TianwangReader, TianwangRecord, recover};
+use seine::formats::tianwang::{
+    FoundRecord, Gap, ScanReport, ScannedRange, TianwangError, TianwangReader, TianwangRecord, recover,
+};
 use seine::page::{Headers, Outcome, PageEvent, Relevance, Response};
 
 pub fn event(url: &str, status: u16, headers: &[(&str, &str)], body: &[u8]) -> PageEvent {
@@ -71,9 +73,9 @@ pub fn read(file: &[u8]) -> (Vec<TianwangRecord>, Vec<TianwangError>, bool) {
 }
 
 pub struct Recovered {
-    pub found: Vec<Found>,
-    pub lost: Vec<Loss>,
-    pub report: Report,
+    pub found: Vec<FoundRecord>,
+    pub lost: Vec<Gap>,
+    pub report: ScanReport,
 }
 
 /// Recovers, and checks that the pieces are the whole file and that the report is true.
@@ -81,15 +83,15 @@ pub fn recovered(file: &[u8]) -> Recovered {
     let (mut found, mut lost, mut at) = (Vec::new(), Vec::new(), 0);
     let report = recover(&mut Cursor::new(file), |piece| {
         let range = match &piece {
-            Piece::Record(found) => found.offset..found.offset + found.bytes.len() as u64,
-            Piece::Lost(loss) => loss.range.clone(),
+            ScannedRange::Record(found) => found.offset..found.offset + found.bytes.len() as u64,
+            ScannedRange::Lost(loss) => loss.range.clone(),
         };
         assert_eq!(range.start, at, "a gap or an overlap");
         assert!(!range.is_empty());
         at = range.end;
         match piece {
-            Piece::Record(it) => found.push(it),
-            Piece::Lost(it) => lost.push(it),
+            ScannedRange::Record(it) => found.push(it),
+            ScannedRange::Lost(it) => lost.push(it),
         }
         Ok(())
     })
@@ -107,7 +109,7 @@ pub fn recovered(file: &[u8]) -> Recovered {
 
 /// The numbers of [`numbered`] records that are found.
 pub fn numbers(file: &[u8]) -> Vec<usize> {
-    let number = |it: &Found| it.record.url.rsplit('/').next().unwrap().parse().unwrap();
+    let number = |it: &FoundRecord| it.record.url.rsplit('/').next().unwrap().parse().unwrap();
     recovered(file).found.iter().map(number).collect()
 }
 

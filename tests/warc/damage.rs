@@ -28,12 +28,12 @@ fn a_file_cut_anywhere_gives_every_whole_record_and_no_error() {
         for length in 0..file.len() {
             let mut reader = WarcReader::new(&file[..length]);
             let found: Vec<_> = reader.by_ref().map(|it| it.unwrap()).collect();
-            let ends = |it: &&WarcRecord| it.place.offset + it.place.length.unwrap() <= length as u64;
+            let ends = |it: &&WarcRecord| it.location.offset + it.location.length.unwrap() <= length as u64;
             let whole = all.iter().filter(ends).count();
             // The last one may be whole but for its line ends or its checksum.
             assert!(found.len() == whole || found.len() == whole + 1, "{length}");
             assert!(are_of(&found, &all), "{length}");
-            let end = all[..whole].last().map_or(0, |it| it.place.offset + it.place.length.unwrap());
+            let end = all[..whole].last().map_or(0, |it| it.location.offset + it.location.length.unwrap());
             assert_eq!(reader.whole_bytes(), end, "{length}");
             assert_eq!(reader.truncated(), end != length as u64, "{length}");
         }
@@ -45,7 +45,7 @@ fn of_a_damaged_member_nothing_else_is_lost() {
     let file = file_of(&events(), GZIP);
     let all = records(&file);
     for (number, record) in all.iter().enumerate() {
-        let (start, end) = (record.place.offset, record.place.offset + record.place.length.unwrap());
+        let (start, end) = (record.location.offset, record.location.offset + record.location.length.unwrap());
         for at in (start..end).step_by(3) {
             for value in [0, 0xff, file[at as usize] ^ 0x10] {
                 let mut damaged = file.clone();
@@ -78,7 +78,8 @@ fn of_a_damaged_plain_file_nothing_else_is_lost() {
             damaged[at] = value;
             let (found, errors, _) = read(&damaged);
             let untouched = all.iter().filter(|it| {
-                let (start, end) = (it.place.offset as usize, (it.place.offset + it.place.length.unwrap()) as usize);
+                let (start, end) =
+                    (it.location.offset as usize, (it.location.offset + it.location.length.unwrap()) as usize);
                 !(start..end).contains(&at)
             });
             for record in untouched {
@@ -97,8 +98,8 @@ fn what_was_inserted_or_torn_out_costs_only_what_it_hit() {
         let file = file_of(&events(), options);
         let all = records(&file);
         for (number, record) in all.iter().enumerate().skip(1) {
-            let start = record.place.offset as usize;
-            let length = record.place.length.unwrap() as usize;
+            let start = record.location.offset as usize;
+            let length = record.location.length.unwrap() as usize;
             // Between two records: nothing is lost.
             let inserted = [&file[..start], b"\0\xffrubbish\n", &seed, &file[start..]].concat();
             let (found, errors, _) = read(&inserted);
@@ -120,7 +121,7 @@ fn a_record_whose_checksum_is_wrong_is_told_and_not_given() {
     let file = file_of(&events()[..2], GZIP);
     let all = records(&file);
     let mut damaged = file.clone();
-    damaged[(all[1].place.offset + all[1].place.length.unwrap()) as usize - 6] ^= 1;
+    damaged[(all[1].location.offset + all[1].location.length.unwrap()) as usize - 6] ^= 1;
     let (found, errors, _) = read(&damaged);
     assert_eq!((found.len(), are_of(&found, &all)), (all.len() - 1, true));
     assert!(errors.len() == 1 && errors[0].to_string().contains("damaged at or shortly before byte"), "{errors:?}");

@@ -50,7 +50,7 @@ fn a_payload_seen_before_comes_as_not_modified() {
 fn record(fields: &[(&str, &str)], block: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let fields = headers(fields);
-    WarcRecord { version: "1.0".into(), fields, block: Bytes::copy_from_slice(block), place: Default::default() }
+    WarcRecord { version: "1.0".into(), fields, block: Bytes::copy_from_slice(block), location: Default::default() }
         .write(&mut out);
     out
 }

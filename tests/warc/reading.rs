@@ -27,12 +27,12 @@ fn any_record() -> impl Strategy<Value = WarcRecord> {
             fields.into_iter().filter(|(name, _)| !name.eq_ignore_ascii_case("warc-block-digest")).collect();
         fields.push(("WARC-Block-Digest".into(), format!("sha1:{digest}")));
         fields.push(("Content-Length".into(), block.len().to_string()));
-        WarcRecord { version: version.into(), fields: Headers(fields), block, place: Default::default() }
+        WarcRecord { version: version.into(), fields: Headers(fields), block, location: Default::default() }
     })
 }
 
 fn without_places(records: Vec<WarcRecord>) -> Vec<WarcRecord> {
-    records.into_iter().map(|record| WarcRecord { place: Default::default(), ..record }).collect()
+    records.into_iter().map(|record| WarcRecord { location: Default::default(), ..record }).collect()
 }
 
 struct OneByOne<'a>(&'a [u8]);
@@ -148,7 +148,7 @@ fn digests_of_every_spelling_are_checked() {
         let fields =
             headers(&[("WARC-Type", "resource"), ("WARC-Block-Digest", digest), ("WARC-Payload-Digest", digest)]);
         let block = Bytes::from_static(b"abc");
-        let check = WarcRecord { version: "1.1".into(), fields, block, place: Default::default() }.check_digests();
+        let check = WarcRecord { version: "1.1".into(), fields, block, location: Default::default() }.check_digests();
         assert_eq!(check.block, check.payload);
         check.block
     };

@@ -32,11 +32,11 @@ fn every_compressed_record_is_a_gzip_member_of_its_own() {
     assert_eq!(all.len(), plain.len());
     let mut end = 0;
     for (record, plain) in all.iter().zip(&plain) {
-        assert_eq!((record.place.offset, record.place.inner), (end, 0));
-        end += record.place.length.unwrap();
+        assert_eq!((record.location.offset, record.location.inner), (end, 0));
+        end += record.location.length.unwrap();
         assert_eq!((&record.fields, &record.block), (&plain.fields, &plain.block));
         // The member alone is the record alone.
-        let member = &file[record.place.offset as usize..end as usize];
+        let member = &file[record.location.offset as usize..end as usize];
         let [alone] = records(member).try_into().unwrap();
         assert_eq!(alone.block, record.block);
     }

@@ -13,43 +13,43 @@ use std::io;
 use csv_core::ReadFieldResult;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::output::Output;
-use super::report::Recovery;
-use super::scan::{Got, Input, Pieces, Start, is_sound};
+use super::clean_file::CleanFile;
+use super::report::RecoveryReport;
+use super::scan::{DamagedInput, Got, Pieces, Start, is_sound};
 use crate::formats::csv_cells::MAX_CELL;
 use crate::formats::lines::{LOOKED_AT, MAX_LINE, append, line_ends};
-use crate::formats::recovery::Trouble;
+use crate::formats::recovery::RecoveryError;
 
 const NO_RECORD: &str = "no whole record";
 const NO_START: &str = "nothing that begins a stream or a record";
 /// What one step of reading on trial costs besides its bytes.
 const TRIAL_STEP: u64 = 16 << 10;
 
-/// Reading on trial costs at most so many times the file's length, and this besides: a file made of false starts must not
+/// ReadingArgs on trial costs at most so many times the file's length, and this besides: a file made of false starts must not
 /// take for ever.
 const TRIAL_TIMES: u64 = 64;
 const TRIAL_BYTES: u64 = 256 << 20;
 
 /// What is a record, and where it ends.
 #[derive(Clone, Copy)]
-pub(super) struct Shape {
+pub(super) struct RecordSplit {
     pub is_record: fn(&[u8]) -> bool,
     /// Rows of CSV, whose cells may hold line feeds; else lines.
     pub is_row: bool,
 }
 
-impl Shape {
+impl RecordSplit {
     /// The longest that is held. Of a cell each quote is doubled, at the worst.
     fn max(self) -> usize {
         if self.is_row { 2 * MAX_CELL + PIECE_KEPT } else { MAX_LINE }
     }
 }
 
-struct Saving<'a> {
-    input: Input<'a>,
-    shape: Shape,
-    output: &'a mut Output,
-    recovery: &'a mut Recovery,
+struct LineSalvage<'a> {
+    input: DamagedInput<'a>,
+    shape: RecordSplit,
+    output: &'a mut CleanFile,
+    recovery: &'a mut RecoveryReport,
     tick: &'a mut dyn FnMut(u64, u64),
     /// Everything before it is saved or counted as lost.
     settled: u64,
@@ -65,7 +65,7 @@ struct Saving<'a> {
 }
 
 /// How reading from a place ended.
-enum Read {
+enum ReadEnd {
     /// As it should.
     Ended,
     Broken(&'static str),
@@ -75,19 +75,19 @@ enum Read {
 
 /// Saves every line that is a record.
 pub(super) fn save(
-    input: Input<'_>,
-    shape: Shape,
-    output: &mut Output,
-    recovery: &mut Recovery,
+    input: DamagedInput<'_>,
+    shape: RecordSplit,
+    output: &mut CleanFile,
+    recovery: &mut RecoveryReport,
     tick: &mut dyn FnMut(u64, u64),
-) -> Result<(), Trouble> {
+) -> Result<(), RecoveryError> {
     let (settled, gap, trials) = (0, false, 0);
     let (recent, before, rest) = Default::default();
-    let mut saving = Saving { input, shape, output, recovery, tick, settled, gap, recent, before, trials, rest };
-    let first = input.start_at(0).map_err(Trouble::Read)?;
+    let mut saving = LineSalvage { input, shape, output, recovery, tick, settled, gap, recent, before, trials, rest };
+    let first = input.start_at(0).map_err(RecoveryError::Read)?;
     let is_text = match first {
         Some(start) => start == Start::Text,
-        None => input.is_text().map_err(Trouble::Read)?,
+        None => input.is_text().map_err(RecoveryError::Read)?,
     };
     let mut start = if is_text { Some((0, Start::Text)) } else { first.map(|start| (0, start)) };
     let mut why = NO_START;
@@ -101,19 +101,19 @@ pub(super) fn save(
         saving.recovery.lose(saving.settled, at, why);
         saving.settled = saving.settled.max(at);
         why = match saving.read(at, kind)? {
-            Read::Found(at, kind) => {
+            ReadEnd::Found(at, kind) => {
                 start = Some((at, kind));
                 NO_START
             }
-            Read::Ended if kind == Start::Text => {
+            ReadEnd::Ended if kind == Start::Text => {
                 why = NO_RECORD;
                 break;
             }
-            Read::Ended => {
-                start = input.start_at(saving.settled).map_err(Trouble::Read)?.map(|it| (saving.settled, it));
+            ReadEnd::Ended => {
+                start = input.start_at(saving.settled).map_err(RecoveryError::Read)?.map(|it| (saving.settled, it));
                 NO_START
             }
-            Read::Broken(problem) => problem,
+            ReadEnd::Broken(problem) => problem,
         };
         saving.gap = false;
         // Never from the same place twice.
@@ -126,11 +126,11 @@ pub(super) fn save(
     Ok(())
 }
 
-impl Saving<'_> {
+impl LineSalvage<'_> {
     /// The next place from `from` on where a whole record can be read, before `until`.
-    fn find(&mut self, mut from: u64, until: u64) -> Result<Option<(u64, Start)>, Trouble> {
-        while let Some((at, start)) = self.input.next_start(from, until).map_err(Trouble::Read)? {
-            if self.first_record(at, start).map_err(Trouble::Read)?.is_some() {
+    fn find(&mut self, mut from: u64, until: u64) -> Result<Option<(u64, Start)>, RecoveryError> {
+        while let Some((at, start)) = self.input.next_start(from, until).map_err(RecoveryError::Read)? {
+            if self.first_record(at, start).map_err(RecoveryError::Read)?.is_some() {
                 return Ok(Some((at, start)));
             }
             if self.trials > TRIAL_BYTES + TRIAL_TIMES * self.input.length {
@@ -146,7 +146,7 @@ impl Saving<'_> {
     /// The line that stands there, if it is a record.
     fn first_record(&mut self, at: u64, start: Start) -> io::Result<Option<Vec<u8>>> {
         let mut pieces = Pieces::new(self.input, at, start);
-        let mut ends = Ends::new(self.shape);
+        let mut ends = RecordEnds::new(self.shape);
         let mut line = Vec::new();
         loop {
             let got = pieces.advance()?;
@@ -164,9 +164,9 @@ impl Saving<'_> {
     }
 
     /// Saves the records from a place on.
-    fn read(&mut self, at: u64, start: Start) -> Result<Read, Trouble> {
+    fn read(&mut self, at: u64, start: Start) -> Result<ReadEnd, RecoveryError> {
         let mut pieces = Pieces::new(self.input, at, start);
-        let mut ends = Ends::new(self.shape);
+        let mut ends = RecordEnds::new(self.shape);
         self.before = (std::mem::take(&mut self.recent), self.settled);
         let (mut line, rest_at) = std::mem::take(&mut self.rest);
         if rest_at != at || start == Start::Text {
@@ -179,7 +179,7 @@ impl Saving<'_> {
         let mut sound = None;
         loop {
             let piece_at = pieces.at();
-            let got = pieces.advance().map_err(Trouble::Read)?;
+            let got = pieces.advance().map_err(RecoveryError::Read)?;
             let mut rest = pieces.piece();
             loop {
                 if line.is_empty() && !is_too_long {
@@ -197,15 +197,16 @@ impl Saving<'_> {
                 if !is_fine && pieces.is_text() {
                     self.gap = true;
                     if let Some((at, start)) = self.look_inside(line_at, line_end)? {
-                        return Ok(Read::Found(at, start));
+                        return Ok(ReadEnd::Found(at, start));
                     }
                 } else if !is_fine {
                     self.gap = true;
                     if sound.is_none() {
-                        sound = Some(start != Start::Flush && is_sound(self.input.file, at).map_err(Trouble::Read)?);
+                        sound =
+                            Some(start != Start::Flush && is_sound(self.input.file, at).map_err(RecoveryError::Read)?);
                     }
                     if sound == Some(false) {
-                        return Ok(Read::Broken(NO_RECORD));
+                        return Ok(ReadEnd::Broken(NO_RECORD));
                     }
                 }
                 line_at = line_end;
@@ -219,19 +220,19 @@ impl Saving<'_> {
             match got {
                 Got::More => {}
                 Got::End => return self.end(line, line_at, &pieces, is_too_long),
-                Got::Broken(why) => return Ok(Read::Broken(why)),
+                Got::Broken(why) => return Ok(ReadEnd::Broken(why)),
             }
         }
     }
 
     /// Saves the records in a piece of text that is none as a whole. Where a stream begins in it, that is to be read first.
-    fn look_inside(&mut self, from: u64, until: u64) -> Result<Option<(u64, Start)>, Trouble> {
+    fn look_inside(&mut self, from: u64, until: u64) -> Result<Option<(u64, Start)>, RecoveryError> {
         let mut from = from + 1;
         while let Some((at, start)) = self.find(from, until)? {
             if start != Start::Text {
                 return Ok(Some((at, start)));
             }
-            let Some(record) = self.first_record(at, start).map_err(Trouble::Read)? else { break };
+            let Some(record) = self.first_record(at, start).map_err(RecoveryError::Read)? else { break };
             from = at + record.len() as u64;
             self.take(&record, at, from)?;
         }
@@ -241,16 +242,22 @@ impl Saving<'_> {
     }
 
     /// Nothing comes any more, and this was behind the last line feed. A record may be whole without one.
-    fn end(&mut self, line: Vec<u8>, line_at: u64, pieces: &Pieces<'_>, is_too_long: bool) -> Result<Read, Trouble> {
+    fn end(
+        &mut self,
+        line: Vec<u8>,
+        line_at: u64,
+        pieces: &Pieces<'_>,
+        is_too_long: bool,
+    ) -> Result<ReadEnd, RecoveryError> {
         let had_gap = self.gap;
         let is_whole = !is_too_long && self.take(&line, line_at, pieces.at())?;
         if pieces.is_text() && !is_whole {
             if let Some((at, start)) = self.look_inside(line_at, pieces.at())? {
-                return Ok(Read::Found(at, start));
+                return Ok(ReadEnd::Found(at, start));
             }
-            return Ok(Read::Ended);
+            return Ok(ReadEnd::Ended);
         }
-        if !is_whole && self.input.start_at(pieces.at()).map_err(Trouble::Read)?.is_some() {
+        if !is_whole && self.input.start_at(pieces.at()).map_err(RecoveryError::Read)?.is_some() {
             self.rest = (line, pieces.at());
             self.gap = had_gap;
         }
@@ -258,11 +265,11 @@ impl Saving<'_> {
             self.recovery.lose(self.settled, pieces.at().max(self.settled + 1), NO_RECORD);
         }
         self.settled = pieces.at();
-        Ok(Read::Ended)
+        Ok(ReadEnd::Ended)
     }
 
     /// Saves a line if it is a record. What could not be saved before it is told then.
-    fn take(&mut self, line: &[u8], from: u64, to: u64) -> Result<bool, Trouble> {
+    fn take(&mut self, line: &[u8], from: u64, to: u64) -> Result<bool, RecoveryError> {
         if line.trim_ascii().is_empty() {
             return Ok(true);
         }
@@ -280,9 +287,9 @@ impl Saving<'_> {
         let hash = xxh3_64(line);
         self.recent.insert(hash);
         if to > self.before.1 || !self.before.0.contains(&hash) {
-            self.output.write(line.trim_ascii_start()).map_err(Trouble::Write)?;
+            self.output.write(line.trim_ascii_start()).map_err(RecoveryError::Write)?;
             if !line.ends_with(b"\n") {
-                self.output.write(b"\n").map_err(Trouble::Write)?;
+                self.output.write(b"\n").map_err(RecoveryError::Write)?;
             }
             self.recovery.records += 1;
         }
@@ -300,21 +307,21 @@ fn is_junk(line: &[u8]) -> bool {
 const PIECE_KEPT: usize = 1 << 20;
 
 /// Finds where lines or rows end, in bytes that come in pieces.
-enum Ends {
+enum RecordEnds {
     Lines,
     Rows(Box<csv_core::Reader>),
 }
 
-impl Ends {
-    fn new(shape: Shape) -> Ends {
-        if shape.is_row { Ends::Rows(Box::new(csv_core::Reader::new())) } else { Ends::Lines }
+impl RecordEnds {
+    fn new(shape: RecordSplit) -> RecordEnds {
+        if shape.is_row { RecordEnds::Rows(Box::new(csv_core::Reader::new())) } else { RecordEnds::Lines }
     }
 
     /// Behind the end of the one that the bytes begin or go on with; none when it does not end in them.
     fn next(&mut self, bytes: &[u8]) -> Option<usize> {
         let csv = match self {
-            Ends::Lines => return memchr::memchr(b'\n', bytes).map(|at| at + 1),
-            Ends::Rows(csv) => csv,
+            RecordEnds::Lines => return memchr::memchr(b'\n', bytes).map(|at| at + 1),
+            RecordEnds::Rows(csv) => csv,
         };
         let mut room = [0; 4 << 10];
         let mut at = 0;

@@ -4,19 +4,19 @@
 //! * [`scan`]: where compressed streams and lines begin again behind damage.
 //! * [`lines`]: the formats with a record a line; the others find their records themselves.
 
+mod clean_file;
 mod lines;
-mod output;
 mod report;
 pub(super) mod scan;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use self::lines::Shape;
-pub use self::report::{Lost, Recovery};
+use self::lines::RecordSplit;
+pub use self::report::{LostRange, RecoveryReport};
 use super::detect::{self, Detected};
 use super::trees::Trees;
-use crate::formats::recovery::{self, Damaged, Saving, Trouble};
+use crate::formats::recovery::{self, DamagedFile, RecoveryError, Salvage};
 use crate::formats::{Format, pagestore};
 
 #[derive(Debug, thiserror::Error)]
@@ -39,13 +39,13 @@ pub enum RecoverError {
 }
 
 /// Saves records that a codec finds.
-struct Saved<'a> {
-    output: &'a mut output::Output,
-    recovery: &'a mut Recovery,
+struct CodecSalvage<'a> {
+    output: &'a mut clean_file::CleanFile,
+    recovery: &'a mut RecoveryReport,
     tick: &'a mut dyn FnMut(u64, u64),
 }
 
-impl Saving for Saved<'_> {
+impl Salvage for CodecSalvage<'_> {
     fn save(&mut self, record: &[u8], end: u64) -> std::io::Result<()> {
         self.output.write(record)?;
         self.recovery.records += 1;
@@ -65,7 +65,7 @@ pub fn recover(
     out: &Path,
     format: Option<Format>,
     tick: &mut dyn FnMut(u64, u64),
-) -> Result<Recovery, RecoverError> {
+) -> Result<RecoveryReport, RecoverError> {
     let read_error = |source| RecoverError::File { action: "reading", path: damaged.into(), source };
     if out.exists() {
         return Err(RecoverError::Exists(out.into()));
@@ -83,32 +83,32 @@ pub fn recover(
         },
     };
     let recovers = format.recovery();
-    if matches!(recovers, recovery::Recovery::Nothing) {
+    if matches!(recovers, recovery::RecoveryMethod::Nothing) {
         return Err(RecoverError::SmallFiles(damaged.into(), format));
     }
     let file = File::open(damaged).map_err(read_error)?;
     let length = file.metadata().map_err(read_error)?.len();
     let write_error = |source| RecoverError::File { action: "writing", path: out.into(), source };
-    let mut output = output::Output::create(out, format.is_stream()).map_err(write_error)?;
-    let mut recovery = Recovery::new(format, length);
-    let input = scan::Input { file: &file, length };
+    let mut output = clean_file::CleanFile::create(out, format.is_stream()).map_err(write_error)?;
+    let mut recovery = RecoveryReport::new(format, length);
+    let input = scan::DamagedInput { file: &file, length };
     let saved = match *recovers {
-        recovery::Recovery::Lines(is_record) => {
-            lines::save(input, Shape { is_record, is_row: false }, &mut output, &mut recovery, tick)
+        recovery::RecoveryMethod::Lines(is_record) => {
+            lines::save(input, RecordSplit { is_record, is_row: false }, &mut output, &mut recovery, tick)
         }
-        recovery::Recovery::Rows(is_record) => {
-            lines::save(input, Shape { is_record, is_row: true }, &mut output, &mut recovery, tick)
+        recovery::RecoveryMethod::Rows(is_record) => {
+            lines::save(input, RecordSplit { is_record, is_row: true }, &mut output, &mut recovery, tick)
         }
-        recovery::Recovery::Itself(save) => {
+        recovery::RecoveryMethod::Itself(save) => {
             let open = || Ok(Box::new(File::open(damaged)?) as _);
-            let mut saving = Saved { output: &mut output, recovery: &mut recovery, tick };
-            save(&Damaged { open: &open, length }, &mut saving)
+            let mut saving = CodecSalvage { output: &mut output, recovery: &mut recovery, tick };
+            save(&DamagedFile { open: &open, length }, &mut saving)
         }
-        recovery::Recovery::Nothing => Ok(()),
+        recovery::RecoveryMethod::Nothing => Ok(()),
     };
     saved.map_err(|problem| match problem {
-        Trouble::Read(source) => read_error(source),
-        Trouble::Write(source) => write_error(source),
+        RecoveryError::Read(source) => read_error(source),
+        RecoveryError::Write(source) => write_error(source),
     })?;
     output.finish().map_err(write_error)?;
     Ok(recovery)

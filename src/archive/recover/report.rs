@@ -7,14 +7,14 @@ pub const MAX_RANGES: usize = 1000;
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recovery {
+pub struct RecoveryReport {
     pub format: Format,
     /// Whole records, all of which are in the new file.
     pub records: u64,
     /// Bytes of the damaged file.
     pub length: u64,
     /// What of it is lost: the first ranges, how many there are, and their bytes.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<LostRange>,
     pub ranges: u64,
     pub lost_bytes: u64,
 }
@@ -22,16 +22,16 @@ pub struct Recovery {
 /// A range of the damaged file of which nothing could be saved. Inside a compressed stream the edges are those of the
 /// nearest few kilobytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostRange {
     pub from: u64,
     /// Behind its last byte.
     pub to: u64,
     pub why: String,
 }
 
-impl Recovery {
-    pub(super) fn new(format: Format, length: u64) -> Recovery {
-        Recovery { format, records: 0, length, lost: Vec::new(), ranges: 0, lost_bytes: 0 }
+impl RecoveryReport {
+    pub(super) fn new(format: Format, length: u64) -> RecoveryReport {
+        RecoveryReport { format, records: 0, length, lost: Vec::new(), ranges: 0, lost_bytes: 0 }
     }
 
     pub(super) fn lose(&mut self, from: u64, to: u64, why: &str) {
@@ -45,7 +45,7 @@ impl Recovery {
         }
         self.ranges += 1;
         if self.lost.len() < MAX_RANGES {
-            self.lost.push(Lost { from, to, why: why.to_owned() });
+            self.lost.push(LostRange { from, to, why: why.to_owned() });
         }
     }
 }

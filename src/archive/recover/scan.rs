@@ -19,7 +19,7 @@ const WINDOW_BITS: u8 = 15;
 
 /// The damaged file.
 #[derive(Clone, Copy)]
-pub(super) struct Input<'a> {
+pub(super) struct DamagedInput<'a> {
     pub file: &'a File,
     pub length: u64,
 }
@@ -55,7 +55,7 @@ fn is_key(bytes: &[u8], quote: &[u8]) -> bool {
     if rest.is_empty() { !bytes.is_empty() } else { rest.starts_with(quote) }
 }
 
-impl Input<'_> {
+impl DamagedInput<'_> {
     /// Bytes from `at` on, as many as fit; fewer only at the file's end.
     pub fn read(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
@@ -112,7 +112,7 @@ impl Input<'_> {
 /// Whether a stream can be read from its beginning to its end, or to where the file breaks off: nothing contradicts what it
 /// holds. Behind damage, what is decompressed may look like records and be none that anybody wrote.
 pub(in crate::archive) fn is_sound(file: &File, at: u64) -> io::Result<bool> {
-    let input = Input { file, length: file.metadata()?.len() };
+    let input = DamagedInput { file, length: file.metadata()?.len() };
     let Some(start) = input.start_at(at)? else { return Ok(false) };
     let mut pieces = Pieces::new(input, at, start);
     loop {
@@ -127,7 +127,7 @@ const BREAKS_OFF: &str = "the compressed data breaks off";
 
 /// Plain bytes from some place on, piece by piece.
 pub(super) struct Pieces<'a> {
-    input: Input<'a>,
+    input: DamagedInput<'a>,
     decompress: Option<Decompress>,
     /// Behind the bytes used up.
     at: u64,
@@ -149,7 +149,7 @@ pub(super) enum Got {
 }
 
 impl<'a> Pieces<'a> {
-    pub fn new(input: Input<'a>, at: u64, start: Start) -> Pieces<'a> {
+    pub fn new(input: DamagedInput<'a>, at: u64, start: Start) -> Pieces<'a> {
         let decompress = match start {
             Start::Zlib => Some(Decompress::new(true)),
             Start::Gzip => Some(Decompress::new_gzip(WINDOW_BITS)),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 
-use super::choice::{Choice, Place, lock};
+use super::selection::{LetterSelection, SinkArgs, lock};
 use crate::cli::destination::Destination;
 use crate::cli::print;
 use crate::config::{self, Config, Removed, SinkConfig};
@@ -17,13 +17,17 @@ use crate::delivery::{Cursor, Deriver, Entry, Position};
 use crate::formats::letters::Note;
 use crate::page_log::{LogError, PageLog, Reader};
 use crate::parse::DeriveOptions;
-use crate::sinks::dead_letters::{self, Fate};
+use crate::sinks::dead_letters::{self, LetterAction};
 use crate::sinks::{self, Sink};
 use crate::telemetry::logging;
 use crate::telemetry::progress::{Screen, grouped};
 
 /// File by file: a replay that is broken off has done the files before, and repeats the one it was at.
-pub(super) fn replay(place: &Place, choice: &Choice, destination: &Destination) -> anyhow::Result<ExitCode> {
+pub(super) fn replay(
+    place: &SinkArgs,
+    selection: &LetterSelection,
+    destination: &Destination,
+) -> anyhow::Result<ExitCode> {
     let folder = place.folder()?;
     let loaded = destination.of_crawl(&place.output)?;
     let sink = loaded.config.sinks.iter().find(|sink| sink.name() == place.sink).with_context(|| {
@@ -48,11 +52,11 @@ pub(super) fn replay(place: &Place, choice: &Choice, destination: &Destination) 
     let mut refused = 0;
     for path in dead_letters::files(&replay.folder)? {
         let Some(_lock) = lock(&path)? else { continue };
-        refused += replay.file(&path, choice, &mut chosen)?;
+        refused += replay.file(&path, selection, &mut chosen)?;
     }
     let delivered = grouped(chosen.len() as u64 - refused);
     print(&format!("{delivered} delivered, {} refused again\n", grouped(refused)))?;
-    Ok(choice.check(&chosen))
+    Ok(selection.check(&chosen))
 }
 
 struct Replay<'a> {
@@ -67,7 +71,7 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    fn new<'a>(place: &Place, folder: PathBuf, sink: &'a SinkConfig, config: &Config) -> anyhow::Result<Replay<'a>> {
+    fn new<'a>(place: &SinkArgs, folder: PathBuf, sink: &'a SinkConfig, config: &Config) -> anyhow::Result<Replay<'a>> {
         let log = place.output.join("log");
         let reader = match sink.destination {
             // Two may write to a server.
@@ -98,32 +102,32 @@ impl Replay<'_> {
     }
 
     /// Sends the chosen letters of a file, and takes those out that are there then. Returns how many were refused again.
-    fn file(&mut self, path: &Path, choice: &Choice, chosen: &mut HashSet<String>) -> anyhow::Result<u64> {
+    fn file(&mut self, path: &Path, selection: &LetterSelection, chosen: &mut HashSet<String>) -> anyhow::Result<u64> {
         remove_folder(&self.scratch)?;
         let before = chosen.len();
-        self.send(path, choice, chosen)?;
+        self.send(path, selection, chosen)?;
         if chosen.len() == before {
             return remove_folder(&self.scratch).map(|()| 0);
         }
         let refused = refusals(&self.scratch)?;
         dead_letters::rewrite(path, &mut |note| match refused.get(&note.id) {
-            _ if !choice.has(note) => Fate::Keep(note.clone()),
-            Some(again) => Fate::Keep(Note { attempts: note.attempts.saturating_add(1), ..again.clone() }),
-            None => Fate::Replayed,
+            _ if !selection.has(note) => LetterAction::Keep(note.clone()),
+            Some(again) => LetterAction::Keep(Note { attempts: note.attempts.saturating_add(1), ..again.clone() }),
+            None => LetterAction::Replayed,
         })?;
         remove_folder(&self.scratch)?;
         Ok(refused.len() as u64)
     }
 
     /// Returns when every one is durable at the destination, or refused and in the scratch folder.
-    fn send(&mut self, path: &Path, choice: &Choice, chosen: &mut HashSet<String>) -> anyhow::Result<()> {
+    fn send(&mut self, path: &Path, selection: &LetterSelection, chosen: &mut HashSet<String>) -> anyhow::Result<()> {
         let state = self.reader.as_ref().map(|reader| reader.cursor().state.clone()).unwrap_or_default();
         let mut sink = sinks::open_with_letters(self.sink, &self.folder, &self.scratch, &state, Default::default())?;
         self.commit(&mut *sink, Position::default())?;
         let mut end = Position::default();
         let mut failed: anyhow::Result<()> = Ok(());
         dead_letters::for_each(path, &mut |note, reader| {
-            if failed.is_ok() && choice.has(&note) {
+            if failed.is_ok() && selection.has(&note) {
                 let event = Arc::new(reader.event()?);
                 end = Position { index: end.index + 1, offset: end.offset + 1 };
                 failed = sink.deliver(&[Arc::new(Entry::new(end, event, &self.deriver))]).map(drop).map_err(Into::into);
@@ -166,7 +170,7 @@ impl Replay<'_> {
 }
 
 /// The sink's reader in the log of a crawl that stands still.
-fn reader_of(place: &Place, log: &Path, config: &Config) -> anyhow::Result<Reader> {
+fn reader_of(place: &SinkArgs, log: &Path, config: &Config) -> anyhow::Result<Reader> {
     let (log, recovery) = PageLog::open(log, &config.log, DeriveOptions::new(config)).map_err(|error| match error {
         LogError::Locked { .. } => anyhow!(
             "the crawl in {} is running, and {} writes to the same files; stop it first",

@@ -13,79 +13,79 @@ use data_encoding::HEXLOWER;
 use percent_encoding::percent_decode_str;
 use sha2::{Digest, Sha256};
 
-use super::beginning::Sign;
 use super::cbor::{self, CborRecord};
-use super::encoder::Each;
+use super::encoder::StatelessEncoder;
 use super::files::{self, FilesRecord, body_alone};
-use super::format::{Files, Format, Row};
-use super::held::{Field, Held, Part};
-use super::records::{Input, One, Records};
-use super::recovery::Recovery;
+use super::format::{Files, Format, FormatSpec};
+use super::held::{Field, Held, Reduction};
+use super::records::{ArchiveReader, ReaderInput, SinglePage};
+use super::recovery::RecoveryMethod;
+use super::sniff::Confidence;
 use crate::delivery::Entry;
 use crate::page::{Outcome, PageEvent};
 use crate::parse::url::host;
 
 /// The body alone.
-pub const HTML: Format = Format(&Row {
+pub const HTML: Format = Format(&FormatSpec {
     name: "FILESYSTEM_HTML",
     about: "one file a page: its body",
     schema: "html",
     holds: &[(Field::Url, Held::Whole), (Field::Body, Held::Whole), (Field::OtherTypes, Held::Whole)],
     demands: &[Field::Url, Field::Body],
     // A page's body may be anything: its path tells.
-    begins: |_| Sign::No,
+    begins: |_| Confidence::No,
     reader: |input| {
         let url = url_of_path(&input.path);
         one_page(input, |bytes, _| html_page(bytes, url))
     },
-    encoder: |_| Box::new(Each(body_alone)),
+    encoder: |_| Box::new(StatelessEncoder(body_alone)),
     is_held: Some(files::is_held),
     files: Files::OnePage,
-    recovery: Recovery::Nothing,
+    recovery: RecoveryMethod::Nothing,
 });
 
 /// The FILES object.
-pub const JSON: Format = Format(&Row {
+pub const JSON: Format = Format(&FormatSpec {
     name: "FILESYSTEM_JSON",
     about: "one file a page: the object that FILES writes",
     schema: "files",
     holds: files::HOLDS,
     demands: files::DEMANDS,
     // As FILES does: its path tells.
-    begins: |_| Sign::No,
+    begins: |_| Confidence::No,
     reader: |input| one_page(input, |bytes, path| record_page(&bytes, path, files_record)),
-    encoder: |_| Box::new(Each(files::encode)),
+    encoder: |_| Box::new(StatelessEncoder(files::encode)),
     is_held: Some(files::is_held),
     files: Files::OnePage,
-    recovery: Recovery::Nothing,
+    recovery: RecoveryMethod::Nothing,
 });
 
 /// [`cbor`]'s map.
-pub const CBOR: Format = Format(&Row {
+pub const CBOR: Format = Format(&FormatSpec {
     name: "FILESYSTEM_CBOR",
     about: "one file a page: a CBOR map",
     schema: "cbor",
     holds: &[
         (Field::Url, Held::Whole),
-        (Field::Body, Held::Partly(Part::TextOrBytes)),
-        (Field::Fetched, Held::Partly(Part::Seconds)),
+        (Field::Body, Held::Partly(Reduction::TextOrBytes)),
+        (Field::Fetched, Held::Partly(Reduction::Seconds)),
         (Field::Request, Held::Whole),
         (Field::OtherTypes, Held::Whole),
     ],
     demands: &[Field::Url, Field::Fetched, Field::Body],
     begins: |beginning| {
         let is_map = matches!(beginning.text().first(), Some(0xa0..=0xbf));
-        Sign::sure_if(is_map && cbor::url_at_start(beginning.text()).is_some())
+        Confidence::sure_if(is_map && cbor::url_at_start(beginning.text()).is_some())
     },
     reader: |input| one_page(input, |bytes, path| record_page(&bytes, path, cbor_record)),
     encoder: |_| {
-        Box::new(Each(|entry: &Entry, out: &mut Vec<u8>| {
+        Box::new(StatelessEncoder(|entry: &Entry, out: &mut Vec<u8>| {
             files::is_held(&entry.event) && cbor::write_event(&entry.event, &entry.content(), out)
         }))
     },
     is_held: Some(files::is_held),
     files: Files::OnePage,
-    recovery: Recovery::Nothing,
+    recovery: RecoveryMethod::Nothing,
 });
 
 /// The longest name of a file that Linux takes, in bytes.
@@ -168,11 +168,11 @@ fn is_in_folder_of(path: &Path, url: &str) -> bool {
 }
 
 fn one_page(
-    mut input: Input,
+    mut input: ReaderInput,
     page: impl FnOnce(Vec<u8>, &Path) -> Result<PageEvent, String>,
-) -> std::io::Result<Box<dyn Records>> {
+) -> std::io::Result<Box<dyn ArchiveReader>> {
     let page = one_page::content(&mut *input.bytes).and_then(|bytes| page(bytes, &input.path));
-    Ok(Box::new(One(Some(page))))
+    Ok(Box::new(SinglePage(Some(page))))
 }
 
 fn html_page(body: Vec<u8>, url: Option<String>) -> Result<PageEvent, String> {

@@ -14,7 +14,7 @@
 //! ends are taken off and what is left is the URL, blanks and all; where that can be done in two ways, the one whose MD5
 //! is right.
 
-mod store;
+mod format;
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
@@ -28,7 +28,7 @@ use super::files::page_of;
 use crate::page::{EpochMs, Outcome, PageEvent, Relevance, Response, latin1_to_string};
 use crate::parse::is_html;
 
-pub use store::{FORMAT, meta_place};
+pub use format::{FORMAT, meta_path};
 
 /// The longest line of a `META` file that is read, in bytes.
 pub const MAX_LINE: usize = 64 << 10;
@@ -77,7 +77,7 @@ pub enum PageKind {
 
 /// A file of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum StorePath {
     /// A day's `META`: its pages and feeds.
     DayMeta { day: Date },
     /// The contents of a page or a feed.
@@ -170,7 +170,7 @@ impl MetaEntry {
     /// escaped, in every way that it may have been, as far as those are few.
     pub fn folders(&self) -> impl Iterator<Item = UrlHash> {
         let places = escapes(&self.url);
-        // One bit an escape: whether that is taken back. All of them first.
+        // SinglePage bit an escape: whether that is taken back. All of them first.
         let ways = if places.len() <= MAX_ESCAPES { 1_u32 << places.len() } else { 2 };
         let all = if places.len() <= MAX_ESCAPES { ways - 1 } else { u32::MAX };
         let masks = (1..ways).rev().map(move |mask| if ways == 2 { all } else { mask });
@@ -284,28 +284,28 @@ fn unescaped(url: &str, places: &[(std::ops::Range<usize>, char)], mask: u32) ->
     out + &url[at..]
 }
 
-impl Place {
+impl StorePath {
     /// Below the store's folder, parted by `/`.
     pub fn path(&self) -> String {
         match self {
-            Place::DayMeta { day } => format!("{}/{META}", day_path(*day)),
-            Place::Page { day, page } => format!("{}/{page}/{CONTENTS}", day_path(*day)),
-            Place::FeedMeta { day, feed } => format!("{}/{feed}/{META}", day_path(*day)),
-            Place::Article { day, feed, article } => format!("{}/{feed}/{article}/{CONTENTS}", day_path(*day)),
+            StorePath::DayMeta { day } => format!("{}/{META}", day_path(*day)),
+            StorePath::Page { day, page } => format!("{}/{page}/{CONTENTS}", day_path(*day)),
+            StorePath::FeedMeta { day, feed } => format!("{}/{feed}/{META}", day_path(*day)),
+            StorePath::Article { day, feed, article } => format!("{}/{feed}/{article}/{CONTENTS}", day_path(*day)),
         }
     }
 
     /// What a path below the store's folder is. None for what is none of the store's.
-    pub fn parse(path: &str) -> Option<Place> {
+    pub fn parse(path: &str) -> Option<StorePath> {
         let mut parts = path.split('/');
         let day = day(parts.next()?, parts.next()?, parts.next()?)?;
         let rest: Vec<&str> = parts.take(4).collect();
         Some(match rest[..] {
-            [META] => Place::DayMeta { day },
-            [page, CONTENTS] => Place::Page { day, page: UrlHash::parse(page)? },
-            [feed, META] => Place::FeedMeta { day, feed: UrlHash::parse(feed)? },
+            [META] => StorePath::DayMeta { day },
+            [page, CONTENTS] => StorePath::Page { day, page: UrlHash::parse(page)? },
+            [feed, META] => StorePath::FeedMeta { day, feed: UrlHash::parse(feed)? },
             [feed, article, CONTENTS] => {
-                Place::Article { day, feed: UrlHash::parse(feed)?, article: UrlHash::parse(article)? }
+                StorePath::Article { day, feed: UrlHash::parse(feed)?, article: UrlHash::parse(article)? }
             }
             _ => return None,
         })

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek};
 
 use super::MAX_HEAD;
 use super::framing::{Framing, MARK, MAX_FIRST_LINE, Step, Stretch};
-use super::window::{Line, Source, Window};
+use super::window::{Line, SeekableInput, Window};
 
 /// Heads longer than this are remembered: they cost more to read than a false record that points at them does to write.
 /// What is pointed at lies less than 2 · (`MAX_DATA` + `MAX_HEAD`) ahead, and heads at which lines begin do not overlap,
@@ -39,7 +39,7 @@ impl LookAhead {
     }
 
     /// What stands at `place`.
-    pub fn at<R: Read + Seek>(&mut self, source: &mut Source<R>, place: u64) -> io::Result<Ahead> {
+    pub fn at<R: Read + Seek>(&mut self, source: &mut SeekableInput<R>, place: u64) -> io::Result<Ahead> {
         if place >= source.length {
             return Ok(Ahead::End);
         }
@@ -59,7 +59,7 @@ impl LookAhead {
     /// The record if its blank line is where its length says.
     pub fn as_far_as_it_is_there<R: Read + Seek>(
         &mut self,
-        source: &mut Source<R>,
+        source: &mut SeekableInput<R>,
         framing: Framing,
     ) -> io::Result<Ahead> {
         if framing.end() > source.length {
@@ -78,7 +78,7 @@ impl LookAhead {
     }
 
     /// The record whose head begins at `place`, and how many bytes were looked at to know.
-    fn head_at<R: Read + Seek>(&mut self, source: &mut Source<R>, place: u64) -> io::Result<(Ahead, u64)> {
+    fn head_at<R: Read + Seek>(&mut self, source: &mut SeekableInput<R>, place: u64) -> io::Result<(Ahead, u64)> {
         let mut stretch = Stretch::default();
         let (mut at, mut limit) = (place, MAX_FIRST_LINE);
         loop {

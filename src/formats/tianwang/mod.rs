@@ -10,22 +10,22 @@
 //! [`write`](TianwangWriter) and [`read`](TianwangReader) are for whole files, [`recover`] for damaged ones.
 
 mod ahead;
+mod format;
 mod framing;
+mod maybe_compressed;
 mod read;
 mod record;
 mod recover;
-mod row;
-mod saved;
+mod salvage;
 mod search;
-mod unpacking;
 mod whole;
 mod window;
 mod write;
 
+pub use format::FORMAT;
 pub use read::{TianwangError, TianwangReader};
 pub use record::{ContentError, HeadError, TianwangRecord};
-pub use recover::{Found, Loss, Piece, Report, recover};
-pub use row::FORMAT;
+pub use recover::{FoundRecord, Gap, ScanReport, ScannedRange, recover};
 pub use whole::whole_length;
 pub use write::{TianwangWriter, is_held, write_event};
 

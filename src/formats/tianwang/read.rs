@@ -1,4 +1,4 @@
-//! Records of a stream, one by one.
+//! ArchiveReader of a stream, one by one.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -80,7 +80,7 @@ pub struct TianwangReader<R> {
 
 /// What stands behind DATA.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum DataEnd {
     /// What ends a record, and then another one or nothing.
     Shown,
     /// A blank line, and then something else: that may be damaged, or the length wrong.
@@ -220,7 +220,7 @@ impl<R: Read> TianwangReader<R> {
         let end = self.read_end();
         let filled = if is_too_long { Ok(()) } else { record.fill(data.clone()) };
         let is_whole = || !is_too_long && filled.is_ok() && is_whole_in_itself(record.unzip_length, &data);
-        if end == End::None || end == End::NotShown && !is_whole() {
+        if end == DataEnd::None || end == DataEnd::NotShown && !is_whole() {
             self.lost = true;
             self.read_again(&data);
             return Err(TianwangError::WrongLength { offset, length });
@@ -255,14 +255,14 @@ impl<R: Read> TianwangReader<R> {
     }
 
     /// Whether DATA ends here: a blank line, the input's end, or the next record without a blank line.
-    fn read_end(&mut self) -> End {
+    fn read_end(&mut self) -> DataEnd {
         // What cannot be read behind a record is no fault of the record.
         self.failed = self.at_least(PEEKED).err();
         let next = &self.buffer[self.filled.clone()];
         let blank = match next {
             [] => {
                 self.truncated = self.failed.is_none();
-                return End::Shown;
+                return DataEnd::Shown;
             }
             [b'\n', ..] => 1,
             [b'\r', b'\n', ..] => 2,
@@ -274,10 +274,10 @@ impl<R: Read> TianwangReader<R> {
         let behind = &behind[line_ends..];
         let is_next = begins_with_mark(behind) || is_input_s_end && (behind.is_empty() || begins_mark(behind));
         let end = match (blank, is_next) {
-            (0, true) if line_ends == 0 && begins_with_mark(behind) => End::Shown,
-            (0, _) => End::None,
-            (_, true) => End::Shown,
-            (_, false) => End::NotShown,
+            (0, true) if line_ends == 0 && begins_with_mark(behind) => DataEnd::Shown,
+            (0, _) => DataEnd::None,
+            (_, true) => DataEnd::Shown,
+            (_, false) => DataEnd::NotShown,
         };
         self.use_up(blank);
         self.blank_lines = blank as u64;

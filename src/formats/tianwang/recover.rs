@@ -1,4 +1,4 @@
-//! Records out of damaged files: the algorithm of the format's document, §4, in time proportional to the file's length.
+//! ArchiveReader out of damaged files: the algorithm of the format's document, §4, in time proportional to the file's length.
 //!
 //! `version:` is searched. Where the head behind it is well formed, and the record and the two behind it end where their
 //! lengths say, or the file ends before there are three, records begin; they are read from there one behind the other as
@@ -29,7 +29,7 @@ use super::TianwangRecord;
 use super::ahead::{Ahead, LookAhead};
 use super::framing::{Framing, is_whole_in_itself};
 use super::search::Search;
-use super::window::Source;
+use super::window::SeekableInput;
 
 /// So many bytes of false records are read for each byte of the file …
 pub(super) const PATIENCE: u64 = 4;
@@ -38,14 +38,14 @@ pub(super) const FIRST_PATIENCE: u64 = 4 << 20;
 
 /// What a stretch of the file is. Pieces come in the file's order, and together they are the whole of it.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Piece {
-    Record(Found),
-    Lost(Loss),
+pub enum ScannedRange {
+    Record(FoundRecord),
+    Lost(Gap),
 }
 
 /// A whole record.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct FoundRecord {
     /// Where its first byte is in the file.
     pub offset: u64,
     /// As it stands in the file, blank lines included: whoever wants the records alone in a new file appends these.
@@ -55,7 +55,7 @@ pub struct Found {
 
 /// Bytes that are no whole record.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Loss {
+pub struct Gap {
     pub range: Range<u64>,
     /// Set when a record's bounds are known, and what is wrong with it.
     pub record: Option<String>,
@@ -63,7 +63,7 @@ pub struct Loss {
 
 /// A recovery in numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ScanReport {
     /// Of the file, in bytes.
     pub length: u64,
     pub records: u64,
@@ -72,54 +72,61 @@ pub struct Report {
     /// Stretches between them.
     pub losses: u64,
     pub lost_bytes: u64,
-    /// Records that were well formed and not taken for true, because no two others followed.
+    /// ArchiveReader that were well formed and not taken for true, because no two others followed.
     pub unconfirmed: u64,
     /// The work done: all that was read, what was read again included.
     pub bytes_read: u64,
 }
 
 /// Finds the records in `input`, from its beginning to its end, wherever it stands now. An error of `on_piece` ends it.
-pub fn recover<R: Read + Seek>(input: &mut R, mut on_piece: impl FnMut(Piece) -> io::Result<()>) -> io::Result<Report> {
-    let source = Source::new(input)?;
-    let report = Report { length: source.length, ..Report::default() };
-    let mut recovery = Recovery { source, search: Search::new(), ahead: LookAhead::new(), report, wasted: 0 };
+pub fn recover<R: Read + Seek>(
+    input: &mut R,
+    mut on_piece: impl FnMut(ScannedRange) -> io::Result<()>,
+) -> io::Result<ScanReport> {
+    let source = SeekableInput::new(input)?;
+    let report = ScanReport { length: source.length, ..ScanReport::default() };
+    let mut recovery = RecordScan { source, search: Search::new(), ahead: LookAhead::new(), report, wasted: 0 };
     let mut start = 0;
     loop {
         let end = recovery.read_records(start, &mut on_piece)?;
         let next = recovery.find_records(end)?;
         let lost = end..next.unwrap_or(recovery.source.length);
         if !lost.is_empty() {
-            recovery.give_up(Loss { range: lost, record: None }, &mut on_piece)?;
+            recovery.give_up(Gap { range: lost, record: None }, &mut on_piece)?;
         }
         match next {
             Some(next) => start = next,
-            None => return Ok(Report { bytes_read: recovery.source.bytes_read, ..recovery.report }),
+            None => return Ok(ScanReport { bytes_read: recovery.source.bytes_read, ..recovery.report }),
         }
     }
 }
 
-struct Recovery<'a, R> {
-    source: Source<'a, R>,
+struct RecordScan<'a, R> {
+    source: SeekableInput<'a, R>,
     search: Search,
     ahead: LookAhead,
-    report: Report,
+    report: ScanReport,
     /// Bytes of records that were read and then not taken for true.
     wasted: u64,
 }
 
-impl<R: Read + Seek> Recovery<'_, R> {
+impl<R: Read + Seek> RecordScan<'_, R> {
     /// Reads records one behind the other. Returns where they end.
-    fn read_records(&mut self, start: u64, on_piece: &mut impl FnMut(Piece) -> io::Result<()>) -> io::Result<u64> {
+    fn read_records(
+        &mut self,
+        start: u64,
+        on_piece: &mut impl FnMut(ScannedRange) -> io::Result<()>,
+    ) -> io::Result<u64> {
         let mut at = start;
         while let Ahead::Record(framing) = self.ahead.at(&mut self.source, at)? {
             self.ahead.forget_before(at);
             match self.read_record(framing)? {
-                Some(Piece::Record(found)) => {
+                Some(ScannedRange::Record(found)) => {
                     self.report.records += 1;
                     self.report.found_bytes += found.bytes.len() as u64;
-                    on_piece(Piece::Record(found))?;
+                    on_piece(ScannedRange::Record(found))?;
                 }
-                Some(Piece::Lost(loss)) => self.give_up(loss, on_piece)?,
+                Some(ScannedRange::Lost(loss)) => self.give_up(loss, on_piece)?,
                 None => break,
             }
             at = framing.end();
@@ -128,7 +135,7 @@ impl<R: Read + Seek> Recovery<'_, R> {
     }
 
     /// None when it is not a true one.
-    fn read_record(&mut self, framing: Framing) -> io::Result<Option<Piece>> {
+    fn read_record(&mut self, framing: Framing) -> io::Result<Option<ScannedRange>> {
         let is_end_shown = self.ahead.at(&mut self.source, framing.end())? != Ahead::SomethingElse;
         let range = framing.start..framing.end();
         if !is_end_shown && self.wasted > FIRST_PATIENCE + PATIENCE * framing.start {
@@ -137,9 +144,9 @@ impl<R: Read + Seek> Recovery<'_, R> {
         let bytes = Bytes::from(self.source.read(range.clone())?);
         Ok(match record_in(&bytes, framing) {
             Ok(record) if is_end_shown || is_whole_in_itself(record.unzip_length, &record.data) => {
-                Some(Piece::Record(Found { offset: framing.start, bytes, record }))
+                Some(ScannedRange::Record(FoundRecord { offset: framing.start, bytes, record }))
             }
-            Err(what) if is_end_shown => Some(Piece::Lost(Loss { range, record: Some(what) })),
+            Err(what) if is_end_shown => Some(ScannedRange::Lost(Gap { range, record: Some(what) })),
             Ok(_) | Err(_) => {
                 self.wasted += bytes.len() as u64;
                 None
@@ -173,10 +180,10 @@ impl<R: Read + Seek> Recovery<'_, R> {
         Ok(is_true)
     }
 
-    fn give_up(&mut self, loss: Loss, on_piece: &mut impl FnMut(Piece) -> io::Result<()>) -> io::Result<()> {
+    fn give_up(&mut self, loss: Gap, on_piece: &mut impl FnMut(ScannedRange) -> io::Result<()>) -> io::Result<()> {
         self.report.losses += 1;
         self.report.lost_bytes += loss.range.end - loss.range.start;
-        on_piece(Piece::Lost(loss))
+        on_piece(ScannedRange::Lost(loss))
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::ops::Range;
 
 /// The file, and how much of it was read.
-pub(super) struct Source<'a, R> {
+pub(super) struct SeekableInput<'a, R> {
     input: &'a mut R,
     /// Where the next read would be, without seeking.
     at: u64,
@@ -13,10 +13,10 @@ pub(super) struct Source<'a, R> {
     pub bytes_read: u64,
 }
 
-impl<'a, R: Read + Seek> Source<'a, R> {
-    pub fn new(input: &'a mut R) -> io::Result<Source<'a, R>> {
+impl<'a, R: Read + Seek> SeekableInput<'a, R> {
+    pub fn new(input: &'a mut R) -> io::Result<SeekableInput<'a, R>> {
         let length = input.seek(SeekFrom::End(0))?;
-        Ok(Source { input, at: length, length, bytes_read: 0 })
+        Ok(SeekableInput { input, at: length, length, bytes_read: 0 })
     }
 
     /// All of the range, which lies within the file.
@@ -76,7 +76,12 @@ impl Window {
     }
 
     /// At least `wanted` bytes from `offset` on; fewer only where the file ends.
-    pub fn at<R: Read + Seek>(&mut self, source: &mut Source<R>, offset: u64, wanted: usize) -> io::Result<&[u8]> {
+    pub fn at<R: Read + Seek>(
+        &mut self,
+        source: &mut SeekableInput<R>,
+        offset: u64,
+        wanted: usize,
+    ) -> io::Result<&[u8]> {
         let end = self.start + self.bytes.len() as u64;
         if offset < self.start || offset > end {
             self.bytes.clear();
@@ -93,7 +98,7 @@ impl Window {
     }
 
     /// Until `wanted` bytes are there.
-    fn read_on<R: Read + Seek>(&mut self, source: &mut Source<R>, wanted: usize) -> io::Result<()> {
+    fn read_on<R: Read + Seek>(&mut self, source: &mut SeekableInput<R>, wanted: usize) -> io::Result<()> {
         let filled = self.bytes.len();
         let place = self.start + filled as u64;
         let left = source.length.saturating_sub(place);
@@ -106,7 +111,12 @@ impl Window {
     }
 
     /// The line that begins at `offset`, if it has no more than `limit` bytes.
-    pub fn line<R: Read + Seek>(&mut self, source: &mut Source<R>, offset: u64, limit: usize) -> io::Result<Line<'_>> {
+    pub fn line<R: Read + Seek>(
+        &mut self,
+        source: &mut SeekableInput<R>,
+        offset: u64,
+        limit: usize,
+    ) -> io::Result<Line<'_>> {
         let mut searched = 0;
         let mut wanted = self.least.min(limit + 1);
         loop {

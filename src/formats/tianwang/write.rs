@@ -1,4 +1,4 @@
-//! Records on their way out.
+//! ArchiveReader on their way out.
 
 use std::io::Write;
 use std::time::{Duration, UNIX_EPOCH};

@@ -15,7 +15,7 @@ use crate::formats::text::IsoTime;
 
 /// The JSON of a line, in this order; numbers are written as text, as all tools do. Absent ones are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Capture<'a> {
+struct CdxCapture<'a> {
     url: &'a str,
     /// As the server said it; `warc/revisit` for a revisit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ struct Capture<'a> {
 /// so on) or cannot be reached by its offset.
 pub fn line(record: &WarcRecord, file_name: &str) -> Option<String> {
     let url = record.target_uri().filter(|_| matches!(record.kind(), "response" | "revisit" | "resource"))?;
-    let length = record.place.length.filter(|_| record.place.inner == 0)?;
+    let length = record.location.length.filter(|_| record.location.inner == 0)?;
     let is_revisit = record.kind() == "revisit";
     let response = record.is_http().then(|| message(&record.block).ok()).flatten();
     let mime = match (&response, is_revisit) {
@@ -50,13 +50,13 @@ pub fn line(record: &WarcRecord, file_name: &str) -> Option<String> {
         (None, None) if !is_revisit && !record.is_http() => Some(labelled(&sha1(&record.block))),
         _ => None,
     };
-    let capture = Capture {
+    let capture = CdxCapture {
         url,
         mime,
         status: response.map(|it| it.status.to_string()),
         digest,
         length: length.to_string(),
-        offset: record.place.offset.to_string(),
+        offset: record.location.offset.to_string(),
         filename: file_name,
     };
     Some(format!("{} {} {}\n", surt(url), timestamp(record), serde_json::to_string(&capture).ok()?))

@@ -16,7 +16,7 @@ pub struct DigestCheck {
     pub payload: DigestVerdict,
 }
 
-/// One digest compared with the bytes.
+/// SinglePage digest compared with the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DigestVerdict {
     /// The record states none.

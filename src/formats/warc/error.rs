@@ -24,14 +24,14 @@ pub enum WarcError {
 }
 
 /// What came instead of a record.
-pub(super) enum Failed {
+pub(super) enum ReadFailure {
     /// The input ended inside the record.
     Cut,
     Error(WarcError),
 }
 
-impl From<StreamError> for Failed {
-    fn from(error: StreamError) -> Failed {
-        Failed::Error(error.into())
+impl From<StreamError> for ReadFailure {
+    fn from(error: StreamError) -> ReadFailure {
+        ReadFailure::Error(error.into())
     }
 }

@@ -1,4 +1,4 @@
-//! WARC (ISO 28500:2017, WARC/1.1): the archive format of the web. Records one behind the other, each a version line,
+//! WARC (ISO 28500:2017, WARC/1.1): the archive format of the web. ArchiveReader one behind the other, each a version line,
 //! fields, an empty line, a block of as many bytes as `Content-Length` says, and two line ends; compressed, each record is
 //! a gzip member of its own.
 //!
@@ -29,22 +29,22 @@ pub mod cdxj;
 mod digest;
 mod encoder;
 mod error;
-mod member;
+mod format;
+mod gzip_members;
+mod member_reader;
 pub mod pages;
 pub mod read;
 mod record;
 mod revisits;
-mod row;
-mod saved;
-mod source;
+mod salvage;
 pub mod surt;
 mod version;
 pub mod write;
 
 pub use digest::{DigestCheck, DigestVerdict};
 pub use error::WarcError;
+pub use format::FORMAT;
 pub use pages::WarcPages;
 pub use read::WarcReader;
-pub use record::{Place, WarcRecord};
-pub use row::FORMAT;
+pub use record::{WarcLocation, WarcRecord};
 pub use write::{WarcInfo, WarcWriter, WriteOptions};

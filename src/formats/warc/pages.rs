@@ -1,4 +1,4 @@
-//! Records as page events. The records of one capture stand next to each other in the files of every writer known here, in
+//! ArchiveReader as page events. The records of one capture stand next to each other in the files of every writer known here, in
 //! any order; they are joined by `WARC-Concurrent-To` (either way round), by `Seine-Redirects-To`, or by having the same
 //! target. What comes from another file or is far away is not joined: it is no page of its own.
 
@@ -24,12 +24,12 @@ const MAX_BESIDE_BYTES: usize = 4 << 20;
 ///
 /// A record whose block is not what its digest says is damaged, and no page comes of it.
 ///
-/// A revisit comes as what it says: nothing new. One that the server said is the 304 it was; one that the writer found (the
+/// A revisit comes as what it says: nothing new. SinglePage that the server said is the 304 it was; one that the writer found (the
 /// same payload again) comes as 304 too, with the headers of the answer, because its 200 would come without the body that
 /// another record holds.
 pub struct WarcPages<R> {
     reader: WarcReader<R>,
-    capture: Capture,
+    capture: CaptureRecords,
     /// `isPartOf` of the last `warcinfo`: the crawler's id, in our files.
     crawler_id: Arc<str>,
     /// Whether the last page's answer said its status.
@@ -39,7 +39,13 @@ pub struct WarcPages<R> {
 
 impl<R: Read> WarcPages<R> {
     pub fn new(reader: WarcReader<R>) -> WarcPages<R> {
-        WarcPages { reader, capture: Capture::default(), crawler_id: Arc::from(""), has_status: true, ended: false }
+        WarcPages {
+            reader,
+            capture: CaptureRecords::default(),
+            crawler_id: Arc::from(""),
+            has_status: true,
+            ended: false,
+        }
     }
 
     /// Whether the file broke off inside a record. Known once the iterator has ended.
@@ -72,7 +78,7 @@ impl<R: Read> Iterator for WarcPages<R> {
             let record = match self.reader.next() {
                 Some(Ok(record)) => match record.check_block() {
                     DigestVerdict::Wrong { stated, found } => {
-                        let offset = record.place.offset;
+                        let offset = record.location.offset;
                         return Some(Err(WarcError::Digest { offset, stated, found }));
                     }
                     _ => record,
@@ -103,7 +109,7 @@ impl<R: Read> Iterator for WarcPages<R> {
 
 /// The records of one capture, as they come.
 #[derive(Default)]
-struct Capture {
+struct CaptureRecords {
     main: Option<WarcRecord>,
     request: Option<WarcRecord>,
     hops: Vec<WarcRecord>,
@@ -112,7 +118,7 @@ struct Capture {
 
 /// What a record is to a capture.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum RecordRole {
     Main,
     Request,
     Hop,
@@ -121,45 +127,46 @@ enum Part {
     Other,
 }
 
-fn part(record: &WarcRecord) -> Part {
+fn role(record: &WarcRecord) -> RecordRole {
     match record.kind() {
-        "response" if record.get("Seine-Redirects-To").is_some() => Part::Hop,
-        "response" | "revisit" | "resource" => Part::Main,
-        "request" => Part::Request,
-        "metadata" => Part::Metadata,
-        _ => Part::Other,
+        "response" if record.get("Seine-Redirects-To").is_some() => RecordRole::Hop,
+        "response" | "revisit" | "resource" => RecordRole::Main,
+        "request" => RecordRole::Request,
+        "metadata" => RecordRole::Metadata,
+        _ => RecordRole::Other,
     }
 }
 
-impl Capture {
+impl CaptureRecords {
     fn records(&self) -> impl Iterator<Item = &WarcRecord> {
         self.main.iter().chain(&self.request).chain(&self.hops).chain(&self.metadata)
     }
 
     /// Whether the record is of this capture.
     fn takes(&self, record: &WarcRecord) -> bool {
-        let part = part(record);
-        let has_room = match part {
-            Part::Main => self.main.is_none(),
-            Part::Request => self.request.is_none(),
-            Part::Hop | Part::Metadata => self.hops.len() + self.metadata.len() < MAX_BESIDE,
-            Part::Other => true,
+        let role = role(record);
+        let has_room = match role {
+            RecordRole::Main => self.main.is_none(),
+            RecordRole::Request => self.request.is_none(),
+            RecordRole::Hop | RecordRole::Metadata => self.hops.len() + self.metadata.len() < MAX_BESIDE,
+            RecordRole::Other => true,
         };
         let is_first = self.records().next().is_none();
-        has_room && (part == Part::Other || is_first || self.records().any(|other| belong_together(record, other)))
+        has_room
+            && (role == RecordRole::Other || is_first || self.records().any(|other| belong_together(record, other)))
     }
 
     fn add(&mut self, record: WarcRecord) {
-        let part = part(&record);
-        if part != Part::Main && record.block.len() > MAX_BESIDE_BYTES {
+        let role = role(&record);
+        if role != RecordRole::Main && record.block.len() > MAX_BESIDE_BYTES {
             return;
         }
-        match part {
-            Part::Main => self.main = Some(record),
-            Part::Request => self.request = Some(record),
-            Part::Hop => self.hops.push(record),
-            Part::Metadata => self.metadata.push(record),
-            Part::Other => {}
+        match role {
+            RecordRole::Main => self.main = Some(record),
+            RecordRole::Request => self.request = Some(record),
+            RecordRole::Hop => self.hops.push(record),
+            RecordRole::Metadata => self.metadata.push(record),
+            RecordRole::Other => {}
         }
     }
 
@@ -173,7 +180,7 @@ impl Capture {
         }
         let response = match response_of(main)? {
             Ok(response) => response,
-            Err(source) => return Some(Err(WarcError::Http { offset: main.place.offset, source })),
+            Err(source) => return Some(Err(WarcError::Http { offset: main.location.offset, source })),
         };
         let mut event = PageEvent::read_back(target);
         event.crawler_id = crawler_id.clone();

@@ -6,20 +6,20 @@ use std::io::Read;
 use bytes::Bytes;
 
 use super::digest::DigestVerdict;
-use super::error::{Failed, WarcError};
-use super::record::{Place, WarcRecord};
-use super::source::{More, Source};
+use super::error::{ReadFailure, WarcError};
+use super::member_reader::{MemberReader, More};
+use super::record::{WarcLocation, WarcRecord};
 use super::version::{VERSION, VERSION_LINE, find_inner_version, find_version, tail_of_version, version};
 use crate::formats::inflate::StreamError;
 use crate::page::{Headers, latin1_to_string};
 
-/// The longest block that is read, in bytes. One record is held in memory at a time.
+/// The longest block that is read, in bytes. SinglePage record is held in memory at a time.
 pub const MAX_BLOCK: u64 = 256 << 20;
 /// Of a record's version line and fields together.
 const MAX_HEAD: usize = 1 << 20;
 /// Reads a file record by record.
 pub struct WarcReader<R> {
-    source: Source<R>,
+    source: MemberReader<R>,
     max_block: u64,
     /// Comes next, and last: an error of the disk.
     failed: Option<StreamError>,
@@ -40,7 +40,7 @@ impl<R: Read> WarcReader<R> {
     /// With another limit than [`MAX_BLOCK`], in bytes.
     pub fn with_max_block(input: R, max_block: u64) -> WarcReader<R> {
         WarcReader {
-            source: Source::new(input),
+            source: MemberReader::new(input),
             max_block,
             failed: None,
             lost: false,
@@ -56,7 +56,7 @@ impl<R: Read> WarcReader<R> {
         self.truncated || self.source.truncated()
     }
 
-    /// Records read so far.
+    /// ArchiveReader read so far.
     pub fn records(&self) -> u64 {
         self.records
     }
@@ -73,11 +73,11 @@ impl<R: Read> WarcReader<R> {
             if !self.find_start()? {
                 return Ok(None);
             }
-            let (offset, inner) = self.source.place();
-            match self.record(Place { offset, inner, length: None }) {
+            let (offset, inner) = self.source.location();
+            match self.record(WarcLocation { offset, inner, length: None }) {
                 Ok(record) => return Ok(Some(record)),
-                Err(Failed::Error(error)) => return Err(error),
-                Err(Failed::Cut) => self.truncated = true,
+                Err(ReadFailure::Error(error)) => return Err(error),
+                Err(ReadFailure::Cut) => self.truncated = true,
             }
         }
     }
@@ -111,28 +111,32 @@ impl<R: Read> WarcReader<R> {
         }
     }
 
-    fn record(&mut self, place: Place) -> Result<WarcRecord, Failed> {
-        let version = self.version(place.offset)?;
-        let fields = self.fields(place.offset)?;
+    fn record(&mut self, location: WarcLocation) -> Result<WarcRecord, ReadFailure> {
+        let version = self.version(location.offset)?;
+        let fields = self.fields(location.offset)?;
         let length = fields.get("Content-Length").and_then(|it| it.trim().parse::<u64>().ok());
         let Some(length) = length else {
-            return Err(self.lose("Content-Length is absent or no number", place.offset));
+            return Err(self.lose("Content-Length is absent or no number", location.offset));
         };
         if length > self.max_block {
             self.pass_over(length)?;
-            return Err(Failed::Error(WarcError::TooLong { offset: place.offset, length, limit: self.max_block }));
+            return Err(ReadFailure::Error(WarcError::TooLong {
+                offset: location.offset,
+                length,
+                limit: self.max_block,
+            }));
         }
-        let block = self.block(length, place.offset)?;
-        let mut record = WarcRecord { version, fields, block, place };
+        let block = self.block(length, location.offset)?;
+        let mut record = WarcRecord { version, fields, block, location };
         self.check_end(&mut record)?;
-        if let Some(length) = record.place.length {
-            self.whole = place.offset + length;
+        if let Some(length) = record.location.length {
+            self.whole = location.offset + length;
         }
         self.records += 1;
         Ok(record)
     }
 
-    fn version(&mut self, offset: u64) -> Result<String, Failed> {
+    fn version(&mut self, offset: u64) -> Result<String, ReadFailure> {
         let line = self.line(MAX_HEAD)?;
         if let Some(version) = line.as_deref().and_then(version) {
             return Ok(version);
@@ -145,14 +149,14 @@ impl<R: Read> WarcReader<R> {
     }
 
     /// Reading goes on with the next version line.
-    fn lose(&mut self, problem: &'static str, offset: u64) -> Failed {
+    fn lose(&mut self, problem: &'static str, offset: u64) -> ReadFailure {
         self.lost = true;
-        Failed::Error(WarcError::Record { offset, problem })
+        ReadFailure::Error(WarcError::Record { offset, problem })
     }
 
     /// The next line without its end; none when it is longer than `limit`. It may lie across members, as in a file that
     /// was compressed in pieces.
-    fn line(&mut self, limit: usize) -> Result<Option<Vec<u8>>, Failed> {
+    fn line(&mut self, limit: usize) -> Result<Option<Vec<u8>>, ReadFailure> {
         let mut searched = 0;
         loop {
             let available = self.source.available();
@@ -171,21 +175,21 @@ impl<R: Read> WarcReader<R> {
     }
 
     /// More bytes, from the next member too.
-    fn more_of_record(&mut self) -> Result<(), Failed> {
+    fn more_of_record(&mut self) -> Result<(), ReadFailure> {
         loop {
             match self.source.more() {
                 Ok(More::Bytes) => return Ok(()),
                 Ok(More::End) => {
                     let rest = self.source.available().len();
                     self.source.consume(rest);
-                    return Err(Failed::Cut);
+                    return Err(ReadFailure::Cut);
                 }
                 Ok(More::MemberEnd) => {
                     if !self.source.next_member()? {
                         self.truncated = true;
                         let rest = self.source.available().len();
                         self.source.consume(rest);
-                        return Err(Failed::Cut);
+                        return Err(ReadFailure::Cut);
                     }
                 }
                 Err(error) => return Err(error.into()),
@@ -194,7 +198,7 @@ impl<R: Read> WarcReader<R> {
     }
 
     /// The fields up to the empty line. A line that begins with a blank goes on with the one before.
-    fn fields(&mut self, offset: u64) -> Result<Headers, Failed> {
+    fn fields(&mut self, offset: u64) -> Result<Headers, ReadFailure> {
         let mut fields = Headers::default();
         let mut left = MAX_HEAD;
         loop {
@@ -207,7 +211,7 @@ impl<R: Read> WarcReader<R> {
             }
             if version(&line).is_some() {
                 self.source.unread(&[line.as_slice(), b"\r\n"].concat());
-                return Err(Failed::Error(WarcError::Record {
+                return Err(ReadFailure::Error(WarcError::Record {
                     offset,
                     problem: "another one begins inside its fields",
                 }));
@@ -226,7 +230,7 @@ impl<R: Read> WarcReader<R> {
         }
     }
 
-    fn block(&mut self, length: u64, offset: u64) -> Result<Bytes, Failed> {
+    fn block(&mut self, length: u64, offset: u64) -> Result<Bytes, ReadFailure> {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let mut block = Vec::with_capacity(length.min(1 << 20));
         loop {
@@ -246,7 +250,7 @@ impl<R: Read> WarcReader<R> {
     }
 
     /// A block may lie across members; but where the next member begins a record, this one is shorter than it says.
-    fn go_on_in_next_member(&mut self, block: &[u8], offset: u64) -> Result<(), Failed> {
+    fn go_on_in_next_member(&mut self, block: &[u8], offset: u64) -> Result<(), ReadFailure> {
         while self.source.available().len() < VERSION.len() {
             match self.source.more()? {
                 More::Bytes => {}
@@ -262,30 +266,30 @@ impl<R: Read> WarcReader<R> {
         if !self.source.available().starts_with(VERSION) {
             return Ok(());
         }
-        Err(Failed::Error(WarcError::Record { offset, problem: "its gzip member ends before its block does" }))
+        Err(ReadFailure::Error(WarcError::Record { offset, problem: "its gzip member ends before its block does" }))
     }
 
     /// The input ended inside a block: it was cut off, unless other records stand inside, which a wrong length swallowed.
-    fn cut_block(&mut self, block: &[u8], offset: u64) -> Failed {
+    fn cut_block(&mut self, block: &[u8], offset: u64) -> ReadFailure {
         match find_inner_version(block) {
             Some(at) => {
                 self.source.unread(&block[at..]);
-                Failed::Error(WarcError::Record { offset, problem: "its Content-Length is wrong" })
+                ReadFailure::Error(WarcError::Record { offset, problem: "its Content-Length is wrong" })
             }
             None => {
                 self.truncated = true;
-                Failed::Cut
+                ReadFailure::Cut
             }
         }
     }
 
     /// Looks at what is behind the block: line ends, and then another record or nothing.
-    fn check_end(&mut self, record: &mut WarcRecord) -> Result<(), Failed> {
-        let (clean, length) = self.end_of_record(record.place)?;
-        record.place.length = length;
+    fn check_end(&mut self, record: &mut WarcRecord) -> Result<(), ReadFailure> {
+        let (clean, length) = self.end_of_record(record.location)?;
+        record.location.length = length;
         let inner = find_inner_version(&record.block);
         // A member that goes on behind its record has a checksum that was not seen yet.
-        let is_unchecked = length.is_none() && self.source.is_compressed() && record.place.inner == 0;
+        let is_unchecked = length.is_none() && self.source.is_compressed() && record.location.inner == 0;
         if clean && inner.is_none() && !is_unchecked {
             return Ok(());
         }
@@ -300,13 +304,13 @@ impl<R: Read> WarcReader<R> {
             Some(at) if !is_right => {
                 self.source.unread(&record.block[at..]);
                 let problem = "its Content-Length is wrong";
-                Err(Failed::Error(WarcError::Record { offset: record.place.offset, problem }))
+                Err(ReadFailure::Error(WarcError::Record { offset: record.location.offset, problem }))
             }
             None if !is_right => {
                 // It may have swallowed the beginning of the next version line.
                 let tail = record.block.len().saturating_sub(VERSION_LINE);
                 self.source.unread(&record.block[tail..]);
-                Err(self.lose("its Content-Length is wrong", record.place.offset))
+                Err(self.lose("its Content-Length is wrong", record.location.offset))
             }
             _ => Ok(()),
         }
@@ -314,7 +318,7 @@ impl<R: Read> WarcReader<R> {
 
     /// Consumes the line ends behind a block. Returns whether nothing else stands there, and the record's length in the
     /// file where that can be told.
-    fn end_of_record(&mut self, place: Place) -> Result<(bool, Option<u64>), Failed> {
+    fn end_of_record(&mut self, location: WarcLocation) -> Result<(bool, Option<u64>), ReadFailure> {
         let mut feeds = 0;
         loop {
             match self.source.available().first() {
@@ -327,17 +331,17 @@ impl<R: Read> WarcReader<R> {
                     let is_next = follows.starts_with(&VERSION[..follows.len().min(VERSION.len())]);
                     let is_clean = is_next || feeds == 2 && matches!(next, b'\r' | b'\n');
                     let is_plain = !self.source.is_compressed();
-                    return Ok((is_clean, (is_plain && feeds == 2).then(|| self.source.offset() - place.offset)));
+                    return Ok((is_clean, (is_plain && feeds == 2).then(|| self.source.offset() - location.offset)));
                 }
                 None => match self.source.more()? {
                     More::Bytes => {}
                     More::MemberEnd => {
-                        return Ok((true, (place.inner == 0).then(|| self.source.offset() - place.offset)));
+                        return Ok((true, (location.inner == 0).then(|| self.source.offset() - location.offset)));
                     }
                     More::End => {
                         let is_whole = feeds == 2 && !self.source.is_compressed();
                         self.truncated |= !is_whole;
-                        return Ok((true, is_whole.then(|| self.source.offset() - place.offset)));
+                        return Ok((true, is_whole.then(|| self.source.offset() - location.offset)));
                     }
                 },
             }
@@ -346,7 +350,7 @@ impl<R: Read> WarcReader<R> {
 
     /// Behind a block that is not read: in a compressed file as far as it says or its member goes. Elsewhere nothing says
     /// that the length is right, so the next version line is looked for.
-    fn pass_over(&mut self, length: u64) -> Result<(), Failed> {
+    fn pass_over(&mut self, length: u64) -> Result<(), ReadFailure> {
         if !self.source.is_compressed() {
             self.lost = true;
             return Ok(());

@@ -1,4 +1,4 @@
-//! One record, whoever wrote it.
+//! SinglePage record, whoever wrote it.
 
 use bytes::Bytes;
 
@@ -14,12 +14,12 @@ pub struct WarcRecord {
     pub fields: Headers,
     pub block: Bytes,
     /// Where it was read.
-    pub place: Place,
+    pub location: WarcLocation,
 }
 
 /// Where a record stands in its file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct WarcLocation {
     /// Of its first byte, or of the first byte of its gzip member.
     pub offset: u64,
     /// Uncompressed bytes of the gzip member before it; 0 when each record has a member of its own, as it should.

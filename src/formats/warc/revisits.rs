@@ -8,7 +8,7 @@ use crate::page::EpochMs;
 
 /// A `response` record written earlier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Earlier {
+pub(super) struct EarlierCapture {
     /// SHA-1 of the body without its transfer coding.
     pub digest: [u8; 20],
     pub id: Uuid,
@@ -18,7 +18,7 @@ pub(super) struct Earlier {
 /// A bounded memory; what was not asked for the longest is forgotten first, more or less.
 pub(super) struct Revisits {
     /// By a hash of the URL: two URLs in one place would need the same body as well to do harm.
-    earlier: Option<Cache<u128, Earlier>>,
+    earlier: Option<Cache<u128, EarlierCapture>>,
 }
 
 impl Revisits {
@@ -30,11 +30,11 @@ impl Revisits {
         self.earlier.is_some()
     }
 
-    pub fn get(&mut self, url: &str) -> Option<Earlier> {
+    pub fn get(&mut self, url: &str) -> Option<EarlierCapture> {
         self.earlier.as_mut()?.get(&xxh3_128(url.as_bytes())).copied()
     }
 
-    pub fn put(&mut self, url: &str, record: Earlier) {
+    pub fn put(&mut self, url: &str, record: EarlierCapture) {
         if let Some(earlier) = &mut self.earlier {
             earlier.insert(xxh3_128(url.as_bytes()), record);
         }

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use uuid::{Builder, Uuid};
 
 use super::digest::{labelled, sha1};
-use super::member::Members;
+use super::gzip_members::GzipMembers;
 use super::record::{RECORD_END, date, push_field};
-use super::revisits::{Earlier, Revisits};
+use super::revisits::{EarlierCapture, Revisits};
 use crate::formats::http::{self, Exactness};
 use crate::page::{EpochMs, Headers, Hop, HttpVersion, Kind, PageEvent, Response, Truncated};
 use crate::parse::Link;
@@ -59,7 +59,7 @@ fn response_of(event: &PageEvent) -> Option<&Response> {
 /// Writes the records of one sink's files. It remembers what it wrote (see [`WriteOptions::remembered`]), in memory alone:
 /// after a restart, the first unchanged copy of each page is written in full again.
 pub struct WarcWriter {
-    members: Option<Members>,
+    members: Option<GzipMembers>,
     metadata: bool,
     revisits: Revisits,
     /// Both are used again for every record.
@@ -70,7 +70,7 @@ pub struct WarcWriter {
 impl WarcWriter {
     pub fn new(options: WriteOptions) -> WarcWriter {
         WarcWriter {
-            members: options.compression.map(Members::new),
+            members: options.compression.map(GzipMembers::new),
             metadata: options.metadata,
             revisits: Revisits::new(options.remembered),
             fields: Vec::new(),
@@ -200,7 +200,7 @@ impl WarcWriter {
         match self.revisits.get(url).filter(|it| it.digest == digest) {
             Some(earlier) => Some(Revisit::Identical(earlier)),
             None => {
-                self.revisits.put(url, Earlier { digest, id: capture.uuid, date: capture.date });
+                self.revisits.put(url, EarlierCapture { digest, id: capture.uuid, date: capture.date });
                 None
             }
         }
@@ -310,8 +310,8 @@ impl Capture<'_> {
 /// Why a page is not written in full.
 enum Revisit {
     /// The server said so. What it is a revisit of, as far as that is remembered.
-    NotModified(Option<Earlier>),
-    Identical(Earlier),
+    NotModified(Option<EarlierCapture>),
+    Identical(EarlierCapture),
 }
 
 impl Revisit {

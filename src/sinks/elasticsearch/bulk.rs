@@ -11,12 +11,12 @@ use std::time::Duration;
 use elasticsearch::http::Method;
 use tokio::sync::Mutex;
 
-use super::client::{Answer, Client, NDJSON, NoAnswer, bulk_path, other};
+use super::client::{Client, NDJSON, NoAnswer, ServerReply, bulk_path, other};
 use super::index::{self, NotReady};
-use super::probe::{self, Found};
-use super::queue::{Bulk, Item, Patience, Pushed, Waiting, halve, narrow_down};
+use super::probe::{self, ProbeResult};
+use super::queue::{Backoff, Bulk, BulkDocument, BulkOutcome, QueuedBulk, halve, narrow_down};
 use super::touch;
-use super::verdict::{BulkAnswer, ItemAnswer, Verdict, is_over_the_limit};
+use super::verdict::{BulkAnswer, DocumentVerdict, ItemAnswer, is_over_the_limit};
 use crate::config::ElasticConfig;
 use crate::delivery::Entry;
 use crate::formats::elastic::document_id;
@@ -28,7 +28,7 @@ const LAST_BACK_OFF: Duration = Duration::from_secs(5);
 /// Told to hurry, a request under way still has this long.
 const LAST_CHANCE: Duration = Duration::from_secs(3);
 
-pub(super) enum Unpushed {
+pub(super) enum BulkFailure {
     /// Told to hurry.
     Hurried,
     /// Without progress for too long, or never to succeed.
@@ -36,7 +36,7 @@ pub(super) enum Unpushed {
 }
 
 /// Sends bulks to one index.
-pub(super) struct Pusher {
+pub(super) struct BulkSender {
     client: Client,
     index: String,
     with_template: bool,
@@ -50,8 +50,8 @@ pub(super) struct Pusher {
 
 /// What is to be sent again, and why.
 #[derive(Default)]
-struct Later {
-    items: Vec<Item>,
+struct RetryLater {
+    items: Vec<BulkDocument>,
     /// The first one's.
     reason: String,
 }
@@ -60,9 +60,9 @@ struct Later {
 enum Attempt {
     /// Everything in it is judged; `again` is what the server could not take now, and why; `failed` is what it failed at.
     Judged {
-        pushed: Pushed,
-        again: Later,
-        failed: Later,
+        pushed: BulkOutcome,
+        again: RetryLater,
+        failed: RetryLater,
     },
     /// Nothing in it is judged.
     Later(String),
@@ -76,15 +76,15 @@ enum Attempt {
     Failed(SinkError),
 }
 
-impl Later {
-    fn push(&mut self, item: &Item, reason: String) {
+impl RetryLater {
+    fn push(&mut self, item: &BulkDocument, reason: String) {
         if self.items.is_empty() {
             self.reason = reason;
         }
         self.items.push(item.clone());
     }
 
-    fn add(&mut self, other: Later) {
+    fn add(&mut self, other: RetryLater) {
         if self.items.is_empty() {
             self.reason = other.reason;
         }
@@ -92,9 +92,9 @@ impl Later {
     }
 }
 
-impl Pusher {
-    pub fn new(client: Client, config: &ElasticConfig, with_deletes: bool, shutdown: Shutdown) -> Pusher {
-        Pusher {
+impl BulkSender {
+    pub fn new(client: Client, config: &ElasticConfig, with_deletes: bool, shutdown: Shutdown) -> BulkSender {
+        BulkSender {
             client,
             index: config.index.clone(),
             with_template: config.index_template,
@@ -111,23 +111,23 @@ impl Pusher {
         self.watch.get_or_init(|| watch);
     }
 
-    fn moved(&self) -> Patience {
+    fn moved(&self) -> Backoff {
         if let Some(watch) = self.watch.get() {
             watch.moved();
         }
-        Patience::new()
+        Backoff::new()
     }
 
     /// Returns when every document is judged. `touches`: of pages that are as they were, the time alone.
-    pub async fn push(self: Arc<Self>, bulk: Bulk, touches: Vec<Arc<Entry>>) -> Result<Pushed, Unpushed> {
+    pub async fn push(self: Arc<Self>, bulk: Bulk, touches: Vec<Arc<Entry>>) -> Result<BulkOutcome, BulkFailure> {
         tokio::select! {
             pushed = self.push_and_touch(bulk, &touches) => pushed,
-            () = self.out_of_time() => Err(Unpushed::Hurried),
+            () = self.out_of_time() => Err(BulkFailure::Hurried),
         }
     }
 
     /// Touches come last: their documents may be among those written.
-    async fn push_and_touch(&self, bulk: Bulk, touches: &[Arc<Entry>]) -> Result<Pushed, Unpushed> {
+    async fn push_and_touch(&self, bulk: Bulk, touches: &[Arc<Entry>]) -> Result<BulkOutcome, BulkFailure> {
         let mut all = self.push_all(bulk).await?;
         if !touches.is_empty() {
             let updates = self.updates(touches).await?;
@@ -139,8 +139,8 @@ impl Pusher {
         Ok(all)
     }
 
-    async fn updates(&self, touches: &[Arc<Entry>]) -> Result<Vec<Item>, Unpushed> {
-        let mut patience = Patience::new();
+    async fn updates(&self, touches: &[Arc<Entry>]) -> Result<Vec<BulkDocument>, BulkFailure> {
+        let mut patience = Backoff::new();
         loop {
             let reason = match self.prepare().await {
                 Ok(()) => match touch::updates(&self.client, &self.index, touches).await {
@@ -148,17 +148,17 @@ impl Pusher {
                     Err(reason) => reason,
                 },
                 Err(NotReady::Yet(reason)) => reason,
-                Err(NotReady::Ever(error)) => return Err(Unpushed::Failed(error)),
+                Err(NotReady::Ever(error)) => return Err(BulkFailure::Failed(error)),
             };
             self.wait(&mut patience, reason).await?;
         }
     }
 
-    async fn push_all(&self, bulk: Bulk) -> Result<Pushed, Unpushed> {
-        let mut all = Pushed::default();
-        let mut patience = Patience::new();
+    async fn push_all(&self, bulk: Bulk) -> Result<BulkOutcome, BulkFailure> {
+        let mut all = BulkOutcome::default();
+        let mut patience = Backoff::new();
         let is_single = bulk.0.len() == 1;
-        let mut queue = VecDeque::from([Waiting::new(bulk.0)]);
+        let mut queue = VecDeque::from([QueuedBulk::new(bulk.0)]);
         while let Some(mut next) = queue.pop_front().filter(|next| !next.bulk.0.is_empty()) {
             if let Some(reason) = next.broke.take() {
                 if let Err(why) = self.look_for_the_fault(next.bulk.0.first()).await {
@@ -189,12 +189,12 @@ impl Pusher {
                         // Nothing gets through: that is no fault of one document.
                         again.add(failed);
                     } else if !failed.items.is_empty() {
-                        queue.push_back(Waiting { bulk: Bulk(failed.items), broke: Some(failed.reason), breaks });
+                        queue.push_back(QueuedBulk { bulk: Bulk(failed.items), broke: Some(failed.reason), breaks });
                     }
                     if again.items.is_empty() {
                         continue;
                     }
-                    queue.push_front(Waiting { bulk: Bulk(again.items), broke: None, breaks });
+                    queue.push_front(QueuedBulk { bulk: Bulk(again.items), broke: None, breaks });
                     again.reason
                 }
                 Attempt::Later(reason) => {
@@ -202,7 +202,7 @@ impl Pusher {
                     reason
                 }
                 Attempt::Broke(reason) => {
-                    queue.push_front(Waiting { broke: Some(reason), ..next });
+                    queue.push_front(QueuedBulk { broke: Some(reason), ..next });
                     continue;
                 }
                 Attempt::Halve { reason, is_final } if next.bulk.0.len() > 1 => {
@@ -220,7 +220,7 @@ impl Pusher {
                     queue.push_front(next);
                     reason
                 }
-                Attempt::Failed(error) => return Err(Unpushed::Failed(error)),
+                Attempt::Failed(error) => return Err(BulkFailure::Failed(error)),
             };
             self.wait(&mut patience, reason).await?;
         }
@@ -229,15 +229,15 @@ impl Pusher {
 
     /// Well: what went wrong was the fault of what was sent. Else why nothing can be sent now. Asked of the shard that
     /// `item` belongs to: another may be well.
-    async fn look_for_the_fault(&self, item: Option<&Item>) -> Result<(), String> {
+    async fn look_for_the_fault(&self, item: Option<&BulkDocument>) -> Result<(), String> {
         if let Err(NotReady::Yet(reason)) = self.prepare().await {
             return Err(reason);
         }
         let id = item.map(|item| document_id(&item.entry.event.url));
         match probe::probe(&self.client, &self.index, id.as_deref()).await {
-            Found::Well => Ok(()),
-            Found::NotNow(reason) => Err(reason),
-            Found::RefusesAll(reason) => {
+            ProbeResult::Well => Ok(()),
+            ProbeResult::NotNow(reason) => Err(reason),
+            ProbeResult::RefusesAll(reason) => {
                 // It may not be the index any more that was found.
                 *self.is_ready.lock().await = false;
                 let remedy = probe::remedy(&reason);
@@ -278,24 +278,24 @@ impl Pusher {
         }
     }
 
-    async fn judge(&self, bulk: &Bulk, answer: &Answer) -> Attempt {
+    async fn judge(&self, bulk: &Bulk, answer: &ServerReply) -> Attempt {
         let Ok(verdicts) = serde_json::from_slice::<BulkAnswer>(&answer.body) else {
             return Attempt::Later(format!("not an answer to a bulk: {}", answer.shown()));
         };
         if verdicts.len() != bulk.0.len() {
             return Attempt::Later(format!("{} documents, {} verdicts", bulk.0.len(), verdicts.len()));
         }
-        let mut pushed = Pushed::default();
-        let (mut again, mut failed, mut refused) = (Later::default(), Later::default(), Vec::new());
+        let mut pushed = BulkOutcome::default();
+        let (mut again, mut failed, mut refused) = (RetryLater::default(), RetryLater::default(), Vec::new());
         let verdicts: Vec<ItemAnswer> = verdicts.into_items().collect();
         let index_is_gone = verdicts.iter().any(|verdict| verdict.status == 404 && !verdict.has_no_document());
         for (item, verdict) in bulk.0.iter().zip(verdicts) {
             match verdict.judge() {
                 // 409: the index holds this document, or a newer one of the same URL.
-                Verdict::Written => pushed.written += 1,
-                Verdict::Refused(reason) => refused.push((item, reason)),
-                Verdict::Failed(reason) => failed.push(item, reason),
-                Verdict::Later(reason) => again.push(item, reason),
+                DocumentVerdict::Written => pushed.written += 1,
+                DocumentVerdict::Refused(reason) => refused.push((item, reason)),
+                DocumentVerdict::Failed(reason) => failed.push(item, reason),
+                DocumentVerdict::Later(reason) => again.push(item, reason),
             }
         }
         if index_is_gone {
@@ -304,13 +304,13 @@ impl Pusher {
         if let Some((first, _)) = refused.first() {
             match self.look_for_the_fault(Some(first)).await {
                 Ok(()) => {
-                    let dead = |(item, reason): (&Item, String)| (item.entry.clone(), reason);
+                    let dead = |(item, reason): (&BulkDocument, String)| (item.entry.clone(), reason);
                     pushed.dead.extend(refused.into_iter().map(dead));
                 }
                 Err(reason) => {
                     let items = refused.into_iter().map(|(item, _)| item.clone()).collect();
                     // It says more than what single documents meet.
-                    let others = std::mem::replace(&mut again, Later { items, reason });
+                    let others = std::mem::replace(&mut again, RetryLater { items, reason });
                     again.add(others);
                 }
             }
@@ -336,7 +336,7 @@ impl Pusher {
     }
 
     /// Waits before the next attempt; longer each time.
-    async fn wait(&self, patience: &mut Patience, reason: String) -> Result<(), Unpushed> {
+    async fn wait(&self, patience: &mut Backoff, reason: String) -> Result<(), BulkFailure> {
         if let Some(watch) = self.watch.get() {
             watch.waits(reason.as_str());
         }
@@ -344,7 +344,7 @@ impl Pusher {
             let problem =
                 format!("nothing written to {} for {} s: {reason}", self.index, patience.since.elapsed().as_secs());
             let remedy = "look at the server; pages wait in the page log, and the sink goes on by itself";
-            return Err(Unpushed::Failed(other(problem, remedy)));
+            return Err(BulkFailure::Failed(other(problem, remedy)));
         }
         if !std::mem::replace(&mut patience.told, true) {
             tracing::warn!(index = self.index, reason, "Elasticsearch does not take documents now, trying on");
@@ -353,7 +353,7 @@ impl Pusher {
         patience.back_off = (patience.back_off * 2).min(LAST_BACK_OFF);
         tokio::select! {
             () = tokio::time::sleep(pause) => Ok(()),
-            () = self.shutdown.hurrying() => Err(Unpushed::Hurried),
+            () = self.shutdown.hurrying() => Err(BulkFailure::Hurried),
         }
     }
 

@@ -42,7 +42,7 @@ struct Host {
 
 /// What a server said.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ServerReply {
     pub status: u16,
     pub body: Bytes,
 }
@@ -73,7 +73,7 @@ impl Client {
         method: Method,
         path: &str,
         body: Option<(Bytes, &'static str)>,
-    ) -> Result<Answer, NoAnswer> {
+    ) -> Result<ServerReply, NoAnswer> {
         let mut problems = Vec::new();
         for host in self.in_turn() {
             if let Err(problem) = host.reach(self.connect_timeout).await {
@@ -138,7 +138,12 @@ impl Host {
         reached
     }
 
-    async fn ask(&self, method: Method, path: &str, body: Option<(Bytes, &'static str)>) -> Result<Answer, String> {
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(Bytes, &'static str)>,
+    ) -> Result<ServerReply, String> {
         let mut headers = HeaderMap::new();
         if let Some((_, media_type)) = &body {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -149,11 +154,11 @@ impl Host {
         let status = response.status_code().as_u16();
         let body = response.bytes().await.map_err(|error| in_full(&error))?;
         self.is_known.store(true, Ordering::Relaxed);
-        Ok(Answer { status, body })
+        Ok(ServerReply { status, body })
     }
 }
 
-impl Answer {
+impl ServerReply {
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }

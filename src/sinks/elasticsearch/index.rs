@@ -4,7 +4,7 @@ use bytes::Bytes;
 use elasticsearch::http::Method;
 use serde_json::{Value, json};
 
-use super::client::{Answer, Client, JSON, NoAnswer, other};
+use super::client::{Client, JSON, NoAnswer, ServerReply, other};
 use super::probe::remedy;
 use crate::config::parse_duration;
 use crate::formats::elastic_mapping::{Comparison, GC_DELETES, HeaderType, compare, fields, index_body, template_body};
@@ -74,7 +74,7 @@ async fn create(client: &Client, index: &str) -> Result<(), NotReady> {
 }
 
 /// The mapping of an index that is there, or of all behind an alias.
-async fn check(client: &Client, index: &str, answer: &Answer) -> Result<(), NotReady> {
+async fn check(client: &Client, index: &str, answer: &ServerReply) -> Result<(), NotReady> {
     let found: Value = serde_json::from_slice(&answer.body).map_err(|_| unexpected(answer, "reading its mapping"))?;
     // The indices behind a data stream are named so, and no others.
     if found.as_object().is_some_and(|indices| indices.keys().any(|name| name.starts_with(".ds-"))) {
@@ -149,7 +149,7 @@ async fn put_template(client: &Client, index: &str) -> Result<(), NotReady> {
 }
 
 /// Puts a body that maps the response headers in the first way that the server has.
-async fn put_mapped(client: &Client, path: &str, body: impl Fn(HeaderType) -> Value) -> Result<Answer, NoAnswer> {
+async fn put_mapped(client: &Client, path: &str, body: impl Fn(HeaderType) -> Value) -> Result<ServerReply, NoAnswer> {
     let mut last = None;
     for headers in HeaderType::ALL {
         let json = Bytes::from(body(headers).to_string());
@@ -163,11 +163,11 @@ async fn put_mapped(client: &Client, path: &str, body: impl Fn(HeaderType) -> Va
     last.ok_or_else(|| NoAnswer::Broken("no mapping was tried".into()))
 }
 
-fn has_text(answer: &Answer, text: &str) -> bool {
+fn has_text(answer: &ServerReply, text: &str) -> bool {
     memchr::memmem::find(&answer.body, text.as_bytes()).is_some()
 }
 
-fn unexpected(answer: &Answer, doing: &str) -> NotReady {
+fn unexpected(answer: &ServerReply, doing: &str) -> NotReady {
     if let Some(denied) = answer.denied() {
         return NotReady::Ever(denied);
     }

@@ -17,7 +17,7 @@ use crate::page::PageChange;
 const BODY_BYTES: usize = 16 << 10;
 
 /// What the probe found.
-pub(super) enum Found {
+pub(super) enum ProbeResult {
     /// The index takes pages: what it refused was wrong with the page.
     Well,
     /// It refuses any page, and why.
@@ -27,31 +27,33 @@ pub(super) enum Found {
 }
 
 /// Asks the index. Writes nothing. `beside`: the id of a document; asked is the shard that it belongs to.
-pub(super) async fn probe(client: &Client, index: &str, beside: Option<&str>) -> Found {
+pub(super) async fn probe(client: &Client, index: &str, beside: Option<&str>) -> ProbeResult {
     match ask(client, index, beside).await {
         // An alias may say itself which shard its documents go to.
-        Found::RefusesAll(reason) if beside.is_some() && reason.contains("routing") => ask(client, index, None).await,
+        ProbeResult::RefusesAll(reason) if beside.is_some() && reason.contains("routing") => {
+            ask(client, index, None).await
+        }
         found => found,
     }
 }
 
-async fn ask(client: &Client, index: &str, beside: Option<&str>) -> Found {
+async fn ask(client: &Client, index: &str, beside: Option<&str>) -> ProbeResult {
     let path = bulk_path(index);
     let answer = match client.send(Method::Post, &path, Some((lines(beside), NDJSON))).await {
         Ok(answer) => answer,
-        Err(NoAnswer::Unreachable(reason) | NoAnswer::Broken(reason)) => return Found::NotNow(reason),
+        Err(NoAnswer::Unreachable(reason) | NoAnswer::Broken(reason)) => return ProbeResult::NotNow(reason),
     };
     match answer.status {
         200 => {}
-        400 => return Found::RefusesAll(answer.shown()),
-        _ => return Found::NotNow(answer.shown()),
+        400 => return ProbeResult::RefusesAll(answer.shown()),
+        _ => return ProbeResult::NotNow(answer.shown()),
     }
     let verdict = serde_json::from_slice::<BulkAnswer>(&answer.body).ok().and_then(BulkAnswer::only);
     match verdict {
-        Some(verdict) if verdict.is_there() => Found::Well,
-        Some(verdict) if verdict.status == 400 => Found::RefusesAll(verdict.shown()),
-        Some(verdict) => Found::NotNow(verdict.shown()),
-        None => Found::NotNow(format!("not an answer to a bulk: {}", answer.shown())),
+        Some(verdict) if verdict.is_there() => ProbeResult::Well,
+        Some(verdict) if verdict.status == 400 => ProbeResult::RefusesAll(verdict.shown()),
+        Some(verdict) => ProbeResult::NotNow(verdict.shown()),
+        None => ProbeResult::NotNow(format!("not an answer to a bulk: {}", answer.shown())),
     }
 }
 

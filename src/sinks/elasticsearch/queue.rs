@@ -15,13 +15,13 @@ const MOST_BREAKS: u32 = 6;
 
 /// A document and the line before it.
 #[derive(Clone)]
-pub(super) struct Item {
+pub(super) struct BulkDocument {
     pub entry: Arc<Entry>,
     pub lines: Bytes,
 }
 
 /// Documents for one request.
-pub(super) struct Bulk(pub Vec<Item>);
+pub(super) struct Bulk(pub Vec<BulkDocument>);
 
 impl Bulk {
     pub fn body(&self) -> Bytes {
@@ -36,7 +36,7 @@ impl Bulk {
 
 /// What became of a bulk.
 #[derive(Default)]
-pub(super) struct Pushed {
+pub(super) struct BulkOutcome {
     /// They, or newer ones, are in the index.
     pub written: u64,
     /// Refused for good, and why.
@@ -44,7 +44,7 @@ pub(super) struct Pushed {
 }
 
 /// Documents that wait for their turn.
-pub(super) struct Waiting {
+pub(super) struct QueuedBulk {
     pub bulk: Bulk,
     /// How the last request with them broke, or what the server failed of, when it did.
     pub broke: Option<String>,
@@ -52,34 +52,34 @@ pub(super) struct Waiting {
     pub breaks: u32,
 }
 
-impl Waiting {
-    pub fn new(items: Vec<Item>) -> Waiting {
-        Waiting { bulk: Bulk(items), broke: None, breaks: 0 }
+impl QueuedBulk {
+    pub fn new(items: Vec<BulkDocument>) -> QueuedBulk {
+        QueuedBulk { bulk: Bulk(items), broke: None, breaks: 0 }
     }
 }
 
 /// How long a bulk has been without progress.
-pub(super) struct Patience {
+pub(super) struct Backoff {
     pub since: Instant,
     pub back_off: Duration,
     pub told: bool,
 }
 
-impl Patience {
-    pub fn new() -> Patience {
-        Patience { since: Instant::now(), back_off: FIRST_BACK_OFF, told: false }
+impl Backoff {
+    pub fn new() -> Backoff {
+        Backoff { since: Instant::now(), back_off: FIRST_BACK_OFF, told: false }
     }
 }
 
 /// A request broke, and the server is well: with several documents in it each half is tried, and one that is alone is
 /// tried again behind the others, and in the end set aside.
-pub(super) fn narrow_down(broken: Waiting, reason: &str, queue: &mut VecDeque<Waiting>, all: &mut Pushed) {
+pub(super) fn narrow_down(broken: QueuedBulk, reason: &str, queue: &mut VecDeque<QueuedBulk>, all: &mut BulkOutcome) {
     if broken.bulk.0.len() > 1 {
         return halve(broken.bulk, reason, queue);
     }
     let breaks = broken.breaks + 1;
     if breaks < MOST_BREAKS {
-        return queue.push_back(Waiting { breaks, ..broken });
+        return queue.push_back(QueuedBulk { breaks, ..broken });
     }
     let why =
         format!("{breaks} requests with this page alone came to nothing, and those without it are answered: {reason}");
@@ -89,9 +89,9 @@ pub(super) fn narrow_down(broken: Waiting, reason: &str, queue: &mut VecDeque<Wa
     }
 }
 
-pub(super) fn halve(mut bulk: Bulk, reason: &str, queue: &mut VecDeque<Waiting>) {
+pub(super) fn halve(mut bulk: Bulk, reason: &str, queue: &mut VecDeque<QueuedBulk>) {
     let second = bulk.0.split_off(bulk.0.len() / 2);
     tracing::info!(reason, documents = bulk.0.len() + second.len(), "a bulk is sent in halves");
-    queue.push_front(Waiting::new(second));
-    queue.push_front(Waiting::new(bulk.0));
+    queue.push_front(QueuedBulk::new(second));
+    queue.push_front(QueuedBulk::new(bulk.0));
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::client::{Client, JSON, NoAnswer};
-use super::queue::Item;
+use super::queue::BulkDocument;
 use crate::delivery::Entry;
 use crate::formats::elastic::{ElasticDocument, document_id, write_touch};
 
@@ -37,7 +37,7 @@ struct Document {
 }
 
 /// The updates that are needed; an error says why the server cannot tell now.
-pub(super) async fn updates(client: &Client, index: &str, touches: &[Arc<Entry>]) -> Result<Vec<Item>, String> {
+pub(super) async fn updates(client: &Client, index: &str, touches: &[Arc<Entry>]) -> Result<Vec<BulkDocument>, String> {
     // Of one URL the last.
     let mut urls = HashSet::new();
     let touches: Vec<&Arc<Entry>> = touches.iter().rev().filter(|entry| urls.insert(&entry.event.url)).collect();
@@ -67,7 +67,7 @@ impl Document {
 }
 
 /// `as_seen`: where the document stood; it is left alone if it has changed since.
-fn update(entry: &Arc<Entry>, as_seen: Option<(u64, u64)>) -> Item {
+fn update(entry: &Arc<Entry>, as_seen: Option<(u64, u64)>) -> BulkDocument {
     let mut action = json!({ "_id": document_id(&entry.event.url) });
     if let Some((seq_no, primary_term)) = as_seen {
         action["if_seq_no"] = seq_no.into();
@@ -77,5 +77,5 @@ fn update(entry: &Arc<Entry>, as_seen: Option<(u64, u64)>) -> Item {
     lines.extend_from_slice(b"\n{\"doc\":");
     write_touch(&entry.event, &mut lines);
     lines.extend_from_slice(b"}\n");
-    Item { entry: entry.clone(), lines: lines.into() }
+    BulkDocument { entry: entry.clone(), lines: lines.into() }
 }

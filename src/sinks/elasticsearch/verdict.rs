@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::client::{Answer, cut};
+use super::client::{ServerReply, cut};
 
 /// Of a 429: the request is larger than the node ever takes, whatever else it has in hand. It says so in the words
 /// `… operation_bytes=N, max_…_bytes=M`.
-pub(super) fn is_over_the_limit(answer: &Answer) -> bool {
+pub(super) fn is_over_the_limit(answer: &ServerReply) -> bool {
     let text = String::from_utf8_lossy(&answer.body);
     let number_behind = |text: &str| {
         let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
@@ -55,7 +55,7 @@ struct ItemError {
     caused_by: Option<serde_json::Value>,
 }
 
-pub(super) enum Verdict {
+pub(super) enum DocumentVerdict {
     Written,
     Refused(String),
     /// The server failed at it: it alone, or at any just now.
@@ -75,15 +75,15 @@ impl ItemAnswer {
         self.status == 404 && self.error.as_ref().is_none_or(is_said)
     }
 
-    pub fn judge(self) -> Verdict {
+    pub fn judge(self) -> DocumentVerdict {
         let shown = self.shown();
         match self.status {
-            _ if self.is_there() || self.has_no_document() => Verdict::Written,
-            400 if self.is_about_the_index() => Verdict::Later(shown),
-            400 | 413 => Verdict::Refused(shown),
-            500..600 => Verdict::Failed(shown),
+            _ if self.is_there() || self.has_no_document() => DocumentVerdict::Written,
+            400 if self.is_about_the_index() => DocumentVerdict::Later(shown),
+            400 | 413 => DocumentVerdict::Refused(shown),
+            500..600 => DocumentVerdict::Failed(shown),
             // 429: too busy; 403 and 404: the index is blocked or gone, and somebody may help.
-            _ => Verdict::Later(shown),
+            _ => DocumentVerdict::Later(shown),
         }
     }
 

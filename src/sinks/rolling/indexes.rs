@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::names::{OPEN, Rolling};
-use crate::formats::shape::{Index, Indexed};
+use super::names::{OPEN, RollingOptions};
+use crate::formats::layout::{BuiltIndex, SidecarIndex};
 use crate::sinks::folder::{file_error, list_named, rename, sync_folder};
 use crate::sinks::sink::SinkError;
 
@@ -16,11 +16,11 @@ const UNFINISHED: &str = ".tmp";
 /// The indexes of one folder.
 pub(in crate::sinks) struct Indexes {
     folder: PathBuf,
-    index: Index,
+    index: SidecarIndex,
 }
 
 impl Indexes {
-    pub fn new(folder: &Path, index: Index) -> Indexes {
+    pub fn new(folder: &Path, index: SidecarIndex) -> Indexes {
         Indexes { folder: folder.into(), index }
     }
 
@@ -32,7 +32,7 @@ impl Indexes {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(file_error("reading", &path, error)),
         };
-        let Indexed { lines, missing } = (self.index.make)(&mut file, name);
+        let BuiltIndex { lines, missing } = (self.index.make)(&mut file, name);
         for why in missing.iter().take(10) {
             tracing::warn!(path = %path.display(), why, "not in the index");
         }
@@ -62,7 +62,7 @@ impl Indexes {
 
     /// After the files were put right: removes what has no file any more or was not finished; with `complete`, makes those
     /// that are not there yet.
-    pub fn tidy(&self, rolling: &Rolling, complete: bool) -> Result<(), SinkError> {
+    pub fn tidy(&self, rolling: &RollingOptions, complete: bool) -> Result<(), SinkError> {
         let file_of = |name: &str| name.strip_suffix(self.index.suffix).map(str::to_owned);
         let is_stale = |name: &str| match name.strip_suffix(UNFINISHED) {
             Some(unfinished) => file_of(unfinished).is_some_and(|file| rolling.is_ours(&file)),

@@ -3,7 +3,7 @@
 //!
 //! The sink's committed state says how: it names the open file with its length at the last acknowledgement, and reserves a
 //! time for the names of files opened after it. A file with the reserved time holds nothing acknowledged, or a later state
-//! would have been committed. Formats differ in one thing alone, [`Content`](crate::formats::shape::Content): how an acknowledged beginning is closed.
+//! would have been committed. Formats differ in one thing alone, [`FileContent`](crate::formats::shape::FileContent): how an acknowledged beginning is closed.
 
 mod indexes;
 mod names;
@@ -15,9 +15,9 @@ mod taken_back;
 use std::path::{Path, PathBuf};
 
 pub(super) use self::indexes::Indexes;
-pub use self::names::{Rolling, readable_files};
+pub use self::names::{RollingOptions, readable_files};
 use self::open_file::OpenFile;
-use self::saved::Saved;
+use self::saved::SavedState;
 use super::folder::{create_folder, sync_folder};
 use super::sink::SinkError;
 use crate::page::EpochMs;
@@ -25,7 +25,7 @@ use crate::page::EpochMs;
 /// The files of one folder; the folder is the sink's own.
 pub struct RollingFiles {
     folder: PathBuf,
-    rolling: Rolling,
+    rolling: RollingOptions,
     /// The time in the next file's name.
     reserved: EpochMs,
     /// A file has it in its name: the next acknowledgement reserves another. Without one nothing changes: an idle sink is
@@ -37,7 +37,7 @@ pub struct RollingFiles {
 impl RollingFiles {
     /// Creates the folder when it is absent, and takes back what `state` does not acknowledge. With a null state nothing
     /// is taken back: files that an earlier writer left unfinished are closed behind their last whole record.
-    pub fn open(folder: &Path, rolling: Rolling, state: &serde_json::Value) -> Result<RollingFiles, SinkError> {
+    pub fn open(folder: &Path, rolling: RollingOptions, state: &serde_json::Value) -> Result<RollingFiles, SinkError> {
         create_folder(folder)?;
         let reserved = taken_back::restore(folder, &rolling, state)?;
         Ok(RollingFiles { folder: folder.into(), rolling, reserved, is_used: false, current: None })
@@ -70,7 +70,7 @@ impl RollingFiles {
         if std::mem::take(&mut self.is_used) {
             self.reserved = crate::clock::now_ms().max(self.reserved + 1);
         }
-        let saved = Saved { open: self.current.as_ref().map(OpenFile::acknowledged), reserved: self.reserved };
+        let saved = SavedState { open: self.current.as_ref().map(OpenFile::acknowledged), reserved: self.reserved };
         Ok(serde_json::to_value(saved).expect("a struct of strings and numbers is always JSON"))
     }
 

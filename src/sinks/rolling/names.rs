@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use crate::formats::shape::{Content, Shape, Stamp};
+use crate::formats::layout::{FileContent, NameStamp, RollingLayout};
 use crate::page::EpochMs;
 use crate::sinks::folder::list_named;
 use crate::sinks::sink::SinkError;
@@ -16,8 +16,8 @@ pub(super) const OPEN: &str = ".open";
 
 /// How files are rolled.
 #[derive(Debug, Clone, Copy)]
-pub struct Rolling {
-    pub shape: Shape,
+pub struct RollingOptions {
+    pub layout: RollingLayout,
     /// Of new files: one of the shape's.
     pub suffix: &'static str,
     /// Of a stream: zlib's.
@@ -26,36 +26,36 @@ pub struct Rolling {
     pub max_file_size: u64,
 }
 
-impl Rolling {
+impl RollingOptions {
     pub(super) fn prefix(&self, epoch_ms: EpochMs) -> String {
-        match self.shape.stamp {
-            Stamp::EpochMs => format!("{PREFIX}{epoch_ms}-"),
-            Stamp::UtcMillis => format!("{PREFIX}{}-", utc_millis(epoch_ms)),
+        match self.layout.stamp {
+            NameStamp::EpochMs => format!("{PREFIX}{epoch_ms}-"),
+            NameStamp::UtcMillis => format!("{PREFIX}{}-", utc_millis(epoch_ms)),
         }
     }
 
     /// Of a file while it is written.
     pub(super) fn written_name(&self, name: &str) -> String {
-        match self.shape.content {
-            Content::Stream => name.to_owned(),
-            Content::Records(_) => format!("{name}{OPEN}"),
+        match self.layout.content {
+            FileContent::Stream => name.to_owned(),
+            FileContent::Records(_) => format!("{name}{OPEN}"),
         }
     }
 
     /// Whether a file name, with or without `.open`, is one of these.
     pub(super) fn is_ours(&self, name: &str) -> bool {
         let name = name.strip_suffix(OPEN).unwrap_or(name);
-        is_named_by(&self.shape, name) && !name.contains(std::path::is_separator)
+        is_named_by(&self.layout, name) && !name.contains(std::path::is_separator)
     }
 }
 
 /// The files that a shape's sink has closed in a folder, or leaves readable while it writes, in order.
-pub fn readable_files(folder: &Path, shape: &Shape) -> Result<Vec<PathBuf>, SinkError> {
-    list_named(folder, |name| is_named_by(shape, name))
+pub fn readable_files(folder: &Path, layout: &RollingLayout) -> Result<Vec<PathBuf>, SinkError> {
+    list_named(folder, |name| is_named_by(layout, name))
 }
 
-fn is_named_by(shape: &Shape, name: &str) -> bool {
-    name.starts_with(PREFIX) && shape.suffixes.iter().any(|suffix| name.ends_with(suffix))
+fn is_named_by(layout: &RollingLayout, name: &str) -> bool {
+    name.starts_with(PREFIX) && layout.suffixes.iter().any(|suffix| name.ends_with(suffix))
 }
 
 /// `20261121143705985`

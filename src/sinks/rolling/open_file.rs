@@ -4,9 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::names::Rolling;
+use super::names::RollingOptions;
 use super::saved::Acknowledged;
-use crate::formats::shape::Content;
+use crate::formats::layout::FileContent;
 use crate::formats::zlib_stream::ZlibStream;
 use crate::page::EpochMs;
 use crate::sinks::folder::{file_error, rename, sync_folder};
@@ -31,8 +31,8 @@ pub(super) struct OpenFile {
 
 impl OpenFile {
     /// A new file under the first free name, durable before anything in it is acknowledged.
-    pub fn create(folder: &Path, epoch_ms: EpochMs, rolling: &Rolling) -> Result<OpenFile, SinkError> {
-        let (prefix, digits) = (rolling.prefix(epoch_ms), rolling.shape.serial_digits);
+    pub fn create(folder: &Path, epoch_ms: EpochMs, rolling: &RollingOptions) -> Result<OpenFile, SinkError> {
+        let (prefix, digits) = (rolling.prefix(epoch_ms), rolling.layout.serial_digits);
         let mut serial = 0_u32;
         let (name, path, file) = loop {
             let name = format!("{prefix}{serial:0digits$}{}", rolling.suffix);
@@ -47,9 +47,9 @@ impl OpenFile {
             serial += 1;
         };
         sync_folder(folder)?;
-        let stream = match rolling.shape.content {
-            Content::Stream => Some(ZlibStream::new(rolling.level)),
-            Content::Records(_) => None,
+        let stream = match rolling.layout.content {
+            FileContent::Stream => Some(ZlibStream::new(rolling.level)),
+            FileContent::Records(_) => None,
         };
         Ok(OpenFile { name, path, file, stream, pending: Vec::new(), written: 0, synced: 0 })
     }
@@ -127,22 +127,22 @@ fn compress_error(path: &Path, error: flate2::CompressError) -> SinkError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::shape::{Shape, Stamp};
+    use crate::formats::layout::{NameStamp, RollingLayout};
 
     /// No file system lets a test see this from outside.
     #[test]
     fn what_was_written_before_anybody_asked_is_synced_too() {
         let folder = tempfile::tempdir().unwrap();
-        let shape = Shape {
+        let layout = RollingLayout {
             suffixes: &[".txt"],
             suffix: |_| ".txt",
             index: None,
-            stamp: Stamp::EpochMs,
+            stamp: NameStamp::EpochMs,
             serial_digits: 1,
-            content: Content::Records(|_| Ok(0)),
+            content: FileContent::Records(|_| Ok(0)),
             record_end: b"",
         };
-        let rolling = Rolling { shape, suffix: ".txt", level: 0, max_file_size: u64::MAX };
+        let rolling = RollingOptions { layout, suffix: ".txt", level: 0, max_file_size: u64::MAX };
         let mut file = OpenFile::create(folder.path(), 1, &rolling).unwrap();
         for size in [WRITE_BYTES, 1, WRITE_BYTES + 1] {
             file.append(&vec![b'x'; size]).unwrap();

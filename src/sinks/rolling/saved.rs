@@ -6,7 +6,7 @@ use crate::page::EpochMs;
 
 /// What is committed with the cursor.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Saved {
+pub(super) struct SavedState {
     pub open: Option<Acknowledged>,
     pub reserved: EpochMs,
 }

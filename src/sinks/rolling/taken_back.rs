@@ -6,18 +6,22 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::names::{OPEN, Rolling};
+use super::names::{OPEN, RollingOptions};
 use super::salvage;
-use super::saved::{Acknowledged, Saved};
+use super::saved::{Acknowledged, SavedState};
 use crate::clock::now_ms;
-use crate::formats::shape::Content;
+use crate::formats::layout::FileContent;
 use crate::formats::zlib_stream;
 use crate::page::EpochMs;
 use crate::sinks::folder::{cut, file_error, list_named, rename, sync_folder};
 use crate::sinks::sink::SinkError;
 
 /// Puts right what is there, and returns the time for the names of new files.
-pub(super) fn restore(folder: &Path, rolling: &Rolling, state: &serde_json::Value) -> Result<EpochMs, SinkError> {
+pub(super) fn restore(
+    folder: &Path,
+    rolling: &RollingOptions,
+    state: &serde_json::Value,
+) -> Result<EpochMs, SinkError> {
     let reserved = match read_state(state, rolling) {
         Some(saved) => {
             take_back(folder, &saved, rolling)?;
@@ -33,11 +37,11 @@ pub(super) fn restore(folder: &Path, rolling: &Rolling, state: &serde_json::Valu
 }
 
 /// None when there is none. One that cannot be read counts as lost, which may deliver pages twice but loses none.
-fn read_state(state: &serde_json::Value, rolling: &Rolling) -> Option<Saved> {
+fn read_state(state: &serde_json::Value, rolling: &RollingOptions) -> Option<SavedState> {
     if state.is_null() {
         return None;
     }
-    match Saved::deserialize(state) {
+    match SavedState::deserialize(state) {
         Ok(saved) if saved.open.as_ref().is_none_or(|open| rolling.is_ours(&open.name)) => Some(saved),
         Ok(_) => {
             tracing::warn!(%state, "the saved state names a file that is none of this sink's; going on without it");
@@ -50,7 +54,7 @@ fn read_state(state: &serde_json::Value, rolling: &Rolling) -> Option<Saved> {
     }
 }
 
-fn take_back(folder: &Path, saved: &Saved, rolling: &Rolling) -> Result<(), SinkError> {
+fn take_back(folder: &Path, saved: &SavedState, rolling: &RollingOptions) -> Result<(), SinkError> {
     let reserved = rolling.prefix(saved.reserved);
     for path in list_named(folder, |name| rolling.is_ours(name) && name.starts_with(&reserved))? {
         std::fs::remove_file(&path).map_err(|e| file_error("removing", &path, e))?;
@@ -63,25 +67,25 @@ fn take_back(folder: &Path, saved: &Saved, rolling: &Rolling) -> Result<(), Sink
 }
 
 /// Cuts the file to its acknowledged length, ends it there and gives it its final name. It may have that already.
-fn cut_back(folder: &Path, open: &Acknowledged, rolling: &Rolling) -> Result<(), SinkError> {
+fn cut_back(folder: &Path, open: &Acknowledged, rolling: &RollingOptions) -> Result<(), SinkError> {
     let done = folder.join(&open.name);
     let writing = folder.join(rolling.written_name(&open.name));
     let path = if writing.exists() { &writing } else { &done };
-    match (look_at_last(path, open.length)?, rolling.shape.content) {
-        (Last::Gone, _) => return Ok(()),
-        (Last::Short, Content::Stream) => salvage::close_file(path, rolling.level)?,
-        (Last::Short, Content::Records(_)) => {}
-        (Last::Whole, Content::Stream) => {
+    match (look_at_last(path, open.length)?, rolling.layout.content) {
+        (LastFile::Gone, _) => return Ok(()),
+        (LastFile::Short, FileContent::Stream) => salvage::close_file(path, rolling.level)?,
+        (LastFile::Short, FileContent::Records(_)) => {}
+        (LastFile::Whole, FileContent::Stream) => {
             let ending = open.adler32.map(zlib_stream::ending);
             cut(path, open.length, ending.as_ref().map_or(&[], |it| &it[..]))?;
         }
-        (Last::Whole, Content::Records(_)) => cut(path, open.length, &[])?,
+        (LastFile::Whole, FileContent::Records(_)) => cut(path, open.length, &[])?,
     }
     if path == &done { Ok(()) } else { rename(path, &done) }
 }
 
 /// What is there of the file written to last.
-enum Last {
+enum LastFile {
     /// At least what was acknowledged.
     Whole,
     Short,
@@ -89,31 +93,31 @@ enum Last {
 }
 
 /// Compares a file with its acknowledged length, and tells of what is lost.
-fn look_at_last(path: &Path, acknowledged: u64) -> Result<Last, SinkError> {
+fn look_at_last(path: &Path, acknowledged: u64) -> Result<LastFile, SinkError> {
     let length = match std::fs::metadata(path) {
         Ok(metadata) => metadata.len(),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             tracing::error!(path = %path.display(), "the file written to last is gone, with pages that were delivered");
-            return Ok(Last::Gone);
+            return Ok(LastFile::Gone);
         }
         Err(error) => return Err(file_error("looking at", path, error)),
     };
     if length < acknowledged {
         tracing::error!(path = %path.display(), length, acknowledged,
             "the file written to last is shorter than what was synced to it: delivered pages are lost");
-        return Ok(Last::Short);
+        return Ok(LastFile::Short);
     }
-    Ok(Last::Whole)
+    Ok(LastFile::Whole)
 }
 
 /// What an earlier writer left unfinished, and no state knows of.
-fn close_left_open(folder: &Path, rolling: &Rolling) -> Result<(), SinkError> {
-    let whole_length = match rolling.shape.content {
-        Content::Stream => {
+fn close_left_open(folder: &Path, rolling: &RollingOptions) -> Result<(), SinkError> {
+    let whole_length = match rolling.layout.content {
+        FileContent::Stream => {
             let files = list_named(folder, |name| rolling.is_ours(name))?;
             return salvage::close_unfinished(&files, rolling.level);
         }
-        Content::Records(whole_length) => whole_length,
+        FileContent::Records(whole_length) => whole_length,
     };
     for path in list_named(folder, |name| name.ends_with(OPEN) && rolling.is_ours(name))? {
         let length = File::open(&path)

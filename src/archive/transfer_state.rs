@@ -19,7 +19,7 @@ pub fn is_own(name: &std::ffi::OsStr) -> bool {
 
 /// What is kept.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct TransferState {
     /// What is done, in words that change when something else is asked for: what goes where, and which pages.
     pub task: Vec<String>,
     /// The sink's place, counted in pages since the beginning, its books and its own state.
@@ -37,7 +37,7 @@ pub struct State {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum StateError {
+pub enum TransferStateError {
     #[error("{action} {path}: {source}; progress is kept there, so seine must be able to write it")]
     File { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error("{path} holds no progress that can be read ({source}); remove it to begin anew")]
@@ -48,24 +48,26 @@ pub enum StateError {
     OtherTask { path: PathBuf, theirs: String },
 }
 
-impl State {
+impl TransferState {
     /// The state of this task; new when there is no file.
-    pub fn load(path: &Path, task: Vec<String>) -> Result<State, StateError> {
+    pub fn load(path: &Path, task: Vec<String>) -> Result<TransferState, TransferStateError> {
         let text = match std::fs::read(path) {
             Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(State { task, ..State::default() }),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Ok(TransferState { task, ..TransferState::default() });
+            }
             Err(source) => return Err(file_error("reading", path, source)),
         };
-        let state: State =
-            serde_json::from_slice(&text).map_err(|source| StateError::Unreadable { path: path.into(), source })?;
+        let state: TransferState = serde_json::from_slice(&text)
+            .map_err(|source| TransferStateError::Unreadable { path: path.into(), source })?;
         if state.task != task {
-            return Err(StateError::OtherTask { path: path.into(), theirs: state.task.join(" ") });
+            return Err(TransferStateError::OtherTask { path: path.into(), theirs: state.task.join(" ") });
         }
         Ok(state)
     }
 
     /// Durable when this returns.
-    pub fn save(&self, path: &Path) -> Result<(), StateError> {
+    pub fn save(&self, path: &Path) -> Result<(), TransferStateError> {
         let copy = path.with_extension("tmp");
         let text = serde_json::to_vec(self).expect("a struct of strings and numbers is always JSON");
         let write = || {
@@ -79,6 +81,6 @@ impl State {
     }
 }
 
-fn file_error(action: &'static str, path: &Path, source: std::io::Error) -> StateError {
-    StateError::File { action, path: path.into(), source }
+fn file_error(action: &'static str, path: &Path, source: std::io::Error) -> TransferStateError {
+    TransferStateError::File { action, path: path.into(), source }
 }

@@ -7,13 +7,13 @@ use flate2::write::GzEncoder;
 
 use super::{DigestVerdict, WarcReader, WarcRecord};
 use crate::formats::records::ReadSeek;
-use crate::formats::recovery::{Damaged, Saving, Trouble, begins_compressed};
+use crate::formats::recovery::{DamagedFile, RecoveryError, Salvage, begins_compressed};
 
-/// Records as the reader finds them behind damage, those whose block is not what its digest says left out. A record with a
+/// ArchiveReader as the reader finds them behind damage, those whose block is not what its digest says left out. A record with a
 /// gzip member of its own is saved as it stands.
-pub(super) fn save(damaged: &Damaged<'_>, saving: &mut dyn Saving) -> Result<(), Trouble> {
-    let mut file = (damaged.open)().map_err(Trouble::Read)?;
-    let mut reader = WarcReader::new((damaged.open)().map_err(Trouble::Read)?);
+pub(super) fn save(damaged: &DamagedFile<'_>, saving: &mut dyn Salvage) -> Result<(), RecoveryError> {
+    let mut file = (damaged.open)().map_err(RecoveryError::Read)?;
+    let mut reader = WarcReader::new((damaged.open)().map_err(RecoveryError::Read)?);
     // Behind the last record that was saved, and what was wrong since.
     let (mut end, mut wrong) = (0, None);
     // As the first record is: a file is all plain or all in gzip members.
@@ -30,19 +30,19 @@ pub(super) fn save(damaged: &Damaged<'_>, saving: &mut dyn Saving) -> Result<(),
             wrong.get_or_insert("the block is not what its digest says".into());
             continue;
         }
-        let offset = record.place.offset;
+        let offset = record.location.offset;
         if let Some(why) = wrong.take() {
             saving.lose(end, offset.max(end + 1), &why);
         }
         let stands_compressed = begins_compressed(&mut *file, offset)?;
         let is_compressed = *is_compressed.get_or_insert(stands_compressed);
-        let length = record.place.length.filter(|_| stands_compressed == is_compressed);
+        let length = record.location.length.filter(|_| stands_compressed == is_compressed);
         let bytes = match length {
             Some(length) => standing(&mut *file, offset, length)?,
             None => written(&record, is_compressed)?,
         };
         end = offset + bytes.len() as u64;
-        saving.save(&bytes, end).map_err(Trouble::Write)?;
+        saving.save(&bytes, end).map_err(RecoveryError::Write)?;
     }
     let cut = reader.truncated().then(|| "it breaks off".to_owned());
     if let Some(why) = wrong.or(cut) {
@@ -52,19 +52,19 @@ pub(super) fn save(damaged: &Damaged<'_>, saving: &mut dyn Saving) -> Result<(),
 }
 
 /// A record's bytes as they are in the file.
-fn standing(file: &mut dyn ReadSeek, offset: u64, length: u64) -> Result<Vec<u8>, Trouble> {
+fn standing(file: &mut dyn ReadSeek, offset: u64, length: u64) -> Result<Vec<u8>, RecoveryError> {
     let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
-    file.seek(SeekFrom::Start(offset)).map_err(Trouble::Read)?;
-    file.read_exact(&mut bytes).map_err(Trouble::Read)?;
+    file.seek(SeekFrom::Start(offset)).map_err(RecoveryError::Read)?;
+    file.read_exact(&mut bytes).map_err(RecoveryError::Read)?;
     Ok(bytes)
 }
 
-fn written(record: &WarcRecord, is_compressed: bool) -> Result<Vec<u8>, Trouble> {
+fn written(record: &WarcRecord, is_compressed: bool) -> Result<Vec<u8>, RecoveryError> {
     let mut plain = Vec::new();
     record.write(&mut plain);
     if !is_compressed {
         return Ok(plain);
     }
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(&plain).and_then(|()| encoder.finish()).map_err(Trouble::Write)
+    encoder.write_all(&plain).and_then(|()| encoder.finish()).map_err(RecoveryError::Write)
 }

@@ -11,31 +11,31 @@ use std::sync::Arc;
 use walkdir::{DirEntry, WalkDir};
 
 use super::detect::{self, Detected};
-use super::state;
 use super::topic::{self, Partition, TopicError};
+use super::transfer_state;
 use super::trees::Trees;
 use crate::formats::Format;
-use crate::sinks::{pagestore, placed};
+use crate::sinks::{pagestore, staging};
 
 /// How the names of files of many pages begin and end, those of sinks and ACHE's.
 const ARCHIVE_PREFIX: &str = "crawl_data-";
 const ARCHIVE_SUFFIXES: [&str; 6] = [".deflate", ".jsonl", ".csv", ".tianwang", ".warc", ".warc.gz"];
 
 /// Folders that sinks keep for themselves beside their files.
-const OF_SINKS: [&str; 2] = [placed::WRITING, pagestore::INDEX_FOLDER];
+const OF_SINKS: [&str; 2] = [staging::WRITING, pagestore::INDEX_FOLDER];
 
 /// Something to read from its beginning to its end.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct ArchiveInput {
     /// Path or address, for people and for finding it again.
     pub name: Arc<str>,
-    pub input: Input,
+    pub input: InputKind,
     /// In bytes as they are stored; 0 when nobody knows.
     pub bytes: u64,
 }
 
 #[derive(Debug, Clone)]
-pub enum Input {
+pub enum InputKind {
     File {
         path: PathBuf,
         format: Format,
@@ -46,18 +46,18 @@ pub enum Input {
 
 /// What is met on the way.
 #[derive(Debug, Clone)]
-pub enum Found {
-    Part(Part),
+pub enum FoundInput {
+    Input(ArchiveInput),
     /// Lies in a folder and is nothing to read.
     PassedOver {
         name: Arc<str>,
-        why: Why,
+        why: SkipReason,
     },
 }
 
 /// Why something is passed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
+pub enum SkipReason {
     /// It is none of an archive.
     Other(String),
     /// Nothing is in it, and its name is that of a file of pages.
@@ -66,19 +66,19 @@ pub enum Why {
     Unread(String),
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Why::Other(why) | Why::Unread(why) => f.write_str(why),
-            Why::Emptied => f.write_str("empty"),
+            SkipReason::Other(why) | SkipReason::Unread(why) => f.write_str(why),
+            SkipReason::Emptied => f.write_str("empty"),
         }
     }
 }
 
 /// How an archive is looked at.
 #[derive(Debug, Clone, Default)]
-pub struct SourceOptions {
-    /// Taken as given; otherwise each file's content tells.
+pub struct InputOptions {
+    /// TopicMessage as given; otherwise each file's content tells.
     pub format: Option<Format>,
     /// For topics: librdkafka's properties besides the servers, such as those for TLS.
     pub kafka: BTreeMap<String, String>,
@@ -86,7 +86,7 @@ pub struct SourceOptions {
     pub without: Option<PathBuf>,
 }
 
-impl SourceOptions {
+impl InputOptions {
     /// Whether it is the folder that is left out, or below it. That may be made only later, so it is looked for each time.
     fn is_without(&self, path: &Path) -> bool {
         let folder = self.without.as_ref().and_then(|folder| folder.canonicalize().ok());
@@ -95,7 +95,7 @@ impl SourceOptions {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum SourceError {
+pub enum InputError {
     #[error("{path}: {source}; name a file, a folder, a pattern, or kafka://HOST:PORT/TOPIC")]
     Missing { path: String, source: std::io::Error },
     #[error(
@@ -118,8 +118,8 @@ pub enum SourceError {
 }
 
 /// The parts of everything named, in order.
-pub struct Source {
-    options: SourceOptions,
+pub struct ArchiveInputs {
+    options: InputOptions,
     named: VecDeque<Named>,
     walk: Option<walkdir::IntoIter>,
     /// The folder that is walked through, its links resolved.
@@ -134,22 +134,22 @@ enum Named {
     Partition(Partition),
 }
 
-impl Source {
+impl ArchiveInputs {
     /// Finds what is named; nothing is read yet. A name that is nothing is an error.
-    pub fn open(names: &[String], options: SourceOptions) -> Result<Source, SourceError> {
+    pub fn open(names: &[String], options: InputOptions) -> Result<ArchiveInputs, InputError> {
         let mut named = VecDeque::new();
         for name in names {
             named.extend(resolve(name, &options)?);
         }
         if let Some(path) = named.iter().filter_map(Named::path).find(|path| options.is_without(path)) {
-            return Err(SourceError::Destination { path: path.display().to_string() });
+            return Err(InputError::Destination { path: path.display().to_string() });
         }
-        Ok(Source { options, named, walk: None, root: None, trees: Trees::default() })
+        Ok(ArchiveInputs { options, named, walk: None, root: None, trees: Trees::default() })
     }
 
     /// Bytes of everything to come, as far as the file system tells.
-    pub fn measure(names: &[String], options: &SourceOptions) -> u64 {
-        let Ok(source) = Source::open(names, options.clone()) else { return 0 };
+    pub fn measure(names: &[String], options: &InputOptions) -> u64 {
+        let Ok(source) = ArchiveInputs::open(names, options.clone()) else { return 0 };
         let files = source.named.into_iter().map(|named| match named {
             Named::File(path) => size(&path),
             Named::Folder(path) => walk(&path).filter_map(Result::ok).filter(is_file).map(|it| size(it.path())).sum(),
@@ -159,7 +159,7 @@ impl Source {
     }
 
     /// The next file of the folder that is walked through; none when that is done.
-    fn walk_on(&mut self) -> Option<Result<Found, SourceError>> {
+    fn walk_on(&mut self) -> Option<Result<FoundInput, InputError>> {
         loop {
             let entry = match self.walk.as_mut()?.next() {
                 Some(Ok(entry)) if is_of_sink(&entry) || self.is_written_to(&entry) => {
@@ -169,7 +169,10 @@ impl Source {
                 Some(Ok(entry)) if is_of_crawl(&entry) => {
                     self.walk.as_mut()?.skip_current_dir();
                     let name = entry.path().display().to_string().into();
-                    return Some(Ok(Found::PassedOver { name, why: Why::Other("a crawl's own state".into()) }));
+                    return Some(Ok(FoundInput::PassedOver {
+                        name,
+                        why: SkipReason::Other("a crawl's own state".into()),
+                    }));
                 }
                 Some(Ok(entry)) => entry,
                 Some(Err(error)) => return Some(Ok(passed_over_error(&error))),
@@ -179,11 +182,12 @@ impl Source {
                 }
             };
             if entry.path_is_symlink() && is_file(&entry) && !self.is_inside(entry.path()) {
-                let why =
-                    Why::Unread("a symbolic link that leads out of the folder; name its target to read it".into());
-                return Some(Ok(Found::PassedOver { name: entry.path().display().to_string().into(), why }));
+                let why = SkipReason::Unread(
+                    "a symbolic link that leads out of the folder; name its target to read it".into(),
+                );
+                return Some(Ok(FoundInput::PassedOver { name: entry.path().display().to_string().into(), why }));
             }
-            if is_file(&entry) && !state::is_own(entry.file_name()) && !is_index(entry.path()) {
+            if is_file(&entry) && !transfer_state::is_own(entry.file_name()) && !is_index(entry.path()) {
                 let bytes = size(entry.path());
                 if let Some(found) = self.file_in_folder(entry.into_path(), bytes).transpose() {
                     return Some(found);
@@ -210,44 +214,50 @@ impl Source {
     }
 
     /// None for what is read with another file.
-    fn file_in_folder(&mut self, path: PathBuf, bytes: u64) -> Result<Option<Found>, SourceError> {
+    fn file_in_folder(&mut self, path: PathBuf, bytes: u64) -> Result<Option<FoundInput>, InputError> {
         let name: Arc<str> = path.display().to_string().into();
         let why = match self.detect(&path) {
             Ok(Detected::Format(format)) => {
-                return Ok(Some(Found::Part(Part { name, input: Input::File { path, format }, bytes })));
+                return Ok(Some(FoundInput::Input(ArchiveInput {
+                    name,
+                    input: InputKind::File { path, format },
+                    bytes,
+                })));
             }
             Ok(Detected::Beside) => return Ok(None),
             Ok(Detected::Empty) => empty(&path),
-            Ok(Detected::Unknown(begins)) if is_named_as_archive(&path) => Why::Unread(format!(
+            Ok(Detected::Unknown(begins)) if is_named_as_archive(&path) => SkipReason::Unread(format!(
                 "in none of the known formats although its name says so, {begins}; seine recover with --format saves what \
                  is whole"
             )),
-            Ok(Detected::Unknown(begins)) => Why::Other(format!("in none of the known formats, {begins}")),
-            Err(error) => Why::Unread(error.to_string()),
+            Ok(Detected::Unknown(begins)) => SkipReason::Other(format!("in none of the known formats, {begins}")),
+            Err(error) => SkipReason::Unread(error.to_string()),
         };
-        Ok(Some(Found::PassedOver { name, why }))
+        Ok(Some(FoundInput::PassedOver { name, why }))
     }
 
-    fn file_by_name(&mut self, path: PathBuf) -> Result<Found, SourceError> {
+    fn file_by_name(&mut self, path: PathBuf) -> Result<FoundInput, InputError> {
         let bytes = size(&path);
         let name = path.display().to_string();
         let detected = self.detect(&path);
-        match detected.map_err(|source| SourceError::Read { path: name.clone(), source })? {
-            Detected::Format(format) => {
-                Ok(Found::Part(Part { name: name.into(), input: Input::File { path, format }, bytes }))
-            }
-            Detected::Empty => Ok(Found::PassedOver { name: name.into(), why: empty(&path) }),
+        match detected.map_err(|source| InputError::Read { path: name.clone(), source })? {
+            Detected::Format(format) => Ok(FoundInput::Input(ArchiveInput {
+                name: name.into(),
+                input: InputKind::File { path, format },
+                bytes,
+            })),
+            Detected::Empty => Ok(FoundInput::PassedOver { name: name.into(), why: empty(&path) }),
             Detected::Beside => {
-                let why = Why::Other("the META file of its day lists it; name that".into());
-                Ok(Found::PassedOver { name: name.into(), why })
+                let why = SkipReason::Other("the META file of its day lists it; name that".into());
+                Ok(FoundInput::PassedOver { name: name.into(), why })
             }
-            Detected::Unknown(begins) => Err(SourceError::Unknown { path: name, begins }),
+            Detected::Unknown(begins) => Err(InputError::Unknown { path: name, begins }),
         }
     }
 }
 
-impl Iterator for Source {
-    type Item = Result<Found, SourceError>;
+impl Iterator for ArchiveInputs {
+    type Item = Result<FoundInput, InputError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -262,7 +272,11 @@ impl Iterator for Source {
                 }
                 Named::Partition(partition) => {
                     let name = partition.to_string().into();
-                    return Some(Ok(Found::Part(Part { name, input: Input::Topic(partition), bytes: 0 })));
+                    return Some(Ok(FoundInput::Input(ArchiveInput {
+                        name,
+                        input: InputKind::Topic(partition),
+                        bytes: 0,
+                    })));
                 }
             }
         }
@@ -279,7 +293,7 @@ impl Named {
 }
 
 /// What a name stands for.
-fn resolve(name: &str, options: &SourceOptions) -> Result<Vec<Named>, SourceError> {
+fn resolve(name: &str, options: &InputOptions) -> Result<Vec<Named>, InputError> {
     if name.starts_with(topic::SCHEME) {
         let partitions = topic::partitions(name, &options.kafka)?;
         return Ok(partitions.into_iter().map(Named::Partition).collect());
@@ -287,14 +301,14 @@ fn resolve(name: &str, options: &SourceOptions) -> Result<Vec<Named>, SourceErro
     match std::fs::metadata(name) {
         Ok(metadata) if metadata.is_dir() => Ok(vec![Named::Folder(name.into())]),
         Ok(metadata) if metadata.is_file() => Ok(vec![Named::File(name.into())]),
-        Ok(_) => Err(SourceError::NoFile { path: name.into() }),
+        Ok(_) => Err(InputError::NoFile { path: name.into() }),
         Err(error) if error.kind() == ErrorKind::NotFound && name.contains(['*', '?', '[']) => matching(name),
-        Err(source) => Err(SourceError::Missing { path: name.into(), source }),
+        Err(source) => Err(InputError::Missing { path: name.into(), source }),
     }
 }
 
-fn matching(pattern: &str) -> Result<Vec<Named>, SourceError> {
-    let wrong = |problem: String| SourceError::Pattern { pattern: pattern.into(), problem };
+fn matching(pattern: &str) -> Result<Vec<Named>, InputError> {
+    let wrong = |problem: String| InputError::Pattern { pattern: pattern.into(), problem };
     let paths = glob::glob(pattern).map_err(|error| wrong(error.to_string()))?;
     let mut paths: Vec<PathBuf> = paths.collect::<Result<_, _>>().map_err(|error| wrong(error.to_string()))?;
     if paths.is_empty() {
@@ -304,8 +318,8 @@ fn matching(pattern: &str) -> Result<Vec<Named>, SourceError> {
     let named = |path: PathBuf| match std::fs::metadata(&path) {
         Ok(metadata) if metadata.is_dir() => Ok(Named::Folder(path)),
         Ok(metadata) if metadata.is_file() => Ok(Named::File(path)),
-        Ok(_) => Err(SourceError::NoFile { path: path.display().to_string() }),
-        Err(source) => Err(SourceError::Read { path: path.display().to_string(), source }),
+        Ok(_) => Err(InputError::NoFile { path: path.display().to_string() }),
+        Err(source) => Err(InputError::Read { path: path.display().to_string(), source }),
     };
     paths.into_iter().map(named).collect()
 }
@@ -341,8 +355,8 @@ fn size(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |it| it.len())
 }
 
-fn empty(path: &Path) -> Why {
-    if is_named_as_archive(path) { Why::Emptied } else { Why::Other("empty".into()) }
+fn empty(path: &Path) -> SkipReason {
+    if is_named_as_archive(path) { SkipReason::Emptied } else { SkipReason::Other("empty".into()) }
 }
 
 /// Files that are still being written are not meant: there may be nothing in them yet.
@@ -351,9 +365,9 @@ fn is_named_as_archive(path: &Path) -> bool {
     name.starts_with(ARCHIVE_PREFIX) && ARCHIVE_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
-fn passed_over_error(error: &walkdir::Error) -> Found {
+fn passed_over_error(error: &walkdir::Error) -> FoundInput {
     let name = error.path().unwrap_or(Path::new("?")).display().to_string();
-    Found::PassedOver { name: name.into(), why: Why::Unread(error.to_string()) }
+    FoundInput::PassedOver { name: name.into(), why: SkipReason::Unread(error.to_string()) }
 }
 
 /// Names in order, the numbers in them by their value: `data-9` before `data-10`.

@@ -7,44 +7,44 @@ use super::records::ReadSeek;
 
 /// What a format's rolling files look like.
 #[derive(Debug, Clone, Copy)]
-pub struct Shape {
+pub struct RollingLayout {
     /// What their names may end in, each with its dot …
     pub suffixes: &'static [&'static str],
     /// … and what those of new ones end in.
     pub suffix: fn(&Options) -> &'static str,
-    pub stamp: Stamp,
+    pub stamp: NameStamp,
     /// The serial number has zeros before it, up to so many digits.
     pub serial_digits: usize,
-    pub content: Content,
+    pub content: FileContent,
     /// What stands behind each record.
     pub record_end: &'static [u8],
-    pub index: Option<Index>,
+    pub index: Option<SidecarIndex>,
 }
 
 /// An index beside each file, made when the file is closed.
 #[derive(Debug, Clone, Copy)]
-pub struct Index {
+pub struct SidecarIndex {
     /// Behind the name of the file.
     pub suffix: &'static str,
     pub is_wanted: fn(&Options) -> bool,
     /// Of a file's content and name.
-    pub make: fn(&mut dyn ReadSeek, &str) -> Indexed,
+    pub make: fn(&mut dyn ReadSeek, &str) -> BuiltIndex,
 }
 
 /// An index, and what of its file cannot be in it.
-pub struct Indexed {
+pub struct BuiltIndex {
     pub lines: Vec<u8>,
     pub missing: Vec<String>,
 }
 
 /// Files of records that have a line feed at their end and nowhere else.
-pub(super) const fn of_lines(suffix: &'static [&'static str; 1], new: fn(&Options) -> &'static str) -> Shape {
-    Shape {
+pub(super) const fn of_lines(suffix: &'static [&'static str; 1], new: fn(&Options) -> &'static str) -> RollingLayout {
+    RollingLayout {
         suffixes: suffix,
         suffix: new,
-        stamp: Stamp::EpochMs,
+        stamp: NameStamp::EpochMs,
         serial_digits: 1,
-        content: Content::Records(whole_lines),
+        content: FileContent::Records(whole_lines),
         record_end: b"\n",
         index: None,
     }
@@ -52,7 +52,7 @@ pub(super) const fn of_lines(suffix: &'static [&'static str; 1], new: fn(&Option
 
 /// How the time stands in a file's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stamp {
+pub enum NameStamp {
     /// `1795271825985`
     EpochMs,
     /// `20261121143705985`, UTC
@@ -61,10 +61,10 @@ pub enum Stamp {
 
 /// How records stand in a file.
 #[derive(Debug, Clone, Copy)]
-pub enum Content {
+pub enum FileContent {
     /// In one zlib stream, flushed with every acknowledgement: the file can be read while it is written.
     Stream,
-    /// One behind the other; the file's name ends in `.open` while it is written. The function says how many bytes of a
+    /// SinglePage behind the other; the file's name ends in `.open` while it is written. The function says how many bytes of a
     /// file are whole records: it is asked of files that an earlier writer left open and no state knows.
     Records(fn(&mut dyn ReadSeek) -> io::Result<u64>),
 }

@@ -16,28 +16,28 @@ use crate::page::EpochMs;
 pub const WRITING: &str = "~writing";
 
 /// A batch of files on their way.
-pub(super) struct Placing {
+pub(super) struct StagedFiles {
     folder: PathBuf,
-    waiting: Vec<Waiting>,
-    /// Files have got their names since the last [`sync`](Placing::sync).
+    waiting: Vec<StagedFile>,
+    /// Files have got their names since the last [`sync`](StagedFiles::sync).
     is_unsynced: bool,
 }
 
 /// Written, and without its own name.
-struct Waiting {
+struct StagedFile {
     temporary: PathBuf,
     path: PathBuf,
 }
 
-impl Placing {
+impl StagedFiles {
     /// Removes what an earlier run had not finished.
-    pub fn open(folder: &Path) -> Result<Placing, SinkError> {
+    pub fn open(folder: &Path) -> Result<StagedFiles, SinkError> {
         let writing = folder.join(WRITING);
         match std::fs::remove_dir_all(&writing) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(file_error("emptying", &writing, error)),
             _ => create_folder(&writing)?,
         }
-        Ok(Placing { folder: folder.into(), waiting: Vec::new(), is_unsynced: false })
+        Ok(StagedFiles { folder: folder.into(), waiting: Vec::new(), is_unsynced: false })
     }
 
     /// Writes a file that will be at `path`, whose folder is there. `time`: what it shows as the time of its last change;
@@ -50,11 +50,11 @@ impl Placing {
             time.map_or(Ok(()), |time| file.set_modified(UNIX_EPOCH + Duration::from_millis(time)))
         };
         write().map_err(|e| file_error("writing", &temporary, e))?;
-        self.waiting.push(Waiting { temporary, path });
+        self.waiting.push(StagedFile { temporary, path });
         Ok(())
     }
 
-    /// Everything written gets its name; the last of one path stays. Durable after [`sync`](Placing::sync).
+    /// Everything written gets its name; the last of one path stays. Durable after [`sync`](StagedFiles::sync).
     pub fn place(&mut self) -> Result<(), SinkError> {
         if self.waiting.is_empty() {
             return Ok(());

@@ -26,14 +26,14 @@ const WINDOW_BITS: u8 = 15;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum More {
     Bytes,
-    /// The gzip member is complete; [`Source::next_member`] goes on.
+    /// The gzip member is complete; [`MemberReader::next_member`] goes on.
     MemberEnd,
     /// The input is.
     End,
 }
 
 /// Decompressed bytes of one member at a time.
-pub(super) struct Source<R> {
+pub(super) struct MemberReader<R> {
     input: R,
     /// Bytes of the file from `raw_base` on; `raw_start` of them are used up and kept.
     raw: Vec<u8>,
@@ -61,9 +61,9 @@ enum Coding {
     Gzip(Box<Decompress>),
 }
 
-impl<R: Read> Source<R> {
-    pub fn new(input: R) -> Source<R> {
-        Source {
+impl<R: Read> MemberReader<R> {
+    pub fn new(input: R) -> MemberReader<R> {
+        MemberReader {
             input,
             raw: Vec::new(),
             raw_start: 0,
@@ -101,7 +101,7 @@ impl<R: Read> Source<R> {
     }
 
     /// Offset and place in the member of the first available byte.
-    pub fn place(&self) -> (u64, u64) {
+    pub fn location(&self) -> (u64, u64) {
         let inner = self.member_made.saturating_sub(self.available().len() as u64);
         match self.coding {
             Coding::Plain => (self.member_start + inner, 0),
@@ -112,7 +112,7 @@ impl<R: Read> Source<R> {
     /// Compressed bytes used up.
     pub fn offset(&self) -> u64 {
         match self.coding {
-            Coding::Plain => self.place().0,
+            Coding::Plain => self.location().0,
             _ => self.raw_base + self.raw_start as u64,
         }
     }

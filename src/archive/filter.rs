@@ -12,7 +12,7 @@ use crate::parse::url::host;
 
 /// What a page must be to be taken; the default takes all.
 #[derive(Debug, Clone, Default)]
-pub struct Choice {
+pub struct PageFilter {
     /// Matches the URL asked for or the final one, somewhere.
     pub url: Option<Regex>,
     /// One of these is the URL's host, or begins with a dot and is the end of it.
@@ -27,7 +27,7 @@ pub struct Choice {
     pub types: Vec<String>,
 }
 
-impl Choice {
+impl PageFilter {
     pub fn takes(&self, page: &Page) -> bool {
         let event = &page.event;
         let urls = [&event.url, &event.final_url];

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::local::{Fate, Local};
-use super::rolling::{Indexes, Rolling, RollingFiles};
+use super::local::{Disposition, LocalStore};
+use super::rolling::{Indexes, RollingFiles, RollingOptions};
 use super::sink::{SinkError, empty};
 use crate::config::SinkConfig;
 use crate::delivery::Entry;
@@ -12,7 +12,7 @@ use crate::formats::encoder::{Encoder, NewFile};
 use crate::formats::format::Files;
 
 /// Writes every page that its format holds; what it acknowledges is on disk. The records of a page are in one file.
-pub(super) struct Rolled {
+pub(super) struct RollingSink {
     files: RollingFiles,
     indexes: Option<Indexes>,
     encoder: Box<dyn Encoder>,
@@ -22,7 +22,7 @@ pub(super) struct Rolled {
     record: Vec<u8>,
 }
 
-impl Rolled {
+impl RollingSink {
     /// Puts `folder` (created when absent) in the state that `state` was taken in: nothing that will be delivered again
     /// stays in the files, and the indexes are as the files are. With null, what an earlier writer left unfinished is
     /// closed as far as it is readable. Commit what [`sync`](Local::sync) returns before the first page: a crash before the
@@ -33,14 +33,14 @@ impl Rolled {
         (max_file_size, level): (u64, u32),
         folder: &Path,
         state: &serde_json::Value,
-    ) -> Result<Rolled, SinkError> {
+    ) -> Result<RollingSink, SinkError> {
         let options = &config.options;
-        let Some(Files::Rolling(shape)) = config.format.map(Format::files) else {
+        let Some(Files::Rolling(layout)) = config.format.map(Format::files) else {
             let problem = format!("{} has a format with no files of many pages", config.name);
             return Err(SinkError::Other { sink: "files", problem, remedy: "name another in target_storage.sinks" });
         };
-        let rolling = Rolling { shape, suffix: (shape.suffix)(options), level, max_file_size };
-        let indexes = shape.index.map(|index| (Indexes::new(folder, index), (index.is_wanted)(options)));
+        let rolling = RollingOptions { layout, suffix: (layout.suffix)(options), level, max_file_size };
+        let indexes = layout.index.map(|index| (Indexes::new(folder, index), (index.is_wanted)(options)));
         if let Some((indexes, _)) = &indexes
             && let Some(name) = state["open"]["name"].as_str()
         {
@@ -50,11 +50,11 @@ impl Rolled {
         if let Some((indexes, is_wanted)) = &indexes {
             indexes.tidy(&rolling, *is_wanted)?;
         }
-        Ok(Rolled {
+        Ok(RollingSink {
             files,
             indexes: indexes.filter(|(_, is_wanted)| *is_wanted).map(|(indexes, _)| indexes),
             encoder,
-            record_end: shape.record_end,
+            record_end: layout.record_end,
             hostname: rustix::system::uname().nodename().to_str().ok().map(str::to_owned),
             record: Vec::new(),
         })
@@ -68,20 +68,20 @@ impl Rolled {
     }
 }
 
-impl Local for Rolled {
-    fn put(&mut self, entry: &Entry) -> Result<Fate, SinkError> {
+impl LocalStore for RollingSink {
+    fn put(&mut self, entry: &Entry) -> Result<Disposition, SinkError> {
         if !self.encoder.encode(entry, &mut self.record) {
-            return Ok(Fate::Skipped);
+            return Ok(Disposition::Skipped);
         }
         self.record.extend_from_slice(self.record_end);
-        let Rolled { encoder, hostname, .. } = self;
+        let RollingSink { encoder, hostname, .. } = self;
         let closed = self.files.append(&self.record, |name| {
             let crawler_id = &entry.event.crawler_id;
             encoder.begin(&NewFile { name, crawler_id, hostname: hostname.as_deref() })
         })?;
         empty(&mut self.record);
         self.index(closed)?;
-        Ok(Fate::Delivered)
+        Ok(Disposition::Delivered)
     }
 
     fn sync(&mut self) -> Result<serde_json::Value, SinkError> {

@@ -6,20 +6,20 @@ use std::io::Read;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::{Piece, TianwangReader, recover};
-use crate::formats::recovery::{Damaged, Saving, Trouble, begins_compressed};
+use super::{ScannedRange, TianwangReader, recover};
+use crate::formats::recovery::{DamagedFile, RecoveryError, Salvage, begins_compressed};
 
 const NO_RECORD: &str = "no whole record";
 
-pub(super) fn save(damaged: &Damaged<'_>, saving: &mut dyn Saving) -> Result<(), Trouble> {
+pub(super) fn save(damaged: &DamagedFile<'_>, saving: &mut dyn Salvage) -> Result<(), RecoveryError> {
     let at = Rc::new(Cell::new(0));
-    let mut file = (damaged.open)().map_err(Trouble::Read)?;
-    let counted = Counted { file: (damaged.open)().map_err(Trouble::Read)?, at: at.clone() };
-    let reader = super::unpacking::reader(counted, damaged.length).map_err(Trouble::Read)?;
+    let mut file = (damaged.open)().map_err(RecoveryError::Read)?;
+    let counted = CountedReader { file: (damaged.open)().map_err(RecoveryError::Read)?, at: at.clone() };
+    let reader = super::maybe_compressed::reader(counted, damaged.length).map_err(RecoveryError::Read)?;
     if begins_compressed(&mut *file, 0)? {
         return save_compressed(reader, &at, damaged.length, saving);
     }
-    let mut union = Union { saving, reader, next: None, end: 0, why: None };
+    let mut union = MergedSalvage { saving, reader, next: None, end: 0, why: None };
     let mut unwritten = None;
     let found = recover(&mut file, |piece| {
         union.take(piece).map_err(|error| {
@@ -29,19 +29,19 @@ pub(super) fn save(damaged: &Damaged<'_>, saving: &mut dyn Saving) -> Result<(),
         })
     });
     match (found, unwritten) {
-        (Ok(_), _) => union.finish(damaged.length).map_err(Trouble::Write),
-        (Err(_), Some(error)) => Err(Trouble::Write(error)),
-        (Err(error), None) => Err(Trouble::Read(error)),
+        (Ok(_), _) => union.finish(damaged.length).map_err(RecoveryError::Write),
+        (Err(_), Some(error)) => Err(RecoveryError::Write(error)),
+        (Err(error), None) => Err(RecoveryError::Read(error)),
     }
 }
 
 /// A file, and how far it has been read.
-struct Counted<R> {
+struct CountedReader<R> {
     file: R,
     at: Rc<Cell<u64>>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let count = self.file.read(buffer)?;
         self.at.set(self.at.get() + count as u64);
@@ -50,28 +50,28 @@ impl<R: Read> Read for Counted<R> {
 }
 
 /// A record as it stands in the file.
-struct Standing {
+struct RawRecord {
     range: Range<u64>,
     bytes: Vec<u8>,
 }
 
-/// Records of both ways to find them, in the file's order.
-struct Union<'a, R> {
-    saving: &'a mut dyn Saving,
+/// ArchiveReader of both ways to find them, in the file's order.
+struct MergedSalvage<'a, R> {
+    saving: &'a mut dyn Salvage,
     reader: TianwangReader<R>,
     /// Of the reader's, not saved yet.
-    next: Option<Standing>,
+    next: Option<RawRecord>,
     /// Behind the last record that was saved.
     end: u64,
     /// What is wrong with a record since.
     why: Option<String>,
 }
 
-impl<R: Read> Union<'_, R> {
-    fn take(&mut self, piece: Piece) -> std::io::Result<()> {
+impl<R: Read> MergedSalvage<'_, R> {
+    fn take(&mut self, piece: ScannedRange) -> std::io::Result<()> {
         match piece {
-            Piece::Lost(loss) => self.why = loss.record.or(self.why.take()),
-            Piece::Record(found) => {
+            ScannedRange::Lost(loss) => self.why = loss.record.or(self.why.take()),
+            ScannedRange::Record(found) => {
                 let range = found.offset..found.offset + found.bytes.len() as u64;
                 self.save_read_before(range.start)?;
                 let same = self.peek().is_some_and(|read| read.range.start == range.start);
@@ -103,10 +103,10 @@ impl<R: Read> Union<'_, R> {
         Ok(())
     }
 
-    fn peek(&mut self) -> Option<&Standing> {
+    fn peek(&mut self) -> Option<&RawRecord> {
         while self.next.is_none() {
             if self.reader.next()?.is_ok() {
-                self.next = Some(Standing { range: self.reader.range(), bytes: self.reader.raw() });
+                self.next = Some(RawRecord { range: self.reader.range(), bytes: self.reader.raw() });
             }
         }
         self.next.as_ref()
@@ -125,8 +125,8 @@ fn save_compressed<R: Read>(
     mut reader: TianwangReader<R>,
     read_to: &Cell<u64>,
     length: u64,
-    saving: &mut dyn Saving,
-) -> Result<(), Trouble> {
+    saving: &mut dyn Salvage,
+) -> Result<(), RecoveryError> {
     let (mut end, mut wrong) = (0, None);
     while let Some(record) = reader.next() {
         match record {
@@ -137,7 +137,7 @@ fn save_compressed<R: Read>(
                     saving.lose(end, at.max(end + 1), &why);
                 }
                 end = at;
-                saving.save(&reader.raw(), at).map_err(Trouble::Write)?;
+                saving.save(&reader.raw(), at).map_err(RecoveryError::Write)?;
             }
         }
     }

@@ -12,31 +12,31 @@ const LOOK_PLAIN: usize = 64 << 10;
 const MAX_KEYS: usize = 64;
 
 /// The first bytes of a file or a message, decompressed.
-pub struct Beginning {
+pub struct Prefix {
     text: Vec<u8>,
     keys: OnceCell<Vec<String>>,
 }
 
 /// Whether something is of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sign {
+pub enum Confidence {
     No,
     /// Unless another is sure.
     Perhaps,
     Sure,
 }
 
-impl Sign {
-    pub(super) fn sure_if(is_so: bool) -> Sign {
-        if is_so { Sign::Sure } else { Sign::No }
+impl Confidence {
+    pub(super) fn sure_if(is_so: bool) -> Confidence {
+        if is_so { Confidence::Sure } else { Confidence::No }
     }
 }
 
-impl Beginning {
+impl Prefix {
     /// A byte order mark and blanks before it do not count.
-    pub fn new(plain: &[u8]) -> Beginning {
+    pub fn new(plain: &[u8]) -> Prefix {
         let text = plain.strip_prefix(b"\xef\xbb\xbf").unwrap_or(plain).trim_ascii_start();
-        Beginning { text: text.to_vec(), keys: OnceCell::new() }
+        Prefix { text: text.to_vec(), keys: OnceCell::new() }
     }
 
     pub fn text(&self) -> &[u8] {

@@ -10,7 +10,7 @@ use crate::formats::letters::Note;
 use crate::sinks::dead_letters;
 
 #[derive(clap::Args)]
-pub(super) struct Place {
+pub(super) struct SinkArgs {
     /// The destination: kafka, elasticsearch, filesystem_html …
     #[arg(long, value_name = "NAME")]
     pub sink: String,
@@ -21,7 +21,7 @@ pub(super) struct Place {
 
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
-pub(super) struct Choice {
+pub(super) struct LetterSelection {
     /// The letters of these events.
     #[arg(value_name = "ID")]
     ids: Vec<String>,
@@ -30,7 +30,7 @@ pub(super) struct Choice {
     all: bool,
 }
 
-impl Place {
+impl SinkArgs {
     pub fn folder(&self) -> anyhow::Result<PathBuf> {
         let folder = self.output.join(&self.sink);
         if self.sink.contains(std::path::is_separator) || !folder.is_dir() {
@@ -44,7 +44,7 @@ impl Place {
     }
 }
 
-impl Choice {
+impl LetterSelection {
     pub fn has(&self, note: &Note) -> bool {
         self.all || self.ids.contains(&note.id)
     }

@@ -1,18 +1,18 @@
-//! One gzip member a record (ISO 28500, annex D): a reader can begin at any of them.
+//! SinglePage gzip member a record (ISO 28500, annex D): a reader can begin at any of them.
 
 use flate2::{Compress, Compression, FlushCompress, Status};
 
 const WINDOW_BITS: u8 = 15;
 
 /// Makes gzip members one after the other.
-pub(super) struct Members {
+pub(super) struct GzipMembers {
     compress: Compress,
 }
 
-impl Members {
+impl GzipMembers {
     /// `level`: 0 to 9.
-    pub fn new(level: u32) -> Members {
-        Members { compress: Compress::new_gzip(Compression::new(level.min(9)), WINDOW_BITS) }
+    pub fn new(level: u32) -> GzipMembers {
+        GzipMembers { compress: Compress::new_gzip(Compression::new(level.min(9)), WINDOW_BITS) }
     }
 
     /// Appends a member that holds the pieces one behind the other.

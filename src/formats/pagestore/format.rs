@@ -2,64 +2,64 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{MetaEntry, MetaReader, PagestoreRecord, Place, UrlHash, is_held};
-use crate::formats::beginning::Sign;
-use crate::formats::encoder::Each;
+use super::{MetaEntry, MetaReader, PagestoreRecord, StorePath, UrlHash, is_held};
+use crate::formats::encoder::StatelessEncoder;
 use crate::formats::files::body_alone;
 use crate::formats::filesystem::one_page::read_limited;
-use crate::formats::format::{Files, Format, Row};
-use crate::formats::held::{Field, Held, Part};
-use crate::formats::records::{Beside, Input, Item, ReadSeek, Records};
-use crate::formats::recovery::Recovery;
+use crate::formats::format::{Files, Format, FormatSpec};
+use crate::formats::held::{Field, Held, Reduction};
+use crate::formats::records::{ArchiveReader, ArchiveRecord, OpenBeside, ReadSeek, ReaderInput};
+use crate::formats::recovery::RecoveryMethod;
+use crate::formats::sniff::Confidence;
 use crate::page::PageEvent;
 
-pub const FORMAT: Format = Format(&Row {
+pub const FORMAT: Format = Format(&FormatSpec {
     name: "PAGESTORE",
     about: "a folder a day, feeds with their new articles",
     schema: "pagestore",
     holds: &[
         (Field::Url, Held::Whole),
         (Field::Body, Held::Whole),
-        (Field::Fetched, Held::Partly(Part::Day)),
+        (Field::Fetched, Held::Partly(Reduction::Day)),
         (Field::OtherTypes, Held::Whole),
     ],
     demands: &[Field::Url, Field::Fetched, Field::Body],
-    // Its folder tells, see `meta_place`.
-    begins: |_| Sign::No,
-    reader: |input: Input| {
+    // Its folder tells, see `meta_path`.
+    begins: |_| Confidence::No,
+    reader: |input: ReaderInput| {
         let entries = MetaReader::new(input.bytes);
-        let store: Box<dyn Records> =
-            Box::new(Store { entries, place: meta_place(&input.path), beside: input.beside, path: input.path });
+        let store: Box<dyn ArchiveReader> =
+            Box::new(PageList { entries, place: meta_path(&input.path), beside: input.beside, path: input.path });
         Ok(store)
     },
-    encoder: |_| Box::new(Each(body_alone)),
+    encoder: |_| Box::new(StatelessEncoder(body_alone)),
     is_held: Some(is_held),
     files: Files::Store,
-    recovery: Recovery::Nothing,
+    recovery: RecoveryMethod::Nothing,
 });
 
 /// The place of a `META` file in a store, by its last folders; none for what is no such file.
-pub fn meta_place(path: &Path) -> Option<Place> {
+pub fn meta_path(path: &Path) -> Option<StorePath> {
     let names: Vec<&str> = path.components().rev().take(5).map(|it| it.as_os_str().to_str()).collect::<Option<_>>()?;
     let tail = |count: usize| {
         let tail: Vec<&str> = names.get(..count)?.iter().rev().copied().collect();
-        Place::parse(&tail.join("/"))
+        StorePath::parse(&tail.join("/"))
     };
     let place = tail(4).or_else(|| tail(5))?;
-    matches!(place, Place::DayMeta { .. } | Place::FeedMeta { .. }).then_some(place)
+    matches!(place, StorePath::DayMeta { .. } | StorePath::FeedMeta { .. }).then_some(place)
 }
 
-struct Store {
+struct PageList {
     entries: MetaReader<Box<dyn ReadSeek>>,
-    place: Option<Place>,
-    beside: Beside,
+    place: Option<StorePath>,
+    beside: OpenBeside,
     /// Of the `META`.
     path: PathBuf,
 }
 
-impl Store {
+impl PageList {
     fn page(&self, entry: MetaEntry) -> Result<PageEvent, String> {
-        let Some(Place::DayMeta { day } | Place::FeedMeta { day, .. }) = self.place else {
+        let Some(StorePath::DayMeta { day } | StorePath::FeedMeta { day, .. }) = self.place else {
             return Err("its folder is not that of a day, as in 2026/11/21/META".into());
         };
         let (path, mut file) = self.contents(&entry)?;
@@ -83,12 +83,12 @@ impl Store {
     }
 }
 
-impl Records for Store {
-    fn next(&mut self) -> Option<Item> {
+impl ArchiveReader for PageList {
+    fn next(&mut self) -> Option<ArchiveRecord> {
         let page = self.entries.next()?.map_err(|error| error.to_string()).and_then(|entry| self.page(entry));
         Some(match page {
-            Ok(event) => Item::Page(Box::new(event)),
-            Err(problem) => Item::Problem(problem),
+            Ok(event) => ArchiveRecord::Page(Box::new(event)),
+            Err(problem) => ArchiveRecord::Problem(problem),
         })
     }
 

@@ -9,7 +9,7 @@ use crate::formats::zlib_stream::ZlibStream;
 /// Zlib's usual one.
 const LEVEL: u32 = 6;
 
-pub(super) struct Output {
+pub(super) struct CleanFile {
     path: PathBuf,
     copy: PathBuf,
     /// None once it is finished.
@@ -18,14 +18,14 @@ pub(super) struct Output {
     pending: Vec<u8>,
 }
 
-impl Output {
+impl CleanFile {
     /// `compressed`: as one zlib stream.
-    pub fn create(path: &Path, compressed: bool) -> std::io::Result<Output> {
+    pub fn create(path: &Path, compressed: bool) -> std::io::Result<CleanFile> {
         let mut copy = path.to_path_buf();
         copy.as_mut_os_string().push(".tmp");
         let file = Some(BufWriter::new(File::create(&copy)?));
         let stream = compressed.then(|| ZlibStream::new(LEVEL));
-        Ok(Output { path: path.into(), copy, file, stream, pending: Vec::new() })
+        Ok(CleanFile { path: path.into(), copy, file, stream, pending: Vec::new() })
     }
 
     pub fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
@@ -53,7 +53,7 @@ impl Output {
     }
 }
 
-impl Drop for Output {
+impl Drop for CleanFile {
     /// What is not complete does not stay.
     fn drop(&mut self) {
         if self.file.take().is_some() {

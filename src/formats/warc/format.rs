@@ -4,16 +4,16 @@ use std::io::Read;
 
 use super::encoder::WarcEncoder;
 use super::write::is_held;
-use super::{DigestVerdict, WarcPages, WarcReader, cdxj, saved};
-use crate::formats::beginning::{Beginning, Sign};
-use crate::formats::format::{Files, Format, Row};
-use crate::formats::held::{Field, Held, Lacks, Part};
-use crate::formats::records::{Codec, Input, Item, ReadSeek, Records};
-use crate::formats::recovery::Recovery;
-use crate::formats::shape::{Content, Index, Indexed, Shape, Stamp};
+use super::{DigestVerdict, WarcPages, WarcReader, cdxj, salvage};
+use crate::formats::format::{Files, Format, FormatSpec};
+use crate::formats::held::{Field, Held, Lacks, Reduction};
+use crate::formats::layout::{BuiltIndex, FileContent, NameStamp, RollingLayout, SidecarIndex};
+use crate::formats::records::{ArchiveReader, ArchiveRecord, CodecReader, ReadSeek, ReaderInput};
+use crate::formats::recovery::RecoveryMethod;
+use crate::formats::sniff::{Confidence, Prefix};
 use crate::page::PageEvent;
 
-pub const FORMAT: Format = Format(&Row {
+pub const FORMAT: Format = Format(&FormatSpec {
     name: "WARC",
     about: "web archives, with the bytes as they came over the connection",
     schema: "warc",
@@ -23,15 +23,15 @@ pub const FORMAT: Format = Format(&Row {
         (Field::Hops, Held::Whole),
         (Field::Status, Held::Whole),
         (Field::Reason, Held::Whole),
-        (Field::Headers, Held::Partly(Part::Http1)),
+        (Field::Headers, Held::Partly(Reduction::Http1)),
         (Field::Body, Held::Whole),
         (Field::BodyReceived, Held::Whole),
         (Field::Fetched, Held::Whole),
         (Field::Started, Held::Whole),
         (Field::Ip, Held::Whole),
-        (Field::Request, Held::Partly(Part::Http1)),
+        (Field::Request, Held::Partly(Reduction::Http1)),
         (Field::Exchange, Held::Whole),
-        (Field::Relevance, Held::Partly(Part::TenDigits)),
+        (Field::Relevance, Held::Partly(Reduction::TenDigits)),
         (Field::CrawlerId, Held::Whole),
         (Field::EventId, Held::Whole),
         (Field::Truncated, Held::Whole),
@@ -39,59 +39,59 @@ pub const FORMAT: Format = Format(&Row {
         (Field::OtherTypes, Held::Whole),
     ],
     demands: &[Field::Url, Field::FinalUrl, Field::Status, Field::Fetched, Field::Relevance, Field::Body],
-    begins: |beginning: &Beginning| Sign::sure_if(beginning.text().starts_with(b"WARC/")),
+    begins: |beginning: &Prefix| Confidence::sure_if(beginning.text().starts_with(b"WARC/")),
     reader,
     encoder: |options| Box::new(WarcEncoder::new(&options.warc)),
     is_held: Some(is_held),
-    files: Files::Rolling(Shape {
+    files: Files::Rolling(RollingLayout {
         suffixes: &[".warc.gz", ".warc"],
         suffix: |options| if options.warc.compress { ".warc.gz" } else { ".warc" },
-        stamp: Stamp::UtcMillis,
+        stamp: NameStamp::UtcMillis,
         serial_digits: 5,
-        content: Content::Records(|file| {
+        content: FileContent::Records(|file| {
             let mut reader = WarcReader::new(file);
             reader.by_ref().for_each(drop);
             Ok(reader.whole_bytes())
         }),
         record_end: b"",
-        index: Some(Index {
+        index: Some(SidecarIndex {
             suffix: ".cdxj",
             is_wanted: |options| options.warc.cdxj,
             make: |file, name| {
                 let (lines, errors) = cdxj::index(file, name);
                 let missing = errors.iter().map(ToString::to_string).collect();
-                Indexed { lines: lines.concat().into_bytes(), missing }
+                BuiltIndex { lines: lines.concat().into_bytes(), missing }
             },
         }),
     }),
-    recovery: Recovery::Itself(saved::save),
+    recovery: RecoveryMethod::Itself(salvage::save),
 });
 
-fn reader(input: Input) -> std::io::Result<Box<dyn Records>> {
+fn reader(input: ReaderInput) -> std::io::Result<Box<dyn ArchiveReader>> {
     let reader = WarcReader::new(input.bytes);
     if input.is_check {
-        return Ok(Box::new(Checked { reader, offset: 0 }));
+        return Ok(Box::new(DigestReader { reader, offset: 0 }));
     }
     let lacks = |pages: &WarcPages<Box<dyn ReadSeek>>, event: &PageEvent| {
         let lacks = Lacks::default().and(Field::Status, !pages.has_status());
         lacks.and(Field::Relevance, !event.relevance.is_known())
     };
-    Ok(Box::new(Codec::new(WarcPages::new(reader), |event| event, lacks, WarcPages::truncated)))
+    Ok(Box::new(CodecReader::new(WarcPages::new(reader), |event| event, lacks, WarcPages::truncated)))
 }
 
 /// Every record by itself, its digests compared. Responses count as pages.
-struct Checked<R> {
+struct DigestReader<R> {
     reader: WarcReader<R>,
     offset: u64,
 }
 
-impl<R: Read> Records for Checked<R> {
-    fn next(&mut self) -> Option<Item> {
+impl<R: Read> ArchiveReader for DigestReader<R> {
+    fn next(&mut self) -> Option<ArchiveRecord> {
         let record = match self.reader.next()? {
             Ok(record) => record,
-            Err(error) => return Some(Item::Problem(error.to_string())),
+            Err(error) => return Some(ArchiveRecord::Problem(error.to_string())),
         };
-        self.offset = record.place.offset;
+        self.offset = record.location.offset;
         let check = record.check_digests();
         for (name, verdict) in [("block", check.block), ("payload", check.payload)] {
             if let DigestVerdict::Wrong { stated, found } = verdict {
@@ -99,13 +99,13 @@ impl<R: Read> Records for Checked<R> {
                     "the {name} of the record at byte {} has the digest {found}, and the record says {stated}",
                     self.offset
                 );
-                return Some(Item::Problem(text));
+                return Some(ArchiveRecord::Problem(text));
             }
         }
         let is_page =
             matches!(record.kind(), "response" | "revisit" | "resource") && record.get("Seine-Redirects-To").is_none();
         let url = record.target_uri().unwrap_or_default();
-        Some(if is_page { Item::Page(Box::new(PageEvent::read_back(url))) } else { Item::Other })
+        Some(if is_page { ArchiveRecord::Page(Box::new(PageEvent::read_back(url))) } else { ArchiveRecord::Other })
     }
 
     fn offset(&self) -> Option<u64> {

@@ -1,0 +1,61 @@
+//! Tianwang's row of the table of formats.
+
+use super::maybe_compressed::reader;
+use super::{TianwangReader, TianwangRecord, TianwangWriter, is_held, salvage, whole_length};
+use crate::delivery::Entry;
+use crate::formats::encoder::StatelessEncoder;
+use crate::formats::format::{Files, Format, FormatSpec};
+use crate::formats::held::{Field, Held, Lacks, Reduction};
+use crate::formats::layout::{FileContent, NameStamp, RollingLayout};
+use crate::formats::records::{ArchiveReader, CodecReader, ReaderInput};
+use crate::formats::recovery::RecoveryMethod;
+use crate::formats::sniff::{Confidence, Prefix};
+
+pub const FORMAT: Format = Format(&FormatSpec {
+    name: "TIANWANG",
+    about: "the raw format of Tianwang and Web InfoMall",
+    schema: "tianwang",
+    holds: &[
+        (Field::Url, Held::Whole),
+        (Field::FinalUrl, Held::Whole),
+        (Field::Status, Held::Whole),
+        (Field::Reason, Held::Partly(Reduction::Http1)),
+        (Field::Headers, Held::Partly(Reduction::Http1)),
+        (Field::Body, Held::Whole),
+        (Field::BodyReceived, Held::Whole),
+        (Field::Fetched, Held::Partly(Reduction::Seconds)),
+        (Field::Ip, Held::Whole),
+        (Field::Exchange, Held::Partly(Reduction::Answer)),
+        (Field::OtherAnswers, Held::Whole),
+        (Field::OtherTypes, Held::Whole),
+    ],
+    demands: &[Field::Url, Field::FinalUrl, Field::Status, Field::Fetched, Field::Body],
+    begins: |beginning: &Prefix| {
+        Confidence::sure_if(beginning.text().get(..8).is_some_and(|it| it.eq_ignore_ascii_case(b"version:")))
+    },
+    reader: |input: ReaderInput| {
+        let lacks = |_: &TianwangReader<_>, record: &TianwangRecord| {
+            let is_bare = !record.has_status();
+            Lacks::default().and(Field::Status, is_bare).and(Field::Headers, is_bare)
+        };
+        let reader = reader(input.bytes, input.length)?;
+        let records: Box<dyn ArchiveReader> =
+            Box::new(CodecReader::new(reader, TianwangRecord::into_event, lacks, TianwangReader::truncated));
+        Ok(records)
+    },
+    encoder: |options| {
+        let mut writer = TianwangWriter::new(options.tianwang_compress);
+        Box::new(StatelessEncoder(move |entry: &Entry, out: &mut Vec<u8>| writer.write_event(&entry.event, out)))
+    },
+    is_held: Some(is_held),
+    files: Files::Rolling(RollingLayout {
+        suffixes: &[".tianwang"],
+        suffix: |_| ".tianwang",
+        stamp: NameStamp::EpochMs,
+        serial_digits: 1,
+        content: FileContent::Records(|mut file| whole_length(&mut file)),
+        record_end: b"",
+        index: None,
+    }),
+    recovery: RecoveryMethod::Itself(salvage::save),
+});
