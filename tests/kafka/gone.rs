@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, ResourceSpecifier};
 use rdkafka::client::DefaultClientContext;
-use seine::archive::source::{Found, Source, SourceOptions};
+use seine::archive::inputs::{ArchiveInputs, FoundInput, InputOptions};
 use seine::delivery::Entry;
 use seine::page::{PageChange, PageEvent};
 use seine::sinks::dead_letters::DeadLetters;
@@ -96,10 +96,11 @@ fn a_compacted_topic_comes_to_hold_the_live_pages() {
     assert_eq!(again.into_values().map(|it| it.id().to_owned()).collect::<Vec<_>>(), [event::id(6)]);
     // Who reads the topic as an archive meets pages only.
     let address = format!("kafka://{}/tombstones", BROKER.plain);
-    let parts = Source::open(&[address], SourceOptions::default()).unwrap().filter_map(|found| match found.unwrap() {
-        Found::Part(part) => Some(part),
-        _ => None,
-    });
+    let parts =
+        ArchiveInputs::open(&[address], InputOptions::default()).unwrap().filter_map(|found| match found.unwrap() {
+            FoundInput::Input(part) => Some(part),
+            _ => None,
+        });
     let pages: usize = parts
         .map(|part| seine::archive::read::Pages::open(&part, 0, &Default::default()).unwrap())
         .map(|pages| pages.map(Result::unwrap).count())

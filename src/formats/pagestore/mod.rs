@@ -15,9 +15,9 @@
 //! is right.
 
 mod format;
+mod meta_reader;
 
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Read};
 
 use bytes::Bytes;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE, HEXUPPER};
@@ -25,13 +25,11 @@ use md5::{Digest, Md5};
 use time::{Date, Month, OffsetDateTime};
 
 use super::files::page_of;
-use crate::page::{EpochMs, Outcome, PageEvent, Relevance, Response, latin1_to_string};
+use crate::page::{EpochMs, Outcome, PageEvent, Relevance, Response};
 use crate::parse::is_html;
 
 pub use format::{FORMAT, meta_path};
-
-/// The longest line of a `META` file that is read, in bytes.
-pub const MAX_LINE: usize = 64 << 10;
+pub use meta_reader::{MAX_LINE, MetaError, MetaReader};
 
 /// Of a URL with more escapes in it, only two ways are tried to find its folder by what it was: none taken back, and all.
 const MAX_ESCAPES: usize = 8;
@@ -94,20 +92,6 @@ pub struct PagestoreRecord {
     pub day: Date,
     pub entry: MetaEntry,
     pub contents: Bytes,
-}
-
-/// Why a line of a `META` file could not be read, or all that follow.
-#[derive(Debug, thiserror::Error)]
-pub enum MetaError {
-    /// Reading goes on with the next line.
-    #[error("line {line} is no `md5 url` or `md5 url id kind language`: {text:?}")]
-    Line { line: u64, text: String },
-    /// Reading goes on with the next line.
-    #[error("line {line} is longer than {limit} bytes and was passed over")]
-    TooLong { line: u64, limit: usize },
-    /// Nothing can be read behind it.
-    #[error("reading behind line {line} failed: {source}")]
-    Io { line: u64, source: io::Error },
 }
 
 /// Whether the format holds the event: it is a page, and its answer a 2xx.
@@ -342,72 +326,5 @@ impl PagestoreRecord {
         }
         event.give_id();
         event
-    }
-}
-
-/// Reads a `META` file line by line; empty lines are passed over.
-pub struct MetaReader<R> {
-    input: BufReader<R>,
-    line: Vec<u8>,
-    lines: u64,
-    truncated: bool,
-    ended: bool,
-}
-
-impl<R: Read> MetaReader<R> {
-    /// `input` needs no buffer of its own.
-    pub fn new(input: R) -> MetaReader<R> {
-        MetaReader { input: BufReader::new(input), line: Vec::new(), lines: 0, truncated: false, ended: false }
-    }
-
-    /// Whether the last line has no end, as when its writer was killed in it. Known once the iterator has ended.
-    pub fn truncated(&self) -> bool {
-        self.truncated
-    }
-
-    /// Puts the next line into `self.line`, as far as it is no longer than the limit. False at the end.
-    fn read_line(&mut self) -> io::Result<bool> {
-        self.line.clear();
-        let mut limited = (&mut self.input).take(MAX_LINE as u64 + 1);
-        limited.read_until(b'\n', &mut self.line)?;
-        if self.line.is_empty() {
-            return Ok(false);
-        }
-        if self.line.len() > MAX_LINE && !self.line.ends_with(b"\n") {
-            self.input.skip_until(b'\n')?;
-        } else {
-            self.truncated = !self.line.ends_with(b"\n");
-        }
-        Ok(true)
-    }
-
-    fn entry(&self) -> Result<MetaEntry, MetaError> {
-        if self.line.len() > MAX_LINE {
-            return Err(MetaError::TooLong { line: self.lines, limit: MAX_LINE });
-        }
-        let text = std::str::from_utf8(&self.line).map_or_else(|_| latin1_to_string(&self.line), str::to_owned);
-        MetaEntry::parse(&text)
-            .ok_or_else(|| MetaError::Line { line: self.lines, text: text.trim_end().chars().take(200).collect() })
-    }
-}
-
-impl<R: Read> Iterator for MetaReader<R> {
-    type Item = Result<MetaEntry, MetaError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        while !self.ended {
-            match self.read_line() {
-                Ok(true) => self.lines += 1,
-                Ok(false) => self.ended = true,
-                Err(source) => {
-                    self.ended = true;
-                    return Some(Err(MetaError::Io { line: self.lines, source }));
-                }
-            }
-            if !self.ended && !self.line.trim_ascii().is_empty() {
-                return Some(self.entry());
-            }
-        }
-        None
     }
 }

@@ -10,6 +10,7 @@
 //! [`write`](TianwangWriter) and [`read`](TianwangReader) are for whole files, [`recover`] for damaged ones.
 
 mod ahead;
+mod error;
 mod format;
 mod framing;
 mod maybe_compressed;
@@ -22,8 +23,9 @@ mod whole;
 mod window;
 mod write;
 
+pub use error::TianwangError;
 pub use format::FORMAT;
-pub use read::{TianwangError, TianwangReader};
+pub use read::TianwangReader;
 pub use record::{ContentError, HeadError, TianwangRecord};
 pub use recover::{FoundRecord, Gap, ScanReport, ScannedRange, recover};
 pub use whole::whole_length;

@@ -92,6 +92,14 @@ impl RetryLater {
     }
 }
 
+/// What is left to do of one bulk, and what came of the rest.
+struct Work {
+    queue: VecDeque<QueuedBulk>,
+    all: BulkOutcome,
+    backoff: Backoff,
+    is_single: bool,
+}
+
 impl BulkSender {
     pub fn new(client: Client, config: &ElasticConfig, with_deletes: bool, shutdown: Shutdown) -> BulkSender {
         BulkSender {
@@ -155,76 +163,80 @@ impl BulkSender {
     }
 
     async fn push_all(&self, bulk: Bulk) -> Result<BulkOutcome, BulkFailure> {
-        let mut all = BulkOutcome::default();
-        let mut patience = Backoff::new();
         let is_single = bulk.0.len() == 1;
-        let mut queue = VecDeque::from([QueuedBulk::new(bulk.0)]);
-        while let Some(mut next) = queue.pop_front().filter(|next| !next.bulk.0.is_empty()) {
-            if let Some(reason) = next.broke.take() {
-                if let Err(why) = self.look_for_the_fault(next.bulk.0.first()).await {
-                    next.broke = Some(reason);
-                    queue.push_front(next);
-                    self.wait(&mut patience, why).await?;
-                    continue;
+        let queue = VecDeque::from([QueuedBulk::new(bulk.0)]);
+        let mut work = Work { queue, all: BulkOutcome::default(), backoff: Backoff::new(), is_single };
+        while let Some(mut next) = work.queue.pop_front().filter(|next| !next.bulk.0.is_empty()) {
+            let to_wait_for = match next.broke.take() {
+                Some(reason) => self.find_what_breaks(next, reason, &mut work).await,
+                None => {
+                    let attempt = self.attempt(&next.bulk).await;
+                    self.settle(next, attempt, &mut work)?
                 }
-                // Closer to what breaks it: that is progress.
-                patience = self.moved();
-                narrow_down(next, &reason, &mut queue, &mut all);
-                let fewest = queue.iter().map(|next| next.breaks).min().unwrap_or_default();
-                if fewest > 0 {
-                    patience.back_off *= 1 << fewest;
-                    self.wait(&mut patience, reason).await?;
-                }
-                continue;
-            }
-            let reason = match self.attempt(&next.bulk).await {
-                Attempt::Judged { pushed, mut again, failed } => {
-                    if pushed.written > 0 || !pushed.dead.is_empty() {
-                        patience = self.moved();
-                    }
-                    all.written += pushed.written;
-                    all.dead.extend(pushed.dead);
-                    let breaks = next.breaks;
-                    if all.written == 0 && !is_single {
-                        // Nothing gets through: that is no fault of one document.
-                        again.add(failed);
-                    } else if !failed.items.is_empty() {
-                        queue.push_back(QueuedBulk { bulk: Bulk(failed.items), broke: Some(failed.reason), breaks });
-                    }
-                    if again.items.is_empty() {
-                        continue;
-                    }
-                    queue.push_front(QueuedBulk { bulk: Bulk(again.items), broke: None, breaks });
-                    again.reason
-                }
-                Attempt::Later(reason) => {
-                    queue.push_front(next);
-                    reason
-                }
-                Attempt::Broke(reason) => {
-                    queue.push_front(QueuedBulk { broke: Some(reason), ..next });
-                    continue;
-                }
-                Attempt::Halve { reason, is_final } if next.bulk.0.len() > 1 => {
-                    halve(next.bulk, &reason, &mut queue);
-                    if is_final {
-                        continue;
-                    }
-                    reason
-                }
-                Attempt::Halve { reason, is_final: true } => {
-                    all.dead.extend(next.bulk.0.into_iter().map(|item| (item.entry, reason.clone())));
-                    continue;
-                }
-                Attempt::Halve { reason, is_final: false } => {
-                    queue.push_front(next);
-                    reason
-                }
-                Attempt::Failed(error) => return Err(BulkFailure::Failed(error)),
             };
-            self.wait(&mut patience, reason).await?;
+            if let Some(reason) = to_wait_for {
+                self.wait(&mut work.backoff, reason).await?;
+            }
         }
-        Ok(all)
+        Ok(work.all)
+    }
+
+    /// Of a bulk whose request broke. Returns why the next attempt has to wait, if it has to.
+    async fn find_what_breaks(&self, mut broken: QueuedBulk, reason: String, work: &mut Work) -> Option<String> {
+        if let Err(why) = self.look_for_the_fault(broken.bulk.0.first()).await {
+            broken.broke = Some(reason);
+            work.queue.push_front(broken);
+            return Some(why);
+        }
+        // Closer to what breaks it: that is progress.
+        work.backoff = self.moved();
+        narrow_down(broken, &reason, &mut work.queue, &mut work.all);
+        let fewest = work.queue.iter().map(|next| next.breaks).min().unwrap_or_default();
+        work.backoff.back_off *= 1 << fewest;
+        (fewest > 0).then_some(reason)
+    }
+
+    /// Takes in how an attempt went. Returns why the next one has to wait, if it has to.
+    fn settle(&self, tried: QueuedBulk, attempt: Attempt, work: &mut Work) -> Result<Option<String>, BulkFailure> {
+        let (queue, all) = (&mut work.queue, &mut work.all);
+        Ok(match attempt {
+            Attempt::Judged { pushed, mut again, failed } => {
+                if pushed.written > 0 || !pushed.dead.is_empty() {
+                    work.backoff = self.moved();
+                }
+                all.written += pushed.written;
+                all.dead.extend(pushed.dead);
+                let breaks = tried.breaks;
+                if all.written == 0 && !work.is_single {
+                    // Nothing gets through: that is no fault of one document.
+                    again.add(failed);
+                } else if !failed.items.is_empty() {
+                    queue.push_back(QueuedBulk { bulk: Bulk(failed.items), broke: Some(failed.reason), breaks });
+                }
+                if again.items.is_empty() {
+                    return Ok(None);
+                }
+                queue.push_front(QueuedBulk { bulk: Bulk(again.items), broke: None, breaks });
+                Some(again.reason)
+            }
+            Attempt::Broke(reason) => {
+                queue.push_front(QueuedBulk { broke: Some(reason), ..tried });
+                None
+            }
+            Attempt::Halve { reason, is_final } if tried.bulk.0.len() > 1 => {
+                halve(tried.bulk, &reason, queue);
+                (!is_final).then_some(reason)
+            }
+            Attempt::Halve { reason, is_final: true } => {
+                all.dead.extend(tried.bulk.0.into_iter().map(|item| (item.entry, reason.clone())));
+                None
+            }
+            Attempt::Later(reason) | Attempt::Halve { reason, is_final: false } => {
+                queue.push_front(tried);
+                Some(reason)
+            }
+            Attempt::Failed(error) => return Err(BulkFailure::Failed(error)),
+        })
     }
 
     /// Well: what went wrong was the fault of what was sent. Else why nothing can be sent now. Asked of the shard that

@@ -1,0 +1,107 @@
+//! The head of a record: its version line and its fields.
+
+use std::io::Read;
+
+use super::WarcReader;
+use crate::formats::warc::error::{ReadFailure, WarcError};
+use crate::formats::warc::member_reader::More;
+use crate::formats::warc::version::{find_version, version};
+use crate::page::{Headers, latin1_to_string};
+
+/// Of a record's version line and fields together.
+const MAX_HEAD: usize = 1 << 20;
+
+impl<R: Read> WarcReader<R> {
+    pub(super) fn version(&mut self, offset: u64) -> Result<String, ReadFailure> {
+        let line = self.line(MAX_HEAD)?;
+        if let Some(version) = line.as_deref().and_then(version) {
+            return Ok(version);
+        }
+        let line = [line.as_deref().unwrap_or_default(), b"\n"].concat();
+        if let Some(at) = find_version(&line) {
+            self.source.unread(&line[at..]);
+        }
+        Err(self.lose("it does not begin with WARC/ and a version", offset))
+    }
+
+    /// The next line without its end; none when it is longer than `limit`. It may lie across members, as in a file that
+    /// was compressed in pieces.
+    fn line(&mut self, limit: usize) -> Result<Option<Vec<u8>>, ReadFailure> {
+        let mut searched = 0;
+        loop {
+            let available = self.source.available();
+            if let Some(at) = memchr::memchr(b'\n', &available[searched..]) {
+                let line = &available[..searched + at];
+                let line = line.strip_suffix(b"\r").unwrap_or(line).to_vec();
+                self.source.consume(searched + at + 1);
+                return Ok(Some(line));
+            }
+            searched = available.len();
+            if searched > limit {
+                return Ok(None);
+            }
+            self.more_of_record()?;
+        }
+    }
+
+    /// More bytes, from the next member too.
+    fn more_of_record(&mut self) -> Result<(), ReadFailure> {
+        loop {
+            match self.source.more() {
+                Ok(More::Bytes) => return Ok(()),
+                Ok(More::End) => {
+                    let rest = self.source.available().len();
+                    self.source.consume(rest);
+                    return Err(ReadFailure::Cut);
+                }
+                Ok(More::MemberEnd) => {
+                    if !self.source.next_member()? {
+                        self.truncated = true;
+                        let rest = self.source.available().len();
+                        self.source.consume(rest);
+                        return Err(ReadFailure::Cut);
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The fields up to the empty line. A line that begins with a blank goes on with the one before.
+    pub(super) fn fields(&mut self, offset: u64) -> Result<Headers, ReadFailure> {
+        let mut fields = Headers::default();
+        let mut left = MAX_HEAD;
+        loop {
+            let Some(line) = self.line(left)?.filter(|line| line.len() < left) else {
+                return Err(self.lose("its fields are too long", offset));
+            };
+            left -= line.len();
+            if line.is_empty() {
+                return Ok(fields);
+            }
+            if version(&line).is_some() {
+                self.source.unread(&[line.as_slice(), b"\r\n"].concat());
+                return Err(ReadFailure::Error(WarcError::Record {
+                    offset,
+                    problem: "another one begins inside its fields",
+                }));
+            }
+            match (line.first(), fields.0.last_mut()) {
+                (Some(b' ' | b'\t'), Some((_, value))) => {
+                    value.push(' ');
+                    value.push_str(&text(line.trim_ascii()));
+                }
+                _ => {
+                    let colon = memchr::memchr(b':', &line);
+                    let (name, value) = line.split_at(colon.unwrap_or(line.len()));
+                    fields.push(text(name.trim_ascii()), text(value.get(1..).unwrap_or_default().trim_ascii()));
+                }
+            }
+        }
+    }
+}
+
+/// UTF-8, as WARC says, or else Latin-1. A CR inside a line ends none, and is written as the blank that it is taken for.
+fn text(bytes: &[u8]) -> String {
+    std::str::from_utf8(bytes).map_or_else(|_| latin1_to_string(bytes), str::to_owned).replace('\r', " ")
+}
