@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use seine::delivery::Position;
 use seine::frontier::*;
 use seine::page::Kind;
+use seine::revisit::History;
 
 const LINKS: u64 = 140;
 const NEW: u64 = 14;
@@ -227,6 +228,7 @@ fn verdict(url: String, number: u64) -> Verdict {
         last_modified: None,
         fetched_ms: 1_790_000_000_000 + number,
         depth: 1,
+        history: Some(History::new(1_790_000_000_000 + number)),
     };
     Verdict { url, kind: Kind::Page, event_id, change: Change::Page { record, due_again: None } }
 }

@@ -15,6 +15,7 @@
 //! * [`parse`]: pure functions of bytes: links, title, charset, sitemaps, robots.txt.
 //! * [`delivery`]: what is delivered and how far: the entry, its place, a reader's cursor.
 //! * [`page_log`]: `page_proposed`: the page log, where an event becomes accepted.
+//! * [`revisit`]: when a page is looked at again.
 //! * [`validate`]: the log's first reader: compares with `page`, proposes new work.
 //! * [`formats`]: one file a format: bytes ⇄ records, both ways, no I/O.
 //! * [`sinks`]: destinations, each taking any encoder that suits it.
@@ -44,6 +45,7 @@ pub mod large;
 pub mod page;
 pub mod page_log;
 pub mod parse;
+pub mod revisit;
 pub mod shutdown;
 pub mod sinks;
 pub mod supervisor;

@@ -3,9 +3,13 @@
 //! ARCHITECTURE.md). One batch, its links and its cursor are
 //! applied at once or not at all.
 
+mod looks;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+pub use looks::Looks;
 
 use crate::clock::{self, now_ms};
 use crate::config::FrontierConfig;
@@ -14,19 +18,21 @@ use crate::frontier::scope::Scope;
 use crate::frontier::{
     Batch, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Proposal, Verdict, WHEN_MET_AGAIN,
 };
-use crate::page::{Again, EpochMs, FailureReason, Kind, Outcome, PageChange, PageEvent};
+use crate::page::{Again, Before, EpochMs, FailureReason, Kind, Outcome, PageChange, PageEvent};
 use crate::page_log::{LogError, Reader};
 use crate::parse::{self, Derived};
+use crate::revisit::History;
 use crate::supervisor::Beat;
 use crate::telemetry::Metrics;
 use crate::visit::retry::{self, Whose};
 
 /// What the validator needs; one for the whole crawl.
 pub struct Validator {
-    pub frontier: Arc<dyn Frontier>,
-    pub scope: Arc<Scope>,
-    pub config: FrontierConfig,
-    pub metrics: Arc<Metrics>,
+    frontier: Arc<dyn Frontier>,
+    scope: Arc<Scope>,
+    config: FrontierConfig,
+    metrics: Arc<Metrics>,
+    looks: Looks,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +54,16 @@ const IDLE: Duration = Duration::from_millis(200);
 const LAST_PRIORITY: u16 = 250;
 
 impl Validator {
+    pub fn new(
+        frontier: Arc<dyn Frontier>,
+        scope: Arc<Scope>,
+        config: FrontierConfig,
+        metrics: Arc<Metrics>,
+    ) -> Result<Validator, FrontierError> {
+        let looks = Looks::open(&*frontier, &config, now_ms())?;
+        Ok(Validator { frontier, scope, config, metrics, looks })
+    }
+
     /// Reads the log until it is closed and read to its end. Rings `applied` after every batch.
     pub fn run(&self, reader: &mut Reader, beat: &Beat, applied: &dyn Fn()) -> Result<(), ValidateError> {
         while !reader.is_closed_and_drained() {
@@ -102,6 +118,7 @@ impl Validator {
         let mut batch = Batch::default();
         let mut link_bytes = 0;
         // The same URL twice in a batch: the second is compared with the first, not with what the store still says.
+        let mut changes = Vec::new();
         let mut judged: HashMap<&str, PageRecord> = HashMap::new();
         for entry in entries {
             let event = &*entry.event;
@@ -113,11 +130,15 @@ impl Validator {
             };
             let change = self.judge(event, &derived, before.as_ref());
             if let Change::Page { record, .. } = &change {
+                if let (true, Some(seen)) = (is_alive(event, record), seen_before(event, before.as_ref())) {
+                    self.looks.count(&*self.frontier, &seen, event.ended_ms)?;
+                }
                 if matches!(record.state, PageState::New | PageState::Changed) {
                     self.propose_links(event, &derived, &mut batch.proposals);
                 }
                 judged.insert(&event.url, record.clone());
             }
+            changes.push(name(event, &change));
             batch.verdicts.push(Verdict {
                 url: event.url.clone(),
                 kind: event.kind,
@@ -131,7 +152,7 @@ impl Validator {
             }
         }
         let applied = self.frontier.apply(&batch, now_ms())?;
-        self.metrics.validated(&batch.verdicts, &applied);
+        self.metrics.validated(&changes, &applied);
         Ok(batch.verdicts.len())
     }
 
@@ -146,7 +167,7 @@ impl Validator {
             let (attempt, put_off) = (event.attempt + u16::from(counts), !counts);
             return Change::Retry { at, attempt, put_off, host: self.host_pause(event, !counts) };
         }
-        let record = record(event, derived, before);
+        let record = self.record(event, derived, before);
         let due_again = self.due_again(event, &record);
         Change::Page { record, due_again }
     }
@@ -166,15 +187,14 @@ impl Validator {
         HostPause { not_before, trouble }
     }
 
-    /// Pages that are there are looked at again, whatever came this time; what is gone or was refused is not. What failed
-    /// with its host waits for it.
+    /// Pages that are or were there are looked at again, whatever came this time; what was refused is not. What failed with
+    /// its host waits for it.
     fn due_again(&self, event: &PageEvent, record: &PageRecord) -> Option<EpochMs> {
         let reason = event.failure().map(|failure| failure.reason);
         if reason == Some(FailureReason::HostUnreachable) && is_of_its_host(event) {
             return Some(WHEN_MET_AGAIN);
         }
-        let interval = self.config.recrawl_after?;
-        record.state.is_live().then(|| event.ended_ms + interval.as_millis() as u64)
+        self.looks.due(record, event.ended_ms)
     }
 
     fn propose_links(&self, event: &PageEvent, derived: &Derived, proposals: &mut Vec<Proposal>) {
@@ -191,50 +211,88 @@ impl Validator {
             proposals.push(Proposal { url: sitemap.clone(), kind: Kind::Sitemap, depth, priority: 0 });
         }
     }
+
+    /// What `page` keeps of a final answer. Of a page that is there, only an answer that says so takes it away (404, 410), and
+    /// says so twice: whatever else came instead, it stays as it was. So does what is gone until it is back.
+    fn record(&self, event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> PageRecord {
+        let (now, status) = (event.ended_ms, event.response().map_or(0, |response| response.status));
+        let live = before.filter(|before| before.state.is_live());
+        let digest_before = live.and_then(PageRecord::live_digest);
+        let judged = live.map(|live| Before {
+            digest: digest_before.as_ref(),
+            may_be_gone: self.looks.may_be_gone(live.history, now),
+        });
+        let change = PageChange::judge(status, judged, &derived.digest);
+        let history = before.and_then(PageRecord::history);
+        let stays = before.filter(|before| before.state.is_live() || before.state == PageState::Gone);
+        if let (None, Some(before), Some(history)) = (change, stays, history) {
+            let is_missing = before.state.is_live() && is_missing(status);
+            let history = if is_missing { history.missed(now) } else { history };
+            return PageRecord { event_id: event.id.clone(), history: Some(history), ..before.clone() };
+        }
+        let history = match change {
+            None => None,
+            Some(PageChange::New) => Some(History::new(now)),
+            Some(PageChange::Gone) => history,
+            Some(change) => history.map(|history| history.seen(now, change)),
+        };
+        let mut record = PageRecord {
+            url: event.url.clone(),
+            kind: event.kind,
+            event_id: event.id.clone(),
+            state: PageState::Refused,
+            status: 0,
+            digest: before.and_then(|before| before.digest),
+            etag: before.and_then(|before| before.etag.clone()),
+            last_modified: before.and_then(|before| before.last_modified.clone()),
+            fetched_ms: now,
+            depth: event.depth,
+            history,
+        };
+        let response = match &event.outcome {
+            Outcome::Failure(failure) => {
+                record.state = PageState::Failed(failure.reason);
+                return record;
+            }
+            Outcome::Response(response) => response,
+        };
+        record.status = response.status;
+        if response.is_success() {
+            // What was cut is not the page: nothing of it may say later that the page has not changed.
+            let whole = || !response.is_cut();
+            record.digest = Some(derived.digest).filter(|_| whole());
+            record.etag = response.headers.get("etag").filter(|_| whole()).map(str::to_owned);
+            record.last_modified = response.headers.get("last-modified").filter(|_| whole()).map(str::to_owned);
+        }
+        record.state = change.map_or(PageState::Refused, PageState::from);
+        record
+    }
+}
+
+/// For people: what the event made of its URL. `kept`: it said nothing of a page, which is as it was.
+fn name(event: &PageEvent, change: &Change) -> &'static str {
+    match change {
+        Change::Retry { .. } => "retry",
+        Change::Page { record, .. } if record.fetched_ms != event.ended_ms => "kept",
+        Change::Page { record, .. } => record.state.name(),
+    }
+}
+
+/// Whether the page was there this time.
+fn is_alive(event: &PageEvent, record: &PageRecord) -> bool {
+    record.history.is_some_and(|history| history.alive_ms == event.ended_ms)
+}
+
+/// What was known of a page before this event; nothing when that is the very one that told it.
+fn seen_before(event: &PageEvent, before: Option<&PageRecord>) -> Option<History> {
+    before.filter(|before| before.event_id != event.id)?.history()
+}
+
+fn is_missing(status: u16) -> bool {
+    matches!(status, 404 | 410)
 }
 
 /// Whether it was about the URL's own host last, not about another one behind a redirect.
 fn is_of_its_host(event: &PageEvent) -> bool {
     parse::url::origin(&event.url) == parse::url::origin(&event.final_url)
-}
-
-/// What `page` keeps of a final answer. Of a page that is there, only an answer that says so takes it away (404, 410):
-/// whatever else came instead, it stays as it was.
-fn record(event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> PageRecord {
-    let status = event.response().map_or(0, |response| response.status);
-    let live = before.filter(|before| before.state.is_live());
-    let digest_before = live.and_then(PageRecord::live_digest);
-    let change = PageChange::judge(status, live.is_some(), digest_before.as_ref(), &derived.digest);
-    if let (None, Some(before)) = (change, live) {
-        return PageRecord { event_id: event.id.clone(), ..before.clone() };
-    }
-    let mut record = PageRecord {
-        url: event.url.clone(),
-        kind: event.kind,
-        event_id: event.id.clone(),
-        state: PageState::Refused,
-        status: 0,
-        digest: before.and_then(|before| before.digest),
-        etag: before.and_then(|before| before.etag.clone()),
-        last_modified: before.and_then(|before| before.last_modified.clone()),
-        fetched_ms: event.ended_ms,
-        depth: event.depth,
-    };
-    let response = match &event.outcome {
-        Outcome::Failure(failure) => {
-            record.state = PageState::Failed(failure.reason);
-            return record;
-        }
-        Outcome::Response(response) => response,
-    };
-    record.status = response.status;
-    if response.is_success() {
-        // What was cut is not the page: nothing of it may say later that the page has not changed.
-        let whole = || !response.is_cut();
-        record.digest = Some(derived.digest).filter(|_| whole());
-        record.etag = response.headers.get("etag").filter(|_| whole()).map(str::to_owned);
-        record.last_modified = response.headers.get("last-modified").filter(|_| whole()).map(str::to_owned);
-    }
-    record.state = change.map_or(PageState::Refused, PageState::from);
-    record
 }

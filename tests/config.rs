@@ -246,7 +246,7 @@ fn keys_with_a_meaning_reach_the_configuration() {
     expected.frontier.sitemaps = false;
     expected.frontier.max_depth = Some(4);
     expected.frontier.max_retries = 0;
-    expected.frontier.recrawl_after = Some(Duration::from_secs(7 * 86_400));
+    expected.frontier.revisit.interval = Some(Duration::from_secs(7 * 86_400));
     expected.scope.rule = ScopeRule::Domain;
     expected.scope.hosts = vec!["b.test".into()];
     expected.scope.allow = vec![".*/news/.*".into()];

@@ -17,8 +17,9 @@ use seine::frontier::{
     Cause, Counts, EmbeddedFrontier, Frontier, FrontierOptions, Health, HostTurn, MemoryFrontier, PageRecord,
     PageState, Proposal, Release, Trouble,
 };
-use seine::page::{Again, Failure, FailureReason, Kind, Outcome, PageEvent, Response, Truncated};
+use seine::page::{Again, Failure, FailureReason, Kind, Outcome, PageChange, PageEvent, Response, Truncated};
 use seine::parse::DeriveOptions;
+use seine::revisit::{Belief, Budget, History, RevisitPolicy};
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
 use tempfile::TempDir;
@@ -49,8 +50,8 @@ impl Bench {
         let seed = Proposal { url: SEED.into(), kind: Kind::Page, depth: 0, priority: 0 };
         frontier.propose(&[seed], 1).unwrap();
         let scope = Scope::new(&ScopeConfig { obey_nofollow: true, ..ScopeConfig::default() }, &[SEED.into()]).unwrap();
-        let validator =
-            Validator { frontier: frontier.clone(), scope: Arc::new(scope), config, metrics: Arc::new(Metrics::new()) };
+        let metrics = Arc::new(Metrics::new());
+        let validator = Validator::new(frontier.clone(), Arc::new(scope), config, metrics).unwrap();
         Bench { frontier, validator, end: Position::default(), now: 1_000_000, _folder: folder }
     }
 
@@ -131,7 +132,9 @@ fn a_new_page_enters_page_and_its_links_enter_work_proposed() {
 
 #[test]
 fn new_unchanged_changed_and_gone_are_told_apart() {
-    for mut bench in benches(Config::default().frontier) {
+    let mut config = Config::default().frontier;
+    config.revisit.confirm_gone = Duration::ZERO;
+    for mut bench in benches(config) {
         let steps = [
             (response(200, "one"), PageState::New),
             (response(200, "one"), PageState::Unchanged),
@@ -205,24 +208,104 @@ fn a_sitemap_gives_work_and_is_no_page() {
 
 #[test]
 fn a_page_is_due_again_when_recrawling_is_on() {
-    let hour = Duration::from_secs(3600);
-    for mut bench in benches(FrontierConfig { recrawl_after: Some(hour), ..Config::default().frontier }) {
+    for mut bench in benches(hourly()) {
         let event = bench.page(SEED, "one");
-        let due = event.ended_ms + hour.as_millis() as u64;
+        let due = event.ended_ms + HOUR;
         bench.validate(event);
         assert_eq!(bench.frontier.next_due(), Some(due));
         assert_eq!(bench.frontier.counts().first_time, 0);
-        let gone = bench.event(SEED, response(410, ""));
-        bench.validate(gone);
-        assert_eq!(bench.frontier.next_due(), None, "what is gone is left alone");
     }
+}
+
+/// What changes is looked at oftener, what does not more seldom, what only had a bad day as before.
+#[test]
+fn intervals_are_learned() {
+    for mut bench in benches(hourly()) {
+        let next = |bench: &Bench| bench.frontier.next_due().unwrap() - bench.now;
+        let look = |bench: &mut Bench, body: &str| {
+            bench.now = bench.frontier.next_due().unwrap_or(bench.now);
+            let event = bench.page(SEED, body);
+            bench.validate(event);
+            next(bench)
+        };
+        let first = look(&mut bench, "one");
+        let calm: Vec<u64> = (0..5).map(|_| look(&mut bench, "one")).collect();
+        assert!(first < calm[0] && calm.is_sorted(), "{first} {calm:?}");
+        let quick: Vec<u64> = (0..20).map(|n| look(&mut bench, &n.to_string())).collect();
+        assert!(quick[0] < calm[4] && quick[19] < HOUR, "{calm:?} {quick:?}");
+        let history = bench.frontier.page(SEED).unwrap().unwrap().history.unwrap();
+        assert_eq!((history.changes, history.alive_ms), (20, bench.now));
+    }
+}
+
+/// A second look has to agree, and not at once; what is gone is looked at ever more seldom, and can come back.
+#[test]
+fn a_page_is_gone_when_a_second_look_agrees() {
+    for status in [404, 410] {
+        for mut bench in benches(hourly()) {
+            let page = bench.page(SEED, "one");
+            bench.validate(page);
+            let missing = bench.event(SEED, response(status, ""));
+            bench.validate(missing);
+            assert_eq!(bench.state(SEED), Some(PageState::New), "it may have been a bad moment");
+            assert_eq!(bench.frontier.next_due(), Some(bench.now + 24 * HOUR));
+            let too_soon = bench.event(SEED, response(status, ""));
+            bench.validate(too_soon);
+            assert_eq!(bench.state(SEED), Some(PageState::New));
+            let trouble = bench.event(SEED, response(500, ""));
+            bench.validate(trouble);
+            bench.now += 24 * HOUR;
+            let still = bench.event(SEED, response(status, ""));
+            let entry = bench.validate(still);
+            assert_eq!(bench.state(SEED), Some(PageState::Gone));
+            let away = bench.frontier.next_due().unwrap() - bench.now;
+            assert!(away >= 24 * HOUR, "{away}");
+            bench.validator.validate(&[entry]).unwrap();
+            assert_eq!(bench.frontier.counts().gone, 1);
+
+            bench.now += away;
+            let still = bench.event(SEED, response(status, ""));
+            bench.validate(still);
+            let longer = bench.frontier.next_due().unwrap() - bench.now;
+            assert!(longer >= 2 * away, "{away} {longer}");
+            let trouble = bench.event(SEED, response(500, ""));
+            bench.validate(trouble);
+            assert_eq!(bench.state(SEED), Some(PageState::Gone));
+            let back = bench.page(SEED, "one");
+            bench.validate(back);
+            assert_eq!(bench.state(SEED), Some(PageState::New));
+        }
+    }
+}
+
+#[test]
+fn a_page_that_was_only_missing_once_is_as_it_was() {
+    for mut bench in benches(hourly()) {
+        for body in ["one", "one", "two"] {
+            let page = bench.page(SEED, body);
+            bench.validate(page);
+            let missing = bench.event(SEED, response(404, ""));
+            bench.validate(missing);
+            bench.now += 25 * HOUR;
+        }
+        assert_eq!(bench.state(SEED), Some(PageState::Changed));
+        assert_eq!(bench.frontier.counts().live, 1);
+    }
+}
+
+const HOUR: u64 = 3_600_000;
+
+/// Looks again after an hour on average, and makes one attempt.
+fn hourly() -> FrontierConfig {
+    let mut config = FrontierConfig { max_retries: 0, ..Config::default().frontier };
+    config.revisit.interval = Some(Duration::from_millis(HOUR));
+    config.revisit.min_interval = Duration::from_secs(60);
+    config
 }
 
 /// Whatever comes instead of a page that was there, only 404 and 410 say that it is not any more.
 #[test]
 fn only_what_says_so_takes_a_page_away() {
-    let hour = Duration::from_secs(3600);
-    let config = || FrontierConfig { recrawl_after: Some(hour), max_retries: 0, ..Config::default().frontier };
     let others = [
         response(403, "forbidden"),
         response(401, ""),
@@ -235,12 +318,12 @@ fn only_what_says_so_takes_a_page_away() {
         failure(FailureReason::UnwantedType),
     ];
     for outcome in others {
-        for mut bench in benches(config()) {
+        for mut bench in benches(hourly()) {
             let page = bench.page(SEED, "one");
             bench.validate(page);
             let before = bench.frontier.page(SEED).unwrap().unwrap();
             let event = bench.event(SEED, outcome.clone());
-            let (id, due) = (event.id.clone(), event.ended_ms + hour.as_millis() as u64);
+            let (id, due) = (event.id.clone(), event.ended_ms + HOUR);
             let entry = bench.validate(event);
             let after = bench.frontier.page(SEED).unwrap().unwrap();
             assert_eq!(after, PageRecord { event_id: id, ..before }, "{outcome:?}");
@@ -255,7 +338,8 @@ fn only_what_says_so_takes_a_page_away() {
         }
     }
     for status in [404, 410] {
-        for mut bench in benches(config()) {
+        let at_once = RevisitPolicy { interval: None, confirm_gone: Duration::ZERO, ..hourly().revisit };
+        for mut bench in benches(FrontierConfig { revisit: at_once.clone(), ..hourly() }) {
             let page = bench.page(SEED, "one");
             bench.validate(page);
             let gone = bench.event(SEED, response(status, ""));
@@ -268,9 +352,7 @@ fn only_what_says_so_takes_a_page_away() {
 
 #[test]
 fn a_cut_body_says_nothing_of_the_next() {
-    let hour = Duration::from_secs(3600);
-    for mut bench in benches(FrontierConfig { recrawl_after: Some(hour), max_retries: 0, ..Config::default().frontier })
-    {
+    for mut bench in benches(hourly()) {
         let Outcome::Response(mut half) = response(200, "half") else { unreachable!() };
         half.truncated = Some(Truncated::Disconnect);
         half.headers.push("etag", "\"1\"");
@@ -369,5 +451,81 @@ proptest! {
             }
             prop_assert_eq!(view(&bench), before);
         }
+    }
+}
+
+// ------------------------------------------------------------------------------------- when pages are looked at again: arithmetic
+
+const DAYS: u64 = 24 * HOUR;
+
+/// Whatever is looked at whenever, what is believed stays a distribution, and intervals keep to their bounds.
+#[test]
+fn a_belief_stays_one_whatever_it_is_told() {
+    let looks = proptest::collection::vec((0..400 * DAYS, any::<bool>()), 0..200);
+    proptest!(ProptestConfig::with_cases(500), |(looks in looks, price in 1e-9..1e9f64)| {
+        let policy = RevisitPolicy { interval: Some(Duration::from_millis(14 * DAYS)), ..Config::default().frontier.revisit };
+        let mut belief = Belief::default();
+        for (elapsed, has_changed) in looks {
+            let before = belief.changes_a_day();
+            belief = belief.after(elapsed, has_changed);
+            prop_assert!(belief.changes > 0.0 && belief.changes <= 20.0 && belief.days.is_normal() && belief.days > 0.0);
+            let after = belief.changes_a_day();
+            let fits = if has_changed { after >= before * 0.999 } else { after <= before * 1.001 };
+            prop_assert!(fits, "{} {} {}", has_changed, before, after);
+            let interval = policy.interval_ms(belief, price);
+            prop_assert!((HOUR..=180 * DAYS).contains(&interval), "{} for {:?}", interval, belief);
+        }
+    });
+}
+
+/// Pages whose rates are a thousand times apart are told apart after a year of looks.
+#[test]
+fn rates_are_found() {
+    for every in [1.0, 10.0, 100.0] {
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut beliefs = [Belief::default(); 200];
+        for _ in 0..52 {
+            for belief in &mut beliefs {
+                *belief = belief.after(7 * DAYS, random.f64() < -(-7.0_f64 / every).exp_m1());
+            }
+        }
+        let mean = beliefs.iter().map(|belief| belief.changes_a_day()).sum::<f64>() / 200.0;
+        // Looked at every week, what changes every day has always changed: how often, nobody knows.
+        let fits = if every < 7.0 { mean > 0.3 } else { (0.8..1.25).contains(&(mean * every)) };
+        assert!(fits, "every {every} days: {mean} a day");
+    }
+}
+
+/// All pages together are looked at as often as the mean interval says, whatever they do, and no oftener because looks come late.
+#[test]
+fn the_price_settles_where_the_looks_are_those_there_are() {
+    let (mean, pages) = (14 * DAYS, 500);
+    for (every, can_look) in [(2.0, 1.0), (30.0, 1.0), (2000.0, 1.0), (30.0, 0.3)] {
+        let mut random = fastrand::Rng::with_seed(3);
+        let policy =
+            RevisitPolicy { interval: Some(Duration::from_millis(mean)), ..Config::default().frontier.revisit };
+        let mut budget = Budget::new(mean, None, 0);
+        let mut history = vec![History::new(0); pages];
+        let mut due: BTreeSet<(u64, usize)> = (0..pages).map(|page| (random.u64(0..mean), page)).collect();
+        let most_a_day = (pages as f64 / 14.0 * can_look) as usize;
+        let mut looks = 0;
+        for day in 0..2 * 365 {
+            let now = day * DAYS;
+            for _ in 0..if can_look < 1.0 { most_a_day } else { pages } {
+                let Some(&(at, page)) = due.first().filter(|(at, _)| *at <= now) else { break };
+                due.remove(&(at, page));
+                let elapsed = now - history[page].alive_ms;
+                let planned = policy.interval_ms(history[page].belief, budget.price());
+                budget.looked(now, pages as u64, planned, elapsed);
+                let has_changed = random.f64() < -(-(elapsed as f64) / DAYS as f64 / every).exp_m1();
+                let change = if has_changed { PageChange::Changed } else { PageChange::Unchanged };
+                history[page] = history[page].seen(now, change);
+                due.insert((now + policy.interval_ms(history[page].belief, budget.price()), page));
+                looks += u32::from(day >= 365);
+            }
+        }
+        let share = f64::from(looks) / (365.0 / 14.0 * pages as f64);
+        assert!((0.85..1.15).contains(&(share / can_look)), "every {every} days, {can_look}: {share}");
+        assert!(budget.price().is_normal());
     }
 }

@@ -13,6 +13,7 @@ use crate::formats::Format;
 use crate::formats::filesystem::Naming;
 use crate::formats::held::{Field, Held};
 use crate::formats::options::Options;
+use crate::revisit::RevisitPolicy;
 
 /// Everything a crawl needs to know. [`Config::default`] is polite: see `config/seine.yml` for each value's meaning.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,8 +49,9 @@ pub struct FrontierConfig {
     pub retry_after_max: Duration,
     /// A host in trouble for so long is given up.
     pub give_up_after: Duration,
-    /// When a fetched page is due again; none: never.
-    pub recrawl_after: Option<Duration>,
+    pub revisit: RevisitPolicy,
+    /// Of what a host gives, the part for pages looked at again: 0 to 1.
+    pub revisit_share: f64,
     /// Read sitemaps named in robots.txt, and `/sitemap.xml` by guess.
     pub sitemaps: bool,
     /// Bytes of memory for the store's block cache.

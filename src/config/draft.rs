@@ -100,6 +100,13 @@ pub(super) fn contradictions(config: &Config) -> Vec<Problem> {
             "the first rest is longer than the longest; raise backoff_max",
         );
     }
+    let revisit = &config.frontier.revisit;
+    if revisit.min_interval > revisit.max_interval {
+        add(
+            "link_storage.recrawl.min_interval and max_interval",
+            "no interval is as long as the one and as short as the other; raise max_interval",
+        );
+    }
     if config.log.segment_bytes > config.log.max_bytes / 2 {
         add(
             "page_log.segment_size and page_log.max_size",

@@ -9,7 +9,7 @@ use super::room::Room;
 use super::running::Running;
 use super::start_room::StartRoom;
 use crate::clock::{self, now_ms};
-use crate::config::{Config, ScopeRule, SinkConfig};
+use crate::config::{Config, FrontierConfig, ScopeRule, SinkConfig};
 use crate::fetch::{Client, ClientError};
 use crate::folders::make_private;
 use crate::frontier::scope::Scope;
@@ -21,6 +21,7 @@ use crate::shutdown::Shutdown;
 use crate::sinks::watch::Watch;
 use crate::supervisor::Supervisor;
 use crate::telemetry::Metrics;
+use crate::validate::Looks;
 use crate::visit::Visitor;
 use crate::visit::rules::RulesCache;
 
@@ -40,6 +41,7 @@ pub(super) fn open(
     let options = FrontierOptions {
         max_pages_per_host: config.frontier.max_pages_per_host,
         default_delay: config.frontier.host_delay.max(config.frontier.ip_delay.unwrap_or_default()),
+        revisit_share: config.frontier.revisit_share,
         cache_bytes: config.frontier.cache_bytes,
         // Fetching pauses long before the frontier has to.
         reserve_bytes: config.log.reserve_bytes / 4,
@@ -55,6 +57,7 @@ pub(super) fn open(
         let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?;
         set_clock(&frontier)?;
         room.write(&frontier, || frontier.try_put_off_again(now_ms()).map(|_| ()))?;
+        room.write(&frontier, || apply_recrawl(&frontier, &config.frontier))?;
         Arc::new(frontier)
     };
     let scope = Arc::new(scope(&config, &*frontier, seeds, room)?);
@@ -167,6 +170,8 @@ fn propose_seeds(frontier: &dyn Frontier, seeds: &[String]) -> Result<(), Fronti
 }
 
 /// The seeds of the round that is under way. A round ends when nothing is left to do.
+/// The policy by which the pages that are known are looked at again.
+const RECRAWL_NOTE: &str = "recrawl_policy";
 const ROUND_NOTE: &str = "round";
 /// Seeds that are tried again by one batch.
 const SEEDS: usize = 1000;
@@ -215,4 +220,20 @@ pub fn stats(folder: &Path) -> Result<(Counts, crate::page_log::LogStatus), Craw
     let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, 0)?;
     let _validator = log.follower(VALIDATOR, frontier.cursor()?)?;
     Ok((frontier.counts(), log.status()))
+}
+
+/// A recrawl that is switched on or off, or is to be another, is for the pages that are known already, too. They are looked at
+/// again from their last look on.
+fn apply_recrawl(frontier: &EmbeddedFrontier, config: &FrontierConfig) -> Result<(), FrontierError> {
+    let policy = serde_json::to_string(&config.revisit).unwrap_or_default();
+    let before = frontier.note(RECRAWL_NOTE)?;
+    if before.as_ref() == Some(&policy) || (before.is_none() && config.revisit.interval.is_none()) {
+        return Ok(());
+    }
+    let looks = Looks::open(frontier, config, now_ms())?;
+    let pages = frontier.set_revisits(now_ms(), &|page| looks.due(page, page.fetched_ms))?;
+    if pages > 0 {
+        tracing::info!(pages, "recrawl has changed: for these pages, known already, too");
+    }
+    frontier.set_note(RECRAWL_NOTE, &policy)
 }

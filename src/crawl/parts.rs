@@ -23,13 +23,9 @@ pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
     supervisor.start(LOG, STUCK_AFTER, move |beat| Ok(at.log.run_writer(&mut || beat.progress(1))?));
 
     let at = running.clone();
-    let validator = Validator {
-        frontier: running.frontier.clone(),
-        scope: running.visitor.scope.clone(),
-        config: running.config.frontier.clone(),
-        metrics: running.metrics.clone(),
-    };
     supervisor.start("validator", STUCK_AFTER, move |beat| {
+        let (scope, config) = (at.visitor.scope.clone(), at.config.frontier.clone());
+        let validator = Validator::new(at.frontier.clone(), scope, config, at.metrics.clone())?;
         let mut reader = at.log.follower(VALIDATOR, at.frontier.cursor()?)?;
         Ok(validator.run(&mut reader, beat, &|| at.visitor.changed.send_replace(()))?)
     });

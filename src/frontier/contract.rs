@@ -100,13 +100,16 @@ pub enum Standing {
 pub const CLOCK_NOTE: &str = "clock";
 
 /// What every frontier wants to know when it is opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FrontierOptions {
     /// Pages ever admitted per host (sitemaps are not counted); none: no limit.
     pub max_pages_per_host: Option<u64>,
     /// No host is leased earlier than this after the opening: a process that was killed cannot have written down when its
     /// last visits ended. At least the delay between visits of one host and that between visits of one address.
     pub default_delay: Duration,
+    /// Of what a host gives while it has both, the part that goes to pages looked at again; the rest goes to what was never
+    /// fetched. 0 to 1.
+    pub revisit_share: f64,
     /// Bytes of memory for the store's cache of blocks.
     pub cache_bytes: u64,
     /// With fewer bytes free on its disk nothing is written: the store needs them for what it does in the background. 0:
@@ -116,8 +119,14 @@ pub struct FrontierOptions {
 
 impl Default for FrontierOptions {
     fn default() -> Self {
-        let FrontierConfig { host_delay, cache_bytes, .. } = Config::default().frontier;
-        FrontierOptions { max_pages_per_host: None, default_delay: host_delay, cache_bytes, reserve_bytes: 0 }
+        let FrontierConfig { host_delay, revisit_share, cache_bytes, .. } = Config::default().frontier;
+        FrontierOptions {
+            max_pages_per_host: None,
+            default_delay: host_delay,
+            revisit_share,
+            cache_bytes,
+            reserve_bytes: 0,
+        }
     }
 }
 

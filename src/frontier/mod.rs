@@ -15,6 +15,7 @@ mod memory;
 mod page;
 mod schedule;
 pub mod scope;
+mod share;
 mod trouble;
 mod verdict;
 mod work;

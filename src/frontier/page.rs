@@ -4,6 +4,7 @@ use minicbor::{Decode, Encode};
 
 use super::event_id;
 use crate::page::{EpochMs, FailureReason, Kind, PageChange};
+use crate::revisit::History;
 
 /// What `page` keeps of a URL.
 #[derive(Debug, Clone, PartialEq, Encode, Decode)]
@@ -31,12 +32,20 @@ pub struct PageRecord {
     pub fetched_ms: EpochMs,
     #[n(6)]
     pub depth: u16,
+    /// None for what never was a page, and for what was fetched before it was noted.
+    #[n(10)]
+    pub history: Option<History>,
 }
 
 impl PageRecord {
     /// The digest of the page's content, if it was there when it was last asked for, and came whole.
     pub fn live_digest(&self) -> Option<[u8; 32]> {
         self.digest.filter(|_| self.state.is_live())
+    }
+
+    /// What looking at the page has told. Of before it was noted nothing is known but that it was there.
+    pub fn history(&self) -> Option<History> {
+        self.history.or_else(|| self.state.is_live().then(|| History::new(self.fetched_ms)))
     }
 }
 
@@ -71,6 +80,18 @@ impl From<PageChange> for PageState {
 }
 
 impl PageState {
+    /// `new`, `unchanged`, `changed`, `gone`, `refused`, `failed`.
+    pub fn name(self) -> &'static str {
+        match self {
+            PageState::New => "new",
+            PageState::Unchanged => "unchanged",
+            PageState::Changed => "changed",
+            PageState::Gone => "gone",
+            PageState::Refused => "refused",
+            PageState::Failed(_) => "failed",
+        }
+    }
+
     /// The page was there when it was last asked for.
     pub fn is_live(self) -> bool {
         matches!(self, PageState::New | PageState::Unchanged | PageState::Changed)

@@ -1,7 +1,7 @@
 //! URLs to fetch: as they are proposed, and as they are leased.
 
 use super::page::PageRecord;
-use crate::page::Kind;
+use crate::page::{EpochMs, Kind};
 
 /// Priority of a URL that the frontier first hears of by its verdict (a page log from elsewhere).
 pub(super) const PRIORITY_UNKNOWN: u8 = 128;
@@ -42,16 +42,19 @@ pub struct Work {
     pub was_there: bool,
     /// [`PageRecord::live_digest`], to tell whether the page has changed.
     pub digest: Option<[u8; 32]>,
+    /// See [`History::missing_since`](crate::revisit::History::missing_since).
+    pub missing_since: Option<EpochMs>,
 }
 
 impl Work {
     /// `page`: what is known of the URL from its last fetch.
     pub(super) fn new(url: String, kind: Kind, depth: u16, attempt: u16, page: Option<PageRecord>) -> Work {
         let digest = page.as_ref().and_then(PageRecord::live_digest);
+        let missing_since = page.as_ref().and_then(|page| page.history?.missing_since);
         let was_there = page.as_ref().is_some_and(|page| page.state.is_live());
         // Of what is not there, a server's "not modified" would say nothing.
         let live = page.filter(|_| digest.is_some());
         let (etag, last_modified) = live.map_or((None, None), |page| (page.etag, page.last_modified));
-        Work { url, kind, depth, attempt, was_put_off: false, etag, last_modified, was_there, digest }
+        Work { url, kind, depth, attempt, was_put_off: false, etag, last_modified, was_there, digest, missing_since }
     }
 }

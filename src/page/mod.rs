@@ -97,21 +97,32 @@ pub enum PageChange {
     /// The same content, by its digest, or the server says so (304).
     Unchanged,
     Changed,
-    /// It was there, and is not any more, as the server says itself: 404 or 410.
+    /// It was there, and is not any more, as the server says itself, and more than once: 404 or 410.
     Gone,
 }
 
+/// A page that was there when it was last asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Before<'a> {
+    /// Of its content, if that came whole.
+    pub digest: Option<&'a [u8; 32]>,
+    /// An answer that it is not there is to be believed now.
+    pub may_be_gone: bool,
+}
+
 impl PageChange {
-    /// The rule for final answers. `was_there`: the page was there at the last fetch, and `before` is the digest of its
-    /// content, if that came whole; `now`: of the content that came. None for what was no page before and is none now, and
-    /// for what says nothing of the page (a 403 or 500 instead of it): it is as it was.
-    pub fn judge(status: u16, was_there: bool, before: Option<&[u8; 32]>, now: &[u8; 32]) -> Option<PageChange> {
+    /// The rule for final answers. `before`: what the page was, if it was there at the last fetch; `now`: the digest of the
+    /// content that came. None for what was no page before and is none now, and for what says nothing of the page (a 403 or
+    /// 500 instead of it, or that it is not there for the first time): it is as it was.
+    pub fn judge(status: u16, before: Option<Before<'_>>, now: &[u8; 32]) -> Option<PageChange> {
+        let (was_there, is_missing) = (before.is_some(), before.is_some_and(|before| before.may_be_gone));
+        let before = before.and_then(|before| before.digest);
         match (status, was_there) {
             (200..300, false) => Some(PageChange::New),
             (200..300, true) if before == Some(now) => Some(PageChange::Unchanged),
             (200..300, true) => Some(PageChange::Changed),
             (304, true) if before.is_some() => Some(PageChange::Unchanged),
-            (404 | 410, true) => Some(PageChange::Gone),
+            (404 | 410, true) if is_missing => Some(PageChange::Gone),
             _ => None,
         }
     }

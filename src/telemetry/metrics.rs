@@ -7,7 +7,7 @@ use prometheus::{
     TextEncoder,
 };
 
-use crate::frontier::{Applied, Change, Counts, PageState, Verdict};
+use crate::frontier::{Applied, Counts};
 use crate::page::{Outcome, PageEvent};
 use crate::page_log::LogStatus;
 use crate::supervisor::PartStatus;
@@ -102,7 +102,7 @@ impl Metrics {
             ),
             pages: counters(
                 "seine_validated_total",
-                "Validated events, by what they meant for their page.",
+                "Validated events, by what they meant for their page; kept: nothing, it is as it was.",
                 &["change"],
             ),
             links: counters("seine_links_total", "Links proposed, by what became of them.", &["result"]),
@@ -181,19 +181,8 @@ impl Metrics {
     }
 
     /// One batch of the validator.
-    pub fn validated(&self, verdicts: &[Verdict], applied: &Applied) {
-        for verdict in verdicts {
-            let name = match &verdict.change {
-                Change::Retry { .. } => "retry",
-                Change::Page { record, .. } => match record.state {
-                    PageState::New => "new",
-                    PageState::Unchanged => "unchanged",
-                    PageState::Changed => "changed",
-                    PageState::Gone => "gone",
-                    PageState::Refused => "refused",
-                    PageState::Failed(_) => "failed",
-                },
-            };
+    pub fn validated(&self, changes: &[&str], applied: &Applied) {
+        for name in changes {
             self.pages.with_label_values(&[name]).inc();
         }
         let proposed = applied.proposed;

@@ -12,7 +12,7 @@ use super::retry::Whose;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::frontier::{FrontierError, Lease, Work};
 use crate::large;
-use crate::page::{Failure, Outcome, PageChange, PageEvent, Relevance, Response, Truncated};
+use crate::page::{Before, Failure, Outcome, PageChange, PageEvent, Relevance, Response, Truncated};
 use crate::page_log::{Ticket, VALIDATOR};
 use crate::parse::decode::DecodeProblem;
 use crate::parse::{self, Derived};
@@ -172,7 +172,9 @@ impl Visitor {
     /// None for an answer that is not final.
     fn change(&self, event: &PageEvent, work: &Work, now: &[u8; 32]) -> Option<PageChange> {
         let status = event.response().filter(|_| event.again.is_none())?.status;
-        PageChange::judge(status, work.was_there, work.digest.as_ref(), now)
+        let may_be_gone = || self.config.frontier.revisit.is_gone(work.missing_since, event.ended_ms);
+        let before = work.was_there.then(|| Before { digest: work.digest.as_ref(), may_be_gone: may_be_gone() });
+        PageChange::judge(status, before, now)
     }
 }
 

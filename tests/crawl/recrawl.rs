@@ -9,7 +9,7 @@ use seine::demo::server::{Answer, Ask};
 use crate::support::program::{Place, Process, eventually, free_port, get};
 use crate::support::{Running, links};
 
-const PATHS: [&str; 4] = ["/etag", "/same", "/changing", "/leaving"];
+const PATHS: [&str; 5] = ["/etag", "/same", "/changing", "/leaving", "/flapping"];
 
 /// Path and status of every answer.
 type Answers = Arc<Mutex<Vec<(String, u16)>>>;
@@ -40,6 +40,9 @@ fn answer(ask: &Ask, times: u32) -> Answer {
         ("/same", _) => Answer::html("always the same"),
         ("/changing", times) => Answer::html(format!("version {times}")),
         ("/leaving", 1) => Answer::html("here today"),
+        ("/leaving", 4..) => Answer::html("here again"),
+        ("/flapping", 2) => Answer::text("").status(404),
+        ("/flapping", _) => Answer::html("here but once"),
         _ => Answer::text("").status(404),
     }
 }
@@ -53,7 +56,7 @@ fn value(metrics: &str, name: &str) -> u64 {
 #[test]
 fn pages_are_looked_at_again_and_what_became_of_them_is_told_apart() {
     let (site, answers) = site();
-    let place = Place::with("link_storage.recrawl.interval: 1s");
+    let place = Place::with("link_storage.recrawl: {interval: 1s, confirm_gone: 1s}");
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let more = ["--delay", "0", "--stay", "--listen", &address.to_string()];
     let process = Process::start(place.crawl(&[site.origin(0) + "/"], &more));
@@ -61,27 +64,28 @@ fn pages_are_looked_at_again_and_what_became_of_them_is_told_apart() {
         let metrics = get(address, "/metrics").map(|(_, text)| text).unwrap_or_default();
         value(&metrics, &format!("seine_validated_total{{change=\"{change}\"}}"))
     };
-    // A second look at each of the five, and a third at one.
-    eventually("everything was looked at again", || {
-        (validated("unchanged"), validated("changed"), validated("gone")) >= (4, 2, 1) && validated("changed") >= 2
+    eventually("everything was looked at again, and what was gone is back", || {
+        validated("unchanged") >= 4 && validated("changed") >= 2 && validated("new") >= 7
     });
-    assert_eq!(validated("new"), 5);
-    assert_eq!(validated("gone"), 1, "what is gone is not looked at again");
+    assert_eq!(validated("new"), 7);
+    assert_eq!(validated("gone"), 1);
+    assert!(validated("kept") >= 2, "a first 404 takes nothing away");
     process.signal("TERM");
     process.wait().ok();
 
     let stats = place.stats();
-    assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["gone"]), (&4.into(), &1.into()));
-    assert_eq!(stats["remaining"], 4, "those that are there are due again");
+    assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["gone"]), (&6.into(), &0.into()));
+    assert_eq!(stats["remaining"], 6, "those that are there are due again");
     let answers = answers.lock().unwrap();
     let statuses =
         |path: &str| answers.iter().filter(|(it, _)| it == path).map(|(_, status)| *status).collect::<Vec<_>>();
     assert_eq!(statuses("/etag")[..2], [200, 304], "asked for under a condition");
-    assert_eq!(statuses("/leaving"), [200, 404]);
+    assert_eq!(statuses("/leaving")[..4], [200, 404, 404, 200]);
+    assert_eq!(statuses("/flapping")[..3], [200, 404, 200]);
     // The sink has what was fetched: the first time, and every change; a 304 has no page in it.
     let kept = place.kept();
     assert_eq!(kept[&(site.origin(0) + "/etag")], 1);
-    assert_eq!(kept[&(site.origin(0) + "/leaving")], 1);
+    assert_eq!(kept[&(site.origin(0) + "/leaving")], 2);
     assert_eq!(kept[&(site.origin(0) + "/changing")], statuses("/changing").len());
 }
 
@@ -89,15 +93,15 @@ fn pages_are_looked_at_again_and_what_became_of_them_is_told_apart() {
 #[test]
 fn a_later_run_looks_at_what_has_become_due_and_ends() {
     let (site, answers) = site();
-    let place = Place::with("link_storage.recrawl.interval: 1s");
+    let place = Place::with("link_storage.recrawl: {interval: 1s, confirm_gone: 0}");
     let run = || Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "20"])).wait().ok();
     run();
     let fetched = std::time::Instant::now();
-    assert_eq!(place.stats()["frontier"]["live"], 5);
+    assert_eq!(place.stats()["frontier"]["live"], 6);
     eventually("a second has passed", || fetched.elapsed() > std::time::Duration::from_secs(1));
     run();
     let stats = place.stats();
-    assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["gone"]), (&4.into(), &1.into()));
+    assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["gone"]), (&4.into(), &2.into()));
     let answers = answers.lock().unwrap();
     for path in PATHS {
         assert!(answers.iter().filter(|(it, _)| it == path).count() >= 2, "{path} was not looked at again");

@@ -181,12 +181,8 @@ impl MiniCrawl {
         frontier.propose(&seeds.iter().map(seed).collect::<Vec<_>>(), now_ms()).unwrap();
         let derive = DeriveOptions::new(&config);
         let metrics = Arc::new(Metrics::new());
-        let validator = Validator {
-            frontier: frontier.clone(),
-            scope: scope.clone(),
-            config: config.frontier.clone(),
-            metrics: metrics.clone(),
-        };
+        let validator =
+            Validator::new(frontier.clone(), scope.clone(), config.frontier.clone(), metrics.clone()).unwrap();
         let visitor = Visitor {
             frontier: frontier.clone(),
             log: log.clone(),

@@ -125,3 +125,36 @@ fn the_store_is_in_order_afterwards() {
     assert_eq!(kinds.iter().filter(|kind| **kind == Kind::Sitemap).count(), 1);
     assert_eq!(kinds.len(), 6);
 }
+
+/// Recrawling is switched on, made another, and switched off: what is known already follows.
+#[test]
+fn known_pages_get_other_times() {
+    let dir = tempfile::tempdir().unwrap();
+    let frontier = EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
+    let url = |n: u64| format!("http://{}.example/{n}", if n < 1500 { "a" } else { "b" });
+    let pages: Vec<_> = (0..2000).map(|n| fetched(&url(n), n + 1, None)).collect();
+    let other = vec![
+        in_state("http://a.example/refused", 3000, PageState::Refused),
+        retry("http://a.example/retried", 3001, 700, 1),
+        fetched("http://a.example/parked", 3002, Some(WHEN_MET_AGAIN)),
+    ];
+    frontier.apply(&batch(1, [pages, other].concat(), vec![]), 0).unwrap();
+    frontier.propose(&[page("http://a.example/new")], 0).unwrap();
+    assert_eq!(frontier.counts().work_proposed, 3);
+
+    assert_eq!(frontier.set_revisits(10, &|_| Some(500)).unwrap(), 2000);
+    assert_eq!(frontier.set_revisits(10, &|_| Some(500)).unwrap(), 0, "nothing has changed");
+    assert_eq!((frontier.counts().work_proposed, frontier.counts().first_time), (2003, 2));
+    let b = |now| frontier.lease(now, 9, 9).unwrap().into_iter().find(|lease| lease.host.origin == "http://b.example");
+    assert!(b(499).is_none());
+    frontier.restore().unwrap();
+    let lease = b(500).unwrap();
+    assert_eq!(lease.work.len(), 9);
+    assert_eq!(frontier.set_revisits(10, &|_| None).unwrap(), 1991, "what is in flight is left alone");
+    assert_eq!(frontier.counts().work_proposed, 12);
+    drop((lease, frontier));
+    let frontier = EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
+    assert_eq!(frontier.counts().work_proposed, 12);
+    assert_eq!(frontier.set_revisits(10, &|page| Some(page.fetched_ms)).unwrap(), 2000);
+    frontier.survey().unwrap();
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 use seine::delivery::Position;
 use seine::frontier::*;
 use seine::page::{Failure, FailureReason, Kind};
+use seine::revisit::{Belief, History};
 
 use crate::support::*;
 
@@ -291,6 +292,14 @@ fn keeps_notes(make: Make) {
     assert_eq!(frontier.note("totals").unwrap(), None);
 }
 
+/// Times and numbers that are kept to the last digit.
+const HISTORY: History = History {
+    alive_ms: 1_699_999_000_000,
+    missing_since: None,
+    changes: 3,
+    belief: Belief { changes: 2.5, days: 17.25 },
+};
+
 fn keeps_every_field_of_a_page(make: Make) {
     let mut frontier = make(plain());
     let records = [
@@ -307,10 +316,12 @@ fn keeps_every_field_of_a_page(make: Make) {
             depth: u16::MAX,
             status: 0,
             fetched_ms: u64::MAX,
+            history: Some(HISTORY),
             ..record("http://b/", 3)
         },
         PageRecord {
             event_id: "ABCDEF".into(),
+            history: Some(History { missing_since: Some(1_700_000_000_500), changes: 70_000, ..HISTORY }),
             etag: Some(String::new()),
             last_modified: Some("é".into()),
             ..record("http://c/é", 4)

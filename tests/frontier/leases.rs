@@ -16,6 +16,7 @@ on_every_frontier!(
     retries_when_due_with_the_attempt,
     pauses_the_host_of_a_retry,
     revisits_when_due_with_validators,
+    shares_a_host_between_new_and_known,
     puts_what_is_due_into_order_with_the_rest,
     keeps_the_longest_wait,
     tries_at_once_what_rested_when_an_earlier_run_ended,
@@ -204,6 +205,31 @@ fn revisits_when_due_with_validators(make: Make) {
     frontier.apply(&batch(3, vec![fetched(url, 3, None)], vec![]), 600).unwrap();
     give_back(&*frontier, lease);
     assert_eq!(frontier.next_due(), None);
+}
+
+/// Nine of ten URLs of a site are known, and all of them are due: what is new is found all the same, and the other way round.
+fn shares_a_host_between_new_and_known(make: Make) {
+    let frontier = make(FrontierOptions { revisit_share: 0.25, ..plain() });
+    let url = |kind: &str, n: u64| format!("http://a.example/{kind}/{n}");
+    let known: Vec<_> = (0..90).map(|n| fetched(&url("known", n), n + 1, Some(100))).collect();
+    frontier.apply(&batch(1, known, vec![]), 0).unwrap();
+    let new: Vec<_> = (0..90).map(|n| page(&url("new", n))).collect();
+    frontier.propose(&new, 0).unwrap();
+    let leased = |now, at_most| {
+        let lease = lease_one(&*frontier, now, at_most);
+        let known = lease.work.iter().filter(|work| work.url.contains("known")).count();
+        let all = lease.work.len();
+        give_back(&*frontier, lease);
+        (known, all)
+    };
+    assert_eq!(leased(99, 40), (0, 40), "nothing known is due");
+    for now in 100..120 {
+        let (known, all) = leased(now, 40);
+        assert!((9..=11).contains(&known) && all == 40, "{known} of {all}");
+    }
+    let one_by_one: usize = (1000..1200).map(|now| leased(now, 1).0).sum();
+    assert!((30..=70).contains(&one_by_one), "of one place each in turn: {one_by_one} of 200");
+    assert_eq!(leased(200, 150), (60, 150), "what the one does not need the other has");
 }
 
 fn puts_what_is_due_into_order_with_the_rest(make: Make) {

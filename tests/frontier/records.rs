@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use seine::frontier::*;
 use seine::page::{Failure, FailureReason, Kind};
+use seine::revisit::{Belief, History};
 
 use crate::support::*;
 
@@ -32,12 +33,19 @@ fn page_record() -> impl Strategy<Value = PageRecord> {
     let id = prop_oneof!["[0-9a-f]{32}", any::<String>()];
     let texts = (id, option::of(any::<String>()), option::of(any::<String>()));
     let numbers = (any::<u16>(), any::<u64>(), any::<u16>());
-    (state, select(vec![Kind::Page, Kind::Sitemap]), texts, numbers, any::<Option<[u8; 32]>>()).prop_map(
-        |(state, kind, (event_id, etag, last_modified), (status, fetched_ms, depth), digest)| {
+    let bytes = (any::<Option<[u8; 32]>>(), option::of(history()));
+    (state, select(vec![Kind::Page, Kind::Sitemap]), texts, numbers, bytes).prop_map(
+        |(state, kind, (event_id, etag, last_modified), (status, fetched_ms, depth), (digest, history))| {
             let url = URL.into();
-            PageRecord { url, kind, event_id, state, status, digest, etag, last_modified, fetched_ms, depth }
+            PageRecord { url, kind, event_id, state, status, digest, etag, last_modified, fetched_ms, depth, history }
         },
     )
+}
+
+fn history() -> impl Strategy<Value = History> {
+    let belief = (any::<f32>(), any::<f32>()).prop_map(|(changes, days)| Belief { changes, days });
+    (any::<u64>(), option::of(any::<u64>()), any::<u32>(), belief)
+        .prop_map(|(alive_ms, missing_since, changes, belief)| History { alive_ms, missing_since, changes, belief })
 }
 
 fn robots() -> impl Strategy<Value = Robots> {
@@ -172,6 +180,7 @@ fn of_pages_are_read_as_0_1_0_wrote_them() {
         last_modified: Some("then".into()),
         fetched_ms: 1_700_000_000_000,
         depth: 300,
+        history: None,
     };
     assert_eq!(open(dir.path()).unwrap().page(URL).unwrap(), Some(record.clone()));
 
@@ -231,7 +240,8 @@ fn of_queues_are_read_as_0_1_0_wrote_them() {
     overwrite(dir.path(), "later", &[&[4 + 2 + 1][..], &lebs(&[2, 200]), b"/2"].concat());
     overwrite(dir.path(), "urls", &[&[1, 10][..], &lebs(&[3, 1000])].concat());
     let frontier = open(dir.path()).unwrap();
-    let work = lease_one(&frontier, LATE, 9).work;
+    let mut work = lease_one(&frontier, LATE, 9).work;
+    work.sort_by_key(|work| work.kind == Kind::Sitemap);
     let [new, again] = &work[..] else { panic!("{work:?}") };
     assert_eq!((new.url.as_str(), new.kind, new.depth, new.attempt), ("http://a.example/3", Kind::Page, 300, 0));
     assert_eq!((again.url.as_str(), again.kind, again.depth), ("http://a.example/2", Kind::Sitemap, 2));

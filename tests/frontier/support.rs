@@ -81,7 +81,7 @@ impl std::ops::Deref for Store {
 
 /// No limits, and a restart that costs no time.
 pub fn plain() -> FrontierOptions {
-    FrontierOptions { max_pages_per_host: None, default_delay: Duration::ZERO, cache_bytes: 1 << 20, reserve_bytes: 0 }
+    FrontierOptions { default_delay: Duration::ZERO, cache_bytes: 1 << 20, ..FrontierOptions::default() }
 }
 
 pub fn page(url: &str) -> Proposal {
@@ -109,6 +109,7 @@ pub fn record(url: &str, event: u64) -> PageRecord {
         last_modified: None,
         fetched_ms: 1_700_000_000_000 + event,
         depth: 3,
+        history: None,
     }
 }
 

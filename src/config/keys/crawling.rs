@@ -165,8 +165,34 @@ pub(super) const FRONTIER: &[Key] = &[
     ours(
         "link_storage.recrawl.interval",
         "null",
-        MaybeDuration(Millis, SOME, |d, v| d.config.frontier.recrawl_after = v),
-        "When a fetched page is due again. null: never.",
+        MaybeDuration(Millis, SOME, |d, v| d.config.frontier.revisit.interval = v),
+        "From one look at a page to the next, on average over all pages: those that change are looked at oftener, those that \
+         do not more seldom. null: pages are not looked at again.",
+    ),
+    ours(
+        "link_storage.recrawl.min_interval",
+        "1h",
+        millis(SOME, |d, v| d.config.frontier.revisit.min_interval = v),
+        "No page is looked at oftener; a smaller interval comes before it …",
+    ),
+    ours(
+        "link_storage.recrawl.max_interval",
+        "180d",
+        millis(SOME, |d, v| d.config.frontier.revisit.max_interval = v),
+        "… and none more seldom; a larger interval comes before it.",
+    ),
+    ours(
+        "link_storage.recrawl.share",
+        "50",
+        Count(0, 100, |d, v| d.config.frontier.revisit_share = v as f64 / 100.0),
+        "Percent of the requests to a host that go to pages looked at again, while new ones wait too.",
+    ),
+    ours(
+        "link_storage.recrawl.confirm_gone",
+        "1d",
+        millis(NONE, |d, v| d.config.frontier.revisit.confirm_gone = v),
+        "A page that answers 404 or 410 is gone once a second look, so long after the first, agrees; gone pages are looked at \
+         again at growing intervals. 0: gone at once.",
     ),
     ours(
         "link_storage.cache_size",

@@ -4,7 +4,7 @@ use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::records::{self, QueuedUrl, UrlState};
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, split};
-use crate::frontier::{Frontier, FrontierError, PageRecord, WHEN_MET_AGAIN};
+use crate::frontier::{Frontier, FrontierError, PageRecord, PageState, WHEN_MET_AGAIN};
 use crate::page::{EpochMs, Kind};
 
 /// URLs tried again come behind the seeds, and before what they will link to.
@@ -19,6 +19,46 @@ impl Changes<'_> {
             count += u64::from(self.try_again(url)?);
         }
         Ok(count)
+    }
+
+    /// Looks at known pages again when said, or (none) not at all; what was never fetched, waits for another attempt or is in
+    /// flight is left alone. Returns how many there were whose time has changed.
+    fn set_revisits(&mut self, revisits: &[(String, Option<EpochMs>)]) -> Result<u64, FrontierError> {
+        let mut count = 0;
+        for (address, due) in revisits {
+            count += u64::from(self.set_revisit(address, *due)?);
+        }
+        Ok(count)
+    }
+
+    fn set_revisit(&mut self, address: &str, due: Option<EpochMs>) -> Result<bool, FrontierError> {
+        let (origin, path) = split(address)?;
+        let keys = self.frontier.keys;
+        let url = keys.url(keys.host(origin), path);
+        let Some(state) = self.state_of(url)? else { return Ok(false) };
+        let (rank, was_due) = match state {
+            UrlState::Ready(_) => return Ok(false),
+            UrlState::Later { due, rank } => (Some(rank), Some(due)),
+            UrlState::Done => (None, None),
+        };
+        let is_trying = self.queued(url, state)?.is_some_and(|item| item.attempt > 0 || !item.revisit);
+        let is_parked = was_due == Some(WHEN_MET_AGAIN);
+        if due == was_due || is_parked || is_trying || self.frontier.schedule.lock().is_in_flight(url) {
+            return Ok(false);
+        }
+        let Some(page) = self.page(url, origin)? else { return Ok(false) };
+        self.host(url.host, origin)?;
+        self.dequeue(url, state);
+        match due {
+            Some(due) => {
+                let rank = rank.unwrap_or_else(|| self.next_rank(PRIORITY));
+                let (path, kind, depth) = (path.to_owned(), page.kind, page.depth);
+                let item = QueuedUrl { path, kind, depth, attempt: 0, revisit: true, put_off: false };
+                self.enqueue_later(url, due, rank, &item);
+            }
+            None => drop(self.states.insert(url, UrlState::Done)),
+        }
+        Ok(true)
     }
 
     fn try_again(&mut self, address: &str) -> Result<bool, FrontierError> {
@@ -87,6 +127,29 @@ impl Changes<'_> {
 }
 
 impl EmbeddedFrontier {
+    /// Gives every page that is there the time that `due` says, or none; see [`Changes::set_revisits`]. Returns for how many
+    /// pages that was another one.
+    pub fn set_revisits(
+        &self,
+        now: EpochMs,
+        due: &dyn Fn(&PageRecord) -> Option<EpochMs>,
+    ) -> Result<u64, FrontierError> {
+        /// Pages looked at before what is to change is written.
+        const BATCH: usize = 1000;
+        let wanted = |page: &PageRecord| page.state.is_live() || page.state == PageState::Gone;
+        let (mut count, mut after) = (0, None);
+        loop {
+            let pages = self.records_after(after.as_deref(), BATCH, &wanted)?;
+            let Some(last) = pages.last() else { return Ok(count) };
+            after = Some(last.url.clone());
+            let revisits: Vec<_> = pages.iter().map(|page| (page.url.clone(), due(page))).collect();
+            let mut known = self.writer.lock();
+            let mut changes = Changes::new(self, now)?;
+            count += changes.set_revisits(&revisits)?;
+            changes.commit(&mut known)?;
+        }
+    }
+
     /// Makes due what was put off with hosts that rested when an earlier run ended: those are visited at once
     /// ([`EmbeddedFrontier::open`]), and so are their URLs. Returns how many there were.
     pub fn try_put_off_again(&self, now: EpochMs) -> Result<u64, FrontierError> {

@@ -166,8 +166,8 @@ impl EmbeddedFrontier {
         item: QueuedUrl,
         items: &mut Vec<QueuedUrl>,
     ) -> Candidate<usize> {
-        let url = self.keys.url(claim.host, &item.path);
+        let (url, is_revisit) = (self.keys.url(claim.host, &item.path), item.revisit);
         items.push(item);
-        Candidate { url, rank: Rank(rank), queue, item: items.len() - 1 }
+        Candidate { url, rank: Rank(rank), queue, is_revisit, item: items.len() - 1 }
     }
 }

@@ -64,7 +64,7 @@ impl EmbeddedFrontier {
             hosts_at_opening: totals.next_host,
             writer: Mutex::default(),
             host_writes: Mutex::default(),
-            schedule: Mutex::new(Schedule::new(totals)),
+            schedule: Mutex::new(Schedule::new(totals, options.revisit_share)),
             addresses: Mutex::default(),
             durable: Mutex::default(),
             went_back: AtomicBool::new(false),

@@ -9,6 +9,7 @@ use minicbor::{Decode, Encode};
 use crate::frontier::PageRecord;
 use crate::frontier::keys::Rank;
 use crate::page::{EpochMs, Kind};
+use crate::revisit::History;
 
 /// First byte of a record; `seine --version` names it. What 0.1.0 wrote begins with 0 to 7.
 pub const FORMAT: u8 = 8;
@@ -69,15 +70,26 @@ pub fn from_bytes<R: Record>(bytes: &[u8]) -> Option<R> {
     }
 }
 
-/// A record of `pages` has its URL without the origin, which is the host's.
+/// A record of `pages` has its URL without the origin, which is the host's, and its other times as so long before it was
+/// fetched: of what is there, nothing.
 impl PageRecord {
     pub(super) fn to_bytes_without(&self, origin: &str) -> Vec<u8> {
         let url = self.url.strip_prefix(origin).unwrap_or(&self.url).to_owned();
-        to_bytes(&PageRecord { url, ..self.clone() })
+        to_bytes(&PageRecord { url, history: self.turned_history(), ..self.clone() })
     }
 
     pub(super) fn with_origin(self, origin: &str) -> PageRecord {
-        PageRecord { url: format!("{origin}{}", self.url), ..self }
+        PageRecord { url: format!("{origin}{}", self.url), history: self.turned_history(), ..self }
+    }
+
+    /// There and back.
+    fn turned_history(&self) -> Option<History> {
+        let turned = |time: EpochMs| self.fetched_ms.wrapping_sub(time);
+        self.history.map(|history| History {
+            alive_ms: turned(history.alive_ms),
+            missing_since: history.missing_since.map(turned),
+            ..history
+        })
     }
 }
 

@@ -80,7 +80,7 @@ impl Frontier for MemoryFrontier {
         let mut leases = Vec::new();
         while leases.len() < max_hosts && max_urls > 0 {
             let Some((_, origin)) = volatile.next_host(&kept).filter(|((due, _), _)| *due <= now) else { break };
-            leases.push(volatile.lease(&kept, &origin, now, max_urls));
+            leases.push(volatile.lease(&kept, &origin, now, (max_urls, self.options.revisit_share)));
         }
         Ok(leases)
     }

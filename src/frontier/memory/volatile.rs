@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::kept::{Kept, KeptHost, Queue, Url};
 use crate::frontier::addresses::Addresses;
 use crate::frontier::lease::LATER_WINDOW;
+use crate::frontier::share::shared;
 use crate::frontier::{Host, Lease};
 use crate::page::EpochMs;
 
@@ -41,16 +42,17 @@ impl Volatile {
         })
     }
 
-    pub fn lease(&mut self, kept: &Kept, origin: &str, now: EpochMs, max_urls: usize) -> Lease {
+    pub fn lease(&mut self, kept: &Kept, origin: &str, now: EpochMs, (max_urls, share): (usize, f64)) -> Lease {
         let (ready, mut later): (Vec<_>, Vec<_>) = self
             .free(kept, origin)
             .filter(|(_, url)| url.due(kept) <= now)
             .partition(|(_, url)| url.queue == Queue::Ready);
         later.sort_by_key(|(_, url)| (url.due(kept), url.rank));
         later.truncate(LATER_WINDOW);
-        let mut chosen = [ready, later].concat();
-        chosen.sort_by_key(|(_, url)| url.rank);
-        chosen.truncate(max_urls);
+        let mut due = [ready, later].concat();
+        due.sort_by_key(|(_, url)| url.rank);
+        let (again, new) = due.into_iter().partition(|(_, url)| url.page.is_some());
+        let chosen = shared(new, again, max_urls, share, now);
 
         self.last_lease += 1;
         let id = self.last_lease;

@@ -8,6 +8,7 @@ use super::state::{Leased, Schedule};
 use crate::frontier::Release;
 use crate::frontier::keys::{HostKey, UrlKey};
 use crate::frontier::lease::LATER_WINDOW;
+use crate::frontier::share::shared;
 use crate::page::EpochMs;
 
 /// One host asked for by its key.
@@ -67,7 +68,7 @@ impl Schedule {
         Some(claim)
     }
 
-    /// Puts up to `max_urls` of what was found in flight and returns them, in order of rank. With none, the host is not
+    /// Puts up to `max_urls` of what was found in flight and returns them. With none, the host is not
     /// leased after all.
     pub fn settle<T: Copy>(
         &mut self,
@@ -82,11 +83,12 @@ impl Schedule {
             !self.in_flight.contains_key(&candidate.url) && !meanwhile.contains(&candidate.url)
         };
         let is_due = |candidate: &&Candidate<T>| matches!(candidate.queue, Queue::Later(due) if due <= now);
-        let mut chosen: Vec<Candidate<T>> = found.ready.iter().filter(free).take(max_urls).copied().collect();
-        chosen.extend(found.later.iter().filter(is_due).filter(free).take(LATER_WINDOW).copied());
-        chosen.sort_by_key(|candidate| candidate.rank);
-        chosen.dedup_by_key(|candidate| candidate.url);
-        chosen.truncate(max_urls);
+        let mut due: Vec<Candidate<T>> = found.ready.iter().filter(free).take(max_urls).copied().collect();
+        due.extend(found.later.iter().filter(is_due).filter(free).take(LATER_WINDOW).copied());
+        due.sort_by_key(|candidate| candidate.rank);
+        due.dedup_by_key(|candidate| candidate.url);
+        let (again, new) = due.into_iter().partition(|candidate| candidate.is_revisit);
+        let chosen = shared(new, again, max_urls, self.revisit_share, now);
         let taken: HashSet<UrlKey> = chosen.iter().map(|candidate| candidate.url).collect();
         let next_later = found
             .later

@@ -51,5 +51,7 @@ pub struct Candidate<T> {
     pub url: UrlKey,
     pub rank: Rank,
     pub queue: Queue,
+    /// Fetched before, and looked at again.
+    pub is_revisit: bool,
     pub item: T,
 }

@@ -19,7 +19,7 @@ impl Schedule {
     /// more. No lease may be in the middle of reading the store.
     pub fn rebuild(&mut self, totals: Totals, records: Vec<(HostKey, HostRecord)>, finished: &HashSet<UrlKey>) {
         let mut before = std::mem::take(self);
-        self.totals = totals;
+        (self.totals, self.revisit_share) = (totals, before.revisit_share);
         self.last_lease = before.last_lease;
         self.leases = before.leases;
         for (host, record) in records {

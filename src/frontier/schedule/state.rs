@@ -18,6 +18,8 @@ pub(super) struct Leased {
 #[derive(Debug, Default)]
 pub struct Schedule {
     pub totals: Totals,
+    /// See [`crate::frontier::FrontierOptions::revisit_share`].
+    pub(super) revisit_share: f64,
     pub(super) hosts: HashMap<HostKey, HostState>,
     pub(super) due: BTreeSet<(EpochMs, u64, HostKey)>,
     pub(super) in_flight: HashMap<UrlKey, Queue>,
@@ -30,8 +32,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    pub fn new(totals: Totals) -> Schedule {
-        Schedule { totals, ..Schedule::default() }
+    pub fn new(totals: Totals, revisit_share: f64) -> Schedule {
+        Schedule { totals, revisit_share, ..Schedule::default() }
     }
 
     pub fn record(&self, host: HostKey) -> Option<&HostRecord> {

@@ -112,7 +112,8 @@ impl Record for PageRecord {
         let last_modified = if flags & 4 == 0 { None } else { Some(input.text()?) };
         let kind = if flags & 8 == 0 { Kind::Page } else { Kind::Sitemap };
         let url = input.rest()?;
-        Some(PageRecord { url, kind, event_id, state, status, digest, etag, last_modified, fetched_ms, depth })
+        let history = None;
+        Some(PageRecord { url, kind, event_id, state, status, digest, etag, last_modified, fetched_ms, depth, history })
     }
 }
 

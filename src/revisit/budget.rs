@@ -1,0 +1,64 @@
+//! What a look must be worth: the price at which all pages together cost the looks there are.
+
+use super::belief::{Belief, days};
+
+/// How much dearer a look is for each look a page that was made too many, and how much the price to which that is added moves
+/// while one mean interval passes: what a price does to the looks shows only after about as long.
+const AT_ONCE: f64 = 1.5;
+const IN_TIME: f64 = 0.5;
+/// Looks a page, too many or too few, that are remembered.
+const MOST_DEBT: f64 = 1.0;
+/// Fewer looks than these are chance.
+const ENOUGH: f64 = 16.0;
+/// At least so often in a mean interval the price is looked at.
+const STEPS: f64 = 100.0;
+/// A look that comes so many times as late as was planned is one that had to wait for others.
+const LATE: f64 = 1.5;
+
+/// Keeps the price of a look such that pages are looked at `mean_ms` apart on average.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Budget {
+    mean_days: f64,
+    /// In days of a fresh copy, see [`Belief::gain`].
+    price: f64,
+    /// Looks a page that were made too many.
+    debt: f64,
+    since_ms: u64,
+    looks: u64,
+    late: u64,
+}
+
+impl Budget {
+    /// `price`: as it was found before for the same mean, if ever.
+    pub fn new(mean_ms: u64, price: Option<f64>, now: u64) -> Budget {
+        let mean_days = days(mean_ms);
+        let first = || Belief::default().gain(mean_days);
+        let price = price.filter(|price| price.is_finite() && *price > 0.0).unwrap_or_else(first);
+        Budget { mean_days, price, debt: 0.0, since_ms: now, looks: 0, late: 0 }
+    }
+
+    pub fn price(&self) -> f64 {
+        self.price * (AT_ONCE * self.debt).exp()
+    }
+
+    /// Counts a look, of `pages` there are. `planned_ms` and `elapsed_ms`: since the look before, as it should have been and as
+    /// it was. Returns whether the price has changed.
+    pub fn looked(&mut self, now: u64, pages: u64, planned_ms: u64, elapsed_ms: u64) -> bool {
+        self.looks += 1;
+        self.late += u64::from(elapsed_ms as f64 > planned_ms as f64 * LATE);
+        let passed = days(now.saturating_sub(self.since_ms)) / self.mean_days;
+        let expected = pages as f64 * passed;
+        if expected < ENOUGH || passed < 1.0 / STEPS {
+            return false;
+        }
+        let mut too_many = self.looks as f64 / pages as f64 - passed;
+        // There are fewer looks than were planned because hosts and workers allow no more: asking for more helps nobody.
+        if self.late * 2 > self.looks {
+            too_many = too_many.max(0.0);
+        }
+        self.debt = (self.debt + too_many).clamp(-MOST_DEBT, MOST_DEBT);
+        self.price *= (IN_TIME * self.debt * passed.min(1.0)).exp();
+        (self.since_ms, self.looks, self.late) = (now, 0, 0);
+        true
+    }
+}
