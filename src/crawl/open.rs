@@ -38,14 +38,6 @@ pub(super) fn open(
         return Err(CrawlError::NoSeeds); // before anything is made
     }
     make_private(&folder).map_err(|source| CrawlError::Folder { path: folder.clone(), source })?;
-    let options = FrontierOptions {
-        max_pages_per_host: config.frontier.max_pages_per_host,
-        default_delay: config.frontier.host_delay.max(config.frontier.ip_delay.unwrap_or_default()),
-        revisit_share: config.frontier.revisit_share,
-        cache_bytes: config.frontier.cache_bytes,
-        // Fetching pauses long before the frontier has to.
-        reserve_bytes: config.log.reserve_bytes / 4,
-    };
     let derive = DeriveOptions::new(&config);
     let (log, recovery) = PageLog::open(&folder.join("log"), &config.log, derive.clone())?;
     warn_of(&recovery);
@@ -53,13 +45,7 @@ pub(super) fn open(
         return Err(CrawlError::Cursor(why.clone()));
     }
     readers::meet(&log, &config, &folder)?;
-    let frontier: Arc<dyn Frontier> = {
-        let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?;
-        set_clock(&frontier)?;
-        room.write(&frontier, || frontier.try_put_off_again(now_ms()).map(|_| ()))?;
-        room.write(&frontier, || apply_recrawl(&frontier, &config.frontier))?;
-        Arc::new(frontier)
-    };
+    let frontier: Arc<dyn Frontier> = Arc::new(open_frontier(&config, &folder, room)?);
     let scope = Arc::new(scope(&config, &*frontier, seeds, room)?);
     room.write(&*frontier, || propose_seeds(&*frontier, seeds))?;
     room.write(&*frontier, || try_seeds_again(&*frontier, seeds))?;
@@ -97,6 +83,22 @@ pub(super) fn open(
         reader_gone: Default::default(),
         room: Arc::new(room),
     })
+}
+
+fn open_frontier(config: &Config, folder: &Path, room: &mut StartRoom) -> Result<EmbeddedFrontier, CrawlError> {
+    let options = FrontierOptions {
+        max_pages_per_host: config.frontier.max_pages_per_host,
+        default_delay: config.frontier.host_delay.max(config.frontier.ip_delay.unwrap_or_default()),
+        revisit_share: config.frontier.revisit_share,
+        cache_bytes: config.frontier.cache_bytes,
+        // Fetching pauses long before the frontier has to.
+        reserve_bytes: config.log.reserve_bytes / 4,
+    };
+    let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?;
+    set_clock(&frontier)?;
+    room.write(&frontier, || frontier.try_put_off_again(now_ms()).map(|_| ()))?;
+    room.write(&frontier, || apply_recrawl(&frontier, &config.frontier))?;
+    Ok(frontier)
 }
 
 /// What a look at the log's folder found that an operator should know.

@@ -1,7 +1,7 @@
 //! What a page says about itself and where it points.
 //!
 //! Two readers give the same [`HtmlFacts`]: [`super::html_stream`] in one fast pass, [`super::html_tree`] from the tree
-//! that the HTML standard prescribes. Both hand every element to one [`Collector`], so they can only differ in which
+//! that the HTML standard prescribes. Both hand every element to one `Collector`, so they can only differ in which
 //! elements they see.
 
 use super::meta::{self, RobotsMeta};

@@ -1,7 +1,7 @@
 //! The page as the tree that the HTML standard prescribes, scripts off: html5ever builds it, an arena holds it.
 //!
 //! Nodes are numbered in the order of their creation, which is that of the start tags. Nothing here recurses, and
-//! hostile nesting is bounded by [`super::html_sink`].
+//! hostile nesting is bounded by `html_sink`.
 
 use html5ever::tendril::StrTendril;
 use html5ever::{Attribute, Namespace, QualName, local_name, ns};
@@ -12,7 +12,7 @@ use super::html_facts::{Collector, HtmlFacts};
 #[derive(Debug)]
 pub struct Tree {
     pub(super) nodes: Vec<Node>,
-    /// The page went beyond the limits of [`super::html_sink`]; its end is missing.
+    /// The page went beyond the limits of `html_sink`; its end is missing.
     pub is_cut: bool,
 }
 

@@ -81,7 +81,7 @@ pub struct Link {
     pub nofollow: bool,
 }
 
-/// What [`derive`] has to know.
+/// What [`derive()`] has to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeriveOptions {
     /// Bytes of a body after each coding is taken off; the rest is cut.
@@ -106,7 +106,7 @@ pub fn decode(event: &PageEvent, max_bytes: u64) -> Decoded {
     event.response().map_or_else(Decoded::default, |response| decode_body(response, max_bytes))
 }
 
-/// What is [`decode`]d, and nothing else.
+/// What is [decoded](decode()), and nothing else.
 pub fn body(decoded: Decoded) -> Derived {
     Derived { body: decoded.body, decode_problem: decoded.problem, ..Derived::default() }
 }
@@ -116,7 +116,7 @@ pub fn content(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> 
     event.response().map_or_else(Derived::default, |response| derive_body(response, decoded, options))
 }
 
-/// [`derive`], of a body that is decoded.
+/// [`derive()`], of a body that is decoded.
 pub fn facts(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> Derived {
     read_by(event, decoded, options, |text| html::read(text, &options.agent))
 }

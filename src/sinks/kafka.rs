@@ -2,9 +2,9 @@
 //!
 //! librdkafka sends and sends again until the broker has a message; the sink's place in the log moves, in order, past
 //! what is acknowledged. A message waits until those of its key before it are settled, so that none that is sent a second
-//! time comes behind a newer one: so a tombstone stands behind its page, too. An outage holds everything up and loses nothing. Only what is wrong with one message alone makes
-//! it a dead letter. Everything else that goes wrong for good is an error of the sink, which is then made anew and starts
-//! from its cursor.
+//! time comes behind a newer one: so a tombstone stands behind its page, too. An outage holds everything up and loses nothing.
+//! Only what is wrong with one message alone makes it a dead letter. Everything else that goes wrong for good is an error of the
+//! sink, which is then made anew and starts from its cursor. One file: a producer, its slots and its reports are one thing.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;

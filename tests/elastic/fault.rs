@@ -176,8 +176,9 @@ pub fn a_page_that_breaks_its_request_is_set_aside(node: &Node, how: Break) {
     let pages = entries((1..=30).map(numbered));
     let mut config = config(&[&proxy.url()], index);
     config.socket_timeout = Duration::from_secs(2);
-    // Long before the page is found out, as in a bulk of many with a longer time to wait.
-    config.max_retry = Duration::from_millis(1);
+    // Long before the page is found out, as in a bulk of many with a longer time to wait; and longer than a busy machine
+    // takes from one line to the next.
+    config.max_retry = Duration::from_millis(50);
     let mut sink = open(&config);
     wait_until("the index is there", || node.ask(Method::HEAD, &format!("/{index}"), None).0 == 200);
     let delivered = match deliver(&mut sink, &pages) {

@@ -179,7 +179,7 @@ pub fn a_crawl_leaves_the_live_pages(node: &Node) {
     node.put("/gone-crawled", &json!({}));
     let site = site();
     let place = Place::with(&format!(
-        "link_storage.recrawl.interval: 1s\n\
+        "link_storage.recrawl.interval: 1s\nlink_storage.recrawl.confirm_gone: 0\n\
          target_storage.data_formats: [ELASTICSEARCH]\n\
          target_storage.data_format.elasticsearch.rest.hosts: ['{}']\n\
          target_storage.data_format.elasticsearch.index_name: gone-crawled\n",

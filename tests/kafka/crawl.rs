@@ -55,7 +55,7 @@ fn each_message_says_what_became_of_its_page() {
     BROKER.make_topic("crawled", &[]);
     let site = site();
     let place = Place::with(
-        "link_storage.recrawl.interval: 1s\n\
+        "link_storage.recrawl: {interval: 1s, confirm_gone: 0}\n\
          target_storage.data_format.kafka.topic_name: of-the-file\n\
          target_storage.data_format.kafka.properties: {bootstrap: {servers: 'nowhere.invalid:1'}, linger.ms: 5}\n",
     );

@@ -1,8 +1,8 @@
 //! What can be saved of a damaged file: every record that is whole, in a clean file of the same format, and a list of the
 //! bytes that are lost.
 //!
-//! * [`scan`]: where compressed streams and lines begin again behind damage.
-//! * [`lines`]: the formats with a record a line; the others find their records themselves.
+//! * `scan`: where compressed streams and lines begin again behind damage.
+//! * `lines`: the formats with a record a line; the others find their records themselves.
 
 mod clean_file;
 mod lines;

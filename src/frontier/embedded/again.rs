@@ -127,7 +127,7 @@ impl Changes<'_> {
 }
 
 impl EmbeddedFrontier {
-    /// Gives every page that is there the time that `due` says, or none; see [`Changes::set_revisits`]. Returns for how many
+    /// Gives every page that is there the time that `due` says, or none; see `Changes::set_revisits`. Returns for how many
     /// pages that was another one.
     pub fn set_revisits(
         &self,

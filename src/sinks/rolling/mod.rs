@@ -3,7 +3,7 @@
 //!
 //! The sink's committed state says how: it names the open file with its length at the last acknowledgement, and reserves a
 //! time for the names of files opened after it. A file with the reserved time holds nothing acknowledged, or a later state
-//! would have been committed. Formats differ in one thing alone, [`FileContent`](crate::formats::shape::FileContent): how an acknowledged beginning is closed.
+//! would have been committed. Formats differ in one thing alone, [`FileContent`](crate::formats::layout::FileContent): how an acknowledged beginning is closed.
 
 mod indexes;
 mod names;
