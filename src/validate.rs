@@ -117,8 +117,8 @@ impl Validator {
     fn validate_some(&self, entries: &[Arc<Entry>]) -> Result<usize, ValidateError> {
         let mut batch = Batch::default();
         let mut link_bytes = 0;
-        // The same URL twice in a batch: the second is compared with the first, not with what the store still says.
         let mut changes = Vec::new();
+        // The same URL twice in a batch: the second is compared with the first, not with what the store still says.
         let mut judged: HashMap<&str, PageRecord> = HashMap::new();
         for entry in entries {
             let event = &*entry.event;

@@ -14,8 +14,8 @@ use seine::config::{Config, FrontierConfig, ScopeConfig};
 use seine::delivery::{Deriver, Entry, Position};
 use seine::frontier::scope::Scope;
 use seine::frontier::{
-    Cause, Counts, EmbeddedFrontier, Frontier, FrontierOptions, Health, HostTurn, MemoryFrontier, PageRecord,
-    PageState, Proposal, Release, Trouble,
+    Batch, Cause, Change, Counts, EmbeddedFrontier, Frontier, FrontierOptions, Health, HostTurn, MemoryFrontier,
+    PageRecord, PageState, Proposal, Release, Trouble, Verdict,
 };
 use seine::page::{Again, Failure, FailureReason, Kind, Outcome, PageChange, PageEvent, Response, Truncated};
 use seine::parse::DeriveOptions;
@@ -275,6 +275,31 @@ fn a_page_is_gone_when_a_second_look_agrees() {
             bench.validate(back);
             assert_eq!(bench.state(SEED), Some(PageState::New));
         }
+    }
+}
+
+/// As 0.1.0 left it: without a history.
+#[test]
+fn what_was_gone_before_it_was_noted_stays_gone() {
+    for mut bench in benches(hourly()) {
+        let event = bench.page(SEED, "one");
+        let entry = bench.validate(event);
+        let record = bench.frontier.page(SEED).unwrap().unwrap();
+        let id = event::id(bench.now + 1);
+        let gone = PageRecord { state: PageState::Gone, history: None, event_id: id.clone(), ..record };
+        let verdict = Verdict {
+            url: SEED.into(),
+            kind: Kind::Page,
+            event_id: id,
+            change: Change::Page { record: gone, due_again: None },
+        };
+        bench.end = Position { index: entry.end.index + 1, ..entry.end };
+        let batch = Batch { verdicts: vec![verdict], cursor: bench.end, ..Batch::default() };
+        bench.frontier.apply(&batch, bench.now).unwrap();
+        let still = bench.event(SEED, response(404, ""));
+        bench.validate(still);
+        assert_eq!(bench.state(SEED), Some(PageState::Gone));
+        assert!(bench.frontier.next_due().is_some(), "it is looked at again");
     }
 }
 

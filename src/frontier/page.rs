@@ -43,9 +43,10 @@ impl PageRecord {
         self.digest.filter(|_| self.state.is_live())
     }
 
-    /// What looking at the page has told. Of before it was noted nothing is known but that it was there.
+    /// What looking at the page has told. Of before it was noted nothing is known but that it is or was there.
     pub fn history(&self) -> Option<History> {
-        self.history.or_else(|| self.state.is_live().then(|| History::new(self.fetched_ms)))
+        let was_there = self.state.is_live() || self.state == PageState::Gone;
+        self.history.or_else(|| was_there.then(|| History::new(self.fetched_ms)))
     }
 }
 

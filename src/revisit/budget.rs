@@ -8,6 +8,9 @@ const AT_ONCE: f64 = 1.5;
 const IN_TIME: f64 = 0.5;
 /// Looks a page, too many or too few, that are remembered.
 const MOST_DEBT: f64 = 1.0;
+/// The price is never so many times higher or lower than the one it began with: where intervals are at their bounds it would move
+/// without end, and take as long to come back.
+const SPAN: f64 = 1e4;
 /// Fewer looks than these are chance.
 const ENOUGH: f64 = 16.0;
 /// At least so often in a mean interval the price is looked at.
@@ -21,6 +24,8 @@ pub struct Budget {
     mean_days: f64,
     /// In days of a fresh copy, see [`Belief::gain`].
     price: f64,
+    /// What it was before anything was known.
+    first: f64,
     /// Looks a page that were made too many.
     debt: f64,
     since_ms: u64,
@@ -32,9 +37,9 @@ impl Budget {
     /// `price`: as it was found before for the same mean, if ever.
     pub fn new(mean_ms: u64, price: Option<f64>, now: u64) -> Budget {
         let mean_days = days(mean_ms);
-        let first = || Belief::default().gain(mean_days);
-        let price = price.filter(|price| price.is_finite() && *price > 0.0).unwrap_or_else(first);
-        Budget { mean_days, price, debt: 0.0, since_ms: now, looks: 0, late: 0 }
+        let first = Belief::default().gain(mean_days);
+        let price = price.filter(|price| price.is_finite()).unwrap_or(first).clamp(first / SPAN, first * SPAN);
+        Budget { mean_days, price, first, debt: 0.0, since_ms: now, looks: 0, late: 0 }
     }
 
     pub fn price(&self) -> f64 {
@@ -57,7 +62,8 @@ impl Budget {
             too_many = too_many.max(0.0);
         }
         self.debt = (self.debt + too_many).clamp(-MOST_DEBT, MOST_DEBT);
-        self.price *= (IN_TIME * self.debt * passed.min(1.0)).exp();
+        let price = self.price * (IN_TIME * self.debt * passed.min(1.0)).exp();
+        self.price = price.clamp(self.first / SPAN, self.first * SPAN);
         (self.since_ms, self.looks, self.late) = (now, 0, 0);
         true
     }
