@@ -124,8 +124,8 @@ impl Schedule for Learned {
     fn next(&mut self, page: usize, now: u64, elapsed: u64, has_changed: bool) -> u64 {
         let pages = self.histories.len() as u64;
         let history = &mut self.histories[page];
-        let planned = self.policy.interval_ms(history.belief, self.budget.price());
-        self.budget.looked(now, pages, planned, elapsed);
+        let is_late = self.policy.is_late(history.belief, self.budget.price(), elapsed);
+        self.budget.looked(now, pages, is_late);
         // The year begins with pages looked at before it.
         history.alive_ms = now.saturating_sub(elapsed);
         let change = if has_changed { PageChange::Changed } else { PageChange::Unchanged };

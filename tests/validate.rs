@@ -540,8 +540,8 @@ fn the_price_settles_where_the_looks_are_those_there_are() {
                 let Some(&(at, page)) = due.first().filter(|(at, _)| *at <= now) else { break };
                 due.remove(&(at, page));
                 let elapsed = now - history[page].alive_ms;
-                let planned = policy.interval_ms(history[page].belief, budget.price());
-                budget.looked(now, pages as u64, planned, elapsed);
+                let is_late = policy.is_late(history[page].belief, budget.price(), elapsed);
+                budget.looked(now, pages as u64, is_late);
                 let has_changed = random.f64() < -(-(elapsed as f64) / DAYS as f64 / every).exp_m1();
                 let change = if has_changed { PageChange::Changed } else { PageChange::Unchanged };
                 history[page] = history[page].seen(now, change);

@@ -15,8 +15,6 @@ const SPAN: f64 = 1e4;
 const ENOUGH: f64 = 16.0;
 /// At least so often in a mean interval the price is looked at.
 const STEPS: f64 = 100.0;
-/// A look that comes so many times as late as was planned is one that had to wait for others.
-const LATE: f64 = 1.5;
 
 /// Keeps the price of a look such that pages are looked at `mean_ms` apart on average.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,11 +44,10 @@ impl Budget {
         self.price * (AT_ONCE * self.debt).exp()
     }
 
-    /// Counts a look, of `pages` there are. `planned_ms` and `elapsed_ms`: since the look before, as it should have been and as
-    /// it was. Returns whether the price has changed.
-    pub fn looked(&mut self, now: u64, pages: u64, planned_ms: u64, elapsed_ms: u64) -> bool {
+    /// Counts a look, of `pages` there are. `is_late`: it had to wait for others. Returns whether the price has changed.
+    pub fn looked(&mut self, now: u64, pages: u64, is_late: bool) -> bool {
         self.looks += 1;
-        self.late += u64::from(elapsed_ms as f64 > planned_ms as f64 * LATE);
+        self.late += u64::from(is_late);
         let passed = days(now.saturating_sub(self.since_ms)) / self.mean_days;
         let expected = pages as f64 * passed;
         if expected < ENOUGH || passed < 1.0 / STEPS {

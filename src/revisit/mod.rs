@@ -18,6 +18,9 @@ use crate::page::{EpochMs, PageChange};
 /// only where a look is due. It costs less than 1 % of freshness (benches/recrawl.rs).
 const LONGEST: u32 = 8;
 
+/// A look that comes so many times as late as was planned is late.
+const LATE: f64 = 1.5;
+
 /// How pages are looked at again (`link_storage.recrawl`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct RevisitPolicy {
@@ -76,6 +79,13 @@ impl RevisitPolicy {
     /// From one look at a page to the next, where a look must be worth `price`.
     pub fn interval_ms(&self, belief: Belief, price: f64) -> u64 {
         milliseconds(belief.worth_after(price, self.bounds()))
+    }
+
+    /// Whether a look so long after the one before came much later than was planned: it had to wait for others.
+    pub fn is_late(&self, belief: Belief, price: f64, elapsed_ms: u64) -> bool {
+        let (shortest, longest) = self.bounds();
+        let due = days(elapsed_ms) / LATE;
+        due > longest || (due > shortest && belief.gain(due) > price)
     }
 
     /// Until a page that does not answer as a page is looked at once more, to tell whether it is gone.

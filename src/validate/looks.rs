@@ -42,9 +42,9 @@ impl Looks {
         let (Some(budget), Some(interval)) = (&self.budget, self.policy.interval) else { return Ok(()) };
         let price = {
             let mut budget = budget.lock();
-            let planned_ms = self.policy.interval_ms(before.belief, budget.price());
             let elapsed_ms = now.saturating_sub(before.alive_ms);
-            match budget.looked(now, frontier.counts().live, planned_ms, elapsed_ms) {
+            let is_late = self.policy.is_late(before.belief, budget.price(), elapsed_ms);
+            match budget.looked(now, frontier.counts().live, is_late) {
                 true => budget.price(),
                 false => return Ok(()),
             }

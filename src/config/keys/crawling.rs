@@ -179,7 +179,7 @@ pub(super) const FRONTIER: &[Key] = &[
         "link_storage.recrawl.max_interval",
         "180d",
         millis(SOME, |d, v| d.config.frontier.revisit.max_interval = v),
-        "… and none more seldom; a larger interval comes before it.",
+        "… and none more seldom, nor than eight times the interval; a larger interval comes before it.",
     ),
     ours(
         "link_storage.recrawl.share",

@@ -52,9 +52,7 @@ impl Changes<'_> {
         match due {
             Some(due) => {
                 let rank = rank.unwrap_or_else(|| self.next_rank(PRIORITY));
-                let (path, kind, depth) = (path.to_owned(), page.kind, page.depth);
-                let item = QueuedUrl { path, kind, depth, attempt: 0, revisit: true, put_off: false };
-                self.enqueue_later(url, due, rank, &item);
+                self.enqueue_later(url, due, rank, &QueuedUrl::revisit(path, page.kind, page.depth));
             }
             None => drop(self.states.insert(url, UrlState::Done)),
         }
@@ -104,15 +102,7 @@ impl Changes<'_> {
         if let Some(item) = self.queued(url, state)? {
             return Ok(Some(QueuedUrl { attempt: 0, put_off: false, ..item }));
         }
-        let path = path.to_owned();
-        Ok(page.map(|page| QueuedUrl {
-            path,
-            kind: page.kind,
-            depth: page.depth,
-            attempt: 0,
-            revisit: true,
-            put_off: false,
-        }))
+        Ok(page.map(|page| QueuedUrl::revisit(path, page.kind, page.depth)))
     }
 
     /// A URL of which nothing is left but its failure is as it was before it was first asked for.

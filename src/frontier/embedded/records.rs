@@ -52,6 +52,13 @@ pub struct QueuedUrl {
     pub put_off: bool,
 }
 
+impl QueuedUrl {
+    /// One that has its answer, as it is queued to be asked for again.
+    pub fn revisit(path: &str, kind: Kind, depth: u16) -> QueuedUrl {
+        QueuedUrl { path: path.to_owned(), kind, depth, attempt: 0, revisit: true, put_off: false }
+    }
+}
+
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -69,7 +69,7 @@ impl Changes<'_> {
         match due_again {
             Some(due) => {
                 let rank = self.rank_of(subject.state);
-                let item = self.revisit(subject, record.depth);
+                let item = QueuedUrl::revisit(subject.path, subject.verdict.kind, record.depth);
                 self.enqueue_later(url, due, rank, &item);
             }
             None => {
@@ -111,7 +111,7 @@ impl Changes<'_> {
             attempt,
             put_off,
             revisit: subject.page.is_some(),
-            ..self.revisit(subject, depth.unwrap_or(0))
+            ..QueuedUrl::revisit(subject.path, subject.verdict.kind, depth.unwrap_or(0))
         };
         self.enqueue_later(subject.url, at, rank, &item);
         self.totals.first_time += u64::from(subject.page.is_none());
@@ -132,11 +132,5 @@ impl Changes<'_> {
             Some(UrlState::Ready(rank) | UrlState::Later { rank, .. }) => rank,
             Some(UrlState::Done) | None => self.next_rank(PRIORITY_UNKNOWN),
         }
-    }
-
-    /// The URL as it is queued; it is in `pages` already or about to be.
-    fn revisit(&self, subject: &Subject, depth: u16) -> QueuedUrl {
-        let (path, kind) = (subject.path.to_owned(), subject.verdict.kind);
-        QueuedUrl { path, kind, depth, attempt: 0, revisit: true, put_off: false }
     }
 }
