@@ -33,8 +33,11 @@ pub fn write(event: &PageEvent, out: &mut Vec<u8>) {
     serde_json::to_writer(out, &change).expect("strings and numbers are always JSON, and a Vec takes every byte");
 }
 
-/// Why a page is gone: `http_404`, or a failure's name.
+/// Why a page is gone: what it is withheld for (`noindex`, `alias`), `http_404`, or a failure's name.
 pub fn reason(event: &PageEvent) -> String {
+    if let Some(withheld) = &event.withheld {
+        return withheld.name().to_owned();
+    }
     match &event.outcome {
         Outcome::Response(response) => format!("http_{}", response.status),
         Outcome::Failure(failure) => failure.reason.name().to_owned(),

@@ -54,6 +54,9 @@ pub struct PageEvent {
     /// and in events of before it was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<PageChange>,
+    /// Set when the answer is not to be delivered as this URL's page, though it may be one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<Withheld>,
     pub relevance: Relevance,
     pub crawler_id: Arc<str>,
 }
@@ -84,6 +87,27 @@ pub enum Kind {
 pub enum Outcome {
     Response(Response),
     Failure(Failure),
+}
+
+/// Why an answer is not delivered as the page of the URL that was asked for. What was delivered under that URL leaves the
+/// destinations ([`PageChange::Gone`]); archives, which keep what was answered, hold the answer all the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Withheld {
+    /// The page asks not to be indexed: robots meta or `X-Robots-Tag`.
+    Noindex,
+    /// The page is delivered under another URL that led to it first.
+    Alias { of: String },
+}
+
+impl Withheld {
+    /// `noindex`, `alias`: the reason in change events and headers.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Withheld::Noindex => "noindex",
+            Withheld::Alias { .. } => "alias",
+        }
+    }
 }
 
 /// A page against what `page` held of it when it was asked for. The worker judges, while the URL is leased to it and so no

@@ -29,6 +29,7 @@ impl PageEvent {
             outcome: Outcome::Response(Response::read_back()),
             again: None,
             change: None,
+            withheld: None,
             relevance: Relevance::by_type(false),
             crawler_id: Arc::from(""),
         }

@@ -19,13 +19,18 @@ pub(crate) enum Due {
 
 impl Upkeep {
     pub(crate) fn due(self, event: &PageEvent) -> Due {
-        let is_page = event.kind == Kind::Page;
-        match (event.change.filter(|_| is_page), self) {
-            (Some(PageChange::Gone), Upkeep { removed: Removed::Delete, .. }) => Due::Delete,
-            (Some(PageChange::Gone), Upkeep { removed: Removed::Tombstone, .. }) => Due::Tombstone,
-            (Some(PageChange::Gone), Upkeep { removed: Removed::Event, .. }) => Due::Event,
-            (Some(PageChange::Unchanged), Upkeep { unchanged: Unchanged::Skip, .. }) => Due::Skip,
-            (Some(PageChange::Unchanged), Upkeep { unchanged: Unchanged::Touch, .. }) if is_bare(event) => Due::Touch,
+        let change = event.change.filter(|_| event.kind == Kind::Page);
+        match (change, self.removed) {
+            (Some(PageChange::Gone), Removed::Delete) => return Due::Delete,
+            (Some(PageChange::Gone), Removed::Tombstone) => return Due::Tombstone,
+            (Some(PageChange::Gone), Removed::Event) => return Due::Event,
+            (_, Removed::Keep) => {}
+            _ if event.withheld.is_some() => return Due::Skip,
+            _ => {}
+        }
+        match (change, self.unchanged) {
+            (Some(PageChange::Unchanged), Unchanged::Skip) => Due::Skip,
+            (Some(PageChange::Unchanged), Unchanged::Touch) if is_bare(event) => Due::Touch,
             _ => Due::Write,
         }
     }

@@ -154,6 +154,7 @@ impl Visitor {
             outcome: failed(FailureReason::BadUrl, String::new()),
             again: None,
             change: None,
+            withheld: None,
             relevance: Relevance::by_type(false),
             crawler_id: self.crawler_id.clone(),
         }

@@ -28,6 +28,7 @@ pub fn page(url: impl Into<String>, headers: &[(&str, &str)], body: impl Into<By
         outcome: Outcome::Response(answer(headers, body)),
         again: None,
         change: None,
+        withheld: None,
         relevance: Relevance::by_type(true),
         crawler_id: "test".into(),
     }
