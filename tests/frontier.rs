@@ -15,6 +15,8 @@ mod full_disk;
 mod kill;
 #[path = "frontier/leases.rs"]
 mod leases;
+#[path = "frontier/memory/mod.rs"]
+mod memory;
 #[path = "frontier/model.rs"]
 mod model;
 #[path = "frontier/records.rs"]

@@ -1,4 +1,4 @@
-//! The validator at its public edge, on both frontiers: what events mean for `page` and `work_proposed`, and that
+//! The validator at its public edge: what events mean for `page` and `work_proposed`, and that
 //! validating the same entries again changes nothing.
 
 #[path = "support/event.rs"]
@@ -14,8 +14,8 @@ use seine::config::{Config, FrontierConfig, ScopeConfig};
 use seine::delivery::{Deriver, Entry, Position};
 use seine::frontier::scope::Scope;
 use seine::frontier::{
-    Batch, Cause, Change, Counts, EmbeddedFrontier, Frontier, FrontierOptions, Health, HostTurn, MemoryFrontier,
-    PageRecord, PageState, Proposal, Release, Trouble, Verdict,
+    Batch, Cause, Change, Counts, EmbeddedFrontier, Frontier, FrontierOptions, Health, HostTurn, PageRecord, PageState,
+    Proposal, Release, Trouble, Verdict,
 };
 use seine::page::{Again, Failure, FailureReason, Kind, Outcome, PageChange, PageEvent, Response, Truncated};
 use seine::parse::DeriveOptions;
@@ -35,18 +35,11 @@ struct Bench {
     _folder: TempDir,
 }
 
-fn benches(config: FrontierConfig) -> [Bench; 2] {
-    let options = || FrontierOptions { default_delay: Duration::ZERO, ..FrontierOptions::default() };
-    let folder = tempfile::tempdir().unwrap();
-    let embedded = EmbeddedFrontier::open(folder.path(), options(), 0).unwrap();
-    [
-        Bench::new(Arc::new(embedded), folder, config.clone()),
-        Bench::new(Arc::new(MemoryFrontier::new(options())), tempfile::tempdir().unwrap(), config),
-    ]
-}
-
 impl Bench {
-    fn new(frontier: Arc<dyn Frontier>, folder: TempDir, config: FrontierConfig) -> Bench {
+    fn new(config: FrontierConfig) -> Bench {
+        let options = FrontierOptions { default_delay: Duration::ZERO, ..FrontierOptions::default() };
+        let folder = tempfile::tempdir().unwrap();
+        let frontier = Arc::new(EmbeddedFrontier::open(folder.path(), options, 0).unwrap());
         let seed = Proposal { url: SEED.into(), kind: Kind::Page, depth: 0, priority: 0 };
         frontier.propose(&[seed], 1).unwrap();
         let scope = Scope::new(&ScopeConfig { obey_nofollow: true, ..ScopeConfig::default() }, &[SEED.into()]).unwrap();
@@ -117,205 +110,194 @@ fn failure(reason: FailureReason) -> Outcome {
 
 #[test]
 fn a_new_page_enters_page_and_its_links_enter_work_proposed() {
-    for mut bench in benches(Config::default().frontier) {
-        let body = "<a href=/a>a</a><a href=/b#x>b</a><a href=/a>again</a><a href=/c rel=nofollow>c</a>\
-                    <a href=http://other.example/>out of scope</a>";
-        let event = bench.page(SEED, body);
-        bench.validate(event);
-        assert_eq!(bench.state(SEED), Some(PageState::New));
-        assert_eq!(bench.work(), BTreeSet::from(["http://site.example/a".into(), "http://site.example/b".into()]));
-        let counts = bench.frontier.counts();
-        assert_eq!((counts.work_proposed, counts.page, counts.live), (2, 1, 1));
-        assert_eq!(bench.frontier.cursor().unwrap(), bench.end);
-    }
+    let mut bench = Bench::new(Config::default().frontier);
+    let body = "<a href=/a>a</a><a href=/b#x>b</a><a href=/a>again</a><a href=/c rel=nofollow>c</a>\
+                <a href=http://other.example/>out of scope</a>";
+    let event = bench.page(SEED, body);
+    bench.validate(event);
+    assert_eq!(bench.state(SEED), Some(PageState::New));
+    assert_eq!(bench.work(), BTreeSet::from(["http://site.example/a".into(), "http://site.example/b".into()]));
+    let counts = bench.frontier.counts();
+    assert_eq!((counts.work_proposed, counts.page, counts.live), (2, 1, 1));
+    assert_eq!(bench.frontier.cursor().unwrap(), bench.end);
 }
 
 #[test]
 fn new_unchanged_changed_and_gone_are_told_apart() {
     let mut config = Config::default().frontier;
     config.revisit.confirm_gone = Duration::ZERO;
-    for mut bench in benches(config) {
-        let steps = [
-            (response(200, "one"), PageState::New),
-            (response(200, "one"), PageState::Unchanged),
-            (response(304, ""), PageState::Unchanged),
-            (response(200, "two"), PageState::Changed),
-            (response(404, "not here"), PageState::Gone),
-            (response(200, "two"), PageState::New),
-        ];
-        for (step, (outcome, expected)) in steps.into_iter().enumerate() {
-            let event = bench.event(SEED, outcome);
-            bench.validate(event);
-            assert_eq!(bench.state(SEED), Some(expected), "step {step}");
-        }
-        assert_eq!(bench.frontier.counts().page, 1);
+    let mut bench = Bench::new(config);
+    let steps = [
+        (response(200, "one"), PageState::New),
+        (response(200, "one"), PageState::Unchanged),
+        (response(304, ""), PageState::Unchanged),
+        (response(200, "two"), PageState::Changed),
+        (response(404, "not here"), PageState::Gone),
+        (response(200, "two"), PageState::New),
+    ];
+    for (step, (outcome, expected)) in steps.into_iter().enumerate() {
+        let event = bench.event(SEED, outcome);
+        bench.validate(event);
+        assert_eq!(bench.state(SEED), Some(expected), "step {step}");
     }
+    assert_eq!(bench.frontier.counts().page, 1);
 }
 
 #[test]
 fn a_first_answer_that_is_no_page_is_refused_and_a_final_failure_keeps_its_reason() {
-    for mut bench in benches(Config::default().frontier) {
-        let gone = bench.event("http://site.example/404", response(404, ""));
-        let denied = bench.event("http://site.example/denied", failure(FailureReason::RobotsDenied));
-        bench.validate(gone);
-        bench.validate(denied);
-        assert_eq!(bench.state("http://site.example/404"), Some(PageState::Refused));
-        assert_eq!(bench.state("http://site.example/denied"), Some(PageState::Failed(FailureReason::RobotsDenied)));
-    }
+    let mut bench = Bench::new(Config::default().frontier);
+    let gone = bench.event("http://site.example/404", response(404, ""));
+    let denied = bench.event("http://site.example/denied", failure(FailureReason::RobotsDenied));
+    bench.validate(gone);
+    bench.validate(denied);
+    assert_eq!(bench.state("http://site.example/404"), Some(PageState::Refused));
+    assert_eq!(bench.state("http://site.example/denied"), Some(PageState::Failed(FailureReason::RobotsDenied)));
 }
 
 #[test]
 fn what_may_get_better_is_tried_again_and_then_given_up() {
     for outcome in [response(503, ""), response(429, ""), response(500, ""), failure(FailureReason::Connect)] {
-        for mut bench in benches(FrontierConfig { max_retries: 2, ..Config::default().frontier }) {
-            for attempt in 0..2 {
-                let event = PageEvent { attempt, ..bench.event(SEED, outcome.clone()) };
-                let ended = event.ended_ms;
-                bench.validate(event);
-                assert_eq!(bench.state(SEED), None, "attempt {attempt} is not final");
-                assert_eq!(bench.work(), BTreeSet::from([SEED.into()]));
-                assert!(bench.frontier.next_due().unwrap() > ended, "not at once");
-            }
-            let last = PageEvent { attempt: 2, ..bench.event(SEED, outcome.clone()) };
-            bench.validate(last);
-            assert!(matches!(bench.state(SEED), Some(PageState::Refused | PageState::Failed(_))));
-            assert_eq!(bench.work(), BTreeSet::new());
+        let mut bench = Bench::new(FrontierConfig { max_retries: 2, ..Config::default().frontier });
+        for attempt in 0..2 {
+            let event = PageEvent { attempt, ..bench.event(SEED, outcome.clone()) };
+            let ended = event.ended_ms;
+            bench.validate(event);
+            assert_eq!(bench.state(SEED), None, "attempt {attempt} is not final");
+            assert_eq!(bench.work(), BTreeSet::from([SEED.into()]));
+            assert!(bench.frontier.next_due().unwrap() > ended, "not at once");
         }
+        let last = PageEvent { attempt: 2, ..bench.event(SEED, outcome.clone()) };
+        bench.validate(last);
+        assert!(matches!(bench.state(SEED), Some(PageState::Refused | PageState::Failed(_))));
+        assert_eq!(bench.work(), BTreeSet::new());
     }
 }
 
 #[test]
 fn depth_ends_where_the_configuration_says() {
-    for mut bench in benches(FrontierConfig { max_depth: Some(1), ..Config::default().frontier }) {
-        let seed = bench.page(SEED, "<a href=/one>");
-        bench.validate(seed);
-        let deeper = PageEvent { depth: 1, ..bench.page("http://site.example/one", "<a href=/two>") };
-        bench.validate(deeper);
-        assert_eq!(bench.work(), BTreeSet::new(), "/two would have depth 2");
-    }
+    let mut bench = Bench::new(FrontierConfig { max_depth: Some(1), ..Config::default().frontier });
+    let seed = bench.page(SEED, "<a href=/one>");
+    bench.validate(seed);
+    let deeper = PageEvent { depth: 1, ..bench.page("http://site.example/one", "<a href=/two>") };
+    bench.validate(deeper);
+    assert_eq!(bench.work(), BTreeSet::new(), "/two would have depth 2");
 }
 
 #[test]
 fn a_sitemap_gives_work_and_is_no_page() {
-    for mut bench in benches(Config::default().frontier) {
-        let xml = "<urlset><url><loc>http://site.example/from-map</loc></url></urlset>";
-        let map = PageEvent { kind: Kind::Sitemap, ..bench.page("http://site.example/sitemap.xml", xml) };
-        bench.validate(map);
-        assert!(bench.work().contains("http://site.example/from-map"));
-        assert_eq!(bench.frontier.counts().page, 0);
-    }
+    let mut bench = Bench::new(Config::default().frontier);
+    let xml = "<urlset><url><loc>http://site.example/from-map</loc></url></urlset>";
+    let map = PageEvent { kind: Kind::Sitemap, ..bench.page("http://site.example/sitemap.xml", xml) };
+    bench.validate(map);
+    assert!(bench.work().contains("http://site.example/from-map"));
+    assert_eq!(bench.frontier.counts().page, 0);
 }
 
 #[test]
 fn a_page_is_due_again_when_recrawling_is_on() {
-    for mut bench in benches(hourly()) {
-        let event = bench.page(SEED, "one");
-        let due = event.ended_ms + HOUR;
-        bench.validate(event);
-        assert_eq!(bench.frontier.next_due(), Some(due));
-        assert_eq!(bench.frontier.counts().first_time, 0);
-    }
+    let mut bench = Bench::new(hourly());
+    let event = bench.page(SEED, "one");
+    let due = event.ended_ms + HOUR;
+    bench.validate(event);
+    assert_eq!(bench.frontier.next_due(), Some(due));
+    assert_eq!(bench.frontier.counts().first_time, 0);
 }
 
 /// What changes is looked at oftener, what does not more seldom, what only had a bad day as before.
 #[test]
 fn intervals_are_learned() {
-    for mut bench in benches(hourly()) {
-        let next = |bench: &Bench| bench.frontier.next_due().unwrap() - bench.now;
-        let look = |bench: &mut Bench, body: &str| {
-            bench.now = bench.frontier.next_due().unwrap_or(bench.now);
-            let event = bench.page(SEED, body);
-            bench.validate(event);
-            next(bench)
-        };
-        let first = look(&mut bench, "one");
-        let calm: Vec<u64> = (0..5).map(|_| look(&mut bench, "one")).collect();
-        assert!(first < calm[0] && calm.is_sorted(), "{first} {calm:?}");
-        let quick: Vec<u64> = (0..20).map(|n| look(&mut bench, &n.to_string())).collect();
-        assert!(quick[0] < calm[4] && quick[19] < HOUR, "{calm:?} {quick:?}");
-        let history = bench.frontier.page(SEED).unwrap().unwrap().history.unwrap();
-        assert_eq!((history.changes, history.alive_ms), (20, bench.now));
-    }
+    let mut bench = Bench::new(hourly());
+    let next = |bench: &Bench| bench.frontier.next_due().unwrap() - bench.now;
+    let look = |bench: &mut Bench, body: &str| {
+        bench.now = bench.frontier.next_due().unwrap_or(bench.now);
+        let event = bench.page(SEED, body);
+        bench.validate(event);
+        next(bench)
+    };
+    let first = look(&mut bench, "one");
+    let calm: Vec<u64> = (0..5).map(|_| look(&mut bench, "one")).collect();
+    assert!(first < calm[0] && calm.is_sorted(), "{first} {calm:?}");
+    let quick: Vec<u64> = (0..20).map(|n| look(&mut bench, &n.to_string())).collect();
+    assert!(quick[0] < calm[4] && quick[19] < HOUR, "{calm:?} {quick:?}");
+    let history = bench.frontier.page(SEED).unwrap().unwrap().history.unwrap();
+    assert_eq!((history.changes, history.alive_ms), (20, bench.now));
 }
 
 /// A second look has to agree, and not at once; what is gone is looked at ever more seldom, and can come back.
 #[test]
 fn a_page_is_gone_when_a_second_look_agrees() {
     for status in [404, 410] {
-        for mut bench in benches(hourly()) {
-            let page = bench.page(SEED, "one");
-            bench.validate(page);
-            let missing = bench.event(SEED, response(status, ""));
-            bench.validate(missing);
-            assert_eq!(bench.state(SEED), Some(PageState::New), "it may have been a bad moment");
-            assert_eq!(bench.frontier.next_due(), Some(bench.now + 24 * HOUR));
-            let too_soon = bench.event(SEED, response(status, ""));
-            bench.validate(too_soon);
-            assert_eq!(bench.state(SEED), Some(PageState::New));
-            let trouble = bench.event(SEED, response(500, ""));
-            bench.validate(trouble);
-            bench.now += 24 * HOUR;
-            let still = bench.event(SEED, response(status, ""));
-            let entry = bench.validate(still);
-            assert_eq!(bench.state(SEED), Some(PageState::Gone));
-            let away = bench.frontier.next_due().unwrap() - bench.now;
-            assert!(away >= 24 * HOUR, "{away}");
-            bench.validator.validate(&[entry]).unwrap();
-            assert_eq!(bench.frontier.counts().gone, 1);
+        let mut bench = Bench::new(hourly());
+        let page = bench.page(SEED, "one");
+        bench.validate(page);
+        let missing = bench.event(SEED, response(status, ""));
+        bench.validate(missing);
+        assert_eq!(bench.state(SEED), Some(PageState::New), "it may have been a bad moment");
+        assert_eq!(bench.frontier.next_due(), Some(bench.now + 24 * HOUR));
+        let too_soon = bench.event(SEED, response(status, ""));
+        bench.validate(too_soon);
+        assert_eq!(bench.state(SEED), Some(PageState::New));
+        let trouble = bench.event(SEED, response(500, ""));
+        bench.validate(trouble);
+        bench.now += 24 * HOUR;
+        let still = bench.event(SEED, response(status, ""));
+        let entry = bench.validate(still);
+        assert_eq!(bench.state(SEED), Some(PageState::Gone));
+        let away = bench.frontier.next_due().unwrap() - bench.now;
+        assert!(away >= 24 * HOUR, "{away}");
+        bench.validator.validate(&[entry]).unwrap();
+        assert_eq!(bench.frontier.counts().gone, 1);
 
-            bench.now += away;
-            let still = bench.event(SEED, response(status, ""));
-            bench.validate(still);
-            let longer = bench.frontier.next_due().unwrap() - bench.now;
-            assert!(longer >= 2 * away, "{away} {longer}");
-            let trouble = bench.event(SEED, response(500, ""));
-            bench.validate(trouble);
-            assert_eq!(bench.state(SEED), Some(PageState::Gone));
-            let back = bench.page(SEED, "one");
-            bench.validate(back);
-            assert_eq!(bench.state(SEED), Some(PageState::New));
-        }
+        bench.now += away;
+        let still = bench.event(SEED, response(status, ""));
+        bench.validate(still);
+        let longer = bench.frontier.next_due().unwrap() - bench.now;
+        assert!(longer >= 2 * away, "{away} {longer}");
+        let trouble = bench.event(SEED, response(500, ""));
+        bench.validate(trouble);
+        assert_eq!(bench.state(SEED), Some(PageState::Gone));
+        let back = bench.page(SEED, "one");
+        bench.validate(back);
+        assert_eq!(bench.state(SEED), Some(PageState::New));
     }
 }
 
 /// As 0.1.0 left it: without a history.
 #[test]
 fn what_was_gone_before_it_was_noted_stays_gone() {
-    for mut bench in benches(hourly()) {
-        let event = bench.page(SEED, "one");
-        let entry = bench.validate(event);
-        let record = bench.frontier.page(SEED).unwrap().unwrap();
-        let id = event::id(bench.now + 1);
-        let gone = PageRecord { state: PageState::Gone, history: None, event_id: id.clone(), ..record };
-        let verdict = Verdict {
-            url: SEED.into(),
-            kind: Kind::Page,
-            event_id: id,
-            change: Change::Page { record: gone, due_again: None },
-        };
-        bench.end = Position { index: entry.end.index + 1, ..entry.end };
-        let batch = Batch { verdicts: vec![verdict], cursor: bench.end, ..Batch::default() };
-        bench.frontier.apply(&batch, bench.now).unwrap();
-        let still = bench.event(SEED, response(404, ""));
-        bench.validate(still);
-        assert_eq!(bench.state(SEED), Some(PageState::Gone));
-        assert!(bench.frontier.next_due().is_some(), "it is looked at again");
-    }
+    let mut bench = Bench::new(hourly());
+    let event = bench.page(SEED, "one");
+    let entry = bench.validate(event);
+    let record = bench.frontier.page(SEED).unwrap().unwrap();
+    let id = event::id(bench.now + 1);
+    let gone = PageRecord { state: PageState::Gone, history: None, event_id: id.clone(), ..record };
+    let verdict = Verdict {
+        url: SEED.into(),
+        kind: Kind::Page,
+        event_id: id,
+        change: Change::Page { record: gone, due_again: None },
+    };
+    bench.end = Position { index: entry.end.index + 1, ..entry.end };
+    let batch = Batch { verdicts: vec![verdict], cursor: bench.end, ..Batch::default() };
+    bench.frontier.apply(&batch, bench.now).unwrap();
+    let still = bench.event(SEED, response(404, ""));
+    bench.validate(still);
+    assert_eq!(bench.state(SEED), Some(PageState::Gone));
+    assert!(bench.frontier.next_due().is_some(), "it is looked at again");
 }
 
 #[test]
 fn a_page_that_was_only_missing_once_is_as_it_was() {
-    for mut bench in benches(hourly()) {
-        for body in ["one", "one", "two"] {
-            let page = bench.page(SEED, body);
-            bench.validate(page);
-            let missing = bench.event(SEED, response(404, ""));
-            bench.validate(missing);
-            bench.now += 25 * HOUR;
-        }
-        assert_eq!(bench.state(SEED), Some(PageState::Changed));
-        assert_eq!(bench.frontier.counts().live, 1);
+    let mut bench = Bench::new(hourly());
+    for body in ["one", "one", "two"] {
+        let page = bench.page(SEED, body);
+        bench.validate(page);
+        let missing = bench.event(SEED, response(404, ""));
+        bench.validate(missing);
+        bench.now += 25 * HOUR;
     }
+    assert_eq!(bench.state(SEED), Some(PageState::Changed));
+    assert_eq!(bench.frontier.counts().live, 1);
 }
 
 const HOUR: u64 = 3_600_000;
@@ -343,96 +325,91 @@ fn only_what_says_so_takes_a_page_away() {
         failure(FailureReason::UnwantedType),
     ];
     for outcome in others {
-        for mut bench in benches(hourly()) {
-            let page = bench.page(SEED, "one");
-            bench.validate(page);
-            let before = bench.frontier.page(SEED).unwrap().unwrap();
-            let event = bench.event(SEED, outcome.clone());
-            let (id, due) = (event.id.clone(), event.ended_ms + HOUR);
-            let entry = bench.validate(event);
-            let after = bench.frontier.page(SEED).unwrap().unwrap();
-            assert_eq!(after, PageRecord { event_id: id, ..before }, "{outcome:?}");
-            assert_eq!(bench.frontier.counts().live, 1);
-            assert_eq!(bench.frontier.next_due(), Some(due), "it is looked at again");
-            // The same entry again, behind the cursor as after a crash.
-            bench.validator.validate(&[entry]).unwrap();
-            assert_eq!(bench.frontier.next_due(), Some(due));
-            let same = bench.page(SEED, "one");
-            bench.validate(same);
-            assert_eq!(bench.state(SEED), Some(PageState::Unchanged), "compared with what was there");
-        }
+        let mut bench = Bench::new(hourly());
+        let page = bench.page(SEED, "one");
+        bench.validate(page);
+        let before = bench.frontier.page(SEED).unwrap().unwrap();
+        let event = bench.event(SEED, outcome.clone());
+        let (id, due) = (event.id.clone(), event.ended_ms + HOUR);
+        let entry = bench.validate(event);
+        let after = bench.frontier.page(SEED).unwrap().unwrap();
+        assert_eq!(after, PageRecord { event_id: id, ..before }, "{outcome:?}");
+        assert_eq!(bench.frontier.counts().live, 1);
+        assert_eq!(bench.frontier.next_due(), Some(due), "it is looked at again");
+        // The same entry again, behind the cursor as after a crash.
+        bench.validator.validate(&[entry]).unwrap();
+        assert_eq!(bench.frontier.next_due(), Some(due));
+        let same = bench.page(SEED, "one");
+        bench.validate(same);
+        assert_eq!(bench.state(SEED), Some(PageState::Unchanged), "compared with what was there");
     }
     for status in [404, 410] {
         let at_once = RevisitPolicy { interval: None, confirm_gone: Duration::ZERO, ..hourly().revisit };
-        for mut bench in benches(FrontierConfig { revisit: at_once.clone(), ..hourly() }) {
-            let page = bench.page(SEED, "one");
-            bench.validate(page);
-            let gone = bench.event(SEED, response(status, ""));
-            bench.validate(gone);
-            assert_eq!(bench.state(SEED), Some(PageState::Gone));
-            assert_eq!(bench.frontier.next_due(), None);
-        }
+        let mut bench = Bench::new(FrontierConfig { revisit: at_once.clone(), ..hourly() });
+        let page = bench.page(SEED, "one");
+        bench.validate(page);
+        let gone = bench.event(SEED, response(status, ""));
+        bench.validate(gone);
+        assert_eq!(bench.state(SEED), Some(PageState::Gone));
+        assert_eq!(bench.frontier.next_due(), None);
     }
 }
 
 #[test]
 fn a_cut_body_says_nothing_of_the_next() {
-    for mut bench in benches(hourly()) {
-        let Outcome::Response(mut half) = response(200, "half") else { unreachable!() };
-        half.truncated = Some(Truncated::Disconnect);
-        half.headers.push("etag", "\"1\"");
-        half.headers.push("last-modified", "Sat, 01 Jan 2022 00:00:00 GMT");
-        let cut = bench.event(SEED, Outcome::Response(half));
-        bench.validate(cut);
-        let record = bench.frontier.page(SEED).unwrap().unwrap();
-        assert_eq!((record.state, record.digest), (PageState::New, None));
-        assert_eq!((record.etag, record.last_modified), (None, None));
-        let not_modified = bench.event(SEED, response(304, ""));
-        bench.validate(not_modified);
-        assert_eq!(bench.state(SEED), Some(PageState::New), "nobody knows that it is unchanged");
-        let same = bench.page(SEED, "half");
-        bench.validate(same);
-        assert_eq!(bench.state(SEED), Some(PageState::Changed), "it was there, and not whole");
-    }
+    let mut bench = Bench::new(hourly());
+    let Outcome::Response(mut half) = response(200, "half") else { unreachable!() };
+    half.truncated = Some(Truncated::Disconnect);
+    half.headers.push("etag", "\"1\"");
+    half.headers.push("last-modified", "Sat, 01 Jan 2022 00:00:00 GMT");
+    let cut = bench.event(SEED, Outcome::Response(half));
+    bench.validate(cut);
+    let record = bench.frontier.page(SEED).unwrap().unwrap();
+    assert_eq!((record.state, record.digest), (PageState::New, None));
+    assert_eq!((record.etag, record.last_modified), (None, None));
+    let not_modified = bench.event(SEED, response(304, ""));
+    bench.validate(not_modified);
+    assert_eq!(bench.state(SEED), Some(PageState::New), "nobody knows that it is unchanged");
+    let same = bench.page(SEED, "half");
+    bench.validate(same);
+    assert_eq!(bench.state(SEED), Some(PageState::Changed), "it was there, and not whole");
 }
 
 #[test]
 fn what_is_put_off_pays_no_attempt_and_its_host_rests() {
-    for mut bench in benches(FrontierConfig { max_retries: 0, ..Config::default().frontier }) {
-        for turn in 1..4 {
-            let mut event = bench.event(SEED, response(503, ""));
-            event.request_headers.push("user-agent", "test");
-            let at = event.ended_ms + 100_000;
-            event.again = Some(Again { at, counts: false });
-            let rested = event.ended_ms + 5000;
-            bench.validate(event);
-            assert_eq!(bench.state(SEED), None, "turn {turn}: it has no answer yet");
-            assert_eq!(bench.frontier.next_due(), Some(at));
-            let HostTurn::At(until) = bench.frontier.lease_host("http://site.example", 0).unwrap() else { panic!() };
-            assert!(until >= rested, "its release may be lost, and it rests all the same");
-            let lease = bench.frontier.lease(at, 1, 1).unwrap().remove(0);
-            assert_eq!((lease.work[0].attempt, lease.work[0].was_put_off), (0, true));
-            bench.frontier.release(lease, Release::default()).unwrap();
-        }
+    let mut bench = Bench::new(FrontierConfig { max_retries: 0, ..Config::default().frontier });
+    for turn in 1..4 {
+        let mut event = bench.event(SEED, response(503, ""));
+        event.request_headers.push("user-agent", "test");
+        let at = event.ended_ms + 100_000;
+        event.again = Some(Again { at, counts: false });
+        let rested = event.ended_ms + 5000;
+        bench.validate(event);
+        assert_eq!(bench.state(SEED), None, "turn {turn}: it has no answer yet");
+        assert_eq!(bench.frontier.next_due(), Some(at));
+        let HostTurn::At(until) = bench.frontier.lease_host("http://site.example", 0).unwrap() else { panic!() };
+        assert!(until >= rested, "its release may be lost, and it rests all the same");
+        let lease = bench.frontier.lease(at, 1, 1).unwrap().remove(0);
+        assert_eq!((lease.work[0].attempt, lease.work[0].was_put_off), (0, true));
+        bench.frontier.release(lease, Release::default()).unwrap();
     }
 }
 
 #[test]
 fn what_failed_with_its_host_waits_until_that_is_met_again() {
-    for mut bench in benches(Config::default().frontier) {
-        let lease = bench.frontier.lease(1, 1, 1).unwrap().remove(0);
-        let cause = Cause::Failure(FailureReason::Dns);
-        let (suspect, given_up, asked_until) = (None, true, None);
-        let trouble = Trouble { since: 1, last: 2, failures: 9, cause, suspect, given_up, asked_until };
-        let (fetched, health) = (vec![SEED.to_owned()], Some(Health::Troubled(trouble)));
-        bench.frontier.release(lease, Release { fetched, health, ..Release::default() }).unwrap();
-        let event = bench.event(SEED, failure(FailureReason::HostUnreachable));
-        bench.validate(event);
-        assert_eq!(bench.state(SEED), Some(PageState::Failed(FailureReason::HostUnreachable)));
-        assert!(!bench.frontier.has_work(u64::MAX / 2));
-        bench.frontier.propose(&[Proposal { url: SEED.into(), kind: Kind::Page, depth: 0, priority: 0 }], 5).unwrap();
-        assert_eq!(bench.work(), BTreeSet::from([SEED.to_owned()]));
-    }
+    let mut bench = Bench::new(Config::default().frontier);
+    let lease = bench.frontier.lease(1, 1, 1).unwrap().remove(0);
+    let cause = Cause::Failure(FailureReason::Dns);
+    let (suspect, given_up, asked_until) = (None, true, None);
+    let trouble = Trouble { since: 1, last: 2, failures: 9, cause, suspect, given_up, asked_until };
+    let (fetched, health) = (vec![SEED.to_owned()], Some(Health::Troubled(trouble)));
+    bench.frontier.release(lease, Release { fetched, health, ..Release::default() }).unwrap();
+    let event = bench.event(SEED, failure(FailureReason::HostUnreachable));
+    bench.validate(event);
+    assert_eq!(bench.state(SEED), Some(PageState::Failed(FailureReason::HostUnreachable)));
+    assert!(!bench.frontier.has_work(u64::MAX / 2));
+    bench.frontier.propose(&[Proposal { url: SEED.into(), kind: Kind::Page, depth: 0, priority: 0 }], 5).unwrap();
+    assert_eq!(bench.work(), BTreeSet::from([SEED.to_owned()]));
 }
 
 /// One step of a random crawl: which URL, how it was answered.
@@ -461,21 +438,20 @@ proptest! {
     /// The log read again from any place, as after a crash that lost the cursor's last moves, in batches of any size.
     #[test]
     fn validating_again_changes_nothing(steps in steps(), again_from in 0..40usize, batch in 1..7usize) {
-        for mut bench in benches(Config::default().frontier) {
-            let mut entries = Vec::new();
-            for (url, kind, content) in &steps {
-                let event = bench.event(&format!("http://site.example/u{url}"), outcome(*kind, *content));
-                entries.push(bench.entry(event));
-            }
-            for entries in entries.chunks(batch) {
-                bench.validator.validate(entries).unwrap();
-            }
-            let before = view(&bench);
-            for entries in entries[again_from.min(entries.len())..].chunks(batch) {
-                bench.validator.validate(entries).unwrap();
-            }
-            prop_assert_eq!(view(&bench), before);
+        let mut bench = Bench::new(Config::default().frontier);
+        let mut entries = Vec::new();
+        for (url, kind, content) in &steps {
+            let event = bench.event(&format!("http://site.example/u{url}"), outcome(*kind, *content));
+            entries.push(bench.entry(event));
         }
+        for entries in entries.chunks(batch) {
+            bench.validator.validate(entries).unwrap();
+        }
+        let before = view(&bench);
+        for entries in entries[again_from.min(entries.len())..].chunks(batch) {
+            bench.validator.validate(entries).unwrap();
+        }
+        prop_assert_eq!(view(&bench), before);
     }
 }
 

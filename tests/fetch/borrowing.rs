@@ -9,8 +9,8 @@ use seine::clock::now_ms;
 use seine::delivery::Position;
 use seine::demo::server::{Answer, Ask};
 use seine::frontier::{
-    Applied, Batch, Counts, Frontier, FrontierError, FrontierOptions, HostTurn, Lease, MemoryFrontier, PageRecord,
-    Proposal, Proposed, Release, Turn, Waiting,
+    Applied, Batch, Counts, EmbeddedFrontier, Frontier, FrontierError, HostTurn, Lease, PageRecord, Proposal, Proposed,
+    Release, Turn, Waiting,
 };
 use seine::page::{EpochMs, FailureReason};
 
@@ -122,23 +122,23 @@ async fn a_panic_in_the_middle_leaves_no_host_leased() {
         ("a.test", "/1") => Answer::redirect(302, &format!("http://b.test:{port}/2")),
         _ => Answer::html("page"),
     });
-    let options = FrontierOptions { default_delay: Duration::ZERO, ..FrontierOptions::default() };
-    let brittle = Arc::new(Brittle { inner: MemoryFrontier::new(options), broke: AtomicBool::new(false) });
     let seeds = [format!("http://a.test:{}/1", site.port)];
     let mut config = config_for(&site);
     config.fetch.obey_robots = false;
-    let crawl = MiniCrawl::with_frontier(config, &[&seeds[0]], brittle.clone());
+    let broke = Arc::new(AtomicBool::new(false));
+    let crawl =
+        MiniCrawl::with_frontier(config, &[&seeds[0]], |inner| Arc::new(Brittle { inner, broke: broke.clone() }));
     let lease = crawl.frontier.lease(now_ms(), 1, 1).unwrap().remove(0);
     let visitor = crawl.visitor.clone();
     assert!(tokio::spawn(async move { visitor.visit(lease).await }).await.unwrap_err().is_panic());
-    assert!(brittle.broke.load(Ordering::SeqCst));
+    assert!(broke.load(Ordering::SeqCst));
     assert_eq!(crawl.frontier.counts().hosts_leased, 1, "only the lease that the dispatcher gives back itself");
 }
 
 /// Panics at the first visit of `b.test`.
 struct Brittle {
-    inner: MemoryFrontier,
-    broke: AtomicBool,
+    inner: EmbeddedFrontier,
+    broke: Arc<AtomicBool>,
 }
 
 impl Frontier for Brittle {

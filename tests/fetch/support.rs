@@ -14,7 +14,7 @@ use seine::fetch::Client;
 use seine::fetch::client::{Conditions, Exchange};
 use seine::formats::http::{Exactness, parse_response, write_response};
 use seine::frontier::scope::Scope;
-use seine::frontier::{Frontier, FrontierOptions, MemoryFrontier, Proposal};
+use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Proposal};
 use seine::page::{Failure, Kind, Outcome, PageEvent, Response, Truncated};
 use seine::page_log::PageLog;
 use seine::parse::DeriveOptions;
@@ -156,24 +156,34 @@ pub struct MiniCrawl {
 
 impl MiniCrawl {
     pub fn new(config: Config, seeds: &[&str]) -> MiniCrawl {
-        let options = FrontierOptions { default_delay: Duration::ZERO, ..FrontierOptions::default() };
-        MiniCrawl::with_frontier(config, seeds, Arc::new(MemoryFrontier::new(options)))
+        MiniCrawl::with_frontier(config, seeds, |frontier| Arc::new(frontier))
     }
 
     /// The same, with a client that keeps exact bytes.
     pub fn keeping_wire(config: Config, seeds: &[&str]) -> MiniCrawl {
-        let options = FrontierOptions { default_delay: Duration::ZERO, ..FrontierOptions::default() };
         let client = Client::keeping_wire(&config.fetch).unwrap();
-        MiniCrawl::with_client(config, seeds, Arc::new(MemoryFrontier::new(options)), client)
+        MiniCrawl::with_client(config, seeds, client, |frontier| Arc::new(frontier))
     }
 
-    pub fn with_frontier(config: Config, seeds: &[&str], frontier: Arc<dyn Frontier>) -> MiniCrawl {
+    /// The same, with what `wrap` makes of its frontier.
+    pub fn with_frontier(
+        config: Config,
+        seeds: &[&str],
+        wrap: impl FnOnce(EmbeddedFrontier) -> Arc<dyn Frontier>,
+    ) -> MiniCrawl {
         let client = Client::new(&config.fetch).unwrap();
-        MiniCrawl::with_client(config, seeds, frontier, client)
+        MiniCrawl::with_client(config, seeds, client, wrap)
     }
 
-    fn with_client(config: Config, seeds: &[&str], frontier: Arc<dyn Frontier>, client: Client) -> MiniCrawl {
+    fn with_client(
+        config: Config,
+        seeds: &[&str],
+        client: Client,
+        wrap: impl FnOnce(EmbeddedFrontier) -> Arc<dyn Frontier>,
+    ) -> MiniCrawl {
         let folder = tempfile::tempdir().unwrap();
+        let options = FrontierOptions { default_delay: Duration::ZERO, ..FrontierOptions::default() };
+        let frontier = wrap(EmbeddedFrontier::open(&folder.path().join("frontier"), options, now_ms()).unwrap());
         let (log, _) = PageLog::open(&folder.path().join("log"), &config.log, DeriveOptions::new(&config)).unwrap();
         let seeds: Vec<String> = seeds.iter().map(|seed| seine::parse::url::parse(seed).unwrap()).collect();
         let scope = Arc::new(Scope::new(&config.scope, &seeds).unwrap());

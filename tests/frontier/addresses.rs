@@ -2,19 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use proptest::prelude::*;
 use seine::frontier::*;
 
 use crate::support::*;
-
-on_every_frontier!(
-    keeps_visits_of_an_address_apart,
-    keeps_turns_in_order,
-    leaves_other_addresses_alone,
-    moves_turns_on
-);
 
 const DELAY: Duration = Duration::from_millis(1000);
 const IP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
@@ -26,8 +21,9 @@ fn leases(frontier: &dyn Frontier, count: usize) -> Vec<Lease> {
     frontier.lease(0, count, 1).unwrap()
 }
 
-fn keeps_visits_of_an_address_apart(make: Make) {
-    let frontier = make(plain());
+#[test]
+fn keeps_visits_of_an_address_apart() {
+    let frontier = embedded(plain());
     let leases = leases(&*frontier, 2);
     assert_eq!(frontier.claim_address(&leases[0], IP, DELAY, 5000), Turn::Now);
     assert_eq!(frontier.claim_address(&leases[0], IP, DELAY, 5999), Turn::At(6000), "its own host too");
@@ -35,8 +31,9 @@ fn keeps_visits_of_an_address_apart(make: Make) {
     assert_eq!(frontier.claim_address(&leases[1], IP, DELAY, 7000), Turn::Now);
 }
 
-fn keeps_turns_in_order(make: Make) {
-    let frontier = make(plain());
+#[test]
+fn keeps_turns_in_order() {
+    let frontier = embedded(plain());
     let leases = leases(&*frontier, 50);
     let claims =
         |now| -> Vec<Turn> { leases.iter().map(|lease| frontier.claim_address(lease, IP, DELAY, now)).collect() };
@@ -56,8 +53,9 @@ fn keeps_turns_in_order(make: Make) {
     }
 }
 
-fn leaves_other_addresses_alone(make: Make) {
-    let frontier = make(plain());
+#[test]
+fn leaves_other_addresses_alone() {
+    let frontier = embedded(plain());
     let leases = leases(&*frontier, 2);
     assert_eq!(frontier.claim_address(&leases[0], IP, DELAY, 0), Turn::Now);
     assert_eq!(frontier.claim_address(&leases[1], "2001:db8::1".parse().unwrap(), DELAY, 0), Turn::Now);
@@ -67,8 +65,9 @@ fn leaves_other_addresses_alone(make: Make) {
 
 /// A host that starts late moves those behind it; one that misses its turn goes to the end; one that never comes is not
 /// waited for.
-fn moves_turns_on(make: Make) {
-    let frontier = make(plain());
+#[test]
+fn moves_turns_on() {
+    let frontier = embedded(plain());
     let leases = leases(&*frontier, 5);
     let claim = |host: usize, now| frontier.claim_address(&leases[host], IP, DELAY, now);
     assert_eq!((0..5).map(|host| claim(host, 0)).collect::<Vec<_>>()[4], Turn::At(4000));
@@ -82,6 +81,14 @@ fn moves_turns_on(make: Make) {
     assert_eq!(claim(0, 6007), Turn::Now);
 }
 
+/// A frontier for all the cases, each with an address of its own.
+static SHARED: LazyLock<(Store, Vec<Lease>)> = LazyLock::new(|| {
+    let frontier = embedded(plain());
+    let leases = leases(&*frontier, 30);
+    (frontier, leases)
+});
+static ADDRESSES: AtomicU32 = AtomicU32::new(0);
+
 proptest! {
     /// Hosts on one address that come back when they were told to, more or less late: no two visits are closer than the
     /// delay of the first, and nobody asks much more than twice a visit.
@@ -90,14 +97,15 @@ proptest! {
         delays in prop::collection::vec(1_u64..3000, 2..30),
         lateness in prop::collection::vec(0_u64..1500, 100),
     ) {
-        let frontier = MemoryFrontier::new(plain());
-        let leases = leases(&frontier, delays.len());
+        let (frontier, leases) = &*SHARED;
+        let leases = &leases[..delays.len()];
+        let ip = IpAddr::from(ADDRESSES.fetch_add(1, Ordering::Relaxed).to_be_bytes());
         // (when it comes, host): how often it asked.
         let mut coming: BTreeMap<(u64, usize), u32> = (0..leases.len()).map(|host| ((0, host), 0)).collect();
         let (mut free_at, mut asked) = (0, 0);
         while let Some(((now, host), tries)) = coming.pop_first() {
             asked += 1;
-            match frontier.claim_address(&leases[host], IP, Duration::from_millis(delays[host]), now) {
+            match frontier.claim_address(&leases[host], ip, Duration::from_millis(delays[host]), now) {
                 Turn::Now => {
                     prop_assert!(now >= free_at, "{now} is before {free_at}");
                     free_at = now + delays[host];

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use seine::frontier::*;
 
+use crate::memory::MemoryFrontier;
 use crate::support::*;
 
 /// Set for the process that is killed: the store's folder.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use seine::frontier::*;
 
 use crate::kill::numbered;
+use crate::memory::MemoryFrontier;
 use crate::support::*;
 
 fn open(dir: &Path) -> Result<EmbeddedFrontier, FrontierError> {

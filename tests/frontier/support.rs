@@ -7,6 +7,8 @@ use seine::frontier::*;
 use seine::page::{EpochMs, FailureReason, Kind};
 use tempfile::TempDir;
 
+use crate::memory::MemoryFrontier;
+
 /// A frontier of the sort that `make` was asked for.
 pub struct Store {
     options: FrontierOptions,

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::delivery::Position;
-use crate::frontier::keys::split;
-use crate::frontier::work::PRIORITY_UNKNOWN;
-use crate::frontier::{
+use seine::delivery::Position;
+use seine::frontier::{
     Change, FrontierError, PageRecord, Proposal, Proposed, Robots, Trouble, Verdict, WHEN_MET_AGAIN, Work,
 };
-use crate::page::{EpochMs, Kind};
+use seine::page::{EpochMs, Kind};
+
+use super::origin_of;
+
+/// Of a URL first heard of by its verdict.
+const PRIORITY_UNKNOWN: u8 = 128;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Kept {
@@ -52,11 +55,11 @@ pub(super) struct KeptHost {
 impl Kept {
     pub fn propose(&mut self, work: &[Proposal], limit: Option<u64>, now: EpochMs) -> Result<Proposed, FrontierError> {
         for proposal in work {
-            split(&proposal.url)?;
+            origin_of(&proposal.url)?;
         }
         let mut proposed = Proposed::default();
         for Proposal { url, kind, depth, priority } in work {
-            let origin = split(url)?.0.to_owned();
+            let origin = origin_of(url)?;
             // Counted only where it matters: it looks at every URL there is.
             let is_troubled = self.hosts.get(&origin).is_some_and(|host| host.trouble.is_some());
             let works = is_troubled && self.work_of(&origin) > 0;
@@ -113,7 +116,7 @@ impl Kept {
         {
             return Ok(false);
         }
-        let origin = split(&verdict.url)?.0.to_owned();
+        let origin = origin_of(&verdict.url)?;
         let is_unknown = !self.urls.contains_key(&verdict.url);
         let rank = match self.urls.get(&verdict.url) {
             Some(url) if url.queue != Queue::None => url.rank,
@@ -170,7 +173,20 @@ impl Url {
     }
 
     pub fn work(&self, name: &str) -> Work {
-        let known = Work::new(name.to_owned(), self.kind, self.depth, self.attempt, self.page.clone());
-        Work { was_put_off: self.was_put_off, ..known }
+        let page = self.page.as_ref();
+        let digest = page.and_then(PageRecord::live_digest);
+        let live = page.filter(|_| digest.is_some());
+        Work {
+            url: name.to_owned(),
+            kind: self.kind,
+            depth: self.depth,
+            attempt: self.attempt,
+            was_put_off: self.was_put_off,
+            etag: live.and_then(|page| page.etag.clone()),
+            last_modified: live.and_then(|page| page.last_modified.clone()),
+            was_there: page.is_some_and(|page| page.state.is_live()),
+            digest,
+            missing_since: page.and_then(|page| page.history?.missing_since),
+        }
     }
 }

@@ -1,7 +1,10 @@
-//! The twin for tests: the same promises, kept naively in maps behind one lock, so that it is easy to see that they are.
-//! Everything is looked through for every question.
+//! The embedded frontier's twin: the same promises, kept naively in maps behind one lock, so that it is easy to see that
+//! they are. Everything is looked through for every question.
 
 mod kept;
+/// How new and known URLs share a lease is the store's own arithmetic: the twin says what it is given.
+#[path = "../../../src/frontier/share.rs"]
+mod share;
 mod volatile;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,15 +12,13 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use xxhash_rust::xxh3::xxh3_64;
-
-use super::keys::split;
-use super::{
+use seine::delivery::Position;
+use seine::frontier::{
     Applied, Batch, Change, Counts, Frontier, FrontierError, FrontierOptions, Health, Host, HostPause, HostTurn, Lease,
     PageRecord, PageState, Proposal, Proposed, Release, Trouble, Troubled, Turn, WHEN_MET_AGAIN, Waiting, WaitingHost,
 };
-use crate::delivery::Position;
-use crate::page::{EpochMs, Kind};
+use seine::page::{EpochMs, Kind};
+
 use kept::{Kept, Queue};
 use volatile::Volatile;
 
@@ -56,7 +57,7 @@ impl Frontier for MemoryFrontier {
         let (mut kept, volatile) = (self.kept.lock(), self.volatile.lock());
         let mut count = 0;
         for name in urls {
-            split(name)?;
+            origin_of(name)?;
             let rank = kept.next_rank(1);
             let Some(url) = kept.urls.get_mut(name).filter(|_| !volatile.in_flight.contains_key(name)) else {
                 continue;
@@ -101,8 +102,8 @@ impl Frontier for MemoryFrontier {
         Ok(HostTurn::Leased(Lease { id, host, work: Vec::new() }))
     }
 
-    fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
-        self.volatile.lock().addresses.claim(xxh3_64(lease.host.origin.as_bytes()), ip, delay, now)
+    fn claim_address(&self, _: &Lease, _: IpAddr, _: Duration, _: EpochMs) -> Turn {
+        unimplemented!("turns on addresses are no part of the store: tests/frontier/addresses.rs")
     }
 
     fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
@@ -128,27 +129,28 @@ impl Frontier for MemoryFrontier {
             return Ok(Applied::default());
         }
         for url in batch.verdicts.iter().map(|verdict| &verdict.url) {
-            split(url)?;
+            origin_of(url)?;
         }
         let mut next = kept.clone();
         let mut applied = Applied::default();
         let mut finished = BTreeSet::new();
-        let mut pauses: BTreeMap<&str, HostPause> = BTreeMap::new();
+        let mut pauses: BTreeMap<String, HostPause> = BTreeMap::new();
         for verdict in &batch.verdicts {
             if next.apply(verdict, &volatile.in_flight, now)? {
                 applied.verdicts += 1;
                 finished.insert(&verdict.url);
                 if let Change::Retry { host, .. } = verdict.change {
-                    let pause = pauses.entry(split(&verdict.url)?.0).or_default();
-                    *pause = pause.and(host);
+                    let pause = pauses.entry(origin_of(&verdict.url)?).or_default();
+                    pause.not_before = pause.not_before.max(host.not_before);
+                    pause.trouble = both(pause.trouble, host.trouble);
                 }
             }
         }
         for (origin, HostPause { not_before, trouble }) in pauses {
-            let host = next.host(origin, now);
+            let host = next.host(&origin, now);
             if not_before > host.not_before {
                 host.not_before = not_before;
-                host.trouble = Trouble::both(host.trouble, trouble);
+                host.trouble = both(host.trouble, trouble);
             }
         }
         applied.proposed = next.propose(&batch.proposals, self.options.max_pages_per_host, now)?;
@@ -168,7 +170,7 @@ impl Frontier for MemoryFrontier {
     }
 
     fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
-        split(url)?;
+        origin_of(url)?;
         Ok(self.kept.lock().urls.get(url).and_then(|url| url.page.clone()))
     }
 
@@ -241,4 +243,24 @@ impl Frontier for MemoryFrontier {
     fn flush(&self) -> Result<(), FrontierError> {
         Ok(())
     }
+}
+
+/// Scheme, name and port of a URL that may be fetched, and begins with them as they are written in its normal form.
+fn origin_of(url: &str) -> Result<String, FrontierError> {
+    let origin = url::Url::parse(url).ok().filter(|parsed| matches!(parsed.scheme(), "http" | "https"));
+    let origin = origin.map(|parsed| parsed.origin().ascii_serialization());
+    let is_good = |origin: &String| url.strip_prefix(origin.as_str()).is_some_and(|rest| rest.starts_with('/'));
+    origin.filter(is_good).ok_or_else(|| FrontierError::BadUrl(url.to_owned()))
+}
+
+/// Two accounts of the same trouble: it began with the earlier, and the longer row of failures knows more.
+fn both(one: Option<Trouble>, other: Option<Trouble>) -> Option<Trouble> {
+    let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
+    let more = if one.failures >= other.failures { one } else { other };
+    Some(Trouble {
+        since: one.since.min(other.since),
+        given_up: one.given_up || other.given_up,
+        asked_until: one.asked_until.max(other.asked_until),
+        ..more
+    })
 }

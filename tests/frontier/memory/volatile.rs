@@ -1,13 +1,15 @@
-//! What ends with the process: leases, URLs in flight, turns on addresses.
+//! What ends with the process: leases, URLs in flight.
 
 use std::collections::BTreeMap;
 
+use seine::frontier::{Host, Lease};
+use seine::page::EpochMs;
+
 use super::kept::{Kept, KeptHost, Queue, Url};
-use crate::frontier::addresses::Addresses;
-use crate::frontier::lease::LATER_WINDOW;
-use crate::frontier::share::shared;
-use crate::frontier::{Host, Lease};
-use crate::page::EpochMs;
+use super::share::shared;
+
+/// Of the retries and revisits of one host that are due, those considered for one lease.
+const LATER_WINDOW: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Volatile {
@@ -16,7 +18,6 @@ pub(super) struct Volatile {
     /// Origin and URLs by lease.
     pub leases: BTreeMap<u64, (String, Vec<String>)>,
     pub last_lease: u64,
-    pub addresses: Addresses,
 }
 
 impl Volatile {
