@@ -43,6 +43,7 @@ pub fn with_type(number: u64, content_type: &str, body: impl Into<Bytes>) -> Pag
         relevance: Relevance { relevance: number as f64 / 7.0, is_relevant: is_html },
         crawler_id: Arc::from("crawler-1"),
         again: None,
+        withheld: None,
         change: number.is_multiple_of(2).then_some(PageChange::Changed),
     }
 }

@@ -64,9 +64,11 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
         Just(PageChange::Gone)
     ]);
     let again = option::of((any::<u64>(), any::<bool>()).prop_map(|(at, counts)| Again { at, counts }));
-    let rest = (kind, relevance, option::of(any::<std::net::IpAddr>()), change, again);
+    let withheld =
+        option::of(prop_oneof![Just(Withheld::Noindex), any::<String>().prop_map(|of| Withheld::Alias { of })]);
+    let rest = (kind, relevance, option::of(any::<std::net::IpAddr>()), change, again, withheld);
     (texts, numbers, rest, headers(), vec(hop(), 0..3), outcome()).prop_map(
-        |(texts, numbers, (kind, relevance, ip, change, again), request_headers, hops, outcome)| PageEvent {
+        |(texts, numbers, (kind, relevance, ip, change, again, withheld), request_headers, hops, outcome)| PageEvent {
             id: texts.0,
             url: texts.1,
             kind,
@@ -81,6 +83,7 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
             ended_ms: numbers.3,
             outcome,
             again,
+            withheld,
             change,
             relevance,
             crawler_id: texts.4.into(),
