@@ -234,7 +234,7 @@ impl Validator {
             None => None,
             Some(PageChange::New) => Some(History::new(now)),
             Some(PageChange::Gone) => history,
-            Some(change) => history.map(|history| history.seen(now, change)),
+            Some(change) => history.map(|history| history.seen(now, change, None)),
         };
         let mut record = PageRecord {
             url: event.url.clone(),

@@ -19,7 +19,7 @@ use seine::frontier::{
 };
 use seine::page::{Again, Failure, FailureReason, Kind, Outcome, PageChange, PageEvent, Response, Truncated};
 use seine::parse::DeriveOptions;
-use seine::revisit::{Belief, Budget, History, RevisitPolicy};
+use seine::revisit::{Belief, Budget, History, Lesson, Outlook, RevisitPolicy, Trust};
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
 use tempfile::TempDir;
@@ -473,7 +473,7 @@ fn a_belief_stays_one_whatever_it_is_told() {
             let after = belief.changes_a_day();
             let fits = if has_changed { after >= before * 0.999 } else { after <= before * 1.001 };
             prop_assert!(fits, "{} {} {}", has_changed, before, after);
-            let interval = policy.interval_ms(belief, price);
+            let interval = policy.interval_ms(belief, Outlook::default(), price);
             prop_assert!((HOUR..=180 * DAYS).contains(&interval), "{} for {:?}", interval, belief);
         }
     });
@@ -516,12 +516,12 @@ fn the_price_settles_where_the_looks_are_those_there_are() {
                 let Some(&(at, page)) = due.first().filter(|(at, _)| *at <= now) else { break };
                 due.remove(&(at, page));
                 let elapsed = now - history[page].alive_ms;
-                let is_late = policy.is_late(history[page].belief, budget.price(), elapsed);
+                let is_late = policy.is_late(history[page].belief, Outlook::default(), budget.price(), elapsed);
                 budget.looked(now, pages as u64, is_late);
                 let has_changed = random.f64() < -(-(elapsed as f64) / DAYS as f64 / every).exp_m1();
                 let change = if has_changed { PageChange::Changed } else { PageChange::Unchanged };
-                history[page] = history[page].seen(now, change);
-                due.insert((now + policy.interval_ms(history[page].belief, budget.price()), page));
+                history[page] = history[page].seen(now, change, None);
+                due.insert((now + policy.interval_ms(history[page].belief, Outlook::default(), budget.price()), page));
                 looks += u32::from(day >= 365);
             }
         }
@@ -529,4 +529,64 @@ fn the_price_settles_where_the_looks_are_those_there_are() {
         assert!((0.85..1.15).contains(&(share / can_look)), "every {every} days, {can_look}: {share}");
         assert!(budget.price().is_normal());
     }
+}
+
+/// Looks at pages of one host that change at some rate, whatever hints say; each lesson as the hint was right or wrong.
+fn taught(looks: usize, expected: f32, is_right: impl Fn(usize) -> bool) -> Trust {
+    (0..looks).fold(Trust::default(), |trust, look| trust.after(Lesson::Told { expected, has_changed: is_right(look) }))
+}
+
+/// A page of which a hint tells is looked at at once where hints were right, and when it would have been where they lie.
+#[test]
+fn hints_count_as_much_as_they_were_right() {
+    let policy =
+        RevisitPolicy { interval: Some(Duration::from_millis(14 * DAYS)), ..Config::default().frontier.revisit };
+    let price = Budget::new(14 * DAYS, None, 0).price();
+    // Of a page that hardly ever changes: one that does all the time is no better for a look at once.
+    let belief = Belief::default().after(60 * DAYS, false);
+    let history = History { told: Some(0), belief, ..History::new(0) };
+    let hinted = history.after_hint(DAYS).unwrap();
+    let interval =
+        |history: History, trust: &Trust| policy.interval_ms(history.belief, history.outlook(Some(trust)), price);
+    let without = policy.interval_ms(belief, Outlook::default(), price);
+    let honest = taught(50, 0.2, |look| look % 5 != 0);
+    assert_eq!(interval(hinted, &honest), HOUR, "as soon as may be");
+    assert!(interval(history, &honest) > without, "nobody says that it has changed");
+    // Right as often as by chance, and less; and too few looks to tell.
+    for lie in [taught(50, 0.2, |look| look % 5 == 0), taught(200, 0.2, |_| false), taught(1, 0.2, |_| true)] {
+        assert_eq!(interval(hinted, &lie), without);
+        assert_eq!(interval(history, &lie), without);
+    }
+    // Who begins to lie is found out.
+    let turned = (0..200).fold(honest, |trust, _| trust.after(Lesson::Told { expected: 0.2, has_changed: false }));
+    assert_eq!(interval(hinted, &turned), without);
+    // Hints that tell of few of the changes leave the rest to be looked for.
+    let silent = (0..200).fold(honest, |trust, _| trust.after(Lesson::Missed));
+    assert!(interval(history, &silent) < interval(history, &honest));
+}
+
+/// Whatever looks tell of hints: intervals keep to their bounds, and a hint never makes a look come later.
+#[test]
+fn trust_stays_within_reason_whatever_it_is_told() {
+    let lessons = proptest::collection::vec((0..3, 0.0..=1.0f32, any::<bool>()), 0..600);
+    let all = (lessons, 0..400 * DAYS, 1e-9..1e9f64, any::<Option<u32>>(), any::<u64>());
+    proptest!(ProptestConfig::with_cases(500), |((lessons, elapsed, price, tells, changed_ms) in all)| {
+        let policy = RevisitPolicy { interval: Some(Duration::from_millis(14 * DAYS)), ..Config::default().frontier.revisit };
+        let trust = lessons.into_iter().fold(Trust::default(), |trust, (kind, expected, has_changed)| trust.after(match kind {
+            0 => Lesson::Missed,
+            _ => Lesson::Told { expected, has_changed },
+        }));
+        let history = History { told: Some(0), tells, ..History::new(DAYS) };
+        let interval = |history: History| policy.interval_ms(history.belief, history.outlook(Some(&trust)), price);
+        prop_assert!((HOUR..=180 * DAYS).contains(&interval(history)));
+        if let Some(hinted) = history.after_hint(changed_ms) {
+            prop_assert!(changed_ms > DAYS);
+            prop_assert!((HOUR..=interval(history)).contains(&interval(hinted)));
+            prop_assert_eq!(hinted.after_hint(u64::MAX), None, "the first hint stays");
+            for change in [PageChange::Changed, PageChange::Unchanged] {
+                let seen = hinted.seen(DAYS + elapsed, change, Some(&trust));
+                prop_assert!(!seen.has_hint() && seen.belief.changes > 0.0 && seen.belief.days.is_normal());
+            }
+        }
+    });
 }

@@ -5,12 +5,15 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 
 use super::sitemap;
+use crate::page::EpochMs;
 
 /// What a feed says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Feed {
     /// The articles' URLs, normalised, each once, in order.
     pub items: Vec<String>,
+    /// When each of them changed, as it is said.
+    pub items_changed: Vec<Option<EpochMs>>,
     /// `<language>`, `<dc:language>` or `xml:lang`, as written.
     pub language: Option<String>,
 }
@@ -30,10 +33,9 @@ pub fn is_feed(body: &[u8]) -> bool {
 
 /// Reads a feed. `content_type`: the HTTP header, for its charset. `url`: where it came from.
 pub fn parse(body: &[u8], content_type: Option<&str>, url: &str) -> Feed {
-    Feed {
-        items: sitemap::parse(body, content_type, url).urls,
-        language: language(&sitemap::decode(body, content_type)),
-    }
+    let found = sitemap::parse(body, content_type, url);
+    let language = language(&sitemap::decode(body, content_type));
+    Feed { items: found.urls, items_changed: found.urls_changed, language }
 }
 
 /// The local name of the first element.

@@ -9,9 +9,10 @@ use bytes::Bytes;
 use encoding_rs::{Encoding, UTF_8};
 use sha2::{Digest, Sha256};
 
-use crate::page::{Kind, PageEvent, Response};
+use crate::page::{EpochMs, Kind, PageEvent, Response};
 
 pub mod charset;
+pub mod date;
 pub mod decode;
 pub mod feed;
 pub mod html;
@@ -63,6 +64,8 @@ pub struct Derived {
     pub feed: Option<FeedFacts>,
     /// Further sitemaps that a sitemap names.
     pub sitemaps: Vec<String>,
+    /// When what a sitemap or a feed names changed, as it says: places in `links`, and behind them in `sitemaps`.
+    pub changed: Vec<(u32, EpochMs)>,
     /// What `meta` elements and `X-Robots-Tag` ask for, of any response.
     pub robots: RobotsMeta,
 }
@@ -148,6 +151,15 @@ impl From<Arc<Derived>> for PageText {
 }
 
 impl Derived {
+    /// What a sitemap or a feed names, and when it changed, as it says.
+    pub fn told(&self) -> impl Iterator<Item = (&str, EpochMs)> {
+        let url = |place: usize| match self.links.get(place) {
+            Some(link) => Some(link.url.as_str()),
+            None => self.sitemaps.get(place - self.links.len()).map(String::as_str),
+        };
+        self.changed.iter().filter_map(move |(place, changed)| Some((url(*place as usize)?, *changed)))
+    }
+
     /// An HTML body as text in its charset; any other body as UTF-8, what is malformed replaced.
     pub fn text(&self) -> Cow<'_, str> {
         let encoding = self.charset.and_then(|name| Encoding::for_label(name.as_bytes())).unwrap_or(UTF_8);
@@ -166,12 +178,14 @@ fn read_by(
     match event.kind {
         Kind::Sitemap if response.is_success() => {
             let found = sitemap::parse(&derived.body, response.content_type(), &event.final_url);
+            derived.changed = dated(found.urls_changed.into_iter().chain(found.sitemaps_changed));
             derived.links = found.urls.into_iter().map(|url| Link { url, nofollow: false }).collect();
             derived.sitemaps = found.sitemaps;
         }
         Kind::Sitemap => {}
         Kind::Page if response.is_success() && feed::is_feed(&derived.body) => {
             let found = feed::parse(&derived.body, response.content_type(), &event.final_url);
+            derived.changed = dated(found.items_changed.into_iter());
             derived.links = found.items.into_iter().map(|url| Link { url, nofollow: false }).collect();
             derived.feed = Some(FeedFacts { language: found.language });
         }
@@ -182,6 +196,10 @@ fn read_by(
         Kind::Page => {}
     }
     derived
+}
+
+fn dated(changed: impl Iterator<Item = Option<EpochMs>>) -> Vec<(u32, EpochMs)> {
+    changed.zip(0..).filter_map(|(changed, place)| Some((place, changed?))).collect()
 }
 
 /// What holds for every response.

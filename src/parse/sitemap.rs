@@ -15,6 +15,8 @@ use quick_xml::events::{BytesStart, Event};
 use url::Url;
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::page::EpochMs;
+
 /// What is read of a sitemap, gzip taken off (the protocol's own limit).
 pub const MAX_BYTES: usize = 50 << 20;
 
@@ -31,8 +33,12 @@ const MAX_DEPTH: usize = 200;
 pub struct Sitemap {
     /// Pages.
     pub urls: Vec<String>,
+    /// When each of them changed, as it is said: `lastmod`, or the latest time of a feed's entry.
+    pub urls_changed: Vec<Option<EpochMs>>,
     /// Further sitemaps, of a sitemap index. An index may name an index, or itself: the caller counts the depth.
     pub sitemaps: Vec<String>,
+    /// … and when they did.
+    pub sitemaps_changed: Vec<Option<EpochMs>>,
     /// Set when the rest was not read; what stands in the lists is good all the same.
     pub incomplete: Option<Incomplete>,
     /// Bytes of the URLs so far, as written.
@@ -60,11 +66,14 @@ pub fn parse(body: &[u8], content_type: Option<&str>, url: &str) -> Sitemap {
         None => super::url::parse(text),
     };
     let mut seen = HashSet::new();
-    let mut once = |texts: Vec<String>| -> Vec<String> {
-        texts.into_iter().filter_map(|text| normal(&text)).filter(|url| seen.insert(xxh3_128(url.as_bytes()))).collect()
+    let mut once = |texts: Vec<String>, changed: Vec<Option<EpochMs>>| -> (Vec<String>, Vec<Option<EpochMs>>) {
+        let urls = texts.iter().zip(changed).filter_map(|(text, changed)| Some((normal(text)?, changed)));
+        urls.filter(|(url, _)| seen.insert(xxh3_128(url.as_bytes()))).unzip()
     };
     let written = read(body, content_type);
-    Sitemap { urls: once(written.urls), sitemaps: once(written.sitemaps), incomplete: written.incomplete, bytes: 0 }
+    let (urls, urls_changed) = once(written.urls, written.urls_changed);
+    let (sitemaps, sitemaps_changed) = once(written.sitemaps, written.sitemaps_changed);
+    Sitemap { urls, urls_changed, sitemaps, sitemaps_changed, incomplete: written.incomplete, bytes: 0 }
 }
 
 /// Reads a sitemap: what it names as it is written there, blanks around it removed. Absolute http(s) URLs, except that a
@@ -76,7 +85,7 @@ pub fn read(body: &[u8], content_type: Option<&str>) -> Sitemap {
     if text.trim_start().starts_with('<') {
         found.read_xml(&text);
     } else {
-        text.lines().take_while(|line| found.page(line.trim())).for_each(drop);
+        text.lines().take_while(|line| found.page(line.trim(), None)).for_each(drop);
     }
     found
 }
@@ -116,6 +125,9 @@ impl Sitemap {
                         tag = Tag::Other; // an extension's: `content:item`
                     }
                     entry.start(tag, open.last().copied(), &start);
+                    if matches!(tag, Tag::Url | Tag::Sitemap) {
+                        entry.first = self.lists(tag).0.len();
+                    }
                     open.push(tag);
                 }
                 Ok(Event::Start(_)) => return self.stop(Incomplete::TooLarge),
@@ -144,30 +156,54 @@ impl Sitemap {
     fn end(&mut self, tag: Option<Tag>, parent: Option<Tag>, entry: &mut Entry) -> bool {
         let was_reading = std::mem::take(&mut entry.reading);
         match (tag, parent) {
-            (Some(Tag::Loc), Some(Tag::Url)) if was_reading => self.page(entry.text.trim()),
-            (Some(Tag::Loc), Some(Tag::Sitemap)) if was_reading => self.further_sitemap(entry.text.trim()),
+            (Some(Tag::Loc), Some(Tag::Url)) if was_reading => self.page(entry.text.trim(), entry.changed),
+            (Some(Tag::Loc), Some(Tag::Sitemap)) if was_reading => {
+                self.further_sitemap(entry.text.trim(), entry.changed)
+            }
+            (Some(Tag::Changed), Some(parent)) if was_reading => {
+                entry.changed = entry.changed.max(super::date::parse(&entry.text));
+                self.date(parent, entry)
+            }
             (Some(Tag::Link), Some(Tag::Item)) if was_reading => entry.link(Rank::Stated),
             (Some(Tag::Guid), Some(Tag::Item)) if was_reading => entry.link(Rank::Implied),
-            (Some(Tag::Item), _) if entry.rank.is_some() => self.take(|found| &mut found.urls, &entry.link),
+            (Some(Tag::Item), _) if entry.rank.is_some() => self.take(Tag::Url, &entry.link, entry.changed),
             _ => true,
         }
     }
 
-    fn page(&mut self, text: &str) -> bool {
-        !is_absolute(text) || self.take(|found| &mut found.urls, text)
+    fn page(&mut self, text: &str, changed: Option<EpochMs>) -> bool {
+        !is_absolute(text) || self.take(Tag::Url, text, changed)
     }
 
-    fn further_sitemap(&mut self, text: &str) -> bool {
-        !is_absolute(text) || self.take(|found| &mut found.sitemaps, text)
+    fn further_sitemap(&mut self, text: &str, changed: Option<EpochMs>) -> bool {
+        !is_absolute(text) || self.take(Tag::Sitemap, text, changed)
     }
 
-    fn take(&mut self, list: fn(&mut Sitemap) -> &mut Vec<String>, text: &str) -> bool {
+    /// A date that comes behind its `loc`.
+    fn date(&mut self, parent: Tag, entry: &Entry) -> bool {
+        let (urls, times) = self.lists(parent);
+        if let (true, Some(last)) = (entry.first < urls.len(), times.last_mut()) {
+            *last = entry.changed;
+        }
+        true
+    }
+
+    fn lists(&mut self, parent: Tag) -> (&mut Vec<String>, &mut Vec<Option<EpochMs>>) {
+        match parent {
+            Tag::Sitemap => (&mut self.sitemaps, &mut self.sitemaps_changed),
+            _ => (&mut self.urls, &mut self.urls_changed),
+        }
+    }
+
+    fn take(&mut self, parent: Tag, text: &str, changed: Option<EpochMs>) -> bool {
         self.bytes += text.len();
         if self.urls.len() + self.sitemaps.len() == MAX_URLS || self.bytes > MAX_URLS_BYTES {
             self.stop(Incomplete::TooManyUrls);
             return false;
         }
-        list(self).push(text.to_owned());
+        let (urls, times) = self.lists(parent);
+        urls.push(text.to_owned());
+        times.push(changed);
         true
     }
 
@@ -193,6 +229,8 @@ enum Tag {
     Item,
     Link,
     Guid,
+    /// When the entry changed, or was made.
+    Changed,
     Other,
 }
 
@@ -205,6 +243,8 @@ impl Tag {
             "item" | "entry" => Tag::Item,
             "link" => Tag::Link,
             "guid" => Tag::Guid,
+            // The protocol's; Atom's 1.0 and 0.3; RSS's 2.0 and 1.0.
+            "lastmod" | "updated" | "published" | "modified" | "issued" | "pubDate" | "date" => Tag::Changed,
             _ => Tag::Other,
         }
     }
@@ -213,12 +253,15 @@ impl Tag {
 /// What is known of the entry being read.
 #[derive(Default)]
 struct Entry {
-    /// Text is being collected: that of a `loc`, `link` or `guid`.
+    /// Text is being collected: that of a `loc`, `link`, `guid` or date.
     reading: bool,
     text: String,
     /// A feed entry's best link so far.
     link: String,
     rank: Option<Rank>,
+    changed: Option<EpochMs>,
+    /// URLs, or sitemaps, that there were before it.
+    first: usize,
 }
 
 /// How well a link stands for its feed entry.
@@ -237,8 +280,12 @@ impl Entry {
         self.text.clear();
         self.reading = matches!(
             (tag, parent),
-            (Tag::Loc, Some(Tag::Url | Tag::Sitemap)) | (Tag::Link | Tag::Guid, Some(Tag::Item))
+            (Tag::Loc | Tag::Changed, Some(Tag::Url | Tag::Sitemap))
+                | (Tag::Link | Tag::Guid | Tag::Changed, Some(Tag::Item))
         );
+        if matches!(tag, Tag::Url | Tag::Sitemap | Tag::Item) {
+            self.changed = None;
+        }
         match (tag, parent) {
             (Tag::Item, _) => {
                 self.rank = None;

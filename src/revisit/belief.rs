@@ -34,17 +34,14 @@ impl Belief {
     /// After a look `elapsed_ms` after the one before.
     #[must_use]
     pub fn after(self, elapsed_ms: u64, has_changed: bool) -> Belief {
-        let elapsed = (elapsed_ms as f64 / DAY_MS).max(SHORTEST_DAYS);
+        let elapsed = days(elapsed_ms).max(SHORTEST_DAYS);
         let (shape, rate) = (f64::from(self.changes), f64::from(self.days));
-        let (mut shape, mut rate) = match has_changed {
+        let (shape, rate) = match has_changed {
             // The likelihood of no change is e^(-λt): again a Gamma distribution.
             false => (shape, rate + elapsed),
             true => after_change(shape, rate, elapsed),
         };
-        if shape > MEMORY {
-            (shape, rate) = (MEMORY, rate * MEMORY / shape);
-        }
-        Belief { changes: shape as f32, days: rate as f32 }
+        remembered(shape, rate)
     }
 
     /// Changes a day, on average over all that is possible.
@@ -64,21 +61,39 @@ impl Belief {
         rate * mean - elapsed * (shape * log).exp()
     }
 
-    /// After how many days, of these bounds, a look is worth `price`.
-    pub fn worth_after(self, price: f64, (shortest, longest): (f64, f64)) -> f64 {
-        if self.gain(longest) <= price {
-            return longest;
-        }
-        if self.gain(shortest) >= price {
-            return shortest;
-        }
-        let (mut low, mut high) = (shortest.ln(), longest.ln());
-        while high - low > 1e-11 {
-            let middle = (low + high) / 2.0;
-            if self.gain(middle.exp()) < price { low = middle } else { high = middle }
-        }
-        ((low + high) / 2.0).exp()
+    /// How likely it is that nothing has changed for `elapsed` days.
+    pub fn unchanged(self, elapsed: f64) -> f64 {
+        let (shape, rate) = (f64::from(self.changes), f64::from(self.days));
+        (-shape * (elapsed / rate).ln_1p()).exp()
     }
+
+    /// After a change that happened so long after the last look, which others have told.
+    #[must_use]
+    pub fn after_change_at(self, elapsed_ms: u64) -> Belief {
+        let elapsed = days(elapsed_ms).max(SHORTEST_DAYS);
+        remembered(f64::from(self.changes) + 1.0, f64::from(self.days) + elapsed)
+    }
+}
+
+/// After how many days, of these bounds, a look is worth `price`. `gain` grows with the days.
+pub fn worth_after(gain: impl Fn(f64) -> f64, price: f64, (shortest, longest): (f64, f64)) -> f64 {
+    if gain(longest) <= price {
+        return longest;
+    }
+    if gain(shortest) >= price {
+        return shortest;
+    }
+    let (mut low, mut high) = (shortest.ln(), longest.ln());
+    while high - low > 1e-7 {
+        let middle = (low + high) / 2.0;
+        if gain(middle.exp()) < price { low = middle } else { high = middle }
+    }
+    ((low + high) / 2.0).exp()
+}
+
+fn remembered(shape: f64, rate: f64) -> Belief {
+    let part = (MEMORY / shape).min(1.0);
+    Belief { changes: (shape * part) as f32, days: (rate * part) as f32 }
 }
 
 /// Mean and variance of `λ^(shape-1) e^(-rate·λ) (1 - e^(-λ·elapsed))`, as a Gamma distribution's.

@@ -3,12 +3,14 @@
 
 mod belief;
 mod budget;
+mod hints;
 
 use std::time::Duration;
 
-pub use belief::Belief;
+pub use belief::{Belief, worth_after};
 use belief::{days, milliseconds};
 pub use budget::Budget;
+pub use hints::{Lesson, Outlook, Trust};
 
 use minicbor::{Decode, Encode};
 
@@ -17,6 +19,10 @@ use crate::page::{EpochMs, PageChange};
 /// A page that is never worth a look is looked at so many mean intervals after the last all the same: a price that falls is felt
 /// only where a look is due. It costs less than 1 % of freshness (benches/recrawl.rs).
 const LONGEST: u32 = 8;
+
+/// `History::told` of a page that had hints before, and has none now.
+const NO_HINT: u32 = 0;
+const MINUTE_MS: u64 = 60_000;
 
 /// A look that comes so many times as late as was planned is late.
 const LATE: f64 = 1.5;
@@ -48,24 +54,40 @@ pub struct History {
     pub changes: u32,
     #[n(2)]
     pub belief: Belief,
+    /// In so many minutes it had changed, as the first hint has it that came after the last look. 0: none has come, but some did
+    /// before.
+    #[n(4)]
+    pub told: Option<u32>,
+    /// Of so many others it said when they changed, being a sitemap or a feed.
+    #[n(5)]
+    pub tells: Option<u32>,
 }
 
 impl History {
     /// Of a page seen for the first time, or again after it was gone.
     pub fn new(now: EpochMs) -> History {
-        History { alive_ms: now, missing_since: None, changes: 0, belief: Belief::default() }
+        let belief = Belief::default();
+        History { alive_ms: now, missing_since: None, changes: 0, belief, told: None, tells: None }
     }
 
-    /// After a look that found the page there.
+    /// After a look that found the page there. `trust`: in its host's hints.
     #[must_use]
-    pub fn seen(self, now: EpochMs, change: PageChange) -> History {
+    pub fn seen(self, now: EpochMs, change: PageChange, trust: Option<&Trust>) -> History {
         let has_changed = change == PageChange::Changed;
-        History {
-            alive_ms: now,
-            missing_since: None,
-            changes: self.changes.saturating_add(u32::from(has_changed)),
-            belief: self.belief.after(now.saturating_sub(self.alive_ms), has_changed),
-        }
+        let elapsed_ms = now.saturating_sub(self.alive_ms);
+        let is_exact = has_changed && trust.is_some_and(Trust::is_exact);
+        let belief = match self.told.filter(|told| is_exact && *told != NO_HINT) {
+            Some(told) => self.belief.after_change_at((u64::from(told) * MINUTE_MS).min(elapsed_ms)),
+            None => self.belief.after(elapsed_ms, has_changed),
+        };
+        let changes = self.changes.saturating_add(u32::from(has_changed));
+        History { alive_ms: now, missing_since: None, changes, belief, ..self.looked() }
+    }
+
+    /// After any look: no hint is ahead of it.
+    #[must_use]
+    pub fn looked(self) -> History {
+        History { told: self.told.map(|_| NO_HINT), ..self }
     }
 
     /// After a look that did not, and was the first of them or one of several.
@@ -73,19 +95,50 @@ impl History {
     pub fn missed(self, now: EpochMs) -> History {
         History { missing_since: Some(self.missing_since.unwrap_or(now)), ..self }
     }
+
+    /// After a hint that it changed at `changed_ms`; none when that is nothing new.
+    #[must_use]
+    pub fn after_hint(self, changed_ms: EpochMs) -> Option<History> {
+        let minutes = changed_ms.checked_sub(self.alive_ms)?.div_ceil(MINUTE_MS);
+        let is_news = minutes > 0 && !self.has_hint();
+        is_news.then(|| History { told: Some(u32::try_from(minutes).unwrap_or(u32::MAX)), ..self })
+    }
+
+    /// Whether something says that the page has changed since the last look.
+    pub fn has_hint(&self) -> bool {
+        self.told.is_some_and(|told| told != NO_HINT)
+    }
+
+    /// What a look that found the page there tells of the hints of its host.
+    pub fn lesson(&self, now: EpochMs, change: PageChange) -> Option<Lesson> {
+        let has_changed = change == PageChange::Changed;
+        match self.told? {
+            NO_HINT => has_changed.then_some(Lesson::Missed),
+            _ => {
+                let elapsed = days(now.saturating_sub(self.alive_ms));
+                Some(Lesson::Told { expected: 1.0 - self.belief.unchanged(elapsed) as f32, has_changed })
+            }
+        }
+    }
+
+    /// How its host's hints bear on it.
+    pub fn outlook(&self, trust: Option<&Trust>) -> Outlook {
+        let Some(trust) = trust else { return Outlook::default() };
+        Outlook::new(trust, self.told.is_some(), self.has_hint(), self.tells.unwrap_or_default())
+    }
 }
 
 impl RevisitPolicy {
     /// From one look at a page to the next, where a look must be worth `price`.
-    pub fn interval_ms(&self, belief: Belief, price: f64) -> u64 {
-        milliseconds(belief.worth_after(price, self.bounds()))
+    pub fn interval_ms(&self, belief: Belief, outlook: Outlook, price: f64) -> u64 {
+        milliseconds(worth_after(|elapsed| outlook.gain(belief, elapsed), price, self.bounds(outlook)))
     }
 
     /// Whether a look so long after the one before came much later than was planned: it had to wait for others.
-    pub fn is_late(&self, belief: Belief, price: f64, elapsed_ms: u64) -> bool {
-        let (shortest, longest) = self.bounds();
+    pub fn is_late(&self, belief: Belief, outlook: Outlook, price: f64, elapsed_ms: u64) -> bool {
+        let (shortest, longest) = self.bounds(outlook);
         let due = days(elapsed_ms) / LATE;
-        due > longest || (due > shortest && belief.gain(due) > price)
+        due > longest || (due > shortest && outlook.gain(belief, due) > price)
     }
 
     /// Until a page that does not answer as a page is looked at once more, to tell whether it is gone.
@@ -109,9 +162,11 @@ impl RevisitPolicy {
         self.interval.unwrap_or_default().min(self.min_interval).as_millis() as u64
     }
 
-    fn bounds(&self) -> (f64, f64) {
+    /// In days.
+    fn bounds(&self, outlook: Outlook) -> (f64, f64) {
         let mean = self.interval.unwrap_or_default();
         let longest = self.max_interval.min(mean * LONGEST).max(mean);
-        (days(self.shortest_ms().max(1)), days(longest.as_millis() as u64))
+        let (mean, shortest) = (days(mean.as_millis() as u64), days(self.shortest_ms().max(1)));
+        (shortest, days(longest.as_millis() as u64).min(mean / outlook.looks).max(shortest))
     }
 }

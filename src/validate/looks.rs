@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use crate::config::FrontierConfig;
 use crate::frontier::{Frontier, FrontierError, PageRecord};
 use crate::page::EpochMs;
-use crate::revisit::{Budget, History, RevisitPolicy};
+use crate::revisit::{Budget, History, Outlook, RevisitPolicy};
 
 /// The note with the price, and the mean interval it belongs to.
 const NOTE: &str = "recrawl";
@@ -43,7 +43,7 @@ impl Looks {
         let price = {
             let mut budget = budget.lock();
             let elapsed_ms = now.saturating_sub(before.alive_ms);
-            let is_late = self.policy.is_late(before.belief, budget.price(), elapsed_ms);
+            let is_late = self.policy.is_late(before.belief, Outlook::default(), budget.price(), elapsed_ms);
             match budget.looked(now, frontier.counts().live, is_late) {
                 true => budget.price(),
                 false => return Ok(()),
@@ -62,7 +62,7 @@ impl Looks {
         let price = self.budget.as_ref()?.lock().price();
         Some(
             now + match record.state.is_live() {
-                true => self.policy.interval_ms(history.belief, price),
+                true => self.policy.interval_ms(history.belief, Outlook::default(), price),
                 false => self.policy.gone_ms(history.alive_ms, now),
             },
         )

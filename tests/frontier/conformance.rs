@@ -298,6 +298,8 @@ const HISTORY: History = History {
     missing_since: None,
     changes: 3,
     belief: Belief { changes: 2.5, days: 17.25 },
+    told: Some(0),
+    tells: Some(70_000),
 };
 
 fn keeps_every_field_of_a_page(make: Make) {
@@ -321,7 +323,13 @@ fn keeps_every_field_of_a_page(make: Make) {
         },
         PageRecord {
             event_id: "ABCDEF".into(),
-            history: Some(History { missing_since: Some(1_700_000_000_500), changes: 70_000, ..HISTORY }),
+            history: Some(History {
+                missing_since: Some(1_700_000_000_500),
+                changes: 70_000,
+                told: Some(90),
+                tells: None,
+                ..HISTORY
+            }),
             etag: Some(String::new()),
             last_modified: Some("é".into()),
             ..record("http://c/é", 4)

@@ -44,8 +44,15 @@ fn page_record() -> impl Strategy<Value = PageRecord> {
 
 fn history() -> impl Strategy<Value = History> {
     let belief = (any::<f32>(), any::<f32>()).prop_map(|(changes, days)| Belief { changes, days });
-    (any::<u64>(), option::of(any::<u64>()), any::<u32>(), belief)
-        .prop_map(|(alive_ms, missing_since, changes, belief)| History { alive_ms, missing_since, changes, belief })
+    (any::<u64>(), option::of(any::<u64>()), any::<u32>(), belief, option::of(any::<u32>()), option::of(any::<u32>()))
+        .prop_map(|(alive_ms, missing_since, changes, belief, told, tells)| History {
+            alive_ms,
+            missing_since,
+            changes,
+            belief,
+            told,
+            tells,
+        })
 }
 
 fn robots() -> impl Strategy<Value = Robots> {

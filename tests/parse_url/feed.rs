@@ -18,6 +18,7 @@ fn every_kind_of_feed_gives_its_articles_and_its_language() {
     let read = |text: &str| parse(text.as_bytes(), None, "http://a.example/feed");
     let feed = |items: &[&str], language: &str| Feed {
         items: items.iter().map(|it| format!("http://a.example/{it}")).collect(),
+        items_changed: vec![None; items.len()],
         language: Some(language.into()),
     };
     assert_eq!(read(RSS), feed(&["one", "two"], "en-gb"));

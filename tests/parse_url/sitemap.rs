@@ -5,7 +5,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use seine::parse::sitemap::{self, Incomplete, MAX_URLS};
-use seine::parse::url;
+use seine::parse::{date, url};
 
 use crate::{NO_TIME, cases};
 
@@ -138,5 +138,77 @@ proptest! {
         let urls: Vec<String> = names.iter().filter_map(|name| url::parse(&format!("https://a.org/x{name}x"))).collect();
         let entries: String = urls.iter().map(|url| format!("<url><loc>{}</loc></url>", url.replace('&', "&amp;"))).collect();
         prop_assert_eq!(pages(format!("<urlset>{entries}</urlset>")), urls);
+    }
+}
+
+#[test]
+fn a_sitemap_says_when_what_it_names_changed() {
+    let day = 1_767_225_600_000; // 2026-01-01
+    let body = "<urlset><url><loc>https://a.org/1</loc><lastmod>2026-01-01</lastmod></url>
+        <url><lastmod> 2026-01-01T12:00:30.5+01:30 </lastmod><loc>https://a.org/2</loc></url>
+        <url><loc>https://a.org/3</loc></url>
+        <url><loc>https://a.org/1</loc><lastmod>2026-01-02</lastmod></url>
+        <url><loc>relative</loc><lastmod>2026-01-03</lastmod></url>
+        <url><loc>https://a.org/4</loc><lastmod>soon</lastmod><news:date>2026-01-01T01:00Z</news:date></url>
+        <lastmod>2026-01-04</lastmod></urlset>";
+    let found = sitemap::parse(body.as_bytes(), None, AT);
+    assert_eq!(found.urls, ["https://a.org/1", "https://a.org/2", "https://a.org/3", "https://a.org/4"]);
+    let noon = day + (10 * 60 + 30) * 60_000 + 30_000;
+    assert_eq!(found.urls_changed, [Some(day), Some(noon), None, Some(day + 3_600_000)]);
+    let index =
+        "<sitemapindex><sitemap><loc>https://a.org/s1</loc><lastmod>2026-01-01</lastmod></sitemap></sitemapindex>";
+    assert_eq!(sitemap::parse(index.as_bytes(), None, AT).sitemaps_changed, [Some(day)]);
+    let atom = "<feed><updated>2026-02-01T00:00:00Z</updated><entry><updated>2026-01-01T00:00:00Z</updated>
+        <published>2025-01-01T00:00:00Z</published><link href='https://a.org/5'/></entry></feed>";
+    let rss = "<rss><item><link>https://a.org/6</link><pubDate>Thu, 01 Jan 2026 01:00:00 +0100</pubDate></item>
+        <item><link>https://a.org/7</link></item></rss>";
+    assert_eq!(sitemap::parse(atom.as_bytes(), None, AT).urls_changed, [Some(day)]);
+    assert_eq!(sitemap::parse(rss.as_bytes(), None, AT).urls_changed, [Some(day), None]);
+    assert_eq!(sitemap::parse(b"https://a.org/8\nhttps://a.org/9", None, AT).urls_changed, [None, None]);
+}
+
+#[test]
+fn dates_are_read_in_every_form_that_is_one_and_in_no_other() {
+    let at = |seconds: u64| Some(seconds * 1000);
+    for (text, time) in [
+        ("2026", at(1_767_225_600)),
+        ("2026-11", at(1_793_491_200)),
+        ("2026-11-22T17:39", at(1_795_369_140)),
+        ("2026-11-22 17:39:19", at(1_795_369_159)),
+        ("2026-11-22T17:39:19-0500", at(1_795_369_159 + 5 * 3600)),
+        ("2026-11-22T17:39:60Z", at(1_795_369_199)),
+        ("Sun, 22 Nov 2026 17:39:19 GMT", at(1_795_369_159)),
+        ("Sun, 22 Nov 2026 17:39:19 EST", at(1_795_369_159 + 5 * 3600)),
+        ("1969-12-31", None),
+        ("2026-02-30", None),
+        ("2026-11-22T25:00Z", None),
+        ("2026-11-22T17:39+99:00", None),
+        ("2026-11-22T17:39Zulu", None),
+        ("2026-11-22-01", None),
+        ("22.11.2026", None),
+        ("", None),
+    ] {
+        assert_eq!(date::parse(text), time, "{text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(2000))]
+
+    /// Hostile ones too: never a panic, never a time that cannot be.
+    #[test]
+    fn any_text_is_a_date_or_none(text in "([0-9]{1,4}[-T: +.Z]{0,2}){0,8}|\\PC{0,40}|[-0-9A-Za-z:, +]{0,40}") {
+        if let Some(time) = date::parse(&text) {
+            prop_assert!(time < 253_402_300_800_000 + 2 * 86_400_000, "{} {}", text, time);
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_what_is_read(seconds in 0..253_402_300_000_u64, hours in -14..=14_i8) {
+        let offset = time::UtcOffset::from_hms(hours, 0, 0).unwrap();
+        let time = time::OffsetDateTime::from_unix_timestamp(seconds as i64).unwrap();
+        prop_assume!(time.checked_to_offset(offset).is_some_and(|time| (0..=9999).contains(&time.year())));
+        let written = time.to_offset(offset).format(&time::format_description::well_known::Rfc3339).unwrap();
+        prop_assert_eq!(date::parse(&written), Some(seconds * 1000), "{}", written);
     }
 }
