@@ -229,6 +229,8 @@ fn verdict(url: String, number: u64) -> Verdict {
         fetched_ms: 1_790_000_000_000 + number,
         depth: 1,
         history: Some(History::new(1_790_000_000_000 + number)),
+        final_url: None,
+        noindex: false,
     };
     Verdict { url, kind: Kind::Page, event_id, change: Change::Page { record, due_again: None } }
 }

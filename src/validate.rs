@@ -18,7 +18,7 @@ use crate::frontier::scope::Scope;
 use crate::frontier::{
     Batch, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Proposal, Verdict, WHEN_MET_AGAIN,
 };
-use crate::page::{Again, Before, EpochMs, FailureReason, Kind, Outcome, PageChange, PageEvent};
+use crate::page::{Again, Before, EpochMs, FailureReason, Kind, Outcome, PageChange, PageEvent, Response};
 use crate::page_log::{LogError, Reader};
 use crate::parse::{self, Derived};
 use crate::revisit::History;
@@ -133,7 +133,7 @@ impl Validator {
                 if let (true, Some(seen)) = (is_alive(event, record), seen_before(event, before.as_ref())) {
                     self.looks.count(&*self.frontier, &seen, event.ended_ms)?;
                 }
-                if matches!(record.state, PageState::New | PageState::Changed) {
+                if matches!(record.state, PageState::New | PageState::Changed | PageState::Withheld) {
                     self.propose_links(event, &derived, &mut batch.proposals);
                 }
                 judged.insert(&event.url, record.clone());
@@ -213,59 +213,73 @@ impl Validator {
     }
 
     /// What `page` keeps of a final answer. Of a page that is there, only an answer that says so takes it away (404, 410), and
-    /// says so twice: whatever else came instead, it stays as it was. So does what is gone until it is back.
+    /// says so twice, or a word that it may not be asked for: whatever else came instead, it stays as it was. So does what is
+    /// gone until it is back.
     fn record(&self, event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> PageRecord {
         let (now, status) = (event.ended_ms, event.response().map_or(0, |response| response.status));
-        let live = before.filter(|before| before.state.is_live());
-        let digest_before = live.and_then(PageRecord::live_digest);
-        let judged = live.map(|live| Before {
+        let there = before.filter(|before| before.state.is_there());
+        let digest_before = there.and_then(|there| there.digest);
+        let judged = there.map(|there| Before {
             digest: digest_before.as_ref(),
-            may_be_gone: self.looks.may_be_gone(live.history, now),
+            may_be_gone: self.looks.may_be_gone(there.history, now),
+            was_withheld: there.state == PageState::Withheld,
+            final_url: there.final_url.as_deref(),
         });
-        let change = PageChange::judge(status, judged, &derived.digest);
+        let change = PageChange::judge(event, judged, &derived.digest);
         let history = before.and_then(PageRecord::history);
-        let stays = before.filter(|before| before.state.is_live() || before.state == PageState::Gone);
-        if let (None, Some(before), Some(history)) = (change, stays, history) {
-            let is_missing = before.state.is_live() && is_missing(status);
+        let stays = before.filter(|before| before.state.is_there() || before.state == PageState::Gone);
+        let says_nothing = change.is_none() && event.withheld.is_none();
+        if let (true, Some(before), Some(history)) = (says_nothing, stays, history) {
+            let is_missing = before.state.is_there() && is_missing(status);
             let history = if is_missing { history.missed(now) } else { history };
             return PageRecord { event_id: event.id.clone(), history: Some(history), ..before.clone() };
         }
-        let history = match change {
-            None => None,
+        let history = match PageChange::seen(status, judged, &derived.digest) {
+            None => history.filter(|_| change == Some(PageChange::Gone)),
             Some(PageChange::New) => Some(History::new(now)),
             Some(PageChange::Gone) => history,
-            Some(change) => history.map(|history| history.seen(now, change, None)),
+            Some(seen) => history.map(|history| history.seen(now, seen, None)),
+        };
+        let state = match &event.outcome {
+            Outcome::Failure(failure) => change.map_or(PageState::Failed(failure.reason), PageState::from),
+            Outcome::Response(_) if event.withheld.is_some() => PageState::Withheld,
+            Outcome::Response(_) => change.map_or(PageState::Refused, PageState::from),
         };
         let mut record = PageRecord {
             url: event.url.clone(),
             kind: event.kind,
             event_id: event.id.clone(),
-            state: PageState::Refused,
-            status: 0,
+            state,
+            status,
             digest: before.and_then(|before| before.digest),
             etag: before.and_then(|before| before.etag.clone()),
             last_modified: before.and_then(|before| before.last_modified.clone()),
             fetched_ms: now,
             depth: event.depth,
             history,
+            final_url: before.and_then(|before| before.final_url.clone()),
+            noindex: event.is_noindex(derived.robots.noindex, there.is_some_and(|there| there.noindex)),
         };
-        let response = match &event.outcome {
-            Outcome::Failure(failure) => {
-                record.state = PageState::Failed(failure.reason);
-                return record;
-            }
-            Outcome::Response(response) => response,
-        };
-        record.status = response.status;
-        if response.is_success() {
-            // What was cut is not the page: nothing of it may say later that the page has not changed.
-            let whole = || !response.is_cut();
-            record.digest = Some(derived.digest).filter(|_| whole());
-            record.etag = response.headers.get("etag").filter(|_| whole()).map(str::to_owned);
-            record.last_modified = response.headers.get("last-modified").filter(|_| whole()).map(str::to_owned);
+        if let Some(response) = event.response() {
+            keep_validators(&mut record, event, response, derived);
         }
-        record.state = change.map_or(PageState::Refused, PageState::from);
         record
+    }
+}
+
+/// By what a page is known again when it is asked for the next time.
+fn keep_validators(record: &mut PageRecord, event: &PageEvent, response: &Response, derived: &Derived) {
+    if response.is_success() {
+        // What was cut is not the page: nothing of it may say later that the page has not changed.
+        let whole = || !response.is_cut();
+        record.digest = Some(derived.digest).filter(|_| whole());
+        record.etag = response.headers.get("etag").filter(|_| whole()).map(str::to_owned);
+        record.last_modified = response.headers.get("last-modified").filter(|_| whole()).map(str::to_owned);
+        record.final_url = Some(event.final_url.clone()).filter(|_| !event.hops.is_empty());
+    }
+    // A 304 need not say any more what a header said, or that it does not.
+    if record.noindex && response.headers.get("x-robots-tag").is_some() {
+        (record.etag, record.last_modified) = (None, None);
     }
 }
 

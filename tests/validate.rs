@@ -17,7 +17,10 @@ use seine::frontier::{
     Batch, Cause, Change, Counts, EmbeddedFrontier, Frontier, FrontierOptions, Health, HostTurn, PageRecord, PageState,
     Proposal, Release, Trouble, Verdict,
 };
-use seine::page::{Again, Failure, FailureReason, Kind, Outcome, PageChange, PageEvent, Response, Truncated};
+use seine::page::{
+    Again, Before, Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent, Response, Truncated,
+    Withheld,
+};
 use seine::parse::DeriveOptions;
 use seine::revisit::{Belief, Budget, History, Lesson, Outlook, RevisitPolicy, Trust};
 use seine::telemetry::Metrics;
@@ -310,6 +313,127 @@ fn hourly() -> FrontierConfig {
     config
 }
 
+fn redirect(event: &mut PageEvent, target: &str) {
+    let hop = Hop { url: event.url.clone(), status: 302, headers: Headers::default(), target: target.into(), ip: None };
+    event.hops = vec![hop];
+    event.final_url = target.into();
+}
+
+/// It is the word of the site's owner: at once, and for as long as it is said.
+#[test]
+fn what_robots_txt_forbids_is_gone_until_it_is_allowed() {
+    let mut bench = Bench::new(hourly());
+    let page = bench.page(SEED, "one");
+    bench.validate(page);
+    let alive = bench.now;
+    bench.now += HOUR;
+    for _ in 0..3 {
+        let denied = bench.event(SEED, failure(FailureReason::RobotsDenied));
+        bench.validate(denied);
+        assert_eq!(bench.state(SEED), Some(PageState::Gone));
+        let away = bench.now - alive;
+        assert!(bench.frontier.next_due().unwrap() >= bench.now + away, "it is looked at more and more seldom");
+        bench.now += away;
+    }
+    let page = bench.page(SEED, "one");
+    bench.validate(page);
+    assert_eq!(bench.state(SEED), Some(PageState::New));
+    // Where a redirect led to it, too, if that is where the page came from.
+    let mut bench = Bench::new(hourly());
+    let mut page = bench.page(SEED, "one");
+    redirect(&mut page, "http://site.example/home");
+    bench.validate(page);
+    let mut denied = bench.event(SEED, failure(FailureReason::RobotsDenied));
+    redirect(&mut denied, "http://site.example/home");
+    bench.validate(denied);
+    assert_eq!(bench.state(SEED), Some(PageState::Gone));
+}
+
+/// What the worker makes of a page that asks not to be indexed.
+fn withheld(event: PageEvent) -> PageEvent {
+    PageEvent { withheld: Some(Withheld::Noindex), ..event }
+}
+
+const NOINDEX: &str = "<meta name=robots content=noindex><a href=/a>a</a>";
+
+#[test]
+fn a_withheld_page_is_there_and_not_live() {
+    let with_etag = |event: &mut PageEvent| {
+        let Outcome::Response(response) = &mut event.outcome else { unreachable!() };
+        response.headers.push("etag", "\"v1\"");
+    };
+    let mut bench = Bench::new(hourly());
+    let mut page = withheld(bench.page(SEED, NOINDEX));
+    with_etag(&mut page);
+    bench.validate(page);
+    assert_eq!(bench.state(SEED), Some(PageState::Withheld));
+    assert!(bench.work().contains("http://site.example/a"), "its links are followed");
+    let counts = bench.frontier.counts();
+    assert_eq!((counts.page, counts.live, counts.withheld), (1, 0, 1));
+    let first = bench.frontier.page(SEED).unwrap().unwrap();
+    assert_eq!((first.etag.as_deref(), first.noindex), (Some("\"v1\""), true));
+
+    let same = withheld(bench.event(SEED, response(304, "")));
+    bench.validate(same);
+    let second = bench.frontier.page(SEED).unwrap().unwrap();
+    assert_eq!((second.state, second.digest, &second.etag), (PageState::Withheld, first.digest, &first.etag));
+    let history = second.history.unwrap();
+    assert_eq!((history.alive_ms, history.changes), (bench.now, 0));
+    // A bad day leaves it as it is.
+    let bad = bench.event(SEED, response(403, ""));
+    bench.validate(bad);
+    assert_eq!(bench.state(SEED), Some(PageState::Withheld));
+
+    // Whether it asks for it no more, or is obeyed no more: the same content is new to whom it was not delivered.
+    let released = bench.page(SEED, NOINDEX);
+    bench.validate(released);
+    assert_eq!(bench.state(SEED), Some(PageState::New));
+    let again = withheld(bench.page(SEED, NOINDEX));
+    bench.validate(again);
+    assert_eq!(bench.state(SEED), Some(PageState::Withheld));
+    assert_eq!(bench.frontier.counts().live, 0);
+    for _ in 0..2 {
+        bench.now += 48 * HOUR;
+        let gone = bench.event(SEED, response(404, ""));
+        bench.validate(gone);
+    }
+    assert_eq!(bench.state(SEED), Some(PageState::Gone));
+}
+
+/// A 304 need not repeat a header, nor does it say that the header is not sent any more.
+#[test]
+fn what_a_header_withholds_is_asked_for_without_conditions() {
+    let mut bench = Bench::new(hourly());
+    let mut page = withheld(bench.page(SEED, "one"));
+    let Outcome::Response(response) = &mut page.outcome else { unreachable!() };
+    response.headers.push("x-robots-tag", "noindex");
+    response.headers.push("etag", "\"v1\"");
+    bench.validate(page);
+    let record = bench.frontier.page(SEED).unwrap().unwrap();
+    assert_eq!((record.state, record.noindex, record.etag), (PageState::Withheld, true, None));
+}
+
+/// The worker's and the validator's one rule.
+#[test]
+fn what_was_delivered_and_is_withheld_is_gone() {
+    let mut page = event::page(SEED, &[], "one");
+    let digest = [1; 32];
+    let there = Before { digest: Some(&digest), may_be_gone: false, was_withheld: false, final_url: None };
+    let kept_back = Before { was_withheld: true, ..there };
+    for (withheld, before, now, expected) in [
+        (None, None, [1; 32], Some(PageChange::New)),
+        (None, Some(there), [1; 32], Some(PageChange::Unchanged)),
+        (None, Some(kept_back), [1; 32], Some(PageChange::New)),
+        (Some(Withheld::Noindex), None, [1; 32], None),
+        (Some(Withheld::Noindex), Some(there), [1; 32], Some(PageChange::Gone)),
+        (Some(Withheld::Noindex), Some(there), [2; 32], Some(PageChange::Gone)),
+        (Some(Withheld::Noindex), Some(kept_back), [2; 32], None),
+    ] {
+        page.withheld = withheld;
+        assert_eq!(PageChange::judge(&page, before, &now), expected, "{:?} {before:?}", page.withheld);
+    }
+}
+
 /// Whatever comes instead of a page that was there, only 404 and 410 say that it is not any more.
 #[test]
 fn only_what_says_so_takes_a_page_away() {
@@ -320,7 +444,7 @@ fn only_what_says_so_takes_a_page_away() {
         response(503, ""),
         response(301, ""),
         failure(FailureReason::Timeout),
-        failure(FailureReason::RobotsDenied),
+        failure(FailureReason::RobotsUnreachable),
         failure(FailureReason::BadRedirect),
         failure(FailureReason::UnwantedType),
     ];
@@ -343,6 +467,14 @@ fn only_what_says_so_takes_a_page_away() {
         bench.validate(same);
         assert_eq!(bench.state(SEED), Some(PageState::Unchanged), "compared with what was there");
     }
+    // A page to log in, say, which robots.txt forbids.
+    let mut bench = Bench::new(hourly());
+    let page = bench.page(SEED, "one");
+    bench.validate(page);
+    let mut event = bench.event(SEED, failure(FailureReason::RobotsDenied));
+    redirect(&mut event, "http://site.example/login");
+    bench.validate(event);
+    assert_eq!(bench.state(SEED), Some(PageState::New));
     for status in [404, 410] {
         let at_once = RevisitPolicy { interval: None, confirm_gone: Duration::ZERO, ..hourly().revisit };
         let mut bench = Bench::new(FrontierConfig { revisit: at_once.clone(), ..hourly() });

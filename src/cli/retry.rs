@@ -102,7 +102,7 @@ impl Args {
 /// Its reason for a failure; empty for a page that is there.
 fn name_of(state: PageState) -> &'static str {
     match state {
-        PageState::New | PageState::Unchanged | PageState::Changed => "",
+        PageState::New | PageState::Unchanged | PageState::Changed | PageState::Withheld => "",
         PageState::Gone => "gone",
         PageState::Refused => "refused",
         PageState::Failed(reason) => reason.name(),

@@ -72,6 +72,7 @@ fn as_table(folder: &Path, counts: &Counts, log: &LogStatus) -> String {
         ("  gone", counts.gone, "were there before"),
         ("  refused", counts.refused, "answered, but not with a page"),
         ("  failed", counts.failed, "given up for good"),
+        ("  withheld", counts.withheld, "ask not to be indexed"),
         ("processed", counts.page + page_proposed, "page + page_proposed"),
         ("remaining", counts.work_proposed, "work_proposed"),
         ("hosts", counts.hosts, ""),

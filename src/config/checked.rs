@@ -130,6 +130,8 @@ pub struct ScopeConfig {
     pub link_filters: Option<String>,
     /// rel=nofollow, meta robots and X-Robots-Tag nofollow are honoured.
     pub obey_nofollow: bool,
+    /// Pages with meta robots or X-Robots-Tag noindex are read and not delivered.
+    pub obey_noindex: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

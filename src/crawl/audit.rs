@@ -268,6 +268,7 @@ impl Audit {
             ("page gone", counts.gone, survey.gone),
             ("page refused", counts.refused, survey.refused),
             ("page failed", counts.failed, survey.failed),
+            ("page withheld", counts.withheld, survey.withheld),
         ];
         for (name, counted, records) in states {
             self.books.push(Book::new(name, ("pages", counted), &[("records", records)]).at_least().or(FRONTIER_OFF));

@@ -190,7 +190,7 @@ fn try_seeds_again(frontier: &dyn Frontier, seeds: &[String]) -> Result<(), Fron
     for seeds in seeds.chunks(SEEDS) {
         let mut again = Vec::new();
         for seed in seeds {
-            let is_there = goes_on && frontier.page(seed)?.is_some_and(|page| page.state.is_live());
+            let is_there = goes_on && frontier.page(seed)?.is_some_and(|page| page.state.is_there());
             if !is_there {
                 again.push(seed.clone());
             }

@@ -121,6 +121,7 @@ fn why_none(page: PageRecord) -> Option<String> {
         PageState::New | PageState::Unchanged | PageState::Changed => None,
         PageState::Gone | PageState::Refused => Some(format!("answered with status {}", page.status)),
         PageState::Failed(reason) => Some(reason.meaning().to_owned()),
+        PageState::Withheld => Some("asks not to be indexed".to_owned()),
     }
 }
 
@@ -171,6 +172,7 @@ impl Summary {
             ("gone", counts.gone, "were there before"),
             ("refused", counts.refused, "answered, but not with a page"),
             ("failed", counts.failed, "given up for good"),
+            ("withheld", counts.withheld, "ask not to be indexed"),
             ("to fetch", counts.work_proposed, "still in work_proposed"),
             ("hosts", counts.hosts, ""),
         ] {

@@ -144,6 +144,7 @@ pub struct Counts {
     pub gone: u64,
     pub refused: u64,
     pub failed: u64,
+    pub withheld: u64,
     /// Hosts ever seen.
     pub hosts: u64,
     /// Hosts with work.

@@ -35,22 +35,24 @@ pub struct PageRecord {
     /// None for what never was a page, and for what was fetched before it was noted.
     #[n(10)]
     pub history: Option<History>,
+    /// Where the last 2xx response came from, and with it digest and validators, if redirects led there.
+    #[n(11)]
+    pub final_url: Option<String>,
+    /// The page asked not to be indexed, whether that is obeyed or not.
+    #[cbor(n(12), skip_if = "std::ops::Not::not")]
+    pub noindex: bool,
 }
 
 impl PageRecord {
-    /// The digest of the page's content, if it was there when it was last asked for, and came whole.
-    pub fn live_digest(&self) -> Option<[u8; 32]> {
-        self.digest.filter(|_| self.state.is_live())
-    }
-
     /// What looking at the page has told. Of before it was noted nothing is known but that it is or was there.
     pub fn history(&self) -> Option<History> {
-        let was_there = self.state.is_live() || self.state == PageState::Gone;
+        let was_there = self.state.is_there() || self.state == PageState::Gone;
         self.history.or_else(|| was_there.then(|| History::new(self.fetched_ms)))
     }
 }
 
-/// What the last fetch was against the one before (`new`, `unchanged`, `changed`, `gone`), or that it failed for good.
+/// What the last fetch was against the one before (`new`, `unchanged`, `changed`, `gone`), that its page is withheld, or that it
+/// failed for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 #[cbor(flat)]
 pub enum PageState {
@@ -67,6 +69,9 @@ pub enum PageState {
     Refused,
     #[n(5)]
     Failed(#[n(0)] FailureReason),
+    /// There, and not to be delivered as its URL's page ([`Withheld`](crate::page::Withheld)).
+    #[n(6)]
+    Withheld,
 }
 
 impl From<PageChange> for PageState {
@@ -81,7 +86,7 @@ impl From<PageChange> for PageState {
 }
 
 impl PageState {
-    /// `new`, `unchanged`, `changed`, `gone`, `refused`, `failed`.
+    /// `new`, `unchanged`, `changed`, `gone`, `refused`, `failed`, `withheld`.
     pub fn name(self) -> &'static str {
         match self {
             PageState::New => "new",
@@ -90,11 +95,17 @@ impl PageState {
             PageState::Gone => "gone",
             PageState::Refused => "refused",
             PageState::Failed(_) => "failed",
+            PageState::Withheld => "withheld",
         }
     }
 
-    /// The page was there when it was last asked for.
+    /// The page was there when it was last asked for, and destinations hold it.
     pub fn is_live(self) -> bool {
         matches!(self, PageState::New | PageState::Unchanged | PageState::Changed)
+    }
+
+    /// The page was there when it was last asked for, delivered or not.
+    pub fn is_there(self) -> bool {
+        self.is_live() || self == PageState::Withheld
     }
 }

@@ -1,6 +1,6 @@
 //! URLs to fetch: as they are proposed, and as they are leased.
 
-use super::page::PageRecord;
+use super::page::{PageRecord, PageState};
 use crate::page::{EpochMs, Kind};
 
 /// Priority of a URL that the frontier first hears of by its verdict (a page log from elsewhere).
@@ -35,12 +35,18 @@ pub struct Work {
     pub attempt: u16,
     /// It was put off for what seemed its host's trouble since it was last tried in earnest.
     pub was_put_off: bool,
-    /// From the last fetch of this URL if the page was there, for a conditional request.
+    /// From the last fetch of this URL if the page was there, for a conditional request …
     pub etag: Option<String>,
     pub last_modified: Option<String>,
-    /// The page was there when it was last asked for.
+    /// … to the URL that gave them: this one, if redirects led there.
+    pub final_url: Option<String>,
+    /// The page was there when it was last asked for …
     pub was_there: bool,
-    /// [`PageRecord::live_digest`], to tell whether the page has changed.
+    /// … but was not delivered.
+    pub was_withheld: bool,
+    /// See [`PageRecord::noindex`].
+    pub noindex: bool,
+    /// [`PageRecord::digest`], to tell whether the page has changed.
     pub digest: Option<[u8; 32]>,
     /// See [`History::missing_since`](crate::revisit::History::missing_since).
     pub missing_since: Option<EpochMs>,
@@ -49,12 +55,32 @@ pub struct Work {
 impl Work {
     /// `page`: what is known of the URL from its last fetch.
     pub(super) fn new(url: String, kind: Kind, depth: u16, attempt: u16, page: Option<PageRecord>) -> Work {
-        let digest = page.as_ref().and_then(PageRecord::live_digest);
-        let missing_since = page.as_ref().and_then(|page| page.history?.missing_since);
-        let was_there = page.as_ref().is_some_and(|page| page.state.is_live());
-        // Of what is not there, a server's "not modified" would say nothing.
-        let live = page.filter(|_| digest.is_some());
-        let (etag, last_modified) = live.map_or((None, None), |page| (page.etag, page.last_modified));
-        Work { url, kind, depth, attempt, was_put_off: false, etag, last_modified, was_there, digest, missing_since }
+        let page = page.filter(|page| page.state.is_there());
+        let was_withheld = page.as_ref().is_some_and(|page| page.state == PageState::Withheld);
+        let mut work = Work {
+            url,
+            kind,
+            depth,
+            attempt,
+            was_put_off: false,
+            etag: None,
+            last_modified: None,
+            final_url: None,
+            was_there: page.is_some(),
+            was_withheld,
+            noindex: false,
+            digest: None,
+            missing_since: None,
+        };
+        if let Some(page) = page {
+            work.digest = page.digest;
+            work.missing_since = page.history.and_then(|history| history.missing_since);
+            (work.final_url, work.noindex) = (page.final_url, page.noindex);
+            // Of what did not come whole, a server's "not modified" would say nothing.
+            if page.digest.is_some() {
+                (work.etag, work.last_modified) = (page.etag, page.last_modified);
+            }
+        }
+        work
     }
 }

@@ -50,8 +50,8 @@ pub struct PageEvent {
     /// Set when this is not the URL's last word: it is tried again. None in events of before it was noted, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<Again>,
-    /// What became of the page since it was last fetched. None for a failure, for an answer that is no page or not final,
-    /// and in events of before it was noted.
+    /// What became of the page since it was last fetched. None for an answer that is no page or not final, for a failure that
+    /// does not take the page away, and in events of before it was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<PageChange>,
     /// Set when the answer is not to be delivered as this URL's page, though it may be one.
@@ -121,7 +121,8 @@ pub enum PageChange {
     /// The same content, by its digest, or the server says so (304).
     Unchanged,
     Changed,
-    /// It was there, and is not any more, as the server says itself, and more than once: 404 or 410.
+    /// It was there, and is not any more, as the server says itself, and more than once: 404 or 410. Or it may not be
+    /// delivered any more ([`Withheld`]), or asked for ([`FailureReason::takes_away`]).
     Gone,
 }
 
@@ -132,13 +133,36 @@ pub struct Before<'a> {
     pub digest: Option<&'a [u8; 32]>,
     /// An answer that it is not there is to be believed now.
     pub may_be_gone: bool,
+    /// It was not delivered.
+    pub was_withheld: bool,
+    /// Where it came from, if redirects led there.
+    pub final_url: Option<&'a str>,
 }
 
 impl PageChange {
     /// The rule for final answers. `before`: what the page was, if it was there at the last fetch; `now`: the digest of the
     /// content that came. None for what was no page before and is none now, and for what says nothing of the page (a 403 or
     /// 500 instead of it, or that it is not there for the first time): it is as it was.
-    pub fn judge(status: u16, before: Option<Before<'_>>, now: &[u8; 32]) -> Option<PageChange> {
+    pub fn judge(event: &PageEvent, before: Option<Before<'_>>, now: &[u8; 32]) -> Option<PageChange> {
+        let was_delivered = before.is_some_and(|before| !before.was_withheld);
+        match &event.outcome {
+            Outcome::Failure(failure) => {
+                // What a redirect leads to may be a page to log in, and says nothing of the page that was there before.
+                let is_of_it = |before: Before| event.hops.is_empty() || before.final_url == Some(&event.final_url);
+                (failure.reason.takes_away() && before.is_some_and(is_of_it)).then_some(PageChange::Gone)
+            }
+            Outcome::Response(_) if event.withheld.is_some() => was_delivered.then_some(PageChange::Gone),
+            Outcome::Response(response) => match PageChange::seen(response.status, before, now)? {
+                PageChange::Gone => Some(PageChange::Gone),
+                seen if was_delivered => Some(seen),
+                // What was not delivered is new to whom it is delivered, and a 304 does not bring it.
+                _ => response.is_success().then_some(PageChange::New),
+            },
+        }
+    }
+
+    /// The same of what was seen alone, whether it is delivered or not.
+    pub fn seen(status: u16, before: Option<Before<'_>>, now: &[u8; 32]) -> Option<PageChange> {
         let (was_there, is_missing) = (before.is_some(), before.is_some_and(|before| before.may_be_gone));
         let before = before.and_then(|before| before.digest);
         match (status, was_there) {
@@ -312,6 +336,16 @@ impl PageEvent {
 
     pub fn failure(&self) -> Option<&Failure> {
         self.outcome.failure()
+    }
+
+    /// Whether this is a page that asks not to be indexed. `says`: what came says so; `before`: it did at the last look, if it
+    /// was there, and a 304 or a page that was cut need not say so again.
+    pub fn is_noindex(&self, says: bool, before: bool) -> bool {
+        self.kind == Kind::Page
+            && self.response().is_some_and(|response| match response.status {
+                304 => says || before,
+                _ => response.is_success() && (says || (before && response.is_cut())),
+            })
     }
 
     /// The final URL when at least one redirect was followed. An archive may know where they led and none of them.

@@ -94,6 +94,11 @@ impl FailureReason {
         ]
     };
 
+    /// Whether a page that is there is not to be asked for any more, by a plain word of who decides: it leaves the destinations.
+    pub fn takes_away(self) -> bool {
+        matches!(self, FailureReason::RobotsDenied)
+    }
+
     /// Whether the same attempt may go better later. 429 and 5xx responses are judged by status, not here.
     pub fn is_transient(self) -> bool {
         use FailureReason::*;

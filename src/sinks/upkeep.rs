@@ -38,7 +38,7 @@ impl Upkeep {
 
 /// What came says of a page that it is as it was, or gone, and the page is not in it. WARC holds such answers.
 pub(crate) fn has_no_page(event: &PageEvent) -> bool {
-    event.change == Some(PageChange::Gone) || is_bare(event)
+    (event.change == Some(PageChange::Gone) && event.withheld.is_none()) || is_bare(event)
 }
 
 fn is_bare(event: &PageEvent) -> bool {

@@ -231,6 +231,7 @@ impl Metrics {
             ("gone", counts.gone),
             ("refused", counts.refused),
             ("failed", counts.failed),
+            ("withheld", counts.withheld),
             ("in_flight", counts.in_flight),
         ] {
             self.frontier_urls.with_label_values(&[state]).set(value as i64);

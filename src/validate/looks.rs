@@ -40,11 +40,13 @@ impl Looks {
     /// Counts a look that found a page of before there again.
     pub fn count(&self, frontier: &dyn Frontier, before: &History, now: EpochMs) -> Result<(), FrontierError> {
         let (Some(budget), Some(interval)) = (&self.budget, self.policy.interval) else { return Ok(()) };
+        let counts = frontier.counts();
+        let pages = counts.live + counts.withheld;
         let price = {
             let mut budget = budget.lock();
             let elapsed_ms = now.saturating_sub(before.alive_ms);
             let is_late = self.policy.is_late(before.belief, Outlook::default(), budget.price(), elapsed_ms);
-            match budget.looked(now, frontier.counts().live, is_late) {
+            match budget.looked(now, pages, is_late) {
                 true => budget.price(),
                 false => return Ok(()),
             }
@@ -56,12 +58,12 @@ impl Looks {
     /// When a page is looked at again that is, or was, there; none: never.
     pub fn due(&self, record: &PageRecord, now: EpochMs) -> Option<EpochMs> {
         let history = record.history()?;
-        if record.state.is_live() && history.missing_since.is_some() {
+        if record.state.is_there() && history.missing_since.is_some() {
             return Some(now + self.policy.confirm_ms());
         }
         let price = self.budget.as_ref()?.lock().price();
         Some(
-            now + match record.state.is_live() {
+            now + match record.state.is_there() {
                 true => self.policy.interval_ms(history.belief, Outlook::default(), price),
                 false => self.policy.gone_ms(history.alive_ms, now),
             },

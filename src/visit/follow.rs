@@ -50,11 +50,7 @@ impl Visitor {
         };
         let mut request = Request {
             work,
-            conditions: Conditions {
-                etag: work.etag.clone(),
-                last_modified: work.last_modified.clone(),
-                cookies: None,
-            },
+            conditions: Conditions::default(),
             limits: match work.kind {
                 Kind::Page => self.client.limits(),
                 Kind::Sitemap => {
@@ -62,9 +58,11 @@ impl Visitor {
                 }
             },
         };
+        let gave = work.final_url.clone().unwrap_or_else(|| url.as_str().to_owned());
         let mut way = Way::default();
         loop {
-            request.conditions.cookies = way.begin(&url);
+            let validators = if url.as_str() == gave { self.validators(work) } else { Conditions::default() };
+            request.conditions = Conditions { cookies: way.begin(&url), ..validators };
             let asked = self.ask_whoever(host, &url, &request, event.hops.is_empty()).await?;
             let Asked { exchange, location, whose, not_before } = asked;
             if event.started_ms == 0 {
@@ -87,6 +85,16 @@ impl Visitor {
             response.wire = None; // no archive holds sitemaps
         }
         Ok((event, room))
+    }
+
+    /// What the last answer is asked for by, if not for whatever there is: on for the URL that gave it, and for no other on the
+    /// way to it. A page that was not delivered, and now is to be, must come.
+    fn validators(&self, work: &Work) -> Conditions {
+        let is_released = work.was_withheld && work.noindex && !self.config.scope.obey_noindex;
+        match is_released {
+            true => Conditions::default(),
+            false => Conditions { etag: work.etag.clone(), last_modified: work.last_modified.clone(), cookies: None },
+        }
     }
 
     /// When the URL is tried again: after its own trouble as long as it has attempts left; after its host's, behind whatever

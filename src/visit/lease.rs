@@ -12,7 +12,7 @@ use super::retry::Whose;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::frontier::{FrontierError, Lease, Work};
 use crate::large;
-use crate::page::{Before, Failure, Outcome, PageChange, PageEvent, Relevance, Response, Truncated};
+use crate::page::{Before, Failure, Kind, Outcome, PageChange, PageEvent, Relevance, Response, Truncated, Withheld};
 use crate::page_log::{Ticket, VALIDATOR};
 use crate::parse::decode::DecodeProblem;
 use crate::parse::{self, Derived};
@@ -26,13 +26,20 @@ struct Read {
     is_html: bool,
     /// A coding has no end: the body came short, though its framing was whole (a server that gave up behind a proxy).
     is_cut: bool,
+    noindex: bool,
     derived: Option<Arc<Derived>>,
 }
 
 impl Read {
     fn of(derived: &Derived) -> Read {
         let is_cut = matches!(derived.decode_problem, Some(DecodeProblem::Cut { .. }));
-        Read { digest: derived.digest, is_html: derived.is_html, is_cut, derived: None }
+        Read {
+            digest: derived.digest,
+            is_html: derived.is_html,
+            is_cut,
+            noindex: derived.robots.noindex,
+            derived: None,
+        }
     }
 }
 
@@ -114,6 +121,7 @@ impl Visitor {
             event.again = self.again(&event, Whose::Page, 0);
         }
         self.metrics.fetched(&event);
+        event.withheld = self.withheld(&event, &work, read.noindex);
         event.change = self.change(&event, &work, &read.digest);
         event.relevance = Relevance::by_type(read.is_html && event.response().is_some_and(Response::is_success));
         match self.log.append(event, read.derived).await {
@@ -144,7 +152,7 @@ impl Visitor {
         Ok(())
     }
 
-    /// What is large once decoded is read for its digest alone: it is not kept, and the validator reads it again.
+    /// What is large once decoded is read for what the worker must know: it is not kept, and the validator reads it again.
     async fn read(&self, event: &PageEvent) -> Read {
         /// Reading a longer page takes long enough to hold up the other tasks of this thread.
         const LONG: usize = 256 * 1024;
@@ -159,8 +167,11 @@ impl Visitor {
             return Read { derived: Some(Arc::new(derived)), ..read };
         }
         let _turn = large::turn().await;
-        let content = |decoded| parse::content(event, decoded, options);
-        tokio::task::block_in_place(|| Read::of(&large::derive(event, options, content)))
+        let facts = |decoded| match self.config.scope.obey_noindex && event.kind == Kind::Page {
+            true => parse::facts(event, decoded, options),
+            false => parse::content(event, decoded, options),
+        };
+        tokio::task::block_in_place(|| Read::of(&large::derive(event, options, facts)))
     }
 
     /// A host that is given up: its URLs fail without a visit, lease by lease.
@@ -169,12 +180,24 @@ impl Visitor {
         host.is_hopeless(&self.config.frontier)
     }
 
+    /// Why a final answer is not delivered, if it is not.
+    fn withheld(&self, event: &PageEvent, work: &Work, noindex: bool) -> Option<Withheld> {
+        let is_obeyed = self.config.scope.obey_noindex && event.again.is_none();
+        (is_obeyed && event.is_noindex(noindex, work.noindex)).then_some(Withheld::Noindex)
+    }
+
     /// None for an answer that is not final.
     fn change(&self, event: &PageEvent, work: &Work, now: &[u8; 32]) -> Option<PageChange> {
-        let status = event.response().filter(|_| event.again.is_none())?.status;
-        let may_be_gone = || self.config.frontier.revisit.is_gone(work.missing_since, event.ended_ms);
-        let before = work.was_there.then(|| Before { digest: work.digest.as_ref(), may_be_gone: may_be_gone() });
-        PageChange::judge(status, before, now)
+        if event.again.is_some() {
+            return None;
+        }
+        let before = work.was_there.then(|| Before {
+            digest: work.digest.as_ref(),
+            may_be_gone: self.config.frontier.revisit.is_gone(work.missing_since, event.ended_ms),
+            was_withheld: work.was_withheld,
+            final_url: work.final_url.as_deref(),
+        });
+        PageChange::judge(event, before, now)
     }
 }
 

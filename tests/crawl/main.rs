@@ -14,6 +14,7 @@ mod full_disk;
 mod full_log;
 mod idle;
 mod kill;
+mod leaving;
 mod letters;
 mod limits;
 mod memory;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use seine::config::{Removed, Unchanged, Upkeep};
 use seine::delivery::Entry;
 use seine::demo::server::{Answer, Ask};
-use seine::page::{PageChange, PageEvent};
+use seine::page::{Failure, FailureReason, Outcome, PageChange, PageEvent, Withheld};
 use seine::sinks::elasticsearch::ElasticSink;
 use serde_json::{Value, json};
 
@@ -22,6 +22,7 @@ pub fn conforms(node: &Node) {
     a_page_goes_and_comes_back(node);
     an_older_page_does_not_come_back_after_a_deletion(node);
     a_page_that_is_as_it_was_is_touched(node);
+    what_may_not_be_delivered_leaves(node);
     what_is_to_be_kept_is_kept(node);
     deletions_are_remembered_for_long(node);
 }
@@ -122,6 +123,25 @@ fn a_page_that_is_as_it_was_is_touched(node: &Node) {
     is("After 300", 300, 300);
     deliver_all(node, index, &[unchanged(400), gone(500), unchanged(450)]);
     assert_eq!(title(node, index), None);
+}
+
+fn what_may_not_be_delivered_leaves(node: &Node) {
+    let index = "withheld";
+    let unlisted = |after| PageEvent { withheld: Some(Withheld::Noindex), ..look(after, PageChange::Gone, 200) };
+    let failure = Failure { reason: FailureReason::RobotsDenied, message: "robots.txt disallows it".into() };
+    let denied = |after| PageEvent { outcome: Outcome::Failure(failure.clone()), ..gone(after) };
+    for leaves in [unlisted(10), denied(30)] {
+        let before = leaves.ended_ms - FETCHED;
+        deliver_all(node, index, &[page(before - 5)]);
+        assert!(title(node, index).is_some());
+        deliver_all(node, index, &[leaves]);
+        assert_eq!(title(node, index), None);
+    }
+    // Withheld from the beginning, it never comes.
+    let never = PageEvent { change: None, ..unlisted(40) };
+    let mut sink = open(&config(&[&node.url], index));
+    let delivered = deliver(&mut sink, &entries([never])).unwrap();
+    assert_eq!((delivered.delivered, delivered.skipped, title(node, index)), (0, 1, None));
 }
 
 fn what_is_to_be_kept_is_kept(node: &Node) {

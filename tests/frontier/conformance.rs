@@ -124,18 +124,20 @@ fn applies_links_after_verdicts(make: Make) {
 
 fn counts_pages_by_state(make: Make) {
     let mut frontier = make(plain());
-    let answered = [PageState::New, PageState::Unchanged, PageState::Changed, PageState::Gone, PageState::Refused];
+    use PageState::{Changed, Gone, New, Refused, Unchanged, Withheld};
+    let answered = [New, Unchanged, Changed, Gone, Refused, Withheld];
     let states: Vec<_> = answered.into_iter().chain(FailureReason::ALL.map(PageState::Failed)).collect();
     let failed = FailureReason::ALL.len() as u64;
     let url = |number: usize| format!("http://a.example/{number}");
     let verdicts = states.iter().enumerate().map(|(number, state)| in_state(&url(number), 1, *state)).collect();
     frontier.apply(&batch(1, verdicts, vec![]), 0).unwrap();
-    let by_state = |counts: Counts| (counts.page, counts.live, counts.gone, counts.refused, counts.failed);
-    assert_eq!(by_state(frontier.counts()), (5 + failed, 3, 1, 1, failed));
+    let by_state =
+        |counts: Counts| (counts.page, counts.live, counts.gone, counts.refused, counts.failed, counts.withheld);
+    assert_eq!(by_state(frontier.counts()), (6 + failed, 3, 1, 1, failed, 1));
     frontier.apply(&batch(2, vec![in_state(&url(0), 2, PageState::Gone)], vec![]), 0).unwrap();
-    assert_eq!(by_state(frontier.counts()), (5 + failed, 2, 2, 1, failed));
+    assert_eq!(by_state(frontier.counts()), (6 + failed, 2, 2, 1, failed, 1));
     frontier.reopen(0);
-    assert_eq!(by_state(frontier.counts()), (5 + failed, 2, 2, 1, failed));
+    assert_eq!(by_state(frontier.counts()), (6 + failed, 2, 2, 1, failed, 1));
     for (number, state) in states.iter().enumerate().skip(1) {
         assert_eq!(frontier.page(&url(number)).unwrap().unwrap().state, *state);
     }
@@ -332,6 +334,8 @@ fn keeps_every_field_of_a_page(make: Make) {
             }),
             etag: Some(String::new()),
             last_modified: Some("é".into()),
+            final_url: Some("http://d/é".into()),
+            noindex: true,
             ..record("http://c/é", 4)
         },
     ];

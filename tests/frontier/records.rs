@@ -28,16 +28,28 @@ fn reason() -> impl Strategy<Value = FailureReason> {
 
 fn page_record() -> impl Strategy<Value = PageRecord> {
     use PageState::*;
-    let known = select(vec![New, Unchanged, Changed, Gone, Refused]);
+    let known = select(vec![New, Unchanged, Changed, Gone, Refused, Withheld]);
     let state = prop_oneof![known, reason().prop_map(Failed)];
     let id = prop_oneof!["[0-9a-f]{32}", any::<String>()];
-    let texts = (id, option::of(any::<String>()), option::of(any::<String>()));
+    let text = || option::of(any::<String>());
+    let texts = (id, text(), text(), text());
     let numbers = (any::<u16>(), any::<u64>(), any::<u16>());
-    let bytes = (any::<Option<[u8; 32]>>(), option::of(history()));
+    let bytes = (any::<Option<[u8; 32]>>(), option::of(history()), any::<bool>());
     (state, select(vec![Kind::Page, Kind::Sitemap]), texts, numbers, bytes).prop_map(
-        |(state, kind, (event_id, etag, last_modified), (status, fetched_ms, depth), (digest, history))| {
-            let url = URL.into();
-            PageRecord { url, kind, event_id, state, status, digest, etag, last_modified, fetched_ms, depth, history }
+        |(state, kind, texts, (status, fetched_ms, depth), (digest, history, noindex))| PageRecord {
+            url: URL.into(),
+            kind,
+            event_id: texts.0,
+            state,
+            status,
+            digest,
+            etag: texts.1,
+            last_modified: texts.2,
+            fetched_ms,
+            depth,
+            history,
+            final_url: texts.3,
+            noindex,
         },
     )
 }
@@ -188,6 +200,8 @@ fn of_pages_are_read_as_0_1_0_wrote_them() {
         fetched_ms: 1_700_000_000_000,
         depth: 300,
         history: None,
+        final_url: None,
+        noindex: false,
     };
     assert_eq!(open(dir.path()).unwrap().page(URL).unwrap(), Some(record.clone()));
 

@@ -65,8 +65,8 @@ pub fn check_counters(frontier: &EmbeddedFrontier) {
     assert_eq!(survey.admitted_by_host, counts.page + counts.first_time, "{survey:?}");
     assert_eq!(survey.records(), survey.places_done + survey.revisits, "{survey:?}");
     assert_eq!(
-        (survey.hosts, survey.live, survey.gone, survey.refused, survey.failed),
-        (counts.hosts, counts.live, counts.gone, counts.refused, counts.failed)
+        (survey.hosts, survey.live, survey.gone, survey.refused, survey.failed, survey.withheld),
+        (counts.hosts, counts.live, counts.gone, counts.refused, counts.failed, counts.withheld)
     );
 }
 
@@ -112,6 +112,8 @@ pub fn record(url: &str, event: u64) -> PageRecord {
         fetched_ms: 1_700_000_000_000 + event,
         depth: 3,
         history: None,
+        final_url: None,
+        noindex: false,
     }
 }
 

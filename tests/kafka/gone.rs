@@ -8,7 +8,7 @@ use rdkafka::admin::{AdminClient, AdminOptions, ResourceSpecifier};
 use rdkafka::client::DefaultClientContext;
 use seine::archive::inputs::{ArchiveInputs, FoundInput, InputOptions};
 use seine::delivery::Entry;
-use seine::page::{PageChange, PageEvent};
+use seine::page::{Failure, FailureReason, Outcome, PageChange, PageEvent, Withheld};
 use seine::sinks::dead_letters::DeadLetters;
 use seine::sinks::{Delivered, Sink};
 use serde_json::json;
@@ -106,6 +106,28 @@ fn a_compacted_topic_comes_to_hold_the_live_pages() {
         .map(|pages| pages.map(Result::unwrap).count())
         .sum();
     assert_eq!(pages, 8);
+}
+
+#[test]
+fn what_may_not_be_delivered_leaves_with_its_reason() {
+    BROKER.make_topic("withheld", &[]);
+    use PageChange::{Gone, New};
+    let unlisted = PageEvent { withheld: Some(Withheld::Noindex), ..seen(3, 1, Gone, 200) };
+    let never = PageEvent { change: None, withheld: Some(Withheld::Noindex), ..seen(4, 3, New, 200) };
+    let failure = Failure { reason: FailureReason::RobotsDenied, message: "robots.txt disallows it".into() };
+    let denied = PageEvent { outcome: Outcome::Failure(failure), ..seen(5, 2, Gone, 200) };
+    let story = entries([seen(0, 1, New, 200), seen(1, 2, New, 200), unlisted, never, denied]);
+    let delivered = deliver("withheld", "", &story);
+    assert_eq!((delivered.delivered, delivered.skipped), (4, 1));
+    let messages = BROKER.read("withheld");
+    let said = |number: u64| {
+        let message = messages.iter().find(|it| it.id() == event::id(number)).unwrap();
+        let header = |name: &str| message.headers.get(name).map(String::as_str);
+        (message.is_tombstone, header("change"), header("reason"), header("status"))
+    };
+    assert_eq!(said(3), (true, Some("gone"), Some("noindex"), Some("200")));
+    assert_eq!(said(5), (true, Some("gone"), Some("robots_denied"), None));
+    assert_eq!(compacted(messages).len(), 0);
 }
 
 #[test]

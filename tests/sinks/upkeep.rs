@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use seine::delivery::Entry;
-use seine::page::{Outcome, PageChange};
+use seine::page::{Outcome, PageChange, Withheld};
 use seine::sinks::Delivered;
 use serde_json::Value;
 
@@ -60,5 +60,23 @@ fn what_is_as_it_was_can_be_left_out() {
         let folder = tempfile::tempdir().unwrap();
         let delivered = deliver(folder.path(), name, &[(key, "skip")]);
         assert_eq!((delivered.delivered, delivered.skipped), (held, 4 - held), "{name}");
+    }
+}
+
+/// An archive holds what was answered, whoever may be shown it.
+#[test]
+fn what_asks_not_to_be_indexed_is_archived() {
+    for (name, held) in [("FILES", 2), ("WARC", 2), ("PAGESTORE", 2)] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sink = sink::open(&sink::config(name, &[]), folder.path(), &Value::Null);
+        let withheld = [None, Some(PageChange::Gone)].into_iter().zip(0..).map(|(change, number)| {
+            let mut event = event(1, b"<title>Not for everybody</title>");
+            (event.change, event.withheld) = (change, Some(Withheld::Noindex));
+            event.ended_ms += number;
+            entry_of(number, event)
+        });
+        let delivered = sink.deliver(&withheld.collect::<Vec<_>>()).unwrap();
+        sink.close().unwrap();
+        assert_eq!((delivered.delivered, delivered.skipped), (held, 0), "{name}");
     }
 }

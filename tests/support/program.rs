@@ -236,6 +236,14 @@ impl Place {
         self.folder.path().join("seine.yml")
     }
 
+    /// Gives one key another value from now on.
+    pub fn set(&self, key: &str, value: &str) {
+        let text = std::fs::read_to_string(self.config()).expect("the configuration is readable");
+        let others = text.lines().filter(|line| line.split(':').next() != Some(key));
+        let lines: Vec<String> = others.map(str::to_owned).chain([format!("{key}: {value}")]).collect();
+        std::fs::write(self.config(), lines.join("\n") + "\n").expect("the configuration is written");
+    }
+
     /// The folder given to `-o`.
     pub fn data(&self) -> PathBuf {
         self.folder.path().join("data")

@@ -80,6 +80,13 @@ pub(super) const SCOPE: &[Key] = &[
         Bool(|d, v| d.config.scope.obey_nofollow = v),
         "Leave links alone that are marked nofollow, by rel, robots meta or X-Robots-Tag.",
     ),
+    ours(
+        "link_storage.link_strategy.obey_noindex",
+        "true",
+        Bool(|d, v| d.config.scope.obey_noindex = v),
+        "Pages marked noindex, by robots meta or X-Robots-Tag, are read for their links and not delivered; one that was \
+         leaves as if it were gone. Archives hold what was answered.",
+    ),
     ache(
         "link_storage.link_strategy.outlinks",
         "true",

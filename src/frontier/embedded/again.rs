@@ -81,7 +81,7 @@ impl Changes<'_> {
         self.dequeue(url, state);
         match page {
             // What is there is looked at again, as if its time had come: the answer tells whether it has changed.
-            Some(page) if page.state.is_live() => self.enqueue_later(url, self.now, rank, &item),
+            Some(page) if page.state.is_there() => self.enqueue_later(url, self.now, rank, &item),
             Some(page) => {
                 self.forget(url, &page, item.kind);
                 self.enqueue_ready(url, rank, records::to_bytes(&QueuedUrl { revisit: false, ..item }));
@@ -126,7 +126,7 @@ impl EmbeddedFrontier {
     ) -> Result<u64, FrontierError> {
         /// Pages looked at before what is to change is written.
         const BATCH: usize = 1000;
-        let wanted = |page: &PageRecord| page.state.is_live() || page.state == PageState::Gone;
+        let wanted = |page: &PageRecord| page.state.is_there() || page.state == PageState::Gone;
         let (mut count, mut after) = (0, None);
         loop {
             let pages = self.records_after(after.as_deref(), BATCH, &wanted)?;

@@ -28,12 +28,13 @@ pub struct Survey {
     pub gone: u64,
     pub refused: u64,
     pub failed: u64,
+    pub withheld: u64,
 }
 
 impl Survey {
     /// Records in `pages`.
     pub fn records(&self) -> u64 {
-        self.live + self.gone + self.refused + self.failed
+        self.live + self.gone + self.refused + self.failed + self.withheld
     }
 
     /// Queued URLs that never had a final answer.
@@ -75,6 +76,7 @@ impl EmbeddedFrontier {
                 PageState::Gone => survey.gone += 1,
                 PageState::Refused => survey.refused += 1,
                 PageState::Failed(_) => survey.failed += 1,
+                PageState::Withheld => survey.withheld += 1,
             }
         }
         Ok(survey)

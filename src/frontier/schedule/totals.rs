@@ -28,6 +28,8 @@ pub struct Totals {
     pub failed: u64,
     #[n(9)]
     pub links_seen: u64,
+    #[cbor(n(10), default)]
+    pub withheld: u64,
 }
 
 impl Totals {
@@ -38,6 +40,7 @@ impl Totals {
             PageState::Gone => &mut self.gone,
             PageState::Refused => &mut self.refused,
             PageState::Failed(_) => &mut self.failed,
+            PageState::Withheld => &mut self.withheld,
         };
         *slot = slot.saturating_add_signed(by);
     }

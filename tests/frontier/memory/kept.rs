@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use seine::delivery::Position;
 use seine::frontier::{
-    Change, FrontierError, PageRecord, Proposal, Proposed, Robots, Trouble, Verdict, WHEN_MET_AGAIN, Work,
+    Change, FrontierError, PageRecord, PageState, Proposal, Proposed, Robots, Trouble, Verdict, WHEN_MET_AGAIN, Work,
 };
 use seine::page::{EpochMs, Kind};
 
@@ -173,18 +173,21 @@ impl Url {
     }
 
     pub fn work(&self, name: &str) -> Work {
-        let page = self.page.as_ref();
-        let digest = page.and_then(PageRecord::live_digest);
-        let live = page.filter(|_| digest.is_some());
+        let page = self.page.as_ref().filter(|page| page.state.is_there());
+        let digest = page.and_then(|page| page.digest);
+        let whole = page.filter(|_| digest.is_some());
         Work {
             url: name.to_owned(),
             kind: self.kind,
             depth: self.depth,
             attempt: self.attempt,
             was_put_off: self.was_put_off,
-            etag: live.and_then(|page| page.etag.clone()),
-            last_modified: live.and_then(|page| page.last_modified.clone()),
-            was_there: page.is_some_and(|page| page.state.is_live()),
+            etag: whole.and_then(|page| page.etag.clone()),
+            last_modified: whole.and_then(|page| page.last_modified.clone()),
+            final_url: page.and_then(|page| page.final_url.clone()),
+            was_there: page.is_some(),
+            was_withheld: page.is_some_and(|page| page.state == PageState::Withheld),
+            noindex: page.is_some_and(|page| page.noindex),
             digest,
             missing_since: page.and_then(|page| page.history?.missing_since),
         }

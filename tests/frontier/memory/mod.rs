@@ -69,7 +69,7 @@ impl Frontier for MemoryFrontier {
                 Queue::None => url.rank = rank,
             }
             url.attempt = 0;
-            url.page = url.page.take().filter(|page| page.state.is_live());
+            url.page = url.page.take().filter(|page| page.state.is_there());
             url.queue = if url.page.is_some() { Queue::Later(now) } else { Queue::Ready };
             count += 1;
         }
@@ -187,6 +187,7 @@ impl Frontier for MemoryFrontier {
             gone: in_state(|state| state == PageState::Gone),
             refused: in_state(|state| state == PageState::Refused),
             failed: in_state(|state| matches!(state, PageState::Failed(_))),
+            withheld: in_state(|state| state == PageState::Withheld),
             hosts: kept.hosts.len() as u64,
             hosts_with_work: queued().map(|url| &url.origin).collect::<BTreeSet<_>>().len() as u64,
             hosts_leased: volatile.leases.len() as u64,

@@ -69,7 +69,19 @@ impl Record for Totals {
         let [index, offset, next_sequence, next_host, work, first_time, live, gone, refused, failed, links_seen] =
             input.numbers()?;
         let cursor = Position { index, offset };
-        Some(Totals { cursor, next_sequence, next_host, work, first_time, live, gone, refused, failed, links_seen })
+        Some(Totals {
+            cursor,
+            next_sequence,
+            next_host,
+            work,
+            first_time,
+            live,
+            gone,
+            refused,
+            failed,
+            links_seen,
+            withheld: 0,
+        })
     }
 }
 
@@ -112,8 +124,21 @@ impl Record for PageRecord {
         let last_modified = if flags & 4 == 0 { None } else { Some(input.text()?) };
         let kind = if flags & 8 == 0 { Kind::Page } else { Kind::Sitemap };
         let url = input.rest()?;
-        let history = None;
-        Some(PageRecord { url, kind, event_id, state, status, digest, etag, last_modified, fetched_ms, depth, history })
+        Some(PageRecord {
+            url,
+            kind,
+            event_id,
+            state,
+            status,
+            digest,
+            etag,
+            last_modified,
+            fetched_ms,
+            depth,
+            history: None,
+            final_url: None,
+            noindex: false,
+        })
     }
 }
 
