@@ -16,6 +16,7 @@
 //! * [`delivery`]: what is delivered and how far: the entry, its place, a reader's cursor.
 //! * [`page_log`]: `page_proposed`: the page log, where an event becomes accepted.
 //! * [`revisit`]: when a page is looked at again.
+//! * [`budgets`]: how much a crawl, a host or a domain may bring.
 //! * [`validate`]: the log's first reader: compares with `page`, proposes new work.
 //! * [`formats`]: one file a format: bytes ⇄ records, both ways, no I/O.
 //! * [`sinks`]: destinations, each taking any encoder that suits it.
@@ -29,6 +30,7 @@
 //! * [`cli`]: one file a command.
 
 pub mod archive;
+pub mod budgets;
 pub mod cli;
 pub mod clock;
 pub mod config;

@@ -11,12 +11,14 @@ use std::time::Duration;
 
 pub use looks::Looks;
 
+use crate::budgets::Amounts;
 use crate::clock::{self, now_ms};
 use crate::config::FrontierConfig;
 use crate::delivery::Entry;
 use crate::frontier::scope::Scope;
 use crate::frontier::{
-    Batch, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Proposal, Verdict, WHEN_MET_AGAIN,
+    Batch, Brought, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Proposal, Verdict,
+    WHEN_MET_AGAIN,
 };
 use crate::page::{Again, Before, EpochMs, FailureReason, Kind, Outcome, PageChange, PageEvent, Response};
 use crate::page_log::{LogError, Reader};
@@ -139,6 +141,8 @@ impl Validator {
                 judged.insert(&event.url, record.clone());
             }
             changes.push(name(event, &change));
+            let amounts = Amounts::of(event, derived.body.len() as u64);
+            batch.brought.push(Brought { url: event.url.clone(), at: event.ended_ms, amounts });
             batch.verdicts.push(Verdict {
                 url: event.url.clone(),
                 kind: event.kind,

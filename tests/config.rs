@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proptest::prelude::*;
+use seine::budgets::{Budget, Period, What, Whom};
 use seine::config::{
     Config, Cookie, Destination, Loaded, Origin, ScopeRule, Secret, SeedsError, SinkConfig, load, read_seeds, render,
     sample,
@@ -238,11 +239,18 @@ fn keys_with_a_meaning_reach_the_configuration() {
          static_hosts: {A.test: 10.0.0.7, b.test: [10.0.0.8, 'fd00::8']}\n  \
          cookies: [{domain: .A.test, cookie: 'k=v; l=w'}]\n  user_agent: {name: Otter, email: a@b.test}\n\
          http: {host: '::1', port: 0}\n\
-         logging: {format: json, filter: 'info,seine=debug'}\n",
+         logging: {format: json, filter: 'info,seine=debug'}\n\
+         budget.rules: [{of: crawl, pages: 9}, {of: host, per: day, pages: 5, bytes_decoded: 2MiB}]\n",
     );
     let mut expected = Config { crawler_id: "news".into(), ..Config::default() };
     expected.frontier.max_pages = Some(500);
     expected.frontier.max_pages_per_host = Some(7);
+    let budget = |of, what, per, most| Budget { of, what, per, most };
+    expected.frontier.budgets = vec![
+        budget(Whom::Crawl, What::Pages, Period::Life, 9),
+        budget(Whom::Host, What::Pages, Period::Day, 5),
+        budget(Whom::Host, What::BytesDecoded, Period::Day, 2 << 20),
+    ];
     expected.frontier.sitemaps = false;
     expected.frontier.max_depth = Some(4);
     expected.frontier.max_retries = 0;
@@ -365,6 +373,16 @@ fn a_wrong_value_names_its_place_the_value_and_what_is_expected() {
     wrong("crawler_manager.downloader.static_hosts: {a.test: b.test}", &["IP addresses"]);
     wrong("crawler_manager.downloader.user_agent.name: 'Söner 1'", &["product token"]);
     wrong("crawler_manager.downloader.user_agent.string: \"a\\r\\nX: y\"", &["printable ASCII"]);
+    wrong("budget.rules: 5", &["a list of budgets"]);
+    wrong("budget.rules: [5]", &["entry 1: this is no mapping"]);
+    wrong("budget.rules: [{of: crawl, pages: 1}, {pages: 1}]", &["entry 2: of is missing", "crawl, host or domain"]);
+    wrong("budget.rules: [{of: planet, pages: 1}]", &["of is \"planet\"", "crawl, host or domain"]);
+    wrong("budget.rules: [{of: host, per: week, pages: 1}]", &["per is \"week\"", "life, run or day"]);
+    wrong("budget.rules: [{of: host, pages: 0}]", &["pages is \"0\"", "from 1 up"]);
+    wrong("budget.rules: [{of: host, bytes_received: much}]", &["bytes_received is \"much\"", "a size such as"]);
+    wrong("budget.rules: [{of: host, sites: 1}]", &["sites is none of of, per, pages"]);
+    wrong("budget.rules: [{of: host, per: day}]", &["entry 1: no amount"]);
+    wrong("budget.rules: [{of: host, pages: 1}, {of: host, pages: 2}]", &["entry 2: a second budget of pages"]);
     wrong("crawler_id: ../other", &["../other", "letters"]);
     wrong("http.host: localhost.example", &["IP address"]);
     wrong("http.port: 65536", &["65535"]);

@@ -5,6 +5,8 @@
 mod addresses;
 #[path = "frontier/again.rs"]
 mod again;
+#[path = "frontier/budgets.rs"]
+mod budgets;
 #[path = "frontier/concurrent.rs"]
 mod concurrent;
 #[path = "frontier/conformance.rs"]

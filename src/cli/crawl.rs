@@ -141,6 +141,7 @@ pub(super) fn start(
     if !quiet {
         screen.print(&summary.to_string());
         let goes_on = match summary.ended {
+            Ended::BudgetSpent(_) => Some("goes on, as far as budgets allow"),
             Ended::Waiting(_) => Some("goes on, and tries at once what waits"),
             _ if summary.is_pending() => Some("goes on, and delivers what is pending"),
             _ => None,

@@ -16,7 +16,8 @@ pub const STOPPED: u8 = 6;
 /// For the help of the commands that crawl.
 pub const HELP: &str = "\
 Exit status:
-  0    done: nothing is left to fetch, or the limit of pages is reached, and all of it is delivered; with --stay, told to end
+  0    done: nothing is left to fetch, or the limit of pages is reached, or a budget is spent, and all of it is delivered;
+       with --stay, told to end
   1    it failed; the error says why
   2    the arguments are not understood
   3    no seed brought a page
@@ -36,7 +37,7 @@ pub fn status(summary: &Summary, stays: bool) -> ExitCode {
         _ if summary.is_pending() || summary.has_letters() => UNDELIVERED,
         Ended::LogFull => UNDELIVERED,
         Ended::Waiting(_) => WAITING,
-        Ended::Done | Ended::PageLimit => return ExitCode::SUCCESS,
+        Ended::Done | Ended::PageLimit | Ended::BudgetSpent(_) => return ExitCode::SUCCESS,
     };
     ExitCode::from(code)
 }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::secret::Secret;
+use crate::budgets::Budget;
 use crate::formats::Format;
 use crate::formats::filesystem::Naming;
 use crate::formats::held::{Field, Held};
@@ -39,8 +40,10 @@ pub struct FrontierConfig {
     pub max_crawl_delay: Duration,
     pub max_depth: Option<u16>,
     pub max_pages_per_host: Option<u64>,
-    /// The crawl ends after this many pages.
+    /// The crawl ends once all of its runs have brought this many pages.
     pub max_pages: Option<u64>,
+    /// No two of the same.
+    pub budgets: Vec<Budget>,
     pub max_retries: u16,
     /// First back-off of a host after a failure; doubles with each, jittered, up to `backoff_max`.
     pub backoff_base: Duration,

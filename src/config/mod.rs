@@ -4,6 +4,7 @@
 //! single values, `draft` joins them into [`Config`]. `-c FILE|DIR`; `SEINE__LINK_STORAGE__CACHE_SIZE=64MiB` overrides
 //! `link_storage.cache_size`.
 
+mod budgets;
 pub mod checked;
 mod derive_options;
 mod destinations;

@@ -10,6 +10,7 @@ use super::parts::LOG;
 use super::patience::{Patience, Waits};
 use super::running::Running;
 use super::signals::{Received, Signals};
+use super::spending::SpentBudgets;
 use super::stillness::Stillness;
 use crate::telemetry::progress::Progress;
 
@@ -26,6 +27,8 @@ pub enum Ended {
     Done,
     /// The limit of pages was reached.
     PageLimit,
+    /// A budget of the crawl is spent, or of every host that has anything left.
+    BudgetSpent(Box<SpentBudgets>),
     /// All that is left waits, and has for as long as it was worth.
     Waiting(Box<Waits>),
     /// The page log is full, and no sink has taken anything from it for as long as that was worth.
@@ -74,6 +77,7 @@ pub(super) async fn watch(
 
 fn show(running: &Arc<Running>, progress: &mut Progress) {
     running.room.look();
+    running.look_at_budgets();
     progress.show(&running.figures());
 }
 
@@ -86,8 +90,14 @@ fn is_over(running: &Running, patience: Option<&mut Patience>, stillness: Option
     if running.is_done() {
         return Some(Ended::Done);
     }
+    if running.crawls_spent().is_some() && running.is_at_rest() {
+        return Some(Ended::BudgetSpent(Box::new(running.spent_budgets())));
+    }
     if let Some(waits) = patience.run_out(running) {
-        return Some(Ended::Waiting(Box::new(waits)));
+        return Some(match waits.is_for_budgets() {
+            true => Ended::BudgetSpent(Box::new(waits.spent)),
+            false => Ended::Waiting(Box::new(waits)),
+        });
     }
     let is_full = !running.log.status().room;
     if !is_full && !patience.is_waiting() {

@@ -12,6 +12,7 @@ mod readers;
 mod room;
 mod running;
 mod signals;
+mod spending;
 mod start_room;
 mod status;
 mod stillness;
@@ -34,6 +35,7 @@ pub use ending::Ended;
 pub use error::CrawlError;
 pub use open::stats;
 pub use patience::Waits;
+pub use spending::SpentBudgets;
 pub use summary::Summary;
 pub(crate) use summary::meaning;
 

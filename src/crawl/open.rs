@@ -6,8 +6,10 @@ use std::sync::Arc;
 use super::error::CrawlError;
 use super::readers;
 use super::room::Room;
-use super::running::Running;
+use super::running::{Running, page_limit};
+use super::spending::Spending;
 use super::start_room::StartRoom;
+use crate::budgets::Budget;
 use crate::clock::{self, now_ms};
 use crate::config::{Config, FrontierConfig, ScopeRule, SinkConfig};
 use crate::fetch::{Client, ClientError};
@@ -82,11 +84,13 @@ pub(super) fn open(
         shutdown,
         reader_gone: Default::default(),
         room: Arc::new(room),
+        spending: Spending::default(),
     })
 }
 
 fn open_frontier(config: &Config, folder: &Path, room: &mut StartRoom) -> Result<EmbeddedFrontier, CrawlError> {
     let options = FrontierOptions {
+        budgets: budgets(&config.frontier),
         max_pages_per_host: config.frontier.max_pages_per_host,
         default_delay: config.frontier.host_delay.max(config.frontier.ip_delay.unwrap_or_default()),
         revisit_share: config.frontier.revisit_share,
@@ -99,6 +103,13 @@ fn open_frontier(config: &Config, folder: &Path, room: &mut StartRoom) -> Result
     room.write(&frontier, || frontier.try_put_off_again(now_ms()).map(|_| ()))?;
     room.write(&frontier, || apply_recrawl(&frontier, &config.frontier))?;
     Ok(frontier)
+}
+
+/// Those that are configured, and the limit of pages.
+fn budgets(config: &FrontierConfig) -> Vec<Budget> {
+    let limit = config.max_pages.map(page_limit);
+    let others = config.budgets.iter().copied().filter(|budget| !limit.is_some_and(|limit| limit == *budget));
+    limit.into_iter().chain(others).collect()
 }
 
 /// What a look at the log's folder found that an operator should know.

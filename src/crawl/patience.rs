@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use super::running::Running;
+use super::spending::SpentBudgets;
 use crate::clock::now_ms;
 use crate::frontier::{Cause, Counts, Trouble, Waiting, WaitingHost};
 use crate::page::EpochMs;
@@ -32,6 +33,8 @@ pub struct Waits {
     pub urls: u64,
     /// Those in trouble as numbers, and the first that will be due by name.
     pub waiting: Waiting,
+    /// Budgets that are spent, if any are.
+    pub spent: SpentBudgets,
 }
 
 impl Patience {
@@ -73,7 +76,7 @@ fn only_waits(running: &Running, counts: &Counts, is_paused: bool, now: EpochMs,
         return None;
     }
     let troubled: u64 = running.frontier.waiting(now, 0).troubled.iter().map(|troubled| troubled.hosts).sum();
-    if troubled >= counts.hosts_with_work {
+    if troubled + running.resting() >= counts.hosts_with_work {
         return Some(true);
     }
     // A host that is well rests between two visits, and a URL between two attempts: as long as that is soon, it is work.
@@ -81,9 +84,13 @@ fn only_waits(running: &Running, counts: &Counts, is_paused: bool, now: EpochMs,
     Some(is_due_after(running, now, soon))
 }
 
-/// Whether nothing is due for longer than `wait`.
+/// Whether nothing is due for longer than `wait`. What rests for as long as this run goes on, because of a spent budget, is
+/// due at no time.
 fn is_due_after(running: &Running, now: EpochMs, wait: Duration) -> bool {
-    running.frontier.next_due().is_some_and(|due| due.saturating_sub(now) > wait.as_millis() as u64)
+    match running.frontier.next_due() {
+        Some(due) => due.saturating_sub(now) > wait.as_millis() as u64,
+        None => running.resting() > 0,
+    }
 }
 
 fn waits(running: &Running, counts: &Counts, now: EpochMs) -> Waits {
@@ -93,6 +100,14 @@ fn waits(running: &Running, counts: &Counts, now: EpochMs) -> Waits {
         hosts: counts.hosts_with_work,
         urls: counts.work_proposed,
         waiting: running.frontier.waiting(now, NAMED),
+        spent: running.spent_budgets(),
+    }
+}
+
+impl Waits {
+    /// Nothing but budgets that are spent keeps the run from going on.
+    pub(super) fn is_for_budgets(&self) -> bool {
+        !self.spent.budgets.is_empty() && self.away.is_empty() && self.waiting.troubled.is_empty()
     }
 }
 
@@ -111,6 +126,7 @@ impl fmt::Display for Waits {
             let (hosts, urls) = (some(troubled.hosts, "host"), some(troubled.urls, "URL"));
             writeln!(out, "  {hosts}, {urls}: {}", meaning(troubled.cause))?;
         }
+        self.spent.write_budgets(out)?;
         for WaitingHost { origin, until, urls, trouble } in &self.waiting.next {
             let wait = span(until.saturating_sub(self.at));
             let urls = some(*urls, "URL");
@@ -131,7 +147,7 @@ fn meaning(cause: Cause) -> String {
     }
 }
 
-fn some(count: u64, what: &str) -> String {
+pub(super) fn some(count: u64, what: &str) -> String {
     let number = crate::telemetry::progress::grouped(count);
     if count == 1 { format!("{number} {what}") } else { format!("{number} {what}s") }
 }

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use super::room::Room;
+use super::spending::Spending;
+use crate::budgets::{Budget, Period, What, Whom};
 use crate::clock::now_ms;
 use crate::config::Config;
 use crate::frontier::Frontier;
@@ -33,6 +35,12 @@ pub(crate) struct Running {
     /// Told when nobody takes the pages any more, as with `| head`.
     pub reader_gone: Notify,
     pub room: Arc<Room>,
+    pub spending: Spending,
+}
+
+/// The limit of pages is a budget of the crawl that ends it.
+pub(super) fn page_limit(pages: u64) -> Budget {
+    Budget { of: Whom::Crawl, what: What::Pages, per: Period::Life, most: pages }
 }
 
 impl Running {
@@ -43,14 +51,24 @@ impl Running {
     }
 
     pub fn is_page_limit_reached(&self) -> bool {
-        // What is in flight does not count: it may bring no page.
-        self.config.frontier.max_pages.is_some_and(|pages| self.frontier.counts().live >= pages)
+        self.config.frontier.max_pages.is_some_and(|pages| self.frontier.brought().pages >= pages)
     }
 
-    /// Pages to go until `max_pages`, those in flight counted as if they were there.
+    /// Pages that may still be leased for the crawl's budgets, as if each that is leased were going to be one; none: any number.
     pub fn pages_left(&self) -> Option<u64> {
-        let counts = self.frontier.counts();
-        self.config.frontier.max_pages.map(|pages| pages.saturating_sub(counts.live + counts.in_flight))
+        let in_flight = self.frontier.counts().in_flight;
+        let of_crawl = self.frontier.budgets(now_ms()).into_iter().filter(|standing| standing.budget.of == Whom::Crawl);
+        let left = of_crawl.filter_map(|standing| match standing.budget.what {
+            What::Pages => Some(standing.budget.most.saturating_sub(standing.spent? + in_flight)),
+            // How many bytes a page has is known once it is there.
+            What::BytesReceived | What::BytesDecoded => (standing.left()? == 0).then_some(0),
+        });
+        left.min()
+    }
+
+    /// Nobody is asked, and everything accepted is validated.
+    pub fn is_at_rest(&self) -> bool {
+        self.frontier.counts().hosts_leased == 0 && self.is_validated()
     }
 
     pub fn is_validated(&self) -> bool {

@@ -24,6 +24,8 @@ impl Running {
             notice = Some("finishing".to_owned());
         } else if let Some(away) = self.visitor.outage.pause(now_ms()) {
             notice = notice.or(Some(away.notice(now_ms())));
+        } else if let Some(budget) = self.crawls_spent() {
+            notice = notice.or(Some(format!("budget spent: {budget}")));
         } else if let Some(due) = self.frontier.next_due().filter(|_| counts.hosts_leased == 0) {
             let wait = due.saturating_sub(now_ms()) / 1000;
             notice = notice.or((wait > 5).then(|| format!("next URL due in {wait} s")));
@@ -51,6 +53,7 @@ impl server::Status for Running {
             overdue: Duration::from_millis(overdue),
             log: &self.log.status(),
             log_limit: self.config.log.max_bytes,
+            budgets: &self.frontier.budgets(now_ms()),
             lacks_room: self.room.is_said_to_lack(),
             frontier_away: self.alive().is_err(),
             parts: &self.supervisor.status(),

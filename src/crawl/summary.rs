@@ -130,6 +130,7 @@ impl fmt::Display for Summary {
         let how = match &self.ended {
             Ended::Done => "Done: nothing is left to fetch.",
             Ended::PageLimit => "Done: the limit of pages is reached.",
+            Ended::BudgetSpent(spent) => &spent.to_string(),
             Ended::Waiting(waits) => &waits.to_string(),
             Ended::LogFull => "Ended: the page log is full (page_log.max_size), and no sink takes anything from it.",
             Ended::Stopped => "Stopped. The same command goes on from here.",

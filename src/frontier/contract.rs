@@ -6,12 +6,14 @@ use std::time::Duration;
 use super::error::FrontierError;
 use super::lease::{HostTurn, Lease, Release, Turn};
 use super::page::PageRecord;
+use super::spending::{BudgetStanding, NoBudget};
 use super::trouble::Waiting;
 use super::verdict::{Applied, Batch};
 use super::work::{Proposal, Proposed};
+use crate::budgets::{Amounts, Budget};
 use crate::config::{Config, FrontierConfig};
 use crate::delivery::Position;
-use crate::page::EpochMs;
+use crate::page::{EpochMs, Kind};
 
 /// The trait every frontier implements; one conformance suite runs on all of them. Calls block (microseconds to a few
 /// milliseconds) and may come from several threads. Time is always handed in, so tests own the clock.
@@ -67,6 +69,28 @@ pub trait Frontier: Send + Sync {
     /// numbers are counters; takes as long as `at_most` is large.
     fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting;
 
+    /// Sets a place aside for a URL that is about to be asked for, in every budget that it is of: until its event is applied
+    /// ([`Batch::brought`]), or [`Frontier::unreserve`]. The inner error says that it must not be asked for.
+    fn reserve(&self, _url: &str, _kind: Kind, _now: EpochMs) -> Result<Result<(), NoBudget>, FrontierError> {
+        Ok(Ok(()))
+    }
+
+    /// What a URL with a place has brought, before its event is accepted.
+    fn weigh(&self, _url: &str, _amounts: Amounts) {}
+
+    /// It brought nothing that was accepted.
+    fn unreserve(&self, _url: &str) {}
+
+    /// Every budget, and how far it is spent. O(1).
+    fn budgets(&self, _now: EpochMs) -> Vec<BudgetStanding> {
+        Vec::new()
+    }
+
+    /// What the crawl has brought, all runs together, by what is validated.
+    fn brought(&self) -> Amounts {
+        Amounts::default()
+    }
+
     /// A named note kept with the frontier (scope of the crawl, format version).
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError>;
     fn set_note(&self, name: &str, value: &str) -> Result<(), FrontierError>;
@@ -102,6 +126,7 @@ pub const CLOCK_NOTE: &str = "clock";
 /// What every frontier wants to know when it is opened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrontierOptions {
+    pub budgets: Vec<Budget>,
     /// Pages ever admitted per host (sitemaps are not counted); none: no limit.
     pub max_pages_per_host: Option<u64>,
     /// No host is leased earlier than this after the opening: a process that was killed cannot have written down when its
@@ -121,6 +146,7 @@ impl Default for FrontierOptions {
     fn default() -> Self {
         let FrontierConfig { host_delay, revisit_share, cache_bytes, .. } = Config::default().frontier;
         FrontierOptions {
+            budgets: Vec::new(),
             max_pages_per_host: None,
             default_delay: host_delay,
             revisit_share,

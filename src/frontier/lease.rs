@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use minicbor::{Decode, Encode};
 
+use super::spending::Spent;
 use super::trouble::{Health, Trouble};
 use super::work::Work;
 use crate::page::{EpochMs, Failure};
@@ -84,6 +85,9 @@ pub struct Release {
     pub robots: Option<Robots>,
     /// What the host showed of itself; none leaves what is known.
     pub health: Option<Health>,
+    /// Set when a budget of the host is spent: it is not leased before that is over. Not kept over a restart, when budgets may
+    /// be others.
+    pub spent: Option<Spent>,
     /// The host's own delay between visits (robots.txt crawl-delay), kept so that a restart in the middle of a visit honours
     /// it too. What is below `FrontierOptions::default_delay` changes nothing.
     pub delay: Duration,

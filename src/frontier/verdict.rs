@@ -1,6 +1,7 @@
 //! What the validator makes of events, as the frontier is told.
 
 use super::page::PageRecord;
+use super::spending::Brought;
 use super::trouble::Trouble;
 use super::work::{Proposal, Proposed};
 use crate::delivery::Position;
@@ -12,6 +13,8 @@ pub struct Batch {
     pub verdicts: Vec<Verdict>,
     /// Links and sitemap entries found, in scope and within depth.
     pub proposals: Vec<Proposal>,
+    /// What the events brought.
+    pub brought: Vec<Brought>,
     /// The validator's place in the log behind this batch.
     pub cursor: Position,
 }

@@ -57,6 +57,9 @@ pub struct PageEvent {
     /// Set when the answer is not to be delivered as this URL's page, though it may be one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<Withheld>,
+    /// Bytes received for this attempt besides its answer: bodies of redirects, and robots.txt.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bytes_beside: u64,
     pub relevance: Relevance,
     pub crawler_id: Arc<str>,
 }
@@ -357,6 +360,10 @@ impl PageEvent {
 /// Request headers whose values are kept by nobody who keeps the request.
 fn is_secret(name: &str) -> bool {
     ["cookie", "authorization", "proxy-authorization"].iter().any(|secret| name.eq_ignore_ascii_case(secret))
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// JSON writes what is no number (a classifier divided by zero) as null; that must not make the event unreadable.

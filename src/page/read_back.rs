@@ -30,6 +30,7 @@ impl PageEvent {
             again: None,
             change: None,
             withheld: None,
+            bytes_beside: 0,
             relevance: Relevance::by_type(false),
             crawler_id: Arc::from(""),
         }

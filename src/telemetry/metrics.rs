@@ -7,10 +7,13 @@ use prometheus::{
     TextEncoder,
 };
 
-use crate::frontier::{Applied, Counts};
+use crate::frontier::{Applied, BudgetStanding, Counts};
 use crate::page::{Outcome, PageEvent};
 use crate::page_log::LogStatus;
 use crate::supervisor::PartStatus;
+
+/// Labels of a budget: whose it is, of what, and in which time.
+const BUDGET: &[&str] = &["of", "what", "per"];
 
 pub struct Metrics {
     registry: Registry,
@@ -38,6 +41,9 @@ pub struct Metrics {
     stuck: IntGaugeVec,
     dns: IntCounterVec,
     away: IntGaugeVec,
+    budget_limit: IntGaugeVec,
+    budget_spent: IntGaugeVec,
+    budget_resting: IntGaugeVec,
     memory: IntGauge,
 }
 
@@ -49,6 +55,7 @@ pub struct Snapshot<'a> {
     pub log: &'a LogStatus,
     /// The log's disk limit in bytes (`page_log.max_size`).
     pub log_limit: u64,
+    pub budgets: &'a [BudgetStanding],
     /// Something waits for room on a disk.
     pub lacks_room: bool,
     /// The frontier's store is to be opened again.
@@ -153,6 +160,17 @@ impl Metrics {
                 "seine_machine_away",
                 "1 while this machine's name servers (resolver), its network or files to open are away and fetching waits for them.",
                 &["part"],
+            ),
+            budget_limit: gauges("seine_budget_limit", "Budgets: at most so many pages or bytes.", BUDGET),
+            budget_spent: gauges(
+                "seine_budget_spent",
+                "What the crawl has spent of its budgets, in their period.",
+                BUDGET,
+            ),
+            budget_resting: gauges(
+                "seine_budget_resting_hosts",
+                "Hosts with work that rest because a budget is spent.",
+                BUDGET,
             ),
             memory: gauge("process_resident_memory_bytes", "Memory of the process in RAM."),
             registry,
@@ -270,6 +288,15 @@ impl Metrics {
         }
         for (part, is_away) in snapshot.away {
             self.away.with_label_values(&[part]).set(i64::from(is_away));
+        }
+        for BudgetStanding { budget, spent, resting, .. } in snapshot.budgets {
+            let labels = [budget.of.name(), budget.what.name(), budget.per.name()];
+            let gauge = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+            self.budget_limit.with_label_values(&labels).set(gauge(budget.most));
+            if let Some(spent) = spent {
+                self.budget_spent.with_label_values(&labels).set(gauge(*spent));
+            }
+            self.budget_resting.with_label_values(&labels).set(gauge(*resting));
         }
         self.memory.set(resident_bytes().unwrap_or(0));
     }

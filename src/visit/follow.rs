@@ -5,6 +5,7 @@ use url::Url;
 use super::redirect::{self, Target};
 use super::request::{Asked, Request};
 use super::retry::{self, Whose};
+use super::robots::body_bytes;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::clock::{event_id, now_ms};
 use crate::config::Secret;
@@ -64,7 +65,8 @@ impl Visitor {
             let validators = if url.as_str() == gave { self.validators(work) } else { Conditions::default() };
             request.conditions = Conditions { cookies: way.begin(&url), ..validators };
             let asked = self.ask_whoever(host, &url, &request, event.hops.is_empty()).await?;
-            let Asked { exchange, location, whose, not_before } = asked;
+            let Asked { exchange, location, whose, not_before, bytes_beside } = asked;
+            event.bytes_beside += bytes_beside;
             if event.started_ms == 0 {
                 event.started_ms = exchange.started_ms;
             }
@@ -76,6 +78,7 @@ impl Visitor {
             event.again = self.again(&event, whose, not_before);
             room = exchange.room;
             let Some(location) = location else { break };
+            event.bytes_beside += body_bytes(&event.outcome); // in its place comes what it leads to, or why not
             match self.next_hop(&mut event, &url, &location, &mut way) {
                 Some(target) => url = target,
                 None => break,
@@ -163,6 +166,7 @@ impl Visitor {
             again: None,
             change: None,
             withheld: None,
+            bytes_beside: 0,
             relevance: Relevance::by_type(false),
             crawler_id: self.crawler_id.clone(),
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::retry::{self, Whose};
 use super::rules::Rules;
 use crate::config::FrontierConfig;
-use crate::frontier::{Cause, Health, Host, Lease, Release, Robots, Trouble, Work};
+use crate::frontier::{Cause, Health, Host, Lease, Release, Robots, Spent, Trouble, Work};
 use crate::page::{EpochMs, Failure, FailureReason, Outcome};
 
 pub struct LeasedHost {
@@ -23,6 +23,10 @@ pub struct LeasedHost {
     /// The last answer says that it should be left alone for now.
     pub is_ailing: bool,
     is_borrowed: bool,
+    /// A budget of it is spent.
+    pub(super) spent: Option<Spent>,
+    /// Bytes received of it that no event has counted yet ([`crate::page::PageEvent::bytes_beside`]).
+    pub(super) bytes_beside: u64,
     /// What it failed with during this lease, for people.
     last_words: Option<String>,
 }
@@ -51,6 +55,8 @@ impl LeasedHost {
             trouble,
             is_ailing: false,
             is_borrowed: false,
+            spent: None,
+            bytes_beside: 0,
             last_words: None,
         }
     }
@@ -175,6 +181,7 @@ impl LeasedHost {
         let delay = self.delay(config);
         let now = self.trouble.map_or(Health::Well, Health::Troubled);
         let health = (self.trouble != self.lease.host.trouble).then_some(now);
-        (self.lease, Release { fetched, not_before: self.not_before, robots: self.new_robots, health, delay })
+        let Self { lease, not_before, new_robots: robots, spent, .. } = self;
+        (lease, Release { fetched, not_before, robots, health, spent, delay })
     }
 }

@@ -8,8 +8,10 @@ use std::task::Poll;
 use parking_lot::Mutex;
 
 use super::host::LeasedHost;
+use super::place::Place;
 use super::retry::Whose;
 use super::visitor::{Interrupted, Shared, Visitor};
+use crate::budgets::Amounts;
 use crate::frontier::{FrontierError, Lease, Work};
 use crate::large;
 use crate::page::{Before, Failure, Kind, Outcome, PageChange, PageEvent, Relevance, Response, Truncated, Withheld};
@@ -24,6 +26,8 @@ type Tickets = Mutex<Vec<(String, Ticket)>>;
 struct Read {
     digest: [u8; 32],
     is_html: bool,
+    /// Length of the body, its codings taken off.
+    decoded: u64,
     /// A coding has no end: the body came short, though its framing was whole (a server that gave up behind a proxy).
     is_cut: bool,
     noindex: bool,
@@ -36,6 +40,7 @@ impl Read {
         Read {
             digest: derived.digest,
             is_html: derived.is_html,
+            decoded: derived.body.len() as u64,
             is_cut,
             noindex: derived.robots.noindex,
             derived: None,
@@ -57,7 +62,10 @@ impl Visitor {
                     self.metrics.accept_seconds.observe(took.as_secs_f64());
                     fetched.push(url);
                 }
-                Err(error) => tracing::debug!(%url, %error, "not accepted, stays in work_proposed"),
+                Err(error) => {
+                    tracing::debug!(%url, %error, "not accepted, stays in work_proposed");
+                    self.frontier.unreserve(&url);
+                }
             }
         }
         self.give_back(host, fetched)?;
@@ -69,6 +77,12 @@ impl Visitor {
 
     async fn work_through(&self, host: &mut LeasedHost, tickets: &Tickets) -> Result<(), Interrupted> {
         if self.is_given_up(host).is_none() {
+            let first = host.lease.work.first().cloned();
+            if let Some(work) = first
+                && self.set_aside(host, &work)?.is_none()
+            {
+                return Ok(());
+            }
             match self.learn_rules(host).await {
                 Err(Interrupted::Resting(_)) if self.is_given_up(host).is_some() => {}
                 learned => learned?,
@@ -109,9 +123,16 @@ impl Visitor {
         }
         self.let_validator_catch_up().await?;
         let given_up = self.is_given_up(&*host.lock().await);
+        let mut place = None;
         let (mut event, room) = match given_up {
             Some(failure) => (PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(&work) }, None),
-            None => self.fetch(host, &work).await?,
+            None => {
+                place = self.set_aside(&mut *host.lock().await, &work)?;
+                if place.is_none() {
+                    return Ok(false);
+                }
+                self.fetch(host, &work).await?
+            }
         };
         let read = self.read(&event).await;
         if let (Outcome::Response(response), true) = (&mut event.outcome, read.is_cut) {
@@ -124,8 +145,14 @@ impl Visitor {
         event.withheld = self.withheld(&event, &work, read.noindex);
         event.change = self.change(&event, &work, &read.digest);
         event.relevance = Relevance::by_type(read.is_html && event.response().is_some_and(Response::is_success));
+        if let Some(place) = &place {
+            place.weigh(Amounts::of(&event, read.decoded));
+        }
         match self.log.append(event, read.derived).await {
-            Ok(ticket) => tickets.lock().push((work.url, ticket)),
+            Ok(ticket) => {
+                place.into_iter().for_each(Place::keep);
+                tickets.lock().push((work.url, ticket));
+            }
             Err(error) => {
                 tracing::debug!(url = work.url, %error, "not accepted, stays in work_proposed");
                 return Err(Interrupted::Stopping);

@@ -8,6 +8,7 @@ mod host;
 mod lease;
 pub mod outage;
 mod parking;
+mod place;
 mod redirect;
 mod request;
 pub mod retry;

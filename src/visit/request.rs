@@ -41,6 +41,8 @@ pub(super) struct Asked {
     pub whose: Whose,
     /// When whoever was asked may be asked again.
     pub not_before: EpochMs,
+    /// Of whoever was asked, besides the exchange: see [`crate::page::PageEvent::bytes_beside`].
+    pub bytes_beside: u64,
 }
 
 impl Visitor {
@@ -79,7 +81,8 @@ impl Visitor {
         match (self.learn_rules(&mut other).await, other.is_hopeless(&self.config.frontier)) {
             (Err(Interrupted::Resting(_)), Some(failure)) => {
                 let (exchange, not_before) = (unasked(failure), other.not_before);
-                return Ok(Asked { exchange, location: None, whose: Whose::Nobody, not_before });
+                let bytes_beside = std::mem::take(&mut other.bytes_beside);
+                return Ok(Asked { exchange, location: None, whose: Whose::Nobody, not_before, bytes_beside });
             }
             (learned, _) => learned?,
         }
@@ -159,7 +162,8 @@ impl Visitor {
             whose = Whose::Nobody;
         }
         let location = redirect::location(&exchange.outcome);
-        Ok(Asked { exchange, location, whose, not_before: host.not_before })
+        let bytes_beside = std::mem::take(&mut host.bytes_beside);
+        Ok(Asked { exchange, location, whose, not_before: host.not_before, bytes_beside })
     }
 
     /// One exchange. Given up soon after the stop: the URL is still in `work_proposed`.
@@ -280,7 +284,7 @@ impl Visitor {
 fn busy(url: &Url, not_before: EpochMs) -> Asked {
     let message = format!("redirects to {url}, whose host could not be visited in time");
     let exchange = unasked(Failure { reason: FailureReason::HostBusy, message });
-    Asked { exchange, location: None, whose: Whose::Host, not_before }
+    Asked { exchange, location: None, whose: Whose::Host, not_before, bytes_beside: 0 }
 }
 
 /// An exchange that did not take place.

@@ -80,6 +80,7 @@ impl Visitor {
             }
             let exchange = self.exchange(host, &url, &Conditions::default(), limits).await?;
             self.metrics.robots_fetched();
+            host.bytes_beside += body_bytes(&exchange.outcome);
             match redirect::location(&exchange.outcome).and_then(|location| redirect::target(&url, &location)) {
                 Some(target) if hops < MAX_ROBOTS_HOPS => url = target.url,
                 _ => return Ok((exchange.outcome, exchange.ended_ms)),
@@ -104,5 +105,13 @@ impl Visitor {
         let proposals: Vec<Proposal> =
             in_scope.map(|url| Proposal { url, kind: Kind::Sitemap, depth: 0, priority: SITEMAP_PRIORITY }).collect();
         self.frontier.propose(&proposals, now_ms()).map(|_| ())
+    }
+}
+
+/// Bytes of an answer's body as received.
+pub(super) fn body_bytes(outcome: &Outcome) -> u64 {
+    match outcome {
+        Outcome::Response(response) => response.body.len() as u64,
+        Outcome::Failure(_) => 0,
     }
 }

@@ -44,6 +44,7 @@ pub fn with_type(number: u64, content_type: &str, body: impl Into<Bytes>) -> Pag
         crawler_id: Arc::from("crawler-1"),
         again: None,
         withheld: None,
+        bytes_beside: 0,
         change: number.is_multiple_of(2).then_some(PageChange::Changed),
     }
 }

@@ -3,6 +3,7 @@
 mod audit;
 mod bad_input;
 mod books;
+mod budgets;
 mod clock;
 mod data_folder;
 mod demo;

@@ -151,7 +151,8 @@ impl Pair {
         let access = RobotsAccess::Rules(format!("until {}", self.now));
         let robots = has_robots.then_some(Robots { fetched_ms: self.now, expires_ms: self.now + 1, access });
         let not_before = self.now + wait;
-        let release = Release { fetched, not_before, robots, health, delay: Duration::from_millis(wait) };
+        let delay = Duration::from_millis(wait);
+        let release = Release { fetched, not_before, robots, health, delay, ..Release::default() };
         for (store, lease) in self.stores.iter().zip(leases) {
             store.release(lease, release.clone()).unwrap();
         }

@@ -170,6 +170,9 @@ fn look_through(dir: &Path, name: &str) -> Result<(), FrontierError> {
     for proposal in (1..=cursor).flat_map(|n| numbered(n).proposals) {
         assert_eq!(found.page(&proposal.url)?, twin.page(&proposal.url).unwrap(), "{name}: {}", proposal.url);
     }
+    // Looks up where each of them is.
+    let all: Vec<Proposal> = (1..=cursor).flat_map(|n| numbered(n).proposals).collect();
+    assert_eq!(found.propose(&all, 0)?, twin.propose(&all, 0).unwrap(), "{name}");
     let work = |leases: Vec<Lease>| leases.into_iter().map(|lease| lease.work).collect::<Vec<_>>();
     let leases = found.lease(3_000_000, 100, 1_000_000)?;
     assert_eq!(work(leases), work(twin.lease(3_000_000, 100, 1_000_000).unwrap()), "{name}");

@@ -147,7 +147,7 @@ pub fn at(index: u64) -> Position {
 }
 
 pub fn batch(cursor: u64, verdicts: Vec<Verdict>, proposals: Vec<Proposal>) -> Batch {
-    Batch { verdicts, proposals, cursor: at(cursor) }
+    Batch { verdicts, proposals, cursor: at(cursor), ..Batch::default() }
 }
 
 /// Leases the one host that is due.

@@ -84,6 +84,7 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
             outcome,
             again,
             withheld,
+            bytes_beside: numbers.2 % 3,
             change,
             relevance,
             crawler_id: texts.4.into(),

@@ -29,6 +29,7 @@ pub fn page(url: impl Into<String>, headers: &[(&str, &str)], body: impl Into<By
         again: None,
         change: None,
         withheld: None,
+        bytes_beside: 0,
         relevance: Relevance::by_type(true),
         crawler_id: "test".into(),
     }

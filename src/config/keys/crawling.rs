@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::Kind::{Bool, Cookies, Count, Hosts, List, MaybeCount, MaybeDuration, MaybeText, OneOf, Size, Text};
+use super::Kind::{
+    Bool, Budgets, Cookies, Count, Hosts, List, MaybeCount, MaybeDuration, MaybeText, OneOf, Size, Text,
+};
 use super::{Key, Kind, ache, ours};
 use crate::config::checked::ScopeRule;
 use crate::config::draft::{self, Draft};
@@ -28,7 +30,8 @@ pub(super) const CRAWL: &[Key] = &[
         "null",
         "null",
         MaybeCount(1, u64::MAX, |d, v| d.config.frontier.max_pages = v),
-        "The crawl ends after this many pages. null: never.",
+        "The crawl ends once it has brought this many pages, all of its runs in one data folder together; pages that are looked \
+         at again count again. null: never.",
     ),
     ache(
         "link_storage.max_pages_per_domain",
@@ -36,6 +39,15 @@ pub(super) const CRAWL: &[Key] = &[
         "null",
         MaybeCount(1, u64::MAX, |d, v| d.config.frontier.max_pages_per_host = v),
         "Pages of one host; a host such as www.example.com, where ACHE counts all of example.com. null: all.",
+    ),
+    ours(
+        "budget.rules",
+        "[]",
+        Budgets(|d, v| d.config.frontier.budgets = v),
+        "At most so much may be brought: [{of: crawl, per: day, pages: 100000}, {of: host, bytes_received: 1GiB}]. of: crawl, \
+         host (its name, whatever the port) or domain (the registrable one). per: day (UTC), run (since the start), or life \
+         (all runs in the data folder), which is the default. Amounts: pages (2xx, looks again included), bytes_received (as \
+         they came, heads and robots.txt included), bytes_decoded. What is spent is not asked for; the rest stays queued.",
     ),
 ];
 

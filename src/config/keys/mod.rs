@@ -11,9 +11,11 @@ mod lacking;
 
 use std::time::Duration;
 
+use super::budgets;
 use super::draft::Draft;
 use super::values::{self, Unit};
 use super::yaml::Node;
+use crate::budgets::Budget;
 
 /// Keys that belong together, under a heading of the sample file.
 pub(super) struct Group {
@@ -54,6 +56,7 @@ pub(super) enum Kind {
     Properties(fn(&mut Draft, std::collections::BTreeMap<String, String>) -> Result<(), String>),
     Hosts(fn(&mut Draft, std::collections::BTreeMap<String, Vec<std::net::IpAddr>>)),
     Cookies(fn(&mut Draft, Vec<super::checked::Cookie>)),
+    Budgets(fn(&mut Draft, Vec<Budget>)),
     Sinks(fn(&mut Draft, &Node) -> Result<String, String>),
 }
 
@@ -162,6 +165,7 @@ impl Kind {
             }
             Kind::Hosts(set) => put(values::hosts(node), values::shown_hosts, |value| set(draft, value)),
             Kind::Sinks(set) => set(draft, node),
+            Kind::Budgets(set) => put(budgets::budgets(node), |value| budgets::shown(value), |value| set(draft, value)),
             Kind::Cookies(set) => {
                 put(values::cookies(node), |value| values::shown_cookies(value), |value| set(draft, value))
             }

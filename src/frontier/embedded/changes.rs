@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use super::known::Known;
+use super::ledger::AccountKey;
 use super::open::EmbeddedFrontier;
 use super::records::{self, QueuedUrl, UrlState};
 use super::shelf::StoreGuard;
+use crate::budgets::Account;
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
 use crate::frontier::schedule::{HostRecord, NEVER, Totals};
 use crate::frontier::{FrontierError, HostPause, PageRecord, Trouble, WHEN_MET_AGAIN};
@@ -28,6 +30,9 @@ pub struct Changes<'a> {
     /// Queue entries by key: put in, or (none) taken out.
     ready: BTreeMap<(HostKey, Rank), Option<Vec<u8>>>,
     later: BTreeMap<(HostKey, EpochMs, Rank), Option<Vec<u8>>>,
+    /// What was brought: accounts as they will be, and whose events are booked in them.
+    pub accounts: BTreeMap<AccountKey, Account>,
+    pub brought: Vec<UrlKey>,
     /// Known URLs to be remembered once the batch is written.
     pub seen: Vec<UrlKey>,
 }
@@ -59,6 +64,8 @@ impl<'a> Changes<'a> {
             forgotten: HashSet::new(),
             ready: BTreeMap::new(),
             later: BTreeMap::new(),
+            accounts: BTreeMap::new(),
+            brought: Vec::new(),
             seen: Vec::new(),
         })
     }
@@ -227,6 +234,9 @@ impl<'a> Changes<'a> {
         for url in &self.forgotten {
             batch.remove(&store.pages, url.to_bytes());
         }
+        for (key, account) in &self.accounts {
+            batch.insert(&store.accounts, key.to_bytes(), records::to_bytes(account));
+        }
         batch.insert(&store.notes, "totals", records::to_bytes(&self.totals));
         let latest = self.frontier.clock.fetch_max(self.now, Ordering::Relaxed).max(self.now);
         batch.insert(&store.notes, super::open::CLOCK, latest.to_string());
@@ -252,6 +262,7 @@ impl<'a> Changes<'a> {
             batch.insert(&self.store.hosts, host.to_be_bytes(), records::to_bytes(&change.record));
         }
         self.store.commit(batch)?;
+        self.tell_ledger();
         let mut later_added = HashMap::new();
         for (host, due, _) in self.later.iter().filter(|(_, item)| item.is_some()).map(|(key, _)| key) {
             later_added.entry(*host).or_insert(*due);

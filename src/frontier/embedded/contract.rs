@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use super::changes::Changes;
 use super::open::{EmbeddedFrontier, Owed};
+use crate::budgets::Amounts;
 use crate::delivery::Position;
 use crate::frontier::keys::split;
 use crate::frontier::{
-    Applied, Batch, Counts, Frontier, FrontierError, HostTurn, Lease, PageRecord, Proposal, Proposed, Release,
-    Standing, Turn, Waiting,
+    Applied, Batch, BudgetStanding, Counts, Frontier, FrontierError, HostTurn, Lease, NoBudget, PageRecord, Proposal,
+    Proposed, Release, Standing, Turn, Waiting,
 };
-use crate::page::EpochMs;
+use crate::page::{EpochMs, Kind};
 
 impl Frontier for EmbeddedFrontier {
     fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
@@ -70,6 +71,7 @@ impl Frontier for EmbeddedFrontier {
         if batch.cursor <= changes.totals.cursor {
             return Ok(Applied::default());
         }
+        changes.add_brought(&batch.brought)?;
         let verdicts = changes.add_verdicts(&batch.verdicts)?;
         let proposed = changes.add_proposals(&batch.proposals, &known)?;
         changes.totals.links_seen += batch.proposals.len() as u64;
@@ -128,6 +130,30 @@ impl Frontier for EmbeddedFrontier {
 
     fn flush(&self) -> Result<(), FrontierError> {
         self.shelf.store()?.persist()
+    }
+
+    fn reserve(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<(), NoBudget>, FrontierError> {
+        self.hold_for(url, kind, now)
+    }
+
+    fn weigh(&self, url: &str, amounts: Amounts) {
+        if let Ok(url) = self.key_of(url) {
+            self.ledger.lock().weigh(url, amounts);
+        }
+    }
+
+    fn unreserve(&self, url: &str) {
+        if let Ok(url) = self.key_of(url) {
+            self.ledger.lock().drop_hold(url);
+        }
+    }
+
+    fn budgets(&self, now: EpochMs) -> Vec<BudgetStanding> {
+        self.standings(now)
+    }
+
+    fn brought(&self) -> Amounts {
+        self.ledger.lock().brought()
     }
 
     fn standing(&self) -> Standing {

@@ -8,18 +8,21 @@
 //! A write that fails takes the store away (`shelf`); [`super::Frontier::restore`] closes it and opens it again.
 //!
 //! Locks, in the order they are taken: `writer` (one propose or apply at a time, looks into the store included),
-//! `host_writes` (so that host records reach the store in the order they were made), the schedule's (microseconds).
+//! `host_writes` (so that host records reach the store in the order they were made), the schedule's (microseconds), the
+//! ledger's (a look at an account in the store included).
 
 mod again;
 mod changes;
 mod contract;
 mod known;
 mod lease;
+mod ledger;
 mod open;
 mod proposals;
 mod records;
 mod restored;
 mod shelf;
+mod spending;
 mod store;
 mod survey;
 mod verdicts;

@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use parking_lot::Mutex;
 
 use super::known::Known;
+use super::ledger::Ledger;
 use super::shelf::Shelf;
+use super::spending::{counts_for, crawls};
+use crate::budgets::Whom;
 use crate::delivery::Position;
 use crate::frontier::addresses::Addresses;
 use crate::frontier::keys::{HostKey, Keys};
@@ -29,6 +32,11 @@ pub struct EmbeddedFrontier {
     pub(super) host_writes: Mutex<HashMap<HostKey, Owed>>,
     pub(super) schedule: Mutex<Schedule>,
     pub(super) addresses: Mutex<Addresses>,
+    /// Of whom there are budgets.
+    pub(super) counts_for: Vec<Whom>,
+    /// When this run began.
+    pub(super) run: EpochMs,
+    pub(super) ledger: Mutex<Ledger>,
     pub(super) durable: Mutex<Option<Position>>,
     /// The store came back with less than it had: the validator is to be told.
     pub(super) went_back: AtomicBool,
@@ -49,23 +57,28 @@ impl EmbeddedFrontier {
     /// Opens the frontier in the folder `dir`, or makes it. Reads one record for every host, and no URL.
     pub fn open(dir: &Path, options: FrontierOptions, now: EpochMs) -> Result<EmbeddedFrontier, FrontierError> {
         let shelf = Shelf::open(dir, options.cache_bytes, options.reserve_bytes)?;
-        let (totals, keys, clock) = {
+        let (totals, keys, clock, crawl) = {
             let store = shelf.store()?;
             let clock = store.note_bytes(CLOCK)?.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
-            (store.totals()?, store.keys, clock.unwrap_or(0))
+            let totals = store.totals()?;
+            (totals, store.keys, clock.unwrap_or(0), crawls(&store, totals.live)?)
         };
+        let run = now.max(clock);
         let frontier = EmbeddedFrontier {
             shelf,
             keys,
             max_pages_per_host: options.max_pages_per_host,
             // The delay of visits just before the end is to pass by the clock they were made by.
-            opened_at: now.max(clock),
+            opened_at: run,
             default_delay_ms: u64::try_from(options.default_delay.as_millis()).unwrap_or(u64::MAX / 4),
             hosts_at_opening: totals.next_host,
             writer: Mutex::default(),
             host_writes: Mutex::default(),
             schedule: Mutex::new(Schedule::new(totals, options.revisit_share)),
             addresses: Mutex::default(),
+            counts_for: counts_for(&options.budgets),
+            run,
+            ledger: Mutex::new(Ledger::new(options.budgets, run, crawl)),
             durable: Mutex::default(),
             went_back: AtomicBool::new(false),
             clock: AtomicU64::new(clock),

@@ -27,6 +27,7 @@ impl EmbeddedFrontier {
         if totals.cursor < schedule.totals.cursor {
             self.went_back.store(true, Ordering::Relaxed);
         }
+        Self::read_accounts_again(&store, &mut self.ledger.lock(), finished.iter().copied(), totals.live)?;
         schedule.rebuild(totals, records, &finished);
         // It may have lost what it knew.
         *known = Known::default();

@@ -3,8 +3,8 @@
 use minicbor::{Decode, Encode};
 
 use super::queue::Queue;
-use crate::frontier::Trouble;
 use crate::frontier::keys::{Rank, UrlKey};
+use crate::frontier::{Spent, Trouble};
 use crate::page::EpochMs;
 
 /// Later than every time.
@@ -86,6 +86,8 @@ pub struct HostState {
     pub(super) lease: Option<u64>,
     /// While a lease reads the host's queues: URLs that got a verdict meanwhile. It may have read them still.
     pub(super) finished_meanwhile: Option<Vec<UrlKey>>,
+    /// A budget of it is spent. Changed by [`super::Schedule`] alone, which counts.
+    pub(super) spent: Option<Spent>,
     /// The host's entry in `Schedule::due`.
     pub(super) listed: Option<EpochMs>,
 }
@@ -101,6 +103,7 @@ impl HostState {
             epoch: 0,
             lease: None,
             finished_meanwhile: None,
+            spent: None,
             listed: None,
         }
     }
@@ -110,12 +113,13 @@ impl HostState {
     }
 
     pub(super) fn due(&self) -> Option<EpochMs> {
+        let rested = self.record.not_before.max(self.spent.map_or(0, |spent| spent.until));
         if self.lease.is_some() {
             None
         } else if self.has_ready() {
-            Some(self.record.not_before)
+            Some(rested)
         } else if self.next_later != NEVER {
-            Some(self.record.not_before.max(self.next_later))
+            Some(rested.max(self.next_later))
         } else {
             None
         }

@@ -27,6 +27,7 @@ impl Schedule {
             return None;
         }
         self.due.remove(&(due, number, host));
+        self.rest_for(host, None);
         let state = self.hosts.get_mut(&host)?;
         self.last_lease += 1;
         state.listed = None;
@@ -153,6 +154,9 @@ impl Schedule {
             state.next_later = record.first_later();
         }
         state.record = record.clone();
+        if release.spent.is_some() {
+            self.rest_for(host, release.spent);
+        }
         self.end(lease, fetched);
         Some((host, record))
     }

@@ -46,12 +46,15 @@ impl Schedule {
     }
 
     fn put_back(&mut self, host: HostKey, mut state: HostState, old: Option<HostState>) {
+        let mut spent = None;
         if let Some(old) = old {
             state.record.take_visits_from(&old.record);
             state.epoch = old.epoch + 1;
             state.lease = old.lease;
+            spent = old.spent;
         }
         self.count(host, Some(&state.record));
         self.hosts.insert(host, state);
+        self.rest_for(host, spent);
     }
 }

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::host::{HostRecord, HostState};
 use super::queue::Queue;
 use super::totals::Totals;
+use crate::budgets::Budget;
 use crate::frontier::keys::{HostKey, UrlKey};
-use crate::frontier::{Cause, Counts, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost};
+use crate::frontier::{Cause, Counts, Spent, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost};
 use crate::page::EpochMs;
 
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub struct Schedule {
     /// Hosts in trouble that have work, and their URLs.
     pub(super) troubled: BTreeMap<Cause, (u64, u64)>,
     pub(super) given_up: HashSet<HostKey>,
+    /// Hosts that rest because a budget is spent, by budget.
+    pub(super) resting: Vec<(Budget, u64)>,
     pub(super) last_lease: u64,
 }
 
@@ -103,6 +106,28 @@ impl Schedule {
         self.list(host);
     }
 
+    /// A host rests because a budget is spent, or (none) does not.
+    pub(super) fn rest_for(&mut self, host: HostKey, spent: Option<Spent>) {
+        let Some(state) = self.hosts.get_mut(&host) else { return };
+        let before = std::mem::replace(&mut state.spent, spent);
+        if let Some(Spent { budget, .. }) = before
+            && let Some((_, hosts)) = self.resting.iter_mut().find(|(other, _)| *other == budget)
+        {
+            *hosts -= 1;
+        }
+        if let Some(Spent { budget, .. }) = spent {
+            match self.resting.iter_mut().find(|(other, _)| *other == budget) {
+                Some((_, hosts)) => *hosts += 1,
+                None => self.resting.push((budget, 1)),
+            }
+        }
+    }
+
+    /// Hosts that rest because this budget is spent.
+    pub fn resting_for(&self, budget: &Budget) -> u64 {
+        self.resting.iter().find(|(other, _)| other == budget).map_or(0, |(_, hosts)| *hosts)
+    }
+
     /// Replaces what the counters say of a host by what its record is to be; none: nothing.
     pub(super) fn count(&mut self, host: HostKey, record: Option<&HostRecord>) {
         let before = self.hosts.get(&host).map(|state| &state.record).filter(|record| record.work() > 0);
@@ -155,7 +180,9 @@ impl Schedule {
     pub fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
         let troubled =
             self.troubled.iter().map(|(cause, (hosts, urls))| Troubled { cause: *cause, hosts: *hosts, urls: *urls });
-        let later = self.due.range((now + 1, 0, 0)..(WHEN_MET_AGAIN, 0, 0)).take(at_most);
+        let rests = |host: &HostKey| self.hosts.get(host).is_some_and(|state| state.spent.is_some());
+        let later = self.due.range((now + 1, 0, 0)..(WHEN_MET_AGAIN, 0, 0));
+        let later = later.filter(|(.., host)| !rests(host)).take(at_most);
         let next = later.filter_map(|(until, _, host)| {
             let record = self.record(*host)?;
             let (origin, trouble) = (record.origin.to_string(), record.trouble.filter(Trouble::is_the_hosts));
@@ -178,6 +205,7 @@ impl Schedule {
             state.listed = due;
         }
         if state.is_idle() {
+            self.rest_for(host, None);
             self.hosts.remove(&host);
             self.given_up.remove(&host);
         }

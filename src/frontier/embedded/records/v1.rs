@@ -1,6 +1,7 @@
 //! The values of 0.1.0, small numbers as LEB128, then text: only read, but for [`UrlState`](super::UrlState).
 
 use super::{QueuedUrl, Record};
+use crate::budgets::Account;
 use crate::delivery::Position;
 use crate::frontier::keys::Rank;
 use crate::frontier::schedule::{HostRecord, Totals};
@@ -97,6 +98,13 @@ impl Record for Robots {
             _ => return None,
         };
         Some(Robots { fetched_ms, expires_ms, access })
+    }
+}
+
+/// It knew no accounts.
+impl Record for Account {
+    fn from_v1(_: Input) -> Option<Account> {
+        None
     }
 }
 

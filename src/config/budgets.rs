@@ -1,0 +1,69 @@
+//! `budget.rules`: a list of entries, each with whose budget it is, for which time, and how much of what.
+
+use super::values::{count, shown_size, size, text};
+use super::yaml::{Node, Value};
+use crate::budgets::{Budget, Period, What, Whom};
+
+const EXPECTED: &str = "a list of budgets, each like {of: host, per: day, pages: 1000, bytes_received: 1GiB}";
+
+/// An entry with several amounts is as many budgets.
+pub(super) fn budgets(node: &Node) -> Result<Vec<Budget>, String> {
+    let entries = match &node.value {
+        _ if node.is_null() => return Ok(Vec::new()),
+        Value::List(entries) => entries,
+        _ => return Err(EXPECTED.into()),
+    };
+    let mut budgets: Vec<Budget> = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        let expected = |what: String| format!("{EXPECTED}; entry {}: {what}", index + 1);
+        for budget in one(entry).map_err(expected)? {
+            if budgets.iter().any(|other| other.is_twin_of(&budget)) {
+                let Budget { of, what, per, .. } = budget;
+                let what = format!("a second budget of {} per {} and {}", what.name(), of.name(), per.name());
+                return Err(expected(what));
+            }
+            budgets.push(budget);
+        }
+    }
+    Ok(budgets)
+}
+
+fn one(node: &Node) -> Result<Vec<Budget>, String> {
+    let Value::Map(entries) = &node.value else { return Err("this is no mapping".into()) };
+    let (mut of, mut per, mut amounts) = (None, Period::Life, Vec::new());
+    for (name, value) in entries {
+        let word = text(value).map_err(|_| format!("{name} has no value"))?;
+        let expected = |what: &str| format!("{name} is {word:?}, not {what}");
+        let bytes = || size(value, 1).map_err(|what| expected(&what));
+        match name.as_str() {
+            "of" => of = Some(whom(word).ok_or_else(|| expected("crawl, host or domain"))?),
+            "per" => per = period(word).ok_or_else(|| expected("life, run or day"))?,
+            "pages" => amounts.push((What::Pages, count(value, 1, u64::MAX).map_err(|what| expected(&what))?)),
+            "bytes_received" => amounts.push((What::BytesReceived, bytes()?)),
+            "bytes_decoded" => amounts.push((What::BytesDecoded, bytes()?)),
+            other => return Err(format!("{other} is none of of, per, pages, bytes_received and bytes_decoded")),
+        }
+    }
+    let of = of.ok_or("of is missing: crawl, host or domain")?;
+    if amounts.is_empty() {
+        return Err("no amount: pages, bytes_received or bytes_decoded".into());
+    }
+    Ok(amounts.into_iter().map(|(what, most)| Budget { of, what, per, most }).collect())
+}
+
+fn whom(word: &str) -> Option<Whom> {
+    [Whom::Crawl, Whom::Host, Whom::Domain].into_iter().find(|whom| whom.name() == word)
+}
+
+fn period(word: &str) -> Option<Period> {
+    [Period::Life, Period::Run, Period::Day].into_iter().find(|period| period.name() == word)
+}
+
+/// In the form it is read in, an entry a budget.
+pub(super) fn shown(budgets: &[Budget]) -> String {
+    let one = |Budget { of, what, per, most }: &Budget| {
+        let most = if *what == What::Pages { most.to_string() } else { shown_size(*most) };
+        format!("{{of: {}, per: {}, {}: {most}}}", of.name(), per.name(), what.name())
+    };
+    format!("[{}]", budgets.iter().map(one).collect::<Vec<_>>().join(", "))
+}

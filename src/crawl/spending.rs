@@ -1,0 +1,96 @@
+//! Budgets that are spent: what is said of them, and what a run that ends because of them leaves.
+
+use std::fmt;
+
+use parking_lot::Mutex;
+
+use super::patience::some;
+use super::running::Running;
+use crate::budgets::{Budget, Period, Whom};
+use crate::clock::now_ms;
+use crate::page::EpochMs;
+
+/// The budgets of which it was said that they are spent, and until when each is.
+#[derive(Debug, Default)]
+pub(crate) struct Spending(Mutex<Vec<(Budget, Option<EpochMs>)>>);
+
+/// Why a run ended with URLs left that it had no budget for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpentBudgets {
+    /// Each with the hosts that rest because of it; 0 for a budget of the crawl.
+    pub budgets: Vec<(Budget, u64)>,
+    /// What is left.
+    pub hosts: u64,
+    pub urls: u64,
+}
+
+impl Running {
+    /// Says it when a budget is spent for the first time, and when it begins anew; of one for every host or domain, when the
+    /// first host rests because of it.
+    pub(super) fn look_at_budgets(&self) {
+        let mut said = self.spending.0.lock();
+        let now = now_ms();
+        for standing in self.frontier.budgets(now) {
+            let budget = standing.budget;
+            let spent = (standing.is_spent() || standing.resting > 0).then(|| budget.begins_anew(now));
+            let before = said.iter().find(|(other, _)| *other == budget).map(|(_, until)| *until);
+            if spent == before {
+                continue;
+            }
+            match (spent, budget.of) {
+                (Some(_), Whom::Crawl) => tracing::warn!(%budget, "budget spent: nothing more is asked for"),
+                (Some(_), _) => tracing::warn!(%budget, "budget spent: hosts rest because of it"),
+                (None, _) => tracing::info!(%budget, "budget begins anew"),
+            }
+            said.retain(|(other, _)| *other != budget);
+            said.extend(spent.map(|until| (budget, until)));
+        }
+    }
+
+    /// A budget of the crawl that is spent, if there is one.
+    pub(super) fn crawls_spent(&self) -> Option<Budget> {
+        let standings = self.frontier.budgets(now_ms());
+        standings.iter().find(|standing| standing.is_spent()).map(|standing| standing.budget)
+    }
+
+    /// Hosts that rest because a budget is spent.
+    pub(super) fn resting(&self) -> u64 {
+        self.frontier.budgets(now_ms()).iter().map(|standing| standing.resting).sum()
+    }
+
+    pub(super) fn spent_budgets(&self) -> SpentBudgets {
+        let standings = self.frontier.budgets(now_ms()).into_iter();
+        let spent = standings.filter(|standing| standing.is_spent() || standing.resting > 0);
+        let counts = self.frontier.counts();
+        SpentBudgets {
+            budgets: spent.map(|standing| (standing.budget, standing.resting)).collect(),
+            hosts: counts.hosts_with_work,
+            urls: counts.work_proposed,
+        }
+    }
+}
+
+impl SpentBudgets {
+    pub(super) fn write_budgets(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        for (budget, hosts) in &self.budgets {
+            let anew = match budget.per {
+                Period::Day => ", anew at midnight UTC",
+                Period::Run => ", anew with the next start",
+                Period::Life => "",
+            };
+            match hosts {
+                0 => writeln!(out, "  budget spent: {budget}{anew}")?,
+                hosts => writeln!(out, "  {} with a spent budget: {budget}{anew}", some(*hosts, "host"))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for SpentBudgets {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        let (urls, hosts) = (some(self.urls, "URL"), some(self.hosts, "host"));
+        writeln!(out, "Ended: budget spent; still to fetch: {urls} of {hosts}.")?;
+        self.write_budgets(out)
+    }
+}

@@ -1,0 +1,170 @@
+//! Accounts in memory: those of which something is being asked for, with what is set aside for it. What is validated is in the
+//! store, in the batch that validated it; so after `kill -9` an account holds what the page log held.
+
+use std::collections::HashMap;
+
+use crate::budgets::{Account, Amounts, Budget, Period, Whom};
+use crate::frontier::keys::UrlKey;
+use crate::frontier::{NoBudget, Spent};
+use crate::page::EpochMs;
+
+/// The account of the crawl, or of a host or domain by the hash of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AccountKey {
+    pub of: Whom,
+    pub name: u64,
+}
+
+/// The crawl's account.
+pub const CRAWL: AccountKey = AccountKey { of: Whom::Crawl, name: 0 };
+
+impl AccountKey {
+    pub fn to_bytes(self) -> [u8; 9] {
+        let mut key = [match self.of {
+            Whom::Crawl => 0,
+            Whom::Host => 1,
+            Whom::Domain => 2,
+        }; 9];
+        key[1..].copy_from_slice(&self.name.to_be_bytes());
+        key
+    }
+}
+
+pub struct Ledger {
+    pub budgets: Vec<Budget>,
+    /// When this run began.
+    pub run: EpochMs,
+    open: HashMap<AccountKey, Open>,
+    holds: HashMap<UrlKey, Hold>,
+}
+
+/// An account with something set aside, or the crawl's.
+struct Open {
+    account: Account,
+    held: Amounts,
+    holds: u32,
+}
+
+/// What is set aside for one URL.
+struct Hold {
+    accounts: Vec<AccountKey>,
+    amounts: Amounts,
+}
+
+impl Ledger {
+    pub fn new(budgets: Vec<Budget>, run: EpochMs, crawl: Account) -> Ledger {
+        let open = HashMap::from([(CRAWL, Open { account: crawl, held: Amounts::default(), holds: 0 })]);
+        Ledger { budgets, run, open, holds: HashMap::new() }
+    }
+
+    /// What an account holds, if it is open.
+    pub fn account(&self, key: AccountKey) -> Option<Account> {
+        self.open.get(&key).map(|open| open.account)
+    }
+
+    pub fn open(&mut self, key: AccountKey, account: Account) {
+        self.open.entry(key).or_insert(Open { account, held: Amounts::default(), holds: 0 });
+    }
+
+    /// Sets `amounts` aside for a URL, if none of its budgets is spent. All of its accounts are open.
+    pub fn hold(
+        &mut self,
+        url: UrlKey,
+        accounts: Vec<AccountKey>,
+        amounts: Amounts,
+        now: EpochMs,
+    ) -> Result<(), NoBudget> {
+        self.drop_hold(url);
+        let refusal = self.refusal(&accounts, now);
+        for key in accounts.iter().filter(|_| refusal.is_none()) {
+            if let Some(open) = self.open.get_mut(key) {
+                open.held += amounts;
+                open.holds += 1;
+            }
+        }
+        match refusal {
+            Some(refusal) => {
+                accounts.iter().for_each(|key| self.close(*key));
+                Err(refusal)
+            }
+            None => {
+                self.holds.insert(url, Hold { accounts, amounts });
+                Ok(())
+            }
+        }
+    }
+
+    /// Of several budgets that are spent the one that is so for longest.
+    fn refusal(&self, accounts: &[AccountKey], now: EpochMs) -> Option<NoBudget> {
+        let mut refusal = None;
+        for budget in &self.budgets {
+            let Some(open) = accounts.iter().find(|key| key.of == budget.of).and_then(|key| self.open.get(key)) else {
+                continue;
+            };
+            let spent = open.account.in_period(budget.per, now, self.run).get(budget.what);
+            if spent >= budget.most {
+                let until = budget.begins_anew(now).unwrap_or(EpochMs::MAX);
+                let is_longer = !matches!(refusal, Some(NoBudget::Spent(other)) if other.until >= until);
+                if is_longer {
+                    refusal = Some(NoBudget::Spent(Spent { budget: *budget, until }));
+                }
+            } else if spent.saturating_add(open.held.get(budget.what)) >= budget.most {
+                refusal.get_or_insert(NoBudget::InFlight);
+            }
+        }
+        refusal
+    }
+
+    /// What was set aside for a URL is known better.
+    pub fn weigh(&mut self, url: UrlKey, amounts: Amounts) {
+        let Some(hold) = self.holds.get_mut(&url) else { return };
+        let before = std::mem::replace(&mut hold.amounts, amounts);
+        for key in &hold.accounts {
+            if let Some(open) = self.open.get_mut(key) {
+                open.held -= before;
+                open.held += amounts;
+            }
+        }
+    }
+
+    /// Nothing is set aside for a URL any more.
+    pub fn drop_hold(&mut self, url: UrlKey) {
+        let Some(Hold { accounts, amounts }) = self.holds.remove(&url) else { return };
+        for key in accounts {
+            if let Some(open) = self.open.get_mut(&key) {
+                open.held -= amounts;
+                open.holds -= 1;
+            }
+            self.close(key);
+        }
+    }
+
+    fn close(&mut self, key: AccountKey) {
+        if key != CRAWL && self.open.get(&key).is_some_and(|open| open.holds == 0) {
+            self.open.remove(&key);
+        }
+    }
+
+    /// What the store says now.
+    pub fn booked(&mut self, key: AccountKey, account: Account) {
+        if let Some(open) = self.open.get_mut(&key) {
+            open.account = account;
+        }
+    }
+
+    pub fn open_keys(&self) -> Vec<AccountKey> {
+        self.open.keys().copied().collect()
+    }
+
+    /// What the crawl has spent of a budget, and what is set aside of it.
+    pub fn of_crawl(&self, budget: &Budget, now: EpochMs) -> (u64, u64) {
+        let Some(open) = self.open.get(&CRAWL) else { return (0, 0) };
+        let spent = open.account.in_period(budget.per, now, self.run);
+        (spent.get(budget.what), open.held.get(budget.what))
+    }
+
+    /// What the crawl has brought, all runs together.
+    pub fn brought(&self) -> Amounts {
+        self.account(CRAWL).map_or_else(Amounts::default, |account| account.in_period(Period::Life, 0, self.run))
+    }
+}

@@ -1,0 +1,124 @@
+//! Budgets: accounts are read from the store when something is to be asked for, and written with what was brought.
+
+use super::changes::Changes;
+use super::ledger::{AccountKey, CRAWL, Ledger};
+use super::open::EmbeddedFrontier;
+use super::store::Store;
+use crate::budgets::{Account, Amounts, Budget, Whom};
+use crate::frontier::keys::{UrlKey, split};
+use crate::frontier::{Brought, BudgetStanding, FrontierError, NoBudget};
+use crate::page::{EpochMs, Kind};
+use crate::parse::url;
+
+impl EmbeddedFrontier {
+    pub(super) fn hold_for(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<(), NoBudget>, FrontierError> {
+        if self.counts_for.is_empty() {
+            return Ok(Ok(()));
+        }
+        let (key, accounts) = (self.key_of(url)?, self.accounts_of(url));
+        let store = self.shelf.store()?;
+        // Read under the lock: what is booked meanwhile comes after it.
+        let mut ledger = self.ledger.lock();
+        for account in &accounts {
+            if ledger.account(*account).is_none() {
+                ledger.open(*account, stored(&store, *account)?);
+            }
+        }
+        Ok(ledger.hold(key, accounts, Amounts::expected(kind), now))
+    }
+
+    pub(super) fn key_of(&self, url: &str) -> Result<UrlKey, FrontierError> {
+        let (origin, path) = split(url)?;
+        Ok(self.keys.url(self.keys.host(origin), path))
+    }
+
+    /// The crawl's account, and those of the URL's host and domain where there is a budget of such.
+    fn accounts_of(&self, url: &str) -> Vec<AccountKey> {
+        let host = url::host(url).unwrap_or_default();
+        let key = |of: Whom| match of {
+            Whom::Crawl => CRAWL,
+            Whom::Host => AccountKey { of, name: self.keys.host(host) },
+            Whom::Domain => AccountKey { of, name: self.keys.host(url::registrable_domain(host)) },
+        };
+        let others = self.counts_for.iter().copied().filter(|of| *of != Whom::Crawl);
+        std::iter::once(Whom::Crawl).chain(others).map(key).collect()
+    }
+
+    pub(super) fn standings(&self, now: EpochMs) -> Vec<BudgetStanding> {
+        let schedule = self.schedule.lock();
+        let ledger = self.ledger.lock();
+        let standing = |budget: &Budget| {
+            let of_crawl = (budget.of == Whom::Crawl).then(|| ledger.of_crawl(budget, now));
+            BudgetStanding {
+                budget: *budget,
+                spent: of_crawl.map(|(spent, _)| spent),
+                in_flight: of_crawl.map_or(0, |(_, held)| held),
+                resting: schedule.resting_for(budget),
+            }
+        };
+        ledger.budgets.iter().map(standing).collect()
+    }
+
+    /// The store was opened again: its accounts hold, whatever was booked last, and what got its verdict is in them.
+    pub(super) fn read_accounts_again(
+        store: &Store,
+        ledger: &mut Ledger,
+        finished: impl Iterator<Item = UrlKey>,
+        live: u64,
+    ) -> Result<(), FrontierError> {
+        finished.for_each(|url| ledger.drop_hold(url));
+        for key in ledger.open_keys() {
+            let account = if key == CRAWL { crawls(store, live)? } else { stored(store, key)? };
+            ledger.booked(key, account);
+        }
+        Ok(())
+    }
+}
+
+/// Of whom there are budgets, each once.
+pub(super) fn counts_for(budgets: &[Budget]) -> Vec<Whom> {
+    let mut all: Vec<Whom> = budgets.iter().map(|budget| budget.of).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn stored(store: &Store, key: AccountKey) -> Result<Account, FrontierError> {
+    Ok(store.record(&store.accounts, &key.to_bytes())?.unwrap_or_default())
+}
+
+/// The crawl's account. `live`: pages that are there, for a crawl of before there were accounts.
+pub(super) fn crawls(store: &Store, live: u64) -> Result<Account, FrontierError> {
+    let account = store.record(&store.accounts, &CRAWL.to_bytes())?;
+    Ok(account.unwrap_or_else(|| Account::with_pages(live)))
+}
+
+impl Changes<'_> {
+    /// Books what was brought, in the batch that validates it.
+    pub fn add_brought(&mut self, brought: &[Brought]) -> Result<(), FrontierError> {
+        for Brought { url, at, amounts } in brought {
+            self.brought.push(self.frontier.key_of(url)?);
+            for key in self.frontier.accounts_of(url) {
+                let mut account = match self.accounts.get(&key) {
+                    Some(account) => *account,
+                    None => self.account(key)?,
+                };
+                account.book(*amounts, *at, self.frontier.run);
+                self.accounts.insert(key, account);
+            }
+        }
+        Ok(())
+    }
+
+    fn account(&self, key: AccountKey) -> Result<Account, FrontierError> {
+        let open = self.frontier.ledger.lock().account(key);
+        open.map_or_else(|| stored(&self.store, key), Ok)
+    }
+
+    /// The batch is written.
+    pub(super) fn tell_ledger(&mut self) {
+        let mut ledger = self.frontier.ledger.lock();
+        std::mem::take(&mut self.accounts).into_iter().for_each(|(key, account)| ledger.booked(key, account));
+        self.brought.drain(..).for_each(|url| ledger.drop_hold(url));
+    }
+}
