@@ -11,6 +11,8 @@ const MOST_DEBT: f64 = 1.0;
 /// The price is never so many times higher or lower than the one it began with: where intervals are at their bounds it would move
 /// without end, and take as long to come back.
 const SPAN: f64 = 1e4;
+/// A price above 0, whatever it is divided by.
+const LEAST_PRICE: f64 = 1e-100;
 /// Fewer looks than these are chance.
 const ENOUGH: f64 = 16.0;
 /// At least so often in a mean interval the price is looked at.
@@ -35,7 +37,8 @@ impl Budget {
     /// `price`: as it was found before for the same mean, if ever.
     pub fn new(mean_ms: u64, price: Option<f64>, now: u64) -> Budget {
         let mean_days = days(mean_ms);
-        let first = Belief::default().gain(mean_days);
+        // Of some milliseconds the gain is less than what rounding takes from it.
+        let first = Belief::default().gain(mean_days).max(LEAST_PRICE);
         let price = price.filter(|price| price.is_finite()).unwrap_or(first).clamp(first / SPAN, first * SPAN);
         Budget { mean_days, price, first, debt: 0.0, since_ms: now, looks: 0, late: 0 }
     }
