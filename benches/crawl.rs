@@ -115,7 +115,7 @@ fn urls_of_files(folder: &Path) -> Vec<String> {
     let mut urls = Vec::new();
     for file in std::fs::read_dir(folder).expect("the sink's folder") {
         let file = File::open(file.expect("listed").path()).expect("the sink's file");
-        urls.extend(FilesReader::new(file).map(|record| record.expect("a record").url));
+        urls.extend(FilesReader::new(file).map(|record| record.expect("a record").url.into_owned()));
     }
     urls
 }

@@ -2,6 +2,8 @@
 
 #[path = "../benches/support/site.rs"]
 mod bench_site;
+#[path = "demo/catalogue.rs"]
+mod catalogue;
 #[path = "demo/generated.rs"]
 mod generated;
 #[path = "demo/server.rs"]

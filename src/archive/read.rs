@@ -108,7 +108,7 @@ impl Pages {
         &self.input
     }
 
-    /// ArchiveReader so far that are no pages and need not be.
+    /// Records so far that are no pages and need not be.
     pub fn others(&self) -> u64 {
         self.others
     }

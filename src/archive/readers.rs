@@ -104,7 +104,7 @@ impl Seek for CountedFile {
 const DISTRUSTED: &str = "the compressed data around it is damaged, so that what follows may be anything: seine recover saves \
     what is behind the damage";
 
-/// ArchiveReader as long as what is read is what was written: behind a bad one in a stream that is not sound, nothing is. By the
+/// Records as long as what is read is what was written: behind a bad one in a stream that is not sound, nothing is. By the
 /// same rule `seine recover` saves it.
 struct SoundReader {
     records: Box<dyn ArchiveReader>,

@@ -284,10 +284,6 @@ pub struct LoggingConfig {
     pub filter: String,
 }
 
-/// Where a crawl keeps what: `frontier/`, `log/`, one folder a sink, below the data folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DataFolder(pub PathBuf);
-
 impl Destination {
     /// Pages go to a server, and not into the sink's folder.
     pub fn is_server(&self) -> bool {

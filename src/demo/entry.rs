@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// Links followed from a seed: a crawl of the demo goes no deeper. It is what ends the calendar of the tides.
 pub const MAX_DEPTH: u16 = 12;
+
 /// The town: what its pages must know to name each other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Town {
@@ -16,24 +17,6 @@ impl Town {
     pub(super) fn url(&self, name: &str, path: &str) -> String {
         format!("http://{name}.localhost:{}{path}", self.port)
     }
-}
-
-/// What a crawl from all the seeds makes of a URL, within [`super::MAX_DEPTH`], obeying robots.txt and nofollow.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Expected {
-    /// A page, answered with 200 (perhaps after a 503).
-    Fetched,
-    /// A redirect that ends at a page: `path` on the same host, or an absolute URL without the port
-    /// (`http://market.localhost/path`).
-    Redirect { to: String },
-    /// robots.txt forbids it. The server would answer.
-    Refused,
-    /// A 404, 410 or 500, a redirect loop, a redirect out of the site: no page, however often it is asked for.
-    Failed,
-    /// Linked, and beyond `MAX_DEPTH`.
-    Limit,
-    /// All links to it are nofollow.
-    NotFollowed,
 }
 
 /// A URL and its answer.
@@ -50,8 +33,6 @@ pub(super) struct Entry {
     pub delay: Duration,
     /// The first request gets a 503 with `Retry-After: 1` instead.
     pub busy_at_first: bool,
-    /// None: no URL of the crawl (robots.txt, sitemaps, the inside of a chain of redirects).
-    pub expected: Option<Expected>,
 }
 
 impl Entry {
@@ -70,7 +51,6 @@ impl Entry {
             body: body.into(),
             delay: Duration::ZERO,
             busy_at_first: false,
-            expected: Some(Expected::Fetched),
         }
     }
 
@@ -79,22 +59,9 @@ impl Entry {
         Entry::new(host, path, "text/html; charset=utf-8", page)
     }
 
-    /// A redirect to `target` that ends at `end` (the same, unless more redirects follow).
-    pub(super) fn moved(host: &'static str, path: &str, status: u16, target: &str, end: &str) -> Entry {
-        let mut entry = Entry::new(host, path, "", Vec::new()).header("location", target);
-        entry.status = status;
-        entry.expecting(Expected::Redirect { to: end.to_owned() })
-    }
-
-    /// What is fetched on the way to pages, and is none: robots.txt, sitemaps, the inside of a chain of redirects.
-    pub(super) fn machinery(mut self) -> Entry {
-        self.expected = None;
-        self
-    }
-
-    pub(super) fn expecting(mut self, expected: Expected) -> Entry {
-        self.expected = Some(expected);
-        self
+    /// A redirect; `target` is sent as it is.
+    pub(super) fn moved(host: &'static str, path: &str, status: u16, target: &str) -> Entry {
+        Entry::new(host, path, "", Vec::new()).header("location", target).status(status)
     }
 
     pub(super) fn header(mut self, name: &'static str, value: &str) -> Entry {
@@ -102,9 +69,8 @@ impl Entry {
         self
     }
 
-    /// An answer that is no page and never will be.
-    pub(super) fn failing(mut self, status: u16) -> Entry {
+    pub(super) fn status(mut self, status: u16) -> Entry {
         self.status = status;
-        self.expecting(Expected::Failed)
+        self
     }
 }

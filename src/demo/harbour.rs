@@ -1,6 +1,6 @@
 //! `harbour.localhost`: ships, quays, arrivals and people; redirects of every sort; a customs house nobody may enter.
 
-use super::entry::{Entry, Expected, Town};
+use super::entry::{Entry, Town};
 use super::skin::{Page, list, slug};
 use super::words::{CARGO, FIRST_NAMES, PORTS, Pen, QUAYS, SHIPS, SURNAMES, TRADES, lines};
 
@@ -26,14 +26,14 @@ fn robots(town: &Town) -> Entry {
         "# Ships may go anywhere but the customs house.\nUser-agent: *\nDisallow: /customs/\nAllow: /customs/hours\n\n\
          Sitemap: {sitemap}\n"
     );
-    Entry::new(HOST, "/robots.txt", "text/plain", text).machinery()
+    Entry::new(HOST, "/robots.txt", "text/plain", text)
 }
 
 /// The oldest form still read: one URL a line (sitemaps.org, "Text file").
 fn sitemap(town: &Town) -> Entry {
     let paths = ["/", "/ships/", "/quays/", "/arrivals/", "/people/"];
     let lines: String = paths.iter().map(|path| format!("{}\n", town.url(HOST, path))).collect();
-    Entry::new(HOST, "/sitemap.txt", "text/plain; charset=utf-8", lines).machinery()
+    Entry::new(HOST, "/sitemap.txt", "text/plain; charset=utf-8", lines)
 }
 
 fn front(town: &Town) -> Entry {
@@ -176,8 +176,8 @@ fn customs(town: &Town) -> Vec<Entry> {
     let secret = "<p>If you are a crawler and read this, you did not read robots.txt.</p>\n";
     let hours = "<p>The customs house is open on weekdays from slack water to tea time. The ledger is not.</p>\n";
     vec![
-        page(town, "/customs/ledger", Page::new("The ledger", secret)).expecting(Expected::Refused),
-        page(town, "/customs/seized", Page::new("Things seized", secret)).expecting(Expected::Refused),
+        page(town, "/customs/ledger", Page::new("The ledger", secret)),
+        page(town, "/customs/seized", Page::new("Things seized", secret)),
         page(town, "/customs/hours", Page::new("Opening hours", hours)),
     ]
 }
@@ -186,13 +186,13 @@ fn customs(town: &Town) -> Vec<Entry> {
 fn moved(town: &Town) -> Vec<Entry> {
     let market = town.url("market", "/goods/");
     vec![
-        Entry::moved(HOST, "/fish", 301, &market, "http://market.localhost/goods/"),
-        Entry::moved(HOST, "/old-harbour", 301, "/older-harbour", "/quays/"),
-        Entry::moved(HOST, "/older-harbour", 308, "/oldest-harbour", "/quays/").machinery(),
-        Entry::moved(HOST, "/oldest-harbour", 302, "quays/", "/quays/").machinery(),
-        Entry::moved(HOST, "/round-and-round", 302, "/and-round-again", "").expecting(Expected::Failed),
-        Entry::moved(HOST, "/and-round-again", 307, "/round-and-round", "").machinery(),
-        Entry::moved(HOST, "/away", 302, "https://horizon.example/", "").expecting(Expected::Failed),
+        Entry::moved(HOST, "/fish", 301, &market),
+        Entry::moved(HOST, "/old-harbour", 301, "/older-harbour"),
+        Entry::moved(HOST, "/older-harbour", 308, "/oldest-harbour"),
+        Entry::moved(HOST, "/oldest-harbour", 302, "quays/"),
+        Entry::moved(HOST, "/round-and-round", 302, "/and-round-again"),
+        Entry::moved(HOST, "/and-round-again", 307, "/round-and-round"),
+        Entry::moved(HOST, "/away", 302, "https://horizon.example/"),
     ]
 }
 

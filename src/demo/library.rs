@@ -28,7 +28,7 @@ pub(super) fn entries(town: &Town) -> Vec<Entry> {
 
 fn robots(town: &Town) -> Entry {
     let text = format!("User-agent: *\nAllow: /\n\nSitemap: {}\n", town.url(HOST, "/sitemap-index.xml"));
-    Entry::new(HOST, "/robots.txt", "text/plain", text).machinery()
+    Entry::new(HOST, "/robots.txt", "text/plain", text)
 }
 
 /// An index, a plain sitemap of the authors and a gzipped one of the books: only that one has the hidden book.
@@ -42,9 +42,9 @@ fn sitemaps(town: &Town) -> Vec<Entry> {
         parts.iter().map(|part| format!("<sitemap><loc>{}</loc></sitemap>\n", town.url(HOST, part))).collect();
     let index = format!("{XML}<sitemapindex xmlns=\"{SITEMAP_NAMESPACE}\">\n{index}</sitemapindex>\n");
     vec![
-        Entry::new(HOST, "/sitemap-index.xml", "application/xml", index).machinery(),
-        Entry::new(HOST, parts[0], "application/xml", authors).machinery(),
-        Entry::new(HOST, parts[1], "application/gzip", books).machinery(),
+        Entry::new(HOST, "/sitemap-index.xml", "application/xml", index),
+        Entry::new(HOST, parts[0], "application/xml", authors),
+        Entry::new(HOST, parts[1], "application/gzip", books),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::entry::{Entry, Expected, Town};
+use super::entry::{Entry, Town};
 use super::skin::{Page, list};
 
 const HOST: &str = "lighthouse";
@@ -12,16 +12,16 @@ const SLOW: Duration = Duration::from_secs(2);
 pub(super) fn entries(town: &Town) -> Vec<Entry> {
     let robots = "User-agent: *\nDisallow: /lamp/\nAllow: /lamp/stairs\nDisallow: /*.log$\n";
     vec![
-        Entry::new(HOST, "/robots.txt", "text/plain", robots).machinery(),
+        Entry::new(HOST, "/robots.txt", "text/plain", robots),
         front(town),
         slow(town),
         busy(town),
         broken(town),
         missing(town),
         gone(town),
-        lamp(town, "/lamp/room").expecting(Expected::Refused),
+        lamp(town, "/lamp/room"),
         lamp(town, "/lamp/stairs"),
-        Entry::new(HOST, "/keeper.log", "text/plain", "Nothing to report.\n").expecting(Expected::Refused),
+        Entry::new(HOST, "/keeper.log", "text/plain", "Nothing to report.\n"),
     ]
 }
 
@@ -57,16 +57,16 @@ fn busy(town: &Town) -> Entry {
 }
 
 fn broken(town: &Town) -> Entry {
-    page(town, "/broken", Page::new("The telegraph", "<p>−−− ·−· −−· ·− (500)</p>\n")).failing(500)
+    page(town, "/broken", Page::new("The telegraph", "<p>−−− ·−· −−· ·− (500)</p>\n")).status(500)
 }
 
 fn missing(town: &Town) -> Entry {
     let main = "<p>There never was a second lighthouse. People keep linking to it all the same.</p>\n";
-    page(town, "/missing", Page::new("No such lighthouse", main)).failing(404)
+    page(town, "/missing", Page::new("No such lighthouse", main)).status(404)
 }
 
 fn gone(town: &Town) -> Entry {
-    page(town, "/gone", Page::new("The old lens", "<p>Sold in 1911. It is not coming back.</p>\n")).failing(410)
+    page(town, "/gone", Page::new("The old lens", "<p>Sold in 1911. It is not coming back.</p>\n")).status(410)
 }
 
 fn lamp(town: &Town, path: &str) -> Entry {

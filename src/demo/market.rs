@@ -1,7 +1,7 @@
 //! `market.localhost`: stalls, goods and recipes; one list in three orders with a canonical address; adverts that are
 //! linked with nofollow only. It has no robots.txt.
 
-use super::entry::{Entry, Expected, Town};
+use super::entry::{Entry, Town};
 use super::skin::{Page, list, slug};
 use super::words::{CARGO, FIRST_NAMES, FISH, Pen, SURNAMES, lines};
 
@@ -20,7 +20,7 @@ pub(super) fn entries(town: &Town) -> Vec<Entry> {
 }
 
 fn no_robots() -> Entry {
-    Entry::new(HOST, "/robots.txt", "text/plain", "The market has no rules.\n").failing(404).machinery()
+    Entry::new(HOST, "/robots.txt", "text/plain", "The market has no rules.\n").status(404)
 }
 
 fn front(town: &Town) -> Entry {
@@ -40,7 +40,7 @@ fn adverts(town: &Town) -> Vec<Entry> {
     let tonic = Page::new("Tonic for gulls", "<p>One spoonful and they leave you alone, or you stop minding.</p>\n");
     let ladder = Page::new("Ladders", "<p>Nearly straight, nearly new, entirely on offer.</p>\n");
     let pages = [("/adverts/tonic", tonic), ("/adverts/ladder", ladder)];
-    pages.map(|(path, content)| page(town, path, content).expecting(Expected::NotFollowed)).into()
+    pages.map(|(path, content)| page(town, path, content)).into()
 }
 
 fn stall_holder(index: usize) -> String {

@@ -2,16 +2,13 @@
 //!
 //! * [`server`]: an HTTP/1.1 server on several loopback addresses, for any handler: tests use it too.
 //! * [`site`]: Saltmere, a harbour town of eight hosts, with most of what a crawler meets on the web.
-//! * [`mod@catalogue`]: every URL of the town and what a crawl must make of it.
 //!
 //! The rest are the parts of the site: one file a host, its words and its look. What the pages say is text in `assets/`,
 //! a folder a host; a list there has one entry a line, and `{slots}` that `words` fills.
 
 pub mod answer;
-pub mod catalogue;
 pub mod server;
 pub mod site;
-pub mod visits;
 
 mod coding;
 mod entry;
@@ -29,6 +26,5 @@ mod weather;
 mod wire;
 mod words;
 
-pub use catalogue::{Known, catalogue};
-pub use entry::{Expected, MAX_DEPTH};
+pub use entry::MAX_DEPTH;
 pub use site::{BACKOFF_BASE, DemoSite, HOST_DELAY, MAX_PAGES_PER_HOST, MAX_RETRIES, start, start_for_visitors};

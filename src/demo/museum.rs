@@ -12,7 +12,7 @@ const EXHIBITS: usize = 36;
 
 pub(super) fn entries(town: &Town) -> Vec<Entry> {
     let robots = "User-agent: *\nDisallow: /cellar-door\n";
-    let mut entries = vec![Entry::new(HOST, "/robots.txt", "text/plain", robots).machinery(), front(town)];
+    let mut entries = vec![Entry::new(HOST, "/robots.txt", "text/plain", robots), front(town)];
     entries.extend([exhibits(town), letter_box(town), picture(), guide()]);
     entries.extend((0..ROOMS.len()).map(|index| room(town, index)));
     entries.extend((0..EXHIBITS).map(|index| exhibit(town, index)));

@@ -1,7 +1,7 @@
 //! `radio.localhost`: programmes and episodes; a feed, JSON and plain text; pages with `<base>`, meta refresh, noindex
 //! and nofollow.
 
-use super::entry::{Entry, Expected, Town};
+use super::entry::{Entry, Town};
 use super::skin::{Page, list, slug};
 use super::words::{FIRST_NAMES, Pen, SURNAMES, lines};
 
@@ -11,7 +11,7 @@ const PROGRAMMES: [&str; 8] = lines(include_str!("assets/radio/programmes.txt"))
 
 pub(super) fn entries(town: &Town) -> Vec<Entry> {
     let robots = "User-agent: *\nDisallow: /studio/\n\nUser-agent: Loudhailer\nDisallow: /\n";
-    let mut entries = vec![Entry::new(HOST, "/robots.txt", "text/plain", robots).machinery(), front(town)];
+    let mut entries = vec![Entry::new(HOST, "/robots.txt", "text/plain", robots), front(town)];
     entries.extend([feed(town), schedule(), charter(), based(town), moved_frequency(town), studio(town)]);
     entries.extend([unlisted(town), pirate(town), pirate_wave(town), unlisted_by_header(town)]);
     entries.extend((0..PROGRAMMES.len()).map(|index| programme(town, index)));
@@ -119,7 +119,7 @@ fn moved_frequency(town: &Town) -> Entry {
 }
 
 fn studio(town: &Town) -> Entry {
-    page(town, "/studio/live", Page::new("On air", "<p>Quiet, please.</p>\n")).expecting(Expected::Refused)
+    page(town, "/studio/live", Page::new("On air", "<p>Quiet, please.</p>\n"))
 }
 
 fn unlisted(town: &Town) -> Entry {
@@ -140,7 +140,7 @@ fn pirate(town: &Town) -> Entry {
 
 fn pirate_wave(town: &Town) -> Entry {
     let main = "<p>You were asked not to follow.</p>\n";
-    page(town, "/pirate/wave", Page::new("On the wave", main)).expecting(Expected::NotFollowed)
+    page(town, "/pirate/wave", Page::new("On the wave", main))
 }
 
 fn page(town: &Town, path: &str, page: Page) -> Entry {

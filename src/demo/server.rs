@@ -19,7 +19,6 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 pub use super::answer::{Answer, Ask, Body, Handler};
-pub use super::visits::{Visit, VisitLog};
 use super::wire::{Override, Pieces, Socket};
 
 /// How often a port is looked for that is free on every address.

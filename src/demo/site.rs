@@ -11,12 +11,11 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::catalogue;
 use super::coding::{Coding, encode};
 use super::entry::{Entry, Town};
-use super::server::{self, Answer, Ask, Handler, Listeners, ServeError, Server, VisitLog};
+use super::server::{self, Answer, Ask, Handler, Listeners, ServeError, Server};
 use super::skin::HOSTS;
-use super::tides;
+use super::{harbour, library, lighthouse, market, museum, radio, tides, weather};
 
 /// Pages of one host a crawl of the demo needs at most: a second guard against the calendar.
 pub const MAX_PAGES_PER_HOST: u64 = 250;
@@ -35,8 +34,6 @@ pub struct DemoSite {
     pub hosts: BTreeMap<String, Vec<IpAddr>>,
     /// The front page of every host.
     pub seeds: Vec<String>,
-    /// Every request the site got.
-    pub visits: VisitLog,
 }
 
 /// Starts the site: each host on its own loopback address from 127.0.0.2 on, or all of them on 127.0.0.1 where the
@@ -59,15 +56,13 @@ pub async fn start_for_visitors() -> Result<DemoSite, ServeError> {
 
 fn serve(listeners: Listeners, addresses: Vec<IpAddr>) -> DemoSite {
     let town = Town { port: listeners.port };
-    let visits = VisitLog::default();
     let site = Site::build(town);
     let handler: Handler = Arc::new(move |ask| site.answer(ask));
     let hosts = HOSTS.iter().zip(addresses).map(|(place, ip)| (format!("{}.localhost", place.name), vec![ip]));
     DemoSite {
         hosts: hosts.collect(),
         seeds: HOSTS.iter().map(|place| town.url(place.name, "/")).collect(),
-        server: listeners.serve(visits.watch(handler)),
-        visits,
+        server: listeners.serve(handler),
     }
 }
 
@@ -99,10 +94,17 @@ struct Prepared {
     coded: Option<(Coding, Bytes)>,
 }
 
+/// All there is, but for the months of the calendar: [`tides::month`] makes those on request.
+fn entries(town: &Town) -> Vec<Entry> {
+    let parts = [harbour::entries, library::entries, market::entries, weather::entries];
+    let more = [museum::entries, radio::entries, tides::entries, lighthouse::entries];
+    parts.into_iter().chain(more).flat_map(|part| part(town)).collect()
+}
+
 impl Site {
     fn build(town: Town) -> Site {
         let mut pages: HashMap<&'static str, HashMap<String, Prepared>> = HashMap::new();
-        for entry in catalogue::entries(&town) {
+        for entry in entries(&town) {
             pages.entry(entry.host).or_default().insert(entry.path.clone(), prepare(entry));
         }
         Site { town, pages, asked: Mutex::default() }

@@ -1,7 +1,7 @@
 //! `tides.localhost`: a calendar in which every month links to the next, for ever: the trap that a crawl's limit on
 //! depth is for.
 
-use super::entry::{Entry, Expected, MAX_DEPTH, Town};
+use super::entry::{Entry, Town};
 use super::skin::{Page, list};
 use super::words::{Pen, lines};
 
@@ -26,7 +26,7 @@ const MONTHS: [&str; 12] = [
 
 pub(super) fn entries(town: &Town) -> Vec<Entry> {
     let robots = "# Time and tide wait for no robot.\nUser-agent: *\nDisallow:\n";
-    vec![Entry::new(HOST, "/robots.txt", "text/plain", robots).machinery(), front(town), how_to_read(town)]
+    vec![Entry::new(HOST, "/robots.txt", "text/plain", robots), front(town), how_to_read(town)]
 }
 
 fn front(town: &Town) -> Entry {
@@ -41,13 +41,6 @@ fn front(town: &Town) -> Entry {
 fn how_to_read(town: &Town) -> Entry {
     let main = include_str!("assets/tides/how-to-read.html");
     page(town, "/how-to-read", Page::new("How to read the tables", main).beside("/", "The tables"))
-}
-
-/// The month a crawl reaches after `depth` links from the front page.
-pub(super) fn month_at_depth(town: &Town, depth: u16) -> Entry {
-    let months = FIRST_MONTH + depth.saturating_sub(1);
-    let entry = month_page(town, FIRST_YEAR + months / 12, months % 12);
-    entry.expecting(if depth <= MAX_DEPTH { Expected::Fetched } else { Expected::Limit })
 }
 
 /// Any month anybody asks for, as far as years have four digits.

@@ -9,7 +9,7 @@ const DAYS: [&str; 6] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday",
 
 pub(super) fn entries(town: &Town) -> Vec<Entry> {
     let robots = "# The weather will not be hurried.\nUser-agent: *\nCrawl-delay: 1\n";
-    let mut entries = vec![Entry::new(HOST, "/robots.txt", "text/plain", robots).machinery(), front(town)];
+    let mut entries = vec![Entry::new(HOST, "/robots.txt", "text/plain", robots), front(town)];
     entries.extend(DAYS.map(|day| forecast(town, day)));
     entries
 }

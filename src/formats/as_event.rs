@@ -1,21 +1,24 @@
 //! What the formats that keep less than the wire share when they say what they know of a page.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 
+use super::files::Header;
 use crate::page::{Headers, Outcome, PageEvent, Response};
 use crate::parse::charset;
 
 /// Headers kept as names with their values, one by one. `content_type`: what the format keeps beside them, taken when no
 /// header says it.
-pub(super) fn each_header(
-    gathered: impl IntoIterator<Item = (String, Vec<String>)>,
-    content_type: Option<String>,
+pub(super) fn each_header<'a>(
+    gathered: impl IntoIterator<Item = Header<'a>>,
+    content_type: Option<Cow<'a, str>>,
 ) -> Headers {
     let mut headers = Headers::default();
     for (name, mut values) in gathered {
         let last = values.pop();
-        headers.0.extend(values.into_iter().map(|value| (name.clone(), value)));
-        headers.0.extend(last.map(|value| (name, value)));
+        headers.0.extend(values.into_iter().map(|value| (name.to_string(), value.into_owned())));
+        headers.0.extend(last.map(|value| (name.into_owned(), value.into_owned())));
     }
     if let Some(content_type) = content_type.filter(|_| headers.get("content-type").is_none()) {
         headers.push("Content-Type", content_type);

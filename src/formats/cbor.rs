@@ -21,7 +21,7 @@ use crate::page::{Headers, Outcome, PageEvent};
 use crate::parse::url::host;
 use crate::parse::{Derived, is_html};
 
-/// SinglePage page, as FILESYSTEM_CBOR keeps it.
+/// A page, as FILESYSTEM_CBOR keeps it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CborRecord<'a> {
     /// The URL asked for.

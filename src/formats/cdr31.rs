@@ -12,7 +12,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use serde::de::{Deserializer, Error};
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -61,26 +61,31 @@ pub const FORMAT: Format = Format(&FormatSpec {
 /// What `version` says.
 pub const VERSION: f64 = 3.1;
 
-/// SinglePage page, as CDR 3.1 has it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CdrRecord {
-    /// `_id`.
-    pub id: String,
+/// A page, as CDR 3.1 has it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CdrRecord<'a> {
+    #[serde(rename = "_id")]
+    pub id: Cow<'a, str>,
     /// The `Content-Type` header as sent.
-    pub content_type: Option<String>,
-    pub crawler: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<Cow<'a, str>>,
+    pub crawler: Cow<'a, str>,
     /// Media objects, as others wrote them.
     pub objects: Vec<serde_json::Value>,
-    pub raw_content: String,
+    pub raw_content: Cow<'a, str>,
     /// In order; the values of one name joined with `,`.
-    pub response_headers: Vec<(String, String)>,
-    pub team: Option<String>,
+    #[serde(serialize_with = "write_headers")]
+    pub response_headers: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team: Option<Cow<'a, str>>,
     /// When the page was fetched, in whole seconds.
+    #[serde(serialize_with = "write_time")]
     pub timestamp_crawl: EpochMs,
     /// When the document was made, in whole seconds.
+    #[serde(serialize_with = "write_time")]
     pub timestamp_index: EpochMs,
     /// The final URL.
-    pub url: String,
+    pub url: Cow<'a, str>,
 }
 
 /// Appends the page's document to `out`, without a line feed. Returns false and appends nothing for what CDR does not
@@ -93,40 +98,39 @@ pub fn write_event(
     out: &mut Vec<u8>,
 ) -> bool {
     let Some(response) = page_of(event).filter(|_| derived.is_html) else { return false };
-    let headers = headers_of(response, &derived.body);
-    Document {
-        id: &id_of(&event.final_url, event.ended_ms),
+    let headers = headers_of(response, &derived.body).into_iter();
+    CdrRecord {
+        id: id_of(&event.final_url, event.ended_ms).into(),
         // None is sent with a page that only looks like HTML: its type is what it was taken for.
-        content_type: Some(response.content_type().unwrap_or("text/html")),
-        crawler: &event.crawler_id,
-        objects: &[],
-        raw_content: &derived.text(),
-        response_headers: Joined(headers.iter().map(|(name, values)| (*name, joined(values))).collect()),
-        team,
-        timestamp_crawl: IsoSeconds(event.ended_ms),
-        timestamp_index: IsoSeconds(index_ms),
-        url: &event.final_url,
-        version: VERSION,
+        content_type: Some(response.content_type().unwrap_or("text/html").into()),
+        crawler: Cow::from(&*event.crawler_id),
+        objects: Vec::new(),
+        raw_content: derived.text(),
+        response_headers: headers.map(|(name, values)| (name, joined(values))).collect(),
+        team: team.map(Cow::from),
+        timestamp_crawl: event.ended_ms,
+        timestamp_index: index_ms,
+        url: Cow::from(&event.final_url),
     }
     .write(out);
     true
 }
 
 /// Reads one document, CDR 3.1 or 3.0 (which has no response headers), keys in any order, unknown ones passed over.
-pub fn parse_document(json: &[u8]) -> Result<CdrRecord, serde_json::Error> {
+pub fn parse_document(json: &[u8]) -> Result<CdrRecord<'static>, serde_json::Error> {
     let raw: RawDocument = serde_json::from_slice(json)?;
     let headers = raw.response_headers.unwrap_or_default().0.into_iter();
     Ok(CdrRecord {
-        id: raw.id,
-        content_type: raw.content_type,
-        crawler: raw.crawler,
+        id: raw.id.into(),
+        content_type: raw.content_type.map(Cow::from),
+        crawler: raw.crawler.into(),
         objects: raw.objects.unwrap_or_default(),
-        raw_content: raw.raw_content,
-        response_headers: headers.map(|(name, values)| (name, values.join(","))).collect(),
-        team: raw.team,
+        raw_content: raw.raw_content.into(),
+        response_headers: headers.map(|(name, values)| (name.into(), values.join(",").into())).collect(),
+        team: raw.team.map(Cow::from),
         timestamp_crawl: raw.timestamp_crawl.0,
         timestamp_index: raw.timestamp_index.unwrap_or(raw.timestamp_crawl).0,
-        url: raw.url,
+        url: raw.url.into(),
     })
 }
 
@@ -136,95 +140,59 @@ pub fn id_of(url: &str, crawled_ms: EpochMs) -> String {
 }
 
 /// Reads a file of documents, one a line, see [`JsonLines`].
-pub type CdrReader<R> = JsonLines<R, CdrRecord>;
+pub type CdrReader<R> = JsonLines<R, CdrRecord<'static>>;
 
-impl<R: Read> JsonLines<R, CdrRecord> {
+impl<R: Read> JsonLines<R, CdrRecord<'static>> {
     pub fn new(input: R) -> CdrReader<R> {
         JsonLines::of(input, MAX_LINE, "CDR 3.1 document", parse_document)
     }
 }
 
-impl CdrRecord {
+impl CdrRecord<'_> {
     /// What the document says of a page; its URL is the final one. The body is one that reads as `raw_content`.
     pub fn into_event(self) -> PageEvent {
-        let mut event = PageEvent::read_back(self.url.as_str());
+        let mut event = PageEvent::read_back(&*self.url);
         event.ended_ms = self.timestamp_crawl;
         event.relevance = Relevance::by_type(true);
-        event.crawler_id = Arc::from(self.crawler);
+        event.crawler_id = Arc::from(&*self.crawler);
         // Where there was no header to say so, what looks like HTML is written as such.
         let is_made_up = |given: &str| given == "text/html" && is_html(None, self.raw_content.as_bytes());
         let content_type = self.content_type.filter(|given| !is_made_up(given));
         let headers = self.response_headers.into_iter().map(|(name, value)| (name, vec![value]));
         let headers = each_header(headers, content_type);
-        let body = body_of_text(self.raw_content, headers.get("content-type"));
+        let body = body_of_text(self.raw_content.into_owned(), headers.get("content-type"));
         answer(&mut event, headers, body);
         event
     }
 
     /// Appends the document to `out`, without a line feed.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let headers = self.response_headers.iter();
-        Document {
-            id: &self.id,
-            content_type: self.content_type.as_deref(),
-            crawler: &self.crawler,
-            objects: &self.objects,
-            raw_content: &self.raw_content,
-            response_headers: Joined(headers.map(|(name, value)| (name.as_str(), Cow::Borrowed(&**value))).collect()),
-            team: self.team.as_deref(),
-            timestamp_crawl: IsoSeconds(self.timestamp_crawl),
-            timestamp_index: IsoSeconds(self.timestamp_index),
-            url: &self.url,
-            version: VERSION,
+        #[derive(Serialize)]
+        struct Document<'r> {
+            #[serde(flatten)]
+            record: &'r CdrRecord<'r>,
+            version: f64,
         }
-        .write(out);
-    }
-}
-
-fn joined<'a>(values: &[&'a str]) -> Cow<'a, str> {
-    match values {
-        [one] => Cow::Borrowed(one),
-        many => Cow::Owned(many.join(",")),
-    }
-}
-
-/// A document on its way out, borrowed.
-#[derive(Serialize)]
-struct Document<'a> {
-    #[serde(rename = "_id")]
-    id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content_type: Option<&'a str>,
-    crawler: &'a str,
-    objects: &'a [serde_json::Value],
-    raw_content: &'a str,
-    response_headers: Joined<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    team: Option<&'a str>,
-    timestamp_crawl: IsoSeconds,
-    timestamp_index: IsoSeconds,
-    url: &'a str,
-    version: f64,
-}
-
-impl Document<'_> {
-    fn write(&self, out: &mut Vec<u8>) {
         out.reserve(self.raw_content.len() + 2048);
-        serde_json::to_writer(out, self).expect("strings and numbers are always JSON, and a Vec takes every byte");
+        let document = Document { record: self, version: VERSION };
+        serde_json::to_writer(out, &document).expect("strings and numbers are always JSON, and a Vec takes every byte");
+    }
+}
+
+fn joined<'a>(mut values: Vec<Cow<'a, str>>) -> Cow<'a, str> {
+    match values.len() {
+        1 => values.swap_remove(0),
+        _ => Cow::Owned(values.join(",")),
     }
 }
 
 /// An object in its own order.
-struct Joined<'a>(Vec<(&'a str, Cow<'a, str>)>);
+fn write_headers<S: Serializer>(headers: &[(Cow<str>, Cow<str>)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(headers.iter().map(|(name, value)| (name, value)))
+}
 
-impl Serialize for Joined<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, value) in &self.0 {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
-    }
+fn write_time<S: Serializer>(time: &EpochMs, serializer: S) -> Result<S::Ok, S::Error> {
+    IsoSeconds(*time).serialize(serializer)
 }
 
 /// What a document may hold.

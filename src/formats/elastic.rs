@@ -19,7 +19,7 @@ use time::macros::format_description;
 
 use super::as_event::{answer, body_of_text, each_header, response_mut};
 use super::encoder::StatelessEncoder;
-use super::files::{HeaderMap, headers_of, page_of};
+use super::files::{Header, HeaderMap, headers_of, page_of};
 use super::format::{Files, Format, FormatSpec};
 use super::held::{Field, Held, Lacks, Reduction};
 use super::layout;
@@ -81,7 +81,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
 /// Elasticsearch refuses longer document ids, in bytes.
 pub const MAX_ID_BYTES: usize = 512;
 
-/// SinglePage page, as the index holds it. Borrows from the event when it is written, owns everything when it was read.
+/// A page, as the index holds it. Borrows from the event when it is written, owns everything when it was read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElasticDocument<'a> {
@@ -147,9 +147,6 @@ pub struct ElasticDocument<'a> {
 fn unknown() -> f64 {
     f64::NAN
 }
-
-/// A header's name and its values.
-pub type Header<'a> = (Cow<'a, str>, Vec<Cow<'a, str>>);
 
 /// Appends the page's document to `out`, without a line feed and without one in it. Returns false and appends nothing for
 /// what the format does not hold: sitemaps, failures, answers other than 2xx.
@@ -224,8 +221,7 @@ impl ElasticDocument<'_> {
         event.ended_ms = self.retrieved;
         event.relevance = Relevance { relevance: self.relevance, is_relevant: self.is_relevant };
         event.crawler_id = Arc::from(self.crawler_id);
-        let owned = |(name, values): Header<'_>| (name.into_owned(), values.into_iter().map(Cow::into_owned).collect());
-        let headers = each_header(self.response_headers.into_iter().map(owned), self.content_type.map(Cow::into_owned));
+        let headers = each_header(self.response_headers, self.content_type);
         let html = self.html.map(Cow::into_owned).unwrap_or_default();
         let body = body_of_text(html, headers.get("content-type"));
         answer(&mut event, headers, body);
@@ -256,7 +252,7 @@ impl<'a> ElasticDocument<'a> {
             words_meta: None,
             top_private_domain: registrable_domain(host).into(),
             html: None,
-            response_headers: borrowed(headers_of(response, &derived.body)),
+            response_headers: headers_of(response, &derived.body),
             is_relevant: event.relevance.is_relevant,
             relevance: event.relevance.relevance,
             crawler_id: (&*event.crawler_id).into(),
@@ -288,11 +284,6 @@ impl<'a> ElasticDocument<'a> {
     pub fn write(&self, out: &mut Vec<u8>) {
         serde_json::to_writer(out, self).expect("strings and numbers are always JSON, and a Vec takes every byte");
     }
-}
-
-fn borrowed<'a>(headers: Vec<(&'a str, Vec<&'a str>)>) -> Vec<Header<'a>> {
-    let values = |values: Vec<&'a str>| values.into_iter().map(Cow::from).collect();
-    headers.into_iter().map(|(name, given)| (name.into(), values(given))).collect()
 }
 
 /// As documented: `2015-04-16T07:03:50.257+0000`. Beyond the year 9999 the number itself, which the mapping takes too.
@@ -340,9 +331,8 @@ fn write_headers<S: Serializer>(headers: &[Header<'_>], serializer: S) -> Result
 }
 
 fn read_headers<'de, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Header<'a>>, D::Error> {
-    let HeaderMap(headers) = Option::deserialize(deserializer)?.unwrap_or_default();
-    let values = |values: Vec<String>| values.into_iter().map(Cow::from).collect();
-    Ok(headers.into_iter().map(|(name, given)| (name.into(), values(given))).collect())
+    let headers: Option<HeaderMap> = Option::deserialize(deserializer)?;
+    Ok(headers.unwrap_or_default().owned())
 }
 
 fn write_relevant<S: Serializer>(is_relevant: &bool, serializer: S) -> Result<S::Ok, S::Error> {

@@ -90,7 +90,7 @@ pub fn fields(headers: HeaderType) -> Map<String, Value> {
 /// What an index that is there already says of our fields.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comparison {
-    /// SinglePage sentence a field that is mapped to something else, such as `url is text, and has to be keyword`.
+    /// One sentence a field that is mapped to something else, such as `url is text, and has to be keyword`.
     pub conflicts: Vec<String>,
     /// Fields it lacks; they can be added.
     pub missing: Vec<String>,

@@ -5,12 +5,12 @@
 //! codings removed) · `content_type` (null if absent) · `response_headers` (name → values, in order of arrival) ·
 //! `fetch_time` (epoch milliseconds) · `relevance` {`relevance`, `isRelevant`} · `crawler_id`.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ use super::encoder::StatelessEncoder;
 use super::format::{Files, Format, FormatSpec};
 use super::held::{Field, Held, Lacks, Reduction};
 use super::layout::{self, NameStamp, RollingLayout};
-use super::lines::{JsonLines, LinesError, MAX_LINE};
+use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
 use super::recovery::RecoveryMethod;
 use super::sniff::{Confidence, Prefix};
@@ -90,45 +90,37 @@ pub(super) fn begins(beginning: &Prefix) -> Confidence {
 /// Headers that describe the body as it was sent: they go when a content coding was taken off, as in ACHE.
 const OF_THE_CODED_BODY: [&str; 3] = ["content-encoding", "content-length", "content-md5"];
 
-/// SinglePage page, as FILES keeps it.
+/// A page, as FILES keeps it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FilesRecord {
+pub struct FilesRecord<'a> {
     /// The URL asked for.
-    pub url: String,
+    pub url: Cow<'a, str>,
     /// The final URL, when a redirect was followed.
-    pub redirected_url: Option<String>,
+    pub redirected_url: Option<Cow<'a, str>>,
     /// The body with its content codings removed.
-    pub content: Bytes,
+    pub content: Cow<'a, [u8]>,
     /// The first `Content-Type` header, parameters included.
-    pub content_type: Option<String>,
+    pub content_type: Option<Cow<'a, str>>,
     /// Name → values; names in order of first appearance, told apart by case.
-    pub response_headers: Vec<(String, Vec<String>)>,
+    pub response_headers: Vec<Header<'a>>,
     /// When the last byte of the body had arrived; 0 when nobody knows.
     pub fetch_time: EpochMs,
     /// [`Relevance::UNKNOWN`] when nobody knows.
     pub relevance: Relevance,
-    pub crawler_id: String,
+    pub crawler_id: Cow<'a, str>,
 }
 
+/// A header's name and its values.
+pub type Header<'a> = (Cow<'a, str>, Vec<Cow<'a, str>>);
+
 /// Reads a FILES file record by record, see [`JsonLines`].
-pub type FilesReader<R> = JsonLines<R, FilesRecord>;
-pub type FilesError = LinesError;
+pub type FilesReader<R> = JsonLines<R, FilesRecord<'static>>;
 
 /// Appends the line for a page to `out`, line feed included. Returns false and appends nothing for what FILES does not
 /// hold: sitemaps, failures, answers other than 2xx. `body`: the event's body with its content codings removed.
 pub fn write_event(event: &PageEvent, body: &[u8], out: &mut Vec<u8>) -> bool {
-    let Some(response) = page_of(event) else { return false };
-    Line {
-        url: &event.url,
-        redirected_url: event.redirected_url(),
-        content: body,
-        content_type: response.content_type(),
-        response_headers: headers_of(response, body),
-        fetch_time: event.ended_ms,
-        relevance: event.relevance,
-        crawler_id: &event.crawler_id,
-    }
-    .write(out);
+    let Some(record) = FilesRecord::from_event(event, body) else { return false };
+    record.write_line(out);
     true
 }
 
@@ -140,21 +132,21 @@ pub fn is_held(event: &PageEvent) -> bool {
 /// Reads one line, with or without its line feed. Takes what ACHE and older writers wrote: keys in any order, unknown
 /// keys, `response_body` (text) for `content`, `crawlerId`, header values as a single string, absent keys other than
 /// `url`.
-pub fn parse_line(line: &[u8]) -> Result<FilesRecord, serde_json::Error> {
+pub fn parse_line(line: &[u8]) -> Result<FilesRecord<'static>, serde_json::Error> {
     let raw: RawRecord = serde_json::from_slice(line)?;
     Ok(FilesRecord {
-        url: raw.url,
-        redirected_url: raw.redirected_url,
-        content: raw.content.map(|it| it.0).or(raw.response_body.map(Bytes::from)).unwrap_or_default(),
-        content_type: raw.content_type,
-        response_headers: raw.response_headers.unwrap_or_default().0,
+        url: raw.url.into(),
+        redirected_url: raw.redirected_url.map(Cow::from),
+        content: raw.content.map(|it| it.0).or(raw.response_body.map(String::into_bytes)).unwrap_or_default().into(),
+        content_type: raw.content_type.map(Cow::from),
+        response_headers: raw.response_headers.unwrap_or_default().owned(),
         fetch_time: raw.fetch_time.unwrap_or_default(),
         relevance: raw.relevance.unwrap_or(Relevance::UNKNOWN),
-        crawler_id: raw.crawler_id.or(raw.crawler_id_camel).unwrap_or_default(),
+        crawler_id: raw.crawler_id.or(raw.crawler_id_camel).unwrap_or_default().into(),
     })
 }
 
-impl<R: Read> JsonLines<R, FilesRecord> {
+impl<R: Read> JsonLines<R, FilesRecord<'static>> {
     pub fn new(input: R) -> FilesReader<R> {
         FilesReader::with_max_line(input, MAX_LINE)
     }
@@ -165,7 +157,7 @@ impl<R: Read> JsonLines<R, FilesRecord> {
     }
 }
 
-impl FilesRecord {
+impl<'a> FilesRecord<'a> {
     /// What it lacks besides what FILES does not hold.
     pub(super) fn lacks(&self) -> Lacks {
         Lacks::default().and(Field::Relevance, !self.relevance.is_known())
@@ -173,46 +165,49 @@ impl FilesRecord {
 
     /// What the record says of a page. Of a redirect it knows where it led and no more.
     pub fn into_event(self) -> PageEvent {
-        let mut event = PageEvent::read_back(self.url.as_str());
-        event.final_url = self.redirected_url.unwrap_or(self.url);
+        let mut event = PageEvent::read_back(&*self.url);
+        event.final_url = self.redirected_url.unwrap_or(self.url).into_owned();
         event.ended_ms = self.fetch_time;
         event.relevance = self.relevance;
         event.crawler_id = Arc::from(self.crawler_id);
-        answer(&mut event, each_header(self.response_headers, self.content_type), self.content);
+        let headers = each_header(self.response_headers, self.content_type);
+        answer(&mut event, headers, self.content.into_owned().into());
         event
     }
 
     /// The record of a page; none for what FILES does not hold. `body` as for [`write_event`].
-    pub fn from_event(event: &PageEvent, body: &Bytes) -> Option<FilesRecord> {
+    pub fn from_event(event: &'a PageEvent, body: &'a [u8]) -> Option<FilesRecord<'a>> {
         let response = page_of(event)?;
-        let owned =
-            |(name, values): (&str, Vec<&str>)| (name.to_owned(), values.into_iter().map(str::to_owned).collect());
         Some(FilesRecord {
-            url: event.url.clone(),
-            redirected_url: event.redirected_url().map(str::to_owned),
-            content: body.clone(),
-            content_type: response.content_type().map(str::to_owned),
-            response_headers: headers_of(response, body).into_iter().map(owned).collect(),
+            url: Cow::from(&event.url),
+            redirected_url: event.redirected_url().map(Cow::from),
+            content: Cow::from(body),
+            content_type: response.content_type().map(Cow::from),
+            response_headers: headers_of(response, body),
             fetch_time: event.ended_ms,
             relevance: event.relevance,
-            crawler_id: event.crawler_id.to_string(),
+            crawler_id: Cow::from(&*event.crawler_id),
         })
     }
 
-    /// Appends the record's line to `out`, line feed included.
+    /// Appends the record's line to `out`, line feed included. By hand where serde would want a `String` of the content or a
+    /// map type for the headers.
     pub fn write_line(&self, out: &mut Vec<u8>) {
-        let headers = self.response_headers.iter();
-        Line {
-            url: &self.url,
-            redirected_url: self.redirected_url.as_deref(),
-            content: &self.content,
-            content_type: self.content_type.as_deref(),
-            response_headers: headers.map(|(n, vs)| (n.as_str(), vs.iter().map(String::as_str).collect())).collect(),
-            fetch_time: self.fetch_time,
-            relevance: self.relevance,
-            crawler_id: &self.crawler_id,
+        out.reserve(self.content.len().div_ceil(3) * 4 + 1024);
+        json(out, b"{\"url\":", &self.url);
+        json(out, b",\"redirected_url\":", &self.redirected_url);
+        out.extend_from_slice(b",\"content\":\"");
+        base64::encode_into(&self.content, out);
+        json(out, b"\",\"content_type\":", &self.content_type);
+        out.extend_from_slice(b",\"response_headers\":{");
+        for (index, (name, values)) in self.response_headers.iter().enumerate() {
+            json(out, if index == 0 { b"" } else { b"," }, name);
+            json(out, b":", values);
         }
-        .write(out);
+        json(out, b"},\"fetch_time\":", &self.fetch_time);
+        json(out, b",\"relevance\":", &self.relevance);
+        json(out, b",\"crawler_id\":", &self.crawler_id);
+        out.extend_from_slice(b"}\n");
     }
 }
 
@@ -223,10 +218,11 @@ pub(super) fn page_of(event: &PageEvent) -> Option<&Response> {
 }
 
 /// The headers to keep, repeats gathered under the first of the same name.
-pub(super) fn headers_of<'a>(response: &'a Response, body: &[u8]) -> Vec<(&'a str, Vec<&'a str>)> {
+pub(super) fn headers_of<'a>(response: &'a Response, body: &[u8]) -> Vec<Header<'a>> {
     let decoded = response.headers.get("content-encoding").is_some() && response.body != body;
     let goes = |name: &str| decoded && OF_THE_CODED_BODY.iter().any(|it| name.eq_ignore_ascii_case(it));
-    gathered(response.headers.0.iter().filter(|(name, _)| !goes(name)))
+    let kept = gathered(response.headers.0.iter().filter(|(name, _)| !goes(name)));
+    kept.into_iter().map(|(name, values)| (name.into(), values.into_iter().map(Cow::from).collect())).collect()
 }
 
 /// Headers with the values of one name together, where the name came first; names are told apart by case.
@@ -241,39 +237,6 @@ pub fn gathered<'a>(headers: impl IntoIterator<Item = &'a (String, String)>) -> 
         }
     }
     gathered
-}
-
-/// A record on its way out, borrowed.
-struct Line<'a> {
-    url: &'a str,
-    redirected_url: Option<&'a str>,
-    content: &'a [u8],
-    content_type: Option<&'a str>,
-    response_headers: Vec<(&'a str, Vec<&'a str>)>,
-    fetch_time: EpochMs,
-    relevance: Relevance,
-    crawler_id: &'a str,
-}
-
-impl Line<'_> {
-    /// By hand only where serde would want a `String` of the content or a map type for the headers.
-    fn write(&self, out: &mut Vec<u8>) {
-        out.reserve(self.content.len().div_ceil(3) * 4 + 1024);
-        json(out, b"{\"url\":", &self.url);
-        json(out, b",\"redirected_url\":", &self.redirected_url);
-        out.extend_from_slice(b",\"content\":\"");
-        base64::encode_into(self.content, out);
-        json(out, b"\",\"content_type\":", &self.content_type);
-        out.extend_from_slice(b",\"response_headers\":{");
-        for (index, (name, values)) in self.response_headers.iter().enumerate() {
-            json(out, if index == 0 { b"" } else { b"," }, name);
-            json(out, b":", values);
-        }
-        json(out, b"},\"fetch_time\":", &self.fetch_time);
-        json(out, b",\"relevance\":", &self.relevance);
-        json(out, b",\"crawler_id\":", &self.crawler_id);
-        out.extend_from_slice(b"}\n");
-    }
 }
 
 fn json(out: &mut Vec<u8>, before: &[u8], value: &impl Serialize) {
@@ -298,7 +261,7 @@ struct RawRecord {
 }
 
 /// Base64, decoded where it stands.
-struct Content(Bytes);
+struct Content(Vec<u8>);
 
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -309,7 +272,7 @@ impl<'de> Deserialize<'de> for Content {
                 f.write_str("base64")
             }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Content, E> {
-                base64::decode(text).map(|bytes| Content(bytes.into())).map_err(|e| E::custom(format!("content: {e}")))
+                base64::decode(text).map(Content).map_err(|e| E::custom(format!("content: {e}")))
             }
         }
         deserializer.deserialize_str(Base64Visitor)
@@ -319,6 +282,13 @@ impl<'de> Deserialize<'de> for Content {
 /// An object of names → value or values, in its own order.
 #[derive(Default)]
 pub(super) struct HeaderMap(pub(super) Vec<(String, Vec<String>)>);
+
+impl HeaderMap {
+    pub(super) fn owned(self) -> Vec<Header<'static>> {
+        let values = |values: Vec<String>| values.into_iter().map(Cow::from).collect();
+        self.0.into_iter().map(|(name, given)| (name.into(), values(given))).collect()
+    }
+}
 
 impl<'de> Deserialize<'de> for HeaderMap {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

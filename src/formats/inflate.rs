@@ -106,7 +106,7 @@ impl<R: Read> Inflating<R> {
         self.truncated
     }
 
-    /// SinglePage step: some input, some output, or another state.
+    /// One step: some input, some output, or another state.
     fn advance(&mut self) -> Result<(), StreamError> {
         // The magic takes two bytes, and they may come one by one.
         let wanted = if matches!(self.coding, Coding::Start) { 2 } else { 1 };

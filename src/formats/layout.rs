@@ -64,7 +64,7 @@ pub enum NameStamp {
 pub enum FileContent {
     /// In one zlib stream, flushed with every acknowledgement: the file can be read while it is written.
     Stream,
-    /// SinglePage behind the other; the file's name ends in `.open` while it is written. The function says how many bytes of a
+    /// One behind the other; the file's name ends in `.open` while it is written. The function says how many bytes of a
     /// file are whole records: it is asked of files that an earlier writer left open and no state knows.
     Records(fn(&mut dyn ReadSeek) -> io::Result<u64>),
 }

@@ -58,7 +58,7 @@ pub struct LineReader<R> {
     end: u64,
 }
 
-/// SinglePage line, as far as it could be had.
+/// A line, as far as it could be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineEnd {
     /// With its line feed.
@@ -180,11 +180,6 @@ impl<R: Read, T> JsonLines<R, T> {
     /// iterator has ended.
     pub fn truncated(&self) -> bool {
         self.cut || self.reader.stream_truncated()
-    }
-
-    /// ArchiveReader read so far.
-    pub fn records(&self) -> u64 {
-        self.records
     }
 
     /// Where the last record begins, in uncompressed bytes.

@@ -7,9 +7,9 @@ use super::records::ReadSeek;
 
 /// How records are found again.
 pub enum RecoveryMethod {
-    /// SinglePage a line. Says whether a line is a record.
+    /// One a line. Says whether a line is a record.
     Lines(fn(&[u8]) -> bool),
-    /// SinglePage a row of CSV, whose cells may hold line feeds.
+    /// One a row of CSV, whose cells may hold line feeds.
     Rows(fn(&[u8]) -> bool),
     /// The codec finds them itself, and saves them in the file's order.
     Itself(fn(&DamagedFile<'_>, &mut dyn Salvage) -> Result<(), RecoveryError>),

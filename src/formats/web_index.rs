@@ -90,7 +90,7 @@ impl<R: Read> Iterator for Rows<R> {
         let record = cell.map_err(|error| error.to_string()).and_then(|cell| {
             serde_json::from_slice(&cell).map_err(|error| format!("row {row} is no record of a web index: {error}"))
         });
-        // SinglePage that breaks off is no damage.
+        // One that breaks off is no damage.
         Some(record).filter(|record| record.is_ok() || !self.0.unfinished())
     }
 }
@@ -99,7 +99,7 @@ impl<R: Read> Iterator for Rows<R> {
 /// them the whole file (`csv.field_size_limit`).
 pub const MAX_CELL: usize = 128 << 10;
 
-/// SinglePage page, as the web index has it.
+/// A page, as the web index has it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WebIndexRecord {
     pub original_url: String,

@@ -1,4 +1,4 @@
-//! SinglePage zlib stream (RFC 1950) that can be closed long after it was cut off: its header, the deflate data and the
+//! A zlib stream (RFC 1950) that can be closed long after it was cut off: its header, the deflate data and the
 //! Adler-32 are written here one by one, so whoever knows the checksum of a flushed stream can append its ending.
 
 use flate2::{Compress, CompressError, Compression, FlushCompress, Status};

@@ -166,10 +166,6 @@ impl PageLog {
 }
 
 impl Reader {
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// As last committed (for a follower: released).
     pub fn cursor(&self) -> &Cursor {
         &self.cursor

@@ -110,7 +110,7 @@ impl Kafka {
         let held = |message: &crate::broker::Seen| {
             let page = seine::formats::files::parse_line(&message.value).expect("a FILES object");
             let content = String::from_utf8(page.content.to_vec()).expect("the web's pages are text");
-            Held { id: message.id().to_owned(), url: page.url, content }
+            Held { id: message.id().to_owned(), url: page.url.into_owned(), content }
         };
         messages.iter().map(held).collect()
     }

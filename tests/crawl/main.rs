@@ -4,6 +4,8 @@ mod audit;
 mod bad_input;
 mod books;
 mod budgets;
+#[path = "../demo/catalogue.rs"]
+mod catalogue;
 mod clock;
 mod data_folder;
 mod demo;

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use seine::demo::server::{Answer, Ask, Body, Handler, ServeError, VisitLog, serve};
+use seine::demo::server::{Answer, Ask, Body, Handler, ServeError, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::plain_client;
 use crate::support::Running;
+use crate::support::visits::VisitLog;
 
 /// A server on one address that gives everyone the same answer.
 fn answering(answer: Answer) -> Running {

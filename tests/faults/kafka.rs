@@ -342,7 +342,7 @@ fn held(message: &Seen) -> Held {
     let record = files::parse_line(&message.value).expect("a FILES object");
     let key: String = url::form_urlencoded::byte_serialize(record.url.as_bytes()).collect();
     assert_eq!(message.key, key);
-    Held { id: Some(message.id().to_owned()), url: record.url, content: record.content.to_vec() }
+    Held { id: Some(message.id().to_owned()), url: record.url.into_owned(), content: record.content.to_vec() }
 }
 
 /// A message as Kafka's own consumer prints it.

@@ -1,12 +1,14 @@
 //! FILES, and what it is made of: base64, compressed streams, text and times.
 
+use std::borrow::Cow;
 use std::io::{Cursor, Read, Write};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use proptest::prelude::*;
-use seine::formats::files::{self, FilesError, FilesReader, FilesRecord, parse_line};
+use seine::formats::files::{self, FilesReader, FilesRecord, parse_line};
+use seine::formats::lines::LinesError;
 use seine::formats::text::{IsoTime, text_of};
 use seine::formats::zlib_stream::{self, ZlibStream};
 use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent, Relevance, latin1_to_string};
@@ -24,13 +26,13 @@ fn line_of(event: &PageEvent, body: &[u8]) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn record(number: usize) -> FilesRecord {
+fn record(number: usize) -> FilesRecord<'static> {
     FilesRecord {
-        url: format!("http://a.example/{number}"),
-        redirected_url: (number % 3 == 1).then(|| format!("http://b.example/{number}")),
+        url: format!("http://a.example/{number}").into(),
+        redirected_url: (number % 3 == 1).then(|| format!("http://b.example/{number}").into()),
         content: vec![number as u8; number * 7].into(),
         content_type: Some("text/html".into()),
-        response_headers: vec![("Server".into(), vec!["x".into(), format!("{number}")])],
+        response_headers: vec![("Server".into(), vec!["x".into(), format!("{number}").into()])],
         fetch_time: 1_795_271_825_985 + number as u64,
         relevance: Relevance::by_type(true),
         crawler_id: "golden".into(),
@@ -56,7 +58,7 @@ fn gzip(data: &[u8]) -> Vec<u8> {
 }
 
 /// Everything that can be read, the first error, and whether the file broke off.
-fn read(file: &[u8]) -> (Vec<FilesRecord>, Option<FilesError>, bool) {
+fn read(file: &[u8]) -> (Vec<FilesRecord<'static>>, Option<LinesError>, bool) {
     let mut reader = FilesReader::new(file);
     let (mut records, mut first_error) = (Vec::new(), None);
     for item in &mut reader {
@@ -134,7 +136,7 @@ fn only_pages_with_a_2xx_answer_are_held() {
         let mut page = event(&[], b"x");
         response(&mut page).status = status;
         assert_eq!(files::write_event(&page, b"x", &mut out), held, "{status}");
-        assert_eq!(FilesRecord::from_event(&page, &Bytes::from_static(b"x")).is_some(), held, "{status}");
+        assert_eq!(FilesRecord::from_event(&page, b"x").is_some(), held, "{status}");
         assert_eq!(files::is_held(&page), held);
     }
     out.clear();
@@ -150,7 +152,7 @@ fn only_pages_with_a_2xx_answer_are_held() {
 #[test]
 fn the_record_of_an_event_and_its_line_are_the_same() {
     let page = event(&[("A", "1"), ("b", "2"), ("A", "3"), ("Content-Type", "text/html")], b"body");
-    let record = FilesRecord::from_event(&page, &Bytes::from_static(b"body")).unwrap();
+    let record = FilesRecord::from_event(&page, b"body").unwrap();
     let mut line = Vec::new();
     record.write_line(&mut line);
     assert_eq!(String::from_utf8(line.clone()).unwrap(), line_of(&page, b"body"));
@@ -164,18 +166,18 @@ fn a_large_body_and_very_many_headers_come_back() {
     let headers: Vec<_> = headers.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
     let page = event(&headers, &body);
     let read = parse_line(line_of(&page, &body).as_bytes()).unwrap();
-    assert_eq!(read.content, body);
+    assert_eq!(*read.content, *body);
     assert_eq!(read.response_headers.len(), 5_000);
-    assert_eq!(read.response_headers[4_999], ("X-4999".to_owned(), vec!["4999".to_owned(), "9999".to_owned()]));
+    assert_eq!(read.response_headers[4_999], ("X-4999".into(), vec!["4999".into(), "9999".into()]));
 }
 
-fn any_record() -> impl Strategy<Value = FilesRecord> {
+fn any_record() -> impl Strategy<Value = FilesRecord<'static>> {
     // Any bytes at all, as headers and URLs have them: read as Latin-1.
-    let text = || prop::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| latin1_to_string(&bytes));
+    let text = || prop::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| Cow::from(latin1_to_string(&bytes)));
     let headers = prop::collection::vec((text(), prop::collection::vec(text(), 0..3)), 0..8);
     let what =
         (text(), prop::option::of(text()), prop::collection::vec(any::<u8>(), 0..3_000), prop::option::of(text()));
-    (what, headers, any::<u64>(), 0..=1000_u32, any::<bool>(), any::<String>()).prop_map(
+    (what, headers, any::<u64>(), 0..=1000_u32, any::<bool>(), any::<String>().prop_map(Cow::from)).prop_map(
         |(
             (url, redirected_url, content, content_type),
             response_headers,
@@ -229,7 +231,7 @@ fn reads_what_a_killed_java_writer_leaves() {
     assert_eq!(records.len(), 3);
     assert_eq!(records[0].content, "<p>ünïcode 日本語</p>".as_bytes());
     let headers = &records[0].response_headers;
-    let names: Vec<_> = headers.iter().map(|(name, _)| name.as_str()).collect();
+    let names: Vec<_> = headers.iter().map(|(name, _)| &**name).collect();
     assert_eq!(names, ["Server", "Set-Cookie", "X-Latin", "X-Multi", "x-multi"]);
     assert_eq!(headers[1].1, ["a=1; Path=/", "b=2"]);
     assert_eq!(headers[2].1, ["café"]);
@@ -244,7 +246,7 @@ fn reads_what_a_killed_java_writer_leaves() {
 fn reads_older_and_stranger_lines() {
     let legacy = br#"{"response_body":"<p>\u00e9</p>","crawlerId":"old","url":"http://a/"}"#;
     let record = parse_line(legacy).unwrap();
-    assert_eq!((record.url.as_str(), record.crawler_id.as_str()), ("http://a/", "old"));
+    assert_eq!((&*record.url, &*record.crawler_id), ("http://a/", "old"));
     assert_eq!(record.content, "<p>é</p>".as_bytes());
     assert_eq!((record.fetch_time, record.content_type, record.response_headers), (0, None, vec![]));
     assert!(!record.relevance.is_known());
@@ -255,7 +257,7 @@ fn reads_older_and_stranger_lines() {
     assert_eq!(record.content, "hi".as_bytes());
     assert_eq!(record.content_type.as_deref(), Some("[Text/HTML]"));
     assert!(!record.relevance.is_known());
-    let headers: Vec<_> = record.response_headers.iter().map(|(n, vs)| (n.as_str(), vs.join("|"))).collect();
+    let headers: Vec<_> = record.response_headers.iter().map(|(n, vs)| (&**n, vs.join("|"))).collect();
     assert_eq!(headers, [("b", "one".into()), ("a", "[x=1, y=2]".into()), ("c", "".into()), ("d", "z".into())]);
 }
 
@@ -290,9 +292,9 @@ fn a_line_beyond_the_limit_is_passed_over() {
     file.extend(std::iter::repeat_n(b'y', limit + 1));
     let items: Vec<_> = FilesReader::with_max_line(zlib(&file).as_slice(), limit).collect();
     assert_eq!(items.iter().filter(|item| item.is_ok()).count(), 4);
-    assert!(matches!(items[3], Err(FilesError::LineTooLong { line: 4, .. })));
+    assert!(matches!(items[3], Err(LinesError::LineTooLong { line: 4, .. })));
     assert_eq!(items[4].as_ref().unwrap(), &record(3));
-    assert!(matches!(items[5], Err(FilesError::LineTooLong { line: 6, .. })));
+    assert!(matches!(items[5], Err(LinesError::LineTooLong { line: 6, .. })));
 }
 
 #[test]
@@ -397,7 +399,7 @@ fn damage_behind_flushed_records_costs_none_of_them() {
     assert_eq!(records, (0..9).map(record).collect::<Vec<_>>());
     assert!(!truncated);
     match error.unwrap() {
-        FilesError::Stream { records: 9, source } => {
+        LinesError::Stream { records: 9, source } => {
             let message = source.to_string();
             let offset: usize = message.split("byte ").nth(1).unwrap().split(':').next().unwrap().parse().unwrap();
             assert!((at..=at + 50).contains(&offset), "{message}, damaged at {at}");

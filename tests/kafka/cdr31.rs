@@ -1,5 +1,7 @@
 //! The CDR 3.1 codec.
 
+use std::borrow::Cow;
+
 use proptest::prelude::*;
 use seine::formats::cdr31::{self, CdrRecord};
 use seine::page::{Hop, Kind};
@@ -101,8 +103,18 @@ proptest! {
     ) {
         let (timestamp_crawl, timestamp_index) = (crawl * 1000, index * 1000);
         let objects = vec![serde_json::json!({"content_type": "image/png"})];
+        let response_headers = response_headers.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         let record = CdrRecord {
-            id, content_type, crawler, objects, raw_content, response_headers, team, timestamp_crawl, timestamp_index, url,
+            id: id.into(),
+            content_type: content_type.map(Cow::from),
+            crawler: crawler.into(),
+            objects,
+            raw_content: raw_content.into(),
+            response_headers,
+            team: team.map(Cow::from),
+            timestamp_crawl,
+            timestamp_index,
+            url: url.into(),
         };
         let mut out = Vec::new();
         record.write(&mut out);

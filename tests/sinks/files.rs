@@ -162,7 +162,7 @@ fn entries_are_derived_only_when_they_are_held_and_keep_nothing_of_it() {
     let path = &files(folder.path())[0];
     let contents: Vec<_> =
         FilesReader::new(std::fs::File::open(path).unwrap()).map(|record| record.unwrap().content).collect();
-    assert_eq!(contents, ["ready", "decoded", "ready", "decoded"]);
+    assert_eq!(contents, [&b"ready"[..], b"decoded", b"ready", b"decoded"]);
 }
 
 proptest! {

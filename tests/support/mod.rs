@@ -6,6 +6,7 @@
 
 pub mod dns;
 pub mod program;
+pub mod visits;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
@@ -15,8 +16,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fastrand::Rng;
-use seine::demo::server::{self, Answer, Ask, Handler, Visit, VisitLog};
+use seine::demo::server::{self, Answer, Ask, Handler};
 use tokio::sync::oneshot;
+
+use visits::{Visit, VisitLog};
 
 /// A server on its own thread and runtime: to be used from sync and async tests alike. Ends when dropped.
 pub struct Running {

@@ -1,6 +1,6 @@
 //! Events, records and files that the tests share.
 
-use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 
 use bytes::Bytes;
 use seine::formats::tianwang::{
@@ -43,10 +43,24 @@ pub fn record(url: &str, compress: bool, data: &[u8]) -> TianwangRecord {
     }
 }
 
+/// The record as others write it: as many properties as it has, DATA compressed when `unzip_length` is set; the lengths
+/// written are those that DATA has.
 pub fn written(record: &TianwangRecord) -> Vec<u8> {
-    let mut out = Vec::new();
-    record.write(&mut out);
-    out
+    let line = |name: &str, value: &str| format!("{name}: {}\n", value.replace('\n', "%0A").replace('\r', "%0D"));
+    let mut head = line("version", &record.version) + &line("url", &record.url);
+    for (name, value) in [("origin", &record.origin), ("date", &record.date), ("ip", &record.ip)] {
+        head += &value.as_ref().map_or(String::new(), |value| line(name, value));
+    }
+    head.extend(record.others.iter().map(|(name, value)| line(name, value)));
+    let mut stored = record.data.to_vec();
+    if record.unzip_length.is_some() {
+        head += &line("unzip-length", &record.data.len().to_string());
+        let mut deflate = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+        deflate.write_all(&record.data).unwrap();
+        stored = deflate.finish().unwrap();
+    }
+    head += &line("length", &stored.len().to_string());
+    [head.as_bytes(), b"\n", &stored, b"\n"].concat()
 }
 
 /// `http://a.example/<number>`, every other one compressed.

@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use bytes::Bytes;
 use flate2::read::ZlibDecoder;
 use proptest::prelude::*;
-use seine::formats::tianwang::{TianwangReader, TianwangRecord, TianwangWriter, is_held, write_event};
+use seine::formats::tianwang::{TianwangReader, TianwangRecord, TianwangWriter, is_held};
 use seine::page::wire::{Framing, Wire};
 use seine::page::{Failure, FailureReason, Headers, Kind, Outcome, PageEvent};
 
@@ -13,7 +13,7 @@ use crate::support::{event, numbered, read, record, response, written};
 
 fn of(event: &PageEvent, compress: bool) -> Vec<u8> {
     let mut out = b"before".to_vec();
-    assert!(write_event(event, compress, &mut out));
+    assert!(TianwangWriter::new(compress).write_event(event, &mut out));
     assert!(is_held(event));
     out.split_off(6)
 }
@@ -81,7 +81,7 @@ fn pages_with_an_answer_are_held_whatever_their_status() {
     let endless = event(&format!("http://a.example/{}", "x".repeat(64 << 10)), 200, &[], b"x");
     for event in [sitemap, failure, endless] {
         let mut out = Vec::new();
-        assert!(!is_held(&event) && !write_event(&event, true, &mut out));
+        assert!(!is_held(&event) && !TianwangWriter::new(true).write_event(&event, &mut out));
         assert!(out.is_empty());
     }
 }
@@ -98,24 +98,11 @@ fn the_longest_head_that_is_written_is_read() {
 
 #[test]
 fn what_would_break_the_lines_is_written_otherwise() {
-    let mut strange = record("http://a.example/\nlength: 3", false, b"data");
-    strange.date = Some("a\r\n\r\nb".into());
-    strange.others = [("X y:é", "1"), ("", "2"), ("length", "9"), ("fine-1", "\n")]
-        .map(|(name, value)| (name.into(), value.into()))
-        .to_vec();
-    insta::assert_snapshot!(shown(&written(&strange)), @r"
-    version: 1.0
-    url: http://a.example/%0Alength: 3
-    date: a%0D%0A%0D%0Ab
-    ip: 162.105.129.12
-    x-y--: 1
-    -: 2
-    fine-1: %0A
-    length: 4
-
-    data
-    ");
-    assert_eq!(read(&written(&strange)).0[0].data, "data");
+    let mut strange = event("http://a.example/\nlength: 3", 200, &[], b"data");
+    strange.url = "a\r\n\r\nb".into();
+    let written = shown(&of(&strange, false));
+    let head = "version: 1.0\nurl: http://a.example/%0Alength: 3\norigin: a%0D%0A%0D%0Ab\ndate: ";
+    assert!(written.starts_with(head), "{written}");
 }
 
 #[test]

@@ -154,17 +154,12 @@ impl MetaEntry {
     /// escaped, in every way that it may have been, as far as those are few.
     pub fn folders(&self) -> impl Iterator<Item = UrlHash> {
         let places = escapes(&self.url);
-        // SinglePage bit an escape: whether that is taken back. All of them first.
+        // One bit an escape: whether that is taken back. All of them first.
         let ways = if places.len() <= MAX_ESCAPES { 1_u32 << places.len() } else { 2 };
         let all = if places.len() <= MAX_ESCAPES { ways - 1 } else { u32::MAX };
         let masks = (1..ways).rev().map(move |mask| if ways == 2 { all } else { mask });
         let url = self.url.clone();
         std::iter::once(self.hash).chain(masks.map(move |mask| UrlHash::of(&unescaped(&url, &places, mask))))
-    }
-
-    /// Whether the hash is the URL's.
-    pub fn is_consistent(&self) -> bool {
-        UrlHash::of(&self.url) == self.hash
     }
 
     /// Reads a line, with or without its line end.

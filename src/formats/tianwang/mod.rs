@@ -29,7 +29,7 @@ pub use read::TianwangReader;
 pub use record::{ContentError, HeadError, TianwangRecord};
 pub use recover::{FoundRecord, Gap, ScanReport, ScannedRange, recover};
 pub use whole::whole_length;
-pub use write::{TianwangWriter, is_held, write_event};
+pub use write::{TianwangWriter, is_held};
 
 /// The version that is written.
 pub const VERSION: &str = "1.0";

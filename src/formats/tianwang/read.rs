@@ -1,4 +1,4 @@
-//! ArchiveReader of a stream, one by one.
+//! Records of a stream, one by one.
 
 use std::io::{ErrorKind, Read};
 
@@ -119,11 +119,6 @@ impl<R: Read> TianwangReader<R> {
     /// iterator has ended.
     pub fn truncated(&self) -> bool {
         self.truncated
-    }
-
-    /// Where the next record is expected, in bytes from the beginning.
-    pub fn offset(&self) -> u64 {
-        self.offset
     }
 
     /// The next record; none at the end.

@@ -1,4 +1,4 @@
-//! SinglePage record: what its head says, its DATA, and the page they tell of.
+//! A record: what its head says, its DATA, and the page they tell of.
 
 use std::net::IpAddr;
 use std::time::UNIX_EPOCH;
@@ -13,7 +13,7 @@ use crate::formats::inflate::{Inflating, StreamError};
 use crate::page::{EpochMs, Outcome, PageEvent, Relevance, latin1_to_string};
 use crate::parse::is_html;
 
-/// SinglePage page, as the format keeps it. Values are UTF-8, or Latin-1 where they are none; blanks around them are gone.
+/// A page, as the format keeps it. Values are UTF-8, or Latin-1 where they are none; blanks around them are gone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TianwangRecord {
     /// `1.0`.

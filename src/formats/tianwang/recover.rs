@@ -1,4 +1,4 @@
-//! ArchiveReader out of damaged files: the algorithm of the format's document, §4, in time proportional to the file's length.
+//! Records out of damaged files: the algorithm of the format's document, §4, in time proportional to the file's length.
 //!
 //! `version:` is searched. Where the head behind it is well formed, and the record and the two behind it end where their
 //! lengths say, or the file ends before there are three, records begin; they are read from there one behind the other as
@@ -72,7 +72,7 @@ pub struct ScanReport {
     /// Stretches between them.
     pub losses: u64,
     pub lost_bytes: u64,
-    /// ArchiveReader that were well formed and not taken for true, because no two others followed.
+    /// Records that were well formed and not taken for true, because no two others followed.
     pub unconfirmed: u64,
     /// The work done: all that was read, what was read again included.
     pub bytes_read: u64,

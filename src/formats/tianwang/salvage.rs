@@ -55,7 +55,7 @@ struct RawRecord {
     bytes: Vec<u8>,
 }
 
-/// ArchiveReader of both ways to find them, in the file's order.
+/// Records of both ways to find them, in the file's order.
 struct MergedSalvage<'a, R> {
     saving: &'a mut dyn Salvage,
     reader: TianwangReader<R>,

@@ -1,12 +1,11 @@
-//! ArchiveReader on their way out.
+//! Records on their way out.
 
 use std::io::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-use super::framing::is_name;
-use super::{MAX_HEAD, TianwangRecord, VERSION};
+use super::{MAX_HEAD, VERSION};
 use crate::formats::http;
 use crate::page::{EpochMs, Kind, PageEvent, Response};
 
@@ -29,12 +28,6 @@ pub struct TianwangWriter {
 /// format's heads allow are not held.
 pub fn is_held(event: &PageEvent) -> bool {
     response_of(event).is_some()
-}
-
-/// Appends the record for a page to `out`. Returns false and appends nothing for what is not [held](is_held). For many
-/// records, a [`TianwangWriter`] is quicker.
-pub fn write_event(event: &PageEvent, compress: bool, out: &mut Vec<u8>) -> bool {
-    TianwangWriter::new(compress).write_event(event, out)
 }
 
 impl TianwangWriter {
@@ -69,32 +62,6 @@ impl TianwangWriter {
     }
 }
 
-impl TianwangRecord {
-    /// Appends the record to `out`, its DATA compressed when `unzip_length` is set; the lengths written are those that
-    /// DATA has. Line breaks in values become `%0A` and `%0D`. Other properties with the name of one the format has are
-    /// left out; names become lower-case, and what they may not have `-`.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        push(out, "version", &self.version);
-        push(out, "url", &self.url);
-        for (name, value) in [("origin", &self.origin), ("date", &self.date), ("ip", &self.ip)] {
-            if let Some(value) = value {
-                push(out, name, value);
-            }
-        }
-        for (name, value) in &self.others {
-            if !is_ours(name) {
-                push(out, &allowed(name), value);
-            }
-        }
-        if self.unzip_length.is_none() {
-            return push_data(out, None, &self.data);
-        }
-        let mut stored = Vec::new();
-        compress(&mut Compress::new(Compression::default(), true), &self.data, &mut stored);
-        push_data(out, Some(self.data.len()), &stored);
-    }
-}
-
 fn response_of(event: &PageEvent) -> Option<&Response> {
     // Three bytes for each line break in it, at the worst.
     let urls = (event.url.len() + event.final_url.len()) * 3;
@@ -123,16 +90,6 @@ fn push_data(out: &mut Vec<u8>, unzip_length: Option<usize>, stored: &[u8]) {
     write!(out, "length: {}\n\n", stored.len()).expect("a Vec takes every byte");
     out.extend_from_slice(stored);
     out.push(b'\n');
-}
-
-fn is_ours(name: &str) -> bool {
-    matches!(name, "version" | "url" | "origin" | "date" | "ip" | "unzip-length" | "length")
-}
-
-fn allowed(name: &str) -> String {
-    let fits = |c: char| is_name(c.encode_utf8(&mut [0; 4]).as_bytes());
-    let name: String = name.to_lowercase().chars().take(64).map(|c| if fits(c) { c } else { '-' }).collect();
-    if name.is_empty() { "-".into() } else { name }
 }
 
 /// `Tue, 15 Apr 2003 08:13:06 GMT`

@@ -16,7 +16,7 @@ pub struct DigestCheck {
     pub payload: DigestVerdict,
 }
 
-/// SinglePage digest compared with the bytes.
+/// A digest compared with the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DigestVerdict {
     /// The record states none.

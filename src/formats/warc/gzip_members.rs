@@ -1,4 +1,4 @@
-//! SinglePage gzip member a record (ISO 28500, annex D): a reader can begin at any of them.
+//! One gzip member a record (ISO 28500, annex D): a reader can begin at any of them.
 
 use flate2::{Compress, Compression, FlushCompress, Status};
 

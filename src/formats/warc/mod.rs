@@ -1,4 +1,4 @@
-//! WARC (ISO 28500:2017, WARC/1.1): the archive format of the web. ArchiveReader one behind the other, each a version line,
+//! WARC (ISO 28500:2017, WARC/1.1): the archive format of the web. Records one behind the other, each a version line,
 //! fields, an empty line, a block of as many bytes as `Content-Length` says, and two line ends; compressed, each record is
 //! a gzip member of its own.
 //!

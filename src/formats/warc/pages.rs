@@ -1,4 +1,4 @@
-//! ArchiveReader as page events. The records of one capture stand next to each other in the files of every writer known here, in
+//! Records as page events. The records of one capture stand next to each other in the files of every writer known here, in
 //! any order; they are joined by `WARC-Concurrent-To` (either way round), by `Seine-Redirects-To`, or by having the same
 //! target. What comes from another file or is far away is not joined: it is no page of its own.
 
@@ -24,7 +24,7 @@ const MAX_BESIDE_BYTES: usize = 4 << 20;
 ///
 /// A record whose block is not what its digest says is damaged, and no page comes of it.
 ///
-/// A revisit comes as what it says: nothing new. SinglePage that the server said is the 304 it was; one that the writer found (the
+/// A revisit comes as what it says: nothing new. One that the server said is the 304 it was; one that the writer found (the
 /// same payload again) comes as 304 too, with the headers of the answer, because its 200 would come without the body that
 /// another record holds.
 pub struct WarcPages<R> {
@@ -56,11 +56,6 @@ impl<R: Read> WarcPages<R> {
     /// Whether the record of the last page said with which status it was answered: ACHE's do not, nor those of `resource`s.
     pub fn has_status(&self) -> bool {
         self.has_status
-    }
-
-    /// The reader below, for its counts.
-    pub fn reader(&self) -> &WarcReader<R> {
-        &self.reader
     }
 
     fn finish(&mut self) -> Option<Result<PageEvent, WarcError>> {

@@ -14,7 +14,7 @@ use super::record::{WarcLocation, WarcRecord};
 use super::version::{VERSION, VERSION_LINE, find_inner_version, find_version, tail_of_version};
 use crate::formats::inflate::StreamError;
 
-/// The longest block that is read, in bytes. SinglePage record is held in memory at a time.
+/// The longest block that is read, in bytes. A record is held in memory at a time.
 pub const MAX_BLOCK: u64 = 256 << 20;
 /// Reads a file record by record.
 pub struct WarcReader<R> {
@@ -53,11 +53,6 @@ impl<R: Read> WarcReader<R> {
     /// Whether the file broke off inside a record, as when its writer was killed. Known once the iterator has ended.
     pub fn truncated(&self) -> bool {
         self.truncated || self.source.truncated()
-    }
-
-    /// ArchiveReader read so far.
-    pub fn records(&self) -> u64 {
-        self.records
     }
 
     /// Bytes of the file up to the end of the last record that was read whole; cut there, the file is valid if it was

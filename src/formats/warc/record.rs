@@ -1,4 +1,4 @@
-//! SinglePage record, whoever wrote it.
+//! A record, whoever wrote it.
 
 use bytes::Bytes;
 

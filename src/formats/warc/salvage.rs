@@ -9,7 +9,7 @@ use super::{DigestVerdict, WarcReader, WarcRecord};
 use crate::formats::records::ReadSeek;
 use crate::formats::recovery::{DamagedFile, RecoveryError, Salvage, begins_compressed};
 
-/// ArchiveReader as the reader finds them behind damage, those whose block is not what its digest says left out. A record with a
+/// Records as the reader finds them behind damage, those whose block is not what its digest says left out. A record with a
 /// gzip member of its own is saved as it stands.
 pub(super) fn save(damaged: &DamagedFile<'_>, saving: &mut dyn Salvage) -> Result<(), RecoveryError> {
     let mut file = (damaged.open)().map_err(RecoveryError::Read)?;

@@ -1,13 +1,12 @@
-//! A request log for a handler: who was asked what, and when. Tests read politeness from it.
+//! A request log for a handler: who was asked what, and when. Politeness is read from it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
-
-use super::answer::{Ask, Handler};
-use crate::page::EpochMs;
+use seine::demo::server::{Ask, Handler};
+use seine::page::EpochMs;
 
 /// One request, noted when it arrived.
 #[derive(Debug, Clone)]
