@@ -27,8 +27,9 @@ test: ## run every test that must pass
 	@scripts/need cargo $(BUILD)
 	scripts/test
 
-lint: ## check the format and run clippy; warnings are errors
+lint: ## check the format and the lengths of files, and run clippy; warnings are errors
 	@scripts/need cargo $(BUILD) rustfmt clippy
+	@! find src -name '*.rs' -exec wc -l {} + | awk '$$2 != "total" && $$1 > 400 { print $$2 ": " $$1 " lines; 400 at most" }' | grep .
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 

@@ -4,7 +4,7 @@
 //! what is acknowledged. A message waits until those of its key before it are settled, so that none that is sent a second
 //! time comes behind a newer one: so a tombstone stands behind its page, too. An outage holds everything up and loses nothing.
 //! Only what is wrong with one message alone makes it a dead letter. Everything else that goes wrong for good is an error of the
-//! sink, which is then made anew and starts from its cursor. One file: a producer, its slots and its reports are one thing.
+//! sink, which is then made anew and starts from its cursor.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
@@ -184,7 +184,7 @@ impl KafkaSink {
                     );
                     return Ok(Some(MessageState::Dead(entry.clone(), reason)));
                 }
-                _ => return Err(self.failure(&error)),
+                _ => return Err(client::failure(&self.producer, &self.config.topic, &error)),
             }
         }
     }
@@ -257,7 +257,10 @@ impl KafkaSink {
                 );
                 self.set(sequence, |entry| MessageState::Dead(entry, reason));
             }
-            code => return Err(self.failure(&KafkaError::MessageProduction(code))),
+            code => {
+                let error = KafkaError::MessageProduction(code);
+                return Err(client::failure(&self.producer, &self.config.topic, &error));
+            }
         }
         Ok(())
     }
@@ -328,7 +331,7 @@ impl KafkaSink {
     /// No report came: is the producer still of use?
     fn look_after(&mut self) -> Result<(), SinkError> {
         if let Some((code, reason)) = self.producer.client().fatal_error() {
-            return Err(trouble(format!("{code}: {reason}"), REMADE));
+            return Err(trouble(format!("{code}: {reason}"), client::REMADE));
         }
         if self.in_flight == 0 || self.last_sign.elapsed() < self.config.stuck_after || self.shutdown.is_hurrying() {
             return Ok(());
@@ -350,22 +353,9 @@ impl KafkaSink {
         }
         let problem =
             format!("{} messages were not delivered for {waited:?}, although the broker answers", self.in_flight);
-        Err(trouble(problem, REMADE))
-    }
-
-    fn failure(&self, error: &KafkaError) -> SinkError {
-        match (self.producer.client().fatal_error(), client::code_of(error)) {
-            (Some((code, reason)), _) => trouble(format!("{code}: {reason}"), REMADE),
-            (None, RDKafkaErrorCode::UnknownTopic | RDKafkaErrorCode::UnknownTopicOrPartition) => trouble(
-                format!("topic {} is gone", self.config.topic),
-                "create it, or set target_storage.data_format.kafka.create_topic: true",
-            ),
-            (None, code) => trouble(code.to_string(), REMADE),
-        }
+        Err(trouble(problem, client::REMADE))
     }
 }
-
-const REMADE: &str = "the producer is made anew and goes on from the last acknowledged page";
 
 impl Sink for KafkaSink {
     fn deliver(&mut self, entries: &[Arc<Entry>]) -> Result<Delivered, SinkError> {

@@ -17,6 +17,7 @@ use super::sink::SinkError;
 use crate::config::KafkaConfig;
 use crate::shutdown::Shutdown;
 
+pub(super) const REMADE: &str = "the producer is made anew and goes on from the last acknowledged page";
 /// For one question to the broker.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
 /// After each of these, a look whether there is anybody to answer.
@@ -263,6 +264,18 @@ fn largest_batch(config: &KafkaConfig) -> u64 {
 
 fn admin_options() -> AdminOptions {
     AdminOptions::new().request_timeout(Some(ANSWER)).operation_timeout(Some(ANSWER))
+}
+
+/// What a message that failed for good, or a queue that took it not, says of the producer.
+pub(super) fn failure(producer: &KafkaProducer, topic: &str, error: &KafkaError) -> SinkError {
+    match (producer.client().fatal_error(), code_of(error)) {
+        (Some((code, reason)), _) => trouble(format!("{code}: {reason}"), REMADE),
+        (None, RDKafkaErrorCode::UnknownTopic | RDKafkaErrorCode::UnknownTopicOrPartition) => trouble(
+            format!("topic {topic} is gone"),
+            "create it, or set target_storage.data_format.kafka.create_topic: true",
+        ),
+        (None, code) => trouble(code.to_string(), REMADE),
+    }
 }
 
 /// Waits for an answer, which a thread of librdkafka's brings.

@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use prometheus::{
-    Encoder, Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
-    TextEncoder,
+    Encoder, Gauge, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Registry, TextEncoder,
 };
 
 use crate::frontier::{Applied, BudgetStanding, Counts};
@@ -24,27 +24,39 @@ pub struct Metrics {
     pub accept_seconds: Histogram,
     pages: IntCounterVec,
     links: IntCounterVec,
-    pub delivery_seconds: prometheus::HistogramVec,
-    frontier_urls: IntGaugeVec,
-    frontier_hosts: IntGaugeVec,
-    frontier_overdue: Gauge,
-    log_bytes: IntGauge,
-    log_limit: IntGauge,
-    log_segments: IntGauge,
-    log_full: IntGauge,
-    disk_free: IntGauge,
-    disk_full: IntGauge,
-    frontier_away: IntGauge,
+    pub delivery_seconds: HistogramVec,
+    frontier: FrontierGauges,
+    log: LogGauges,
     sink_events: IntCounterVec,
     sink_pending: IntGaugeVec,
     restarts: IntCounterVec,
     stuck: IntGaugeVec,
     dns: IntCounterVec,
     away: IntGaugeVec,
-    budget_limit: IntGaugeVec,
-    budget_spent: IntGaugeVec,
-    budget_resting: IntGaugeVec,
+    budgets: BudgetGauges,
     memory: IntGauge,
+}
+
+struct FrontierGauges {
+    urls: IntGaugeVec,
+    hosts: IntGaugeVec,
+    overdue: Gauge,
+    away: IntGauge,
+}
+
+struct BudgetGauges {
+    limit: IntGaugeVec,
+    spent: IntGaugeVec,
+    resting: IntGaugeVec,
+}
+
+struct LogGauges {
+    bytes: IntGauge,
+    limit: IntGauge,
+    segments: IntGauge,
+    full: IntGauge,
+    disk_free: IntGauge,
+    disk_full: IntGauge,
 }
 
 /// What the gauges are read from.
@@ -78,19 +90,14 @@ impl Metrics {
         let registry = Registry::new();
         let started = Gauge::new("process_start_time_seconds", "When the process started, in seconds since 1970.");
         keep(&registry, started).set(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |it| it.as_secs_f64()));
-        let seconds = |name: &str, help: &str| {
-            let buckets =
-                vec![0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
-            HistogramOpts::new(name, help).buckets(buckets)
-        };
         let histogram = |name: &str, help: &str| keep(&registry, Histogram::with_opts(seconds(name, help)));
         let counter = |name: &str, help: &str| keep(&registry, IntCounter::new(name, help));
-        let gauge = |name: &str, help: &str| keep(&registry, IntGauge::new(name, help));
         let counters = |name: &str, help: &str, labels: &[&str]| {
             keep(&registry, IntCounterVec::new(Opts::new(name, help), labels))
         };
-        let gauges =
-            |name: &str, help: &str, labels: &[&str]| keep(&registry, IntGaugeVec::new(Opts::new(name, help), labels));
+        let gauges = |name: &str, help: &str, label: &str| gauges(&registry, name, help, &[label]);
+        let delivery =
+            seconds("seine_delivery_duration_seconds", "One batch through a sink, until it is durable there.");
         Metrics {
             fetches: counters(
                 "seine_fetches_total",
@@ -113,36 +120,9 @@ impl Metrics {
                 &["change"],
             ),
             links: counters("seine_links_total", "Links proposed, by what became of them.", &["result"]),
-            delivery_seconds: keep(
-                &registry,
-                prometheus::HistogramVec::new(
-                    seconds("seine_delivery_duration_seconds", "One batch through a sink, until it is durable there."),
-                    &["sink"],
-                ),
-            ),
-            frontier_urls: gauges(
-                "seine_frontier_urls",
-                "URLs, by table of the data model or state of their page.",
-                &["state"],
-            ),
-            frontier_hosts: gauges("seine_frontier_hosts", "Hosts, by what the frontier has for them.", &["state"]),
-            frontier_overdue: keep(
-                &registry,
-                Gauge::new(
-                    "seine_frontier_overdue_seconds",
-                    "How long the host that is due first has waited; 0: none is.",
-                ),
-            ),
-            log_bytes: gauge("seine_log_size_bytes", "Bytes of the page log on disk."),
-            log_limit: gauge("seine_log_limit_bytes", "The page log's disk limit: at it, fetching waits."),
-            log_segments: gauge("seine_log_segments", "Segment files of the page log."),
-            log_full: gauge("seine_log_full", "1 while the page log is at its disk limit and fetching waits."),
-            disk_free: gauge("seine_disk_free_bytes", "Bytes free on the page log's disk; -1: not known."),
-            disk_full: gauge("seine_disk_full", "1 while fetching waits for room on the disk (page_log.disk_reserve)."),
-            frontier_away: gauge(
-                "seine_frontier_away",
-                "1 while the frontier's store takes no writes and waits to be opened again.",
-            ),
+            delivery_seconds: keep(&registry, HistogramVec::new(delivery, &["sink"])),
+            frontier: FrontierGauges::new(&registry),
+            log: LogGauges::new(&registry),
             sink_events: counters(
                 "seine_sink_events_total",
                 "The books of each sink: accepted = delivered + skipped + dead_lettered + damaged + pending.",
@@ -151,28 +131,18 @@ impl Metrics {
             sink_pending: gauges(
                 "seine_sink_pending_events",
                 "Accepted events that a sink has not dealt with yet.",
-                &["sink"],
+                "sink",
             ),
             restarts: counters("seine_part_restarts_total", "Restarts of each supervised part.", &["part"]),
-            stuck: gauges("seine_part_stuck", "1 while a part runs without progress.", &["part"]),
+            stuck: gauges("seine_part_stuck", "1 while a part runs without progress.", "part"),
             dns: counters("seine_dns_lookups_total", "Look-ups of host names, by result.", &["result"]),
             away: gauges(
                 "seine_machine_away",
                 "1 while this machine's name servers (resolver), its network or files to open are away and fetching waits for them.",
-                &["part"],
+                "part",
             ),
-            budget_limit: gauges("seine_budget_limit", "Budgets: at most so many pages or bytes.", BUDGET),
-            budget_spent: gauges(
-                "seine_budget_spent",
-                "What the crawl has spent of its budgets, in their period.",
-                BUDGET,
-            ),
-            budget_resting: gauges(
-                "seine_budget_resting_hosts",
-                "Hosts with work that rest because a budget is spent.",
-                BUDGET,
-            ),
-            memory: gauge("process_resident_memory_bytes", "Memory of the process in RAM."),
+            budgets: BudgetGauges::new(&registry),
+            memory: gauge(&registry, "process_resident_memory_bytes", "Memory of the process in RAM."),
             registry,
         }
     }
@@ -240,33 +210,8 @@ impl Metrics {
     }
 
     fn set_gauges(&self, snapshot: &Snapshot) {
-        let counts = snapshot.counts;
-        for (state, value) in [
-            ("work_proposed", counts.work_proposed),
-            ("page_proposed", snapshot.log.page_proposed()),
-            ("page", counts.page),
-            ("live", counts.live),
-            ("gone", counts.gone),
-            ("refused", counts.refused),
-            ("failed", counts.failed),
-            ("withheld", counts.withheld),
-            ("in_flight", counts.in_flight),
-        ] {
-            self.frontier_urls.with_label_values(&[state]).set(value as i64);
-        }
-        for (state, value) in
-            [("known", counts.hosts), ("with_work", counts.hosts_with_work), ("leased", counts.hosts_leased)]
-        {
-            self.frontier_hosts.with_label_values(&[state]).set(value as i64);
-        }
-        self.frontier_overdue.set(snapshot.overdue.as_secs_f64());
-        self.log_bytes.set(snapshot.log.bytes as i64);
-        self.log_limit.set(i64::try_from(snapshot.log_limit).unwrap_or(i64::MAX));
-        self.log_segments.set(snapshot.log.segments as i64);
-        self.log_full.set(i64::from(!snapshot.log.room));
-        self.disk_free.set(snapshot.log.free_bytes.map_or(-1, |free| i64::try_from(free).unwrap_or(i64::MAX)));
-        self.disk_full.set(i64::from(snapshot.lacks_room));
-        self.frontier_away.set(i64::from(snapshot.frontier_away));
+        self.frontier.set(snapshot);
+        self.log.set(snapshot);
         for (name, books) in snapshot.log.sinks() {
             for (book, value) in [
                 ("accepted", books.accepted),
@@ -289,16 +234,100 @@ impl Metrics {
         for (part, is_away) in snapshot.away {
             self.away.with_label_values(&[part]).set(i64::from(is_away));
         }
-        for BudgetStanding { budget, spent, resting, .. } in snapshot.budgets {
+        self.budgets.set(snapshot.budgets);
+        self.memory.set(resident_bytes().unwrap_or(0));
+    }
+}
+
+impl FrontierGauges {
+    fn new(registry: &Registry) -> FrontierGauges {
+        let overdue =
+            Gauge::new("seine_frontier_overdue_seconds", "How long the host that is due first has waited; 0: none is.");
+        FrontierGauges {
+            urls: gauges(
+                registry,
+                "seine_frontier_urls",
+                "URLs, by table of the data model or state of their page.",
+                &["state"],
+            ),
+            hosts: gauges(registry, "seine_frontier_hosts", "Hosts, by what the frontier has for them.", &["state"]),
+            overdue: keep(registry, overdue),
+            away: gauge(
+                registry,
+                "seine_frontier_away",
+                "1 while the frontier's store takes no writes and waits to be opened again.",
+            ),
+        }
+    }
+
+    fn set(&self, snapshot: &Snapshot) {
+        let counts = snapshot.counts;
+        for (state, value) in [
+            ("work_proposed", counts.work_proposed),
+            ("page_proposed", snapshot.log.page_proposed()),
+            ("page", counts.page),
+            ("live", counts.live),
+            ("gone", counts.gone),
+            ("refused", counts.refused),
+            ("failed", counts.failed),
+            ("withheld", counts.withheld),
+            ("in_flight", counts.in_flight),
+        ] {
+            self.urls.with_label_values(&[state]).set(value as i64);
+        }
+        for (state, value) in
+            [("known", counts.hosts), ("with_work", counts.hosts_with_work), ("leased", counts.hosts_leased)]
+        {
+            self.hosts.with_label_values(&[state]).set(value as i64);
+        }
+        self.overdue.set(snapshot.overdue.as_secs_f64());
+        self.away.set(i64::from(snapshot.frontier_away));
+    }
+}
+
+impl BudgetGauges {
+    fn new(registry: &Registry) -> BudgetGauges {
+        let gauges = |name: &str, help: &str| gauges(registry, name, help, BUDGET);
+        BudgetGauges {
+            limit: gauges("seine_budget_limit", "Budgets: at most so many pages or bytes."),
+            spent: gauges("seine_budget_spent", "What the crawl has spent of its budgets, in their period."),
+            resting: gauges("seine_budget_resting_hosts", "Hosts with work that rest because a budget is spent."),
+        }
+    }
+
+    fn set(&self, budgets: &[BudgetStanding]) {
+        for BudgetStanding { budget, spent, resting, .. } in budgets {
             let labels = [budget.of.name(), budget.what.name(), budget.per.name()];
             let gauge = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-            self.budget_limit.with_label_values(&labels).set(gauge(budget.most));
+            self.limit.with_label_values(&labels).set(gauge(budget.most));
             if let Some(spent) = spent {
-                self.budget_spent.with_label_values(&labels).set(gauge(*spent));
+                self.spent.with_label_values(&labels).set(gauge(*spent));
             }
-            self.budget_resting.with_label_values(&labels).set(gauge(*resting));
+            self.resting.with_label_values(&labels).set(gauge(*resting));
         }
-        self.memory.set(resident_bytes().unwrap_or(0));
+    }
+}
+
+impl LogGauges {
+    fn new(registry: &Registry) -> LogGauges {
+        let gauge = |name: &str, help: &str| gauge(registry, name, help);
+        LogGauges {
+            bytes: gauge("seine_log_size_bytes", "Bytes of the page log on disk."),
+            limit: gauge("seine_log_limit_bytes", "The page log's disk limit: at it, fetching waits."),
+            segments: gauge("seine_log_segments", "Segment files of the page log."),
+            full: gauge("seine_log_full", "1 while the page log is at its disk limit and fetching waits."),
+            disk_free: gauge("seine_disk_free_bytes", "Bytes free on the page log's disk; -1: not known."),
+            disk_full: gauge("seine_disk_full", "1 while fetching waits for room on the disk (page_log.disk_reserve)."),
+        }
+    }
+
+    fn set(&self, snapshot: &Snapshot) {
+        self.bytes.set(snapshot.log.bytes as i64);
+        self.limit.set(i64::try_from(snapshot.log_limit).unwrap_or(i64::MAX));
+        self.segments.set(snapshot.log.segments as i64);
+        self.full.set(i64::from(!snapshot.log.room));
+        self.disk_free.set(snapshot.log.free_bytes.map_or(-1, |free| i64::try_from(free).unwrap_or(i64::MAX)));
+        self.disk_full.set(i64::from(snapshot.lacks_room));
     }
 }
 
@@ -313,6 +342,20 @@ fn resident_bytes() -> Option<i64> {
 /// Brings a counter up to what is counted elsewhere.
 fn raise(counter: &IntCounter, to: u64) {
     counter.inc_by(to.saturating_sub(counter.get()));
+}
+
+/// A histogram of times, from 1 ms to a minute.
+fn seconds(name: &str, help: &str) -> HistogramOpts {
+    let buckets = vec![0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
+    HistogramOpts::new(name, help).buckets(buckets)
+}
+
+fn gauge(registry: &Registry, name: &str, help: &str) -> IntGauge {
+    keep(registry, IntGauge::new(name, help))
+}
+
+fn gauges(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> IntGaugeVec {
+    keep(registry, IntGaugeVec::new(Opts::new(name, help), labels))
 }
 
 /// Registers a metric. Names and labels are constants of this file: a mistake shows in the first test.

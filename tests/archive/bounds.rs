@@ -49,9 +49,10 @@ fn measured(arguments: &[&str]) -> (String, Option<i32>, u64) {
     (said, ran.status.code(), peak)
 }
 
-#[test]
-fn what_is_too_large_takes_no_memory_and_is_counted() {
-    let folder = tempfile::tempdir().unwrap();
+/// Format, file, before and behind, and the most memory.
+type Case = (Format, &'static str, Vec<u8>, u8, Vec<u8>, u64);
+
+fn cases() -> [Case; 6] {
     let record = b"{\"url\":\"http://a.example/\",\"content\":\"\"}\n";
     let row = b"\"{\"\"original_url\"\":\"\"http://a.example/\"\"}\"\r\n";
     let tianwang = b"version: 1.0\nurl: http://a.example/\ndate: x\nlength: 2\n\nab\n";
@@ -59,10 +60,7 @@ fn what_is_too_large_takes_no_memory_and_is_counted() {
     let head = format!("version: 1.0\nurl: x\ndate: x\nlength: {HUGE}\n\n");
     let block = format!("WARC/1.1\r\nWARC-Type: response\r\nContent-Length: {HUGE}\r\n\r\n");
     let name = "a.example/http%3A%2F%2Fa.example%2F";
-    std::fs::create_dir(folder.path().join("a.example")).unwrap();
-    // Format, file, before and behind, and the most memory.
-    type Case<'a> = (Format, &'a str, Vec<u8>, u8, Vec<u8>, u64);
-    let cases: [Case; 6] = [
+    [
         (crate::FILES, "junk.gz", record.to_vec(), b'x', [b"\n", &record[..]].concat(), LITTLE),
         (
             crate::FILES,
@@ -97,8 +95,14 @@ fn what_is_too_large_takes_no_memory_and_is_counted() {
             LITTLE,
         ),
         (crate::HTML, name, b"<html>".to_vec(), b'x', Vec::new(), LITTLE),
-    ];
-    for (format, name, before, filling, behind, most) in cases {
+    ]
+}
+
+#[test]
+fn what_is_too_large_takes_no_memory_and_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("a.example")).unwrap();
+    for (format, name, before, filling, behind, most) in cases() {
         let path = folder.path().join(name);
         let count = if matches!(name, "junk.gz" | "cell.gz") { MANY } else { HUGE };
         huge(&before, (filling, count), &behind, format != crate::HTML, &path);

@@ -97,12 +97,7 @@ const LINKS: &str = r##"<!DOCTYPE html>
 
 fn answer(ask: &Ask, port: u16) -> Answer {
     if ask.host == "b.test" {
-        return match ask.path() {
-            "/robots.txt" => Answer::new(404, ""),
-            "/" => html("<title>B</title><a href=/page>page</a>"),
-            "/page" | "/crossed" => html("<title>At B</title>"),
-            _ => Answer::text("not here\n").status(404),
-        };
+        return answer_of_b(ask);
     }
     let to = |status, path: &str| Answer::redirect(status, path).header("set-cookie", "hop=1");
     match ask.path_and_query.as_str() {
@@ -159,6 +154,15 @@ fn answer(ask: &Ask, port: u16) -> Answer {
         | "/target-307"
         | "/chain/end" => html(format!("<title>{}</title>", ask.path())),
         _ => html("<title>Not found</title>").status(404),
+    }
+}
+
+fn answer_of_b(ask: &Ask) -> Answer {
+    match ask.path() {
+        "/robots.txt" => Answer::new(404, ""),
+        "/" => html("<title>B</title><a href=/page>page</a>"),
+        "/page" | "/crossed" => html("<title>At B</title>"),
+        _ => Answer::text("not here\n").status(404),
     }
 }
 

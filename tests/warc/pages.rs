@@ -105,8 +105,7 @@ fn ache_files_are_read() {
 
 /// The orders and links of other writers: wget (request first, and it names nobody), Browsertrix and warcio (request last, naming
 /// the response), Heritrix (both name one another, metadata last).
-#[test]
-fn requests_and_metadata_of_others_are_joined() {
+fn file_of_others() -> Vec<u8> {
     let http = |kind: &'static str| {
         (
             "Content-Type",
@@ -126,7 +125,7 @@ fn requests_and_metadata_of_others_are_joined() {
         part("request", id, target, more, format!("HEAD /{id} HTTP/1.1\r\nHost: h\r\nX-Id: {id}\r\n\r\n").as_bytes())
     };
     let (a, b, c, d) = ("http://a.example/a", "http://a.example/b", "http://a.example/c", "<http://a.example/d>");
-    let file = [
+    [
         ask("a1", a, &[]),
         answer("a2", a, &[]),
         answer("b1", b, &[]),
@@ -158,8 +157,12 @@ fn requests_and_metadata_of_others_are_joined() {
             b"?",
         ),
     ]
-    .concat();
-    let read = pages(&file);
+    .concat()
+}
+
+#[test]
+fn requests_and_metadata_of_others_are_joined() {
+    let read = pages(&file_of_others());
     let seen: Vec<_> = read
         .iter()
         .map(|it| (it.url.rsplit('/').next().unwrap(), it.method.as_str(), it.request_headers.get("x-id"), it.depth))
