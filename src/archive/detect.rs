@@ -48,7 +48,7 @@ pub fn by_content(start: &[u8]) -> Detected {
 }
 
 /// What was looked for, for the error of a file that is none of it.
-pub fn looked_for() -> String {
+pub(super) fn looked_for() -> String {
     format!("{} (plain, zlib or gzip)", Format::names())
 }
 

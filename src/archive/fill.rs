@@ -51,7 +51,7 @@ impl fmt::Display for Filling {
 }
 
 /// Whether a page has what a format cannot do without and nobody can fill in: its content.
-pub fn has_content_for(page: &Page, to: Format) -> bool {
+pub(super) fn has_content_for(page: &Page, to: Format) -> bool {
     !(to.demands(Field::Body) && page.lacks.has(Field::Body))
 }
 
@@ -69,7 +69,7 @@ pub fn fill(page: &mut Page, to: Format, changed_ms: EpochMs, filled: &mut Fille
 }
 
 /// When a part was changed last.
-pub fn changed_ms(input: &ArchiveInput) -> EpochMs {
+pub(super) fn changed_ms(input: &ArchiveInput) -> EpochMs {
     let changed = match &input.input {
         InputKind::File { path, .. } => std::fs::metadata(path).and_then(|it| it.modified()).ok(),
         InputKind::Topic(_) => None,

@@ -12,14 +12,14 @@
 
 pub mod detect;
 pub mod fill;
-pub mod filter;
+pub(crate) mod filter;
 pub mod inputs;
 pub mod migrate;
 pub mod read;
 mod readers;
 pub mod recover;
-pub mod topic;
+pub(crate) mod topic;
 pub mod transfer;
 pub mod transfer_state;
-pub mod trees;
+pub(crate) mod trees;
 pub mod verify;

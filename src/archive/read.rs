@@ -174,6 +174,6 @@ fn completed(mut event: PageEvent, lacks: Lacks) -> PageEvent {
 }
 
 /// What a file's name says it was: its writer has not ended it yet.
-pub fn is_being_written(name: &str) -> bool {
+pub(super) fn is_being_written(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == "open")
 }

@@ -5,7 +5,7 @@
 //! `link_storage.cache_size`.
 
 mod budgets;
-pub mod checked;
+pub(crate) mod checked;
 mod derive_options;
 mod destinations;
 mod draft;
@@ -15,7 +15,7 @@ mod files;
 mod kafka_names;
 mod kafka_properties;
 mod keys;
-pub mod pattern;
+pub(crate) mod pattern;
 mod render;
 mod secret;
 mod seeds;

@@ -1,6 +1,6 @@
 //! A running crawl: opens the stores, starts the parts under the supervisor, watches for the end.
 
-pub mod audit;
+pub(crate) mod audit;
 mod deliver;
 mod dispatch;
 mod ending;

@@ -6,7 +6,7 @@
 //! The rest are the parts of the site: one file a host, its words and its look. What the pages say is text in `assets/`,
 //! a folder a host; a list there has one entry a line, and `{slots}` that `words` fills.
 
-pub mod answer;
+pub(crate) mod answer;
 pub mod server;
 pub mod site;
 

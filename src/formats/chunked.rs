@@ -58,7 +58,7 @@ impl Dechunker {
     }
 
     /// Whether a whole line with a chunk's size was read.
-    pub fn is_begun(&self) -> bool {
+    pub(super) fn is_begun(&self) -> bool {
         !self.pending.is_empty() || !self.framing.is_empty()
     }
 

@@ -83,7 +83,7 @@ pub fn parse_status(bytes: &[u8]) -> Option<u16> {
 }
 
 /// The header lines of a head without a status line, as ACHE's WARC files have them.
-pub fn parse_headers(head: &[u8]) -> Headers {
+pub(super) fn parse_headers(head: &[u8]) -> Headers {
     Headers(unfolded(head).iter().filter_map(|line| header(line)).collect())
 }
 

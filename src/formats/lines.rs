@@ -148,7 +148,7 @@ impl<R: Read> LineReader<R> {
     }
 
     /// Whether the input ended inside a compressed stream. Known once its end is reached.
-    pub fn stream_truncated(&self) -> bool {
+    pub(super) fn stream_truncated(&self) -> bool {
         self.stream.truncated()
     }
 }

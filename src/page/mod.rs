@@ -4,7 +4,7 @@
 //! keeps it in the shape that [`codec`] gives it.
 
 pub mod codec;
-pub mod read_back;
+pub(crate) mod read_back;
 mod reason;
 pub mod wire;
 

@@ -46,7 +46,7 @@ pub fn decode_text<'a>(body: &'a [u8], encoding: &'static Encoding) -> Cow<'a, s
 
 /// The `charset` parameter of a media type, when it names an encoding (RFC 9110 §8.3.1; single quotes, and a blank or a comma
 /// instead of the semicolon, as seen in the wild).
-pub fn http_charset(content_type: &str) -> Option<&'static Encoding> {
+pub(super) fn http_charset(content_type: &str) -> Option<&'static Encoding> {
     let (_, parameters) = content_type.split_once(media_type(content_type))?;
     parameters.split([';', ',']).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;

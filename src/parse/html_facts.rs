@@ -9,7 +9,7 @@ use super::meta::{self, RobotsMeta};
 /// A page may have any number of links; these are read, the rest is not ([`HtmlFacts::is_cut`]). As in sitemaps.
 pub const MAX_LINKS: usize = 50_000;
 /// A longer reference is no URL that a server would take (RFC 9110 §4.1 asks for 8000).
-pub const MAX_HREF_BYTES: usize = 8 << 10;
+pub(super) const MAX_HREF_BYTES: usize = 8 << 10;
 /// A longer title is cut: it is a `<title>` that was never closed.
 pub const MAX_TITLE_BYTES: usize = 4 << 10;
 const MAX_META: usize = 1_000;

@@ -71,7 +71,7 @@ impl Element {
     }
 
     /// Not part of the page until a script uses it. A declarative shadow root is.
-    pub fn is_inert(&self) -> bool {
+    pub(super) fn is_inert(&self) -> bool {
         self.is_html() && self.name.local == local_name!("template") && self.attribute("shadowrootmode").is_none()
     }
 

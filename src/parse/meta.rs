@@ -20,7 +20,7 @@ pub struct RobotsMeta {
 
 impl RobotsMeta {
     /// Forbids what either forbids.
-    pub fn merge(self, other: RobotsMeta) -> RobotsMeta {
+    pub(super) fn merge(self, other: RobotsMeta) -> RobotsMeta {
         RobotsMeta {
             noindex: self.noindex || other.noindex,
             nofollow: self.nofollow || other.nofollow,
@@ -39,7 +39,7 @@ impl RobotsMeta {
 }
 
 /// The `meta` elements called `robots` or like our own product token, as (name, content).
-pub fn from_meta(meta: &[(String, String)], agent: &str) -> RobotsMeta {
+pub(super) fn from_meta(meta: &[(String, String)], agent: &str) -> RobotsMeta {
     let mut robots = RobotsMeta::default();
     for (name, content) in meta {
         let name = name.trim();

@@ -21,7 +21,7 @@ mod html_sink;
 pub mod html_stream;
 pub mod html_text;
 pub mod html_tree;
-pub mod language;
+pub(crate) mod language;
 pub mod link_header;
 pub mod main_text;
 mod media_type;

@@ -1,6 +1,6 @@
 //! Sinks: destinations, each taking any encoder that suits it. A sink sees entries and never the frontier.
 
-pub mod count;
+pub(crate) mod count;
 pub mod dead_letters;
 pub mod elasticsearch;
 pub mod filesystem;

@@ -79,7 +79,7 @@ pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&T
 
 /// A URL has failed by what may be its host's trouble as well, and nothing but the URL itself says which: nothing else was
 /// answered since it failed before, or it is not tried again after this. True for the last page of a host in an outage.
-pub fn leaves_host_in_question(
+pub(super) fn leaves_host_in_question(
     outcome: &Outcome,
     work: &Work,
     before: Option<&Trouble>,

@@ -138,7 +138,7 @@ fn text(response: &Response, max_decoded_bytes: u64) -> Result<String, Failure> 
 
 /// A host whose robots.txt was known and cannot be had now keeps its old rules for a while (RFC 9309 §2.3.1.4 lets the
 /// cached ones be used): a short outage must not cost a site that is half fetched.
-pub fn or_stale(fresh: Robots, known: Option<&Robots>) -> Robots {
+pub(super) fn or_stale(fresh: Robots, known: Option<&Robots>) -> Robots {
     match (&fresh.access, known) {
         (RobotsAccess::Unreachable(_), Some(Robots { access, .. }))
             if !matches!(access, RobotsAccess::Unreachable(_)) =>

@@ -89,7 +89,7 @@ pub const CBOR: Format = Format(&FormatSpec {
 });
 
 /// The longest name of a file that Linux takes, in bytes.
-pub const MAX_NAME: usize = 255;
+pub(super) const MAX_NAME: usize = 255;
 
 /// `target_storage.data_format.filesystem.*`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -35,8 +35,8 @@ pub use write::{TianwangWriter, is_held};
 pub const VERSION: &str = "1.0";
 
 /// The longest head that is written, read or recovered, in bytes: two URLs of the longest kind and much besides.
-pub const MAX_HEAD: usize = 64 << 10;
+pub(super) const MAX_HEAD: usize = 64 << 10;
 
 /// The most bytes of DATA, both as it stands in the file and inflated, that are read or recovered. The largest event
 /// still fits.
-pub const MAX_DATA: u64 = 256 << 20;
+pub(super) const MAX_DATA: u64 = 256 << 20;

@@ -15,7 +15,7 @@ use super::version::{VERSION, VERSION_LINE, find_inner_version, find_version, ta
 use crate::formats::inflate::StreamError;
 
 /// The longest block that is read, in bytes. A record is held in memory at a time.
-pub const MAX_BLOCK: u64 = 256 << 20;
+pub(super) const MAX_BLOCK: u64 = 256 << 20;
 /// Reads a file record by record.
 pub struct WarcReader<R> {
     source: MemberReader<R>,

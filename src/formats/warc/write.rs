@@ -119,7 +119,7 @@ impl WarcWriter {
     }
 
     /// Whether [`write_event`](Self::write_event) makes use of links.
-    pub fn wants_links(&self) -> bool {
+    pub(super) fn wants_links(&self) -> bool {
         self.metadata
     }
 
