@@ -2,25 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::{Duration, Instant};
 
-use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::error::KafkaError;
+use rdkafka::ClientConfig;
+use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::message::{BorrowedMessage, Headers, Message};
-use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
 use super::detect::{self, Detected};
 use crate::formats::{Format, change};
+use crate::sinks::kafka_reader::{Next, TopicReader};
 
 /// What a topic's address begins with: `kafka://localhost:9092/pages`.
 pub const SCHEME: &str = "kafka://";
-
-/// For one question to the broker.
-const ANSWER: Duration = Duration::from_secs(10);
-/// One wait for messages.
-const LOOK: Duration = Duration::from_millis(200);
-/// Without a message for so long, although some are missing, a broker counts as gone.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One partition, and the offsets it had when it was looked at.
 #[derive(Debug, Clone)]
@@ -51,11 +43,10 @@ pub struct TopicMessage {
 
 /// Reads one partition.
 pub struct PartitionReader {
-    consumer: BaseConsumer,
+    reader: TopicReader,
     partition: Partition,
     /// Behind the last message.
     next: i64,
-    last_sign: Instant,
     failed: bool,
 }
 
@@ -73,40 +64,19 @@ pub fn partitions(address: &str, properties: &BTreeMap<String, String>) -> Resul
         return Err(bad());
     }
     let broker = |problem: String| TopicError::Broker { address: address.to_owned(), problem };
-    let consumer = connect(servers, properties).map_err(|error| broker(error.to_string()))?;
-    // All topics: asked for one by name, a broker may make it.
-    let metadata = consumer.fetch_metadata(None, ANSWER).map_err(|error| broker(error.to_string()))?;
-    let found = metadata.topics().iter().find(|it| it.name() == topic);
+    let reader = connect(servers, topic, properties).map_err(|error| broker(error.to_string()))?;
+    let found = reader.partitions().map_err(|error| broker(error.to_string()))?;
     let found = found.ok_or_else(|| broker(format!("the broker shows no topic {topic}")))?;
-    let mut numbers: Vec<i32> = found.partitions().iter().map(|it| it.id()).collect();
-    numbers.sort_unstable();
-    let look = |number: i32| {
-        let (low, high) =
-            consumer.fetch_watermarks(topic, number, ANSWER).map_err(|error| broker(error.to_string()))?;
+    let partition = |(number, (low, high))| {
         let (servers, topic, properties) = (servers.to_owned(), topic.to_owned(), properties.clone());
-        Ok(Partition { servers, topic, number, low, high, properties })
+        Partition { servers, topic, number, low, high, properties }
     };
-    numbers.into_iter().map(look).collect()
+    Ok(found.into_iter().map(partition).collect())
 }
 
-fn connect(servers: &str, properties: &BTreeMap<String, String>) -> Result<BaseConsumer, KafkaError> {
-    let mut client = ClientConfig::new();
-    for (name, value) in properties {
-        client.set(name, value);
-    }
-    client
-        .set("bootstrap.servers", servers)
-        // Never joined, and never committed to: reading an archive leaves no trace at the broker.
-        .set("group.id", "seine-archive")
-        .set("enable.auto.commit", "false")
-        .set("enable.auto.offset.store", "false")
-        // Tells when nothing more comes although the last offsets hold no message, as after compaction.
-        .set("enable.partition.eof", "true")
-        .set("isolation.level", "read_committed")
-        // What is read ahead, in KiB and messages.
-        .set("queued.max.messages.kbytes", "32768")
-        .set("fetch.message.max.bytes", "8388608")
-        .create()
+fn connect(servers: &str, topic: &str, properties: &BTreeMap<String, String>) -> KafkaResult<TopicReader> {
+    let mut client: ClientConfig = properties.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    TopicReader::open(client.set("bootstrap.servers", servers), "seine-archive", topic)
 }
 
 impl PartitionReader {
@@ -115,38 +85,27 @@ impl PartitionReader {
         let broker =
             |error: KafkaError| TopicError::Broker { address: partition.to_string(), problem: error.to_string() };
         let next = after.map_or(partition.low, |after| after.saturating_add(1).max(partition.low));
-        let consumer = connect(&partition.servers, &partition.properties).map_err(broker)?;
-        let mut assigned = TopicPartitionList::new();
-        assigned.add_partition_offset(&partition.topic, partition.number, Offset::Offset(next)).map_err(broker)?;
-        consumer.assign(&assigned).map_err(broker)?;
-        Ok(PartitionReader { consumer, partition: partition.clone(), next, last_sign: Instant::now(), failed: false })
+        let mut reader = connect(&partition.servers, &partition.topic, &partition.properties).map_err(broker)?;
+        reader.go_to([(partition.number, next)]).map_err(broker)?;
+        Ok(PartitionReader { reader, partition: partition.clone(), next, failed: false })
     }
 
     /// The next message; none behind the end that the partition had when it was looked at.
     pub fn take(&mut self) -> Option<Result<TopicMessage, String>> {
         while !self.failed && self.next < self.partition.high {
-            match self.consumer.poll(LOOK) {
-                Some(Ok(message)) => {
-                    if message.offset() >= self.partition.high {
-                        return None;
-                    }
+            match self.reader.next() {
+                Ok(Next::Message(message)) if message.offset() >= self.partition.high => return None,
+                Ok(Next::Message(message)) => {
                     self.next = message.offset() + 1;
-                    self.last_sign = Instant::now();
-                    match taken(&message) {
-                        Some(taken) => return Some(Ok(taken)),
-                        None => continue,
+                    if let Some(taken) = taken(&message) {
+                        return Some(Ok(taken));
                     }
                 }
-                Some(Err(KafkaError::PartitionEOF(_))) => return None,
-                // librdkafka goes on trying after each of these.
-                Some(Err(error)) => tracing::warn!(%error, "kafka"),
-                None if self.last_sign.elapsed() < PATIENCE => {}
-                None => {
+                Ok(Next::End(_)) => return None,
+                Err(silence) => {
                     self.failed = true;
                     let missing = self.partition.high - self.next;
-                    return Some(Err(format!(
-                        "the broker sent nothing for {PATIENCE:?}, and {missing} offsets are missing"
-                    )));
+                    return Some(Err(format!("{silence}, and {missing} offsets are missing")));
                 }
             }
         }

@@ -9,6 +9,7 @@ pub mod fused;
 pub mod kafka;
 mod kafka_audit;
 mod kafka_client;
+pub(crate) mod kafka_reader;
 mod local;
 pub mod pagestore;
 pub(crate) mod pump;

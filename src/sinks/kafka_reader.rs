@@ -1,0 +1,90 @@
+//! Reads what a topic holds, from any offsets on, and leaves no trace at the broker.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::message::BorrowedMessage;
+use rdkafka::{ClientConfig, Offset, TopicPartitionList};
+
+use super::kafka_client::ANSWER;
+
+/// One wait for messages.
+const LOOK: Duration = Duration::from_millis(200);
+/// Without a message for so long, although some are missing, a broker counts as gone.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Reads partitions of one topic.
+pub(crate) struct TopicReader {
+    consumer: BaseConsumer,
+    topic: String,
+    last_sign: Instant,
+}
+
+/// What came next.
+pub(crate) enum Next<'r> {
+    Message(BorrowedMessage<'r>),
+    /// This partition has no more.
+    End(i32),
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the broker sent nothing for {PATIENCE:?}")]
+pub(crate) struct Silence;
+
+impl TopicReader {
+    /// `client`: how to reach the broker. `group`: the name it is told.
+    pub fn open(client: &mut ClientConfig, group: &str, topic: &str) -> KafkaResult<TopicReader> {
+        let consumer = client
+            // Never joined, and never committed to.
+            .set("group.id", group)
+            .set("enable.auto.commit", "false")
+            .set("enable.auto.offset.store", "false")
+            // Tells when nothing more comes although the last offsets hold no message, as after compaction.
+            .set("enable.partition.eof", "true")
+            .set("isolation.level", "read_committed")
+            // What is read ahead, in KiB and bytes.
+            .set("queued.max.messages.kbytes", "32768")
+            .set("fetch.message.max.bytes", "8388608")
+            .create()?;
+        Ok(TopicReader { consumer, topic: topic.to_owned(), last_sign: Instant::now() })
+    }
+
+    /// The first offset of each partition, and the one behind its last; none when the broker shows no such topic.
+    pub fn partitions(&self) -> KafkaResult<Option<BTreeMap<i32, (i64, i64)>>> {
+        // All topics: asked for one by name, a broker may make it.
+        let metadata = self.consumer.fetch_metadata(None, ANSWER)?;
+        let Some(found) = metadata.topics().iter().find(|it| it.name() == self.topic) else { return Ok(None) };
+        let bounds = |number| self.consumer.fetch_watermarks(&self.topic, number, ANSWER);
+        let numbers = found.partitions().iter().map(|partition| partition.id());
+        numbers.map(|number| Ok((number, bounds(number)?))).collect::<KafkaResult<_>>().map(Some)
+    }
+
+    /// Goes to these offsets of these partitions.
+    pub fn go_to(&mut self, places: impl IntoIterator<Item = (i32, i64)>) -> Result<(), KafkaError> {
+        let mut assigned = TopicPartitionList::new();
+        for (number, offset) in places {
+            assigned.add_partition_offset(&self.topic, number, Offset::Offset(offset))?;
+        }
+        self.last_sign = Instant::now();
+        self.consumer.assign(&assigned)
+    }
+
+    /// Waits for what comes next.
+    pub fn next(&mut self) -> Result<Next<'_>, Silence> {
+        loop {
+            match self.consumer.poll(LOOK) {
+                Some(Ok(message)) => {
+                    self.last_sign = Instant::now();
+                    return Ok(Next::Message(message));
+                }
+                Some(Err(KafkaError::PartitionEOF(number))) => return Ok(Next::End(number)),
+                // librdkafka goes on trying after each of these.
+                Some(Err(error)) => tracing::warn!(%error, "kafka"),
+                None if self.last_sign.elapsed() < PATIENCE => {}
+                None => return Err(Silence),
+            }
+        }
+    }
+}
