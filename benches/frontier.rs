@@ -231,6 +231,7 @@ fn verdict(url: String, number: u64) -> Verdict {
         history: Some(History::new(1_790_000_000_000 + number)),
         final_url: None,
         noindex: false,
+        is_to_be_reread: false,
     };
     Verdict { url, kind: Kind::Page, event_id, change: Change::Page { record, due_again: None } }
 }

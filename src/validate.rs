@@ -135,7 +135,8 @@ impl Validator {
                 if let (true, Some(seen)) = (is_alive(event, record), seen_before(event, before.as_ref())) {
                     self.looks.count(&*self.frontier, &seen, event.ended_ms)?;
                 }
-                if matches!(record.state, PageState::New | PageState::Changed | PageState::Withheld) {
+                let is_to_be_read = before.is_some_and(|before| before.is_to_be_reread);
+                if is_to_be_read || matches!(record.state, PageState::New | PageState::Changed | PageState::Withheld) {
                     self.propose_links(event, &derived, &mut batch.proposals);
                 }
                 judged.insert(&event.url, record.clone());
@@ -192,9 +193,16 @@ impl Validator {
     }
 
     /// Pages that are or were there are looked at again, whatever came this time; what was refused is not. What failed with
-    /// its host waits for it.
+    /// its host waits for it, and what is out of scope for another scope.
     fn due_again(&self, event: &PageEvent, record: &PageRecord) -> Option<EpochMs> {
         let reason = event.failure().map(|failure| failure.reason);
+        if reason == Some(FailureReason::OutOfScope) {
+            return None;
+        }
+        // Accepted before the scope was another.
+        if record.state.is_there() && !self.scope.keeps(&event.url, event.kind, record.depth, self.config.max_depth) {
+            return Some(event.ended_ms);
+        }
         if reason == Some(FailureReason::HostUnreachable) && is_of_its_host(event) {
             return Some(WHEN_MET_AGAIN);
         }
@@ -262,6 +270,7 @@ impl Validator {
             depth: event.depth,
             history,
             final_url: before.and_then(|before| before.final_url.clone()),
+            is_to_be_reread: there.is_some_and(|there| there.is_to_be_reread),
             noindex: event.is_noindex(derived.robots.noindex, there.is_some_and(|there| there.noindex)),
         };
         if let Some(response) = event.response() {
@@ -279,6 +288,7 @@ fn keep_validators(record: &mut PageRecord, event: &PageEvent, response: &Respon
         record.digest = Some(derived.digest).filter(|_| whole());
         record.etag = response.headers.get("etag").filter(|_| whole()).map(str::to_owned);
         record.last_modified = response.headers.get("last-modified").filter(|_| whole()).map(str::to_owned);
+        record.is_to_be_reread = false;
         record.final_url = Some(event.final_url.clone()).filter(|_| !event.hops.is_empty());
     }
     // A 304 need not say any more what a header said, or that it does not.

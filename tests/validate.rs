@@ -434,6 +434,55 @@ fn what_was_delivered_and_is_withheld_is_gone() {
     }
 }
 
+#[test]
+fn what_is_out_of_scope_now_is_gone_and_not_looked_at_again() {
+    const PATH: &str = "http://site.example/a";
+    let mut bench = Bench::new(hourly());
+    let page = bench.page(PATH, "one");
+    bench.validate(page);
+    let refused = bench.event(PATH, failure(FailureReason::OutOfScope));
+    bench.validate(refused);
+    assert_eq!(bench.state(PATH), Some(PageState::Gone));
+    assert!(!bench.work().contains(PATH));
+    let never = bench.event("http://site.example/b", failure(FailureReason::OutOfScope));
+    bench.validate(never);
+    assert_eq!(bench.state("http://site.example/b"), Some(PageState::Failed(FailureReason::OutOfScope)));
+    let mut bench = Bench::new(Config::default().frontier);
+    // Accepted before the scope was another, and read after it: it is looked at again at once, to leave. A seed stays.
+    for (url, depth) in [("http://elsewhere.example/", 3), ("http://elsewhere.example/seed", 0)] {
+        let page = PageEvent { depth, ..bench.page(url, "one") };
+        bench.validate(page);
+        assert_eq!(bench.work().contains(url), depth > 0, "{url}");
+    }
+}
+
+#[test]
+fn a_page_that_is_to_be_reread_brings_its_links_though_it_is_unchanged() {
+    let body = "<a href=/a>a</a>";
+    let mut bench = Bench::new(Config::default().frontier);
+    let page = bench.page(SEED, body);
+    bench.validate(page);
+    let record = bench.frontier.page(SEED).unwrap().unwrap();
+    let marked = PageRecord { is_to_be_reread: true, event_id: event::id(bench.now + 1), ..record };
+    let change = Change::Page { record: marked.clone(), due_again: Some(1) };
+    let verdict = Verdict { url: SEED.into(), kind: Kind::Page, event_id: marked.event_id.clone(), change };
+    bench.end.index += 1;
+    let batch = Batch { verdicts: vec![verdict], cursor: bench.end, ..Batch::default() };
+    bench.frontier.apply(&batch, bench.now).unwrap();
+
+    // A bad day does not make it forget; nor does a 304, which brings none.
+    for (outcome, is_marked) in [(response(500, ""), true), (response(304, ""), true), (response(200, body), false)] {
+        let seen_before = bench.frontier.counts().links_seen;
+        let event = PageEvent { attempt: 9, ..bench.event(SEED, outcome) };
+        bench.validate(event);
+        let page = bench.frontier.page(SEED).unwrap().unwrap();
+        assert_eq!((page.is_to_be_reread, page.state.is_live()), (is_marked, true));
+        let links = bench.frontier.counts().links_seen - seen_before;
+        assert_eq!(links, u64::from(!is_marked));
+    }
+    assert_eq!(bench.state(SEED), Some(PageState::Unchanged));
+}
+
 /// Whatever comes instead of a page that was there, only 404 and 410 say that it is not any more.
 #[test]
 fn only_what_says_so_takes_a_page_away() {

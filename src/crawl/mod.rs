@@ -8,6 +8,7 @@ mod error;
 mod open;
 mod parts;
 mod patience;
+mod reach;
 mod readers;
 mod room;
 mod running;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::CrawlError;
+use super::reach;
 use super::readers;
 use super::room::Room;
 use super::running::{Running, page_limit};
@@ -15,7 +16,10 @@ use crate::config::{Config, FrontierConfig, ScopeRule, SinkConfig};
 use crate::fetch::{Client, ClientError};
 use crate::folders::make_private;
 use crate::frontier::scope::Scope;
-use crate::frontier::{CLOCK_NOTE, Counts, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Proposal};
+use crate::frontier::{
+    CLOCK_NOTE, Counts, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Look, PageRecord, PageState,
+    Proposal,
+};
 use crate::page::Kind;
 use crate::page_log::{PageLog, Recovery, VALIDATOR};
 use crate::parse::DeriveOptions;
@@ -47,9 +51,11 @@ pub(super) fn open(
         return Err(CrawlError::Cursor(why.clone()));
     }
     readers::meet(&log, &config, &folder)?;
-    let frontier: Arc<dyn Frontier> = Arc::new(open_frontier(&config, &folder, room)?);
-    let scope = Arc::new(scope(&config, &*frontier, seeds, room)?);
-    room.write(&*frontier, || propose_seeds(&*frontier, seeds))?;
+    let frontier = open_frontier(&config, &folder, room)?;
+    let scope = Arc::new(scope(&config, &frontier, seeds, room)?);
+    room.write(&frontier, || propose_seeds(&frontier, seeds))?;
+    room.write(&frontier, || reach::apply(&frontier, &scope, &config))?;
+    let frontier: Arc<dyn Frontier> = Arc::new(frontier);
     room.write(&*frontier, || try_seeds_again(&*frontier, seeds))?;
     let metrics = Arc::new(Metrics::new());
     let shutdown = Shutdown::default();
@@ -244,7 +250,11 @@ fn apply_recrawl(frontier: &EmbeddedFrontier, config: &FrontierConfig) -> Result
         return Ok(());
     }
     let looks = Looks::open(frontier, config, now_ms())?;
-    let pages = frontier.set_revisits(now_ms(), &|page| looks.due(page, page.fetched_ms))?;
+    let look = |page: &PageRecord| {
+        let was_there = page.state.is_there() || page.state == PageState::Gone;
+        was_there.then(|| Look::At(looks.due(page, page.fetched_ms)))
+    };
+    let pages = frontier.look_again(now_ms(), &look)?;
     if pages > 0 {
         tracing::info!(pages, "recrawl has changed: for these pages, known already, too");
     }

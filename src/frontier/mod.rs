@@ -21,7 +21,7 @@ mod verdict;
 mod work;
 
 pub use contract::{CLOCK_NOTE, Counts, Frontier, FrontierOptions, Standing};
-pub use embedded::{EmbeddedFrontier, FORMAT, Survey};
+pub use embedded::{EmbeddedFrontier, FORMAT, Look, Survey};
 pub use error::FrontierError;
 pub use lease::{Host, HostTurn, Lease, Release, Robots, RobotsAccess, Turn};
 pub use page::{PageRecord, PageState};

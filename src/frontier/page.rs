@@ -41,6 +41,10 @@ pub struct PageRecord {
     /// The page asked not to be indexed, whether that is obeyed or not.
     #[cbor(n(12), skip_if = "std::ops::Not::not")]
     pub noindex: bool,
+    /// To be asked for as if nothing were known of it, and its links followed though it may be as it was: some of them were
+    /// not admitted when it was last read.
+    #[cbor(n(13), skip_if = "std::ops::Not::not")]
+    pub is_to_be_reread: bool,
 }
 
 impl PageRecord {

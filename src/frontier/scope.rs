@@ -16,6 +16,7 @@ use regex::bytes::{RegexBuilder, RegexSet, RegexSetBuilder};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{ScopeConfig, ScopeRule, pattern};
+use crate::page::Kind;
 use crate::parse::url;
 
 /// The rules of one crawl, compiled.
@@ -98,6 +99,12 @@ impl Scope {
     /// Whether a normalised URL is in scope. Allocates nothing.
     pub fn admits(&self, url: &str) -> bool {
         url::host(url).is_some_and(|host| self.admits_host(host) && self.refusing_list(host, url).is_none())
+    }
+
+    /// Whether what is known already may still be asked for, should scope or depth have changed. Seeds always may.
+    pub fn keeps(&self, url: &str, kind: Kind, depth: u16, max_depth: Option<u16>) -> bool {
+        let is_seed = kind == Kind::Page && depth == 0;
+        is_seed || (max_depth.is_none_or(|deepest| depth <= deepest) && self.admits(url))
     }
 
     /// Whether a normalised URL is in scope, and if not, why.

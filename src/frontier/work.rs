@@ -76,8 +76,8 @@ impl Work {
             work.digest = page.digest;
             work.missing_since = page.history.and_then(|history| history.missing_since);
             (work.final_url, work.noindex) = (page.final_url, page.noindex);
-            // Of what did not come whole, a server's "not modified" would say nothing.
-            if page.digest.is_some() {
+            // Of what did not come whole, a server's "not modified" would say nothing, and it brings no links.
+            if page.digest.is_some() && !page.is_to_be_reread {
                 (work.etag, work.last_modified) = (page.etag, page.last_modified);
             }
         }

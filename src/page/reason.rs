@@ -65,11 +65,14 @@ pub enum FailureReason {
     /// The connection broke before a response was complete enough to keep.
     #[n(18)]
     ConnectionBroken,
+    /// The scope, or the depth, does not admit it any more.
+    #[n(19)]
+    OutOfScope,
 }
 
 impl FailureReason {
     /// All of them, by their numbers in the frontier: only add, at the end.
-    pub const ALL: [FailureReason; 19] = {
+    pub const ALL: [FailureReason; 20] = {
         use FailureReason::*;
         [
             Dns,
@@ -91,12 +94,13 @@ impl FailureReason {
             HostUnreachable,
             ConnectionRefused,
             ConnectionBroken,
+            OutOfScope,
         ]
     };
 
     /// Whether a page that is there is not to be asked for any more, by a plain word of who decides: it leaves the destinations.
     pub fn takes_away(self) -> bool {
-        matches!(self, FailureReason::RobotsDenied)
+        matches!(self, FailureReason::RobotsDenied | FailureReason::OutOfScope)
     }
 
     /// Whether the same attempt may go better later. 429 and 5xx responses are judged by status, not here.
@@ -106,7 +110,7 @@ impl FailureReason {
             Dns | Connect | Tls | Timeout | Protocol | RobotsUnreachable | HostBusy | Resolver | NoRoute
             | OpenFiles | ConnectionRefused | ConnectionBroken => true,
             PrivateAddress | RobotsDenied | TooManyRedirects | BadRedirect | UnwantedType | BadUrl
-            | HostUnreachable => false,
+            | HostUnreachable | OutOfScope => false,
         }
     }
 
@@ -147,6 +151,7 @@ impl FailureReason {
             HostUnreachable => ("host_unreachable", "of hosts that were in trouble for too long"),
             ConnectionRefused => ("connection_refused", "no connection: it is refused"),
             ConnectionBroken => ("connection_broken", "the connection breaks before the answer"),
+            OutOfScope => ("out_of_scope", "out of the scope, or too deep, as these are now"),
         }
     }
 }

@@ -14,7 +14,10 @@ use super::visitor::{Interrupted, Shared, Visitor};
 use crate::budgets::Amounts;
 use crate::frontier::{FrontierError, Lease, Work};
 use crate::large;
-use crate::page::{Before, Failure, Kind, Outcome, PageChange, PageEvent, Relevance, Response, Truncated, Withheld};
+use crate::page::{
+    Before, EpochMs, Failure, FailureReason, Kind, Outcome, PageChange, PageEvent, Relevance, Response, Truncated,
+    Withheld,
+};
 use crate::page_log::{Ticket, VALIDATOR};
 use crate::parse::decode::DecodeProblem;
 use crate::parse::{self, Derived};
@@ -76,6 +79,10 @@ impl Visitor {
     }
 
     async fn work_through(&self, host: &mut LeasedHost, tickets: &Tickets) -> Result<(), Interrupted> {
+        self.turn_away(host, tickets).await?;
+        if host.lease.work.is_empty() {
+            return Ok(());
+        }
         if self.is_given_up(host).is_none() {
             let first = host.lease.work.first().cloned();
             if let Some(work) = first
@@ -99,6 +106,25 @@ impl Visitor {
         worked
     }
 
+    /// What scope and depth do not admit as they are now fails without a visit: not even robots.txt is asked for.
+    async fn turn_away(&self, host: &mut LeasedHost, tickets: &Tickets) -> Result<(), Interrupted> {
+        let max_depth = self.config.frontier.max_depth;
+        let is_kept = |work: &Work| self.scope.keeps(&work.url, work.kind, work.depth, max_depth);
+        let (kept, refused): (Vec<_>, _) = std::mem::take(&mut host.lease.work).into_iter().partition(is_kept);
+        host.lease.work = kept;
+        for work in refused {
+            self.await_log(host.not_before).await?;
+            let message = match max_depth.filter(|deepest| work.depth > *deepest) {
+                Some(deepest) => format!("{} links away from a seed, and {deepest} are followed", work.depth),
+                None => "not in scope any more".to_owned(),
+            };
+            let failure = Failure { reason: FailureReason::OutOfScope, message };
+            let event = PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(&work) };
+            self.accept(event, work, None, tickets).await?;
+        }
+        Ok(())
+    }
+
     /// One URL after the other, of those that nobody else has taken. What ends it ends it for all.
     async fn work_along(
         &self,
@@ -118,13 +144,11 @@ impl Visitor {
 
     /// One URL, from its fetch to the page log. False: its host is to be left alone now.
     async fn work_on(&self, host: &Shared, work: Work, tickets: &Tickets) -> Result<bool, Interrupted> {
-        if !self.log.room() {
-            return Err(Interrupted::Resting(host.lock().await.not_before));
-        }
-        self.let_validator_catch_up().await?;
+        let not_before = host.lock().await.not_before;
+        self.await_log(not_before).await?;
         let given_up = self.is_given_up(&*host.lock().await);
         let mut place = None;
-        let (mut event, room) = match given_up {
+        let (event, room) = match given_up {
             Some(failure) => (PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(&work) }, None),
             None => {
                 place = self.set_aside(&mut *host.lock().await, &work)?;
@@ -134,6 +158,20 @@ impl Visitor {
                 self.fetch(host, &work).await?
             }
         };
+        self.accept(event, work, place, tickets).await?;
+        drop(room); // the log has counted it since it was queued
+        let host = host.lock().await;
+        Ok(!host.is_ailing || self.is_given_up(&host).is_some())
+    }
+
+    /// Judges what came, and hands it to the page log.
+    async fn accept(
+        &self,
+        mut event: PageEvent,
+        work: Work,
+        place: Option<Place>,
+        tickets: &Tickets,
+    ) -> Result<(), Interrupted> {
         let read = self.read(&event).await;
         if let (Outcome::Response(response), true) = (&mut event.outcome, read.is_cut) {
             response.truncated.get_or_insert(Truncated::Disconnect);
@@ -158,9 +196,15 @@ impl Visitor {
                 return Err(Interrupted::Stopping);
             }
         }
-        drop(room); // the log has counted it since it was queued
-        let host = host.lock().await;
-        Ok(!host.is_ailing || self.is_given_up(&host).is_some())
+        Ok(())
+    }
+
+    /// A host is not kept while the log is full: it is given back with the rest it needs.
+    async fn await_log(&self, not_before: EpochMs) -> Result<(), Interrupted> {
+        match self.log.room() {
+            true => self.let_validator_catch_up().await,
+            false => Err(Interrupted::Resting(not_before)),
+        }
     }
 
     /// What is fetched faster than it can be validated piles up, and costs more the further it is behind: it has to be

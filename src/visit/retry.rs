@@ -53,9 +53,8 @@ fn sort(outcome: &Outcome) -> Sort {
             ConnectionBroken => Sort::Rejection,
             Timeout | Protocol => Sort::Either,
             UnwantedType => Sort::Answer,
-            PrivateAddress | RobotsDenied | TooManyRedirects | BadRedirect | BadUrl | HostBusy | HostUnreachable => {
-                Sort::Nothing
-            }
+            PrivateAddress | RobotsDenied | TooManyRedirects | BadRedirect | BadUrl | HostBusy | HostUnreachable
+            | OutOfScope => Sort::Nothing,
         },
     }
 }

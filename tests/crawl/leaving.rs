@@ -137,3 +137,151 @@ fn what_asks_not_to_be_indexed_is_withheld_for_as_long_as_it_asks() {
     assert_eq!(of(&answers.lock().unwrap(), "/always").last(), Some(&(Some("\"always\""), 304)));
     run(&["audit".as_ref(), place.data().as_os_str()]).ok();
 }
+
+const ONCE: &str = "link_storage.download_sitemap_xml: false\nlogging.filter: info\n";
+const BLACKLIST: &str = "link_storage.link_strategy.blacklist";
+
+/// Six pages below `/`; two say whether they have changed.
+fn tree(ask: &Ask, _: u32) -> Answer {
+    match ask.path() {
+        "/" => tagged(ask, "top", &links(&["/a/1", "/b/1", "/c/1"])),
+        "/a/1" => tagged(ask, "a", &links(&["/a/2"])),
+        "/b/1" => Answer::html(links(&["/b/2"])),
+        "/a/2" | "/b/2" | "/c/1" => Answer::html(ask.path().to_owned()),
+        _ => Answer::text("").status(404),
+    }
+}
+
+/// Goes on to the end, and says what it said.
+fn go_on(place: &Place, seeds: &[String]) -> String {
+    Process::start(place.crawl(seeds, &["--delay", "0"])).wait().ok().stderr
+}
+
+/// How many URLs the line speaks of that has these words; none without one.
+fn told(said: &str, words: &str) -> Option<u64> {
+    let line = said.lines().find(|line| line.contains(words))?;
+    let digits = line.split("urls=").nth(1)?;
+    digits.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// Live, gone, failed.
+fn states(place: &Place) -> [u64; 3] {
+    ["live", "gone", "failed"].map(|state| frontier(place, state))
+}
+
+#[test]
+fn another_scope_is_for_what_is_known_already() {
+    let (site, answers) = site(tree);
+    let place = Place::with(ONCE);
+    place.set(BLACKLIST, "['.*/c/.*']");
+    go_on(&place, &[site.origin(0) + "/"]);
+    assert_eq!(states(&place), [5, 0, 0]);
+    let asked = |path: &str| of(&answers.lock().unwrap(), path).len();
+
+    // Narrower and wider at once. Killed on the way, it goes on.
+    place.set(BLACKLIST, "['.*/b/.*']");
+    Process::start(place.crawl(&[], &["--delay", "0"])).kill();
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let process = Process::start(place.crawl(&[], &["--delay", "0", "--stay", "--listen", &address.to_string()]));
+    eventually("it has begun", || get(address, "/healthz").is_some());
+    process.kill();
+    go_on(&place, &[]);
+    assert_eq!(states(&place), [4, 2, 0]);
+    assert_eq!((asked("/b/1"), asked("/b/2"), asked("/c/1")), (1, 1, 1), "what leaves is not asked for");
+    let top = of(&answers.lock().unwrap(), "/")
+        .to_vec()
+        .iter()
+        .map(|(condition, status)| (condition.is_none(), *status))
+        .collect::<Vec<_>>();
+    assert!(top.len() >= 2 && top.iter().all(|it| *it == (true, 200)), "read again, whatever was known of it: {top:?}");
+
+    // It says how many, and only when something has changed.
+    let visits = answers.lock().unwrap().len();
+    let said = go_on(&place, &[]);
+    assert_eq!((told(&said, "leave"), told(&said, "read again"), told(&said, "tried again")), (None, None, None));
+    assert_eq!(answers.lock().unwrap().len(), visits, "nothing is asked for");
+    place.set(BLACKLIST, "[]");
+    let said = go_on(&place, &[]);
+    assert_eq!((told(&said, "leave"), told(&said, "read again"), told(&said, "tried again")), (None, Some(4), Some(2)));
+    assert_eq!(states(&place), [6, 0, 0]);
+    place.set(BLACKLIST, "['.*/b/.*']");
+    let said = go_on(&place, &[]);
+    assert_eq!((told(&said, "leave"), told(&said, "read again"), told(&said, "tried again")), (Some(2), None, None));
+    assert_eq!(states(&place), [4, 2, 0]);
+    // A seed is admitted whatever the scope.
+    go_on(&place, &[site.origin(0) + "/b/1"]);
+    assert_eq!(states(&place), [5, 1, 0]);
+    go_on(&place, &[]);
+    assert_eq!(states(&place), [5, 1, 0]);
+    run(&["audit".as_ref(), place.data().as_os_str()]).ok();
+}
+
+#[test]
+fn what_is_queued_and_out_of_scope_now_is_not_asked_for() {
+    let (site, answers) = site(tree);
+    let place = Place::with(ONCE);
+    place.set("target_storage.visited_page_limit", "1");
+    go_on(&place, &[site.origin(0) + "/"]);
+    assert_eq!((frontier(&place, "live"), frontier(&place, "first_time")), (1, 3));
+    place.set("target_storage.visited_page_limit", "null");
+    place.set(BLACKLIST, "['.*/b/.*']");
+    let said = go_on(&place, &[]);
+    assert!(said.contains("out_of_scope"), "{said}");
+    assert_eq!(states(&place), [4, 0, 1]);
+    assert!(of(&answers.lock().unwrap(), "/b/1").is_empty());
+    place.set(BLACKLIST, "[]");
+    assert_eq!(told(&go_on(&place, &[]), "tried again"), Some(1));
+    assert_eq!(states(&place), [6, 0, 0]);
+    run(&["audit".as_ref(), place.data().as_os_str()]).ok();
+}
+
+#[test]
+fn another_depth_is_for_what_is_known_already() {
+    const MAX_DEPTH: &str = "link_storage.link_classifier.max_depth";
+    let (site, answers) = site(|ask, _| match ask.path() {
+        "/" => tagged(ask, "top", &links(&["/1"])),
+        "/1" => tagged(ask, "1", &links(&["/2"])),
+        "/2" => tagged(ask, "2", &links(&["/3"])),
+        "/3" => Answer::html("the end"),
+        _ => Answer::text("").status(404),
+    });
+    let place = Place::with(ONCE);
+    place.set(MAX_DEPTH, "2");
+    go_on(&place, &[site.origin(0) + "/"]);
+    assert_eq!(states(&place), [3, 0, 0]);
+    place.set(MAX_DEPTH, "1");
+    assert_eq!(told(&go_on(&place, &[]), "leave"), Some(1));
+    assert_eq!(states(&place), [2, 1, 0]);
+    assert_eq!(answers.lock().unwrap().iter().filter(|(path, ..)| path == "/2").count(), 1);
+    place.set(MAX_DEPTH, "null");
+    let said = go_on(&place, &[]);
+    assert_eq!((told(&said, "read again"), told(&said, "tried again")), (Some(1), Some(1)));
+    assert_eq!(states(&place), [4, 0, 0]);
+    let answers = answers.lock().unwrap();
+    assert_eq!(of(&answers, "/"), [(None, 200)], "it was not at the limit");
+    assert_eq!(of(&answers, "/1"), [(None, 200); 2]);
+}
+
+#[test]
+fn robots_txt_counts_for_what_is_known_already() {
+    const OBEY: &str = "link_storage.disallow_sites_in_robots_file";
+    let (site, answers) = site(|ask, times| match ask.path() {
+        "/robots.txt" => Answer::text("User-agent: *\nDisallow: /b/\n"),
+        _ => tree(ask, times),
+    });
+    let place = Place::with(ONCE);
+    place.set(OBEY, "false");
+    go_on(&place, &[site.origin(0) + "/"]);
+    assert_eq!(states(&place), [6, 0, 0]);
+    place.set(OBEY, "true");
+    assert_eq!(told(&go_on(&place, &[]), "robots.txt counts"), Some(6));
+    assert_eq!(states(&place), [4, 2, 0]);
+    {
+        let answers = answers.lock().unwrap();
+        assert_eq!(of(&answers, "/"), [(None, 200), (Some("\"top\""), 304)]);
+        assert_eq!(of(&answers, "/b/1"), [(None, 200)]);
+    }
+    place.set(OBEY, "false");
+    assert_eq!(told(&go_on(&place, &[]), "tried again"), Some(2));
+    assert_eq!(states(&place), [6, 0, 0]);
+}

@@ -24,6 +24,7 @@ fn elasticsearch_8() {
     fault::a_page_that_breaks_its_request_is_set_aside(&node, Break::Hang);
     crawl::every_page_of_a_crawl_is_a_document(&node);
     gone::a_crawl_leaves_the_live_pages(&node);
+    gone::what_is_forbidden_leaves_the_index(&node);
     letters::a_letter_is_delivered_once_the_server_takes_it(&node);
     crawl::a_crawl_ends_without_its_server_and_goes_on_with_it(&node);
 }

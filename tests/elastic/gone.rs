@@ -226,3 +226,62 @@ pub fn a_crawl_leaves_the_live_pages(node: &Node) {
     let audit = run(&["audit", place.data().to_str().unwrap(), "--destinations"]).ok();
     assert!(audit.stdout.contains("✓ at elasticsearch"), "{}", audit.stdout);
 }
+
+/// `/unlisted` asks not to be indexed from its second look on; robots.txt forbids `/denied`.
+fn leaving() -> Running {
+    let asked = Mutex::new(BTreeMap::<String, u32>::new());
+    let answer = move |ask: &Ask| {
+        let mut asked = asked.lock().unwrap();
+        let times = asked.entry(ask.path().to_owned()).or_default();
+        *times += 1;
+        match (ask.path(), *times) {
+            ("/", _) => Answer::html(links(&["/unlisted", "/denied", "/outside", "/stays"])),
+            ("/unlisted", 1) => Answer::html("for everybody"),
+            ("/unlisted", _) => Answer::html("<meta name=robots content=noindex>for some"),
+            ("/robots.txt", _) => Answer::text("User-agent: *\nDisallow: /denied\n"),
+            ("/denied" | "/outside" | "/stays", _) => Answer::html(ask.path().to_owned()),
+            _ => Answer::text("").status(404),
+        }
+    };
+    Running::start(1, Arc::new(answer))
+}
+
+pub fn what_is_forbidden_leaves_the_index(node: &Node) {
+    const OBEY: &str = "link_storage.disallow_sites_in_robots_file";
+    const BLACKLIST: &str = "link_storage.link_strategy.blacklist";
+    let index = "forbidden";
+    let site = leaving();
+    let place = Place::with(&format!(
+        "link_storage.recrawl: {{interval: 1s}}\nlink_storage.download_sitemap_xml: false\n\
+         target_storage.data_formats: [ELASTICSEARCH]\n\
+         target_storage.data_format.elasticsearch.rest.hosts: ['{}']\n\
+         target_storage.data_format.elasticsearch.index_name: {index}\n",
+        node.url
+    ));
+    place.set(OBEY, "false");
+    let crawl =
+        |seeds: &[String], more: &[&str]| Process::start(place.crawl(seeds, &[&["--delay", "0"], more].concat()));
+    crawl(&[site.origin(0) + "/"], &[]).wait().ok();
+    assert_eq!(node.count_all(index), 5);
+
+    place.set(OBEY, "true");
+    place.set(BLACKLIST, "['.*/outside']");
+    let process = crawl(&[], &["--stay"]);
+    eventually("the first has left", || node.count_all(index) < 5);
+    assert!(process.kill());
+    eventually("all have left", || {
+        crawl(&[], &[]).wait().ok();
+        node.count_all(index) == 2
+    });
+    for path in ["/", "/stays"] {
+        node.document(index, &(site.origin(0) + path));
+    }
+    assert_eq!(place.stats()["frontier"]["live"], 2);
+
+    place.set(OBEY, "false");
+    place.set(BLACKLIST, "[]");
+    crawl(&[], &[]).wait().ok();
+    assert_eq!(node.count_all(index), 4);
+    let audit = run(&["audit", place.data().to_str().unwrap(), "--destinations"]).ok();
+    assert!(audit.stdout.contains("✓ at elasticsearch"), "{}", audit.stdout);
+}

@@ -1,7 +1,7 @@
 //! What has had its answer is tried again.
 
 use seine::frontier::*;
-use seine::page::{FailureReason, Kind};
+use seine::page::{EpochMs, FailureReason, Kind};
 
 use crate::support::*;
 
@@ -126,6 +126,11 @@ fn the_store_is_in_order_afterwards() {
     assert_eq!(kinds.len(), 6);
 }
 
+/// For how many of the pages that are there that is another time.
+fn look(frontier: &EmbeddedFrontier, due: Option<EpochMs>) -> u64 {
+    frontier.look_again(10, &|page| page.state.is_there().then_some(Look::At(due))).unwrap()
+}
+
 /// Recrawling is switched on, made another, and switched off: what is known already follows.
 #[test]
 fn known_pages_get_other_times() {
@@ -142,19 +147,80 @@ fn known_pages_get_other_times() {
     frontier.propose(&[page("http://a.example/new")], 0).unwrap();
     assert_eq!(frontier.counts().work_proposed, 3);
 
-    assert_eq!(frontier.set_revisits(10, &|_| Some(500)).unwrap(), 2000);
-    assert_eq!(frontier.set_revisits(10, &|_| Some(500)).unwrap(), 0, "nothing has changed");
+    assert_eq!(look(&frontier, Some(500)), 2000);
+    assert_eq!(look(&frontier, Some(500)), 0, "nothing has changed");
     assert_eq!((frontier.counts().work_proposed, frontier.counts().first_time), (2003, 2));
     let b = |now| frontier.lease(now, 9, 9).unwrap().into_iter().find(|lease| lease.host.origin == "http://b.example");
     assert!(b(499).is_none());
     frontier.restore().unwrap();
     let lease = b(500).unwrap();
     assert_eq!(lease.work.len(), 9);
-    assert_eq!(frontier.set_revisits(10, &|_| None).unwrap(), 1991, "what is in flight is left alone");
+    assert_eq!(look(&frontier, None), 1991, "what is in flight is left alone");
     assert_eq!(frontier.counts().work_proposed, 12);
     drop((lease, frontier));
     let frontier = EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
     assert_eq!(frontier.counts().work_proposed, 12);
-    assert_eq!(frontier.set_revisits(10, &|page| Some(page.fetched_ms)).unwrap(), 2000);
+    let at_last_look = |page: &PageRecord| page.state.is_there().then_some(Look::At(Some(page.fetched_ms)));
+    assert_eq!(frontier.look_again(10, &at_last_look).unwrap(), 2000);
     frontier.survey().unwrap();
+}
+
+/// Scope or depth have changed: what is not admitted any more comes first, what may lead further is read anew.
+#[test]
+fn known_pages_are_brought_forward() {
+    const LEAVES: &str = "http://a.example/leaves";
+    const PARKED: &str = "http://a.example/parked";
+    const STAYS: &str = "http://a.example/stays";
+    const REFUSED: &str = "http://a.example/refused";
+    let dir = tempfile::tempdir().unwrap();
+    let frontier = EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
+    let verdicts = vec![
+        fetched(LEAVES, 1, Some(9000)),
+        fetched(PARKED, 2, Some(WHEN_MET_AGAIN)),
+        fetched(STAYS, 3, None),
+        in_state(REFUSED, 4, PageState::Failed(FailureReason::OutOfScope)),
+    ];
+    frontier.apply(&batch(1, verdicts, vec![]), 0).unwrap();
+    let looks = |page: &PageRecord| match page.url.as_str() {
+        LEAVES | PARKED => Some(Look::First),
+        STAYS => Some(Look::Reread),
+        _ => Some(Look::TryAgain),
+    };
+    // Broken off, it is done again: it comes to the same.
+    for changed in [4, 3] {
+        assert_eq!(frontier.look_again(100, &looks).unwrap(), changed);
+        check_counters(&frontier);
+    }
+    drop(frontier);
+    let frontier = EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
+    assert_eq!(frontier.page(REFUSED).unwrap(), None);
+    let lease = lease_one(&frontier, 100, 2);
+    assert_eq!(lease.work.len(), 2);
+    frontier.release(lease, Default::default()).unwrap();
+    let lease = lease_one(&frontier, 100, 9);
+    let work = |url: &str| lease.work.iter().find(|work| work.url == url).unwrap();
+    for url in [LEAVES, PARKED] {
+        assert!(work(url).was_there && work(url).etag.is_some(), "{url}");
+    }
+    let reread = work(STAYS);
+    assert_eq!((reread.was_there, reread.digest.is_some(), &reread.etag), (true, true, &None));
+    assert!(frontier.page(STAYS).unwrap().unwrap().is_to_be_reread);
+    assert!(!work(REFUSED).was_there);
+}
+
+#[test]
+fn a_known_url_that_is_given_as_a_seed_is_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let frontier = EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
+    let [queued, fetched_before, due] = ["http://a.example/1", "http://a.example/2", "http://a.example/3"];
+    frontier.apply(&batch(1, vec![fetched(fetched_before, 1, None), fetched(due, 2, Some(50))], vec![]), 0).unwrap();
+    let deep = |url: &str| Proposal { depth: 7, ..page(url) };
+    frontier.propose(&[deep(queued)], 0).unwrap();
+    let seeds = [queued, fetched_before, due].map(|url| Proposal { depth: 0, ..page(url) });
+    assert_eq!(frontier.propose(&seeds, 0).unwrap().known, 3);
+    check_counters(&frontier);
+    assert!([fetched_before, due].iter().all(|url| frontier.page(url).unwrap().unwrap().depth == 0));
+    let lease = lease_one(&frontier, 60, 9);
+    let found: Vec<_> = lease.work.iter().map(|work| (work.url.as_str(), work.depth)).collect();
+    assert_eq!((found.len(), found.iter().all(|(_, depth)| *depth == 0)), (2, true), "{found:?}");
 }

@@ -336,6 +336,7 @@ fn keeps_every_field_of_a_page(make: Make) {
             last_modified: Some("é".into()),
             final_url: Some("http://d/é".into()),
             noindex: true,
+            is_to_be_reread: true,
             ..record("http://c/é", 4)
         },
     ];

@@ -34,9 +34,9 @@ fn page_record() -> impl Strategy<Value = PageRecord> {
     let text = || option::of(any::<String>());
     let texts = (id, text(), text(), text());
     let numbers = (any::<u16>(), any::<u64>(), any::<u16>());
-    let bytes = (any::<Option<[u8; 32]>>(), option::of(history()), any::<bool>());
+    let bytes = (any::<Option<[u8; 32]>>(), option::of(history()), any::<[bool; 2]>());
     (state, select(vec![Kind::Page, Kind::Sitemap]), texts, numbers, bytes).prop_map(
-        |(state, kind, texts, (status, fetched_ms, depth), (digest, history, noindex))| PageRecord {
+        |(state, kind, texts, (status, fetched_ms, depth), (digest, history, [noindex, is_to_be_reread]))| PageRecord {
             url: URL.into(),
             kind,
             event_id: texts.0,
@@ -50,6 +50,7 @@ fn page_record() -> impl Strategy<Value = PageRecord> {
             history,
             final_url: texts.3,
             noindex,
+            is_to_be_reread,
         },
     )
 }
@@ -202,6 +203,7 @@ fn of_pages_are_read_as_0_1_0_wrote_them() {
         history: None,
         final_url: None,
         noindex: false,
+        is_to_be_reread: false,
     };
     assert_eq!(open(dir.path()).unwrap().page(URL).unwrap(), Some(record.clone()));
 

@@ -114,6 +114,7 @@ pub fn record(url: &str, event: u64) -> PageRecord {
         history: None,
         final_url: None,
         noindex: false,
+        is_to_be_reread: false,
     }
 }
 

@@ -86,3 +86,70 @@ fn each_message_says_what_became_of_its_page() {
     assert_eq!(place.stats()["frontier"]["live"], paths.len());
     run(&["audit", place.data().to_str().unwrap(), "--destinations"]).ok();
 }
+
+/// `/unlisted` asks not to be indexed from its second look on; robots.txt forbids `/denied`.
+fn leaving() -> Running {
+    let asked = Mutex::new(HashMap::<String, u32>::new());
+    Running::start(
+        1,
+        Arc::new(move |ask: &Ask| {
+            let mut asked = asked.lock().unwrap();
+            let times = asked.entry(ask.path().to_owned()).or_default();
+            *times += 1;
+            match (ask.path(), *times) {
+                ("/", _) => Answer::html(links(&["/unlisted", "/denied", "/outside", "/stays"])),
+                ("/unlisted", 1) => Answer::html("for everybody"),
+                ("/unlisted", _) => Answer::html("for some").header("x-robots-tag", "noindex"),
+                ("/robots.txt", _) => Answer::text("User-agent: *\nDisallow: /denied\n"),
+                ("/denied" | "/outside" | "/stays", _) => Answer::html(ask.path().to_owned()),
+                _ => Answer::text("").status(404),
+            }
+        }),
+    )
+}
+
+#[test]
+fn what_is_forbidden_leaves_the_topic_with_its_reason() {
+    const OBEY: &str = "link_storage.disallow_sites_in_robots_file";
+    const BLACKLIST: &str = "link_storage.link_strategy.blacklist";
+    BROKER.make_topic("forbidden", &[]);
+    let site = leaving();
+    let place = Place::with("link_storage.recrawl: {interval: 1s}\nlink_storage.download_sitemap_xml: false\n");
+    place.set(OBEY, "false");
+    let options = ["--delay", "0", "--sink", "kafka", "--kafka-topic", "forbidden", "--kafka-servers", &BROKER.plain];
+    let live = || {
+        let seen = compacted(BROKER.read("forbidden"));
+        seen.values().map(|message| path_of(message, &site.origin(0))).collect::<Vec<_>>()
+    };
+    Process::start(place.crawl(&[site.origin(0) + "/"], &options)).wait().ok();
+    assert_eq!(live(), ["/", "/denied", "/outside", "/stays", "/unlisted"]);
+
+    place.set(OBEY, "true");
+    place.set(BLACKLIST, "['.*/outside']");
+    let process = Process::start(place.crawl(&[], &[&options[..], &["--stay"]].concat()));
+    eventually("the first has left", || live().len() < 5);
+    assert!(process.kill());
+    eventually("all have left", || {
+        Process::start(place.crawl(&[], &options)).wait().ok();
+        live() == ["/", "/stays"]
+    });
+    let mut reasons = BTreeMap::<String, Vec<String>>::new();
+    for message in BROKER.read("forbidden").iter().filter(|message| message.is_tombstone) {
+        assert_eq!(message.headers["change"], "gone");
+        let reasons = reasons.entry(path_of(message, &site.origin(0))).or_default();
+        reasons.push(message.headers["reason"].clone());
+        reasons.dedup(); // sent again after the kill, perhaps
+    }
+    let of = |reason: &str| vec![reason.to_owned()];
+    assert_eq!(
+        reasons.into_iter().collect::<Vec<_>>(),
+        [("/denied", "robots_denied"), ("/outside", "out_of_scope"), ("/unlisted", "noindex")]
+            .map(|(path, reason)| (path.to_owned(), of(reason)))
+    );
+    assert_eq!(place.stats()["frontier"]["live"], 2);
+
+    place.set(OBEY, "false");
+    place.set(BLACKLIST, "[]");
+    Process::start(place.crawl(&[], &options)).wait().ok();
+    assert_eq!(live(), ["/", "/denied", "/outside", "/stays"]);
+}

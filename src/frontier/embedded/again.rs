@@ -1,14 +1,31 @@
 //! Trying again what has had its final answer, or waits for a time of its own.
 
+use std::cell::RefCell;
+
 use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::records::{self, QueuedUrl, UrlState};
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, split};
-use crate::frontier::{Frontier, FrontierError, PageRecord, PageState, WHEN_MET_AGAIN};
+use crate::frontier::{Frontier, FrontierError, PageRecord, WHEN_MET_AGAIN};
 use crate::page::{EpochMs, Kind};
 
 /// URLs tried again come behind the seeds, and before what they will link to.
 const PRIORITY: u8 = 1;
+/// Before all others that are due.
+const OVERDUE: EpochMs = 1;
+
+/// What becomes of the next look at a known page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// It is then, or (none) there is none. Left alone is what waits for another attempt, or for its host.
+    At(Option<EpochMs>),
+    /// It comes before all others.
+    First,
+    /// It is due now, and asks for the page as if nothing were known of it ([`PageRecord::is_to_be_reread`]).
+    Reread,
+    /// See [`Frontier::try_again`].
+    TryAgain,
+}
 
 impl Changes<'_> {
     /// Makes known URLs due now, with all of their attempts before them; what is due or in flight is left alone. Returns
@@ -21,14 +38,44 @@ impl Changes<'_> {
         Ok(count)
     }
 
-    /// Looks at known pages again when said, or (none) not at all; what was never fetched, waits for another attempt or is in
-    /// flight is left alone. Returns how many there were whose time has changed.
-    fn set_revisits(&mut self, revisits: &[(String, Option<EpochMs>)]) -> Result<u64, FrontierError> {
-        let mut count = 0;
-        for (address, due) in revisits {
-            count += u64::from(self.set_revisit(address, *due)?);
+    /// False when nothing has changed.
+    fn look(&mut self, address: &str, look: Look) -> Result<bool, FrontierError> {
+        match look {
+            Look::At(due) => self.set_revisit(address, due),
+            Look::First => self.bring_forward(address, false),
+            Look::Reread => self.bring_forward(address, true),
+            Look::TryAgain => self.try_again(address),
         }
-        Ok(count)
+    }
+
+    fn bring_forward(&mut self, address: &str, reread: bool) -> Result<bool, FrontierError> {
+        let (origin, path) = split(address)?;
+        let keys = self.frontier.keys;
+        let url = keys.url(keys.host(origin), path);
+        let (Some(state), Some(page)) = (self.state_of(url)?, self.page(url, origin)?) else { return Ok(false) };
+        self.host(url.host, origin)?;
+        let queued = self.queued(url, state)?;
+        let is_parked = matches!(state, UrlState::Later { due: WHEN_MET_AGAIN, .. });
+        let is_waiting = is_parked || queued.as_ref().is_some_and(|item| item.attempt > 0);
+        let item = queued.unwrap_or_else(|| QueuedUrl::revisit(path, page.kind, page.depth));
+        if reread {
+            self.pages.insert(url, PageRecord { is_to_be_reread: true, ..page });
+        }
+        if self.frontier.schedule.lock().is_in_flight(url) || (reread && is_waiting) {
+            return Ok(reread);
+        }
+        let rank = self.rank_again(state);
+        self.dequeue(url, state);
+        self.enqueue_later(url, if reread { self.now } else { OVERDUE }, rank, &item);
+        Ok(true)
+    }
+
+    /// A URL keeps its rank as long as it is queued.
+    fn rank_again(&mut self, state: UrlState) -> Rank {
+        match state {
+            UrlState::Ready(rank) | UrlState::Later { rank, .. } => rank,
+            UrlState::Done => self.next_rank(PRIORITY),
+        }
     }
 
     fn set_revisit(&mut self, address: &str, due: Option<EpochMs>) -> Result<bool, FrontierError> {
@@ -36,10 +83,10 @@ impl Changes<'_> {
         let keys = self.frontier.keys;
         let url = keys.url(keys.host(origin), path);
         let Some(state) = self.state_of(url)? else { return Ok(false) };
-        let (rank, was_due) = match state {
+        let was_due = match state {
             UrlState::Ready(_) => return Ok(false),
-            UrlState::Later { due, rank } => (Some(rank), Some(due)),
-            UrlState::Done => (None, None),
+            UrlState::Later { due, .. } => Some(due),
+            UrlState::Done => None,
         };
         let is_trying = self.queued(url, state)?.is_some_and(|item| item.attempt > 0 || !item.revisit);
         let is_parked = was_due == Some(WHEN_MET_AGAIN);
@@ -51,7 +98,7 @@ impl Changes<'_> {
         self.dequeue(url, state);
         match due {
             Some(due) => {
-                let rank = rank.unwrap_or_else(|| self.next_rank(PRIORITY));
+                let rank = self.rank_again(state);
                 self.enqueue_later(url, due, rank, &QueuedUrl::revisit(path, page.kind, page.depth));
             }
             None => drop(self.states.insert(url, UrlState::Done)),
@@ -74,10 +121,7 @@ impl Changes<'_> {
         let page = self.page(url, origin)?;
         let Some(item) = self.item_again(url, path, state, page.as_ref())? else { return Ok(false) };
         self.host(url.host, origin)?.is_met = true; // given up, it gets another chance
-        let rank = match state {
-            UrlState::Ready(rank) | UrlState::Later { rank, .. } => rank,
-            UrlState::Done => self.next_rank(PRIORITY),
-        };
+        let rank = self.rank_again(state);
         self.dequeue(url, state);
         match page {
             // What is there is looked at again, as if its time had come: the answer tells whether it has changed.
@@ -117,26 +161,26 @@ impl Changes<'_> {
 }
 
 impl EmbeddedFrontier {
-    /// Gives every page that is there the time that `due` says, or none; see `Changes::set_revisits`. Returns for how many
-    /// pages that was another one.
-    pub fn set_revisits(
-        &self,
-        now: EpochMs,
-        due: &dyn Fn(&PageRecord) -> Option<EpochMs>,
-    ) -> Result<u64, FrontierError> {
+    /// Asks of every URL in `page` what becomes of its next look; none: as it is. Returns for how many that was something
+    /// else. Written in batches: asked again after it was broken off, it goes on.
+    pub fn look_again(&self, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError> {
         /// Pages looked at before what is to change is written.
         const BATCH: usize = 1000;
-        let wanted = |page: &PageRecord| page.state.is_there() || page.state == PageState::Gone;
         let (mut count, mut after) = (0, None);
         loop {
+            let looks = RefCell::new(Vec::new());
+            let wanted = |page: &PageRecord| look(page).map(|look| looks.borrow_mut().push(look)).is_some();
             let pages = self.records_after(after.as_deref(), BATCH, &wanted)?;
-            let Some(last) = pages.last() else { return Ok(count) };
-            after = Some(last.url.clone());
-            let revisits: Vec<_> = pages.iter().map(|page| (page.url.clone(), due(page))).collect();
             let mut known = self.writer.lock();
             let mut changes = Changes::new(self, now)?;
-            count += changes.set_revisits(&revisits)?;
+            for (page, look) in pages.iter().zip(looks.into_inner()) {
+                count += u64::from(changes.look(&page.url, look)?);
+            }
             changes.commit(&mut known)?;
+            match pages.into_iter().next_back() {
+                Some(last) => after = Some(last.url),
+                None => return Ok(count),
+            }
         }
     }
 

@@ -27,6 +27,7 @@ mod store;
 mod survey;
 mod verdicts;
 
+pub use again::Look;
 pub use open::EmbeddedFrontier;
 pub use records::FORMAT;
 pub use survey::Survey;

@@ -2,9 +2,9 @@
 
 use super::changes::Changes;
 use super::known::Known;
-use super::records::{QueuedUrl, to_bytes};
+use super::records::{QueuedUrl, UrlState, to_bytes};
 use crate::frontier::keys::{HostKey, UrlKey, split};
-use crate::frontier::{FrontierError, Proposal, Proposed};
+use crate::frontier::{FrontierError, PageRecord, Proposal, Proposed};
 use crate::page::Kind;
 
 /// A proposal taken apart.
@@ -26,6 +26,9 @@ impl Changes<'_> {
         for part in &parts {
             // Twice in the same batch: known by now.
             if part.is_known || self.states.contains_key(&part.url) {
+                if part.proposal.kind == Kind::Page && part.proposal.depth == 0 {
+                    self.make_seed(part)?;
+                }
                 proposed.known += 1;
             } else if self.admit(part)? {
                 proposed.added += 1;
@@ -84,6 +87,27 @@ impl Changes<'_> {
             last = Some((url, is_known));
             if let Some(part) = parts.get_mut(index) {
                 part.is_known = is_known;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was found by a link, and is given as a seed now: no depth leaves it out, nor does the scope.
+    fn make_seed(&mut self, part: &Parts) -> Result<(), FrontierError> {
+        let (url, origin) = (part.url, part.origin);
+        let Some(state) = self.state_of(url)? else { return Ok(()) };
+        if let Some(page) = self.page(url, origin)?.filter(|page| page.depth > 0) {
+            self.host(url.host, origin)?;
+            self.pages.insert(url, PageRecord { depth: 0, ..page });
+        }
+        if let Some(item) = self.queued(url, state)?.filter(|item| item.depth > 0) {
+            self.host(url.host, origin)?;
+            self.dequeue(url, state);
+            let item = QueuedUrl { depth: 0, ..item };
+            match state {
+                UrlState::Ready(rank) => self.enqueue_ready(url, rank, to_bytes(&item)),
+                UrlState::Later { due, rank } => self.enqueue_later(url, due, rank, &item),
+                UrlState::Done => {}
             }
         }
         Ok(())

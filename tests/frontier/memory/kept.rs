@@ -66,7 +66,11 @@ impl Kept {
             if let Some(host) = self.hosts.get_mut(&origin).filter(|host| works && host.is_given_up()) {
                 host.trouble = None;
             }
-            if self.urls.contains_key(url) {
+            if let Some(known) = self.urls.get_mut(url) {
+                if *kind == Kind::Page && *depth == 0 {
+                    known.depth = 0;
+                    known.page.iter_mut().for_each(|page| page.depth = 0);
+                }
                 proposed.known += 1;
                 continue;
             }
@@ -175,7 +179,7 @@ impl Url {
     pub fn work(&self, name: &str) -> Work {
         let page = self.page.as_ref().filter(|page| page.state.is_there());
         let digest = page.and_then(|page| page.digest);
-        let whole = page.filter(|_| digest.is_some());
+        let whole = page.filter(|page| digest.is_some() && !page.is_to_be_reread);
         Work {
             url: name.to_owned(),
             kind: self.kind,

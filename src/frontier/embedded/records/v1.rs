@@ -146,6 +146,7 @@ impl Record for PageRecord {
             history: None,
             final_url: None,
             noindex: false,
+            is_to_be_reread: false,
         })
     }
 }

@@ -1,0 +1,181 @@
+//! How far a crawl reaches: its scope, its depth, and whether robots.txt counts. What has changed of that since the last start
+//! is for what is known already, too.
+//!
+//! What is not admitted any more leaves as it is looked at (`visit`), which costs no request; so does what is queued. What is
+//! admitted now and was not before is in no store: pages that may link to it are read again.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::now_ms;
+use crate::config::{Config, ScopeRule};
+use crate::frontier::scope::Scope;
+use crate::frontier::{EmbeddedFrontier, Frontier, FrontierError, Look, PageRecord, PageState};
+use crate::page::FailureReason;
+
+/// The reach that everything known was brought in line with. Folders of before have none.
+const NOTE: &str = "reach";
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Reach {
+    /// 0 to 2: the seeds' hosts, their domains, any host.
+    rule: u8,
+    hosts: BTreeSet<String>,
+    /// Of the seeds' hosts, which are many and only ever get more.
+    seeds: u64,
+    allow: BTreeSet<String>,
+    deny: BTreeSet<String>,
+    link_filters: Option<String>,
+    max_depth: Option<u16>,
+    obey_robots: bool,
+    /// It was narrowed once: there may be URLs that failed for it.
+    was_narrowed: bool,
+}
+
+/// What is another way than it was.
+struct Change<'a> {
+    scope: &'a Scope,
+    max_depth: Option<u16>,
+    /// Something may be admitted that was not.
+    is_wider: bool,
+    /// Pages so deep may link to something that was too deep.
+    deeper_from: Option<u16>,
+    /// What was refused or has left may be asked for now.
+    returns: bool,
+    /// robots.txt counts, which it did not, …
+    robots_count: bool,
+    /// … or does not any more.
+    robots_are_free: bool,
+}
+
+/// How many pages or URLs a change concerns.
+#[derive(Default)]
+struct Concerned {
+    leave: Cell<u64>,
+    reread: Cell<u64>,
+    return_: Cell<u64>,
+    asked: Cell<u64>,
+}
+
+/// Brings what is known in line with the configuration. Broken off, it begins again.
+pub(super) fn apply(frontier: &EmbeddedFrontier, scope: &Scope, config: &Config) -> Result<(), FrontierError> {
+    // What cannot be read is as if it were not there.
+    let before = frontier.note(NOTE)?.and_then(|note| serde_json::from_str::<Reach>(&note).ok());
+    let mut now = Reach::of(scope, config);
+    if let Some(before) = before {
+        now.was_narrowed = before.was_narrowed || before.exceeds(&now);
+        if now == before {
+            return Ok(());
+        }
+        if let Some(change) = now.change(&before, scope) {
+            tracing::info!(
+                pages = frontier.counts().page,
+                "scope, depth or robots.txt has changed: what is known already is looked through"
+            );
+            let concerned = Concerned::default();
+            frontier.look_again(now_ms(), &|page| change.look(page, &concerned))?;
+            concerned.tell();
+        }
+    }
+    frontier.set_note(NOTE, &serde_json::to_string(&now).unwrap_or_default())
+}
+
+impl Reach {
+    fn of(scope: &Scope, config: &Config) -> Reach {
+        let patterns =
+            |list: &[String]| list.iter().map(|it| it.trim()).filter(|it| !it.is_empty()).map(str::to_owned).collect();
+        Reach {
+            rule: match config.scope.rule {
+                ScopeRule::Host => 0,
+                ScopeRule::Domain => 1,
+                ScopeRule::Any => 2,
+            },
+            hosts: config.scope.hosts.iter().cloned().collect(),
+            seeds: xxhash_rust::xxh3::xxh3_64(scope.to_note().as_bytes()),
+            allow: patterns(&config.scope.allow),
+            deny: patterns(&config.scope.deny),
+            link_filters: config.scope.link_filters.clone(),
+            max_depth: config.frontier.max_depth,
+            obey_robots: config.fetch.obey_robots,
+            was_narrowed: false,
+        }
+    }
+
+    /// Whether it may admit something that `other` does not. The seeds' hosts apart: a new one is crawled from its seed.
+    fn exceeds(&self, other: &Reach) -> bool {
+        let any = ScopeRule::Any as u8;
+        self.rule > other.rule
+            || (other.rule != any && !self.hosts.is_subset(&other.hosts))
+            || (!other.allow.is_empty() && (self.allow.is_empty() || !self.allow.is_subset(&other.allow)))
+            || !other.deny.is_subset(&self.deny)
+            || (other.link_filters.is_some() && self.link_filters != other.link_filters)
+            || self.is_deeper(other)
+    }
+
+    fn is_deeper(&self, other: &Reach) -> bool {
+        other.max_depth.is_some_and(|limit| self.max_depth.is_none_or(|deepest| deepest > limit))
+    }
+
+    /// None when it concerns nothing that is known.
+    fn change<'a>(&self, before: &Reach, scope: &'a Scope) -> Option<Change<'a>> {
+        let is_deeper = self.is_deeper(before);
+        let is_wider = Reach { max_depth: None, ..self.clone() }.exceeds(&Reach { max_depth: None, ..before.clone() });
+        let may_return = is_wider || is_deeper || self.seeds != before.seeds;
+        let change = Change {
+            scope,
+            max_depth: self.max_depth,
+            is_wider,
+            deeper_from: before.max_depth.filter(|_| is_deeper),
+            returns: may_return && before.was_narrowed,
+            robots_count: self.obey_robots && !before.obey_robots,
+            robots_are_free: before.obey_robots && !self.obey_robots,
+        };
+        let concerns = before.exceeds(self) || is_wider || is_deeper || change.returns;
+        (concerns || self.obey_robots != before.obey_robots).then_some(change)
+    }
+}
+
+impl Change<'_> {
+    fn look(&self, page: &PageRecord, concerned: &Concerned) -> Option<Look> {
+        let (is_there, depth) = (page.state.is_there(), page.depth);
+        let is_kept = self.scope.keeps(&page.url, page.kind, depth, self.max_depth);
+        // Gone without an answer that said so: forbidden.
+        let was_forbidden = page.state == PageState::Gone && page.status == 0;
+        let (number, look) = match page.state {
+            _ if is_there && !is_kept => (&concerned.leave, Look::First),
+            _ if !is_kept => return None,
+            _ if is_there && (self.is_wider || self.deeper_from.is_some_and(|limit| depth >= limit)) => {
+                (&concerned.reread, Look::Reread)
+            }
+            _ if is_there && self.robots_count => (&concerned.asked, Look::First),
+            _ if was_forbidden && (self.returns || self.robots_are_free) => (&concerned.return_, Look::First),
+            PageState::Failed(FailureReason::OutOfScope) if self.returns => (&concerned.return_, Look::TryAgain),
+            PageState::Failed(FailureReason::RobotsDenied) if self.robots_are_free => {
+                (&concerned.return_, Look::TryAgain)
+            }
+            _ => return None,
+        };
+        number.set(number.get() + 1);
+        Some(look)
+    }
+}
+
+impl Concerned {
+    fn tell(&self) {
+        for (number, what) in [
+            (&self.leave, "scope or depth has changed: pages known already that it does not admit any more leave"),
+            (
+                &self.reread,
+                "scope or depth has changed: pages known already are read again for links that it admits now",
+            ),
+            (&self.return_, "what was forbidden may be asked for now: URLs are tried again"),
+            (&self.asked, "robots.txt counts from now on: pages known already are looked at again"),
+        ] {
+            if number.get() > 0 {
+                tracing::info!(urls = number.get(), "{what}");
+            }
+        }
+    }
+}
