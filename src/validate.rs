@@ -20,7 +20,7 @@ use crate::frontier::{
     Batch, Brought, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Proposal, Verdict,
     WHEN_MET_AGAIN,
 };
-use crate::page::{Again, Before, EpochMs, FailureReason, Kind, Outcome, PageChange, PageEvent, Response};
+use crate::page::{Again, Before, EpochMs, FailureReason, Kind, Outcome, PageChange, PageEvent, Response, Withheld};
 use crate::page_log::{LogError, Reader};
 use crate::parse::{self, Derived};
 use crate::revisit::History;
@@ -240,7 +240,7 @@ impl Validator {
         let change = PageChange::judge(event, judged, &derived.digest);
         let history = before.and_then(PageRecord::history);
         let stays = before.filter(|before| before.state.is_there() || before.state == PageState::Gone);
-        let says_nothing = change.is_none() && event.withheld.is_none();
+        let says_nothing = change.is_none() && matches!(event.withheld, None | Some(Withheld::Cut));
         if let (true, Some(before), Some(history)) = (says_nothing, stays, history) {
             let is_missing = before.state.is_there() && is_missing(status);
             let history = if is_missing { history.missed(now) } else { history };

@@ -99,15 +99,18 @@ pub enum Outcome {
 pub enum Withheld {
     /// The page asks not to be indexed: robots meta or `X-Robots-Tag`.
     Noindex,
+    /// The body broke off, and is asked for again or came whole before.
+    Cut,
     /// The page is delivered under another URL that led to it first.
     Alias { of: String },
 }
 
 impl Withheld {
-    /// `noindex`, `alias`: the reason in change events and headers.
+    /// `noindex`, `cut`, `alias`: the reason in change events and headers.
     pub fn name(&self) -> &'static str {
         match self {
             Withheld::Noindex => "noindex",
+            Withheld::Cut => "cut",
             Withheld::Alias { .. } => "alias",
         }
     }
@@ -145,7 +148,7 @@ pub struct Before<'a> {
 impl PageChange {
     /// The rule for final answers. `before`: what the page was, if it was there at the last fetch; `now`: the digest of the
     /// content that came. None for what was no page before and is none now, and for what says nothing of the page (a 403 or
-    /// 500 instead of it, or that it is not there for the first time): it is as it was.
+    /// 500 instead of it, a body that broke off, or that it is not there for the first time): it is as it was.
     pub fn judge(event: &PageEvent, before: Option<Before<'_>>, now: &[u8; 32]) -> Option<PageChange> {
         let was_delivered = before.is_some_and(|before| !before.was_withheld);
         match &event.outcome {
@@ -154,6 +157,7 @@ impl PageChange {
                 let is_of_it = |before: Before| event.hops.is_empty() || before.final_url == Some(&event.final_url);
                 (failure.reason.takes_away() && before.is_some_and(is_of_it)).then_some(PageChange::Gone)
             }
+            Outcome::Response(_) if event.withheld == Some(Withheld::Cut) => None,
             Outcome::Response(_) if event.withheld.is_some() => was_delivered.then_some(PageChange::Gone),
             Outcome::Response(response) => match PageChange::seen(response.status, before, now)? {
                 PageChange::Gone => Some(PageChange::Gone),

@@ -251,8 +251,12 @@ impl Visitor {
         host.is_hopeless(&self.config.frontier)
     }
 
-    /// Why a final answer is not delivered, if it is not.
+    /// Why an answer is not delivered, if it is not.
     fn withheld(&self, event: &PageEvent, work: &Work, noindex: bool) -> Option<Withheld> {
+        // What broke off is not the page: not while it is asked for again, nor in the place of one that came whole.
+        if event.response().is_some_and(Response::is_cut) && (event.again.is_some() || work.was_there) {
+            return Some(Withheld::Cut);
+        }
         let is_obeyed = self.config.scope.obey_noindex && event.again.is_none();
         (is_obeyed && event.is_noindex(noindex, work.noindex)).then_some(Withheld::Noindex)
     }

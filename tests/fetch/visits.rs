@@ -8,7 +8,7 @@ use seine::clock::now_ms;
 use seine::config::FetchConfig;
 use seine::demo::server::{Answer, Ask, Body};
 use seine::frontier::PageState;
-use seine::page::{FailureReason, PageChange, Truncated};
+use seine::page::{FailureReason, PageChange, Truncated, Withheld};
 
 use crate::redirects::site;
 use crate::sites::Running;
@@ -231,6 +231,7 @@ async fn a_cut_body_is_asked_for_again_and_kept_as_cut_at_last() {
         let tries = of(url);
         assert_eq!(tries.len(), 2, "max_retries is 1");
         assert!(tries[0].again.is_some_and(|again| again.counts) && tries[0].change.is_none(), "{:?}", tries[0]);
+        assert_eq!((&tries[0].withheld, &tries[1].withheld), (&Some(Withheld::Cut), &None), "half a page is none yet");
         assert_eq!((tries[1].again, tries[1].change), (None, Some(PageChange::New)));
     }
     let kept = of(&urls[1])[1].response().unwrap();
