@@ -15,7 +15,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::node::{MAX_REQUEST, Node, wait_until};
 use crate::proxy::{Break, Proxy};
 use crate::{FETCHED, at, closed_port, config, entries, event, numbered, open, page, response, text};
-use crate::{crawl, fault, gone, letters};
+use crate::{crawl, fault, gone, letters, refill};
 
 #[test]
 fn elasticsearch_8() {
@@ -26,6 +26,7 @@ fn elasticsearch_8() {
     gone::a_crawl_leaves_the_live_pages(&node);
     gone::what_is_forbidden_leaves_the_index(&node);
     letters::a_letter_is_delivered_once_the_server_takes_it(&node);
+    refill::an_index_is_filled_from_an_archive_beside_the_crawl(&node);
     crawl::a_crawl_ends_without_its_server_and_goes_on_with_it(&node);
 }
 

@@ -14,6 +14,7 @@ mod main_text;
 mod mapping;
 mod node;
 mod proxy;
+mod refill;
 mod settings;
 #[path = "../support/mod.rs"]
 mod support;
