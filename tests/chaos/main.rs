@@ -5,6 +5,7 @@
 //! * `web`, `weather`, `server`, `dns`: the web, what is wrong with it, and its own log.
 //! * `stores`, `ground`, `tail`, `clock`: the destinations, the disk, the page log's tail, the time.
 //! * `crawl`, `oracle`: the crawl's lives, and what must have come of them.
+//! * `rounds`: another campaign, of a web that changes while the crawl looks at it again.
 //!
 //! `make chaos` runs the long form; docs/reliability.md tells of both.
 
@@ -13,6 +14,7 @@ mod crawl;
 mod dns;
 mod ground;
 mod oracle;
+mod rounds;
 mod schedule;
 mod server;
 mod stores;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::broker::Broker;
+use crate::broker::{Broker, Seen};
 use crate::node::Node;
 use crate::proxy::{Mood, Proxy, broker_settings, free_ports};
 
@@ -100,14 +100,18 @@ impl Kafka {
         }
     }
 
-    fn broker(&self) -> &Broker {
+    pub fn broker(&self) -> &Broker {
         self.broker.as_ref().expect("it runs")
     }
 
     /// Every message of the topic, in the order of their offsets.
+    pub fn messages(&self) -> Vec<Seen> {
+        self.broker().read(TOPIC)
+    }
+
     pub fn held(&self) -> Vec<Held> {
-        let messages = self.broker().read(TOPIC);
-        let held = |message: &crate::broker::Seen| {
+        let messages = self.messages();
+        let held = |message: &Seen| {
             let page = seine::formats::files::parse_line(&message.value).expect("a FILES object");
             let content = String::from_utf8(page.content.to_vec()).expect("the web's pages are text");
             Held { id: message.id().to_owned(), url: page.url.into_owned(), content }
