@@ -53,6 +53,12 @@ pub fn event_id() -> String {
     Uuid::new_v7(stamp).simple().to_string()
 }
 
+/// When an event's id was made; none of an id that is no UUIDv7.
+pub fn time_of(event_id: &str) -> Option<EpochMs> {
+    let (seconds, nanos) = Uuid::try_parse(event_id).ok()?.get_timestamp()?.to_unix();
+    Some(seconds * 1000 + u64::from(nanos) / 1_000_000)
+}
+
 /// What this machine's clock says, whichever way it was set: for what is no event's time.
 pub fn wall_ms() -> EpochMs {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, whole_ms)

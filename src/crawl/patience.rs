@@ -79,18 +79,24 @@ fn only_waits(running: &Running, counts: &Counts, is_paused: bool, now: EpochMs,
     if troubled + running.resting() >= counts.hosts_with_work {
         return Some(true);
     }
-    // A host that is well rests between two visits, and a URL between two attempts: as long as that is soon, it is work.
+    // A host that is well rests between two visits, and a URL between two attempts: as long as that is soon, it is work. Of
+    // one that has answered for all it was asked, only looks at known pages may be left, days from now.
     let soon = limit.max(running.config.frontier.max_crawl_delay);
-    Some(is_due_after(running, now, soon))
+    let next = running.frontier.next_due_well();
+    Some(next.is_none_or(|due| is_later(due, now, soon)))
 }
 
 /// Whether nothing is due for longer than `wait`. What rests for as long as this run goes on, because of a spent budget, is
 /// due at no time.
 fn is_due_after(running: &Running, now: EpochMs, wait: Duration) -> bool {
     match running.frontier.next_due() {
-        Some(due) => due.saturating_sub(now) > wait.as_millis() as u64,
+        Some(due) => is_later(due, now, wait),
         None => running.resting() > 0,
     }
+}
+
+fn is_later(due: EpochMs, now: EpochMs, wait: Duration) -> bool {
+    due.saturating_sub(now) > wait.as_millis() as u64
 }
 
 fn waits(running: &Running, counts: &Counts, now: EpochMs) -> Waits {

@@ -9,7 +9,7 @@ use super::page::PageRecord;
 use super::spending::{BudgetStanding, NoBudget};
 use super::trouble::Waiting;
 use super::verdict::{Applied, Batch};
-use super::work::{Proposal, Proposed};
+use super::work::{Proposal, Proposed, Work};
 use crate::budgets::{Amounts, Budget};
 use crate::config::{Config, FrontierConfig};
 use crate::delivery::Position;
@@ -55,11 +55,22 @@ pub trait Frontier: Send + Sync {
     /// The record in `page`, of a fetched or finally failed URL.
     fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError>;
 
+    /// A page of the host that was there when it was last asked for, other than `except`: it can tell whether its host is
+    /// well. None when none is known; a host's first pages are looked at alone.
+    fn witness(&self, _origin: &str, _except: &str) -> Result<Option<Work>, FrontierError> {
+        Ok(None)
+    }
+
     /// Sizes of everything, O(1).
     fn counts(&self) -> Counts;
 
     /// When the next host will be due; none when there is no work, or all of it is leased.
     fn next_due(&self) -> Option<EpochMs>;
+
+    /// The same of hosts that are in no trouble.
+    fn next_due_well(&self) -> Option<EpochMs> {
+        self.next_due()
+    }
 
     /// Whether anything is left to do by `now`: a URL never fetched (or waiting to be tried again), one that is due to be
     /// looked at again however long its host rests, one in flight, a leased host. All of it at one moment.

@@ -118,15 +118,22 @@ impl LeasedHost {
         self.patience = LONG_PATIENCE;
     }
 
-    /// What an answer (or none) to a request on behalf of `work` means for the host, and whose trouble it is.
-    pub fn judge(&mut self, outcome: &Outcome, work: &Work, ended: EpochMs, config: &FrontierConfig) -> Whose {
-        let before = self.trouble;
-        let whose = retry::whose(outcome, &work.url, work.was_put_off, before.as_ref());
-        if let Some(health) = retry::health_after(outcome, whose, &work.url, ended, before, config) {
+    /// Whose trouble an answer (or none) to a request on behalf of `work` is, as far as it alone can tell.
+    pub fn whose(&self, outcome: &Outcome, work: &Work) -> Whose {
+        retry::whose(outcome, &work.url, work.was_put_off, self.trouble.as_ref())
+    }
+
+    /// It answered for another page just now: what troubled it was not its own.
+    pub fn is_well(&mut self) {
+        self.trouble = None;
+    }
+
+    /// What an answer (or none) means for the host.
+    pub fn bears(&mut self, whose: Whose, outcome: &Outcome, work: &Work, ended: EpochMs, config: &FrontierConfig) {
+        if let Some(health) = retry::health_after(outcome, whose, &work.url, ended, self.trouble, config) {
             self.is_now(health, outcome, ended, config);
         }
         self.is_ailing = whose == Whose::Host;
-        whose
     }
 
     /// Its robots.txt cannot be had: it rests, longer each time.

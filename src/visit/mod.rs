@@ -15,6 +15,7 @@ pub mod retry;
 mod robots;
 pub mod rules;
 mod visitor;
+mod witness;
 
 pub use outage::Outage;
 pub use parking::Parking;

@@ -141,29 +141,47 @@ impl Visitor {
         }
     }
 
-    /// What an exchange means for its host. Before a URL pays for what its host may have done, the host is asked for something
-    /// else.
+    /// What an exchange means for its host.
     async fn asked(
         &self,
         host: &mut LeasedHost,
         mut exchange: Exchange,
         request: &Request<'_>,
     ) -> Result<Asked, Interrupted> {
-        let config = &self.config.frontier;
-        let before = host.trouble;
-        let mut whose = host.judge(&exchange.outcome, request.work, exchange.ended_ms, config);
-        let is_in_question = whose == Whose::Page
-            && retry::leaves_host_in_question(&exchange.outcome, request.work, before.as_ref(), config);
-        if is_in_question && !self.has_robots(host).await? {
-            whose = Whose::Host;
-        }
-        if let (Whose::Host, Some(failure)) = (whose, host.is_hopeless(config)) {
+        let mut whose = self.bear(host, &exchange, request.work).await?;
+        if let (Whose::Host, Some(failure)) = (whose, host.is_hopeless(&self.config.frontier)) {
             exchange.outcome = Outcome::Failure(failure);
             whose = Whose::Nobody;
         }
         let location = redirect::location(&exchange.outcome);
         let bytes_beside = std::mem::take(&mut host.bytes_beside);
         Ok(Asked { exchange, location, whose, not_before: host.not_before, bytes_beside })
+    }
+
+    /// Whose trouble it is, borne by the host if it is the host's. Before a URL pays for what its host may have done, or the
+    /// host rests for what may be some of its pages' doing, the host is asked for something else.
+    async fn bear(&self, host: &mut LeasedHost, exchange: &Exchange, work: &Work) -> Result<Whose, Interrupted> {
+        let (outcome, ended, config) = (&exchange.outcome, exchange.ended_ms, &self.config.frontier);
+        let mut whose = host.whose(outcome, work);
+        let is_in_question = match whose {
+            Whose::Nobody => false,
+            Whose::Page => retry::leaves_host_in_question(outcome, work, host.trouble.as_ref(), config),
+            Whose::Host => retry::may_be_the_pages(outcome),
+        };
+        let answers = if is_in_question { self.ask_witness(host, work).await? } else { None };
+        match answers {
+            Some(true) => {
+                host.is_well();
+                whose = Whose::Page;
+            }
+            Some(false) => whose = Whose::Host,
+            None => {}
+        }
+        host.bears(whose, outcome, work, ended, config);
+        if is_in_question && whose == Whose::Page && answers.is_none() && !self.has_robots(host).await? {
+            whose = Whose::Host;
+        }
+        Ok(whose)
     }
 
     /// One exchange. Given up soon after the stop: the URL is still in `work_proposed`.
@@ -220,7 +238,7 @@ impl Visitor {
         Ok(())
     }
 
-    fn refusal(&self, host: &LeasedHost, url: &Url, kind: Kind) -> Option<Failure> {
+    pub(super) fn refusal(&self, host: &LeasedHost, url: &Url, kind: Kind) -> Option<Failure> {
         let rules = host.rules.as_ref().filter(|_| self.config.fetch.obey_robots)?;
         match rules {
             Rules::Unreachable(failure) => Some(failure.clone()),

@@ -88,6 +88,16 @@ pub(super) fn leaves_host_in_question(
     matches!(sort(outcome), Sort::Either) && (is_alone || work.attempt >= config.max_retries)
 }
 
+/// What a host in trouble fails with, and one that is well with some of its pages, too.
+pub fn may_be_the_pages(outcome: &Outcome) -> bool {
+    matches!(sort(outcome), Sort::Either)
+}
+
+/// Whether the host has something to say, whatever it is.
+pub fn is_answer(outcome: &Outcome) -> bool {
+    matches!(sort(outcome), Sort::Answer | Sort::Cut)
+}
+
 /// What the host is after an attempt that ended at `ended_ms`; none: as before.
 pub fn health_after(
     outcome: &Outcome,

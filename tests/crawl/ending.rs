@@ -53,6 +53,17 @@ fn what_waits_is_waited_for_only_so_long_and_the_same_command_tries_it_at_once()
     assert_eq!(place.stats()["remaining"], 1);
 }
 
+/// Pages that are to be looked at again in days are no work of today's, and the host in trouble is all there is.
+#[test]
+fn what_waits_is_not_waited_for_because_known_pages_are_due_some_day() {
+    let site = TestSite::start(Plan { pages: 10, hosts: 1, failing_every: 0, ..Plan::default() });
+    let dead = format!("http://127.0.0.1:{}/", free_port());
+    let place = Place::with("link_storage.recrawl.interval: 5d\nlink_storage.scheduler.backoff_max: 200ms\n");
+    let seeds = [site.seeds(), vec![dead]].concat();
+    Process::start(place.crawl(&seeds, &["--delay", "0", "--patience", "2s"])).wait().exits(4);
+    assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
+}
+
 #[test]
 fn a_server_that_asked_to_be_left_alone_is_left_alone_by_the_next_run_too() {
     let site = Running::start_with(1, |_| {

@@ -61,6 +61,29 @@ fn a_whole_site_that_fails_for_a_while_costs_one_attempt() {
     }
 }
 
+/// They are all that is left of their host, and fail one after the other, as a host does that is down. A page that is there
+/// tells: each pays its attempts, and the crawl ends.
+#[test]
+fn pages_that_always_fail_are_not_taken_for_their_hosts_trouble() {
+    for status in [500, 502] {
+        let fails = |path: &str| ["/4", "/5", "/6", "/7", "/8"].contains(&path);
+        let site = site(move |_, path| fails(path).then(|| Answer::new(status, "")));
+        let place = Place::with(
+            "crawler_manager.downloader.max_retry_count: 2
+link_storage.scheduler.backoff_max: 1s",
+        );
+        crawl(&site, &place);
+        let stats = place.stats();
+        assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["refused"]), (&4.into(), &5.into()), "{stats}");
+        let visits = site.visits.all();
+        for path in PATHS.into_iter().filter(|path| fails(path)) {
+            let asked = visits.iter().filter(|visit| visit.path == path).count();
+            // One attempt may have been taken for the host's trouble before the first page was known.
+            assert!((3..=4).contains(&asked), "{path} was asked for {asked} times");
+        }
+    }
+}
+
 /// Nothing else is left that could tell whose trouble it is: the host is asked for its robots.txt.
 #[test]
 fn the_only_page_of_a_site_that_fails_for_a_while_is_not_given_up() {

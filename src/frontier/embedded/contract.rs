@@ -11,7 +11,7 @@ use crate::delivery::Position;
 use crate::frontier::keys::split;
 use crate::frontier::{
     Applied, Batch, BudgetStanding, Counts, Frontier, FrontierError, HostTurn, Lease, NoBudget, PageRecord, Proposal,
-    Proposed, Release, Standing, Turn, Waiting,
+    Proposed, Release, Standing, Turn, Waiting, Work,
 };
 use crate::page::{EpochMs, Kind};
 
@@ -100,12 +100,20 @@ impl Frontier for EmbeddedFrontier {
         self.shelf.store()?.page(keys.url(keys.host(origin), path), origin)
     }
 
+    fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError> {
+        self.find_witness(origin, except)
+    }
+
     fn counts(&self) -> Counts {
         self.schedule.lock().counts()
     }
 
     fn next_due(&self) -> Option<EpochMs> {
         self.schedule.lock().next_due()
+    }
+
+    fn next_due_well(&self) -> Option<EpochMs> {
+        self.schedule.lock().next_due_well()
     }
 
     fn has_work(&self, now: EpochMs) -> bool {

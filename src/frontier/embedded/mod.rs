@@ -26,6 +26,7 @@ mod spending;
 mod store;
 mod survey;
 mod verdicts;
+mod witness;
 
 pub use again::Look;
 pub use open::EmbeddedFrontier;

@@ -51,6 +51,13 @@ impl Schedule {
         self.due.first().map(|(due, ..)| *due).filter(|due| *due < WHEN_MET_AGAIN)
     }
 
+    /// The contract is that of [`crate::frontier::Frontier::next_due_well`]. Looks at the hosts in trouble that come before.
+    pub fn next_due_well(&self) -> Option<EpochMs> {
+        let is_well =
+            |host| self.record(host).is_some_and(|record| !record.trouble.as_ref().is_some_and(Trouble::is_the_hosts));
+        self.due.iter().find(|(.., host)| is_well(*host)).map(|(due, ..)| *due).filter(|due| *due < WHEN_MET_AGAIN)
+    }
+
     /// The contract is that of [`crate::frontier::Frontier::has_work`]. Looks at hosts only when all that is left are revisits, and
     /// no further than the first that has one due.
     pub fn has_work(&self, now: EpochMs) -> bool {
