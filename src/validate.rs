@@ -3,6 +3,7 @@
 //! ARCHITECTURE.md). One batch, its links and its cursor are
 //! applied at once or not at all.
 
+mod hints;
 mod looks;
 
 use std::collections::HashMap;
@@ -23,7 +24,7 @@ use crate::frontier::{
 use crate::page::{Again, Before, EpochMs, FailureReason, Kind, Outcome, PageChange, PageEvent, Response, Withheld};
 use crate::page_log::{LogError, Reader};
 use crate::parse::{self, Derived};
-use crate::revisit::History;
+use crate::revisit::{History, Trust};
 use crate::supervisor::Beat;
 use crate::telemetry::Metrics;
 use crate::visit::retry::{self, Whose};
@@ -130,14 +131,16 @@ impl Validator {
                 Some(record) => Some(record.clone()),
                 None => self.frontier.page(&event.url)?,
             };
-            let change = self.judge(event, &derived, before.as_ref());
+            let trust = self.trust(event, &derived, before.as_ref())?;
+            let change = self.judge(event, &derived, before.as_ref(), trust.as_ref());
             if let Change::Page { record, .. } = &change {
                 if let (true, Some(seen)) = (is_alive(event, record), seen_before(event, before.as_ref())) {
-                    self.looks.count(&*self.frontier, &seen, event.ended_ms)?;
+                    self.looks.count(&*self.frontier, &event.url, &seen, trust.as_ref(), event.ended_ms)?;
                 }
                 let is_to_be_read = before.is_some_and(|before| before.is_to_be_reread);
                 if is_to_be_read || matches!(record.state, PageState::New | PageState::Changed | PageState::Withheld) {
                     self.propose_links(event, &derived, &mut batch.proposals);
+                    hints::add(&*self.frontier, &self.looks, (event, &derived), &mut batch.hints)?;
                 }
                 judged.insert(&event.url, record.clone());
             }
@@ -161,10 +164,29 @@ impl Validator {
         Ok(batch.verdicts.len())
     }
 
-    fn judge(&self, event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> Change {
+    /// In the hints of its host, if the page has to do with any.
+    fn trust(
+        &self,
+        event: &PageEvent,
+        derived: &Derived,
+        before: Option<&PageRecord>,
+    ) -> Result<Option<Trust>, FrontierError> {
+        match before.is_some_and(PageRecord::is_hinted) || !derived.changed.is_empty() {
+            true => self.frontier.trust(&event.url),
+            false => Ok(None),
+        }
+    }
+
+    fn judge(
+        &self,
+        event: &PageEvent,
+        derived: &Derived,
+        before: Option<&PageRecord>,
+        trust: Option<&Trust>,
+    ) -> Change {
         // The very event that `page` holds already, read again after a crash: the same verdict as then.
         if let Some(before) = before.filter(|before| before.event_id == event.id) {
-            return Change::Page { record: before.clone(), due_again: self.due_again(event, before) };
+            return Change::Page { record: before.clone(), due_again: self.due_again(event, before, trust) };
         }
         // An event of before the worker noted it is judged as the URL's own.
         let own = || retry::retry_at(event, &self.config).map(|at| Again { at, counts: true });
@@ -172,8 +194,8 @@ impl Validator {
             let (attempt, put_off) = (event.attempt + u16::from(counts), !counts);
             return Change::Retry { at, attempt, put_off, host: self.host_pause(event, !counts) };
         }
-        let record = self.record(event, derived, before);
-        let due_again = self.due_again(event, &record);
+        let record = self.record(event, derived, before, trust);
+        let due_again = self.due_again(event, &record, trust);
         Change::Page { record, due_again }
     }
 
@@ -194,7 +216,7 @@ impl Validator {
 
     /// Pages that are or were there are looked at again, whatever came this time; what was refused is not. What failed with
     /// its host waits for it, and what is out of scope for another scope.
-    fn due_again(&self, event: &PageEvent, record: &PageRecord) -> Option<EpochMs> {
+    fn due_again(&self, event: &PageEvent, record: &PageRecord, trust: Option<&Trust>) -> Option<EpochMs> {
         let reason = event.failure().map(|failure| failure.reason);
         if reason == Some(FailureReason::OutOfScope) {
             return None;
@@ -206,7 +228,7 @@ impl Validator {
         if reason == Some(FailureReason::HostUnreachable) && is_of_its_host(event) {
             return Some(WHEN_MET_AGAIN);
         }
-        self.looks.due(record, event.ended_ms)
+        self.looks.due(record, trust, event.ended_ms)
     }
 
     fn propose_links(&self, event: &PageEvent, derived: &Derived, proposals: &mut Vec<Proposal>) {
@@ -227,7 +249,13 @@ impl Validator {
     /// What `page` keeps of a final answer. Of a page that is there, only an answer that says so takes it away (404, 410), and
     /// says so twice, or a word that it may not be asked for: whatever else came instead, it stays as it was. So does what is
     /// gone until it is back.
-    fn record(&self, event: &PageEvent, derived: &Derived, before: Option<&PageRecord>) -> PageRecord {
+    fn record(
+        &self,
+        event: &PageEvent,
+        derived: &Derived,
+        before: Option<&PageRecord>,
+        trust: Option<&Trust>,
+    ) -> PageRecord {
         let (now, status) = (event.ended_ms, event.response().map_or(0, |response| response.status));
         let there = before.filter(|before| before.state.is_there());
         let digest_before = there.and_then(|there| there.digest);
@@ -243,14 +271,18 @@ impl Validator {
         let says_nothing = change.is_none() && matches!(event.withheld, None | Some(Withheld::Cut));
         if let (true, Some(before), Some(history)) = (says_nothing, stays, history) {
             let is_missing = before.state.is_there() && is_missing(status);
-            let history = if is_missing { history.missed(now) } else { history };
+            let history = if is_missing { history.missed(now) } else { history }.looked();
             return PageRecord { event_id: event.id.clone(), history: Some(history), ..before.clone() };
         }
+        let tells = u32::try_from(derived.changed.len()).ok().filter(|tells| *tells > 0);
         let history = match PageChange::seen(status, judged, &derived.digest) {
             None => history.filter(|_| change == Some(PageChange::Gone)),
-            Some(PageChange::New) => Some(History::new(now)),
+            Some(PageChange::New) => Some(History { tells, ..History::new(now) }),
             Some(PageChange::Gone) => history,
-            Some(seen) => history.map(|history| history.seen(now, seen, None)),
+            Some(seen @ PageChange::Changed) => {
+                history.map(|history| History { tells, ..history.seen(now, seen, trust) })
+            }
+            Some(seen) => history.map(|history| history.seen(now, seen, trust)),
         };
         let state = match &event.outcome {
             Outcome::Failure(failure) => change.map_or(PageState::Failed(failure.reason), PageState::from),

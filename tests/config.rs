@@ -15,6 +15,7 @@ use seine::config::{
     sample,
 };
 use seine::formats::Format;
+use seine::revisit::Which;
 use tempfile::TempDir;
 
 use support::names;
@@ -773,4 +774,42 @@ fn what_is_wrong_with_a_sink_is_said() {
         let error = read(&format!("target_storage.sinks: [{sinks}]\n")).expect_err(sinks);
         assert!(error.contains(said), "{sinks}: {error}");
     }
+}
+
+#[test]
+fn some_pages_have_intervals_of_their_own() {
+    let revisit = |yaml: &str| read(yaml).map(|loaded| loaded.config.frontier.revisit);
+    let text = "link_storage.recrawl.overrides: [{host: News.test, interval: 1h}, \
+                {pattern: /archive/, interval: null}, {pattern: '[?&]q=', min_interval: 7d, max_interval: 60d}]";
+    let policy = revisit(text).unwrap();
+    let hour = Duration::from_secs(3600);
+    let own = |interval, min_interval, max_interval| (interval, min_interval, max_interval);
+    let intervals: Vec<_> =
+        policy.overrides.iter().map(|it| own(it.interval, it.min_interval, it.max_interval)).collect();
+    let (week, most) = (Some(7 * 24 * hour), Some(60 * 24 * hour));
+    assert_eq!(intervals, [own(Some(Some(hour)), None, None), own(Some(None), None, None), own(None, week, most)]);
+    assert_eq!(policy.overrides[0].which, Which::Host("news.test".into()));
+    assert_eq!(policy.overrides[2].which, Which::Pattern("[?&]q=".into()));
+    // In force it reads back.
+    let shown = render(&read(text).unwrap());
+    assert_eq!(revisit(&shown).unwrap(), policy, "{shown}");
+    let env = [("SEINE__LINK_STORAGE__RECRAWL__OVERRIDES", "[{host: a.test, interval: 2h}]")];
+    assert_eq!(with_env("", &env).unwrap().config.frontier.revisit.overrides.len(), 1);
+
+    let first = "{host: a.test, interval: 1h}";
+    for (entry, words) in [
+        ("{host: a.test}", "it says no interval"),
+        ("{interval: 1h}", "a host or a pattern"),
+        ("{host: a.test, pattern: b, interval: 1h}", "one of them only"),
+        ("{host: a.test, interval: soon}", "interval to be a duration"),
+        ("{host: a.test, interval: 0}", "at least 1ms"),
+        ("{host: a.test, every: 1h}", "every is none of host"),
+        ("{pattern: '(', interval: 1h}", "regular expressions"),
+        ("{host: a.test, min_interval: 2h, max_interval: 1h}", "above its max_interval"),
+        ("a.test", "no mapping"),
+    ] {
+        let told = error(&format!("link_storage.recrawl.overrides: [{first}, {entry}]"));
+        assert!(told.contains("entry 2") && told.contains(words), "{told}");
+    }
+    assert!(error("link_storage.recrawl.overrides: 1h").contains("a list such as"));
 }

@@ -22,7 +22,7 @@ use seine::page::{
     Withheld,
 };
 use seine::parse::DeriveOptions;
-use seine::revisit::{Belief, Budget, History, Lesson, Outlook, RevisitPolicy, Trust};
+use seine::revisit::{Belief, Budget, History, Lesson, Outlook, Override, RevisitPolicy, Trust, Which};
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
 use tempfile::TempDir;
@@ -770,4 +770,108 @@ fn trust_stays_within_reason_whatever_it_is_told() {
             }
         }
     });
+}
+
+const PAGES: usize = 10;
+
+fn numbered(page: usize) -> String {
+    format!("{SEED}{page}")
+}
+
+impl Bench {
+    fn sitemap(&mut self, changed: &[(usize, u64)]) {
+        let entry = |(page, changed_ms): &(usize, u64)| {
+            let time = time::OffsetDateTime::from_unix_timestamp(*changed_ms as i64 / 1000).unwrap();
+            let time = time.format(&time::format_description::well_known::Rfc3339).unwrap();
+            format!("<url><loc>{}</loc><lastmod>{time}</lastmod></url>", numbered(*page))
+        };
+        let body = format!("<urlset>{}</urlset>", changed.iter().map(entry).collect::<String>());
+        let event = self.page(&format!("{SEED}sitemap.xml"), &body);
+        self.validate(PageEvent { kind: Kind::Sitemap, ..event });
+    }
+
+    /// Every ten hours each page is looked at, one of ten has changed, and the sitemap says so of one of ten.
+    fn live(&mut self, rounds: usize, is_right: bool) {
+        for round in 0..rounds {
+            self.now += 10 * HOUR;
+            let changed = round % PAGES;
+            let told = if is_right { changed } else { (changed + PAGES / 2) % PAGES };
+            self.sitemap(&[(told, self.now - HOUR)]);
+            for page in 0..PAGES {
+                let version = (round + PAGES - page) / PAGES;
+                let event = self.page(&numbered(page), &format!("version {version}"));
+                self.validate(event);
+            }
+        }
+    }
+
+    fn is_due(&self, url: &str) -> bool {
+        let leases = self.frontier.lease(self.now, 100, 1000).unwrap();
+        let is_due = leases.iter().flat_map(|lease| &lease.work).any(|work| work.url == url);
+        leases.into_iter().for_each(|lease| self.frontier.release(lease, Release::default()).unwrap());
+        is_due
+    }
+}
+
+#[test]
+fn a_page_that_is_said_to_have_changed_is_due_at_once_where_that_was_true_before() {
+    for (is_right, rounds) in [(true, 40), (false, 40), (true, 1)] {
+        let mut bench = Bench::new(hourly());
+        bench.live(rounds, is_right);
+        bench.now += HOUR / 6;
+        let url = numbered(3);
+        assert!(!bench.is_due(&url), "{rounds} rounds, true: {is_right}");
+        // Older than the last look, in a year to come, and of no page.
+        let (older, to_come) = (bench.now - 2 * HOUR, bench.now + 400 * DAYS);
+        bench.sitemap(&[(3, older), (3, to_come), (PAGES, bench.now)]);
+        assert!(!bench.is_due(&url));
+        bench.sitemap(&[(3, bench.now - 1000)]);
+        assert_eq!(bench.is_due(&url), is_right && rounds > 1, "{rounds} rounds, true: {is_right}");
+        assert!(bench.frontier.page(&url).unwrap().unwrap().history.unwrap().has_hint());
+        // A bad day is a look, too: the hint is not followed again and again.
+        let event = bench.event(&url, response(500, ""));
+        bench.validate(event);
+        assert!(!bench.frontier.page(&url).unwrap().unwrap().history.unwrap().has_hint());
+    }
+}
+
+/// The first entry that is a page's own says when it is looked at again: exactly, within bounds, or never.
+#[test]
+fn some_pages_are_looked_at_in_intervals_of_their_own() {
+    let hours = |count: u64| Some(Duration::from_millis(count * HOUR));
+    let one = |pattern: &str, interval, min_interval, max_interval| Override {
+        which: Which::Pattern(pattern.into()),
+        interval,
+        min_interval,
+        max_interval,
+    };
+    let overrides = vec![
+        one("/(fixed|gone)$", Some(hours(2)), None, None),
+        one("/fixed", Some(None), None, None),
+        one("/never", Some(None), None, None),
+        one("/within", Some(hours(3)), hours(2), hours(5)),
+        one("/seldom", None, hours(100), hours(200)),
+        Override { which: Which::Host("site.example".into()), ..one("", Some(hours(7)), None, None) },
+    ];
+    for interval in [hours(1), None] {
+        let mut config = hourly();
+        (config.revisit.interval, config.revisit.overrides) = (interval, overrides.clone());
+        let mut bench = Bench::new(config);
+        let mut due_after = |path: &str| {
+            let event = bench.page(&format!("{SEED}{path}"), "the same");
+            bench.validate(event);
+            let due = |bench: &Bench, hours: u64| {
+                let leases = bench.frontier.lease(bench.now + hours * HOUR, 100, 1000).unwrap();
+                let is_due = leases.iter().flat_map(|lease| &lease.work).any(|work| work.url.ends_with(path));
+                leases.into_iter().for_each(|lease| bench.frontier.release(lease, Release::default()).unwrap());
+                is_due
+            };
+            (0..500).find(|hours| due(&bench, *hours))
+        };
+        assert_eq!(due_after("fixed"), Some(2));
+        assert_eq!(due_after("never"), None);
+        assert!((2..=5).contains(&due_after("within").unwrap()));
+        assert_eq!(due_after("other"), Some(7));
+        assert_eq!(due_after("seldom").is_some(), interval.is_some(), "its interval is that of all");
+    }
 }

@@ -27,6 +27,8 @@ pub enum Says {
 pub struct Year {
     pub fresh: f64,
     pub looks_a_day: f64,
+    /// What is kept of a page's history.
+    pub bytes_a_page: f64,
 }
 
 #[derive(Clone)]
@@ -91,7 +93,12 @@ pub fn live_through(rates: &[f64], says: Says, mean: u64) -> Year {
     for page in &world.pages {
         world.fresh_ms += fresh_ms(page, END);
     }
-    Year { fresh: world.fresh_ms / (rates.len() as u64 * YEAR) as f64, looks_a_day: world.looks as f64 / days(YEAR) }
+    let bytes: usize = world.pages.iter().map(|page| bytes(&page.history)).sum();
+    Year {
+        fresh: world.fresh_ms / (rates.len() as u64 * YEAR) as f64,
+        looks_a_day: world.looks as f64 / days(YEAR),
+        bytes_a_page: bytes as f64 / rates.len() as f64,
+    }
 }
 
 /// Without hints, and with hints that are right as often as they are wanted, where that is as fresh.
@@ -107,6 +114,11 @@ pub fn equally_fresh(rates: &[f64]) -> (Year, Year) {
         }
         if with.fresh >= without.fresh { low = stretch } else { high = stretch }
     }
+}
+
+/// As a record has it: its time as so long before another.
+fn bytes(history: &History) -> usize {
+    minicbor::to_vec(History { alive_ms: 0, ..*history }).map_or(0, |bytes| bytes.len())
 }
 
 /// Since the last look, within the year.
@@ -133,6 +145,7 @@ impl World<'_> {
             min_interval: Duration::from_millis(HOUR),
             max_interval: Duration::from_millis(180 * DAY),
             confirm_gone: Duration::from_millis(DAY),
+            ..RevisitPolicy::default()
         };
         // As many as the hints' being right allows.
         let lies_a_change = match says {

@@ -1,14 +1,16 @@
 //! A simulated year of looking at pages again: how much of the time the copies are fresh, beside uniform revisiting, beside
 //! schedules that multiply an interval by what a look told (StormCrawler's and Nutch's adaptive ones), and beside the optimum
-//! that knows how often each page changes. All of them make as many looks.
+//! that knows how often each page changes. All of them make as many looks. Then the same year with hints, `hints.rs`.
 //!
-//!     cargo bench --bench recrawl [-- PAGES]
+//!     cargo bench --bench recrawl [-- PAGES [PICTURE.svg]]
 
 mod hints;
+mod picture;
 
 use std::time::{Duration, Instant};
 
 use hints::Says;
+use picture::{Bar, Kind};
 use seine::page::PageChange;
 use seine::revisit::{Belief, Budget, History, Outlook, RevisitPolicy, worth_after};
 
@@ -20,6 +22,8 @@ const MEAN: u64 = 14 * DAY;
 
 fn main() {
     let pages = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(1_000_000);
+    let picture = std::env::args().skip(1).find(|arg| arg.ends_with(".svg"));
+    let mut bars = Vec::new();
     println!("{pages} pages, a look every {} days on average, one year", MEAN / DAY);
     for (shape, median_days, spread) in [("the web's", 60.0, 1.8), ("quick", 7.0, 1.5), ("alike", 14.0, 0.1)] {
         let rates = rates(pages, median_days, spread);
@@ -29,22 +33,33 @@ fn main() {
         print_row("optimum (knows rates)", optimum.fresh, optimum.fresh, optimum.looks_a_day, None);
         let schedules: [(&str, &mut dyn Schedule); 4] = [
             ("uniform", &mut Uniform),
-            ("times 2, half (Storm)", &mut Adaptive { quicker: 0.5, slower: 2.0, stretch: Stretch::new(pages) }),
-            ("+40 %, -20 % (Nutch)", &mut Adaptive { quicker: 0.8, slower: 1.4, stretch: Stretch::new(pages) }),
+            ("×2, ½ (StormCrawler)", &mut Adaptive { quicker: 0.5, slower: 2.0, stretch: Stretch::new(pages) }),
+            ("+40 %, −20 % (Nutch)", &mut Adaptive { quicker: 0.8, slower: 1.4, stretch: Stretch::new(pages) }),
             ("learned (Seine)", &mut Learned::new(pages)),
         ];
         for (name, schedule) in schedules {
             let year = live_through(&rates, schedule);
             print_row(name, year.fresh, optimum.fresh, year.looks_a_day, Some(year.cpu_a_look));
+            if shape == "the web's" {
+                let kind = if name.contains("Seine") { Kind::Seine } else { Kind::Other };
+                bars.push(Bar { name, fresh: year.fresh, kind });
+            }
         }
         if shape == "the web's" {
-            print_hints(&rates, optimum.fresh);
+            bars.push(Bar { name: "optimum without hints", fresh: optimum.fresh, kind: Kind::Best });
+            let fresh = print_hints(&rates, optimum.fresh);
+            bars.push(Bar { name: "learned, hints 80 % right (Seine)", fresh, kind: Kind::Seine });
         }
+    }
+    if let Some(path) = picture {
+        bars.sort_by(|a, b| b.fresh.total_cmp(&a.fresh));
+        std::fs::write(path, picture::draw(&bars, pages, MEAN / DAY)).expect("the picture is written");
     }
 }
 
-/// The web's rates, with sitemaps that tell of changes.
-fn print_hints(rates: &[f64], best: f64) {
+/// The web's rates, with sitemaps that tell of changes. Returns how fresh it is where they are right.
+fn print_hints(rates: &[f64], best: f64) -> f64 {
+    let mut with_truth = 0.0;
     println!("  with sitemaps that say when pages changed, one for 100 pages, its own looks counted:");
     for (name, says) in [
         ("no dates", Says::Nothing),
@@ -54,11 +69,16 @@ fn print_hints(rates: &[f64], best: f64) {
     ] {
         let year = hints::live_through(rates, says, MEAN);
         print_row(name, year.fresh, best, year.looks_a_day, None);
+        if matches!(says, Says::Truth { .. }) {
+            with_truth = year.fresh;
+            println!("  of a page's record, in bytes: {:.2} on average", year.bytes_a_page);
+        }
     }
     let some = &rates[..rates.len() / 10];
     let (without, with) = hints::equally_fresh(some);
     let percent = 100.0 * (1.0 - with.looks_a_day / without.looks_a_day);
     println!("  as fresh with hints as without ({:.4}, {:.4}): {percent:.0} % fewer looks", with.fresh, without.fresh);
+    with_truth
 }
 
 fn print_row(name: &str, fresh: f64, best: f64, looks: f64, cpu: Option<Duration>) {
@@ -139,6 +159,7 @@ impl Learned {
             min_interval: Duration::from_millis(HOUR),
             max_interval: days(180),
             confirm_gone: days(1),
+            ..RevisitPolicy::default()
         };
         Learned { policy, budget: Budget::new(MEAN, None, MEAN), histories: vec![History::new(0); pages] }
     }

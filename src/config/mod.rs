@@ -15,6 +15,7 @@ mod files;
 mod kafka_names;
 mod kafka_properties;
 mod keys;
+mod overrides;
 pub(crate) mod pattern;
 mod render;
 mod secret;

@@ -218,13 +218,13 @@ fn lay_entry_over(settings: &mut Settings, key: &'static Key, entry: &str, text:
 
 /// Lists and mappings as YAML in one line; lists also as words with commas.
 pub(super) fn variable(key: &Key, text: &str) -> Result<Node, String> {
-    use Kind::{Budgets, Cookies, Hosts, List, Properties, Sinks};
+    use Kind::{Budgets, Cookies, Hosts, List, Overrides, Properties, Sinks};
     let text = text.trim();
     match key.kind {
         List(_) if !text.starts_with('[') => {
             Ok(Node { line: 0, value: Value::List(text.split(',').map(|word| Node::plain(word.trim())).collect()) })
         }
-        List(_) | Budgets(_) | Cookies(_) | Hosts(_) | Properties(_) | Sinks(_) => {
+        List(_) | Budgets(_) | Cookies(_) | Hosts(_) | Overrides(_) | Properties(_) | Sinks(_) => {
             yaml::parse(text).map_err(|error| error.problem)
         }
         _ => Ok(Node::plain(text)),

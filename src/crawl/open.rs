@@ -246,13 +246,16 @@ pub fn stats(folder: &Path) -> Result<(Counts, crate::page_log::LogStatus), Craw
 fn apply_recrawl(frontier: &EmbeddedFrontier, config: &FrontierConfig) -> Result<(), FrontierError> {
     let policy = serde_json::to_string(&config.revisit).unwrap_or_default();
     let before = frontier.note(RECRAWL_NOTE)?;
-    if before.as_ref() == Some(&policy) || (before.is_none() && config.revisit.interval.is_none()) {
+    let is_off = config.revisit.interval.is_none() && config.revisit.overrides.is_empty();
+    if before.as_ref() == Some(&policy) || (before.is_none() && is_off) {
         return Ok(());
     }
     let looks = Looks::open(frontier, config, now_ms())?;
     let look = |page: &PageRecord| {
         let was_there = page.state.is_there() || page.state == PageState::Gone;
-        was_there.then(|| Look::At(looks.due(page, page.fetched_ms)))
+        // Hints of a host that cannot be read count for nothing until the page's next look.
+        let trust = || page.is_hinted().then(|| frontier.trust(&page.url).ok().flatten()).flatten();
+        was_there.then(|| Look::At(looks.due(page, trust().as_ref(), page.fetched_ms)))
     };
     let pages = frontier.look_again(now_ms(), &look)?;
     if pages > 0 {

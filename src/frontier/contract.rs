@@ -14,6 +14,7 @@ use crate::budgets::{Amounts, Budget};
 use crate::config::{Config, FrontierConfig};
 use crate::delivery::Position;
 use crate::page::{EpochMs, Kind};
+use crate::revisit::Trust;
 
 /// The trait every frontier implements; one conformance suite runs on all of them. Calls block (microseconds to a few
 /// milliseconds) and may come from several threads. Time is always handed in, so tests own the clock.
@@ -60,6 +61,9 @@ pub trait Frontier: Send + Sync {
     fn witness(&self, _origin: &str, _except: &str) -> Result<Option<Work>, FrontierError> {
         Ok(None)
     }
+
+    /// What looks have told of the hints of a URL's host; none before there were any.
+    fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError>;
 
     /// Sizes of everything, O(1).
     fn counts(&self) -> Counts;

@@ -27,5 +27,5 @@ pub use lease::{Host, HostTurn, Lease, Release, Robots, RobotsAccess, Turn};
 pub use page::{PageRecord, PageState};
 pub use spending::{Brought, BudgetStanding, NoBudget, Spent};
 pub use trouble::{Cause, Health, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost, url_mark};
-pub use verdict::{Applied, Batch, Change, HostPause, Verdict};
+pub use verdict::{Applied, Batch, Change, Hint, HostPause, Verdict};
 pub use work::{Proposal, Proposed, Work};

@@ -4,7 +4,7 @@ use minicbor::{Decode, Encode};
 
 use super::event_id;
 use crate::page::{EpochMs, FailureReason, Kind, PageChange};
-use crate::revisit::History;
+use crate::revisit::{History, Lesson};
 
 /// What `page` keeps of a URL.
 #[derive(Debug, Clone, PartialEq, Encode, Decode)]
@@ -48,6 +48,21 @@ pub struct PageRecord {
 }
 
 impl PageRecord {
+    /// Whether hints matter for when it is looked at: others told of it, or it tells of others.
+    pub fn is_hinted(&self) -> bool {
+        self.history.is_some_and(|history| history.told.is_some() || history.tells.is_some())
+    }
+
+    /// What the look that made this record of `before` tells of the hints of the page's host.
+    pub fn lesson(&self, before: &PageRecord) -> Option<Lesson> {
+        let (before, now) = (before.history?, self.history?);
+        let has_changed = now.changes > before.changes;
+        let change = if has_changed { PageChange::Changed } else { PageChange::Unchanged };
+        // What only said that it is as it was did not see it.
+        let was_seen = now.alive_ms > before.alive_ms && self.state != PageState::New;
+        before.lesson(now.alive_ms, change).filter(|_| was_seen)
+    }
+
     /// What looking at the page has told. Of before it was noted nothing is known but that it is or was there.
     pub fn history(&self) -> Option<History> {
         let was_there = self.state.is_there() || self.state == PageState::Gone;

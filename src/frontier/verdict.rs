@@ -15,8 +15,20 @@ pub struct Batch {
     pub proposals: Vec<Proposal>,
     /// What the events brought.
     pub brought: Vec<Brought>,
+    /// Of pages known already: that they have changed.
+    pub hints: Vec<Hint>,
     /// The validator's place in the log behind this batch.
     pub cursor: Position,
+}
+
+/// A sitemap or a feed says of a page that it has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hint {
+    pub url: String,
+    /// When, as it is said. What is not after the last look is none.
+    pub changed_ms: EpochMs,
+    /// The page is looked at again no later than that.
+    pub due: EpochMs,
 }
 
 /// What one event means for its URL.

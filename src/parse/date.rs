@@ -5,7 +5,7 @@ use time::{Date, Month, OffsetDateTime, Time, UtcOffset};
 
 use crate::page::EpochMs;
 
-/// W3C's form of ISO 8601 (`2026`, `2026-11`, `2026-11-22`, `2026-11-22T17:39+01:00`, with seconds, whose fraction is left), or that of
+/// W3C's form of ISO 8601 (`2026`, `2026-11`, `2026-11-22`, `2026-11-22T17:39+01:00`, with seconds and any fraction), or that of
 /// mail (RFC 2822), as RSS has it. What is not said is the earliest there is: a day is its first moment; and a time without an
 /// offset is in UTC. None for anything else, and for times before 1970.
 pub fn parse(text: &str) -> Option<EpochMs> {
@@ -35,8 +35,10 @@ fn clock(text: &str) -> Option<(Time, UtcOffset)> {
     let (time, offset) = (&text[..at], text[at..].trim_start());
     let mut parts = time.splitn(3, ':');
     let [hour, minute] = [digits(parts.next()?, 2)?, digits(parts.next()?, 2)?];
-    let second = parts.next().map_or(Some(0), |part| digits(part.split(['.', ',']).next()?, 2))?;
-    let time = Time::from_hms(hour as u8, minute as u8, second.min(59) as u8).ok()?; // a leap second
+    let (second, fraction) = parts.next().map_or(("00", ""), |part| part.split_once(['.', ',']).unwrap_or((part, "")));
+    let second = digits(second, 2)?.min(59); // a leap second
+    let milli = format!("{fraction:0<3}").get(..3).and_then(|milli| digits(milli, 3))?;
+    let time = Time::from_hms_milli(hour as u8, minute as u8, second as u8, milli as u16).ok()?;
     let offset = match offset.split_at_checked(1).unwrap_or_default() {
         ("" | "Z" | "z", "") => UtcOffset::UTC,
         (sign @ ("+" | "-"), rest) => {

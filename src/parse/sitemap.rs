@@ -179,10 +179,10 @@ impl Sitemap {
         !is_absolute(text) || self.take(Tag::Sitemap, text, changed)
     }
 
-    /// A date that comes behind its `loc`.
+    /// A date that comes behind its `loc`; a feed's entry is taken at its end.
     fn date(&mut self, parent: Tag, entry: &Entry) -> bool {
         let (urls, times) = self.lists(parent);
-        if let (true, Some(last)) = (entry.first < urls.len(), times.last_mut()) {
+        if let (true, Some(last)) = (parent != Tag::Item && entry.first < urls.len(), times.last_mut()) {
             *last = entry.changed;
         }
         true

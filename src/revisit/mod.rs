@@ -4,41 +4,21 @@
 mod belief;
 mod budget;
 mod hints;
+mod policy;
 
-use std::time::Duration;
-
+use belief::days;
 pub use belief::{Belief, worth_after};
-use belief::{days, milliseconds};
 pub use budget::Budget;
 pub use hints::{Lesson, Outlook, Trust};
+pub use policy::{Override, RevisitPolicy, Which};
 
 use minicbor::{Decode, Encode};
 
 use crate::page::{EpochMs, PageChange};
 
-/// A page that is never worth a look is looked at so many mean intervals after the last all the same: a price that falls is felt
-/// only where a look is due. It costs less than 1 % of freshness (benches/recrawl.rs).
-const LONGEST: u32 = 8;
-
 /// `History::told` of a page that had hints before, and has none now.
 const NO_HINT: u32 = 0;
 const MINUTE_MS: u64 = 60_000;
-
-/// A look that comes so many times as late as was planned is late.
-const LATE: f64 = 1.5;
-
-/// How pages are looked at again (`link_storage.recrawl`).
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
-pub struct RevisitPolicy {
-    /// From one look to the next, on average over all pages; none: pages are not looked at again.
-    pub interval: Option<Duration>,
-    /// No page is looked at oftener …
-    pub min_interval: Duration,
-    /// … or more seldom.
-    pub max_interval: Duration,
-    /// A page that is not there any more is gone once a second look, so long after the first, agrees. 0: at once.
-    pub confirm_gone: Duration,
-}
 
 /// What looking at a page has told.
 #[derive(Debug, Clone, Copy, PartialEq, Encode, Decode)]
@@ -125,48 +105,5 @@ impl History {
     pub fn outlook(&self, trust: Option<&Trust>) -> Outlook {
         let Some(trust) = trust else { return Outlook::default() };
         Outlook::new(trust, self.told.is_some(), self.has_hint(), self.tells.unwrap_or_default())
-    }
-}
-
-impl RevisitPolicy {
-    /// From one look at a page to the next, where a look must be worth `price`.
-    pub fn interval_ms(&self, belief: Belief, outlook: Outlook, price: f64) -> u64 {
-        milliseconds(worth_after(|elapsed| outlook.gain(belief, elapsed), price, self.bounds(outlook)))
-    }
-
-    /// Whether a look so long after the one before came much later than was planned: it had to wait for others.
-    pub fn is_late(&self, belief: Belief, outlook: Outlook, price: f64, elapsed_ms: u64) -> bool {
-        let (shortest, longest) = self.bounds(outlook);
-        let due = days(elapsed_ms) / LATE;
-        due > longest || (due > shortest && outlook.gain(belief, due) > price)
-    }
-
-    /// Until a page that does not answer as a page is looked at once more, to tell whether it is gone.
-    pub fn confirm_ms(&self) -> u64 {
-        self.confirm_gone.as_millis() as u64
-    }
-
-    /// Whether a page missing since then is gone, now that it is missing still.
-    pub fn is_gone(&self, missing_since: Option<EpochMs>, now: EpochMs) -> bool {
-        self.confirm_gone.is_zero() || missing_since.is_some_and(|since| now >= since + self.confirm_ms())
-    }
-
-    /// Until a page that is gone is looked at again: as long as it has been away, so that the looks grow apart.
-    pub fn gone_ms(&self, alive_ms: EpochMs, now: EpochMs) -> u64 {
-        let longest = self.max_interval.as_millis() as u64;
-        now.saturating_sub(alive_ms).max(self.confirm_ms()).max(self.shortest_ms()).min(longest)
-    }
-
-    /// A mean below the shortest interval is the shortest one.
-    fn shortest_ms(&self) -> u64 {
-        self.interval.unwrap_or_default().min(self.min_interval).as_millis() as u64
-    }
-
-    /// In days.
-    fn bounds(&self, outlook: Outlook) -> (f64, f64) {
-        let mean = self.interval.unwrap_or_default();
-        let longest = self.max_interval.min(mean * LONGEST).max(mean);
-        let (mean, shortest) = (days(mean.as_millis() as u64), days(self.shortest_ms().max(1)));
-        (shortest, days(longest.as_millis() as u64).min(mean / outlook.looks).max(shortest))
     }
 }

@@ -1,20 +1,33 @@
 //! When pages are looked at again: the policy, and the price of a look as it has settled, kept with the frontier.
 
 use parking_lot::Mutex;
+use regex::bytes::Regex;
 
-use crate::config::FrontierConfig;
+use crate::config::{FrontierConfig, pattern};
 use crate::frontier::{Frontier, FrontierError, PageRecord};
 use crate::page::EpochMs;
-use crate::revisit::{Budget, History, Outlook, RevisitPolicy};
+use crate::parse;
+use crate::revisit::{Budget, History, RevisitPolicy, Trust, Which};
 
 /// The note with the price, and the mean interval it belongs to.
 const NOTE: &str = "recrawl";
 
+/// Clocks and time zones may be so far off.
+const AHEAD_MS: u64 = 86_400_000;
+
 #[derive(Debug)]
 pub struct Looks {
     policy: RevisitPolicy,
+    /// Of some pages; the first that is theirs.
+    overrides: Vec<(Matcher, RevisitPolicy)>,
     /// None when pages are not looked at again.
     budget: Option<Mutex<Budget>>,
+}
+
+#[derive(Debug)]
+enum Matcher {
+    Host(String),
+    Pattern(Regex),
 }
 
 /// What the note says.
@@ -28,24 +41,33 @@ impl Looks {
     /// Takes the price up where it was, if the mean interval is what it was.
     pub fn open(frontier: &dyn Frontier, config: &FrontierConfig, now: EpochMs) -> Result<Looks, FrontierError> {
         let policy = config.revisit.clone();
-        let Some(interval) = policy.interval else { return Ok(Looks { policy, budget: None }) };
+        let overrides = compiled(&policy);
+        let Some(interval) = policy.interval else { return Ok(Looks { policy, overrides, budget: None }) };
         let interval_ms = interval.as_millis() as u64;
         // What cannot be read is found again.
         let kept = frontier.note(NOTE)?.and_then(|note| serde_json::from_str::<Kept>(&note).ok());
         let price = kept.filter(|kept| kept.interval_ms == interval_ms).map(|kept| kept.price);
         let budget = Budget::new(interval_ms, price, now);
-        Ok(Looks { policy, budget: Some(Mutex::new(budget)) })
+        Ok(Looks { policy, overrides, budget: Some(Mutex::new(budget)) })
     }
 
     /// Counts a look that found a page of before there again.
-    pub fn count(&self, frontier: &dyn Frontier, before: &History, now: EpochMs) -> Result<(), FrontierError> {
+    pub fn count(
+        &self,
+        frontier: &dyn Frontier,
+        url: &str,
+        before: &History,
+        trust: Option<&Trust>,
+        now: EpochMs,
+    ) -> Result<(), FrontierError> {
         let (Some(budget), Some(interval)) = (&self.budget, self.policy.interval) else { return Ok(()) };
         let counts = frontier.counts();
         let pages = counts.live + counts.withheld;
         let price = {
             let mut budget = budget.lock();
             let elapsed_ms = now.saturating_sub(before.alive_ms);
-            let is_late = self.policy.is_late(before.belief, Outlook::default(), budget.price(), elapsed_ms);
+            let policy = self.policy_of(url);
+            let is_late = policy.is_late(before.belief, before.outlook(trust), budget.price(), elapsed_ms);
             match budget.looked(now, pages, is_late) {
                 true => budget.price(),
                 false => return Ok(()),
@@ -55,23 +77,73 @@ impl Looks {
         frontier.set_note(NOTE, &serde_json::to_string(&kept).unwrap_or_default())
     }
 
-    /// When a page is looked at again that is, or was, there; none: never.
-    pub fn due(&self, record: &PageRecord, now: EpochMs) -> Option<EpochMs> {
+    /// When a page is looked at again that is, or was, there; none: never. `trust`: in the hints of its host.
+    pub fn due(&self, record: &PageRecord, trust: Option<&Trust>, now: EpochMs) -> Option<EpochMs> {
         let history = record.history()?;
         if record.state.is_there() && history.missing_since.is_some() {
             return Some(now + self.policy.confirm_ms());
         }
-        let price = self.budget.as_ref()?.lock().price();
+        let policy = self.policy_of(&record.url);
+        let price = self.price(policy)?;
         Some(
             now + match record.state.is_there() {
-                true => self.policy.interval_ms(history.belief, Outlook::default(), price),
-                false => self.policy.gone_ms(history.alive_ms, now),
+                true => policy.interval_ms(history.belief, history.outlook(trust), price),
+                false => policy.gone_ms(history.alive_ms, now),
             },
         )
+    }
+
+    /// When a page is looked at at the latest, of which it is said that it has changed; none when that is nothing new.
+    pub fn due_after_hint(
+        &self,
+        page: &PageRecord,
+        changed_ms: EpochMs,
+        trust: Option<&Trust>,
+        now: EpochMs,
+    ) -> Option<EpochMs> {
+        let policy = self.policy_of(&page.url);
+        let price = self.price(policy)?;
+        let history = page.history().filter(|_| page.state.is_there())?.after_hint(changed_ms)?;
+        Some(now.max(history.alive_ms + policy.interval_ms(history.belief, history.outlook(trust), price)))
+    }
+
+    /// Whether a change at that time can be news of a page: one that is older than the longest interval is none, as every page was
+    /// looked at since.
+    pub fn can_be_news(&self, changed_ms: EpochMs, now: EpochMs) -> bool {
+        let policies = self.overrides.iter().map(|(_, policy)| policy).chain([&self.policy]);
+        let looked_at = policies.filter(|policy| policy.interval.is_some());
+        let longest = looked_at.map(RevisitPolicy::longest_ms).max();
+        longest.is_some_and(|longest| changed_ms <= now + AHEAD_MS && changed_ms + longest > now)
+    }
+
+    fn policy_of(&self, url: &str) -> &RevisitPolicy {
+        let is_theirs = |(matcher, _): &&(Matcher, RevisitPolicy)| match matcher {
+            Matcher::Host(host) => parse::url::host(url) == Some(host),
+            Matcher::Pattern(pattern) => pattern.is_match(url.as_bytes()),
+        };
+        self.overrides.iter().find(is_theirs).map_or(&self.policy, |(_, policy)| policy)
+    }
+
+    /// What a look must be worth; none: pages are not looked at again. Where only some are, there is nothing to share.
+    fn price(&self, policy: &RevisitPolicy) -> Option<f64> {
+        let mean_ms = policy.interval?.as_millis() as u64;
+        Some(match &self.budget {
+            Some(budget) => budget.lock().price(),
+            None => Budget::new(mean_ms, None, 0).price(),
+        })
     }
 
     /// Whether an answer that a page is not there takes it away.
     pub fn may_be_gone(&self, history: Option<History>, now: EpochMs) -> bool {
         self.policy.is_gone(history.and_then(|history| history.missing_since), now)
     }
+}
+
+/// What was read is known to be patterns.
+fn compiled(policy: &RevisitPolicy) -> Vec<(Matcher, RevisitPolicy)> {
+    let matcher = |which: &Which| match which {
+        Which::Host(host) => Some(Matcher::Host(host.clone())),
+        Which::Pattern(written) => pattern::compile(written).ok().map(Matcher::Pattern),
+    };
+    policy.overrides.iter().filter_map(|one| Some((matcher(&one.which)?, policy.overridden(one)))).collect()
 }

@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
 use seine::demo::server::{Answer, Ask};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 use crate::support::program::{Place, Process, eventually, free_port, get};
 use crate::support::{Running, links};
@@ -105,5 +108,80 @@ fn a_later_run_looks_at_what_has_become_due_and_ends() {
     let answers = answers.lock().unwrap();
     for path in PATHS {
         assert!(answers.iter().filter(|(it, _)| it == path).count() >= 2, "{path} was not looked at again");
+    }
+}
+
+const ARTICLES: usize = 12;
+
+/// A feed and its articles: when each changed, and whether it says so although they did not.
+struct Paper {
+    versions: [u32; ARTICLES],
+    changed: [SystemTime; ARTICLES],
+    asked: Vec<String>,
+}
+
+fn paper() -> (Running, Arc<Mutex<Paper>>) {
+    let long_ago = SystemTime::now() - Duration::from_secs(3600);
+    let paper = Paper { versions: [1; ARTICLES], changed: [long_ago; ARTICLES], asked: Vec::new() };
+    let paper = Arc::new(Mutex::new(paper));
+    let shown = paper.clone();
+    let site = Running::start_with(1, |_| {
+        Arc::new(move |ask: &Ask| {
+            let mut paper = shown.lock().unwrap();
+            paper.asked.push(ask.path().to_owned());
+            match ask.path() {
+                "/feed" => Answer::text(paper.feed()).header("content-type", "application/atom+xml"),
+                path => match path[1..].parse::<usize>() {
+                    Ok(article) => Answer::html(format!("version {}", paper.versions[article])),
+                    Err(_) => Answer::text("").status(404),
+                },
+            }
+        })
+    });
+    (site, paper)
+}
+
+impl Paper {
+    fn feed(&self) -> String {
+        let entry = |(article, changed): (usize, &SystemTime)| {
+            let time = OffsetDateTime::from(*changed).format(&Rfc3339).unwrap();
+            format!("<entry><link href='/{article}'/><updated>{time}</updated></entry>")
+        };
+        format!("<feed>{}</feed>", self.changed.iter().enumerate().map(entry).collect::<String>())
+    }
+
+    /// It is said that it has changed, and perhaps it has.
+    fn tell(&mut self, article: usize, is_true: bool) {
+        self.changed[article] = SystemTime::now();
+        self.versions[article] += u32::from(is_true);
+    }
+}
+
+/// Pages that are not due for hours are looked at when a feed says that they have changed, if that was true before.
+#[test]
+fn hints_are_followed_where_they_were_right() {
+    for is_true in [true, false] {
+        let (site, paper) = paper();
+        let place = Place::with("link_storage.recrawl: {interval: 10h, min_interval: 1ms}");
+        let articles: Vec<String> = (0..ARTICLES).map(|article| format!("{}/{article}", site.origin(0))).collect();
+        let feed = [site.origin(0) + "/feed"];
+        // What is a seed is asked for again; nothing else is due.
+        let run = |seeds: &[String]| {
+            paper.lock().unwrap().asked.clear();
+            Process::start(place.crawl(seeds, &["--delay", "0"])).wait().ok();
+            let mut asked = paper.lock().unwrap().asked.clone();
+            asked.retain(|path| !path.contains("robots") && !path.contains("sitemap"));
+            asked
+        };
+        run(&feed);
+        for round in 0..2 {
+            (0..ARTICLES).for_each(|article| paper.lock().unwrap().tell(article, is_true));
+            let asked = run(&feed);
+            assert!(round > 0 || asked == ["/feed"], "nobody knows yet whether that is true: {asked:?}");
+            run(&articles);
+        }
+        paper.lock().unwrap().tell(7, is_true);
+        let expected: &[&str] = if is_true { &["/feed", "/7"] } else { &["/feed"] };
+        assert_eq!(run(&feed), expected, "true: {is_true}");
     }
 }

@@ -13,6 +13,7 @@ use seine::frontier::{
     Release, Turn, Waiting,
 };
 use seine::page::{EpochMs, FailureReason};
+use seine::revisit::Trust;
 
 use crate::redirects::site;
 use crate::support::{MiniCrawl, config_for, event_of, failure_of, status_of};
@@ -175,6 +176,9 @@ impl Frontier for Brittle {
     }
     fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
         self.inner.page(url)
+    }
+    fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError> {
+        self.inner.trust(url)
     }
     fn counts(&self) -> Counts {
         self.inner.counts()

@@ -1,7 +1,7 @@
 //! What has had its answer is tried again.
 
 use seine::frontier::*;
-use seine::page::{EpochMs, FailureReason, Kind};
+use seine::page::{EpochMs, FailureReason, Kind, PageChange};
 
 use crate::support::*;
 
@@ -223,4 +223,64 @@ fn a_known_url_that_is_given_as_a_seed_is_one() {
     let lease = lease_one(&frontier, 60, 9);
     let found: Vec<_> = lease.work.iter().map(|work| (work.url.as_str(), work.depth)).collect();
     assert_eq!((found.len(), found.iter().all(|(_, depth)| *depth == 0)), (2, true), "{found:?}");
+}
+
+/// A page that waits is looked at when a hint says, whatever process was to do it; what was looked at since, is in flight or was
+/// never there is left alone. The look tells what the hint was worth, once.
+#[test]
+fn a_hint_makes_a_page_due_and_the_look_tells_what_it_was_worth() {
+    let dir = tempfile::tempdir().unwrap();
+    let frontier = EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
+    let looked = record("", 1).fetched_ms;
+    let url = |name: &str| format!("http://a.example/{name}");
+    let known = ["told", "older", "flying", "later"].map(|name| fetched(&url(name), 1, Some(looked + 1000)));
+    let gone = in_state(&url("gone"), 2, PageState::Gone);
+    frontier.apply(&batch(1, [known.to_vec(), vec![gone]].concat(), vec![page(&url("new"))]), 0).unwrap();
+    frontier.apply(&batch(2, vec![fetched(&url("flying"), 3, Some(looked + 10))], vec![]), 0).unwrap();
+    let lease = frontier.lease(looked + 10, 1, 9).unwrap().remove(0);
+    assert_eq!(lease.work.len(), 2, "the new one and the one that is in flight now");
+    let hint = |name: &str, changed_ms, due| Hint { url: url(name), changed_ms, due };
+    let hints = vec![
+        hint("told", looked + 5, looked + 20),
+        hint("older", looked, looked + 20),
+        hint("flying", looked + 500, looked + 20),
+        hint("later", looked + 5, looked + 2000),
+        hint("new", looked + 5, looked + 20),
+        hint("gone", looked + 5, looked + 20),
+        hint("never-heard-of", looked + 5, looked + 20),
+    ];
+    let told = Batch { hints, ..batch(3, vec![], vec![]) };
+    frontier.apply(&told, 0).unwrap();
+    // The same event again, as after a crash.
+    let counts = frontier.counts();
+    frontier.apply(&Batch { cursor: at(4), ..told }, 0).unwrap();
+    assert_eq!(frontier.counts(), counts);
+    drop((lease, frontier));
+
+    let frontier = EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
+    frontier.survey().unwrap();
+    let has_hint = |name: &str| frontier.page(&url(name)).unwrap().unwrap().history.is_some_and(|it| it.has_hint());
+    assert_eq!(["told", "older", "flying", "later", "gone"].map(has_hint), [true, false, true, true, false]);
+    let lease = frontier.lease(looked + 20, 1, 9).unwrap().remove(0);
+    let mut names: Vec<&str> = lease.work.iter().map(|work| &work.url[17..]).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["flying", "new", "told"]);
+    assert_eq!(frontier.trust(&url("told")).unwrap(), None);
+
+    let before = frontier.page(&url("told")).unwrap().unwrap();
+    let look = |event| {
+        let record = record(&url("told"), event);
+        let history = before.history.map(|history| history.seen(record.fetched_ms, PageChange::Changed, None));
+        let change =
+            Change::Page { record: PageRecord { state: PageState::Changed, history, ..record }, due_again: None };
+        Verdict { url: url("told"), kind: Kind::Page, event_id: id(event), change }
+    };
+    frontier.apply(&batch(5, vec![look(30)], vec![]), 0).unwrap();
+    let trust = frontier.trust(&url("new")).unwrap();
+    assert!(trust.is_some(), "the host's");
+    frontier.apply(&batch(6, vec![look(30)], vec![]), 0).unwrap();
+    assert_eq!(frontier.trust(&url("told")).unwrap(), trust, "one look is one lesson");
+    drop((lease, frontier));
+    let frontier = EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
+    assert_eq!(frontier.trust(&url("told")).unwrap(), trust);
 }

@@ -30,7 +30,10 @@ pub fn numbered(n: u64) -> Batch {
             _ => in_state(&url(old, 1), event, PageState::Gone),
         });
     }
-    batch(n, verdicts, links.collect())
+    // A page that waits has changed, it is said, and is looked at earlier; the next batch but one has its verdict.
+    let changed = |old: u64| Hint { url: url(old, 1), changed_ms: u64::MAX / 2, due: 500_000 + n };
+    let hints = before(2).map(changed).into_iter().collect();
+    Batch { hints, ..batch(n, verdicts, links.collect()) }
 }
 
 /// Not a test by itself: the process that [`survives`] starts and kills. Says the cursor after each batch.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use seine::frontier::*;
-use seine::page::{FailureReason, Kind};
+use seine::page::{FailureReason, Kind, PageChange};
+use seine::revisit::History;
 
 use crate::support::*;
 
@@ -46,7 +47,8 @@ fn links() -> impl Strategy<Value = Vec<(u8, u8)>> {
 }
 
 fn outcome() -> impl Strategy<Value = Outcome> {
-    let state = prop_oneof![Just(PageState::New), Just(PageState::Gone), Just(PageState::Refused)];
+    let state =
+        prop_oneof![Just(PageState::New), Just(PageState::Changed), Just(PageState::Gone), Just(PageState::Refused)];
     prop_oneof![
         4 => (state, prop::option::of(prop_oneof![3 => 0_u64..49, 1 => Just(49)])).prop_map(|(state, due_in)| Outcome::Page { state, due_in }),
         3 => (0_u64..50, 0_u16..4, 0_u64..50)
@@ -161,7 +163,14 @@ impl Pair {
     fn apply(&mut self, verdicts: &[(Target, Outcome)], links: &[(u8, u8)], is_old_cursor: bool) {
         let verdicts: Vec<Verdict> = verdicts.iter().map(|(target, outcome)| self.verdict(target, outcome)).collect();
         self.cursor += u64::from(!is_old_cursor);
-        let batch = batch(self.cursor, verdicts, proposals(links));
+        // What has a priority is said to have changed, too: after its last look, or before.
+        let hint = |(number, priority): &(u8, u8)| Hint {
+            url: url(*number),
+            changed_ms: record("", self.event + u64::from(*priority)).fetched_ms - 1,
+            due: self.now + u64::from(*priority),
+        };
+        let hints = links.iter().filter(|(_, priority)| *priority > 0).map(hint).collect();
+        let batch = Batch { hints, ..batch(self.cursor, verdicts, proposals(links)) };
         self.both(|frontier| frontier.apply(&batch, self.now).unwrap());
     }
 
@@ -174,7 +183,13 @@ impl Pair {
         self.event += 1;
         let verdict = match outcome {
             Outcome::Page { state, due_in } => {
-                let record = PageRecord { state: *state, ..record(&url, self.event) };
+                let record = record(&url, self.event);
+                let before = self.stores[0].page(&url).unwrap().and_then(|page| page.history);
+                let history = match (state, before) {
+                    (PageState::Changed, Some(before)) => before.seen(record.fetched_ms, PageChange::Changed, None),
+                    _ => History::new(record.fetched_ms),
+                };
+                let record = PageRecord { state: *state, history: Some(history), ..record };
                 // The longest wait stands for that of a host that was given up.
                 let due = |due_in| if due_in == 49 { WHEN_MET_AGAIN } else { self.now + due_in };
                 let change = Change::Page { record, due_again: due_in.map(due) };
@@ -222,6 +237,7 @@ proptest! {
         pair.stores[0].check_counters();
         for number in 0..64 {
             pair.both(|frontier| frontier.page(&url(number)).unwrap());
+            pair.both(|frontier| frontier.trust(&url(number)).unwrap());
         }
     }
 }

@@ -153,7 +153,7 @@ fn a_sitemap_says_when_what_it_names_changed() {
         <lastmod>2026-01-04</lastmod></urlset>";
     let found = sitemap::parse(body.as_bytes(), None, AT);
     assert_eq!(found.urls, ["https://a.org/1", "https://a.org/2", "https://a.org/3", "https://a.org/4"]);
-    let noon = day + (10 * 60 + 30) * 60_000 + 30_000;
+    let noon = day + (10 * 60 + 30) * 60_000 + 30_500;
     assert_eq!(found.urls_changed, [Some(day), Some(noon), None, Some(day + 3_600_000)]);
     let index =
         "<sitemapindex><sitemap><loc>https://a.org/s1</loc><lastmod>2026-01-01</lastmod></sitemap></sitemapindex>";
@@ -161,9 +161,10 @@ fn a_sitemap_says_when_what_it_names_changed() {
     let atom = "<feed><updated>2026-02-01T00:00:00Z</updated><entry><updated>2026-01-01T00:00:00Z</updated>
         <published>2025-01-01T00:00:00Z</published><link href='https://a.org/5'/></entry></feed>";
     let rss = "<rss><item><link>https://a.org/6</link><pubDate>Thu, 01 Jan 2026 01:00:00 +0100</pubDate></item>
-        <item><link>https://a.org/7</link></item></rss>";
+        <item><link>https://a.org/7</link></item>
+        <item><pubDate>Thu, 01 Jan 2026 01:00:00 GMT</pubDate><link>https://a.org/8</link></item></rss>";
     assert_eq!(sitemap::parse(atom.as_bytes(), None, AT).urls_changed, [Some(day)]);
-    assert_eq!(sitemap::parse(rss.as_bytes(), None, AT).urls_changed, [Some(day), None]);
+    assert_eq!(sitemap::parse(rss.as_bytes(), None, AT).urls_changed, [Some(day), None, Some(day + 3_600_000)]);
     assert_eq!(sitemap::parse(b"https://a.org/8\nhttps://a.org/9", None, AT).urls_changed, [None, None]);
 }
 
@@ -179,6 +180,9 @@ fn dates_are_read_in_every_form_that_is_one_and_in_no_other() {
         ("2026-11-22T17:39:60Z", at(1_795_369_199)),
         ("Sun, 22 Nov 2026 17:39:19 GMT", at(1_795_369_159)),
         ("Sun, 22 Nov 2026 17:39:19 EST", at(1_795_369_159 + 5 * 3600)),
+        ("2026-11-22T17:39:19.25Z", Some(1_795_369_159_250)),
+        ("2026-11-22T17:39:19.1234567Z", Some(1_795_369_159_123)),
+        ("2026-11-22T17:39:19.xZ", None),
         ("1969-12-31", None),
         ("2026-02-30", None),
         ("2026-11-22T25:00Z", None),

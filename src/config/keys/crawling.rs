@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Kind::{
-    Bool, Budgets, Cookies, Count, Hosts, List, MaybeCount, MaybeDuration, MaybeText, OneOf, Size, Text,
+    Bool, Budgets, Cookies, Count, Hosts, List, MaybeCount, MaybeDuration, MaybeText, OneOf, Overrides, Size, Text,
 };
 use super::{Key, Kind, ache, ours};
 use crate::config::checked::ScopeRule;
@@ -199,6 +199,14 @@ pub(super) const FRONTIER: &[Key] = &[
         "180d",
         millis(SOME, |d, v| d.config.frontier.revisit.max_interval = v),
         "… and none more seldom, nor than eight times the interval; a larger interval comes before it.",
+    ),
+    ours(
+        "link_storage.recrawl.overrides",
+        "[]",
+        Overrides(|d, v| d.config.frontier.revisit.overrides = v),
+        "Intervals for some pages; the first entry that is theirs counts: [{host: example.com, interval: 1h}, {pattern: \
+         \"/archive/\", interval: null}]. A pattern is as for links; interval: null is never. An interval is kept exactly, but \
+         where the entry has a min_interval or max_interval, too. Their looks count with those of all pages.",
     ),
     ours(
         "link_storage.recrawl.share",

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use super::budgets;
 use super::draft::Draft;
+use super::overrides;
 use super::values::{self, Unit};
 use super::yaml::Node;
 use crate::budgets::Budget;
@@ -57,6 +58,7 @@ pub(super) enum Kind {
     Hosts(fn(&mut Draft, std::collections::BTreeMap<String, Vec<std::net::IpAddr>>)),
     Cookies(fn(&mut Draft, Vec<super::checked::Cookie>)),
     Budgets(fn(&mut Draft, Vec<Budget>)),
+    Overrides(fn(&mut Draft, Vec<crate::revisit::Override>)),
     Sinks(fn(&mut Draft, &Node) -> Result<String, String>),
 }
 
@@ -166,6 +168,9 @@ impl Kind {
             Kind::Hosts(set) => put(values::hosts(node), values::shown_hosts, |value| set(draft, value)),
             Kind::Sinks(set) => set(draft, node),
             Kind::Budgets(set) => put(budgets::budgets(node), |value| budgets::shown(value), |value| set(draft, value)),
+            Kind::Overrides(set) => {
+                put(overrides::read(node), |value| overrides::shown(value), |value| set(draft, value))
+            }
             Kind::Cookies(set) => {
                 put(values::cookies(node), |value| values::shown_cookies(value), |value| set(draft, value))
             }

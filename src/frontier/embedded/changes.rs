@@ -123,6 +123,7 @@ impl<'a> Changes<'a> {
             later_first: NEVER,
             parked: 0,
             has_robots: false,
+            trust: None,
         }
     }
 

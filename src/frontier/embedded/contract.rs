@@ -14,6 +14,7 @@ use crate::frontier::{
     Proposed, Release, Standing, Turn, Waiting, Work,
 };
 use crate::page::{EpochMs, Kind};
+use crate::revisit::Trust;
 
 impl Frontier for EmbeddedFrontier {
     fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
@@ -73,6 +74,7 @@ impl Frontier for EmbeddedFrontier {
         }
         changes.add_brought(&batch.brought)?;
         let verdicts = changes.add_verdicts(&batch.verdicts)?;
+        changes.add_hints(&batch.hints)?;
         let proposed = changes.add_proposals(&batch.proposals, &known)?;
         changes.totals.links_seen += batch.proposals.len() as u64;
         changes.totals.cursor = batch.cursor;
@@ -102,6 +104,14 @@ impl Frontier for EmbeddedFrontier {
 
     fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError> {
         self.find_witness(origin, except)
+    }
+
+    fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError> {
+        let host = self.keys.host(split(url)?.0);
+        if let Some(record) = self.schedule.lock().record(host) {
+            return Ok(record.trust.as_deref().copied());
+        }
+        Ok(self.shelf.store()?.host(host)?.and_then(|record| record.trust.as_deref().copied()))
     }
 
     fn counts(&self) -> Counts {

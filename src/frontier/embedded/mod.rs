@@ -14,6 +14,7 @@
 mod again;
 mod changes;
 mod contract;
+mod hints;
 mod known;
 mod lease;
 mod ledger;

@@ -65,6 +65,11 @@ impl Changes<'_> {
 
     fn add_page(&mut self, subject: &Subject, record: &PageRecord, due_again: Option<EpochMs>) {
         let url = subject.url;
+        let lesson = subject.page.as_ref().and_then(|before| record.lesson(before));
+        if let (Some(lesson), Some(host)) = (lesson, self.hosts.get_mut(&url.host)) {
+            let trust = host.record.trust.take().unwrap_or_default();
+            host.record.trust = Some(Box::new(trust.after(lesson)));
+        }
         self.leave_queue(subject);
         match due_again {
             Some(due) => {

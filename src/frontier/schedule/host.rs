@@ -6,12 +6,13 @@ use super::queue::Queue;
 use crate::frontier::keys::{Rank, UrlKey};
 use crate::frontier::{Spent, Trouble};
 use crate::page::EpochMs;
+use crate::revisit::Trust;
 
 /// Later than every time.
 pub const NEVER: EpochMs = EpochMs::MAX;
 
 /// What the store keeps of a host.
-#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[derive(Debug, Clone, PartialEq, Encode, Decode)]
 pub struct HostRecord {
     /// Counts up in the order hosts are first seen; settles who is first among hosts that are due at the same time.
     #[n(0)]
@@ -44,6 +45,9 @@ pub struct HostRecord {
     pub parked: u64,
     #[n(10)]
     pub has_robots: bool,
+    /// What looks have told of its hints; boxed, as most hosts have none.
+    #[n(12)]
+    pub trust: Option<Box<Trust>>,
 }
 
 impl HostRecord {

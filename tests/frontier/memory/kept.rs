@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use seine::delivery::Position;
 use seine::frontier::{
-    Change, FrontierError, PageRecord, PageState, Proposal, Proposed, Robots, Trouble, Verdict, WHEN_MET_AGAIN, Work,
+    Change, FrontierError, Hint, PageRecord, PageState, Proposal, Proposed, Robots, Trouble, Verdict, WHEN_MET_AGAIN,
+    Work,
 };
 use seine::page::{EpochMs, Kind};
+use seine::revisit::Trust;
 
 use super::origin_of;
 
@@ -50,6 +52,7 @@ pub(super) struct KeptHost {
     pub delay_ms: u64,
     pub pages: u64,
     pub robots: Option<Robots>,
+    pub trust: Option<Trust>,
 }
 
 impl Kept {
@@ -134,9 +137,13 @@ impl Kept {
         (url.rank, url.kind) = (rank, verdict.kind);
         match &verdict.change {
             Change::Page { record, due_again } => {
+                let lesson = url.page.as_ref().and_then(|before| record.lesson(before));
                 (url.depth, url.attempt, url.was_put_off) = (record.depth, 0, false);
                 url.queue = due_again.map_or(Queue::None, Queue::Later);
                 url.page = Some(record.clone());
+                if let (Some(lesson), Some(host)) = (lesson, self.hosts.get_mut(&url.origin)) {
+                    host.trust = Some(host.trust.unwrap_or_default().after(lesson));
+                }
             }
             Change::Retry { at, attempt, put_off, .. } => {
                 (url.attempt, url.was_put_off) = (*attempt, *put_off);
@@ -144,6 +151,21 @@ impl Kept {
             }
         }
         Ok(true)
+    }
+
+    /// `may_move`: it is not in flight.
+    pub fn hint(&mut self, hint: &Hint, may_move: bool) {
+        let Some(url) = self.urls.get_mut(&hint.url) else { return };
+        let Queue::Later(due) = url.queue else { return };
+        let Some(page) = url.page.as_mut().filter(|page| page.state.is_there()) else { return };
+        if due == WHEN_MET_AGAIN || url.attempt > 0 {
+            return;
+        }
+        let Some(history) = page.history().and_then(|history| history.after_hint(hint.changed_ms)) else { return };
+        page.history = Some(history);
+        if may_move {
+            url.queue = Queue::Later(due.min(hint.due));
+        }
     }
 }
 

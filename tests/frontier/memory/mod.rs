@@ -18,6 +18,7 @@ use seine::frontier::{
     PageRecord, PageState, Proposal, Proposed, Release, Trouble, Troubled, Turn, WHEN_MET_AGAIN, Waiting, WaitingHost,
 };
 use seine::page::{EpochMs, Kind};
+use seine::revisit::Trust;
 
 use kept::{Kept, Queue};
 use volatile::Volatile;
@@ -153,6 +154,10 @@ impl Frontier for MemoryFrontier {
                 host.trouble = both(host.trouble, trouble);
             }
         }
+        for hint in &batch.hints {
+            origin_of(&hint.url)?;
+            next.hint(hint, finished.contains(&hint.url) || !volatile.in_flight.contains_key(&hint.url));
+        }
         applied.proposed = next.propose(&batch.proposals, self.options.max_pages_per_host, now)?;
         next.links_seen += batch.proposals.len() as u64;
         next.cursor = batch.cursor;
@@ -172,6 +177,10 @@ impl Frontier for MemoryFrontier {
     fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
         origin_of(url)?;
         Ok(self.kept.lock().urls.get(url).and_then(|url| url.page.clone()))
+    }
+
+    fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError> {
+        Ok(self.kept.lock().hosts.get(&origin_of(url)?).and_then(|host| host.trust))
     }
 
     fn counts(&self) -> Counts {

@@ -53,6 +53,7 @@ impl Record for HostRecord {
             later_first,
             parked,
             has_robots,
+            trust: None,
         })
     }
 }

@@ -1,0 +1,78 @@
+//! `link_storage.recrawl.overrides`: hosts and URLs that are looked at again in intervals of their own.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use super::pattern;
+use super::values::{Unit, duration, shown_duration, shown_text, text};
+use super::yaml::{Node, Value};
+use crate::revisit::{Override, Which};
+
+const FORM: &str = "a list such as [{host: example.com, interval: 1h}, {pattern: \"/archive/\", interval: null}]";
+
+pub(super) fn read(node: &Node) -> Result<Vec<Override>, String> {
+    match &node.value {
+        _ if node.is_null() => Ok(Vec::new()),
+        Value::List(items) => {
+            let one =
+                |(index, item)| entry(item).map_err(|expected| format!("{FORM}; entry {}: {expected}", index + 1));
+            items.iter().enumerate().map(one).collect()
+        }
+        _ => Err(FORM.into()),
+    }
+}
+
+fn entry(node: &Node) -> Result<Override, String> {
+    let Value::Map(entries) = &node.value else { return Err("this is no mapping".into()) };
+    let mut which = Vec::new();
+    let (mut interval, mut min_interval, mut max_interval) = (None, None, None);
+    for (name, value) in entries {
+        let time =
+            || duration(value, Unit::Millis, Duration::from_millis(1)).map_err(|it| format!("{name} to be {it}"));
+        let word = || text(value).map(str::to_owned).map_err(|_| format!("{name} has no value"));
+        match name.as_str() {
+            "host" => which.push(Which::Host(word()?.to_ascii_lowercase())),
+            "pattern" => {
+                let pattern = word()?;
+                pattern::check(&pattern)?;
+                which.push(Which::Pattern(pattern));
+            }
+            "interval" if value.is_null() => interval = Some(None),
+            "interval" => interval = Some(Some(time()?)),
+            "min_interval" => min_interval = Some(time()?),
+            "max_interval" => max_interval = Some(time()?),
+            other => return Err(format!("{other} is none of host, pattern, interval, min_interval and max_interval")),
+        }
+    }
+    if let (Some(least), Some(most)) = (min_interval, max_interval)
+        && least > most
+    {
+        return Err("its min_interval is above its max_interval".into());
+    }
+    if interval.is_none() && min_interval.is_none() && max_interval.is_none() {
+        return Err("it says no interval".into());
+    }
+    match <[Which; 1]>::try_from(which) {
+        Ok([which]) => Ok(Override { which, interval, min_interval, max_interval }),
+        Err(_) => Err("a host or a pattern is wanted, and one of them only".into()),
+    }
+}
+
+pub(super) fn shown(overrides: &[Override]) -> String {
+    format!("[{}]", overrides.iter().map(shown_one).collect::<Vec<_>>().join(", "))
+}
+
+fn shown_one(one: &Override) -> String {
+    let mut out = match &one.which {
+        Which::Host(host) => format!("{{host: {}", shown_text(host)),
+        Which::Pattern(pattern) => format!("{{pattern: {}", shown_text(pattern)),
+    };
+    let interval = one.interval.map(|it| it.map_or_else(|| "null".to_owned(), shown_duration));
+    let [least, most] = [one.min_interval, one.max_interval].map(|it| it.map(shown_duration));
+    for (name, value) in [("interval", interval), ("min_interval", least), ("max_interval", most)] {
+        if let Some(value) = value {
+            let _ = write!(out, ", {name}: {value}");
+        }
+    }
+    out + "}"
+}
