@@ -232,8 +232,9 @@ fn verdict(url: String, number: u64) -> Verdict {
         final_url: None,
         noindex: false,
         is_to_be_reread: false,
+        target: None,
     };
-    Verdict { url, kind: Kind::Page, event_id, change: Change::Page { record, due_again: None } }
+    Verdict { url, kind: Kind::Page, event_id, reached: None, change: Change::Page { record, due_again: None } }
 }
 
 // ----------------------------------------------------------------------------------------------------------- the inserts

@@ -3,6 +3,7 @@
 //! ARCHITECTURE.md). One batch, its links and its cursor are
 //! applied at once or not at all.
 
+mod aliases;
 mod hints;
 mod looks;
 
@@ -10,11 +11,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aliases::{alias, reached};
 pub use looks::Looks;
 
 use crate::budgets::Amounts;
 use crate::clock::{self, now_ms};
-use crate::config::FrontierConfig;
+use crate::config::{FrontierConfig, Redirects};
 use crate::delivery::Entry;
 use crate::frontier::scope::Scope;
 use crate::frontier::{
@@ -151,6 +153,7 @@ impl Validator {
                 url: event.url.clone(),
                 kind: event.kind,
                 event_id: event.id.clone(),
+                reached: reached(event),
                 change,
             });
             batch.cursor = entry.end;
@@ -194,7 +197,10 @@ impl Validator {
             let (attempt, put_off) = (event.attempt + u16::from(counts), !counts);
             return Change::Retry { at, attempt, put_off, host: self.host_pause(event, !counts) };
         }
-        let record = self.record(event, derived, before, trust);
+        let record = match &event.withheld {
+            Some(Withheld::Alias { target, .. }) => alias(event, target, before),
+            _ => self.record(event, derived, before, trust),
+        };
         let due_again = self.due_again(event, &record, trust);
         Change::Page { record, due_again }
     }
@@ -267,10 +273,16 @@ impl Validator {
         });
         let change = PageChange::judge(event, judged, &derived.digest);
         let history = before.and_then(PageRecord::history);
-        let stays = before.filter(|before| before.state.is_there() || before.state == PageState::Gone);
+        let is_missing = is_missing(status);
+        let stays = before.filter(|before| match before.state {
+            PageState::Gone => true,
+            // It has no page that could be gone.
+            PageState::Alias => !is_missing || !self.looks.may_be_gone(before.history, now),
+            state => state.is_there(),
+        });
         let says_nothing = change.is_none() && matches!(event.withheld, None | Some(Withheld::Cut));
         if let (true, Some(before), Some(history)) = (says_nothing, stays, history) {
-            let is_missing = before.state.is_there() && is_missing(status);
+            let is_missing = is_missing && before.state != PageState::Gone;
             let history = if is_missing { history.missed(now) } else { history }.looked();
             return PageRecord { event_id: event.id.clone(), history: Some(history), ..before.clone() };
         }
@@ -304,6 +316,7 @@ impl Validator {
             final_url: before.and_then(|before| before.final_url.clone()),
             is_to_be_reread: there.is_some_and(|there| there.is_to_be_reread),
             noindex: event.is_noindex(derived.robots.noindex, there.is_some_and(|there| there.noindex)),
+            target: reached(event).filter(|_| state.is_there() && self.config.redirects == Redirects::First),
         };
         if let Some(response) = event.response() {
             keep_validators(&mut record, event, response, derived);
@@ -340,7 +353,7 @@ fn name(event: &PageEvent, change: &Change) -> &'static str {
 
 /// Whether the page was there this time.
 fn is_alive(event: &PageEvent, record: &PageRecord) -> bool {
-    record.history.is_some_and(|history| history.alive_ms == event.ended_ms)
+    record.state.is_there() && record.history.is_some_and(|history| history.alive_ms == event.ended_ms)
 }
 
 /// What was known of a page before this event; nothing when that is the very one that told it.

@@ -29,5 +29,7 @@ mod small_disk;
 mod store;
 #[path = "frontier/support.rs"]
 mod support;
+#[path = "frontier/targets.rs"]
+mod targets;
 #[path = "frontier/trouble.rs"]
 mod trouble;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use seine::config::{Config, FrontierConfig, ScopeConfig};
+use seine::config::{Config, FrontierConfig, Redirects, ScopeConfig};
 use seine::delivery::{Deriver, Entry, Position};
 use seine::frontier::scope::Scope;
 use seine::frontier::{
@@ -278,6 +278,7 @@ fn what_was_gone_before_it_was_noted_stays_gone() {
         url: SEED.into(),
         kind: Kind::Page,
         event_id: id,
+        reached: None,
         change: Change::Page { record: gone, due_again: None },
     };
     bench.end = Position { index: entry.end.index + 1, ..entry.end };
@@ -465,7 +466,8 @@ fn a_page_that_is_to_be_reread_brings_its_links_though_it_is_unchanged() {
     let record = bench.frontier.page(SEED).unwrap().unwrap();
     let marked = PageRecord { is_to_be_reread: true, event_id: event::id(bench.now + 1), ..record };
     let change = Change::Page { record: marked.clone(), due_again: Some(1) };
-    let verdict = Verdict { url: SEED.into(), kind: Kind::Page, event_id: marked.event_id.clone(), change };
+    let verdict =
+        Verdict { url: SEED.into(), kind: Kind::Page, event_id: marked.event_id.clone(), reached: None, change };
     bench.end.index += 1;
     let batch = Batch { verdicts: vec![verdict], cursor: bench.end, ..Batch::default() };
     bench.frontier.apply(&batch, bench.now).unwrap();
@@ -873,5 +875,92 @@ fn some_pages_are_looked_at_in_intervals_of_their_own() {
         assert!((2..=5).contains(&due_after("within").unwrap()));
         assert_eq!(due_after("other"), Some(7));
         assert_eq!(due_after("seldom").is_some(), interval.is_some(), "its interval is that of all");
+    }
+}
+
+const OLD: &str = "http://site.example/old";
+const NEW: &str = "http://site.example/new";
+
+impl Bench {
+    /// `OLD` leads to `target`, whose page is that of `NEW`.
+    fn alias(&mut self, target: &str) -> PageEvent {
+        let mut event = self.event(OLD, response(301, ""));
+        event.withheld = Some(Withheld::Alias { of: NEW.into(), target: target.into() });
+        event
+    }
+
+    fn record(&self, url: &str) -> PageRecord {
+        self.frontier.page(url).unwrap().unwrap()
+    }
+}
+
+/// That it leads elsewhere is its change; nothing of a page is kept.
+#[test]
+fn an_alias_is_looked_at_again_as_a_page_is() {
+    let mut bench = Bench::new(hourly());
+    let page = bench.page(NEW, "new");
+    bench.validate(page);
+    let page = bench.page(OLD, "a page of its own");
+    bench.validate(page);
+    let alias = PageEvent { change: Some(PageChange::Gone), ..bench.alias(NEW) };
+    let entry = bench.validate(alias);
+    let record = bench.record(OLD);
+    assert_eq!((record.state, record.target.as_deref(), record.digest), (PageState::Alias, Some(NEW), None));
+    assert_eq!(record.history, Some(History::new(bench.now)), "what is learned now is another thing");
+    assert!(!bench.is_due(OLD));
+    bench.validator.validate(&[entry]).unwrap();
+    let counts = bench.frontier.counts();
+    assert_eq!((counts.live, counts.alias, counts.gone), (1, 1, 0));
+
+    bench.now += 9 * HOUR;
+    assert!(bench.is_due(OLD));
+    let same = bench.alias(NEW);
+    bench.validate(same);
+    let seen = bench.record(OLD).history.unwrap();
+    assert_eq!((seen.changes, seen.alive_ms), (0, bench.now));
+    bench.now += HOUR;
+    let elsewhere = bench.alias(SEED);
+    bench.validate(elsewhere);
+    let record = bench.record(OLD);
+    assert_eq!((record.history.unwrap().changes, record.target.as_deref()), (1, Some(SEED)));
+}
+
+#[test]
+fn an_alias_stays_one_until_it_is_a_page_or_is_twice_not_there() {
+    let mut bench = Bench::new(hourly());
+    let page = bench.page(NEW, "new");
+    bench.validate(page);
+    let alias = bench.alias(NEW);
+    bench.validate(alias);
+    for outcome in [response(403, ""), response(500, ""), response(404, ""), failure(FailureReason::BadRedirect)] {
+        let event = bench.event(OLD, outcome);
+        bench.validate(event);
+        let record = bench.record(OLD);
+        assert_eq!((record.state, record.target.as_deref()), (PageState::Alias, Some(NEW)));
+    }
+    bench.now += 24 * HOUR;
+    let missing = bench.event(OLD, response(404, ""));
+    bench.validate(missing);
+    assert_eq!((bench.state(OLD), bench.record(OLD).target), (Some(PageState::Refused), None));
+
+    let alias = bench.alias(NEW);
+    bench.validate(alias);
+    let page = bench.page(OLD, "a page of its own");
+    bench.validate(page);
+    let record = bench.record(OLD);
+    assert_eq!((record.state, record.target), (PageState::New, None));
+    assert_eq!(record.history, Some(History::new(bench.now)));
+}
+
+#[test]
+fn where_a_page_was_found_is_noted_unless_redirects_are_followed() {
+    for (redirects, noted) in [(Redirects::First, Some(NEW)), (Redirects::Follow, None)] {
+        let mut bench = Bench::new(FrontierConfig { redirects, ..hourly() });
+        let page = PageEvent { final_url: NEW.to_owned() + "#part", ..bench.page(OLD, "new") };
+        bench.validate(page);
+        assert_eq!(bench.record(OLD).target.as_deref(), noted);
+        let broken = PageEvent { final_url: SEED.into(), ..bench.event(OLD, response(500, "")) };
+        bench.validate(broken);
+        assert_eq!(bench.record(OLD).target.as_deref(), noted, "it stays as it was");
     }
 }

@@ -103,6 +103,7 @@ impl Args {
 fn name_of(state: PageState) -> &'static str {
     match state {
         PageState::New | PageState::Unchanged | PageState::Changed | PageState::Withheld => "",
+        PageState::Alias => "alias",
         PageState::Gone => "gone",
         PageState::Refused => "refused",
         PageState::Failed(reason) => reason.name(),

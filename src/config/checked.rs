@@ -53,12 +53,23 @@ pub struct FrontierConfig {
     /// A host in trouble for so long is given up.
     pub give_up_after: Duration,
     pub revisit: RevisitPolicy,
+    pub redirects: Redirects,
     /// Of what a host gives, the part for pages looked at again: 0 to 1.
     pub revisit_share: f64,
     /// Read sitemaps named in robots.txt, and `/sitemap.xml` by guess.
     pub sitemaps: bool,
     /// Bytes of memory for the store's block cache.
     pub cache_bytes: u64,
+}
+
+/// Under which URL a page is delivered that several lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Redirects {
+    /// The first that led to it; the others are its aliases.
+    #[default]
+    First,
+    /// Each of them, as in ACHE.
+    Follow,
 }
 
 /// `crawler_manager.downloader.*`: how it is fetched.

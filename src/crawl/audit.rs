@@ -269,6 +269,7 @@ impl Audit {
             ("page refused", counts.refused, survey.refused),
             ("page failed", counts.failed, survey.failed),
             ("page withheld", counts.withheld, survey.withheld),
+            ("page alias", counts.alias, survey.alias),
         ];
         for (name, counted, records) in states {
             self.books.push(Book::new(name, ("pages", counted), &[("records", records)]).at_least().or(FRONTIER_OFF));

@@ -74,6 +74,7 @@ pub(super) fn open(
         metrics: metrics.clone(),
         changed: Default::default(),
         parking: Default::default(),
+        settled: Default::default(),
         outage: Default::default(),
         shutdown: shutdown.clone(),
         crawler_id: config.crawler_id.as_str().into(),
@@ -252,10 +253,10 @@ fn apply_recrawl(frontier: &EmbeddedFrontier, config: &FrontierConfig) -> Result
     }
     let looks = Looks::open(frontier, config, now_ms())?;
     let look = |page: &PageRecord| {
-        let was_there = page.state.is_there() || page.state == PageState::Gone;
+        let is_looked_at = page.state.is_there() || matches!(page.state, PageState::Gone | PageState::Alias);
         // Hints of a host that cannot be read count for nothing until the page's next look.
         let trust = || page.is_hinted().then(|| frontier.trust(&page.url).ok().flatten()).flatten();
-        was_there.then(|| Look::At(looks.due(page, trust().as_ref(), page.fetched_ms)))
+        is_looked_at.then(|| Look::At(looks.due(page, trust().as_ref(), page.fetched_ms)))
     };
     let pages = frontier.look_again(now_ms(), &look)?;
     if pages > 0 {

@@ -118,7 +118,7 @@ fn letters(folder: &Path) -> u64 {
 /// Why a URL brought no page, when that is its final answer.
 fn why_none(page: PageRecord) -> Option<String> {
     match page.state {
-        PageState::New | PageState::Unchanged | PageState::Changed => None,
+        PageState::New | PageState::Unchanged | PageState::Changed | PageState::Alias => None,
         PageState::Gone | PageState::Refused => Some(format!("answered with status {}", page.status)),
         PageState::Failed(reason) => Some(reason.meaning().to_owned()),
         PageState::Withheld => Some("asks not to be indexed".to_owned()),
@@ -174,6 +174,7 @@ impl Summary {
             ("refused", counts.refused, "answered, but not with a page"),
             ("failed", counts.failed, "given up for good"),
             ("withheld", counts.withheld, "ask not to be indexed"),
+            ("aliases", counts.alias, "lead to pages of other URLs"),
             ("to fetch", counts.work_proposed, "still in work_proposed"),
             ("hosts", counts.hosts, ""),
         ] {
@@ -217,7 +218,7 @@ impl Summary {
 pub(crate) fn meaning(outcome: &str) -> &'static str {
     match outcome {
         "2xx" => "pages and sitemaps",
-        "3xx" => "redirects that lead nowhere, or not modified",
+        "3xx" => "redirects to pages of other URLs or to nowhere, or not modified",
         "4xx" => "not there, or not for us",
         "5xx" => "the server failed",
         reason => FailureReason::by_name(reason).map_or("", FailureReason::meaning),

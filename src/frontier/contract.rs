@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use super::claims::Claim;
 use super::error::FrontierError;
 use super::lease::{HostTurn, Lease, Release, Turn};
 use super::page::PageRecord;
@@ -41,6 +42,14 @@ pub trait Frontier: Send + Sync {
 
     /// Gives a host back. URLs of the lease that are not in `fetched` can be leased again.
     fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError>;
+
+    /// Asks whose page `target`, where a redirect of `by` leads, is to be: at most one URL's, its owner's. A URL claims itself before
+    /// it is asked for. What was granted holds until it is settled or the next claim of `by`, and not over a restart.
+    fn claim_target(&self, target: &str, by: &str) -> Result<Claim, FrontierError>;
+
+    /// The claim of `by` is won: the event that makes it the owner is on its way to the validator, and others may be told. Or it
+    /// is given up. A verdict on `by` ends it, too.
+    fn settle_claim(&self, by: &str, is_won: bool);
 
     /// Applies a batch of validated events and moves the validator's cursor, all or nothing. Applying the same verdicts
     /// again changes nothing.
@@ -186,6 +195,7 @@ pub struct Counts {
     pub refused: u64,
     pub failed: u64,
     pub withheld: u64,
+    pub alias: u64,
     /// Hosts ever seen.
     pub hosts: u64,
     /// Hosts with work.

@@ -74,6 +74,10 @@ impl UrlKey {
     pub fn to_bytes(self) -> [u8; 16] {
         two(self.host, self.path)
     }
+
+    pub fn from_bytes(bytes: &[u8]) -> Option<UrlKey> {
+        Some(UrlKey { host: part(bytes, 0)?, path: part(bytes, 1)? })
+    }
 }
 
 /// Key of a URL that may be fetched any time: host, rank.

@@ -5,6 +5,7 @@
 //! validator. Until it is applied it stays on disk in `work_proposed`, so nothing is lost however the process ends.
 
 mod addresses;
+mod claims;
 mod contract;
 mod embedded;
 mod error;
@@ -20,6 +21,7 @@ mod trouble;
 mod verdict;
 mod work;
 
+pub use claims::Claim;
 pub use contract::{CLOCK_NOTE, Counts, Frontier, FrontierOptions, Standing};
 pub use embedded::{EmbeddedFrontier, FORMAT, Look, Survey};
 pub use error::FrontierError;

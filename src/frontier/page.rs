@@ -45,6 +45,10 @@ pub struct PageRecord {
     /// not admitted when it was last read.
     #[cbor(n(13), skip_if = "std::ops::Not::not")]
     pub is_to_be_reread: bool,
+    /// Where its redirects lead, normalised: whose page is delivered under this URL, or of what it is an alias. None for what
+    /// does not redirect, and where redirects are followed without asking whose their target is.
+    #[n(14)]
+    pub target: Option<String>,
 }
 
 impl PageRecord {
@@ -65,7 +69,7 @@ impl PageRecord {
 
     /// What looking at the page has told. Of before it was noted nothing is known but that it is or was there.
     pub fn history(&self) -> Option<History> {
-        let was_there = self.state.is_there() || self.state == PageState::Gone;
+        let was_there = self.state.is_there() || matches!(self.state, PageState::Gone | PageState::Alias);
         self.history.or_else(|| was_there.then(|| History::new(self.fetched_ms)))
     }
 }
@@ -91,6 +95,9 @@ pub enum PageState {
     /// There, and not to be delivered as its URL's page ([`Withheld`](crate::page::Withheld)).
     #[n(6)]
     Withheld,
+    /// Its page, which is that of `target`, is delivered under another URL.
+    #[n(7)]
+    Alias,
 }
 
 impl From<PageChange> for PageState {
@@ -105,7 +112,7 @@ impl From<PageChange> for PageState {
 }
 
 impl PageState {
-    /// `new`, `unchanged`, `changed`, `gone`, `refused`, `failed`, `withheld`.
+    /// `new`, `unchanged`, `changed`, `gone`, `refused`, `failed`, `withheld`, `alias`.
     pub fn name(self) -> &'static str {
         match self {
             PageState::New => "new",
@@ -115,6 +122,7 @@ impl PageState {
             PageState::Refused => "refused",
             PageState::Failed(_) => "failed",
             PageState::Withheld => "withheld",
+            PageState::Alias => "alias",
         }
     }
 

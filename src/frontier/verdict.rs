@@ -38,6 +38,8 @@ pub struct Verdict {
     pub kind: Kind,
     /// `PageEvent::id`; the same id applied again changes nothing.
     pub event_id: String,
+    /// Where its redirects led, normalised, whatever came of it; none when they led nowhere.
+    pub reached: Option<String>,
     pub change: Change,
 }
 

@@ -101,8 +101,9 @@ pub enum Withheld {
     Noindex,
     /// The body broke off, and is asked for again or came whole before.
     Cut,
-    /// The page is delivered under another URL that led to it first.
-    Alias { of: String },
+    /// The page is delivered under another URL that led to it first. `target`: which page, by its own URL (normalised): where the
+    /// answer, a redirect, leads to; the URL itself when it was not even asked for.
+    Alias { of: String, target: String },
 }
 
 impl Withheld {
@@ -152,13 +153,13 @@ impl PageChange {
     pub fn judge(event: &PageEvent, before: Option<Before<'_>>, now: &[u8; 32]) -> Option<PageChange> {
         let was_delivered = before.is_some_and(|before| !before.was_withheld);
         match &event.outcome {
+            _ if event.withheld == Some(Withheld::Cut) => None,
+            _ if event.withheld.is_some() => was_delivered.then_some(PageChange::Gone),
             Outcome::Failure(failure) => {
                 // What a redirect leads to may be a page to log in, and says nothing of the page that was there before.
                 let is_of_it = |before: Before| event.hops.is_empty() || before.final_url == Some(&event.final_url);
                 (failure.reason.takes_away() && before.is_some_and(is_of_it)).then_some(PageChange::Gone)
             }
-            Outcome::Response(_) if event.withheld == Some(Withheld::Cut) => None,
-            Outcome::Response(_) if event.withheld.is_some() => was_delivered.then_some(PageChange::Gone),
             Outcome::Response(response) => match PageChange::seen(response.status, before, now)? {
                 PageChange::Gone => Some(PageChange::Gone),
                 seen if was_delivered => Some(seen),

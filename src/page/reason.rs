@@ -68,11 +68,14 @@ pub enum FailureReason {
     /// The scope, or the depth, does not admit it any more.
     #[n(19)]
     OutOfScope,
+    /// Nothing went wrong: its page is another URL's, and it was not asked for.
+    #[n(20)]
+    Alias,
 }
 
 impl FailureReason {
     /// All of them, by their numbers in the frontier: only add, at the end.
-    pub const ALL: [FailureReason; 20] = {
+    pub const ALL: [FailureReason; 21] = {
         use FailureReason::*;
         [
             Dns,
@@ -95,6 +98,7 @@ impl FailureReason {
             ConnectionRefused,
             ConnectionBroken,
             OutOfScope,
+            Alias,
         ]
     };
 
@@ -110,7 +114,7 @@ impl FailureReason {
             Dns | Connect | Tls | Timeout | Protocol | RobotsUnreachable | HostBusy | Resolver | NoRoute
             | OpenFiles | ConnectionRefused | ConnectionBroken => true,
             PrivateAddress | RobotsDenied | TooManyRedirects | BadRedirect | UnwantedType | BadUrl
-            | HostUnreachable | OutOfScope => false,
+            | HostUnreachable | OutOfScope | Alias => false,
         }
     }
 
@@ -152,6 +156,7 @@ impl FailureReason {
             ConnectionRefused => ("connection_refused", "no connection: it is refused"),
             ConnectionBroken => ("connection_broken", "the connection breaks before the answer"),
             OutOfScope => ("out_of_scope", "out of the scope, or too deep, as these are now"),
+            Alias => ("alias", "not asked for: delivered under a URL that redirects there"),
         }
     }
 }

@@ -271,6 +271,7 @@ impl FrontierGauges {
             ("refused", counts.refused),
             ("failed", counts.failed),
             ("withheld", counts.withheld),
+            ("alias", counts.alias),
             ("in_flight", counts.in_flight),
         ] {
             self.urls.with_label_values(&[state]).set(value as i64);

@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 use regex::bytes::Regex;
 
 use crate::config::{FrontierConfig, pattern};
-use crate::frontier::{Frontier, FrontierError, PageRecord};
+use crate::frontier::{Frontier, FrontierError, PageRecord, PageState};
 use crate::page::EpochMs;
 use crate::parse;
 use crate::revisit::{Budget, History, RevisitPolicy, Trust, Which};
@@ -77,16 +77,22 @@ impl Looks {
         frontier.set_note(NOTE, &serde_json::to_string(&kept).unwrap_or_default())
     }
 
-    /// When a page is looked at again that is, or was, there; none: never. `trust`: in the hints of its host.
+    /// When a page is looked at again that is, or was, there, or an alias; none: never. `trust`: in the hints of its host.
     pub fn due(&self, record: &PageRecord, trust: Option<&Trust>, now: EpochMs) -> Option<EpochMs> {
         let history = record.history()?;
-        if record.state.is_there() && history.missing_since.is_some() {
+        let is_alias = record.state == PageState::Alias;
+        // What is not even asked for is looked at again when its page is nobody's any more: the frontier sees to that.
+        if is_alias && record.target.as_deref() == Some(&record.url) {
+            return None;
+        }
+        let is_there = record.state.is_there() || is_alias;
+        if is_there && history.missing_since.is_some() {
             return Some(now + self.policy.confirm_ms());
         }
         let policy = self.policy_of(&record.url);
         let price = self.price(policy)?;
         Some(
-            now + match record.state.is_there() {
+            now + match is_there {
                 true => policy.interval_ms(history.belief, history.outlook(trust), price),
                 false => policy.gone_ms(history.alive_ms, now),
             },

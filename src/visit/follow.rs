@@ -2,6 +2,7 @@
 
 use url::Url;
 
+use super::claim::Claimed;
 use super::redirect::{self, Target};
 use super::request::{Asked, Request};
 use super::retry::{self, Whose};
@@ -11,11 +12,19 @@ use crate::clock::{event_id, now_ms};
 use crate::config::Secret;
 use crate::fetch::Jar;
 use crate::fetch::client::{Conditions, Limits};
-use crate::frontier::Work;
+use crate::frontier::{Claim, Work};
 use crate::large::BodyRoom;
-use crate::page::{Again, EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageEvent, Relevance};
+use crate::page::{Again, EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageEvent, Relevance, Withheld};
 
 const MAX_SITEMAP_BYTES: u64 = 50 << 20;
+
+/// What a visit to a URL has brought, on its way to the page log.
+pub(super) struct Fetched<'v> {
+    pub event: PageEvent,
+    pub room: Option<BodyRoom>,
+    /// Held until the event is in the log's queue.
+    pub claimed: Option<Claimed<'v>>,
+}
 
 /// The redirects of one visit so far.
 #[derive(Default)]
@@ -42,13 +51,52 @@ impl Way {
 
 impl Visitor {
     /// One URL, redirects and all, as an event.
-    pub(super) async fn fetch(&self, host: &Shared, work: &Work) -> Result<(PageEvent, Option<BodyRoom>), Interrupted> {
-        let mut room = None;
-        let mut event = self.blank_event(work);
-        let Ok(mut url) = Url::parse(&work.url) else {
-            event.outcome = failed(FailureReason::BadUrl, "not a URL".to_owned());
-            return Ok((event, room));
+    pub(super) async fn fetch(&self, host: &Shared, work: &Work) -> Result<Fetched<'_>, Interrupted> {
+        let mut fetched = Fetched { event: self.blank_event(work), room: None, claimed: self.claims(work) };
+        let Ok(url) = Url::parse(&work.url) else {
+            fetched.event.outcome = failed(FailureReason::BadUrl, "not a URL".to_owned());
+            return Ok(fetched);
         };
+        match self.claim(&fetched, host, &work.url).await? {
+            Claim::Granted => self.follow(&mut fetched, host, work, url).await?,
+            Claim::Owned { by } => {
+                let message = format!("its page is delivered as that of {by}, which redirects here");
+                fetched.event.outcome = failed(FailureReason::Alias, message);
+                fetched.event.withheld = Some(Withheld::Alias { of: by, target: work.url.clone() });
+            }
+            Claim::Pending => self.put_off(&mut fetched.event),
+        }
+        Ok(fetched)
+    }
+
+    async fn claim(&self, fetched: &Fetched<'_>, host: &Shared, target: &str) -> Result<Claim, Interrupted> {
+        match &fetched.claimed {
+            Some(claimed) => claimed.claim(host, target).await,
+            None => Ok(Claim::Granted),
+        }
+    }
+
+    /// What becomes of a URL that is not asked for.
+    pub(super) fn unasked(&self, failure: Failure, work: &Work) -> Fetched<'_> {
+        let event = PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(work) };
+        Fetched { event, room: None, claimed: None }
+    }
+
+    /// Another URL's visit is just asking for the page and takes its time.
+    fn put_off(&self, event: &mut PageEvent) {
+        let message = format!("{} is just being asked for on behalf of another URL", event.final_url);
+        event.outcome = failed(FailureReason::HostBusy, message);
+        event.request_headers = Default::default(); // nobody's trouble
+        event.again = self.again(event, Whose::Host, now_ms());
+    }
+
+    async fn follow(
+        &self,
+        fetched: &mut Fetched<'_>,
+        host: &Shared,
+        work: &Work,
+        mut url: Url,
+    ) -> Result<(), Interrupted> {
         let mut request = Request {
             work,
             conditions: Conditions::default(),
@@ -64,7 +112,8 @@ impl Visitor {
         loop {
             let validators = if url.as_str() == gave { self.validators(work) } else { Conditions::default() };
             request.conditions = Conditions { cookies: way.begin(&url), ..validators };
-            let asked = self.ask_whoever(host, &url, &request, event.hops.is_empty()).await?;
+            let asked = self.ask_whoever(host, &url, &request, fetched.event.hops.is_empty()).await?;
+            let event = &mut fetched.event;
             let Asked { exchange, location, whose, not_before, bytes_beside } = asked;
             event.bytes_beside += bytes_beside;
             if event.started_ms == 0 {
@@ -75,19 +124,28 @@ impl Visitor {
             event.request_headers = exchange.request_headers;
             event.final_url = url.as_str().to_owned();
             event.outcome = exchange.outcome;
-            event.again = self.again(&event, whose, not_before);
-            room = exchange.room;
+            event.again = self.again(event, whose, not_before);
+            fetched.room = exchange.room;
             let Some(location) = location else { break };
             event.bytes_beside += body_bytes(&event.outcome); // in its place comes what it leads to, or why not
-            match self.next_hop(&mut event, &url, &location, &mut way) {
-                Some(target) => url = target,
-                None => break,
+            let Some(target) = self.next_hop(event, &url, &location, &mut way) else { break };
+            match self.claim(fetched, host, &target.normal).await? {
+                Claim::Granted => url = target.url,
+                Claim::Owned { by } => {
+                    withhold(&mut fetched.event, by, target.normal);
+                    break;
+                }
+                Claim::Pending => {
+                    self.put_off(&mut fetched.event);
+                    break;
+                }
             }
         }
+        let event = &mut fetched.event;
         if let (Kind::Sitemap, Outcome::Response(response)) = (event.kind, &mut event.outcome) {
             response.wire = None; // no archive holds sitemaps
         }
-        Ok((event, room))
+        Ok(())
     }
 
     /// What the last answer is asked for by, if not for whatever there is: on for the URL that gave it, and for no other on the
@@ -115,15 +173,16 @@ impl Visitor {
     }
 
     /// Notes a redirect and says where it leads; none when it is not followed, with the outcome set.
-    fn next_hop(&self, event: &mut PageEvent, url: &Url, location: &str, way: &mut Way) -> Option<Url> {
+    fn next_hop(&self, event: &mut PageEvent, url: &Url, location: &str, way: &mut Way) -> Option<Target> {
         let refuse = |event: &mut PageEvent, reason, message: String| {
             event.outcome = failed(reason, message);
             None
         };
-        let Some(Target { url: target, normal }) = redirect::target(url, location) else {
+        let Some(next) = redirect::target(url, location) else {
             let message = format!("redirects to {location:?}, which cannot be fetched");
             return refuse(event, FailureReason::BadRedirect, message);
         };
+        let target = &next.url;
         let Outcome::Response(response) = &event.outcome else { return None };
         way.jar.take(url, &response.headers);
         let hop = Hop {
@@ -135,17 +194,17 @@ impl Visitor {
         };
         event.hops.push(hop);
         event.final_url = target.as_str().to_owned();
-        if way.has_been_at(&target) {
+        if way.has_been_at(target) {
             return refuse(event, FailureReason::TooManyRedirects, format!("redirects in a circle at {target}"));
         }
         if event.hops.len() > self.config.fetch.max_redirects {
             let message = format!("more than {} redirects", self.config.fetch.max_redirects);
             return refuse(event, FailureReason::TooManyRedirects, message);
         }
-        if !self.scope.admits(&normal) {
+        if !self.scope.admits(&next.normal) {
             return refuse(event, FailureReason::BadRedirect, format!("redirects out of scope, to {target}"));
         }
-        Some(target)
+        Some(next)
     }
 
     pub(super) fn blank_event(&self, work: &Work) -> PageEvent {
@@ -171,6 +230,15 @@ impl Visitor {
             crawler_id: self.crawler_id.clone(),
         }
     }
+}
+
+/// The last redirect is the answer itself: its target is not asked for.
+fn withhold(event: &mut PageEvent, of: String, target: String) {
+    event.bytes_beside -= body_bytes(&event.outcome);
+    if let Some(hop) = event.hops.pop() {
+        event.final_url = hop.url;
+    }
+    event.withheld = Some(Withheld::Alias { of, target });
 }
 
 fn failed(reason: FailureReason, message: String) -> Outcome {

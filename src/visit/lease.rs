@@ -7,6 +7,8 @@ use std::task::Poll;
 
 use parking_lot::Mutex;
 
+use super::claim::Claimed;
+use super::follow::Fetched;
 use super::host::LeasedHost;
 use super::place::Place;
 use super::retry::Whose;
@@ -68,6 +70,7 @@ impl Visitor {
                 Err(error) => {
                     tracing::debug!(%url, %error, "not accepted, stays in work_proposed");
                     self.frontier.unreserve(&url);
+                    self.frontier.settle_claim(&url, false);
                 }
             }
         }
@@ -119,8 +122,8 @@ impl Visitor {
                 None => "not in scope any more".to_owned(),
             };
             let failure = Failure { reason: FailureReason::OutOfScope, message };
-            let event = PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(&work) };
-            self.accept(event, work, None, tickets).await?;
+            let fetched = self.unasked(failure, &work);
+            self.accept(fetched, work, None, tickets).await?;
         }
         Ok(())
     }
@@ -148,8 +151,8 @@ impl Visitor {
         self.await_log(not_before).await?;
         let given_up = self.is_given_up(&*host.lock().await);
         let mut place = None;
-        let (event, room) = match given_up {
-            Some(failure) => (PageEvent { outcome: Outcome::Failure(failure), ..self.blank_event(&work) }, None),
+        let fetched = match given_up {
+            Some(failure) => self.unasked(failure, &work),
             None => {
                 place = self.set_aside(&mut *host.lock().await, &work)?;
                 if place.is_none() {
@@ -158,8 +161,7 @@ impl Visitor {
                 self.fetch(host, &work).await?
             }
         };
-        self.accept(event, work, place, tickets).await?;
-        drop(room); // the log has counted it since it was queued
+        self.accept(fetched, work, place, tickets).await?;
         let host = host.lock().await;
         Ok(!host.is_ailing || self.is_given_up(&host).is_some())
     }
@@ -167,7 +169,7 @@ impl Visitor {
     /// Judges what came, and hands it to the page log.
     async fn accept(
         &self,
-        mut event: PageEvent,
+        Fetched { mut event, room, claimed }: Fetched<'_>,
         work: Work,
         place: Option<Place>,
         tickets: &Tickets,
@@ -179,16 +181,22 @@ impl Visitor {
         if event.response().is_some_and(Response::is_cut) {
             event.again = self.again(&event, Whose::Page, 0);
         }
-        self.metrics.fetched(&event);
-        event.withheld = self.withheld(&event, &work, read.noindex);
+        if event.failure().is_none_or(|failure| failure.reason != FailureReason::Alias) {
+            self.metrics.fetched(&event);
+        }
+        if event.withheld.is_none() {
+            event.withheld = self.withheld(&event, &work, read.noindex);
+        }
         event.change = self.change(&event, &work, &read.digest);
         event.relevance = Relevance::by_type(read.is_html && event.response().is_some_and(Response::is_success));
         if let Some(place) = &place {
             place.weigh(Amounts::of(&event, read.decoded));
         }
+        let has_page = has_page(&event);
         match self.log.append(event, read.derived).await {
             Ok(ticket) => {
                 place.into_iter().for_each(Place::keep);
+                claimed.into_iter().filter(|_| has_page).for_each(Claimed::win);
                 tickets.lock().push((work.url, ticket));
             }
             Err(error) => {
@@ -196,6 +204,7 @@ impl Visitor {
                 return Err(Interrupted::Stopping);
             }
         }
+        drop(room); // the log has counted it since it was queued
         Ok(())
     }
 
@@ -273,6 +282,14 @@ impl Visitor {
             final_url: work.final_url.as_deref(),
         });
         PageChange::judge(event, before, now)
+    }
+}
+
+/// Whether it came to a page, delivered or not, that is its own.
+fn has_page(event: &PageEvent) -> bool {
+    match &event.withheld {
+        Some(withheld) => *withheld == Withheld::Noindex,
+        None => event.change.is_some_and(|change| change != PageChange::Gone),
     }
 }
 

@@ -54,7 +54,7 @@ fn sort(outcome: &Outcome) -> Sort {
             Timeout | Protocol => Sort::Either,
             UnwantedType => Sort::Answer,
             PrivateAddress | RobotsDenied | TooManyRedirects | BadRedirect | BadUrl | HostBusy | HostUnreachable
-            | OutOfScope => Sort::Nothing,
+            | OutOfScope | Alias => Sort::Nothing,
         },
     }
 }

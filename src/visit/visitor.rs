@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::host::LeasedHost;
 use super::outage::Outage;
@@ -31,6 +31,8 @@ pub struct Visitor {
     /// Marked changed whenever a host was given back or work came in.
     pub changed: watch::Sender<()>,
     pub parking: Parking,
+    /// Told whenever a claim on a redirect's target is settled.
+    pub settled: Notify,
     /// Whether this machine can reach anybody.
     pub outage: Arc<Outage>,
     /// No new requests once it is finishing.

@@ -266,6 +266,7 @@ fn settings(names: &Names) -> String {
          link_storage.scheduler.backoff_base: 200ms\n\
          link_storage.scheduler.backoff_max: 2s\n\
          crawler_manager.downloader.allow_private_addresses: true\n\
+         crawler_manager.downloader.redirects: follow\n\
          crawler_manager.downloader.download_thread_pool_size: 50\n\
          crawler_manager.downloader.httpclient.connection_timeout: 2s\n\
          crawler_manager.downloader.httpclient.socket_timeout: 2s\n\

@@ -1,5 +1,6 @@
 //! The program from end to end, as its user sees it: the real binary as a child process, real sockets, real files.
 
+mod aliases;
 mod audit;
 mod bad_input;
 mod books;

@@ -9,8 +9,8 @@ use seine::clock::now_ms;
 use seine::delivery::Position;
 use seine::demo::server::{Answer, Ask};
 use seine::frontier::{
-    Applied, Batch, Counts, EmbeddedFrontier, Frontier, FrontierError, HostTurn, Lease, PageRecord, Proposal, Proposed,
-    Release, Turn, Waiting,
+    Applied, Batch, Claim, Counts, EmbeddedFrontier, Frontier, FrontierError, HostTurn, Lease, PageRecord, Proposal,
+    Proposed, Release, Turn, Waiting,
 };
 use seine::page::{EpochMs, FailureReason};
 use seine::revisit::Trust;
@@ -161,6 +161,12 @@ impl Frontier for Brittle {
     }
     fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError> {
         self.inner.lease_host(origin, now)
+    }
+    fn claim_target(&self, target: &str, by: &str) -> Result<Claim, FrontierError> {
+        self.inner.claim_target(target, by)
+    }
+    fn settle_claim(&self, by: &str, is_won: bool) {
+        self.inner.settle_claim(by, is_won);
     }
     fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
         self.inner.release(lease, release)

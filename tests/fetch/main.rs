@@ -1,6 +1,7 @@
 //! Fetching at its public edge: one exchange (`Client`), names (`Dns`), pauses, and whole visits of hosts (`Visitor`)
 //! with everything a server can do to them.
 
+mod aliases;
 mod beside;
 mod bodies;
 mod borrowing;

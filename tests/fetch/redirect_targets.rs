@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use seine::config::Redirects;
 use seine::demo::server::{Answer, Ask};
 use seine::page::{FailureReason, Kind};
 
@@ -56,6 +57,7 @@ async fn a_user_before_the_host_fools_nobody() {
     let seeds: Vec<String> = (0..forms.len()).map(|n| format!("http://a.test:{}/to/{n}", site.port)).collect();
     let mut config = config_for(&site);
     config.scope.hosts = vec!["a.test".into()];
+    config.frontier.redirects = Redirects::Follow; // two lead to the same page
     let events = MiniCrawl::new(config, &seeds.iter().map(String::as_str).collect::<Vec<_>>()).run(LIMIT).await;
     for (seed, (form, host, path)) in seeds.iter().zip(forms) {
         let (event, form) = (event_of(&events, seed), form(site.port));

@@ -203,6 +203,7 @@ impl MiniCrawl {
             metrics,
             changed: Default::default(),
             parking: Default::default(),
+            settled: Default::default(),
             outage: Default::default(),
             shutdown: Default::default(),
             crawler_id: "test".into(),

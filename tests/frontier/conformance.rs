@@ -337,13 +337,14 @@ fn keeps_every_field_of_a_page(make: Make) {
             final_url: Some("http://d/é".into()),
             noindex: true,
             is_to_be_reread: true,
+            target: Some("http://d/é?1".into()),
             ..record("http://c/é", 4)
         },
     ];
     for (number, record) in records.iter().enumerate() {
         let change = Change::Page { record: record.clone(), due_again: None };
         let (url, event_id) = (record.url.clone(), record.event_id.clone());
-        let verdict = Verdict { url, kind: Kind::Page, event_id, change };
+        let verdict = Verdict { url, kind: Kind::Page, event_id, reached: None, change };
         frontier.apply(&batch(number as u64 + 1, vec![verdict], vec![]), 0).unwrap();
     }
     frontier.reopen(0);

@@ -28,29 +28,33 @@ fn reason() -> impl Strategy<Value = FailureReason> {
 
 fn page_record() -> impl Strategy<Value = PageRecord> {
     use PageState::*;
-    let known = select(vec![New, Unchanged, Changed, Gone, Refused, Withheld]);
+    let known = select(vec![New, Unchanged, Changed, Gone, Refused, Withheld, Alias]);
     let state = prop_oneof![known, reason().prop_map(Failed)];
     let id = prop_oneof!["[0-9a-f]{32}", any::<String>()];
     let text = || option::of(any::<String>());
     let texts = (id, text(), text(), text());
     let numbers = (any::<u16>(), any::<u64>(), any::<u16>());
-    let bytes = (any::<Option<[u8; 32]>>(), option::of(history()), any::<[bool; 2]>());
+    let target = option::of("http://b.example/\\PC*");
+    let bytes = (any::<Option<[u8; 32]>>(), option::of(history()), any::<[bool; 2]>(), target);
     (state, select(vec![Kind::Page, Kind::Sitemap]), texts, numbers, bytes).prop_map(
-        |(state, kind, texts, (status, fetched_ms, depth), (digest, history, [noindex, is_to_be_reread]))| PageRecord {
-            url: URL.into(),
-            kind,
-            event_id: texts.0,
-            state,
-            status,
-            digest,
-            etag: texts.1,
-            last_modified: texts.2,
-            fetched_ms,
-            depth,
-            history,
-            final_url: texts.3,
-            noindex,
-            is_to_be_reread,
+        |(state, kind, texts, (status, fetched_ms, depth), (digest, history, [noindex, is_to_be_reread], target))| {
+            PageRecord {
+                url: URL.into(),
+                kind,
+                event_id: texts.0,
+                state,
+                status,
+                digest,
+                etag: texts.1,
+                last_modified: texts.2,
+                fetched_ms,
+                depth,
+                history,
+                final_url: texts.3,
+                noindex,
+                is_to_be_reread,
+                target,
+            }
         },
     )
 }
@@ -112,7 +116,7 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         let frontier = open(dir.path()).unwrap();
         let change = Change::Page { record: record.clone(), due_again: None };
-        let verdict = Verdict { url: URL.into(), kind: record.kind, event_id: record.event_id.clone(), change };
+        let verdict = Verdict { url: URL.into(), kind: record.kind, event_id: record.event_id.clone(), reached: None, change };
         frontier.apply(&batch(1, vec![verdict], vec![]), 0).unwrap();
         let health = Some(Health::Troubled(trouble));
         let release = Release { robots: Some(robots.clone()), health, ..Release::default() };
@@ -204,6 +208,7 @@ fn of_pages_are_read_as_0_1_0_wrote_them() {
         final_url: None,
         noindex: false,
         is_to_be_reread: false,
+        target: None,
     };
     assert_eq!(open(dir.path()).unwrap().page(URL).unwrap(), Some(record.clone()));
 

@@ -176,5 +176,7 @@ fn look_through(dir: &Path, name: &str) -> Result<(), FrontierError> {
     let work = |leases: Vec<Lease>| leases.into_iter().map(|lease| lease.work).collect::<Vec<_>>();
     let leases = found.lease(3_000_000, 100, 1_000_000)?;
     assert_eq!(work(leases), work(twin.lease(3_000_000, 100, 1_000_000).unwrap()), "{name}");
+    let known: Vec<Proposal> = (1..=cursor).flat_map(|n| numbered(n).proposals).collect();
+    assert_eq!(found.propose(&known, 3_000_000)?.added, 0, "{name}");
     Ok(())
 }

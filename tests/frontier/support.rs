@@ -65,8 +65,8 @@ pub fn check_counters(frontier: &EmbeddedFrontier) {
     assert_eq!(survey.admitted_by_host, counts.page + counts.first_time, "{survey:?}");
     assert_eq!(survey.records(), survey.places_done + survey.revisits, "{survey:?}");
     assert_eq!(
-        (survey.hosts, survey.live, survey.gone, survey.refused, survey.failed, survey.withheld),
-        (counts.hosts, counts.live, counts.gone, counts.refused, counts.failed, counts.withheld)
+        (survey.hosts, survey.live, survey.gone, survey.refused, survey.failed, survey.withheld, survey.alias),
+        (counts.hosts, counts.live, counts.gone, counts.refused, counts.failed, counts.withheld, counts.alias)
     );
 }
 
@@ -115,6 +115,7 @@ pub fn record(url: &str, event: u64) -> PageRecord {
         final_url: None,
         noindex: false,
         is_to_be_reread: false,
+        target: None,
     }
 }
 
@@ -130,17 +131,23 @@ pub fn given_up() -> Trouble {
 
 pub fn fetched(url: &str, event: u64, due_again: Option<EpochMs>) -> Verdict {
     let change = Change::Page { record: record(url, event), due_again };
-    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), change }
+    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: None, change }
 }
 
 pub fn in_state(url: &str, event: u64, state: PageState) -> Verdict {
     let record = PageRecord { state, digest: None, ..record(url, event) };
-    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), change: Change::Page { record, due_again: None } }
+    Verdict {
+        url: url.into(),
+        kind: Kind::Page,
+        event_id: id(event),
+        reached: None,
+        change: Change::Page { record, due_again: None },
+    }
 }
 
 pub fn retry(url: &str, event: u64, at: EpochMs, attempt: u16) -> Verdict {
     let change = Change::Retry { at, attempt, put_off: false, host: HostPause::default() };
-    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), change }
+    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: None, change }
 }
 
 pub fn at(index: u64) -> Position {

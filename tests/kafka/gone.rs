@@ -2,19 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, ResourceSpecifier};
 use rdkafka::client::DefaultClientContext;
 use seine::archive::inputs::{ArchiveInputs, FoundInput, InputOptions};
 use seine::delivery::Entry;
+use seine::demo::server::{Answer, Ask};
 use seine::page::{Failure, FailureReason, Outcome, PageChange, PageEvent, Withheld};
 use seine::sinks::dead_letters::DeadLetters;
 use seine::sinks::{Delivered, Sink};
 use serde_json::json;
 
 use crate::broker::{BROKER, Seen};
-use crate::support::program::{Place, run};
+use crate::support::program::{Place, Process, eventually, run};
+use crate::support::{Running, links};
 use crate::{entries, event, finish, html, kafka_config, open, response};
 
 const KEYS: &str = "target_storage.data_format.kafka";
@@ -106,6 +109,46 @@ fn a_compacted_topic_comes_to_hold_the_live_pages() {
         .map(|pages| pages.map(Result::unwrap).count())
         .sum();
     assert_eq!(pages, 8);
+}
+
+/// By the whole program: a page that leads to another's from now on.
+#[test]
+fn a_page_that_became_an_alias_leaves_the_topic() {
+    BROKER.make_topic("aliases", &[]);
+    let has_moved = Arc::new(AtomicBool::new(false));
+    let now = has_moved.clone();
+    let site = Running::start(
+        1,
+        Arc::new(move |ask: &Ask| match ask.path() {
+            "/" => Answer::html(links(&["/old", "/new"])),
+            "/old" if now.load(Ordering::SeqCst) => Answer::redirect(301, "/new"),
+            "/old" | "/new" => Answer::html(ask.path().to_owned()),
+            _ => Answer::text("").status(404),
+        }),
+    );
+    let place = Place::with(&format!(
+        "crawler_manager.downloader.redirects: first\nlink_storage.recrawl: {{interval: 1s}}\n\
+         target_storage.data_formats: [KAFKA]\n{KEYS}.topic_name: aliases\n\
+         {KEYS}.properties.bootstrap.servers: '{}'\n",
+        BROKER.plain
+    ));
+    let crawl = || Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+    crawl();
+    let path = |key: &str| percent_encoding::percent_decode_str(key).decode_utf8().unwrap().into_owned();
+    let live = || compacted(BROKER.read("aliases")).keys().map(|key| path(key)).collect::<Vec<_>>();
+    let urls = ["/", "/new", "/old"].map(|path| site.origin(0) + path);
+    assert_eq!(live(), urls);
+    has_moved.store(true, Ordering::SeqCst);
+    eventually("it is looked at again", || {
+        crawl();
+        live().len() < 3
+    });
+    assert_eq!(live(), urls[..2]);
+    let messages = BROKER.read("aliases");
+    let tombstones: Vec<&Seen> = messages.iter().filter(|message| message.is_tombstone).collect();
+    assert_eq!(tombstones.len(), 1);
+    assert_eq!(path(&tombstones[0].key), urls[2]);
+    assert_eq!((&*tombstones[0].headers["change"], &*tombstones[0].headers["reason"]), ("gone", "alias"));
 }
 
 #[test]

@@ -64,8 +64,8 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
         Just(PageChange::Gone)
     ]);
     let again = option::of((any::<u64>(), any::<bool>()).prop_map(|(at, counts)| Again { at, counts }));
-    let withheld =
-        option::of(prop_oneof![Just(Withheld::Noindex), any::<String>().prop_map(|of| Withheld::Alias { of })]);
+    let alias = any::<(String, String)>().prop_map(|(of, target)| Withheld::Alias { of, target });
+    let withheld = option::of(prop_oneof![Just(Withheld::Noindex), alias]);
     let rest = (kind, relevance, option::of(any::<std::net::IpAddr>()), change, again, withheld);
     (texts, numbers, rest, headers(), vec(hop(), 0..3), outcome()).prop_map(
         |(texts, numbers, (kind, relevance, ip, change, again, withheld), request_headers, hops, outcome)| PageEvent {

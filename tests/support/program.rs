@@ -209,9 +209,11 @@ pub struct Place {
     folder: TempDir,
 }
 
-/// What every crawl of a test site needs: no wait for a port, quick retries, loopback allowed.
+/// What every crawl of a test site needs: no wait for a port, quick retries, loopback allowed; and a page for every URL, which
+/// does not depend on who comes first.
 const BASE: &str = "http.enabled: false\n\
     crawler_manager.downloader.allow_private_addresses: true\n\
+    crawler_manager.downloader.redirects: follow\n\
     link_storage.scheduler.backoff_base: 50ms\n\
     link_storage.cache_size: 4MiB\n\
     logging.filter: warn\n";

@@ -6,7 +6,7 @@ use super::Kind::{
     Bool, Budgets, Cookies, Count, Hosts, List, MaybeCount, MaybeDuration, MaybeText, OneOf, Overrides, Size, Text,
 };
 use super::{Key, Kind, ache, ours};
-use crate::config::checked::ScopeRule;
+use crate::config::checked::{Redirects, ScopeRule};
 use crate::config::draft::{self, Draft};
 use crate::config::values::Unit::Millis;
 
@@ -299,6 +299,14 @@ pub(super) const FETCH: &[Key] = &[
         "10",
         Count(0, 100, |d, v| d.config.fetch.max_redirects = draft::to_usize(v)),
         "Redirects followed from one URL.",
+    ),
+    ours(
+        "crawler_manager.downloader.redirects",
+        "first",
+        OneOf(&["first", "follow"], |d, v| {
+            d.config.frontier.redirects = if v == "follow" { Redirects::Follow } else { Redirects::First };
+        }),
+        "A page that several URLs redirect to is delivered once, under the first that led to it; the others are its aliases,          and lead to no request for it. follow: fetched and delivered under each of them, as in ACHE.",
     ),
     ache(
         "crawler_manager.downloader.valid_mime_types",

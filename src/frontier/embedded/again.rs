@@ -6,7 +6,7 @@ use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::records::{self, QueuedUrl, UrlState};
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, split};
-use crate::frontier::{Frontier, FrontierError, PageRecord, WHEN_MET_AGAIN};
+use crate::frontier::{Frontier, FrontierError, PageRecord, PageState, WHEN_MET_AGAIN};
 use crate::page::{EpochMs, Kind};
 
 /// URLs tried again come behind the seeds, and before what they will link to.
@@ -78,7 +78,7 @@ impl Changes<'_> {
         }
     }
 
-    fn set_revisit(&mut self, address: &str, due: Option<EpochMs>) -> Result<bool, FrontierError> {
+    pub(super) fn set_revisit(&mut self, address: &str, due: Option<EpochMs>) -> Result<bool, FrontierError> {
         let (origin, path) = split(address)?;
         let keys = self.frontier.keys;
         let url = keys.url(keys.host(origin), path);
@@ -124,8 +124,10 @@ impl Changes<'_> {
         let rank = self.rank_again(state);
         self.dequeue(url, state);
         match page {
-            // What is there is looked at again, as if its time had come: the answer tells whether it has changed.
-            Some(page) if page.state.is_there() => self.enqueue_later(url, self.now, rank, &item),
+            // What is there, or an alias, is looked at again, as if its time had come: the answer tells whether it has changed.
+            Some(page) if page.state.is_there() || page.state == PageState::Alias => {
+                self.enqueue_later(url, self.now, rank, &item)
+            }
             Some(page) => {
                 self.forget(url, &page, item.kind);
                 self.enqueue_ready(url, rank, records::to_bytes(&QueuedUrl { revisit: false, ..item }));

@@ -8,6 +8,7 @@ use super::ledger::AccountKey;
 use super::open::EmbeddedFrontier;
 use super::records::{self, QueuedUrl, UrlState};
 use super::shelf::StoreGuard;
+use super::targets::TargetChanges;
 use crate::budgets::Account;
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
 use crate::frontier::schedule::{HostRecord, NEVER, Totals};
@@ -33,6 +34,8 @@ pub struct Changes<'a> {
     /// What was brought: accounts as they will be, and whose events are booked in them.
     pub accounts: BTreeMap<AccountKey, Account>,
     pub brought: Vec<UrlKey>,
+    /// See [`super::targets`].
+    pub targets: TargetChanges,
     /// Known URLs to be remembered once the batch is written.
     pub seen: Vec<UrlKey>,
 }
@@ -66,6 +69,7 @@ impl<'a> Changes<'a> {
             later: BTreeMap::new(),
             accounts: BTreeMap::new(),
             brought: Vec::new(),
+            targets: TargetChanges::new(),
             seen: Vec::new(),
         })
     }
@@ -98,6 +102,14 @@ impl<'a> Changes<'a> {
                 .insert(host, HostChange { record, pause: None, is_met: false, was_idle: false, finished: Vec::new() });
         }
         self.hosts.get_mut(&host).ok_or_else(|| self.store.unreadable("hosts"))
+    }
+
+    /// None for a host that was never heard of.
+    pub fn origin_of(&self, host: HostKey) -> Result<Option<String>, FrontierError> {
+        if let Some(change) = self.hosts.get(&host) {
+            return Ok(Some(change.record.origin.to_string()));
+        }
+        Ok(self.stored_host(host)?.map(|record| record.origin.into()))
     }
 
     fn stored_host(&self, host: HostKey) -> Result<Option<HostRecord>, FrontierError> {
@@ -237,6 +249,12 @@ impl<'a> Changes<'a> {
         }
         for (key, account) in &self.accounts {
             batch.insert(&store.accounts, key.to_bytes(), records::to_bytes(account));
+        }
+        for (key, value) in &self.targets {
+            match value {
+                Some(value) => batch.insert(&store.targets, key.as_slice(), value.as_slice()),
+                None => batch.remove(&store.targets, key.as_slice()),
+            }
         }
         batch.insert(&store.notes, "totals", records::to_bytes(&self.totals));
         let latest = self.frontier.clock.fetch_max(self.now, Ordering::Relaxed).max(self.now);

@@ -10,8 +10,8 @@ use crate::budgets::Amounts;
 use crate::delivery::Position;
 use crate::frontier::keys::split;
 use crate::frontier::{
-    Applied, Batch, BudgetStanding, Counts, Frontier, FrontierError, HostTurn, Lease, NoBudget, PageRecord, Proposal,
-    Proposed, Release, Standing, Turn, Waiting, Work,
+    Applied, Batch, BudgetStanding, Claim, Counts, Frontier, FrontierError, HostTurn, Lease, NoBudget, PageRecord,
+    Proposal, Proposed, Release, Standing, Turn, Waiting, Work,
 };
 use crate::page::{EpochMs, Kind};
 use crate::revisit::Trust;
@@ -65,6 +65,16 @@ impl Frontier for EmbeddedFrontier {
         }
     }
 
+    fn claim_target(&self, target: &str, by: &str) -> Result<Claim, FrontierError> {
+        self.claim(target, by)
+    }
+
+    fn settle_claim(&self, by: &str, is_won: bool) {
+        let Ok(by) = self.key_of(by) else { return };
+        let mut claims = self.claims.lock();
+        if is_won { claims.win(by) } else { claims.end(by) }
+    }
+
     fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError> {
         let mut known = self.writer.lock();
         self.tell_of_going_back()?;
@@ -79,6 +89,10 @@ impl Frontier for EmbeddedFrontier {
         changes.totals.links_seen += batch.proposals.len() as u64;
         changes.totals.cursor = batch.cursor;
         changes.commit(&mut known)?;
+        // The store knows now.
+        let judged = batch.verdicts.iter().filter_map(|verdict| self.key_of(&verdict.url).ok());
+        let mut claims = self.claims.lock();
+        judged.for_each(|url| claims.end(url));
         Ok(Applied { verdicts, proposed })
     }
 

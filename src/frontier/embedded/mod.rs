@@ -5,11 +5,15 @@
 //! after `kill -9` the store is that of a moment between two batches. Leases are in memory only: what was leased and got no
 //! verdict is still queued on disk.
 //!
+//! What redirects is in `targets`, too: under which URL a target's page is delivered, and which others are its aliases. What workers
+//! are just asking for is claimed in memory (`claims`).
+//!
 //! A write that fails takes the store away (`shelf`); [`super::Frontier::restore`] closes it and opens it again.
 //!
 //! Locks, in the order they are taken: `writer` (one propose or apply at a time, looks into the store included),
 //! `host_writes` (so that host records reach the store in the order they were made), the schedule's (microseconds), the
 //! ledger's (a look at an account in the store included).
+//! That of the claims is taken alone or behind `writer`, and held for a look into the store.
 
 mod again;
 mod changes;
@@ -26,6 +30,7 @@ mod shelf;
 mod spending;
 mod store;
 mod survey;
+mod targets;
 mod verdicts;
 mod witness;
 

@@ -13,6 +13,7 @@ use super::spending::{counts_for, crawls};
 use crate::budgets::Whom;
 use crate::delivery::Position;
 use crate::frontier::addresses::Addresses;
+use crate::frontier::claims::Claims;
 use crate::frontier::keys::{HostKey, Keys};
 use crate::frontier::schedule::{HostRecord, NEVER, Schedule};
 use crate::frontier::{FrontierError, FrontierOptions, Robots};
@@ -37,6 +38,7 @@ pub struct EmbeddedFrontier {
     /// When this run began.
     pub(super) run: EpochMs,
     pub(super) ledger: Mutex<Ledger>,
+    pub(super) claims: Mutex<Claims>,
     pub(super) durable: Mutex<Option<Position>>,
     /// The store came back with less than it had: the validator is to be told.
     pub(super) went_back: AtomicBool,
@@ -79,6 +81,7 @@ impl EmbeddedFrontier {
             counts_for: counts_for(&options.budgets),
             run,
             ledger: Mutex::new(Ledger::new(options.budgets, run, crawl)),
+            claims: Mutex::default(),
             durable: Mutex::default(),
             went_back: AtomicBool::new(false),
             clock: AtomicU64::new(clock),

@@ -59,6 +59,20 @@ impl QueuedUrl {
     }
 }
 
+/// Under whose URL a target's page is delivered.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct Owner {
+    #[n(0)]
+    pub url: String,
+}
+
+impl Record for Owner {
+    /// There were none.
+    fn from_v1(_: v1::Input) -> Option<Owner> {
+        None
+    }
+}
+
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -18,7 +18,7 @@ use crate::frontier::{FrontierError, PageRecord};
 
 /// Written into every store; other values are other formats.
 const FORMAT: &str = "seine frontier 1";
-const KEYSPACES: [&str; 8] = ["urls", "ready", "later", "pages", "hosts", "robots", "accounts", "notes"];
+const KEYSPACES: [&str; 9] = ["urls", "ready", "later", "pages", "hosts", "robots", "accounts", "notes", "targets"];
 
 const REMEDY_LOCKED: &str = "another process uses this folder: stop it, or choose another data folder";
 const REMEDY_FOREIGN: &str = "this is no frontier of this version of Seine: open it with the version that made it, or \
@@ -28,8 +28,8 @@ const REMEDY_CORRUPT: &str = "its files are damaged: restore the folder from a b
 const REMEDY_IO: &str = "look at the disk's space, rights and health, then start again: nothing accepted is lost";
 
 /// The keyspaces. `urls`: where each known URL is. `ready`, `later`: the queues. `pages`: records of fetched URLs.
-/// `hosts`, `robots`: one record a host. `accounts`: what the crawl, hosts and domains have brought, for budgets. `notes`:
-/// everything else, with the totals.
+/// `hosts`, `robots`: one record a host. `accounts`: what the crawl, hosts and domains have brought, for budgets. `targets`: where
+/// redirects lead, owners and aliases. `notes`: everything else, with the totals.
 pub struct Store {
     dir: PathBuf,
     pub db: Database,
@@ -42,6 +42,7 @@ pub struct Store {
     pub robots: Keyspace,
     pub accounts: Keyspace,
     pub notes: Keyspace,
+    pub targets: Keyspace,
     /// Why nothing can be written any more.
     trouble: OnceLock<String>,
 }
@@ -150,7 +151,7 @@ impl Store {
             .max_journaling_size(64 << 20)
             .open()?;
         let keyspace = |name| db.keyspace(name, || keyspace_options(name));
-        let [urls, ready, later, pages, hosts, robots, accounts, notes] = KEYSPACES.map(keyspace);
+        let [urls, ready, later, pages, hosts, robots, accounts, notes, targets] = KEYSPACES.map(keyspace);
         Ok(Store {
             dir: dir.to_owned(),
             keys: Keys { seed: 0 },
@@ -162,6 +163,7 @@ impl Store {
             robots: robots?,
             accounts: accounts?,
             notes: notes?,
+            targets: targets?,
             trouble: OnceLock::new(),
             db,
         })
@@ -300,7 +302,7 @@ fn error(
     FrontierError::Store { path: dir.display().to_string(), remedy, source: source.into() }
 }
 
-/// Memory first: write buffers add up to 31 MiB. Options are fixed when a keyspace is made.
+/// Memory first: write buffers add up to 33 MiB. Options are fixed when a keyspace is made.
 fn keyspace_options(name: &str) -> KeyspaceCreateOptions {
     let is_large = matches!(name, "urls" | "ready" | "later" | "pages");
     let buffer_mib = match name {

@@ -29,12 +29,13 @@ pub struct Survey {
     pub refused: u64,
     pub failed: u64,
     pub withheld: u64,
+    pub alias: u64,
 }
 
 impl Survey {
     /// Records in `pages`.
     pub fn records(&self) -> u64 {
-        self.live + self.gone + self.refused + self.failed + self.withheld
+        self.live + self.gone + self.refused + self.failed + self.withheld + self.alias
     }
 
     /// Queued URLs that never had a final answer.
@@ -77,6 +78,7 @@ impl EmbeddedFrontier {
                 PageState::Refused => survey.refused += 1,
                 PageState::Failed(_) => survey.failed += 1,
                 PageState::Withheld => survey.withheld += 1,
+                PageState::Alias => survey.alias += 1,
             }
         }
         Ok(survey)

@@ -37,7 +37,7 @@ impl Changes<'_> {
         match &verdict.change {
             Change::Page { record, due_again } => {
                 self.meet(&subject, origin)?;
-                self.add_page(&subject, record, *due_again);
+                self.add_page(&subject, record, *due_again)?;
                 Ok(true)
             }
             Change::Retry { at, attempt, put_off, host } => {
@@ -63,7 +63,12 @@ impl Changes<'_> {
         Ok(())
     }
 
-    fn add_page(&mut self, subject: &Subject, record: &PageRecord, due_again: Option<EpochMs>) {
+    fn add_page(
+        &mut self,
+        subject: &Subject,
+        record: &PageRecord,
+        due_again: Option<EpochMs>,
+    ) -> Result<(), FrontierError> {
         let url = subject.url;
         let lesson = subject.page.as_ref().and_then(|before| record.lesson(before));
         if let (Some(lesson), Some(host)) = (lesson, self.hosts.get_mut(&url.host)) {
@@ -71,6 +76,9 @@ impl Changes<'_> {
             host.record.trust = Some(Box::new(trust.after(lesson)));
         }
         self.leave_queue(subject);
+        let reached = subject.verdict.reached.as_deref();
+        let is_at_once = self.turn_to(url, subject.page.as_ref(), record, reached)?;
+        let due_again = if is_at_once { Some(self.now) } else { due_again };
         match due_again {
             Some(due) => {
                 let rank = self.rank_of(subject.state);
@@ -89,6 +97,7 @@ impl Changes<'_> {
             self.totals.count_page(record.state, 1);
         }
         self.pages.insert(url, record.clone());
+        Ok(())
     }
 
     fn add_retry(

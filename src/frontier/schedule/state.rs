@@ -67,16 +67,17 @@ impl Schedule {
     }
 
     pub fn counts(&self) -> Counts {
-        let Totals { live, gone, refused, failed, withheld, .. } = self.totals;
+        let Totals { live, gone, refused, failed, withheld, alias, .. } = self.totals;
         Counts {
             work_proposed: self.totals.work,
             first_time: self.totals.first_time,
-            page: live + gone + refused + failed + withheld,
+            page: live + gone + refused + failed + withheld + alias,
             live,
             gone,
             refused,
             failed,
             withheld,
+            alias,
             hosts: self.totals.next_host,
             hosts_with_work: self.hosts_with_work,
             hosts_leased: self.leases.len() as u64,

@@ -30,6 +30,8 @@ pub struct Totals {
     pub links_seen: u64,
     #[cbor(n(10), default)]
     pub withheld: u64,
+    #[cbor(n(11), default)]
+    pub alias: u64,
 }
 
 impl Totals {
@@ -41,6 +43,7 @@ impl Totals {
             PageState::Refused => &mut self.refused,
             PageState::Failed(_) => &mut self.failed,
             PageState::Withheld => &mut self.withheld,
+            PageState::Alias => &mut self.alias,
         };
         *slot = slot.saturating_add_signed(by);
     }

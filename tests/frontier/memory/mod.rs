@@ -14,8 +14,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use seine::delivery::Position;
 use seine::frontier::{
-    Applied, Batch, Change, Counts, Frontier, FrontierError, FrontierOptions, Health, Host, HostPause, HostTurn, Lease,
-    PageRecord, PageState, Proposal, Proposed, Release, Trouble, Troubled, Turn, WHEN_MET_AGAIN, Waiting, WaitingHost,
+    Applied, Batch, Change, Claim, Counts, Frontier, FrontierError, FrontierOptions, Health, Host, HostPause, HostTurn,
+    Lease, PageRecord, PageState, Proposal, Proposed, Release, Trouble, Troubled, Turn, WHEN_MET_AGAIN, Waiting,
+    WaitingHost,
 };
 use seine::page::{EpochMs, Kind};
 use seine::revisit::Trust;
@@ -107,6 +108,12 @@ impl Frontier for MemoryFrontier {
         unimplemented!("turns on addresses are no part of the store: tests/frontier/addresses.rs")
     }
 
+    fn claim_target(&self, _: &str, _: &str) -> Result<Claim, FrontierError> {
+        Ok(Claim::Granted)
+    }
+
+    fn settle_claim(&self, _: &str, _: bool) {}
+
     fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
         let (mut kept, mut volatile) = (self.kept.lock(), self.volatile.lock());
         let Some((origin, urls)) = volatile.leases.remove(&lease.id) else { return Ok(()) };
@@ -197,6 +204,7 @@ impl Frontier for MemoryFrontier {
             refused: in_state(|state| state == PageState::Refused),
             failed: in_state(|state| matches!(state, PageState::Failed(_))),
             withheld: in_state(|state| state == PageState::Withheld),
+            alias: in_state(|state| state == PageState::Alias),
             hosts: kept.hosts.len() as u64,
             hosts_with_work: queued().map(|url| &url.origin).collect::<BTreeSet<_>>().len() as u64,
             hosts_leased: volatile.leases.len() as u64,

@@ -83,6 +83,7 @@ impl Record for Totals {
             failed,
             links_seen,
             withheld: 0,
+            alias: 0,
         })
     }
 }
@@ -148,6 +149,7 @@ impl Record for PageRecord {
             final_url: None,
             noindex: false,
             is_to_be_reread: false,
+            target: None,
         })
     }
 }

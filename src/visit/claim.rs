@@ -1,0 +1,77 @@
+//! Whose page a redirect's target is (`redirects: first`): it is claimed before it is asked for, so that it is fetched and
+//! delivered once, however many URLs lead to it.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::visitor::{Interrupted, Shared, Visitor};
+use crate::config::Redirects;
+use crate::frontier::{Claim, Work};
+use crate::page::Kind;
+
+/// How long the outcome of another's claim is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a URL has claimed on its way. Given up however its visit ends, unless it is [won](Claimed::win).
+pub(super) struct Claimed<'v> {
+    visitor: &'v Visitor,
+    url: String,
+    is_won: bool,
+}
+
+impl Visitor {
+    /// Claims for a URL; none where each has a page of its own, wherever its redirects lead.
+    pub(super) fn claims(&self, work: &Work) -> Option<Claimed<'_>> {
+        let is_wanted = self.config.frontier.redirects == Redirects::First && work.kind == Kind::Page;
+        is_wanted.then(|| Claimed { visitor: self, url: work.url.clone(), is_won: false })
+    }
+}
+
+impl Claimed<'_> {
+    /// Claims `target` instead of what was claimed before. What another is just asking for is waited for: nothing is claimed
+    /// meanwhile, and our host lent, so that none wait in a circle. Pending, when that takes too long.
+    pub(super) async fn claim(&self, host: &Shared, target: &str) -> Result<Claim, Interrupted> {
+        let visitor = self.visitor;
+        match visitor.frontier.claim_target(target, &self.url)? {
+            Claim::Pending => visitor.settled.notify_waiters(), // the claim before is given up
+            claim => return Ok(claim),
+        }
+        // Who waits beside others at a host leaves it to them.
+        if visitor.config.fetch.connections_per_host > 1 {
+            return self.wait(target).await;
+        }
+        let mut own = host.lock().await;
+        visitor.parked(&mut own, self.wait(target)).await
+    }
+
+    async fn wait(&self, target: &str) -> Result<Claim, Interrupted> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let mut settled = pin!(self.visitor.settled.notified());
+            settled.as_mut().enable(); // before the look, so that nothing is missed
+            let claim = self.visitor.frontier.claim_target(target, &self.url)?;
+            if claim != Claim::Pending || Instant::now() >= deadline {
+                return Ok(claim);
+            }
+            tokio::select! {
+                () = settled => {}
+                () = tokio::time::sleep_until(deadline) => {}
+                () = self.visitor.shutdown.finishing() => return Err(Interrupted::Stopping),
+            }
+        }
+    }
+
+    /// The event that says so is in the log's queue, before any of those who are told.
+    pub(super) fn win(mut self) {
+        self.is_won = true;
+    }
+}
+
+impl Drop for Claimed<'_> {
+    fn drop(&mut self) {
+        self.visitor.frontier.settle_claim(&self.url, self.is_won);
+        self.visitor.settled.notify_waiters();
+    }
+}
