@@ -23,8 +23,12 @@ impl Visitor {
         if self.wait_for_turn(host, &url).await?.is_err() {
             return Ok(Some(false));
         }
-        let conditions =
-            Conditions { etag: witness.etag, last_modified: witness.last_modified, ..Conditions::default() };
+        // Those of a page behind a redirect are its target's.
+        let (etag, last_modified) = match witness.final_url {
+            None => (witness.etag, witness.last_modified),
+            Some(_) => (None, None),
+        };
+        let conditions = Conditions { etag, last_modified, ..Conditions::default() };
         let exchange = self.exchange(host, &url, &conditions, self.client.limits()).await?;
         Ok(Some(retry::is_answer(&exchange.outcome)))
     }

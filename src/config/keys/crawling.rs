@@ -306,7 +306,8 @@ pub(super) const FETCH: &[Key] = &[
         OneOf(&["first", "follow"], |d, v| {
             d.config.frontier.redirects = if v == "follow" { Redirects::Follow } else { Redirects::First };
         }),
-        "A page that several URLs redirect to is delivered once, under the first that led to it; the others are its aliases,          and lead to no request for it. follow: fetched and delivered under each of them, as in ACHE.",
+        "A page that several URLs redirect to is delivered once, under the first that led to it; the others are its aliases, \
+         and lead to no request for it. follow: fetched and delivered under each of them, as in ACHE.",
     ),
     ache(
         "crawler_manager.downloader.valid_mime_types",
