@@ -73,6 +73,7 @@ fn as_table(folder: &Path, counts: &Counts, log: &LogStatus) -> String {
         ("  refused", counts.refused, "answered, but not with a page"),
         ("  failed", counts.failed, "given up for good"),
         ("  withheld", counts.withheld, "ask not to be indexed"),
+        ("  aliases", counts.alias, "lead to pages of other URLs"),
         ("processed", counts.page + page_proposed, "page + page_proposed"),
         ("remaining", counts.work_proposed, "work_proposed"),
         ("hosts", counts.hosts, ""),
