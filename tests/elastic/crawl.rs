@@ -20,6 +20,7 @@ fn crawl(site: &TestSite, folder: &Path, server: &str, index: &str) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_seine"));
     command.args(["crawl", "--sink", "elasticsearch", "-e", index, "--delay", "0", "--allow-private", "--quiet"]);
     command.arg("-o").arg(folder).env("SEINE__TARGET_STORAGE__DATA_FORMAT__ELASTICSEARCH__REST__HOSTS", server);
+    command.env("SEINE__CRAWLER_MANAGER__DOWNLOADER__REDIRECTS", "follow"); // a page for every URL
     for seed in site.seeds() {
         command.args(["--seed", &seed]);
     }
