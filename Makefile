@@ -51,7 +51,8 @@ fuzz: ## run the property tests with many more cases: make fuzz CASES=100000
 
 docs: ## build the code's documentation, target/doc/seine
 	@scripts/need cargo $(BUILD)
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps
+	RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links -A rustdoc::bare-urls' \
+		$(CARGO) doc --locked --no-deps --document-private-items
 
 dist: ## make what a release has, in target/dist: archive, Debian package, image, checksums, bill of materials
 	@scripts/need cargo $(BUILD) objcopy jq

@@ -9,7 +9,7 @@ use crate::delivery::Entry;
 
 /// A place for pages that answers at once.
 pub(super) trait LocalStore: Send {
-    /// Takes one entry, durable with the next [`sync`](Local::sync).
+    /// Takes one entry, durable with the next [`sync`](LocalStore::sync).
     fn put(&mut self, entry: &Entry) -> Result<Disposition, SinkError>;
 
     /// Makes everything durable that was put. Returns the state to commit with it.

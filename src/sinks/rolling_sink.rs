@@ -25,7 +25,7 @@ pub(super) struct RollingSink {
 impl RollingSink {
     /// Puts `folder` (created when absent) in the state that `state` was taken in: nothing that will be delivered again
     /// stays in the files, and the indexes are as the files are. With null, what an earlier writer left unfinished is
-    /// closed as far as it is readable. Commit what [`sync`](Local::sync) returns before the first page: a crash before the
+    /// closed as far as it is readable. Commit what [`sync`](super::local::LocalStore::sync) returns before the first page: a crash before the
     /// first commit leaves pages in the files that come again.
     pub fn open(
         config: &SinkConfig,

@@ -7,7 +7,7 @@
 //! stream: what it inflates to) · `length` (bytes of DATA as it stands in the file). DATA is the complete HTTP response:
 //! status line, headers, content, whatever its status.
 //!
-//! [`write`](TianwangWriter) and [`read`](TianwangReader) are for whole files, [`recover`] for damaged ones.
+//! [`write`](TianwangWriter) and [`read`](TianwangReader) are for whole files, [`recover`](recover()) for damaged ones.
 
 mod ahead;
 mod error;

@@ -16,7 +16,7 @@ const PEEKED: usize = 64;
 /// Reads a file record by record. Takes heads as others write them: any blanks or none behind the colon, names in any
 /// case, unknown properties, no `ip`, CR LF; blank lines between records, and none behind the last. An error tells of one
 /// record, and reading goes on behind it, or inside it where it swallowed others; of damaged files
-/// [`recover`](super::recover) makes more.
+/// [`recover`](super::recover()) makes more.
 pub struct TianwangReader<R> {
     input: R,
     /// What is read again before more of the input is, the last first.
