@@ -104,6 +104,13 @@ impl Process {
         Process { child, stdout, stderr }
     }
 
+    /// The same, with what it says in a file, to be read while it runs.
+    pub fn start_saying(mut command: Command, said: &Path) -> Process {
+        let said = std::fs::File::create(said).expect("a file for what it says");
+        let child = command.stdout(Stdio::null()).stderr(said).spawn().expect("the program starts");
+        Process { child, stdout: None, stderr: None }
+    }
+
     /// The same, with standard output left to the caller.
     pub fn start_unread(mut command: Command) -> (Process, std::process::ChildStdout) {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
