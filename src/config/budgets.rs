@@ -1,6 +1,6 @@
 //! `budget.rules`: a list of entries, each with whose budget it is, for which time, and how much of what.
 
-use super::values::{count, shown_size, size, text};
+use super::values::{count, entries, of_entry, shown_size, size, text};
 use super::yaml::{Node, Value};
 use crate::budgets::{Budget, Period, What, Whom};
 
@@ -8,14 +8,9 @@ const EXPECTED: &str = "a list of budgets, each like {of: host, per: day, pages:
 
 /// An entry with several amounts is as many budgets.
 pub(super) fn budgets(node: &Node) -> Result<Vec<Budget>, String> {
-    let entries = match &node.value {
-        _ if node.is_null() => return Ok(Vec::new()),
-        Value::List(entries) => entries,
-        _ => return Err(EXPECTED.into()),
-    };
     let mut budgets: Vec<Budget> = Vec::new();
-    for (index, entry) in entries.iter().enumerate() {
-        let expected = |what: String| format!("{EXPECTED}; entry {}: {what}", index + 1);
+    for (index, entry) in entries(node, EXPECTED)?.iter().enumerate() {
+        let expected = |what: String| of_entry(EXPECTED, index, &what);
         for budget in one(entry).map_err(expected)? {
             if budgets.iter().any(|other| other.is_twin_of(&budget)) {
                 let Budget { of, what, per, .. } = budget;

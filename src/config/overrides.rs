@@ -4,22 +4,15 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::pattern;
-use super::values::{Unit, duration, shown_duration, shown_text, text};
+use super::values::{Unit, duration, entries, of_entry, shown_duration, shown_text, text};
 use super::yaml::{Node, Value};
 use crate::revisit::{Override, Which};
 
 const FORM: &str = "a list such as [{host: example.com, interval: 1h}, {pattern: \"/archive/\", interval: null}]";
 
 pub(super) fn read(node: &Node) -> Result<Vec<Override>, String> {
-    match &node.value {
-        _ if node.is_null() => Ok(Vec::new()),
-        Value::List(items) => {
-            let one =
-                |(index, item)| entry(item).map_err(|expected| format!("{FORM}; entry {}: {expected}", index + 1));
-            items.iter().enumerate().map(one).collect()
-        }
-        _ => Err(FORM.into()),
-    }
+    let one = |(index, node)| entry(node).map_err(|expected| of_entry(FORM, index, &expected));
+    entries(node, FORM)?.iter().enumerate().map(one).collect()
 }
 
 fn entry(node: &Node) -> Result<Override, String> {

@@ -130,11 +130,8 @@ pub(super) fn set_kafka_format(draft: &mut Draft, name: &str) -> Result<(), Stri
 
 /// Reads `target_storage.sinks`. Returns it as people should see it.
 pub(super) fn set_sinks(draft: &mut Draft, node: &Node) -> Result<String, String> {
-    let nodes = match &node.value {
-        Value::List(nodes) => nodes,
-        _ if node.is_null() => return Ok("[]".into()),
-        _ => return Err("a list of sinks, each {name: news, destination: kafka, format: CDR31, options: {…}}".into()),
-    };
+    let nodes =
+        values::entries(node, "a list of sinks, each {name: news, destination: kafka, format: CDR31, options: {…}}")?;
     let read = nodes.iter().map(Long::read).collect::<Result<Vec<_>, _>>()?;
     let shown = read.iter().map(Long::shown).collect::<Result<Vec<_>, _>>()?;
     draft.sinks.long = read;

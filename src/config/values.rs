@@ -155,11 +155,22 @@ pub(super) fn hosts(node: &Node) -> Result<BTreeMap<String, Vec<IpAddr>>, String
 
 /// ACHE's form: a list of `{domain, cookie, path}`, where path may be left out.
 pub(super) fn cookies(node: &Node) -> Result<Vec<Cookie>, String> {
+    let entries = entries(node, "a list of cookies, each {domain: example.com, path: /, cookie: name=value}")?;
+    entries.iter().map(cookie).collect()
+}
+
+/// Of a list; null is an empty one. `form`: what the list looks like, for the error.
+pub(super) fn entries<'n>(node: &'n Node, form: &str) -> Result<&'n [Node], String> {
     match &node.value {
-        _ if node.is_null() => Ok(Vec::new()),
-        Value::List(items) => items.iter().map(cookie).collect(),
-        _ => Err("a list of cookies, each {domain: example.com, path: /, cookie: name=value}".into()),
+        _ if node.is_null() => Ok(&[]),
+        Value::List(entries) => Ok(entries),
+        _ => Err(form.to_owned()),
     }
+}
+
+/// What is wrong with an entry of a list, by its place in it.
+pub(super) fn of_entry(form: &str, index: usize, expected: &str) -> String {
+    format!("{form}; entry {}: {expected}", index + 1)
 }
 
 fn cookie(node: &Node) -> Result<Cookie, String> {
