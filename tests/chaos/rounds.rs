@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
+use seine::clock;
 use seine::formats::files;
 use seine::frontier::{CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierOptions, PageRecord};
 use seine::page::EpochMs;
@@ -230,7 +231,7 @@ impl Rounds {
         let messages = self.kafka.messages();
         let removals: Vec<&Seen> = messages.iter().filter(|message| message.is_tombstone).collect();
         for removal in &removals {
-            let time = EpochMs::from_str_radix(&removal.id()[..12], 16).expect("a UUIDv7");
+            let time = clock::time_of(removal.id()).expect("a UUIDv7");
             let round = self.began.iter().rposition(|began| *began <= time).expect("after the beginning");
             let url = percent_encoding::percent_decode_str(&removal.key).decode_utf8().unwrap();
             let reason = &removal.headers["reason"];

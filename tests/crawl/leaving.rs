@@ -1,13 +1,12 @@
 //! What may not be delivered any more leaves: forbidden by robots.txt, `noindex`, or out of a scope that has changed.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use seine::demo::server::{Answer, Ask};
 
 use crate::support::program::{Place, Process, eventually, free_port, get, run};
-use crate::support::{Running, links};
+use crate::support::{Running, counted, links};
 
 /// Of every answer: path, what the request was conditional on, and status.
 type Answers = Arc<Mutex<Vec<(String, Option<String>, u16)>>>;
@@ -16,14 +15,10 @@ type Answers = Arc<Mutex<Vec<(String, Option<String>, u16)>>>;
 fn site(answer: fn(&Ask, u32) -> Answer) -> (Running, Answers) {
     let answers = Answers::default();
     let noted = answers.clone();
-    let asked = Mutex::new(BTreeMap::<String, u32>::new());
     let site = Running::start(
         1,
-        Arc::new(move |ask: &Ask| {
-            let mut asked = asked.lock().unwrap();
-            let times = asked.entry(ask.path().to_owned()).or_default();
-            *times += 1;
-            let answer = answer(ask, *times);
+        counted(move |ask, times| {
+            let answer = answer(ask, times);
             let condition = ask.header("if-none-match").map(str::to_owned);
             noted.lock().unwrap().push((ask.path().to_owned(), condition, answer.status));
             answer

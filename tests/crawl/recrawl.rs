@@ -1,6 +1,5 @@
 //! Looking at pages again: what is unchanged, changed and gone is told apart.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -10,7 +9,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::support::program::{Place, Process, eventually, free_port, get};
-use crate::support::{Running, links};
+use crate::support::{Running, counted, links};
 
 const PATHS: [&str; 5] = ["/etag", "/same", "/changing", "/leaving", "/flapping"];
 
@@ -21,17 +20,14 @@ type Answers = Arc<Mutex<Vec<(String, u16)>>>;
 fn site() -> (Running, Answers) {
     let answers = Answers::default();
     let noted = answers.clone();
-    let site = Running::start_with(1, |_| {
-        let asked = Mutex::new(HashMap::<String, u32>::new());
-        Arc::new(move |ask| {
-            let mut asked = asked.lock().unwrap();
-            let times = asked.entry(ask.path().to_owned()).or_default();
-            *times += 1;
-            let answer = answer(ask, *times);
+    let site = Running::start(
+        1,
+        counted(move |ask, times| {
+            let answer = answer(ask, times);
             noted.lock().unwrap().push((ask.path().to_owned(), answer.status));
             answer
-        })
-    });
+        }),
+    );
     (site, answers)
 }
 

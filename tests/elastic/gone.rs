@@ -1,11 +1,10 @@
 //! Pages that are gone, come back, or are as they were: the index comes to hold the live ones, in whatever order they arrive.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use seine::config::{Removed, Unchanged, Upkeep};
 use seine::delivery::Entry;
-use seine::demo::server::{Answer, Ask};
+use seine::demo::server::Answer;
 use seine::page::{Failure, FailureReason, Outcome, PageChange, PageEvent, Withheld};
 use seine::sinks::elasticsearch::ElasticSink;
 use serde_json::{Value, json};
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 use crate::conformance::{ache_mapping, deliver, document_of};
 use crate::node::Node;
 use crate::support::program::{Place, Process, eventually, run};
-use crate::support::{Running, links};
+use crate::support::{Running, counted, links};
 use crate::{FETCHED, at, config, entries, numbered, open, response};
 
 const PAGE: &str = "http://a.example/1";
@@ -177,21 +176,17 @@ fn deletions_are_remembered_for_long(node: &Node) {
 
 /// `/etag` answers 304 when it should, `/leaving` goes, and `/back` goes and comes back.
 fn site() -> Running {
-    let asked = Mutex::new(BTreeMap::<String, u32>::new());
-    let answer = move |ask: &Ask| {
-        let mut asked = asked.lock().unwrap();
-        let times = asked.entry(ask.path().to_owned()).or_default();
-        *times += 1;
-        match (ask.path(), *times) {
+    Running::start(
+        1,
+        counted(|ask, times| match (ask.path(), times) {
             ("/", _) => Answer::html(links(&["/etag", "/leaving", "/stays"])),
             ("/etag", _) if ask.header("if-none-match") == Some("\"v1\"") => Answer::new(304, ""),
             ("/etag", _) => Answer::html("with an etag").header("etag", "\"v1\""),
             ("/leaving", 1) => Answer::html("here today"),
             ("/stays", _) => Answer::html("always the same"),
             _ => Answer::text("").status(404),
-        }
-    };
-    Running::start(1, Arc::new(answer))
+        }),
+    )
 }
 
 pub fn a_crawl_leaves_the_live_pages(node: &Node) {
@@ -229,21 +224,17 @@ pub fn a_crawl_leaves_the_live_pages(node: &Node) {
 
 /// `/unlisted` asks not to be indexed from its second look on; robots.txt forbids `/denied`.
 fn leaving() -> Running {
-    let asked = Mutex::new(BTreeMap::<String, u32>::new());
-    let answer = move |ask: &Ask| {
-        let mut asked = asked.lock().unwrap();
-        let times = asked.entry(ask.path().to_owned()).or_default();
-        *times += 1;
-        match (ask.path(), *times) {
+    Running::start(
+        1,
+        counted(|ask, times| match (ask.path(), times) {
             ("/", _) => Answer::html(links(&["/unlisted", "/denied", "/outside", "/stays"])),
             ("/unlisted", 1) => Answer::html("for everybody"),
             ("/unlisted", _) => Answer::html("<meta name=robots content=noindex>for some"),
             ("/robots.txt", _) => Answer::text("User-agent: *\nDisallow: /denied\n"),
             ("/denied" | "/outside" | "/stays", _) => Answer::html(ask.path().to_owned()),
             _ => Answer::text("").status(404),
-        }
-    };
-    Running::start(1, Arc::new(answer))
+        }),
+    )
 }
 
 pub fn what_is_forbidden_leaves_the_index(node: &Node) {

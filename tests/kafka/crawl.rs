@@ -1,34 +1,27 @@
 //! The whole program with this sink.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
 
-use seine::demo::server::{Answer, Ask};
+use seine::demo::server::Answer;
 
 use crate::broker::{BROKER, Seen};
 use crate::gone::compacted;
 use crate::support::program::{Place, Process, eventually, run};
-use crate::support::{Running, links};
+use crate::support::{Running, counted, links};
 
 /// Pages that behave differently when they are asked for again.
 fn site() -> Running {
-    let asked = Mutex::new(HashMap::<String, u32>::new());
     Running::start(
         1,
-        Arc::new(move |ask: &Ask| {
-            let mut asked = asked.lock().unwrap();
-            let times = asked.entry(ask.path().to_owned()).or_default();
-            *times += 1;
-            match (ask.path(), *times) {
-                ("/", _) => Answer::html(links(&["/same", "/changing", "/leaving", "/busy", "/never"])),
-                ("/same", _) => Answer::html("always the same"),
-                ("/changing", times) => Answer::html(format!("version {times}")),
-                ("/leaving", 1) => Answer::html("here today"),
-                // Busy in between: the last content counts, not the last answer.
-                ("/busy", 2) => Answer::text("").status(503),
-                ("/busy", times) => Answer::html(if times < 3 { "first" } else { "second" }),
-                _ => Answer::text("").status(404),
-            }
+        counted(|ask, times| match (ask.path(), times) {
+            ("/", _) => Answer::html(links(&["/same", "/changing", "/leaving", "/busy", "/never"])),
+            ("/same", _) => Answer::html("always the same"),
+            ("/changing", times) => Answer::html(format!("version {times}")),
+            ("/leaving", 1) => Answer::html("here today"),
+            // Busy in between: the last content counts, not the last answer.
+            ("/busy", 2) => Answer::text("").status(503),
+            ("/busy", times) => Answer::html(if times < 3 { "first" } else { "second" }),
+            _ => Answer::text("").status(404),
         }),
     )
 }
@@ -89,21 +82,15 @@ fn each_message_says_what_became_of_its_page() {
 
 /// `/unlisted` asks not to be indexed from its second look on; robots.txt forbids `/denied`.
 fn leaving() -> Running {
-    let asked = Mutex::new(HashMap::<String, u32>::new());
     Running::start(
         1,
-        Arc::new(move |ask: &Ask| {
-            let mut asked = asked.lock().unwrap();
-            let times = asked.entry(ask.path().to_owned()).or_default();
-            *times += 1;
-            match (ask.path(), *times) {
-                ("/", _) => Answer::html(links(&["/unlisted", "/denied", "/outside", "/stays"])),
-                ("/unlisted", 1) => Answer::html("for everybody"),
-                ("/unlisted", _) => Answer::html("for some").header("x-robots-tag", "noindex"),
-                ("/robots.txt", _) => Answer::text("User-agent: *\nDisallow: /denied\n"),
-                ("/denied" | "/outside" | "/stays", _) => Answer::html(ask.path().to_owned()),
-                _ => Answer::text("").status(404),
-            }
+        counted(|ask, times| match (ask.path(), times) {
+            ("/", _) => Answer::html(links(&["/unlisted", "/denied", "/outside", "/stays"])),
+            ("/unlisted", 1) => Answer::html("for everybody"),
+            ("/unlisted", _) => Answer::html("for some").header("x-robots-tag", "noindex"),
+            ("/robots.txt", _) => Answer::text("User-agent: *\nDisallow: /denied\n"),
+            ("/denied" | "/outside" | "/stays", _) => Answer::html(ask.path().to_owned()),
+            _ => Answer::text("").status(404),
         }),
     )
 }

@@ -83,6 +83,17 @@ fn origin(port: u16, host: usize) -> String {
     format!("http://{}:{port}", address(host))
 }
 
+/// A handler that is told how often the path has been asked for, this time included.
+pub fn counted(answer: impl Fn(&Ask, u32) -> Answer + Send + Sync + 'static) -> Handler {
+    let asked = Mutex::new(HashMap::<String, u32>::new());
+    Arc::new(move |ask| {
+        let mut asked = asked.lock().expect("no handler panics");
+        let times = asked.entry(ask.path().to_owned()).or_default();
+        *times += 1;
+        answer(ask, *times)
+    })
+}
+
 /// A page with one link.
 pub fn link(to: &str) -> String {
     links(&[to])
