@@ -25,10 +25,12 @@
 //! * [`supervisor`]: keeps every long-running part alive; the only one that retries.
 //! * [`folders`]: a crawl's own folders are for its owner alone.
 //! * [`telemetry`]: logs, metrics, health, progress.
+//! * [`api`]: the HTTP API: what is asked of a crawl, and ordered.
 //! * [`crawl`]: puts the parts together into a running crawl.
 //! * [`demo`]: the website that `seine demo` crawls.
 //! * [`cli`]: one file a command.
 
+pub mod api;
 pub mod archive;
 pub mod budgets;
 pub mod cli;

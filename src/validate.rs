@@ -18,7 +18,7 @@ use crate::budgets::Amounts;
 use crate::clock::{self, now_ms};
 use crate::config::{FrontierConfig, Redirects};
 use crate::delivery::Entry;
-use crate::frontier::scope::Scope;
+use crate::frontier::scope::CurrentScope;
 use crate::frontier::{
     Batch, Brought, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Proposal, Verdict,
     WHEN_MET_AGAIN,
@@ -34,7 +34,7 @@ use crate::visit::retry::{self, Whose};
 /// What the validator needs; one for the whole crawl.
 pub struct Validator {
     frontier: Arc<dyn Frontier>,
-    scope: Arc<Scope>,
+    scope: Arc<CurrentScope>,
     config: FrontierConfig,
     metrics: Arc<Metrics>,
     looks: Looks,
@@ -61,7 +61,7 @@ const LAST_PRIORITY: u16 = 250;
 impl Validator {
     pub fn new(
         frontier: Arc<dyn Frontier>,
-        scope: Arc<Scope>,
+        scope: Arc<CurrentScope>,
         config: FrontierConfig,
         metrics: Arc<Metrics>,
     ) -> Result<Validator, FrontierError> {
@@ -134,7 +134,10 @@ impl Validator {
                 None => self.frontier.page(&event.url)?,
             };
             let trust = self.trust(event, &derived, before.as_ref())?;
-            let change = self.judge(event, &derived, before.as_ref(), trust.as_ref());
+            let mut change = self.judge(event, &derived, before.as_ref(), trust.as_ref());
+            if let Change::Page { record, .. } = &mut change {
+                record.passed_at.get_or_insert(entry.end.index);
+            }
             if let Change::Page { record, .. } = &change {
                 if let (true, Some(seen)) = (is_alive(event, record), seen_before(event, before.as_ref())) {
                     self.looks.count(&*self.frontier, &event.url, &seen, trust.as_ref(), event.ended_ms)?;
@@ -228,7 +231,9 @@ impl Validator {
             return None;
         }
         // Accepted before the scope was another.
-        if record.state.is_there() && !self.scope.keeps(&event.url, event.kind, record.depth, self.config.max_depth) {
+        if record.state.is_there()
+            && !self.scope.now().keeps(&event.url, event.kind, record.depth, self.config.max_depth)
+        {
             return Some(event.ended_ms);
         }
         if reason == Some(FailureReason::HostUnreachable) && is_of_its_host(event) {
@@ -243,10 +248,11 @@ impl Validator {
             return;
         }
         let priority = depth.min(LAST_PRIORITY) as u8;
-        for link in derived.links.iter().filter(|link| !link.nofollow && self.scope.admits(&link.url)) {
+        let scope = self.scope.now();
+        for link in derived.links.iter().filter(|link| !link.nofollow && scope.admits(&link.url)) {
             proposals.push(Proposal { url: link.url.clone(), kind: Kind::Page, depth, priority });
         }
-        for sitemap in derived.sitemaps.iter().filter(|url| self.scope.admits(url)) {
+        for sitemap in derived.sitemaps.iter().filter(|url| scope.admits(url)) {
             // A sitemap index is as deep as what it points at: that keeps circles of them finite.
             proposals.push(Proposal { url: sitemap.clone(), kind: Kind::Sitemap, depth, priority: 0 });
         }
@@ -284,7 +290,12 @@ impl Validator {
         if let (true, Some(before), Some(history)) = (says_nothing, stays, history) {
             let is_missing = is_missing && before.state != PageState::Gone;
             let history = if is_missing { history.missed(now) } else { history }.looked();
-            return PageRecord { event_id: event.id.clone(), history: Some(history), ..before.clone() };
+            return PageRecord {
+                event_id: event.id.clone(),
+                history: Some(history),
+                passed_at: None,
+                ..before.clone()
+            };
         }
         let tells = u32::try_from(derived.changed.len()).ok().filter(|tells| *tells > 0);
         let history = match PageChange::seen(status, judged, &derived.digest) {
@@ -317,6 +328,7 @@ impl Validator {
             is_to_be_reread: there.is_some_and(|there| there.is_to_be_reread),
             noindex: event.is_noindex(derived.robots.noindex, there.is_some_and(|there| there.noindex)),
             target: reached(event).filter(|_| state.is_there() && self.config.redirects == Redirects::First),
+            passed_at: None,
         };
         if let Some(response) = event.response() {
             keep_validators(&mut record, event, response, derived);

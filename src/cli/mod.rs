@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod archive;
+mod asked;
 mod audit;
 mod cat;
 mod check_config;
@@ -19,9 +20,12 @@ mod retry;
 mod sinks;
 mod start_crawl;
 mod stats;
+mod status;
+mod steer;
 mod ticker;
 mod verify;
 mod version;
+mod why;
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
@@ -53,6 +57,7 @@ Examples:
   seine crawl --seed https://example.com -o data    crawl one site into data/files
   seine cat data/files                              show what was stored, one JSON line a page
   seine replay data/files --to kafka -c config      send it on, years later
+  seine status -o data; seine why -o data URL       what it does; why a page is there or not
   seine crawl --seed https://example.com -o ten --max-pages 10 --sink stdout | jq .title
 
 A crawl that was stopped, or killed, goes on when it is started again with the same -o.";
@@ -68,7 +73,16 @@ enum Command {
     Replay(replay::Args),
     Verify(verify::Args),
     Recover(recover::Args),
+    Status(status::Args),
+    Top(status::Top),
     Stats(stats::Args),
+    Why(why::Args),
+    Hosts(steer::Hosts),
+    Host(steer::Host),
+    Seeds(steer::Seeds),
+    Pause(steer::Pause),
+    Resume(steer::Resume),
+    Orders(steer::Orders),
     Sinks(sinks::Args),
     Audit(audit::Args),
     CheckConfig(check_config::Args),
@@ -93,7 +107,16 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Replay(args) => replay::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Recover(args) => recover::run(args),
+        Command::Status(args) => status::run(args),
+        Command::Top(args) => status::top(args),
         Command::Stats(args) => stats::run(args),
+        Command::Why(args) => why::run(args),
+        Command::Hosts(args) => steer::hosts(args),
+        Command::Host(args) => steer::host(args),
+        Command::Seeds(args) => steer::seeds(args),
+        Command::Pause(args) => steer::pause(args),
+        Command::Resume(args) => steer::resume(args),
+        Command::Orders(args) => steer::orders(args),
         Command::Sinks(args) => sinks::run(args),
         Command::Audit(args) => audit::run(args),
         Command::CheckConfig(args) => check_config::run(args),

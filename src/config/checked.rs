@@ -286,6 +286,9 @@ pub struct ElasticConfig {
 pub struct HttpConfig {
     /// None: no server.
     pub listen: Option<SocketAddr>,
+    /// Who has it may look; and may steer, too.
+    pub read_token: Option<Secret>,
+    pub operate_token: Option<Secret>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use super::elastic;
 use super::error::Problem;
 use super::kafka_properties;
 use super::pattern;
+use super::secret::Secret;
 use super::sinks::{self, SinksDraft};
 use super::values::is_header_value;
 use crate::formats::held::{Field, Held};
@@ -249,6 +250,16 @@ pub(super) fn set_http_host(draft: &mut Draft, host: &str) -> Result<(), String>
             host.trim_matches(['[', ']']).parse().map_err(|_| "an IP address, such as 127.0.0.1 or ::, or localhost")?
         }
     };
+    Ok(())
+}
+
+/// Who guesses at it must have no chance.
+pub(super) fn set_token(token: &mut Option<Secret>, text: Option<&str>) -> Result<(), String> {
+    const SHORTEST: usize = 16;
+    if text.is_some_and(|text| text.len() < SHORTEST || !text.bytes().all(|byte| byte.is_ascii_graphic())) {
+        return Err(format!("{SHORTEST} or more letters, digits and signs, such as `openssl rand -hex 32` prints"));
+    }
+    *token = text.map(Secret::new);
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use super::running::Running;
 use crate::config::SinkConfig;
 use crate::delivery::{Cursor, Entry};
 use crate::page_log::Reader;
+use crate::shutdown::Shutdown;
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, Step, pump};
 use crate::sinks::watch::Watch;
 use crate::supervisor::Beat;
@@ -22,7 +23,8 @@ pub(crate) fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> an
     let reader = running.log.reader(name)?;
     let seconds = running.metrics.delivery_seconds.with_label_values(&[name]);
     let watch = running.watches.get(name).cloned().unwrap_or_default();
-    let mut feed = LogFeed { reader, seconds, beat, watch };
+    let is_paused = || running.pauses.is_sink_paused(name);
+    let mut feed = LogFeed { reader, seconds, beat, watch, shutdown: &running.shutdown, is_paused: &is_paused };
     pump(&mut feed, config, &running.folder.join(name), &running.shutdown)
 }
 
@@ -31,6 +33,8 @@ struct LogFeed<'a> {
     seconds: Histogram,
     beat: &'a Beat,
     watch: Watch,
+    shutdown: &'a Shutdown,
+    is_paused: &'a dyn Fn() -> bool,
 }
 
 impl Feed for LogFeed<'_> {
@@ -39,11 +43,17 @@ impl Feed for LogFeed<'_> {
     }
 
     fn next(&mut self) -> anyhow::Result<Vec<Arc<Entry>>> {
+        if (self.is_paused)() {
+            self.beat.idle();
+            self.shutdown.rest(IDLE);
+            return Ok(Vec::new());
+        }
         Ok(self.reader.next(BATCH_EVENTS, BATCH_BYTES, IDLE)?)
     }
 
     fn has_ended(&self) -> bool {
-        self.reader.is_closed_and_drained()
+        // What a paused sink has not got is pending: nobody waits for it to the end.
+        self.reader.is_closed_and_drained() || ((self.is_paused)() && self.shutdown.is_finishing())
     }
 
     fn commit(&mut self, cursor: Cursor) -> anyhow::Result<()> {

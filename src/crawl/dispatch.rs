@@ -107,7 +107,7 @@ fn workers(configured: usize) -> usize {
 /// How many hosts to lease, and how many URLs of each: what workers are free for, what the log has room for, and what is
 /// left until `max_pages`.
 fn how_much(running: &Running, free: u64) -> (u64, u64) {
-    if !running.log.status().room || running.room.lacks().is_some() {
+    if !running.log.status().room || running.room.lacks().is_some() || running.pauses.is_crawl_paused() {
         return (0, 0);
     }
     let delay = running.config.frontier.host_delay.as_millis().max(1);

@@ -78,6 +78,7 @@ pub(super) async fn watch(
 fn show(running: &Arc<Running>, progress: &mut Progress) {
     running.room.look();
     running.look_at_budgets();
+    running.note_rates();
     progress.show(&running.figures());
 }
 
@@ -87,6 +88,9 @@ fn is_over(running: &Running, patience: Option<&mut Patience>, stillness: Option
         return Some(Ended::PageLimit);
     }
     let (patience, stillness) = (patience?, stillness?);
+    if running.pauses.is_crawl_paused() {
+        return None; // whoever paused it will have it go on
+    }
     if running.is_done() {
         return Some(Ended::Done);
     }

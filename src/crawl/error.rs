@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use crate::api::ListenError;
 use crate::config::StartedWithError;
 use crate::fetch::ClientError;
 use crate::frontier::FrontierError;
 use crate::frontier::scope::ScopeError;
 use crate::page_log::LogError;
 use crate::sinks::SinkError;
-use crate::telemetry::server::ListenError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CrawlError {

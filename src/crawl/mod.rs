@@ -1,6 +1,7 @@
 //! A running crawl: opens the stores, starts the parts under the supervisor, watches for the end.
 
 pub(crate) mod audit;
+pub(crate) mod console;
 mod deliver;
 mod dispatch;
 mod ending;
@@ -8,6 +9,7 @@ mod error;
 mod open;
 mod parts;
 mod patience;
+mod pauses;
 mod reach;
 mod readers;
 mod room;
@@ -23,18 +25,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::api::{self, Access};
 use crate::config::{Config, StartedWith};
 use crate::descriptors;
 use crate::parse;
 use crate::supervisor::Phase;
 use crate::telemetry::progress::{Progress, Screen};
-use crate::telemetry::server;
 use signals::Signals;
 use start_room::StartRoom;
 
 pub use ending::Ended;
 pub use error::CrawlError;
-pub use open::stats;
 pub use patience::Waits;
 pub use spending::SpentBudgets;
 pub use summary::Summary;
@@ -63,7 +64,7 @@ impl Crawl {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CrawlError::Runtime)?;
         let Crawl { config, started_with, folder, seeds, patience, screen } = self;
         // Before anything is stored: a port in use ends it here.
-        let port = config.http.listen.map(|address| runtime.block_on(server::listen(address))).transpose()?;
+        let port = config.http.listen.map(|address| runtime.block_on(api::listen(address))).transpose()?;
         let (running, signals) = {
             let _guard = runtime.enter();
             let mut room = StartRoom::new(Signals::listen()); // opening a large crawl takes a while, too
@@ -73,8 +74,16 @@ impl Crawl {
                 Ok(Arc::new(running))
             })?;
             if let Some(port) = port {
-                tracing::info!("metrics at http://{}/metrics", port.address);
-                port.serve(running.clone());
+                tracing::info!("metrics at http://{}/metrics, the API at /api/v1", port.address);
+                let (read_token, operate_token) = (config.http.read_token.clone(), config.http.operate_token.clone());
+                port.serve(running.clone(), Access { read_token, operate_token, is_loopback: false });
+            }
+            match api::listen_in(&running.folder) {
+                Ok(socket) => socket.serve(running.clone()),
+                // A file system without sockets, for example.
+                Err(error) => {
+                    tracing::warn!(%error, "no socket in the data folder: seine status, why and others cannot ask")
+                }
             }
             (running, room.into_signals())
         };

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::CrawlError;
+use super::pauses::Pauses;
 use super::reach;
 use super::readers;
 use super::room::Room;
@@ -15,24 +16,24 @@ use crate::clock::{self, now_ms};
 use crate::config::{Config, FrontierConfig, ScopeRule, SinkConfig};
 use crate::fetch::{Client, ClientError};
 use crate::folders::make_private;
-use crate::frontier::scope::Scope;
+use crate::frontier::scope::{CurrentScope, Scope};
 use crate::frontier::{
-    CLOCK_NOTE, Counts, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Look, PageRecord, PageState,
-    Proposal,
+    CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Look, PageRecord, PageState, Proposal,
 };
 use crate::page::Kind;
-use crate::page_log::{PageLog, Recovery, VALIDATOR};
+use crate::page_log::{PageLog, Recovery};
 use crate::parse::DeriveOptions;
 use crate::shutdown::Shutdown;
 use crate::sinks::watch::Watch;
 use crate::supervisor::Supervisor;
 use crate::telemetry::Metrics;
+use crate::telemetry::rates::Rates;
 use crate::validate::Looks;
 use crate::visit::Visitor;
 use crate::visit::rules::RulesCache;
 
 /// The scope of a crawl, kept with its frontier.
-const SCOPE_NOTE: &str = "scope";
+pub(super) const SCOPE_NOTE: &str = "scope";
 
 pub(super) fn open(
     config: Config,
@@ -52,10 +53,14 @@ pub(super) fn open(
     }
     readers::meet(&log, &config, &folder)?;
     let frontier = open_frontier(&config, &folder, room)?;
-    let scope = Arc::new(scope(&config, &frontier, seeds, room)?);
+    let scope = scope(&config, &frontier, seeds, room)?;
     room.write(&frontier, || propose_seeds(&frontier, seeds))?;
     room.write(&frontier, || reach::apply(&frontier, &scope, &config))?;
     let frontier: Arc<dyn Frontier> = Arc::new(frontier);
+    let pauses = Arc::new(Pauses::open(&*frontier)?);
+    if pauses.is_crawl_paused() {
+        tracing::warn!("the crawl is paused, by its operator's order: seine resume -o {}", folder.display());
+    }
     room.write(&*frontier, || try_seeds_again(&*frontier, seeds))?;
     let metrics = Arc::new(Metrics::new());
     let shutdown = Shutdown::default();
@@ -67,7 +72,7 @@ pub(super) fn open(
         frontier: frontier.clone(),
         log: log.clone(),
         client: client(&config)?,
-        scope: scope.clone(),
+        scope: Arc::new(CurrentScope::new(scope)),
         config: config.clone(),
         derive,
         rules: RulesCache::new(&config.fetch.user_agent.name),
@@ -89,6 +94,9 @@ pub(super) fn open(
         metrics,
         supervisor,
         shutdown,
+        pauses,
+        rates: Rates::new(),
+        started_ms: now_ms(),
         reader_gone: Default::default(),
         room: Arc::new(room),
         spending: Spending::default(),
@@ -113,7 +121,7 @@ fn open_frontier(config: &Config, folder: &Path, room: &mut StartRoom) -> Result
 }
 
 /// Those that are configured, and the limit of pages.
-fn budgets(config: &FrontierConfig) -> Vec<Budget> {
+pub(super) fn budgets(config: &FrontierConfig) -> Vec<Budget> {
     let limit = config.max_pages.map(page_limit);
     let others = config.budgets.iter().copied().filter(|budget| !limit.is_some_and(|limit| limit == *budget));
     limit.into_iter().chain(others).collect()
@@ -166,7 +174,7 @@ fn scope(
 }
 
 /// Times go on behind the last run's, even if this machine's clock was set back since.
-fn set_clock(frontier: &dyn Frontier) -> Result<(), FrontierError> {
+pub(super) fn set_clock(frontier: &dyn Frontier) -> Result<(), FrontierError> {
     /// What clocks are put right by while nobody notices.
     const LITTLE: std::time::Duration = std::time::Duration::from_secs(60);
     let latest = frontier.note(CLOCK_NOTE)?.and_then(|text| text.parse().ok());
@@ -182,9 +190,12 @@ fn set_clock(frontier: &dyn Frontier) -> Result<(), FrontierError> {
     Ok(())
 }
 
+pub(super) fn seed_proposals(seeds: &[String]) -> Vec<Proposal> {
+    seeds.iter().map(|url| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0 }).collect()
+}
+
 fn propose_seeds(frontier: &dyn Frontier, seeds: &[String]) -> Result<(), FrontierError> {
-    let seed = |url: &String| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0 };
-    let proposed = frontier.propose(&seeds.iter().map(seed).collect::<Vec<_>>(), now_ms())?;
+    let proposed = frontier.propose(&seed_proposals(seeds), now_ms())?;
     tracing::info!(new = proposed.added, known = proposed.known, "seeds");
     Ok(())
 }
@@ -231,15 +242,6 @@ fn round_of(seeds: &[String]) -> String {
     sorted.sort_unstable();
     sorted.dedup();
     format!("{:032x}", xxhash_rust::xxh3::xxh3_128(sorted.join("\n").as_bytes()))
-}
-
-/// `seine stats`: what the stores of a crawl that is not running hold.
-pub fn stats(folder: &Path) -> Result<(Counts, crate::page_log::LogStatus), CrawlError> {
-    let (log, _) = PageLog::open(&folder.join("log"), &Config::default().log, DeriveOptions::default())?;
-    let options = FrontierOptions::default();
-    let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, 0)?;
-    let _validator = log.follower(VALIDATOR, frontier.cursor()?)?;
-    Ok((frontier.counts(), log.status()))
 }
 
 /// A recrawl that is switched on or off, or is to be another, is for the pages that are known already, too. They are looked at

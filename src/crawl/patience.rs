@@ -75,8 +75,9 @@ fn only_waits(running: &Running, counts: &Counts, is_paused: bool, now: EpochMs,
     if counts.hosts_leased > 0 || !running.is_validated() {
         return None;
     }
-    let troubled: u64 = running.frontier.waiting(now, 0).troubled.iter().map(|troubled| troubled.hosts).sum();
-    if troubled + running.resting() >= counts.hosts_with_work {
+    let waiting = running.frontier.waiting(now, 0);
+    let troubled: u64 = waiting.troubled.iter().map(|troubled| troubled.hosts).sum();
+    if troubled + waiting.blocked + running.resting() >= counts.hosts_with_work {
         return Some(true);
     }
     // A host that is well rests between two visits, and a URL between two attempts: as long as that is soon, it is work. Of
@@ -91,7 +92,7 @@ fn only_waits(running: &Running, counts: &Counts, is_paused: bool, now: EpochMs,
 fn is_due_after(running: &Running, now: EpochMs, wait: Duration) -> bool {
     match running.frontier.next_due() {
         Some(due) => is_later(due, now, wait),
-        None => running.resting() > 0,
+        None => running.resting() > 0 || running.frontier.waiting(now, 0).blocked > 0,
     }
 }
 
@@ -113,7 +114,10 @@ fn waits(running: &Running, counts: &Counts, now: EpochMs) -> Waits {
 impl Waits {
     /// Nothing but budgets that are spent keeps the run from going on.
     pub(super) fn is_for_budgets(&self) -> bool {
-        !self.spent.budgets.is_empty() && self.away.is_empty() && self.waiting.troubled.is_empty()
+        !self.spent.budgets.is_empty()
+            && self.away.is_empty()
+            && self.waiting.troubled.is_empty()
+            && self.waiting.blocked == 0
     }
 }
 
@@ -131,6 +135,13 @@ impl fmt::Display for Waits {
         for troubled in &self.waiting.troubled {
             let (hosts, urls) = (some(troubled.hosts, "host"), some(troubled.urls, "URL"));
             writeln!(out, "  {hosts}, {urls}: {}", meaning(troubled.cause))?;
+        }
+        if self.waiting.blocked > 0 {
+            writeln!(
+                out,
+                "  {}: blocked by their operator's order (seine hosts --which blocked)",
+                some(self.waiting.blocked, "host")
+            )?;
         }
         self.spent.write_budgets(out)?;
         for WaitingHost { origin, until, urls, trouble } in &self.waiting.next {

@@ -6,17 +6,21 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
+use super::console::Console;
+use super::pauses::Pauses;
 use super::room::Room;
 use super::spending::Spending;
 use crate::budgets::{Budget, Period, What, Whom};
 use crate::clock::now_ms;
 use crate::config::Config;
 use crate::frontier::Frontier;
+use crate::page::EpochMs;
 use crate::page_log::PageLog;
 use crate::shutdown::Shutdown;
 use crate::sinks::watch::Watch;
 use crate::supervisor::Supervisor;
 use crate::telemetry::Metrics;
+use crate::telemetry::rates::Rates;
 use crate::visit::Visitor;
 
 /// One for the whole crawl.
@@ -32,6 +36,10 @@ pub(crate) struct Running {
     pub shutdown: Shutdown,
     /// What each sink of this run shows of itself.
     pub watches: BTreeMap<String, Watch>,
+    /// What its operator has paused.
+    pub pauses: Arc<Pauses>,
+    pub rates: Rates,
+    pub started_ms: EpochMs,
     /// Told when nobody takes the pages any more, as with `| head`.
     pub reader_gone: Notify,
     pub room: Arc<Room>,
@@ -44,6 +52,18 @@ pub(super) fn page_limit(pages: u64) -> Budget {
 }
 
 impl Running {
+    /// For what its operator asks and orders.
+    pub fn console(&self) -> Console {
+        Console {
+            folder: self.folder.clone(),
+            config: self.config.clone(),
+            frontier: self.frontier.clone(),
+            log: self.log.clone(),
+            scope: self.visitor.scope.clone(),
+            pauses: self.pauses.clone(),
+        }
+    }
+
     /// Nothing to fetch for the first time, nothing in flight, everything accepted is validated, no page to look at again.
     pub fn is_done(&self) -> bool {
         // The order matters: what validating brings is in the frontier before it counts as validated.

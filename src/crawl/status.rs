@@ -3,14 +3,20 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::console::{Said, status_name};
 use super::readers;
 use super::running::Running;
+use super::stillness::trouble;
+use crate::api::said::{
+    Done, HostStatus, Hosts, HostsQuery, Live, Order, Ordered, OutcomeCount, PartStatus, Rate, SeedsAdded, Status, Why,
+};
+use crate::api::{Refusal, Service};
 use crate::clock::now_ms;
 use crate::frontier::Standing;
 use crate::supervisor::Phase;
 use crate::telemetry::metrics::Snapshot;
 use crate::telemetry::progress::Figures;
-use crate::telemetry::server;
+use crate::telemetry::rates::{Counters, Growth};
 use crate::visit::outage::Part;
 
 impl Running {
@@ -18,7 +24,9 @@ impl Running {
         let counts = self.frontier.counts();
         let log = self.log.status();
         let mut notice = (!log.room).then(|| "log full, fetching waits for the sinks".to_owned());
-        if self.room.lacks().is_some() {
+        if self.pauses.is_crawl_paused() {
+            notice = Some("paused: seine resume".to_owned());
+        } else if self.room.lacks().is_some() {
             notice = Some("disk full, fetching waits for room".to_owned());
         } else if self.shutdown.is_finishing() {
             notice = Some("finishing".to_owned());
@@ -41,7 +49,7 @@ impl Running {
     }
 }
 
-impl server::Status for Running {
+impl Service for Running {
     fn metrics(&self) -> String {
         let dns = self.visitor.client.dns().counts();
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -102,6 +110,92 @@ impl server::Status for Running {
         match self.frontier.standing() {
             Standing::Away(why) => Err(why),
             Standing::Well | Standing::NoRoom(_) => Ok(()),
+        }
+    }
+
+    fn status(&self) -> Result<Status, Refusal> {
+        let errors = self.watches.keys().filter_map(|name| Some((name.clone(), trouble(self, name)?)));
+        Ok(self.console().status(Said { live: Some(self.live()), errors: errors.collect() }))
+    }
+
+    fn hosts(&self, query: &HostsQuery) -> Result<Hosts, Refusal> {
+        Ok(self.console().hosts(query))
+    }
+
+    fn host(&self, host: &str) -> Result<HostStatus, Refusal> {
+        self.console().host(host)
+    }
+
+    fn why(&self, url: &str) -> Result<Why, Refusal> {
+        self.console().why(url)
+    }
+
+    fn orders(&self) -> Result<Vec<Ordered>, Refusal> {
+        self.console().orders()
+    }
+
+    fn order(&self, order: Order, by: &str) -> Result<Done, Refusal> {
+        let done = self.console().order(&order, by);
+        self.visitor.changed.send_replace(());
+        self.shutdown.wake();
+        done
+    }
+
+    fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal> {
+        let added = self.console().add_seeds(urls, by);
+        self.visitor.changed.send_replace(());
+        added
+    }
+}
+
+/// Spans of the rates that are shown.
+const SPANS: [Duration; 4] =
+    [Duration::from_secs(10), Duration::from_secs(60), Duration::from_secs(900), Duration::from_secs(3600)];
+
+impl Running {
+    /// For the rates; to be called often.
+    pub(super) fn note_rates(&self) {
+        self.rates.note(|| self.counters());
+    }
+
+    fn counters(&self) -> Counters {
+        let mut counters = Counters { bytes: self.metrics.bytes_fetched(), ..Counters::default() };
+        for (outcome, count) in self.metrics.outcomes() {
+            counters.attempts += count;
+            match outcome.as_str() {
+                "2xx" => counters.pages += count,
+                "3xx" => {}
+                _ => counters.failures += count,
+            }
+        }
+        counters
+    }
+
+    fn live(&self) -> Live {
+        let phase = match () {
+            () if self.shutdown.is_finishing() => "finishing",
+            () if self.pauses.is_crawl_paused() => "paused",
+            () => "running",
+        };
+        let rates = self.rates.over(&SPANS, self.counters()).into_iter().map(|Growth { span, by }| {
+            let Counters { attempts, pages, failures, bytes } = by;
+            Rate::over(span, attempts, pages, failures, bytes)
+        });
+        let outcomes = self.metrics.outcomes().into_iter().filter(|(_, count)| *count > 0);
+        let parts = self.supervisor.status().into_iter().map(|part| PartStatus {
+            phase: status_name(part.phase).to_owned(),
+            name: part.name,
+            is_stuck: part.stuck,
+            restarts: part.restarts,
+            last_error: part.last_error,
+        });
+        Live {
+            started_ms: self.started_ms,
+            phase: phase.to_owned(),
+            notice: self.figures().notice,
+            rates: rates.collect(),
+            outcomes: outcomes.map(|(outcome, count)| OutcomeCount { outcome, count }).collect(),
+            parts: parts.collect(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::claims::Claim;
 use super::error::FrontierError;
 use super::lease::{HostTurn, Lease, Release, Turn};
+use super::look::{HostLook, HostOrder, UrlLook, WhichHosts};
 use super::page::PageRecord;
 use super::spending::{BudgetStanding, NoBudget};
 use super::trouble::Waiting;
@@ -115,6 +116,33 @@ pub trait Frontier: Send + Sync {
         Amounts::default()
     }
 
+    /// What is known of a host; none of one that was never heard of.
+    fn look_at_host(&self, _origin: &str) -> Result<Option<HostLook>, FrontierError> {
+        Ok(None)
+    }
+
+    /// Up to `at_most` hosts with work.
+    fn look_at_hosts(&self, _which: WhichHosts, _at_most: usize) -> Vec<HostLook> {
+        Vec::new()
+    }
+
+    /// What is known of a normalised URL; none of one that was never proposed.
+    fn look_at_url(&self, _url: &str) -> Result<Option<UrlLook>, FrontierError> {
+        Ok(None)
+    }
+
+    /// Does with a host what its operator wants, durably. A host never heard of is made.
+    fn order_host(&self, origin: &str, order: HostOrder, now: EpochMs) -> Result<(), FrontierError>;
+
+    /// Up to `at_most` records of `page` that `wanted` takes, from behind the URL `after` on (none: from the beginning); fewer at
+    /// the end. Looks at every record on the way.
+    fn records_after(
+        &self,
+        after: Option<&str>,
+        at_most: usize,
+        wanted: &dyn Fn(&PageRecord) -> bool,
+    ) -> Result<Vec<PageRecord>, FrontierError>;
+
     /// A named note kept with the frontier (scope of the crawl, format version).
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError>;
     fn set_note(&self, name: &str, value: &str) -> Result<(), FrontierError>;
@@ -181,7 +209,7 @@ impl Default for FrontierOptions {
 }
 
 /// Sizes, all O(1).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Counts {
     /// URLs to fetch, those waiting for a retry or a revisit included.
     pub work_proposed: u64,

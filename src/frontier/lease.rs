@@ -30,6 +30,8 @@ pub struct Host {
     pub robots: Option<Robots>,
     /// None while it is well.
     pub trouble: Option<Trouble>,
+    /// The delay between visits that its operator wants, in the place of the configured one.
+    pub ordered_delay: Option<Duration>,
 }
 
 /// robots.txt of one origin, as far as it matters later (RFC 9309).

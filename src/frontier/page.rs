@@ -49,6 +49,10 @@ pub struct PageRecord {
     /// does not redirect, and where redirects are followed without asking whose their target is.
     #[n(14)]
     pub target: Option<String>,
+    /// Events of the page log up to and including that of `event_id`: who has passed so many has it. None for records of before it
+    /// was noted.
+    #[n(17)]
+    pub passed_at: Option<u64>,
 }
 
 impl PageRecord {

@@ -10,8 +10,10 @@
 //! of them winning by chance.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use config::{File, FileFormat, Source};
+use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 use regex::bytes::{RegexBuilder, RegexSet, RegexSetBuilder};
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +33,28 @@ pub struct Scope {
     /// Link filters, by registrable domain.
     domain_filters: HashMap<String, Lists>,
     global_filters: Lists,
+}
+
+/// The scope as it is now: seeds that come while a crawl goes on widen it.
+#[derive(Debug)]
+pub struct CurrentScope(RwLock<Arc<Scope>>);
+
+impl CurrentScope {
+    pub fn new(scope: Scope) -> CurrentScope {
+        CurrentScope(RwLock::new(Arc::new(scope)))
+    }
+
+    pub fn now(&self) -> Arc<Scope> {
+        self.0.read().clone()
+    }
+
+    /// Puts another in its place, made of what it is. Others who change it wait; who asks for it does not.
+    pub fn change<E>(&self, change: impl FnOnce(&Scope) -> Result<Scope, E>) -> Result<(), E> {
+        let current = self.0.upgradable_read();
+        let changed = change(&current)?;
+        *RwLockUpgradableReadGuard::upgrade(current) = Arc::new(changed);
+        Ok(())
+    }
 }
 
 /// What the scope says of a URL, and which rule refuses it. Patterns are as the user wrote them.

@@ -86,6 +86,8 @@ pub fn url_mark(url: &str) -> u64 {
 pub struct Waiting {
     /// Hosts in trouble that have work and are not given up, by what they failed with last.
     pub troubled: Vec<Troubled>,
+    /// Hosts with work that their operator wants left alone, in trouble or not.
+    pub blocked: u64,
     /// Hosts that cannot be visited yet, in trouble or not, the first to be due first. Not those that rest because a budget
     /// is spent ([`super::Frontier::budgets`]).
     pub next: Vec<WaitingHost>,

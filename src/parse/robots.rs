@@ -30,6 +30,22 @@ struct Rule {
     /// The path must end where the pattern does.
     anchored: bool,
     allow: bool,
+    /// The line it stands in, from 1.
+    line: u32,
+}
+
+/// The rule that decides about a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decision {
+    pub allow: bool,
+    /// The line it stands in, from 1.
+    pub line: u32,
+}
+
+/// The text of a line, from 1, as [`RobotsTxt::parse`] counts them.
+pub fn line_of(bytes: &[u8], line: u32) -> Option<String> {
+    let text = text_of(bytes);
+    text.split(['\n', '\r']).nth(line.checked_sub(1)? as usize).map(|line| line.trim().to_owned())
 }
 
 impl RobotsTxt {
@@ -41,7 +57,7 @@ impl RobotsTxt {
         let (mut own, mut common) = (Group::default(), Group::default());
         let mut sitemaps = Vec::new();
         let mut among_agents = false;
-        for line in text.split(['\n', '\r']) {
+        for (number, line) in (1..).zip(text.split(['\n', '\r'])) {
             let Some(line) = Line::read(line) else { continue };
             if let Line::UserAgent(name) = line {
                 if !among_agents {
@@ -55,8 +71,8 @@ impl RobotsTxt {
                 Line::Foreign => {}
                 _ => among_agents = matches!(line, Line::UserAgent(_)),
             }
-            own.take(&line);
-            common.take(&line);
+            own.take(&line, number);
+            common.take(&line, number);
         }
         let Group { mut rules, crawl_delay, .. } = if own.named { own } else { common };
         rules.sort_by_key(|rule| (std::cmp::Reverse(rule.length()), !rule.allow));
@@ -65,11 +81,17 @@ impl RobotsTxt {
 
     /// Whether the URL with this path and query (`/a?b=c`) may be fetched. robots.txt itself always may (§2.2.2).
     pub fn allows(&self, path_and_query: &str) -> bool {
+        self.decision(path_and_query).is_none_or(|decision| decision.allow)
+    }
+
+    /// The rule that decides whether it may; none when none is about it, which allows it.
+    pub fn decision(&self, path_and_query: &str) -> Option<Decision> {
         if path_and_query == "/robots.txt" || self.rules.is_empty() {
-            return true;
+            return None;
         }
         let path = canonical(path_and_query, false);
-        self.rules.iter().find(|rule| rule.matches(&path)).is_none_or(|rule| rule.allow)
+        let rule = self.rules.iter().find(|rule| rule.matches(&path))?;
+        Some(Decision { allow: rule.allow, line: rule.line })
     }
 
     /// The wanted time between two fetches; the longest when there are several.
@@ -100,9 +122,9 @@ impl Group {
         self.named |= named;
     }
 
-    fn take(&mut self, line: &Line) {
+    fn take(&mut self, line: &Line, number: u32) {
         match *line {
-            Line::Rule { allow, path } if self.open => self.rules.extend(rules(allow, path)),
+            Line::Rule { allow, path } if self.open => self.rules.extend(rules(allow, path, number)),
             Line::CrawlDelay(delay) if self.open => self.crawl_delay = self.crawl_delay.max(seconds(delay)),
             _ => {}
         }
@@ -173,18 +195,18 @@ fn seconds(text: &str) -> Option<Duration> {
 }
 
 /// The rule of one line; none when its path is empty (it then forbids and allows nothing), two for an index page.
-fn rules(allow: bool, path: &str) -> impl Iterator<Item = Rule> {
-    let rule = (!path.is_empty()).then(|| Rule::new(allow, path));
+fn rules(allow: bool, path: &str, line: u32) -> impl Iterator<Item = Rule> {
+    let rule = (!path.is_empty()).then(|| Rule::new(allow, path, line));
     let folder = path.rfind("/index.htm").filter(|&at| allow && !path[at + 1..].contains('/'));
-    rule.into_iter().chain(folder.map(|at| Rule { anchored: true, ..Rule::new(allow, &path[..=at]) }))
+    rule.into_iter().chain(folder.map(|at| Rule { anchored: true, ..Rule::new(allow, &path[..=at], line) }))
 }
 
 impl Rule {
-    fn new(allow: bool, path: &str) -> Rule {
+    fn new(allow: bool, path: &str, line: u32) -> Rule {
         let (path, anchored) = path.strip_suffix('$').map_or((path, false), |path| (path, true));
         let mut pattern = canonical(path, true);
         pattern.dedup_by(|a, b| *a == b'*' && *b == b'*');
-        Rule { pattern, anchored, allow }
+        Rule { pattern, anchored, allow, line }
     }
 
     fn length(&self) -> usize {

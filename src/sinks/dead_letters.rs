@@ -171,6 +171,20 @@ pub fn for_each(
     Ok(())
 }
 
+/// What the destination said of an event that it refused; none of an event without a letter. Reads the notes of all letters there
+/// are; of those that cannot be read nothing is said.
+pub fn reason(sink_folder: &Path, event_id: &str) -> Option<String> {
+    for path in files(sink_folder).ok()? {
+        let mut reader = LetterReader::new(BufReader::new(File::open(&path).ok()?)).ok()?;
+        while let Ok(Some(note)) = reader.next_note() {
+            if note.id == event_id {
+                return Some(note.reason);
+            }
+        }
+    }
+    None
+}
+
 /// Reads the notes and tallies of all letters there are and were. A file that is damaged counts as far as it can be read.
 pub fn account(sink_folder: &Path) -> Result<Account, SinkError> {
     let mut account = Account::default();

@@ -3,6 +3,6 @@
 pub(crate) mod logging;
 pub(crate) mod metrics;
 pub(crate) mod progress;
-pub mod server;
+pub(crate) mod rates;
 
 pub use metrics::Metrics;

@@ -39,5 +39,6 @@ pub(super) fn alias(event: &PageEvent, target: &str, before: Option<&PageRecord>
         is_to_be_reread: false,
         noindex: false,
         target: Some(target.to_owned()),
+        passed_at: None,
     }
 }

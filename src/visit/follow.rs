@@ -201,7 +201,7 @@ impl Visitor {
             let message = format!("more than {} redirects", self.config.fetch.max_redirects);
             return refuse(event, FailureReason::TooManyRedirects, message);
         }
-        if !self.scope.admits(&next.normal) {
+        if !self.scope.now().admits(&next.normal) {
             return refuse(event, FailureReason::BadRedirect, format!("redirects out of scope, to {target}"));
         }
         Some(next)

@@ -68,7 +68,7 @@ impl LeasedHost {
 
     /// Stands where a host was that is lent.
     pub(super) fn absent() -> LeasedHost {
-        let host = Host { origin: String::new(), robots: None, trouble: None };
+        let host = Host { origin: String::new(), robots: None, trouble: None, ordered_delay: None };
         LeasedHost::new(Lease { id: 0, host, work: Vec::new() })
     }
 
@@ -97,13 +97,14 @@ impl LeasedHost {
         self.patience = LONG_PATIENCE;
     }
 
-    /// Between the end of one visit and the start of the next: the configured delay, or robots.txt's when longer.
+    /// Between the end of one visit and the start of the next: the configured delay, or what the operator said of this host, or
+    /// robots.txt's when longer.
     pub fn delay(&self, config: &FrontierConfig) -> Duration {
         let asked = match &self.rules {
             Some(Rules::File(file)) => file.crawl_delay().unwrap_or_default().min(config.max_crawl_delay),
             _ => Duration::ZERO,
         };
-        config.host_delay.max(asked)
+        self.lease.host.ordered_delay.unwrap_or(config.host_delay).max(asked)
     }
 
     /// robots.txt was just read and asks for more than the usual delay. It must be on disk before the next visit: killed

@@ -112,7 +112,8 @@ impl Visitor {
     /// What scope and depth do not admit as they are now fails without a visit: not even robots.txt is asked for.
     async fn turn_away(&self, host: &mut LeasedHost, tickets: &Tickets) -> Result<(), Interrupted> {
         let max_depth = self.config.frontier.max_depth;
-        let is_kept = |work: &Work| self.scope.keeps(&work.url, work.kind, work.depth, max_depth);
+        let scope = self.scope.now();
+        let is_kept = |work: &Work| scope.keeps(&work.url, work.kind, work.depth, max_depth);
         let (kept, refused): (Vec<_>, _) = std::mem::take(&mut host.lease.work).into_iter().partition(is_kept);
         host.lease.work = kept;
         for work in refused {

@@ -270,7 +270,11 @@ impl Visitor {
             }
         };
         // The address's own delay: what one host's robots.txt asks for is no reason to let its neighbours wait.
-        let delay = self.config.frontier.ip_delay.unwrap_or(self.config.frontier.host_delay);
+        let delay = self
+            .config
+            .frontier
+            .ip_delay
+            .unwrap_or(host.lease.host.ordered_delay.unwrap_or(self.config.frontier.host_delay));
         loop {
             self.sleep_until(host.not_before, host.patience).await?;
             match self.frontier.claim_address(&host.lease, ip, whole_rest(delay), now_ms()) {

@@ -101,7 +101,8 @@ impl Visitor {
             let allowed = guess.filter(|url| host.rules.as_ref().is_some_and(|rules| rules.allows(url)));
             urls.extend(allowed.map(String::from));
         }
-        let in_scope = urls.into_iter().filter(|url| self.scope.admits(url));
+        let scope = self.scope.now();
+        let in_scope = urls.into_iter().filter(|url| scope.admits(url));
         let proposals: Vec<Proposal> =
             in_scope.map(|url| Proposal { url, kind: Kind::Sitemap, depth: 0, priority: SITEMAP_PRIORITY }).collect();
         self.frontier.propose(&proposals, now_ms()).map(|_| ())

@@ -10,7 +10,7 @@ use super::parking::Parking;
 use super::rules::RulesCache;
 use crate::config::Config;
 use crate::fetch::Client;
-use crate::frontier::scope::Scope;
+use crate::frontier::scope::CurrentScope;
 use crate::frontier::{Frontier, FrontierError};
 use crate::page::EpochMs;
 use crate::page_log::PageLog;
@@ -23,7 +23,7 @@ pub struct Visitor {
     pub frontier: Arc<dyn Frontier>,
     pub log: PageLog,
     pub client: Client,
-    pub scope: Arc<Scope>,
+    pub scope: Arc<CurrentScope>,
     pub config: Arc<Config>,
     pub derive: DeriveOptions,
     pub rules: RulesCache,

@@ -243,7 +243,10 @@ fn keeps_robots_and_failures_of_a_host(make: Make) {
     ];
     frontier.propose(&[page("http://a.example/")], 0).unwrap();
     let lease = lease_one(&*frontier, 0, 1);
-    assert_eq!(lease.host, Host { origin: "http://a.example".into(), robots: None, trouble: None });
+    assert_eq!(
+        lease.host,
+        Host { origin: "http://a.example".into(), robots: None, trouble: None, ordered_delay: None }
+    );
     give_back(&*frontier, lease);
     for (number, access) in robots.into_iter().enumerate() {
         let robots = Some(Robots { fetched_ms: 5, expires_ms: 6, access });
@@ -338,6 +341,7 @@ fn keeps_every_field_of_a_page(make: Make) {
             noindex: true,
             is_to_be_reread: true,
             target: Some("http://d/é?1".into()),
+            passed_at: None,
             ..record("http://c/é", 4)
         },
     ];

@@ -54,6 +54,7 @@ fn page_record() -> impl Strategy<Value = PageRecord> {
                 noindex,
                 is_to_be_reread,
                 target,
+                passed_at: None,
             }
         },
     )
@@ -209,6 +210,7 @@ fn of_pages_are_read_as_0_1_0_wrote_them() {
         noindex: false,
         is_to_be_reread: false,
         target: None,
+        passed_at: None,
     };
     assert_eq!(open(dir.path()).unwrap().page(URL).unwrap(), Some(record.clone()));
 

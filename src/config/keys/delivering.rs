@@ -323,7 +323,7 @@ pub(super) const ELASTIC: &[Key] = &[
 ];
 
 pub(super) const HTTP: &[Key] = &[
-    ours("http.enabled", "true", Bool(|d, v| d.http_enabled = v), "Serve /metrics, /healthz and /readyz."),
+    ours("http.enabled", "true", Bool(|d, v| d.http_enabled = v), "Serve /metrics, /healthz, /readyz and the API."),
     ache(
         "http.host",
         "127.0.0.1",
@@ -338,6 +338,18 @@ pub(super) const HTTP: &[Key] = &[
         Count(0, u16::MAX as u64, |d, v| d.http_port = draft::to_u16(v)),
         "0: any free port.",
     ),
+    secret(ours(
+        "http.api.read_token",
+        "null",
+        MaybeText(|d, v| draft::set_token(&mut d.config.http.read_token, v)),
+        "Who sends it (Authorization: Bearer …) may ask the API. Without tokens it answers this machine alone, and there everybody.",
+    )),
+    secret(ours(
+        "http.api.operate_token",
+        "null",
+        MaybeText(|d, v| draft::set_token(&mut d.config.http.operate_token, v)),
+        "Who sends it may also steer the crawl. The command line on the crawl's machine needs none.",
+    )),
 ];
 
 pub(super) const LOGGING: &[Key] = &[

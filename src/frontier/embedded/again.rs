@@ -215,9 +215,7 @@ impl EmbeddedFrontier {
         Ok(urls)
     }
 
-    /// Up to `at_most` records of `page` that `wanted` takes, from behind the URL `after` on (none: from the beginning);
-    /// fewer at the end. Looks at every record on the way.
-    pub fn records_after(
+    pub(super) fn read_records_after(
         &self,
         after: Option<&str>,
         at_most: usize,

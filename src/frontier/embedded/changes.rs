@@ -136,6 +136,8 @@ impl<'a> Changes<'a> {
             parked: 0,
             has_robots: false,
             trust: None,
+            is_blocked: false,
+            ordered_delay_ms: None,
         }
     }
 

@@ -10,8 +10,8 @@ use crate::budgets::Amounts;
 use crate::delivery::Position;
 use crate::frontier::keys::split;
 use crate::frontier::{
-    Applied, Batch, BudgetStanding, Claim, Counts, Frontier, FrontierError, HostTurn, Lease, NoBudget, PageRecord,
-    Proposal, Proposed, Release, Standing, Turn, Waiting, Work,
+    Applied, Batch, BudgetStanding, Claim, Counts, Frontier, FrontierError, HostLook, HostOrder, HostTurn, Lease,
+    NoBudget, PageRecord, Proposal, Proposed, Release, Standing, Turn, UrlLook, Waiting, WhichHosts, Work,
 };
 use crate::page::{EpochMs, Kind};
 use crate::revisit::Trust;
@@ -146,6 +146,31 @@ impl Frontier for EmbeddedFrontier {
 
     fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
         self.schedule.lock().waiting(now, at_most)
+    }
+
+    fn look_at_host(&self, origin: &str) -> Result<Option<HostLook>, FrontierError> {
+        self.look_at_one_host(origin)
+    }
+
+    fn look_at_hosts(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook> {
+        self.schedule.lock().look_at(which, at_most)
+    }
+
+    fn look_at_url(&self, url: &str) -> Result<Option<UrlLook>, FrontierError> {
+        self.look_at_one_url(url)
+    }
+
+    fn order_host(&self, origin: &str, order: HostOrder, now: EpochMs) -> Result<(), FrontierError> {
+        self.order_one_host(origin, order, now)
+    }
+
+    fn records_after(
+        &self,
+        after: Option<&str>,
+        at_most: usize,
+        wanted: &dyn Fn(&PageRecord) -> bool,
+    ) -> Result<Vec<PageRecord>, FrontierError> {
+        self.read_records_after(after, at_most, wanted)
     }
 
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {

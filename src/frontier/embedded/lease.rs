@@ -1,18 +1,30 @@
 //! Leasing: the schedule says which host, the store says which of its URLs. The schedule's lock is never held while the
 //! store is read.
 
+use std::time::Duration;
+
 use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::records::QueuedUrl;
 use super::store::Store;
 use crate::frontier::keys::{HostKey, Rank, later_key, part, ready_key};
 use crate::frontier::lease::LATER_WINDOW;
-use crate::frontier::schedule::{Candidate, Claim, Found, HostClaim, NEVER, Queue};
-use crate::frontier::{FrontierError, Host, HostTurn, Lease, WHEN_MET_AGAIN, Work};
+use crate::frontier::schedule::{Candidate, Claim, Found, HostClaim, HostRecord, NEVER, Queue};
+use crate::frontier::{FrontierError, Host, HostTurn, Lease, Robots, WHEN_MET_AGAIN, Work};
 use crate::page::EpochMs;
 
 /// Hosts looked at in vain during one call: their due time was an estimate, and is right from then on.
 const SPARE_LOOKS: usize = 64;
+
+/// A host as it is leased.
+fn host_of(record: HostRecord, robots: Option<Robots>) -> Host {
+    Host {
+        origin: record.origin.into(),
+        robots,
+        trouble: record.trouble,
+        ordered_delay: record.ordered_delay_ms.map(Duration::from_millis),
+    }
+}
 
 impl EmbeddedFrontier {
     pub(super) fn lease_hosts(
@@ -56,7 +68,7 @@ impl EmbeddedFrontier {
             HostClaim::Leased(id, record) => {
                 let robots = if record.has_robots { store.robots_of(host) } else { Ok(None) };
                 let robots = robots.inspect_err(|_| self.schedule.lock().give_back(id))?;
-                let host = Host { origin: record.origin.into(), robots, trouble: record.trouble };
+                let host = host_of(record, robots);
                 HostTurn::Leased(Lease { id, host, work: Vec::new() })
             }
         })
@@ -96,7 +108,7 @@ impl EmbeddedFrontier {
             let known = Work::new(url, item.kind, item.depth, item.attempt, page);
             work.push(Work { was_put_off: item.put_off, ..known });
         }
-        let host = Host { origin: record.origin.into(), robots, trouble: record.trouble };
+        let host = host_of(record, robots);
         Ok(Some(Lease { id: claim.lease, host, work }))
     }
 

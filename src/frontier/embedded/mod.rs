@@ -22,6 +22,7 @@ mod hints;
 mod known;
 mod lease;
 mod ledger;
+mod look;
 mod open;
 mod proposals;
 mod records;

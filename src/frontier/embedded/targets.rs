@@ -60,6 +60,13 @@ impl EmbeddedFrontier {
     }
 }
 
+impl EmbeddedFrontier {
+    /// Under which URL a target's page is delivered, its own not counted.
+    pub(super) fn owner_of(&self, target: &str) -> Result<Option<String>, FrontierError> {
+        self.shelf.store()?.owner(self.key_of(target)?)
+    }
+}
+
 impl Store {
     fn owner(&self, target: UrlKey) -> Result<Option<String>, FrontierError> {
         let owner: Option<Owner> = self.record(&self.targets, &target.to_bytes())?;

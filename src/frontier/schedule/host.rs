@@ -1,10 +1,12 @@
 //! A host, as the store keeps it and as the schedule has it.
 
+use std::time::Duration;
+
 use minicbor::{Decode, Encode};
 
 use super::queue::Queue;
 use crate::frontier::keys::{Rank, UrlKey};
-use crate::frontier::{Spent, Trouble};
+use crate::frontier::{HostLook, Spent, Trouble};
 use crate::page::EpochMs;
 use crate::revisit::Trust;
 
@@ -48,11 +50,35 @@ pub struct HostRecord {
     /// What looks have told of its hints; boxed, as most hosts have none.
     #[n(12)]
     pub trust: Option<Box<Trust>>,
+    /// Its operator wants it left alone: it is not leased, and its URLs wait.
+    #[cbor(n(13), skip_if = "std::ops::Not::not")]
+    pub is_blocked: bool,
+    /// The delay between visits that its operator wants (ms), in the place of the configured one.
+    #[n(14)]
+    pub ordered_delay_ms: Option<u64>,
 }
 
 impl HostRecord {
     pub fn work(&self) -> u64 {
         self.ready + self.later
+    }
+
+    /// As people are shown it: a host without work.
+    pub fn look(&self) -> HostLook {
+        HostLook {
+            origin: self.origin.to_string(),
+            ready: self.ready,
+            later: self.later,
+            pages: self.pages,
+            not_before: self.not_before,
+            due: None,
+            is_leased: false,
+            is_blocked: self.is_blocked,
+            ordered_delay: self.ordered_delay_ms.map(Duration::from_millis),
+            spent: None,
+            trouble: self.trouble,
+            robots: None,
+        }
     }
 
     /// What leases and releases changed, which only the schedule knows at once; the rest is the store's.
@@ -118,7 +144,7 @@ impl HostState {
 
     pub(super) fn due(&self) -> Option<EpochMs> {
         let rested = self.record.not_before.max(self.spent.map_or(0, |spent| spent.until));
-        if self.lease.is_some() {
+        if self.lease.is_some() || self.record.is_blocked {
             None
         } else if self.has_ready() {
             Some(rested)

@@ -11,6 +11,9 @@ use crate::frontier::lease::LATER_WINDOW;
 use crate::frontier::share::shared;
 use crate::page::EpochMs;
 
+/// What leads to a host that its operator wants left alone is tried again after so long.
+const BLOCKED_REST_MS: EpochMs = 3_600_000;
+
 /// One host asked for by its key.
 #[derive(Debug)]
 pub enum HostClaim {
@@ -57,6 +60,8 @@ impl Schedule {
         let state = self.hosts.get_mut(&host)?;
         let claim = if state.lease.is_some() {
             HostClaim::Taken
+        } else if state.record.is_blocked {
+            HostClaim::At(now + BLOCKED_REST_MS)
         } else if state.record.not_before > now {
             HostClaim::At(state.record.not_before)
         } else {

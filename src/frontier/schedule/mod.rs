@@ -5,6 +5,7 @@
 
 mod host;
 mod leases;
+mod look;
 mod queue;
 mod rebuilt;
 mod state;

@@ -29,6 +29,8 @@ pub struct Schedule {
     /// Hosts in trouble that have work, and their URLs.
     pub(super) troubled: BTreeMap<Cause, (u64, u64)>,
     pub(super) given_up: HashSet<HostKey>,
+    /// Hosts that their operator wants left alone and that have work.
+    pub(super) blocked: BTreeSet<HostKey>,
     /// Hosts that rest because a budget is spent, by budget.
     pub(super) resting: Vec<(Budget, u64)>,
     pub(super) last_lease: u64,
@@ -159,6 +161,10 @@ impl Schedule {
             }
             self.troubled.retain(|_, (hosts, _)| *hosts > 0);
         }
+        match now.is_some_and(|record| record.is_blocked) {
+            true => self.blocked.insert(host),
+            false => self.blocked.remove(&host),
+        };
         match record.is_some_and(HostRecord::is_given_up) {
             true => self.given_up.insert(host),
             false => self.given_up.remove(&host),
@@ -196,7 +202,7 @@ impl Schedule {
             let (origin, trouble) = (record.origin.to_string(), record.trouble.filter(Trouble::is_the_hosts));
             Some(WaitingHost { origin, until: *until, urls: record.work(), trouble })
         });
-        Waiting { troubled: troubled.collect(), next: next.collect() }
+        Waiting { troubled: troubled.collect(), blocked: self.blocked.len() as u64, next: next.collect() }
     }
 
     /// Brings the host's entry in `due` up to date; a host without anything to do is forgotten, the store has it.
@@ -216,6 +222,7 @@ impl Schedule {
             self.rest_for(host, None);
             self.hosts.remove(&host);
             self.given_up.remove(&host);
+            self.blocked.remove(&host);
         }
     }
 }

@@ -100,7 +100,7 @@ impl Frontier for MemoryFrontier {
         volatile.last_lease += 1;
         let id = volatile.last_lease;
         volatile.leases.insert(id, (origin.to_owned(), Vec::new()));
-        let host = Host { origin: origin.to_owned(), robots: host.robots, trouble: host.trouble };
+        let host = Host { origin: origin.to_owned(), robots: host.robots, trouble: host.trouble, ordered_delay: None };
         Ok(HostTurn::Leased(Lease { id, host, work: Vec::new() }))
     }
 

@@ -61,7 +61,7 @@ impl Volatile {
         self.in_flight.extend(names.iter().map(|name| (name.clone(), id)));
         self.leases.insert(id, (origin.to_owned(), names));
         let host = kept.hosts.get(origin).cloned().unwrap_or_default();
-        let host = Host { origin: origin.to_owned(), robots: host.robots, trouble: host.trouble };
+        let host = Host { origin: origin.to_owned(), robots: host.robots, trouble: host.trouble, ordered_delay: None };
         Lease { id, host, work: chosen.into_iter().map(|(name, url)| url.work(name)).collect() }
     }
 }

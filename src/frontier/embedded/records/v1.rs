@@ -54,6 +54,8 @@ impl Record for HostRecord {
             parked,
             has_robots,
             trust: None,
+            is_blocked: false,
+            ordered_delay_ms: None,
         })
     }
 }
@@ -150,6 +152,7 @@ impl Record for PageRecord {
             noindex: false,
             is_to_be_reread: false,
             target: None,
+            passed_at: None,
         })
     }
 }

@@ -1,0 +1,126 @@
+//! Who may do what. Through the socket in the data folder, which its owner alone may open, everything. Through the network with a
+//! token of a role; and without any token configured, everything to whoever asks on this machine's own address.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::http::{HeaderMap, header};
+use sha2::{Digest, Sha256};
+
+use super::problem::Refusal;
+use crate::config::Secret;
+
+/// What a role may; each may what those before it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    Read,
+    Operate,
+}
+
+/// How a request came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Peer {
+    /// Through the socket in the data folder.
+    Owner,
+    Network(SocketAddr),
+}
+
+/// The rules of one server.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    pub read_token: Option<Secret>,
+    pub operate_token: Option<Secret>,
+    /// It listens on this machine's own address and on no other.
+    pub is_loopback: bool,
+}
+
+impl Access {
+    /// The name of whoever asks, for the log of orders; or why not.
+    pub fn check(&self, peer: &Peer, headers: &HeaderMap, wanted: Role) -> Result<String, Refusal> {
+        let address = match peer {
+            Peer::Owner => return Ok("command line".to_owned()),
+            Peer::Network(address) => address,
+        };
+        refuse_foreign_pages(headers)?;
+        let role = match (self.has_tokens(), bearer(headers)) {
+            (true, Some(token)) => self.role_of(token).ok_or_else(|| Refusal::Unknown(NOT_OURS.to_owned()))?,
+            (true, None) => return Err(Refusal::Unknown(TOKEN_WANTED.to_owned())),
+            (false, _) if self.is_loopback => {
+                refuse_other_names(headers)?;
+                Role::Operate
+            }
+            (false, _) => return Err(Refusal::Forbidden(NO_TOKENS.to_owned())),
+        };
+        match role >= wanted {
+            true => Ok(format!("{} from {}", role.name(), address.ip())),
+            false => {
+                Err(Refusal::Forbidden("this token may look and not steer: http.api.operate_token may".to_owned()))
+            }
+        }
+    }
+
+    fn has_tokens(&self) -> bool {
+        self.read_token.is_some() || self.operate_token.is_some()
+    }
+
+    fn role_of(&self, token: &str) -> Option<Role> {
+        // Both are compared, whichever it is.
+        let operates = is_same(self.operate_token.as_ref(), token);
+        let reads = is_same(self.read_token.as_ref(), token);
+        if operates { Some(Role::Operate) } else { reads.then_some(Role::Read) }
+    }
+}
+
+const TOKEN_WANTED: &str =
+    "a token is wanted: Authorization: Bearer …, with the value of http.api.read_token or http.api.operate_token";
+const NOT_OURS: &str = "this token is none of this crawl's: they are http.api.read_token and http.api.operate_token";
+const NO_TOKENS: &str = "this server listens on the network, and no token is configured: set http.api.read_token or \
+                         http.api.operate_token, or listen on 127.0.0.1, or use the command line on the crawl's own machine";
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Role::Read => "reader",
+            Role::Operate => "operator",
+        }
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+/// In a time that says nothing of the secret: what is compared are digests, whole.
+fn is_same(secret: Option<&Secret>, token: &str) -> bool {
+    let Some(secret) = secret else { return false };
+    let (ours, theirs) = (Sha256::digest(secret.expose().as_bytes()), Sha256::digest(token.as_bytes()));
+    ours.iter().zip(theirs).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}
+
+/// A page of another website, open in a browser on this machine, must not steer a crawl.
+fn refuse_foreign_pages(headers: &HeaderMap) -> Result<(), Refusal> {
+    let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let origin = origin.to_str().unwrap_or_default();
+    let is_ours = origin.split_once("://").is_some_and(|(_, name)| name.eq_ignore_ascii_case(host));
+    match is_ours {
+        true => Ok(()),
+        false => Err(Refusal::Forbidden(format!("pages of {origin:?} may not ask this server"))),
+    }
+}
+
+/// Nor may one whose name was made to lead to this machine (DNS rebinding).
+fn refuse_other_names(headers: &HeaderMap) -> Result<(), Refusal> {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    match name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback()) {
+        true => Ok(()),
+        false => {
+            Err(Refusal::Forbidden(format!("without tokens this server answers as localhost alone, not as {host:?}")))
+        }
+    }
+}

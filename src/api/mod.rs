@@ -1,0 +1,15 @@
+//! The HTTP API: what a crawl's operator, and other programs, may look at and steer. `openapi.json` describes it; it is served as
+//! `/api/v1/openapi.json`. Knows no crawl: whoever serves it is a [`Service`].
+
+mod access;
+pub mod client;
+mod problem;
+mod routes;
+pub mod said;
+mod seeds;
+mod server;
+
+pub use access::Access;
+pub use problem::Refusal;
+pub use routes::Service;
+pub use server::{ListenError, Port, Socket, listen, listen_in};

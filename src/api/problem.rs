@@ -1,0 +1,89 @@
+//! What the API refuses, as a problem document (RFC 9457).
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+use crate::frontier::FrontierError;
+use crate::page_log::LogError;
+
+/// Why something asked for is not given or done. The texts say what to do instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// What was asked is not understood, or cannot be.
+    #[error("{0}")]
+    Bad(String),
+    /// No token, or not one of this crawl's.
+    #[error("{0}")]
+    Unknown(String),
+    /// Whoever asks may not.
+    #[error("{0}")]
+    Forbidden(String),
+    #[error("{0}")]
+    NotFound(String),
+    /// As things are it cannot be done.
+    #[error("{0}")]
+    Conflict(String),
+    /// More than is taken at once.
+    #[error("{0}")]
+    TooMuch(String),
+    /// Not now: the disk is full, or the store away.
+    #[error("{0}")]
+    Unavailable(String),
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// RFC 9457. `type` is `about:blank`: the status says what kind of problem it is.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Problem {
+    pub title: String,
+    pub status: u16,
+    pub detail: String,
+}
+
+impl Refusal {
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Refusal::Bad(_) => StatusCode::BAD_REQUEST,
+            Refusal::Unknown(_) => StatusCode::UNAUTHORIZED,
+            Refusal::Forbidden(_) => StatusCode::FORBIDDEN,
+            Refusal::NotFound(_) => StatusCode::NOT_FOUND,
+            Refusal::Conflict(_) => StatusCode::CONFLICT,
+            Refusal::TooMuch(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Refusal::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Refusal::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let status = self.status();
+        let title = status.canonical_reason().unwrap_or("Problem").to_owned();
+        let problem = Problem { title, status: status.as_u16(), detail: self.to_string() };
+        let body = serde_json::to_string(&problem).unwrap_or_default();
+        let mut response = (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            let bearer = header::HeaderValue::from_static("Bearer realm=\"seine\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);
+        }
+        response
+    }
+}
+
+impl From<FrontierError> for Refusal {
+    fn from(error: FrontierError) -> Self {
+        match &error {
+            FrontierError::BadUrl(_) => Refusal::Bad(error.to_string()),
+            _ if error.is_waiting() => Refusal::Unavailable(error.to_string()),
+            _ => Refusal::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<LogError> for Refusal {
+    fn from(error: LogError) -> Self {
+        Refusal::Failed(error.to_string())
+    }
+}

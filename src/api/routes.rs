@@ -1,0 +1,204 @@
+//! The paths: what is asked, of whom, and who may.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{DefaultBodyLimit, Json, Path, Query, Request, State};
+use axum::http::{Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use serde::{Deserialize, Serialize};
+
+use super::access::{Access, Peer, Role};
+use super::problem::Refusal;
+use super::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, SeedsAdded, Status, Why};
+use super::seeds;
+
+/// What is served, asked anew for every request. Calls may block.
+pub trait Service: Send + Sync + 'static {
+    /// The text of `/metrics`.
+    fn metrics(&self) -> String;
+    /// Ready, with what should be known all the same, or what is in the way and that; one line each.
+    fn ready(&self) -> Result<Vec<String>, Vec<String>>;
+    /// Alive, or what makes the process one that could as well be started anew.
+    fn alive(&self) -> Result<(), String>;
+    fn status(&self) -> Result<Status, Refusal>;
+    fn hosts(&self, query: &HostsQuery) -> Result<Hosts, Refusal>;
+    fn host(&self, host: &str) -> Result<HostStatus, Refusal>;
+    fn why(&self, url: &str) -> Result<Why, Refusal>;
+    /// The last orders, the latest first.
+    fn orders(&self) -> Result<Vec<Ordered>, Refusal>;
+    fn order(&self, order: Order, by: &str) -> Result<Done, Refusal>;
+    /// URLs as people write them.
+    fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal>;
+}
+
+/// Of an order's body.
+const BODY_BYTES: usize = 1 << 20;
+const OPENAPI: &str = include_str!("openapi.json");
+
+#[derive(Clone)]
+pub(super) struct App {
+    pub service: Arc<dyn Service>,
+    pub access: Arc<Access>,
+}
+
+pub(super) fn router(service: Arc<dyn Service>, access: Access) -> Router {
+    let api = Router::new()
+        .route("/openapi.json", get(openapi))
+        .route("/status", get(status))
+        .route("/hosts", get(hosts))
+        .route("/hosts/{host}", get(host))
+        .route("/url", get(why))
+        .route("/orders", get(orders).post(order).layer(DefaultBodyLimit::max(BODY_BYTES)))
+        .route("/seeds", post(add_seeds).layer(DefaultBodyLimit::disable()));
+    Router::new()
+        .route("/metrics", get(metrics))
+        .route("/healthz", get(alive))
+        .route("/readyz", get(ready))
+        .nest("/api/v1", api)
+        .fallback(elsewhere)
+        .method_not_allowed_fallback(no_such_method)
+        .with_state(App { service, access: Arc::new(access) })
+}
+
+async fn elsewhere() -> Refusal {
+    Refusal::NotFound("here are /metrics, /healthz, /readyz, and the API, described by /api/v1/openapi.json".to_owned())
+}
+
+async fn no_such_method(method: Method) -> Response {
+    let detail = format!("{method} means nothing here: /api/v1/openapi.json says what does");
+    let mut response = Refusal::Bad(detail).into_response();
+    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    response
+}
+
+async fn metrics(State(app): State<App>) -> Response {
+    let text = app.on(|service| Ok(service.metrics())).await;
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+}
+
+async fn alive(State(app): State<App>) -> Response {
+    match app.service.alive() {
+        Ok(()) => "alive\n".into_response(),
+        Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why + "\n").into_response(),
+    }
+}
+
+async fn ready(State(app): State<App>) -> Response {
+    let (code, lines) = match app.service.ready() {
+        Ok(notes) => (StatusCode::OK, ["ready".to_owned()].into_iter().chain(notes).collect::<Vec<_>>()),
+        Err(reasons) => (StatusCode::SERVICE_UNAVAILABLE, reasons),
+    };
+    (code, lines.join("\n") + "\n").into_response()
+}
+
+/// What the API is is no secret.
+async fn openapi() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
+}
+
+async fn status(State(app): State<App>, peer: Extension<Peer>, request: Request) -> Result<Response, Refusal> {
+    app.allow(&peer, &request, Role::Read)?;
+    app.answer(|service| service.status()).await
+}
+
+async fn hosts(
+    State(app): State<App>,
+    peer: Extension<Peer>,
+    query: Result<Query<HostsQuery>, QueryRejection>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    app.allow(&peer, &request, Role::Read)?;
+    let Query(query) = query.map_err(|error| Refusal::Bad(error.body_text()))?;
+    app.answer(move |service| service.hosts(&query)).await
+}
+
+async fn host(
+    State(app): State<App>,
+    peer: Extension<Peer>,
+    Path(host): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    app.allow(&peer, &request, Role::Read)?;
+    app.answer(move |service| service.host(&host)).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UrlQuery {
+    url: String,
+}
+
+async fn why(
+    State(app): State<App>,
+    peer: Extension<Peer>,
+    query: Result<Query<UrlQuery>, QueryRejection>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    app.allow(&peer, &request, Role::Read)?;
+    let Query(UrlQuery { url }) = query.map_err(|error| Refusal::Bad(error.body_text()))?;
+    app.answer(move |service| service.why(&url)).await
+}
+
+async fn orders(State(app): State<App>, peer: Extension<Peer>, request: Request) -> Result<Response, Refusal> {
+    app.allow(&peer, &request, Role::Read)?;
+    app.answer(|service| service.orders()).await
+}
+
+async fn order(State(app): State<App>, peer: Extension<Peer>, request: Request) -> Result<Response, Refusal> {
+    let by = app.allow(&peer, &request, Role::Operate)?;
+    let order = <Json<Order> as axum::extract::FromRequest<App>>::from_request(request, &app).await;
+    let Json(order) = order.map_err(refused_body)?;
+    app.answer(move |service| service.order(order, &by)).await
+}
+
+fn refused_body(error: JsonRejection) -> Refusal {
+    match error.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Refusal::TooMuch(format!("an order has {BODY_BYTES} bytes at most")),
+        _ => Refusal::Bad(error.body_text()),
+    }
+}
+
+async fn add_seeds(State(app): State<App>, peer: Extension<Peer>, request: Request) -> Result<Response, Refusal> {
+    let by = app.allow(&peer, &request, Role::Operate)?;
+    let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    // A form of another website's page may send text/plain, but not this.
+    let is_list = content_type.is_some_and(|it| it.split(';').next().unwrap_or_default().trim() == "text/uri-list");
+    if !is_list {
+        let detail = "seeds come as Content-Type: text/uri-list, one URL a line (RFC 2483); # begins a comment";
+        return Err(Refusal::Bad(detail.to_owned()));
+    }
+    seeds::take(&app, request.into_body(), by).await.map(json)
+}
+
+impl App {
+    /// The name of whoever asks, if they may.
+    fn allow(&self, peer: &Peer, request: &Request<Body>, role: Role) -> Result<String, Refusal> {
+        self.access.check(peer, request.headers(), role)
+    }
+
+    /// Asks the service, which may block, where others do not wait for it.
+    pub(super) async fn on<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&dyn Service) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let service = self.service.clone();
+        let asked = tokio::task::spawn_blocking(move || ask(&*service)).await;
+        asked.unwrap_or_else(|panic| Err(Refusal::Failed(format!("the crawl could not say: {panic}"))))
+    }
+
+    async fn answer<T: Serialize + Send + 'static>(
+        &self,
+        ask: impl FnOnce(&dyn Service) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<Response, Refusal> {
+        self.on(ask).await.map(json)
+    }
+}
+
+fn json<T: Serialize>(said: T) -> Response {
+    // What was said is true now, and not for a cache.
+    ([(header::CACHE_CONTROL, "no-store")], Json(said)).into_response()
+}

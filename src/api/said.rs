@@ -1,0 +1,364 @@
+//! What the API says and takes, as JSON; `openapi.json` describes the same. Times are milliseconds since 1970.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::frontier::Counts;
+use crate::page::EpochMs;
+
+/// A crawl, running or at rest.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Status {
+    pub version: String,
+    /// The data folder.
+    pub folder: String,
+    pub now_ms: EpochMs,
+    /// Its operator has paused it.
+    pub is_paused: bool,
+    /// None of a crawl that no process runs.
+    pub running: Option<Live>,
+    pub frontier: Counts,
+    pub page_proposed: u64,
+    pub budgets: Vec<BudgetStatus>,
+    pub log: LogStatus,
+    pub sinks: Vec<SinkStatus>,
+}
+
+/// What only a running crawl has to say.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Live {
+    pub started_ms: EpochMs,
+    /// `running`, `paused`, `finishing`.
+    pub phase: String,
+    /// What keeps it from going on, if anything does.
+    pub notice: Option<String>,
+    /// Over the last 10 seconds, minute, 15 minutes and hour, as far as it has run for so long.
+    pub rates: Vec<Rate>,
+    /// Attempts since the start by status class or reason of failure, the most frequent first.
+    pub outcomes: Vec<OutcomeCount>,
+    pub parts: Vec<PartStatus>,
+}
+
+/// Per second, on average over so many seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Rate {
+    pub seconds: f64,
+    pub attempts: f64,
+    /// Answers with 2xx.
+    pub pages: f64,
+    /// Neither 2xx nor 3xx.
+    pub failures: f64,
+    /// Of bodies, as received.
+    pub bytes: f64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OutcomeCount {
+    pub outcome: String,
+    pub count: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PartStatus {
+    pub name: String,
+    /// `running`, `backing_off`, `finished`.
+    pub phase: String,
+    pub is_stuck: bool,
+    pub restarts: u64,
+    pub last_error: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct BudgetStatus {
+    /// `crawl`, `host`, `domain`.
+    pub of: String,
+    pub what: String,
+    pub per: String,
+    pub limit: u64,
+    /// None where every host or domain has its own.
+    pub spent: Option<u64>,
+    pub resting_hosts: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LogStatus {
+    pub bytes: u64,
+    pub limit_bytes: u64,
+    pub is_full: bool,
+    /// Events accepted over the crawl's life, and before the oldest that is kept.
+    pub accepted: u64,
+    pub forgotten: u64,
+}
+
+/// A sink and its books: `accepted = delivered + skipped + dead_lettered + damaged + pending`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SinkStatus {
+    pub name: String,
+    pub accepted: u64,
+    pub delivered: u64,
+    pub skipped: u64,
+    pub dead_lettered: u64,
+    pub damaged: u64,
+    pub pending: u64,
+    /// Bytes of the log that are kept for it.
+    pub kept_bytes: u64,
+    /// Events before it came that the log did not hold any more.
+    pub missed: u64,
+    pub dead_letter_bytes: u64,
+    /// It is configured. One that is not holds its place in the log until it is removed.
+    pub in_use: bool,
+    pub is_paused: bool,
+    /// Why it does not get on, as far as it has said.
+    pub error: Option<String>,
+}
+
+/// Which hosts are wanted: `GET /api/v1/hosts`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostsQuery {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub which: Option<Which>,
+    /// At most so many; 1000 at most, and 100 unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Which {
+    /// With work: those being visited, then by when they are due.
+    All,
+    /// Being visited.
+    Busy,
+    /// In trouble.
+    Troubled,
+    /// Left alone by their operator's order.
+    Blocked,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Hosts {
+    /// How many have work, of all that are known.
+    pub with_work: u64,
+    pub known: u64,
+    /// Of those with work, in trouble: by what they failed with last.
+    pub troubled: Vec<Troubled>,
+    pub blocked: u64,
+    pub hosts: Vec<HostStatus>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Troubled {
+    pub cause: String,
+    pub hosts: u64,
+    pub urls: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HostStatus {
+    /// `https://example.com`.
+    pub host: String,
+    /// `busy`, `blocked`, `given_up`, `troubled`, `budget_spent`, `resting`, `due`, `idle`.
+    pub state: String,
+    /// URLs to fetch, and of them those that wait for a time of their own.
+    pub urls: u64,
+    pub urls_later: u64,
+    /// Pages ever admitted.
+    pub pages: u64,
+    /// When it may be visited next; none: it is being visited, blocked, or has nothing to do.
+    pub due_ms: Option<EpochMs>,
+    /// Between two visits, by its operator's order; none: as configured.
+    pub ordered_delay_ms: Option<u64>,
+    pub trouble: Option<HostTrouble>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HostTrouble {
+    pub cause: String,
+    pub since_ms: EpochMs,
+    pub failures: u32,
+    pub is_given_up: bool,
+}
+
+/// What an operator wants: `POST /api/v1/orders`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Order {
+    /// Nothing more is fetched; what is accepted is delivered.
+    Pause,
+    Resume,
+    PauseSink {
+        sink: String,
+    },
+    ResumeSink {
+        sink: String,
+    },
+    /// Gives up what a sink that is not configured any more has not delivered.
+    RemoveSink {
+        sink: String,
+    },
+    BlockHost {
+        host: String,
+    },
+    UnblockHost {
+        host: String,
+    },
+    /// None: the configured delay again.
+    SetHostDelay {
+        host: String,
+        delay_ms: Option<u64>,
+    },
+    /// Puts what failed back among the URLs to fetch.
+    Retry(Retry),
+}
+
+/// What is to be tried again; of an empty list, all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retry {
+    /// Reasons of failure, `refused`, `gone`; empty: whatever failed.
+    #[serde(default)]
+    pub reasons: Vec<String>,
+    /// `example.com`, or `https://example.com:8443`.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// A regular expression that the whole URL is to match, as in scope.
+    #[serde(default)]
+    pub pattern: Option<String>,
+    /// Only count.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// What came of an order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    /// For people: what has changed.
+    pub done: String,
+    /// Of a retry: how many, by what they had failed with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<ReasonCount>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReasonCount {
+    pub reason: String,
+    pub urls: u64,
+}
+
+/// One line of the log of orders: who did what.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Ordered {
+    pub at_ms: EpochMs,
+    /// `command line`, or the API's role and the address that it came from.
+    pub by: String,
+    /// The order as it was given, or `{"order": "add_seeds", "urls": 12}`.
+    pub order: serde_json::Value,
+    pub done: String,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct SeedsAdded {
+    /// New to the crawl.
+    pub added: u64,
+    /// Known already; they are looked at again.
+    pub known: u64,
+    /// What is no http or https URL, the first few.
+    pub bad: Vec<String>,
+    pub bad_count: u64,
+}
+
+/// The story of a URL.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Why {
+    /// Normalised: as the crawl knows it.
+    pub url: String,
+    /// One word: `live`, `gone`, `refused`, `failed`, `withheld`, `alias`, `waiting`, `in_flight`, `out_of_scope`, `unknown`.
+    pub state: String,
+    /// Why it is so, in a sentence.
+    pub reason: String,
+    pub scope: ScopeVerdict,
+    pub robots: RobotsVerdict,
+    pub host: Option<HostStatus>,
+    pub queue: Option<QueuePlace>,
+    pub page: Option<PageStory>,
+    /// URLs that lead to it and are its aliases, up to 20.
+    pub aliases: Vec<String>,
+    pub budget: Option<String>,
+    pub sinks: Vec<SinkPlace>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ScopeVerdict {
+    pub is_admitted: bool,
+    /// The rule that refuses it.
+    pub rule: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RobotsVerdict {
+    /// `allowed`, `denied`, `unreachable`, `unknown` (never fetched), `ignored`.
+    pub verdict: String,
+    /// The line that decided, and its number.
+    pub line: Option<String>,
+    pub line_number: Option<u32>,
+    pub fetched_ms: Option<EpochMs>,
+    pub expires_ms: Option<EpochMs>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct QueuePlace {
+    /// When it may be asked for, as far as that can be told.
+    pub due_ms: Option<EpochMs>,
+    /// URLs of its host before it; counted up to 10,000.
+    pub ahead: Option<u64>,
+    pub depth: u16,
+    /// Attempts so far that it paid for.
+    pub attempts: u16,
+    pub is_revisit: bool,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PageStory {
+    pub event_id: String,
+    pub status: u16,
+    pub fetched_ms: EpochMs,
+    /// When it was last there.
+    pub alive_ms: Option<EpochMs>,
+    /// Since when it answers that it is not there, while that is not confirmed.
+    pub missing_since_ms: Option<EpochMs>,
+    /// How often it had changed when it was looked at; and how often it does, as far as looks have told.
+    pub changes: u32,
+    pub changes_a_day: Option<f64>,
+    pub depth: u16,
+    /// SHA-256 of the content, hexadecimal.
+    pub digest: Option<String>,
+    pub etag: Option<String>,
+    pub last_modified: Option<String>,
+    /// Where its redirects led.
+    pub final_url: Option<String>,
+    /// Under which URL its page is delivered, if it is another's.
+    pub alias_of: Option<String>,
+    pub noindex: bool,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SinkPlace {
+    pub sink: String,
+    /// `pending`, `delivered`, `removed`, `dead`, `nothing` (the sink holds no such page), `missed` (it was accepted before the sink
+    /// came), `not_yet` (nothing is accepted), `unknown` (accepted before places were noted).
+    pub state: String,
+    /// Events of the log before it that the sink has not dealt with.
+    pub ahead: Option<u64>,
+    /// Why it is dead, or was removed.
+    pub reason: Option<String>,
+}
+
+impl Rate {
+    /// What counters grew by, over a time.
+    pub fn over(span: Duration, attempts: u64, pages: u64, failures: u64, bytes: u64) -> Rate {
+        let seconds = span.as_secs_f64();
+        let each = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        Rate { seconds, attempts: each(attempts), pages: each(pages), failures: each(failures), bytes: each(bytes) }
+    }
+}

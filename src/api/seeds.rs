@@ -1,0 +1,58 @@
+//! Seeds as a stream: taken in batches as they come, however many there are.
+
+use axum::body::Body;
+use http_body_util::BodyExt;
+
+use super::problem::Refusal;
+use super::routes::App;
+use super::said::SeedsAdded;
+
+/// URLs that are added at once.
+const BATCH: usize = 1000;
+/// No URL is longer.
+const LINE_BYTES: usize = 64 << 10;
+/// Bad ones that are named.
+const NAMED: usize = 10;
+
+/// Adds every line. What was added before a refusal, or before the client broke off, stays.
+pub(super) async fn take(app: &App, mut body: Body, by: String) -> Result<SeedsAdded, Refusal> {
+    let (mut sum, mut rest, mut batch) = (SeedsAdded::default(), Vec::new(), Vec::new());
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Refusal::Bad(format!("the list of seeds broke off: {error}")))?;
+        let Ok(bytes) = frame.into_data() else { continue };
+        rest.extend_from_slice(&bytes);
+        while let Some(end) = memchr::memchr(b'\n', &rest) {
+            let line: Vec<u8> = rest.drain(..=end).collect();
+            batch.extend(url_in(&line));
+            if batch.len() >= BATCH {
+                add(app, std::mem::take(&mut batch), &by, &mut sum).await?;
+            }
+        }
+        if rest.len() > LINE_BYTES {
+            return Err(Refusal::TooMuch(format!("a line of the list has more than {LINE_BYTES} bytes")));
+        }
+    }
+    batch.extend(url_in(&rest));
+    add(app, batch, &by, &mut sum).await?;
+    Ok(sum)
+}
+
+fn url_in(line: &[u8]) -> Option<String> {
+    let line = String::from_utf8_lossy(line);
+    let line = line.trim();
+    (!line.is_empty() && !line.starts_with('#')).then(|| line.to_owned())
+}
+
+async fn add(app: &App, urls: Vec<String>, by: &str, sum: &mut SeedsAdded) -> Result<(), Refusal> {
+    if urls.is_empty() {
+        return Ok(());
+    }
+    let by = by.to_owned();
+    let SeedsAdded { added, known, bad, bad_count } = app.on(move |service| service.add_seeds(&urls, &by)).await?;
+    sum.added += added;
+    sum.known += known;
+    sum.bad_count += bad_count;
+    sum.bad.extend(bad);
+    sum.bad.truncate(NAMED);
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! Listening: on an address of the network, and on the socket in the data folder that its owner's commands use.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::Semaphore;
+use tower_service::Service as _;
+
+use super::access::{Access, Peer};
+use super::routes::{Service, router};
+
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot listen on {address} for metrics and the API: {source}; choose another with --listen or http.host and http.port, or set \
+     http.enabled: false for none"
+)]
+pub struct ListenError {
+    address: SocketAddr,
+    source: std::io::Error,
+}
+
+/// Who connects and does not ask for so long, the first time or again, is hung up on.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Connections at a time; more wait in the system's backlog.
+const CONNECTIONS: usize = 256;
+/// When no connection can be accepted (no file descriptor is left, for example), the next may go better.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// In the data folder.
+const SOCKET: &str = "api.sock";
+
+/// A port of our own, before there is anything to show: clients wait in the backlog until [`Port::serve`].
+pub struct Port {
+    listener: TcpListener,
+    pub address: SocketAddr,
+}
+
+/// Listens on `address`.
+pub async fn listen(address: SocketAddr) -> Result<Port, ListenError> {
+    let failed = |source| ListenError { address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok(Port { listener, address })
+}
+
+impl Port {
+    /// Serves until the runtime ends. To be called on one.
+    pub fn serve(self, service: Arc<dyn Service>, access: Access) {
+        let app = router(service, Access { is_loopback: self.address.ip().is_loopback(), ..access });
+        tokio::spawn(async move {
+            let room = Arc::new(Semaphore::new(CONNECTIONS));
+            loop {
+                let Ok(permit) = room.clone().acquire_owned().await else { return };
+                match self.listener.accept().await {
+                    Ok((stream, address)) => {
+                        let connection = answer(stream, app.clone(), Peer::Network(address));
+                        tokio::spawn(async move {
+                            connection.await;
+                            drop(permit);
+                        });
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "web server: cannot accept a connection");
+                        tokio::time::sleep(ACCEPT_AGAIN).await;
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// The socket in a data folder; taken away when it is dropped.
+pub struct Socket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+/// The socket of the crawl in `folder`. The path of a socket has 107 bytes at most, that of a folder may have more: it is reached
+/// through the folder, opened.
+pub(super) fn socket_in(folder: &Path) -> std::io::Result<(std::fs::File, PathBuf)> {
+    use std::os::fd::AsRawFd;
+    let opened = std::fs::File::open(folder)?;
+    let path = PathBuf::from(format!("/proc/self/fd/{}/{SOCKET}", opened.as_raw_fd()));
+    Ok((opened, path))
+}
+
+/// Listens in the data folder, which is ours: what an earlier process left there is replaced.
+pub fn listen_in(folder: &Path) -> std::io::Result<Socket> {
+    let path = folder.join(SOCKET);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let (_folder, short) = socket_in(folder)?;
+    let listener = UnixListener::bind(short)?;
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600))?;
+    Ok(Socket { listener, path })
+}
+
+impl Socket {
+    /// Serves until the runtime ends. To be called on one.
+    pub fn serve(self, service: Arc<dyn Service>) {
+        let app = router(service, Access::default());
+        tokio::spawn(async move {
+            loop {
+                match self.listener.accept().await {
+                    Ok((stream, _)) => drop(tokio::spawn(answer(stream, app.clone(), Peer::Owner))),
+                    Err(error) => {
+                        tracing::warn!(%error, "the data folder's socket: cannot accept a connection");
+                        tokio::time::sleep(ACCEPT_AGAIN).await;
+                    }
+                }
+            }
+        });
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, app: Router, peer: Peer) {
+    let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(peer.clone());
+        app.clone().call(request)
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    // Who breaks off has had enough.
+    let _ = http.serve_connection(TokioIo::new(stream), service).await;
+}

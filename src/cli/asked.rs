@@ -1,0 +1,129 @@
+//! The crawl in a data folder, asked: through its socket while it runs, in its folder while it rests.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{anyhow, bail};
+
+use crate::api::client::Client;
+use crate::api::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, SeedsAdded, Status, Why};
+use crate::crawl::CrawlError;
+use crate::crawl::console::{Console, Said};
+use crate::frontier::FrontierError;
+use crate::page_log::LogError;
+
+/// Orders that are given here are noted as given by this.
+const BY: &str = "command line";
+
+/// Which crawl is meant.
+#[derive(clap::Args)]
+pub struct Folder {
+    /// The data folder of the crawl, running or at rest.
+    #[arg(short, long = "output", value_name = "DIR", default_value = super::DATA_FOLDER, global = true)]
+    pub output: PathBuf,
+}
+
+pub enum Asked {
+    Running(Client),
+    Resting(Box<Console>),
+}
+
+impl Asked {
+    pub fn of(folder: &Path) -> anyhow::Result<Asked> {
+        if !folder.join("frontier").is_dir() || !folder.join("log").is_dir() {
+            bail!(
+                "{} holds no crawl: there is no frontier/ and log/ in it; name the folder that was given to seine crawl with -o",
+                folder.display()
+            );
+        }
+        if let Some(client) = Client::connect(folder)? {
+            return Ok(Asked::Running(client));
+        }
+        let console = Console::of_folder(folder).map_err(|error| {
+            let is_locked = matches!(&error, CrawlError::Log(LogError::Locked { .. }))
+                || matches!(&error, CrawlError::Frontier(FrontierError::Store { source, .. }) if source.to_string().contains("in use"));
+            match is_locked {
+                true => anyhow!(
+                    "a process works in {} and does not answer there: it is just starting or ending, or it is a command like this \
+                     one, or of an older version; try again, or see the crawl's /metrics",
+                    folder.display()
+                ),
+                false => error.into(),
+            }
+        })?;
+        Ok(Asked::Resting(Box::new(console)))
+    }
+
+    pub fn is_running(&self) -> bool {
+        matches!(self, Asked::Running(_))
+    }
+
+    pub fn status(&self) -> anyhow::Result<Status> {
+        Ok(match self {
+            Asked::Running(client) => client.get("/status")?,
+            Asked::Resting(console) => console.status(Said::default()),
+        })
+    }
+
+    pub fn hosts(&self, query: &HostsQuery) -> anyhow::Result<Hosts> {
+        Ok(match self {
+            Asked::Running(client) => client.get(&format!("/hosts?{}", serde_urlencoded::to_string(query)?))?,
+            Asked::Resting(console) => console.hosts(query),
+        })
+    }
+
+    pub fn host(&self, host: &str) -> anyhow::Result<HostStatus> {
+        Ok(match self {
+            Asked::Running(client) => {
+                let name: String = url::form_urlencoded::byte_serialize(host.as_bytes()).collect();
+                client.get(&format!("/hosts/{name}"))?
+            }
+            Asked::Resting(console) => console.host(host)?,
+        })
+    }
+
+    pub fn why(&self, url: &str) -> anyhow::Result<Why> {
+        Ok(match self {
+            Asked::Running(client) => {
+                let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("url", url).finish();
+                client.get(&format!("/url?{query}"))?
+            }
+            Asked::Resting(console) => console.why(url)?,
+        })
+    }
+
+    pub fn orders(&self) -> anyhow::Result<Vec<Ordered>> {
+        Ok(match self {
+            Asked::Running(client) => client.get("/orders")?,
+            Asked::Resting(console) => console.orders()?,
+        })
+    }
+
+    pub fn order(&self, order: &Order) -> anyhow::Result<Done> {
+        Ok(match self {
+            Asked::Running(client) => client.post("/orders", order)?,
+            Asked::Resting(console) => console.order(order, BY)?,
+        })
+    }
+
+    pub fn add_seeds(&self, urls: &[String]) -> anyhow::Result<SeedsAdded> {
+        Ok(match self {
+            Asked::Running(client) => client.post_list("/seeds", urls)?,
+            Asked::Resting(console) => console.add_seeds(urls, BY)?,
+        })
+    }
+}
+
+/// A time for people: how long ago, or in how long.
+pub fn ago(time_ms: u64, now_ms: u64) -> String {
+    let (millis, is_past) = match now_ms.checked_sub(time_ms) {
+        Some(past) => (past, true),
+        None => (time_ms - now_ms, false),
+    };
+    let span = match millis / 1000 {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds @ 7_200..172_800 => format!("{} h", seconds / 3600),
+        seconds => format!("{} days", seconds / 86_400),
+    };
+    if is_past { format!("{span} ago") } else { format!("in {span}") }
+}

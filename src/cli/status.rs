@@ -1,0 +1,112 @@
+//! `seine status` and `seine top`: what a crawl is doing.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use super::asked::{Asked, ago};
+use super::stats::as_table;
+use crate::api::said::{Live, Rate, Status};
+use crate::telemetry::progress::{bytes, grouped};
+
+/// Show what a crawl is doing: how quickly, what went wrong, how far each sink is; of one at rest, how far it is.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The data folder.
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// The same.
+    #[arg(short, long, value_name = "DIR", conflicts_with = "folder")]
+    output: Option<PathBuf>,
+    /// One JSON object, as the API gives it.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Show what a running crawl is doing, again and again, until Ctrl-C.
+#[derive(clap::Args)]
+pub struct Top {
+    /// The data folder.
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// The same.
+    #[arg(short, long, value_name = "DIR", conflicts_with = "folder")]
+    output: Option<PathBuf>,
+    /// Seconds between two looks.
+    #[arg(short, long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    interval: u64,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let status = Asked::of(&folder(args.folder, args.output))?.status()?;
+    super::print(&match args.json {
+        true => format!("{}\n", serde_json::to_string(&status)?),
+        false => shown(&status),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn top(args: Top) -> anyhow::Result<ExitCode> {
+    let folder = folder(args.folder, args.output);
+    let is_terminal = std::io::stdout().is_terminal();
+    loop {
+        // Asked for anew each time: the crawl may have been started anew meanwhile.
+        let asked = Asked::of(&folder)?;
+        let text = shown(&asked.status()?);
+        match is_terminal {
+            // Home, then each line to its end, then the rest of the screen.
+            true => super::print(&format!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n")))?,
+            false => super::print(&format!("{text}\n"))?,
+        }
+        if !asked.is_running() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        std::io::stdout().flush()?;
+        std::thread::sleep(Duration::from_secs(args.interval));
+    }
+}
+
+fn folder(argument: Option<PathBuf>, option: Option<PathBuf>) -> PathBuf {
+    argument.or(option).unwrap_or_else(|| super::DATA_FOLDER.into())
+}
+
+fn shown(status: &Status) -> String {
+    let mut text = match &status.running {
+        None if status.is_paused => format!("{} is at rest, and paused: seine resume -o {0}\n", status.folder),
+        None => format!("{} is at rest: seine crawl -o {0} goes on\n", status.folder),
+        Some(live) => head(status, live),
+    };
+    text += "\n";
+    text + &as_table(status)
+}
+
+fn head(status: &Status, live: &Live) -> String {
+    let mut text = format!("{} is {}, started {}\n", status.folder, live.phase, ago(live.started_ms, status.now_ms));
+    if let Some(notice) = &live.notice {
+        text += &format!("  {notice}\n");
+    }
+    for Rate { seconds, attempts, pages, failures, bytes: received } in &live.rates {
+        text += &format!(
+            "  {:<16} {attempts:>9.1} attempts/s, {pages:.1} pages/s, {failures:.1} failures/s, {}/s\n",
+            format!("last {}", span(*seconds)),
+            bytes(*received as u64)
+        );
+    }
+    for outcome in &live.outcomes {
+        let meaning = crate::crawl::meaning(&outcome.outcome);
+        text += &format!("    {:<16} {:>9}   {meaning}\n", outcome.outcome, grouped(outcome.count));
+    }
+    for part in live.parts.iter().filter(|part| part.is_stuck || part.phase == "backing_off") {
+        let error = part.last_error.as_deref().unwrap_or("no progress");
+        text += &format!("  {}: {} ({} restarts)\n", part.name, error, part.restarts);
+    }
+    if status.log.is_full {
+        text += "  the page log is full: fetching waits for the sinks\n";
+    }
+    text
+}
+
+fn span(seconds: f64) -> String {
+    if seconds < 100.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) }
+}

@@ -1,0 +1,183 @@
+//! What an operator orders: `seine pause`, `resume`, `host`, `hosts`, `seeds`, `orders`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::asked::{Asked, Folder, ago};
+use super::why::told_of_host;
+use crate::api::said::{HostsQuery, Order, SeedsAdded, Which};
+use crate::clock::now_ms;
+use crate::config;
+use crate::telemetry::progress::grouped;
+
+/// Pause a crawl: nothing more is fetched, what is accepted is delivered; until it is resumed, over restarts, too.
+#[derive(clap::Args)]
+pub struct Pause {
+    #[command(flatten)]
+    folder: Folder,
+}
+
+/// Let a paused crawl go on.
+#[derive(clap::Args)]
+pub struct Resume {
+    #[command(flatten)]
+    folder: Folder,
+}
+
+/// Show hosts: which are busy, in trouble, blocked, and when each may be visited next.
+#[derive(clap::Args)]
+pub struct Hosts {
+    #[command(flatten)]
+    folder: Folder,
+    #[arg(long, value_enum, default_value = "all")]
+    which: Which,
+    /// At most so many; 1000 at most.
+    #[arg(long, default_value_t = 20)]
+    limit: usize,
+    /// One JSON object, as the API gives it.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Show one host, or block it, unblock it, or change the delay between its visits.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  seine host example.com -o data                    what is known of it
+  seine host example.com -o data block              its URLs wait
+  seine host https://example.com:8443 delay 30s     at least so long between two visits
+  seine host example.com delay default              as configured again")]
+pub struct Host {
+    /// example.com, or https://example.com:8443.
+    host: String,
+    #[command(subcommand)]
+    action: Option<HostAction>,
+    #[command(flatten)]
+    folder: Folder,
+}
+
+#[derive(clap::Subcommand)]
+enum HostAction {
+    /// Leave it alone; its URLs wait.
+    Block,
+    Unblock,
+    /// The delay between two visits, such as 30s; default: as configured. What robots.txt asks for holds if it is longer.
+    Delay {
+        delay: String,
+    },
+}
+
+/// Add seeds to a crawl, running or at rest; their hosts are in its scope from then on.
+#[derive(clap::Args)]
+pub struct Seeds {
+    #[command(subcommand)]
+    action: SeedsAction,
+}
+
+#[derive(clap::Subcommand)]
+enum SeedsAction {
+    Add {
+        #[arg(value_name = "URL")]
+        urls: Vec<String>,
+        /// A file of URLs, one a line. -: standard input.
+        #[arg(short, long, value_name = "FILE")]
+        seeds: Option<PathBuf>,
+        #[command(flatten)]
+        folder: Folder,
+    },
+}
+
+/// Show what was ordered: who did what, the latest first.
+#[derive(clap::Args)]
+pub struct Orders {
+    #[command(flatten)]
+    folder: Folder,
+    /// One JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn pause(args: Pause) -> anyhow::Result<ExitCode> {
+    order(&args.folder, &Order::Pause)
+}
+
+pub fn resume(args: Resume) -> anyhow::Result<ExitCode> {
+    order(&args.folder, &Order::Resume)
+}
+
+pub(super) fn order(folder: &Folder, order: &Order) -> anyhow::Result<ExitCode> {
+    let done = Asked::of(&folder.output)?.order(order)?;
+    super::print(&format!("{}\n", done.done))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn hosts(args: Hosts) -> anyhow::Result<ExitCode> {
+    let query = HostsQuery { which: Some(args.which), limit: Some(args.limit) };
+    let hosts = Asked::of(&args.folder.output)?.hosts(&query)?;
+    if args.json {
+        super::print(&format!("{}\n", serde_json::to_string(&hosts)?))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (with_work, known) = (grouped(hosts.with_work), grouped(hosts.known));
+    let mut text = format!("{with_work} hosts have work, of {known} known; {} blocked\n", grouped(hosts.blocked));
+    for troubled in &hosts.troubled {
+        let (hosts, urls) = (grouped(troubled.hosts), grouped(troubled.urls));
+        text += &format!("  in trouble: {hosts} hosts with {urls} URLs: {}\n", troubled.cause);
+    }
+    let now = now_ms();
+    hosts.hosts.iter().for_each(|host| text += &format!("{}\n", told_of_host(host, now)));
+    super::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn host(args: Host) -> anyhow::Result<ExitCode> {
+    let Host { host, action, folder } = args;
+    let wanted = match action {
+        None => {
+            let status = Asked::of(&folder.output)?.host(&host)?;
+            super::print(&format!("{}\n", told_of_host(&status, now_ms())))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(HostAction::Block) => Order::BlockHost { host },
+        Some(HostAction::Unblock) => Order::UnblockHost { host },
+        Some(HostAction::Delay { delay }) => Order::SetHostDelay { host, delay_ms: delay_ms(&delay)? },
+    };
+    order(&folder, &wanted)
+}
+
+/// None: the configured one.
+fn delay_ms(text: &str) -> anyhow::Result<Option<u64>> {
+    if text == "default" {
+        return Ok(None);
+    }
+    let delay = config::parse_duration(text).map_err(|wanted| anyhow::anyhow!("{text:?} is no delay: {wanted}"))?;
+    Ok(Some(delay.as_millis() as u64))
+}
+
+pub fn seeds(args: Seeds) -> anyhow::Result<ExitCode> {
+    let SeedsAction::Add { mut urls, seeds, folder } = args.action;
+    if let Some(file) = seeds {
+        urls.extend(config::read_seeds(&file)?);
+    }
+    anyhow::ensure!(!urls.is_empty(), "no seeds: name URLs, or a file of them with -s");
+    let SeedsAdded { added, known, bad, bad_count } = Asked::of(&folder.output)?.add_seeds(&urls)?;
+    let mut text = format!("{} new, {} known already and looked at again\n", grouped(added), grouped(known));
+    if bad_count > 0 {
+        text += &format!("{} are no http or https URLs: {}\n", grouped(bad_count), bad.join(" "));
+    }
+    super::print(&text)?;
+    Ok(if bad_count > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+pub fn orders(args: Orders) -> anyhow::Result<ExitCode> {
+    let now = now_ms();
+    let mut text = String::new();
+    for ordered in Asked::of(&args.folder.output)?.orders()? {
+        text += &match args.json {
+            true => format!("{}\n", serde_json::to_string(&ordered)?),
+            false => format!("{:>12}  {}: {}\n", ago(ordered.at_ms, now), ordered.by, ordered.done),
+        };
+    }
+    super::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,132 @@
+//! `seine why`: the story of one URL.
+
+use std::process::ExitCode;
+
+use super::asked::{Asked, Folder, ago};
+use crate::api::said::{HostStatus, PageStory, Why};
+use crate::clock::now_ms;
+
+/// Say why a URL is there or not: scope, robots.txt, its host, its place in the queue, its last answer, and each sink.
+///
+/// Asks the crawl that runs in the data folder, or reads the folder of one that rests.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  seine why -o data https://example.com/about
+  seine why -o data --json https://example.com/about | jq .sinks")]
+pub struct Args {
+    #[arg(value_name = "URL", required = true)]
+    urls: Vec<String>,
+    #[command(flatten)]
+    folder: Folder,
+    /// One JSON object a URL, as the API gives it.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let asked = Asked::of(&args.folder.output)?;
+    for url in &args.urls {
+        let why = asked.why(url)?;
+        super::print(&match args.json {
+            true => format!("{}\n", serde_json::to_string(&why)?),
+            false => told(&why, now_ms()),
+        })?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn told(why: &Why, now: u64) -> String {
+    let mut text = format!("{}\n  {}: {}\n", why.url, why.state, why.reason);
+    let mut row = |name: &str, said: String| text += &format!("  {name:<11} {said}\n");
+    match (&why.scope.rule, why.scope.is_admitted) {
+        (Some(rule), _) => row("scope", format!("refused: {rule}")),
+        (None, _) => row("scope", "admitted".to_owned()),
+    }
+    row("robots.txt", robots(why, now));
+    if let Some(host) = &why.host {
+        row("host", told_of_host(host, now));
+    }
+    if let Some(queue) = &why.queue {
+        let ahead = queue.ahead.map(|ahead| format!("{ahead} URLs of its host before it")).unwrap_or_default();
+        let due = queue.due_ms.map(|due| format!("due {}", ago(due, now))).unwrap_or_default();
+        let said =
+            [ahead, due, format!("{} links from a seed", queue.depth), format!("{} attempts so far", queue.attempts)];
+        let said: Vec<String> = said.into_iter().filter(|said| !said.is_empty()).collect();
+        row(if queue.is_revisit { "next look" } else { "queue" }, said.join(", "));
+    }
+    if let Some(page) = &why.page {
+        told_of_page(page, now).into_iter().for_each(|(name, said)| row(name, said));
+    }
+    if !why.aliases.is_empty() {
+        row("aliases", why.aliases.join(" "));
+    }
+    if let Some(budget) = &why.budget {
+        row("budget", budget.clone());
+    }
+    for sink in &why.sinks {
+        let mut said = sink.state.clone();
+        if let Some(ahead) = sink.ahead {
+            said += &format!(", {ahead} events before it");
+        }
+        if let Some(reason) = &sink.reason {
+            said += &format!(": {reason}");
+        }
+        row(&sink.sink, said);
+    }
+    text
+}
+
+fn robots(why: &Why, now: u64) -> String {
+    let robots = &why.robots;
+    let mut said = match robots.verdict.as_str() {
+        "unknown" => "never asked for".to_owned(),
+        verdict => verdict.to_owned(),
+    };
+    match (&robots.line, robots.line_number) {
+        (Some(line), Some(number)) => said += &format!(" by line {number}, {line:?}"),
+        (Some(line), None) => said += &format!(": {line}"),
+        _ => {}
+    }
+    if let Some(fetched) = robots.fetched_ms {
+        said += &format!(", as fetched {}", ago(fetched, now));
+    }
+    said
+}
+
+pub(super) fn told_of_host(host: &HostStatus, now: u64) -> String {
+    let mut said = format!("{}: {}, {} URLs to fetch", host.host, host.state, host.urls);
+    if let Some(trouble) = &host.trouble {
+        said += &format!(", {} since {} ({} in a row)", trouble.cause, ago(trouble.since_ms, now), trouble.failures);
+    }
+    if let Some(delay) = host.ordered_delay_ms {
+        said += &format!(", {delay} ms between two visits by order");
+    }
+    if let Some(due) = host.due_ms.filter(|due| *due > now) {
+        said += &format!(", to be visited {}", ago(due, now));
+    }
+    said
+}
+
+fn told_of_page(page: &PageStory, now: u64) -> Vec<(&'static str, String)> {
+    let mut rows = vec![("last look", format!("{}, status {}", ago(page.fetched_ms, now), page.status))];
+    if let Some(alive) = page.alive_ms {
+        let changes =
+            page.changes_a_day.map(|rate| format!(", believed to change {rate:.2} times a day")).unwrap_or_default();
+        rows.push(("last there", format!("{}, {} changes seen{changes}", ago(alive, now), page.changes)));
+    }
+    if let Some(missing) = page.missing_since_ms {
+        rows.push(("missing", format!("since {}", ago(missing, now))));
+    }
+    if let Some(url) = &page.final_url {
+        rows.push(("leads to", url.clone()));
+    }
+    if let Some(owner) = &page.alias_of {
+        rows.push(("alias of", owner.clone()));
+    }
+    if let Some(digest) = &page.digest {
+        rows.push(("digest", format!("sha256:{digest}")));
+    }
+    rows.push(("event", page.event_id.clone()));
+    rows
+}

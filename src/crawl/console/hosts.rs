@@ -1,0 +1,109 @@
+//! Hosts: which are busy, which rest, and why.
+
+use super::Console;
+use crate::api::Refusal;
+use crate::api::said::{HostStatus, HostTrouble, Hosts, HostsQuery, Troubled, Which};
+use crate::clock::now_ms;
+use crate::frontier::{HostLook, Trouble, WHEN_MET_AGAIN, WhichHosts};
+use crate::page::EpochMs;
+use crate::parse;
+
+/// Hosts that are shown unless another number is asked for, and at most.
+const SHOWN: usize = 100;
+const MOST: usize = 1000;
+
+impl Console {
+    pub fn hosts(&self, query: &HostsQuery) -> Hosts {
+        let now = now_ms();
+        let which = match query.which.unwrap_or(Which::All) {
+            Which::All => WhichHosts::All,
+            Which::Busy => WhichHosts::Busy,
+            Which::Troubled => WhichHosts::Troubled,
+            Which::Blocked => WhichHosts::Blocked,
+        };
+        let looks = self.frontier.look_at_hosts(which, query.limit.unwrap_or(SHOWN).min(MOST));
+        let (waiting, counts) = (self.frontier.waiting(now, 0), self.frontier.counts());
+        let troubled = waiting.troubled.iter().map(|troubled| Troubled {
+            cause: troubled.cause.to_string(),
+            hosts: troubled.hosts,
+            urls: troubled.urls,
+        });
+        Hosts {
+            with_work: counts.hosts_with_work,
+            known: counts.hosts,
+            troubled: troubled.collect(),
+            blocked: waiting.blocked,
+            hosts: looks.iter().map(|look| host_status(look, now)).collect(),
+        }
+    }
+
+    /// `host`: an origin, a name (of an https or http host that is known), or a URL.
+    pub fn host(&self, host: &str) -> Result<HostStatus, Refusal> {
+        let origin = self.origin_of(host)?;
+        match self.frontier.look_at_host(&origin)? {
+            Some(look) => Ok(host_status(&look, now_ms())),
+            None => Err(Refusal::NotFound(format!("nothing has led to {origin} so far"))),
+        }
+    }
+
+    /// A name alone is that of the host that is known, by https before http; of none, by https.
+    pub(super) fn origin_of(&self, host: &str) -> Result<String, Refusal> {
+        let origin = |text: &str| {
+            let url = parse::url::parse(text)?;
+            parse::url::origin(&url).map(str::to_owned)
+        };
+        let bad =
+            || Refusal::Bad(format!("{host:?} is no host: write it like example.com or https://example.com:8443"));
+        if host.contains("://") {
+            return origin(host).ok_or_else(bad);
+        }
+        let by_https = origin(&format!("https://{host}/")).ok_or_else(bad)?;
+        let by_http = origin(&format!("http://{host}/")).ok_or_else(bad)?;
+        match (self.frontier.look_at_host(&by_https)?, self.frontier.look_at_host(&by_http)?) {
+            (None, Some(_)) => Ok(by_http),
+            _ => Ok(by_https),
+        }
+    }
+}
+
+pub(super) fn host_status(look: &HostLook, now: EpochMs) -> HostStatus {
+    let trouble = look.trouble.map(|trouble| HostTrouble {
+        cause: trouble.cause.to_string(),
+        since_ms: trouble.since,
+        failures: trouble.failures,
+        is_given_up: trouble.given_up,
+    });
+    HostStatus {
+        host: look.origin.clone(),
+        state: state(look, now).to_owned(),
+        urls: look.ready + look.later,
+        urls_later: look.later,
+        pages: look.pages,
+        due_ms: look.due.filter(|due| *due < WHEN_MET_AGAIN),
+        ordered_delay_ms: look.ordered_delay.map(|delay| delay.as_millis() as u64),
+        trouble,
+    }
+}
+
+fn state(look: &HostLook, now: EpochMs) -> &'static str {
+    if look.is_leased {
+        return "busy";
+    }
+    if look.is_blocked {
+        return "blocked";
+    }
+    if look.trouble.is_some_and(|trouble| trouble.given_up) {
+        return "given_up";
+    }
+    if look.ready + look.later == 0 {
+        return "idle";
+    }
+    if look.spent.is_some() {
+        return "budget_spent";
+    }
+    match (look.trouble.as_ref().is_some_and(Trouble::is_the_hosts), look.due.is_some_and(|due| due <= now)) {
+        (true, _) => "troubled",
+        (false, true) => "due",
+        (false, false) => "resting",
+    }
+}

@@ -1,0 +1,158 @@
+//! What the operator orders. Everything that is done holds over a restart, and is noted: who did what.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Console;
+use crate::api::Refusal;
+use crate::api::said::{Done, Order, Ordered};
+use crate::clock::now_ms;
+use crate::frontier::HostOrder;
+use crate::telemetry::progress::{bytes, grouped};
+
+/// In the data folder: one JSON object a line, [`Ordered`].
+const FILE: &str = "orders.jsonl";
+/// The last ones, that are shown.
+const SHOWN: usize = 100;
+/// No host is left alone for longer by a delay.
+const LONGEST_DELAY_MS: u64 = 24 * 3600 * 1000;
+
+impl Console {
+    pub fn order(&self, order: &Order, by: &str) -> Result<Done, Refusal> {
+        let done = self.obey(order)?;
+        let is_a_question = matches!(order, Order::Retry(retry) if retry.dry_run);
+        if !is_a_question {
+            self.note(by, serde_json::to_value(order).unwrap_or_default(), &done.done);
+        }
+        Ok(done)
+    }
+
+    fn obey(&self, order: &Order) -> Result<Done, Refusal> {
+        let frontier = &*self.frontier;
+        let done = match order {
+            Order::Pause | Order::Resume => {
+                let pause = *order == Order::Pause;
+                let has_changed = self.pauses.pause_crawl(frontier, pause)?;
+                match (pause, has_changed) {
+                    (true, true) => "the crawl is paused: what is in flight ends, and is delivered".to_owned(),
+                    (true, false) => "the crawl was paused already".to_owned(),
+                    (false, true) => "the crawl goes on".to_owned(),
+                    (false, false) => "the crawl was not paused".to_owned(),
+                }
+            }
+            Order::PauseSink { sink } | Order::ResumeSink { sink } => {
+                self.know_sink(sink)?;
+                let pause = matches!(order, Order::PauseSink { .. });
+                self.pauses.pause_sink(frontier, sink, pause)?;
+                match pause {
+                    true => format!("{sink} is paused: the page log keeps for it what comes, up to page_log.max_size"),
+                    false => format!("{sink} goes on"),
+                }
+            }
+            Order::RemoveSink { sink } => self.remove_sink(sink)?,
+            Order::BlockHost { host } => self.order_host(host, HostOrder::Block)?,
+            Order::UnblockHost { host } => self.order_host(host, HostOrder::Unblock)?,
+            Order::SetHostDelay { host, delay_ms } => {
+                if delay_ms.is_some_and(|delay| delay > LONGEST_DELAY_MS) {
+                    return Err(Refusal::Bad("a delay is a day at most; block the host to leave it alone".to_owned()));
+                }
+                self.order_host(host, HostOrder::Delay(delay_ms.map(Duration::from_millis)))?
+            }
+            Order::Retry(retry) => {
+                let counts = self.retry(retry)?;
+                let urls: u64 = counts.iter().map(|count| count.urls).sum();
+                let done = match retry.dry_run {
+                    true => format!("{} would be tried again", grouped(urls)),
+                    false => format!("{} to fetch again", grouped(urls)),
+                };
+                return Ok(Done { done, counts });
+            }
+        };
+        Ok(Done { done, counts: Vec::new() })
+    }
+
+    fn order_host(&self, host: &str, order: HostOrder) -> Result<String, Refusal> {
+        let origin = self.origin_of(host)?;
+        self.frontier.order_host(&origin, order, now_ms())?;
+        Ok(match order {
+            HostOrder::Block => format!("{origin} is blocked: its URLs wait until it is not"),
+            HostOrder::Unblock => format!("{origin} is not blocked"),
+            HostOrder::Delay(Some(delay)) => {
+                format!(
+                    "{} ms between two visits of {origin}, or what its robots.txt asks for if that is longer",
+                    delay.as_millis()
+                )
+            }
+            HostOrder::Delay(None) => format!("{origin} is visited with the configured delay"),
+        })
+    }
+
+    fn remove_sink(&self, sink: &str) -> Result<String, Refusal> {
+        if self.has_sink(sink) && self.log.status().readers.iter().any(|reader| reader.name == sink && reader.opened) {
+            let detail =
+                format!("{sink} is among the sinks of this run: start the crawl without it first, or pause it");
+            return Err(Refusal::Conflict(detail));
+        }
+        self.know_sink(sink)?;
+        let before = self.log.status();
+        let pending = before.readers.iter().find(|reader| reader.name == sink).map_or(0, |reader| reader.pending);
+        self.log.forget(sink)?;
+        self.pauses.pause_sink(&*self.frontier, sink, false)?;
+        let freed = bytes(before.bytes.saturating_sub(self.log.status().bytes));
+        Ok(format!("{sink} is given up, with {} events that it had not delivered; {freed} freed", grouped(pending)))
+    }
+
+    /// Refused, if the log has no place of such a sink.
+    fn know_sink(&self, sink: &str) -> Result<(), Refusal> {
+        let log = self.log.status();
+        let mut names = log.sinks().map(|(name, _)| name).collect::<Vec<_>>();
+        names.extend(
+            self.config.sinks.iter().map(|sink| sink.name()).filter(|name| !log.sinks().any(|(it, _)| it == *name)),
+        );
+        match names.contains(&sink) {
+            true => Ok(()),
+            false => Err(Refusal::NotFound(format!(
+                "{} has no sink {sink}; it has: {}",
+                self.folder.display(),
+                names.join(", ")
+            ))),
+        }
+    }
+
+    /// The last orders, the latest first. A line that a crash cut is left out.
+    pub fn orders(&self) -> Result<Vec<Ordered>, Refusal> {
+        let path = self.folder.join(FILE);
+        let failed = |error: std::io::Error| Refusal::Failed(format!("cannot read {}: {error}", path.display()));
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut last = std::collections::VecDeque::new();
+        for line in BufReader::new(file).lines() {
+            last.extend(serde_json::from_str::<Ordered>(&line.map_err(failed)?).ok());
+            if last.len() > SHOWN {
+                last.pop_front();
+            }
+        }
+        Ok(last.into_iter().rev().collect())
+    }
+
+    /// What was done is done, noted or not.
+    pub(super) fn note(&self, by: &str, order: Value, done: &str) {
+        tracing::info!(by, %order, done, "ordered");
+        let ordered = Ordered { at_ms: now_ms(), by: by.to_owned(), order, done: done.to_owned() };
+        let path = self.folder.join(FILE);
+        let written = OpenOptions::new().create(true).append(true).mode(0o600).open(&path).and_then(|mut file| {
+            file.write_all(format!("{}\n", serde_json::to_string(&ordered)?).as_bytes())?;
+            file.sync_data()
+        });
+        if let Err(error) = written {
+            tracing::error!(path = %path.display(), %error, "an order could not be noted");
+        }
+    }
+}

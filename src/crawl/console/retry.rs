@@ -1,0 +1,95 @@
+//! What failed is put back among the URLs to fetch, with all of its attempts before it.
+
+use std::collections::BTreeMap;
+
+use regex::bytes::Regex;
+
+use super::Console;
+use crate::api::Refusal;
+use crate::api::said::{ReasonCount, Retry};
+use crate::clock::now_ms;
+use crate::config::pattern;
+use crate::frontier::{PageRecord, PageState};
+use crate::page::FailureReason;
+use crate::parse;
+
+/// URLs put back by one batch.
+const BATCH: usize = 1000;
+
+/// What [`Retry::reasons`] may name.
+pub(crate) fn reasons() -> Vec<&'static str> {
+    FailureReason::ALL.iter().map(|reason| reason.name()).chain(["refused", "gone"]).collect()
+}
+
+impl Console {
+    pub(super) fn retry(&self, retry: &Retry) -> Result<Vec<ReasonCount>, Refusal> {
+        let wanted = Wanted::new(retry)?;
+        let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
+        let (now, mut last) = (now_ms(), None::<String>);
+        loop {
+            let found = self.frontier.records_after(last.as_deref(), BATCH, &|record| wanted.takes(record))?;
+            for record in &found {
+                *counts.entry(name_of(record.state)).or_default() += 1;
+            }
+            let urls: Vec<String> = found.into_iter().map(|record| record.url).collect();
+            if !retry.dry_run {
+                self.frontier.try_again(&urls, now)?;
+            }
+            match urls.into_iter().next_back() {
+                Some(url) => last = Some(url),
+                None => break,
+            }
+        }
+        let counts = counts.into_iter().map(|(reason, urls)| ReasonCount { reason: reason.to_owned(), urls });
+        Ok(counts.collect())
+    }
+}
+
+struct Wanted<'r> {
+    retry: &'r Retry,
+    pattern: Option<Regex>,
+}
+
+impl Wanted<'_> {
+    fn new(retry: &Retry) -> Result<Wanted<'_>, Refusal> {
+        let known = reasons();
+        if let Some(unknown) = retry.reasons.iter().find(|reason| !known.contains(&reason.as_str())) {
+            return Err(Refusal::Bad(format!("{unknown:?} is no reason: one of {}", known.join(", "))));
+        }
+        let compiled = retry.pattern.as_deref().map(pattern::compile).transpose();
+        let pattern = compiled.map_err(|problem| Refusal::Bad(format!("the pattern: {problem}")))?;
+        Ok(Wanted { retry, pattern })
+    }
+
+    fn takes(&self, record: &PageRecord) -> bool {
+        let Retry { reasons, hosts, .. } = self.retry;
+        let name = name_of(record.state);
+        let is_reason = match reasons.is_empty() {
+            true => matches!(record.state, PageState::Failed(_)),
+            false => reasons.iter().any(|reason| reason == name),
+        };
+        is_reason
+            && (hosts.is_empty() || hosts.iter().any(|host| is_of(&record.url, host)))
+            && self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(record.url.as_bytes()))
+    }
+}
+
+/// Its reason for a failure; empty for a page that is there.
+fn name_of(state: PageState) -> &'static str {
+    match state {
+        PageState::New | PageState::Unchanged | PageState::Changed | PageState::Withheld => "",
+        PageState::Alias => "alias",
+        PageState::Gone => "gone",
+        PageState::Refused => "refused",
+        PageState::Failed(reason) => reason.name(),
+    }
+}
+
+/// `host`: a name without a port, or an origin.
+fn is_of(url: &str, host: &str) -> bool {
+    let host = host.trim_end_matches('/');
+    match host.contains("://") {
+        true => parse::url::origin(url) == Some(host),
+        false => parse::url::host(url).is_some_and(|name| name.eq_ignore_ascii_case(host)),
+    }
+}

@@ -1,0 +1,54 @@
+//! Seeds that come while the crawl goes on, or rests.
+
+use super::Console;
+use crate::api::Refusal;
+use crate::api::said::SeedsAdded;
+use crate::clock::now_ms;
+use crate::crawl::normalise_seed;
+use crate::crawl::open::{SCOPE_NOTE, seed_proposals};
+use crate::frontier::scope::Scope;
+
+/// Bad ones that are named.
+const NAMED: usize = 10;
+
+impl Console {
+    /// New seeds are fetched, known ones looked at again. Their hosts are in scope from now on; what the crawl has read before and
+    /// did not follow to them is read again by the next start.
+    pub fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal> {
+        let mut said = SeedsAdded::default();
+        let mut seeds = Vec::with_capacity(urls.len());
+        for url in urls {
+            match normalise_seed(url) {
+                Some(seed) => seeds.push(seed),
+                None => {
+                    said.bad_count += 1;
+                    said.bad.push(url.chars().take(200).collect());
+                }
+            }
+        }
+        said.bad.truncate(NAMED);
+        self.widen_scope(&seeds)?;
+        let now = now_ms();
+        said.added = self.frontier.propose(&seed_proposals(&seeds), now)?.added;
+        said.known = seeds.len() as u64 - said.added;
+        self.frontier.try_again(&seeds, now)?;
+        self.frontier.flush()?;
+        self.note(by, serde_json::json!({"order": "add_seeds", "urls": seeds.len()}), &told(&said));
+        Ok(said)
+    }
+
+    /// On disk before the first seed is proposed.
+    fn widen_scope(&self, seeds: &[String]) -> Result<(), Refusal> {
+        self.scope.change(|scope| {
+            let wider = Scope::from_note(&self.config.scope, &scope.to_note(), seeds)
+                .map_err(|error| Refusal::Bad(error.to_string()))?;
+            self.frontier.set_note(SCOPE_NOTE, &wider.to_note())?;
+            Ok(wider)
+        })
+    }
+}
+
+fn told(said: &SeedsAdded) -> String {
+    let SeedsAdded { added, known, bad_count, .. } = said;
+    format!("{added} seeds are new, {known} known already, {bad_count} no http or https URLs")
+}

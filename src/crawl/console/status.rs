@@ -1,0 +1,86 @@
+//! How far a crawl is.
+
+use super::Console;
+use crate::api::said::{BudgetStatus, Live, LogStatus, SinkStatus, Status};
+use crate::clock::now_ms;
+use crate::config::STDOUT;
+use crate::page_log::ReaderStatus;
+use crate::sinks::dead_letters;
+use crate::supervisor::Phase;
+
+/// What only a running crawl can say.
+#[derive(Default)]
+pub(crate) struct Said {
+    pub live: Option<Live>,
+    /// What keeps a sink from getting on, by its name.
+    pub errors: Vec<(String, String)>,
+}
+
+impl Console {
+    pub fn status(&self, said: Said) -> Status {
+        let log = self.log.status();
+        let budgets = self.frontier.budgets(now_ms()).into_iter().map(|standing| BudgetStatus {
+            of: standing.budget.of.name().to_owned(),
+            what: standing.budget.what.name().to_owned(),
+            per: standing.budget.per.name().to_owned(),
+            limit: standing.budget.most,
+            spent: standing.spent,
+            resting_hosts: standing.resting,
+        });
+        let sinks = log.readers.iter().filter_map(|reader| self.sink(reader, &said.errors));
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            folder: self.folder.display().to_string(),
+            now_ms: now_ms(),
+            is_paused: self.pauses.is_crawl_paused(),
+            frontier: self.frontier.counts(),
+            page_proposed: log.page_proposed(),
+            budgets: budgets.collect(),
+            log: LogStatus {
+                bytes: log.bytes,
+                limit_bytes: self.config.log.max_bytes,
+                is_full: !log.room,
+                accepted: log.end.index,
+                forgotten: log.oldest.index,
+            },
+            sinks: sinks.collect(),
+            running: said.live,
+        }
+    }
+
+    /// None for a reader that is no sink.
+    fn sink(&self, reader: &ReaderStatus, errors: &[(String, String)]) -> Option<SinkStatus> {
+        let (books, name) = (reader.books?, &reader.name);
+        Some(SinkStatus {
+            name: name.clone(),
+            accepted: books.accepted,
+            delivered: books.delivered,
+            skipped: books.skipped,
+            dead_lettered: books.dead,
+            damaged: books.damaged,
+            pending: books.pending,
+            kept_bytes: reader.unread_bytes,
+            // Standard output begins with what comes.
+            missed: if name == STDOUT { 0 } else { reader.missed },
+            // Dead letters that cannot be read are told of when they are opened.
+            dead_letter_bytes: dead_letters::size(&self.folder.join(name)).map_or(0, |size| size.bytes),
+            in_use: self.has_sink(name),
+            is_paused: self.pauses.is_sink_paused(name),
+            error: errors.iter().find(|(sink, _)| sink == name).map(|(_, error)| error.clone()),
+        })
+    }
+
+    /// Whether it is among those of this run, or of the last.
+    pub(super) fn has_sink(&self, name: &str) -> bool {
+        self.config.sinks.iter().any(|sink| sink.name() == name)
+    }
+}
+
+/// For programs.
+pub(crate) fn status_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Running => "running",
+        Phase::BackingOff => "backing_off",
+        Phase::Finished => "finished",
+    }
+}

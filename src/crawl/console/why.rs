@@ -1,0 +1,289 @@
+//! Why is this URL not there? Its story, up to each sink.
+
+use super::Console;
+use super::hosts::host_status;
+use crate::api::Refusal;
+use crate::api::said::{PageStory, QueuePlace, RobotsVerdict, ScopeVerdict, SinkPlace, Why};
+use crate::clock::now_ms;
+use crate::config::Removed;
+use crate::crawl::normalise_seed;
+use crate::frontier::scope::{Scope, Verdict};
+use crate::frontier::{HostLook, PageRecord, PageState, Place, RobotsAccess, Trouble, UrlLook, WHEN_MET_AGAIN};
+use crate::page::{EpochMs, FailureReason};
+use crate::page_log::{LogStatus, ReaderStatus};
+use crate::parse;
+use crate::parse::robots::{RobotsTxt, line_of};
+use crate::sinks::dead_letters;
+
+/// All that is known, to say it with.
+struct Known<'c> {
+    console: &'c Console,
+    url: &'c str,
+    scope: &'c Scope,
+    look: Option<UrlLook>,
+    host: Option<HostLook>,
+    now: EpochMs,
+}
+
+impl Console {
+    /// `asked`: a URL as people write it.
+    pub fn why(&self, asked: &str) -> Result<Why, Refusal> {
+        let bad = || Refusal::Bad(format!("{asked:?} is no http or https URL"));
+        let url = normalise_seed(asked).ok_or_else(bad)?;
+        let origin = parse::url::origin(&url).ok_or_else(bad)?;
+        let scope = self.scope.now();
+        let known = Known {
+            console: self,
+            url: &url,
+            scope: &scope,
+            look: self.frontier.look_at_url(&url)?,
+            host: self.frontier.look_at_host(origin)?,
+            now: now_ms(),
+        };
+        let (state, reason) = known.verdict();
+        let page = known.look.as_ref().and_then(|look| look.page.as_ref());
+        let sinks = self.sink_places(page);
+        Ok(Why {
+            state: state.to_owned(),
+            reason,
+            scope: known.scope_verdict(),
+            robots: known.robots_verdict(),
+            host: known.host.as_ref().map(|host| host_status(host, known.now)),
+            queue: known.queue_place(),
+            page: page.map(|page| story(page, known.look.as_ref().and_then(|look| look.owner.clone()))),
+            aliases: known.look.as_ref().map(|look| look.aliases.clone()).unwrap_or_default(),
+            budget: known.spent_budget(),
+            sinks,
+            url,
+        })
+    }
+
+    fn sink_places(&self, page: Option<&PageRecord>) -> Vec<SinkPlace> {
+        let log = self.log.status();
+        let sinks = log.readers.iter().filter(|reader| reader.books.is_some());
+        sinks.map(|reader| self.sink_place(reader, page, &log)).collect()
+    }
+
+    fn sink_place(&self, reader: &ReaderStatus, page: Option<&PageRecord>, log: &LogStatus) -> SinkPlace {
+        let place = |state: &str, ahead, reason| SinkPlace {
+            sink: reader.name.clone(),
+            state: state.to_owned(),
+            ahead,
+            reason,
+        };
+        let Some(page) = page else { return place("not_yet", None, None) };
+        let Some(passed_at) = page.passed_at.filter(|index| *index <= log.end.index) else {
+            return place("unknown", None, None);
+        };
+        if passed_at <= reader.missed {
+            return place("missed", None, Some("it was accepted before this sink came".to_owned()));
+        }
+        if reader.position.index < passed_at {
+            return place("pending", Some(passed_at - reader.position.index - 1), None);
+        }
+        if let Some(reason) = dead_letters::reason(&self.folder.join(&reader.name), &page.event_id) {
+            return place("dead", None, Some(reason));
+        }
+        let upkeep = self.config.sinks.iter().find(|sink| sink.name() == reader.name).map(|sink| sink.upkeep);
+        match (page.state, upkeep.map(|upkeep| upkeep.removed)) {
+            (state, _) if state.is_live() => place("delivered", None, None),
+            (PageState::Refused, _) => place("passed", None, Some(said_of(page))),
+            (_, Some(Removed::Keep)) => {
+                place("passed", None, Some(format!("{}; this sink keeps what it has", said_of(page))))
+            }
+            _ => place("removed", None, Some(said_of(page))),
+        }
+    }
+}
+
+impl Known<'_> {
+    /// One word, and a sentence.
+    fn verdict(&self) -> (&'static str, String) {
+        let Some(look) = &self.look else { return self.never_met() };
+        if look.is_in_flight {
+            return ("in_flight", "it is being asked for, or its answer waits to be validated".to_owned());
+        }
+        let Some(page) = &look.page else { return ("waiting", self.waits_for(look)) };
+        match page.state {
+            PageState::New | PageState::Unchanged | PageState::Changed => {
+                let missing = page.history.and_then(|history| history.missing_since);
+                (
+                    "live",
+                    match missing {
+                        Some(_) => {
+                            "it answered that it is not there; it counts as gone when a second look agrees".to_owned()
+                        }
+                        None => "its page was there when it was last asked for".to_owned(),
+                    },
+                )
+            }
+            PageState::Withheld => ("withheld", "its page asks not to be indexed (noindex)".to_owned()),
+            PageState::Alias => (
+                "alias",
+                match (&look.owner, &page.target) {
+                    (Some(owner), _) => format!("it leads to the page that is delivered under {owner}"),
+                    (None, Some(target)) => format!("it leads to {target}"),
+                    (None, None) => "it leads to another URL's page".to_owned(),
+                },
+            ),
+            PageState::Gone => ("gone", said_of(page)),
+            PageState::Refused => ("refused", said_of(page)),
+            PageState::Failed(_) => ("failed", said_of(page)),
+        }
+    }
+
+    fn never_met(&self) -> (&'static str, String) {
+        if let Some(rule) = self.refusing_rule() {
+            return ("out_of_scope", rule);
+        }
+        let config = &self.console.config.frontier;
+        let mut reason = "it is in scope, and no seed, page or sitemap that was read has led to it".to_owned();
+        let admitted = self.host.as_ref().map_or(0, |host| host.pages);
+        if let Some(limit) = config.max_pages_per_host.filter(|limit| admitted >= *limit) {
+            reason += &format!(
+                "; or it was left out, as its host has had the {limit} pages of link_storage.max_pages_per_domain"
+            );
+        }
+        if let Some(depth) = config.max_depth {
+            reason += &format!("; links are followed {depth} deep");
+        }
+        ("unknown", reason)
+    }
+
+    /// What keeps a URL that was never answered from being asked for.
+    fn waits_for(&self, look: &UrlLook) -> String {
+        let mut reason = match look.place {
+            Place::Ready { ahead: 0, .. } => "it is the next of its host".to_owned(),
+            Place::Ready { ahead, .. } => format!("{ahead} URLs of its host come before it"),
+            Place::Later { due: WHEN_MET_AGAIN } => {
+                "its host was given up; it waits until a link or a seed leads there again".to_owned()
+            }
+            Place::Later { due } if due > self.now => {
+                format!("it is tried again in {} s", (due - self.now).div_ceil(1000))
+            }
+            Place::Later { .. } => "it is due to be tried again".to_owned(),
+            Place::Done => "it is not asked for again".to_owned(),
+        };
+        if self.console.pauses.is_crawl_paused() {
+            reason += "; the crawl is paused";
+        }
+        let Some(host) = &self.host else { return reason };
+        if host.is_blocked {
+            reason += "; its host is blocked";
+        }
+        if let Some(trouble) = host.trouble.filter(Trouble::is_the_hosts) {
+            reason += &format!("; its host is in trouble ({}, {} in a row)", trouble.cause, trouble.failures);
+        }
+        if let Some(budget) = self.spent_budget() {
+            reason += &format!("; {budget}");
+        }
+        if let Some(rest) = host.due.filter(|due| *due > self.now && *due < WHEN_MET_AGAIN) {
+            reason += &format!("; its host rests for {} s", (rest - self.now).div_ceil(1000));
+        }
+        reason
+    }
+
+    fn refusing_rule(&self) -> Option<String> {
+        match self.scope.why(self.url) {
+            Verdict::Admitted => None,
+            Verdict::NotAUrl => Some("it is no URL that could be fetched".to_owned()),
+            Verdict::OtherHost => {
+                Some("its host is none of the seeds', nor of link_storage.link_strategy.hosts".to_owned())
+            }
+            Verdict::NotAllowed { list } => Some(format!("no pattern of {list} matches")),
+            Verdict::Denied { list, pattern } => Some(format!("{pattern:?} of {list} matches")),
+        }
+    }
+
+    fn scope_verdict(&self) -> ScopeVerdict {
+        let rule = self.refusing_rule();
+        ScopeVerdict { is_admitted: rule.is_none(), rule }
+    }
+
+    fn robots_verdict(&self) -> RobotsVerdict {
+        let robots = self.host.as_ref().and_then(|host| host.robots.as_ref());
+        let said = |verdict: &str, line: Option<(u32, String)>| RobotsVerdict {
+            verdict: verdict.to_owned(),
+            line_number: line.as_ref().map(|(number, _)| *number),
+            line: line.map(|(_, line)| line),
+            fetched_ms: robots.map(|robots| robots.fetched_ms),
+            expires_ms: robots.map(|robots| robots.expires_ms),
+        };
+        let config = &self.console.config.fetch;
+        match robots.map(|robots| &robots.access) {
+            _ if !config.obey_robots => said("ignored", None),
+            None => said("unknown", None),
+            Some(RobotsAccess::AllowAll) => said("allowed", None),
+            Some(RobotsAccess::Unreachable(failure)) => {
+                RobotsVerdict { line: Some(failure.message.clone()), ..said("unreachable", None) }
+            }
+            Some(RobotsAccess::Rules(text)) => {
+                let rules = RobotsTxt::parse(text.as_bytes(), &config.user_agent.name);
+                match rules.decision(parse::url::path_and_query(self.url)) {
+                    None => said("allowed", None),
+                    Some(decision) => {
+                        let line = line_of(text.as_bytes(), decision.line).map(|line| (decision.line, line));
+                        said(if decision.allow { "allowed" } else { "denied" }, line)
+                    }
+                }
+            }
+        }
+    }
+
+    fn queue_place(&self) -> Option<QueuePlace> {
+        let look = self.look.as_ref()?;
+        let (_, depth, attempts) = look.queued?;
+        let rests = self.host.as_ref().and_then(|host| host.due);
+        let (due_ms, ahead) = match look.place {
+            Place::Ready { ahead, .. } => (rests, Some(ahead)),
+            Place::Later { due } => (Some(due), None),
+            Place::Done => return None,
+        };
+        let due_ms = due_ms.filter(|due| *due < WHEN_MET_AGAIN);
+        Some(QueuePlace { due_ms, ahead, depth, attempts, is_revisit: look.page.is_some() })
+    }
+
+    fn spent_budget(&self) -> Option<String> {
+        let spent = self.host.as_ref()?.spent?;
+        Some(format!("the budget is spent: {}", spent.budget))
+    }
+}
+
+/// Why a page is as it is that is not live.
+fn said_of(page: &PageRecord) -> String {
+    match page.state {
+        PageState::Gone if matches!(page.status, 404 | 410) => {
+            format!("it answers with status {}, and did at a look before", page.status)
+        }
+        PageState::Gone => "it was there, and may not be asked for any more, or asks not to be indexed".to_owned(),
+        PageState::Refused => format!("it answered with status {}", page.status),
+        PageState::Failed(reason) => failed(reason),
+        PageState::Withheld => "it asks not to be indexed".to_owned(),
+        PageState::Alias => "its page is delivered under another URL".to_owned(),
+        PageState::New | PageState::Unchanged | PageState::Changed => "it is there".to_owned(),
+    }
+}
+
+fn failed(reason: FailureReason) -> String {
+    format!("{}: {}", reason.name(), reason.meaning())
+}
+
+fn story(page: &PageRecord, owner: Option<String>) -> PageStory {
+    let history = page.history();
+    PageStory {
+        event_id: page.event_id.clone(),
+        status: page.status,
+        fetched_ms: page.fetched_ms,
+        alive_ms: history.map(|history| history.alive_ms),
+        missing_since_ms: history.and_then(|history| history.missing_since),
+        changes: history.map_or(0, |history| history.changes),
+        changes_a_day: history.map(|history| history.belief.changes_a_day()),
+        depth: page.depth,
+        digest: page.digest.map(|digest| data_encoding::HEXLOWER.encode(&digest)),
+        etag: page.etag.clone(),
+        last_modified: page.last_modified.clone(),
+        final_url: page.final_url.clone().or_else(|| page.target.clone()),
+        alias_of: owner.filter(|_| page.state == PageState::Alias),
+        noindex: page.noindex,
+    }
+}

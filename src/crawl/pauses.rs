@@ -1,0 +1,65 @@
+//! What the operator has paused: the crawl, or sinks of it. Kept with the frontier, so that a restart does not resume it.
+
+use std::collections::BTreeSet;
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use crate::frontier::{Frontier, FrontierError};
+
+const NOTE: &str = "paused";
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Paused {
+    crawl: bool,
+    sinks: BTreeSet<String>,
+}
+
+/// One for a crawl.
+#[derive(Debug, Default)]
+pub(crate) struct Pauses(Mutex<Paused>);
+
+impl Pauses {
+    pub fn open(frontier: &dyn Frontier) -> Result<Pauses, FrontierError> {
+        let kept = frontier.note(NOTE)?.and_then(|note| serde_json::from_str(&note).ok());
+        Ok(Pauses(Mutex::new(kept.unwrap_or_default())))
+    }
+
+    pub fn is_crawl_paused(&self) -> bool {
+        self.0.lock().crawl
+    }
+
+    pub fn is_sink_paused(&self, name: &str) -> bool {
+        self.0.lock().sinks.contains(name)
+    }
+
+    /// False when it was so already.
+    pub fn pause_crawl(&self, frontier: &dyn Frontier, pause: bool) -> Result<bool, FrontierError> {
+        self.change(frontier, |paused| paused.crawl = pause)
+    }
+
+    pub fn pause_sink(&self, frontier: &dyn Frontier, name: &str, pause: bool) -> Result<bool, FrontierError> {
+        self.change(frontier, |paused| {
+            if pause {
+                paused.sinks.insert(name.to_owned());
+            } else {
+                paused.sinks.remove(name);
+            }
+        })
+    }
+
+    /// On disk before it holds.
+    fn change(&self, frontier: &dyn Frontier, change: impl FnOnce(&mut Paused)) -> Result<bool, FrontierError> {
+        let mut paused = self.0.lock();
+        let mut changed = paused.clone();
+        change(&mut changed);
+        if changed == *paused {
+            return Ok(false);
+        }
+        frontier.set_note(NOTE, &serde_json::to_string(&changed).unwrap_or_default())?;
+        frontier.flush()?;
+        *paused = changed;
+        Ok(true)
+    }
+}

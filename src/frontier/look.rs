@@ -1,0 +1,91 @@
+//! What the frontier knows of one host or one URL, for people.
+
+use std::time::Duration;
+
+use super::lease::Robots;
+use super::page::PageRecord;
+use super::spending::Spent;
+use super::trouble::Trouble;
+use crate::page::{EpochMs, Kind};
+
+/// One host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostLook {
+    pub origin: String,
+    /// URLs that may be fetched any time, those in flight included …
+    pub ready: u64,
+    /// … and those that wait for a time of their own.
+    pub later: u64,
+    /// Pages ever admitted.
+    pub pages: u64,
+    /// It rests until then.
+    pub not_before: EpochMs,
+    /// When it is leased next at the earliest; none: it is leased now, blocked, or has nothing to do.
+    pub due: Option<EpochMs>,
+    pub is_leased: bool,
+    /// Its operator wants it left alone.
+    pub is_blocked: bool,
+    /// The delay between visits that its operator wants.
+    pub ordered_delay: Option<Duration>,
+    /// A budget of it is spent.
+    pub spent: Option<Spent>,
+    /// None while it is well.
+    pub trouble: Option<Trouble>,
+    pub robots: Option<Robots>,
+}
+
+/// Which hosts are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhichHosts {
+    /// With work, the first to be due first; those leased before them.
+    All,
+    /// Being visited.
+    Busy,
+    /// In trouble, not given up.
+    Troubled,
+    Blocked,
+}
+
+/// What its operator wants of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostOrder {
+    /// It is left alone: what is in flight ends, nothing more is asked for.
+    Block,
+    Unblock,
+    /// The delay between visits; none: the configured one again. What robots.txt asks for holds if it is longer.
+    Delay(Option<Duration>),
+}
+
+/// Where a known URL is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// It may be fetched as soon as its host can be visited.
+    Ready {
+        priority: u8,
+        /// URLs of its host before it; counted up to [`COUNTED`].
+        ahead: u64,
+    },
+    /// It waits for a time of its own, [`WHEN_MET_AGAIN`](super::WHEN_MET_AGAIN): for a host that was given up.
+    Later { due: EpochMs },
+    /// It has its answer and is not looked at again.
+    Done,
+}
+
+/// URLs before one in its queue are counted so far.
+pub const COUNTED: u64 = 10_000;
+
+/// One URL that is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UrlLook {
+    pub place: Place,
+    /// It is being asked for, or its answer is not validated yet.
+    pub is_in_flight: bool,
+    /// Of a queued one: what it is, how far from a seed, attempts so far.
+    pub queued: Option<(Kind, u16, u16)>,
+    /// What is known from its last look.
+    pub page: Option<PageRecord>,
+    /// URLs that lead to it and are its aliases, some of them.
+    pub aliases: Vec<String>,
+    /// Under which URL its page is delivered, if it is another's.
+    pub owner: Option<String>,
+}

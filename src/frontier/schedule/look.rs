@@ -1,0 +1,40 @@
+//! Hosts as people are shown them.
+
+use super::host::HostState;
+use super::state::Schedule;
+use crate::frontier::keys::HostKey;
+use crate::frontier::{HostLook, Trouble, WhichHosts};
+use crate::page::EpochMs;
+
+/// Hosts that are looked through for those that are wanted, while leases wait.
+const LOOKED_THROUGH: usize = 100_000;
+
+impl Schedule {
+    /// None for a host with nothing to do: the store knows it.
+    pub fn look(&self, host: HostKey) -> Option<HostLook> {
+        self.hosts.get(&host).map(HostState::look)
+    }
+
+    /// Up to `at_most` hosts with work.
+    pub fn look_at(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook> {
+        let leased = self.leases.values().map(|leased| leased.host);
+        let due = self.due.iter().map(|(.., host)| *host).take(LOOKED_THROUGH);
+        let hosts: Box<dyn Iterator<Item = HostKey>> = match which {
+            WhichHosts::Busy => Box::new(leased),
+            WhichHosts::Blocked => Box::new(self.blocked.iter().copied()),
+            WhichHosts::All | WhichHosts::Troubled => Box::new(leased.chain(due).chain(self.blocked.iter().copied())),
+        };
+        let is_wanted = |look: &HostLook| match which {
+            WhichHosts::Troubled => look.trouble.as_ref().is_some_and(Trouble::is_the_hosts),
+            WhichHosts::All | WhichHosts::Busy | WhichHosts::Blocked => true,
+        };
+        hosts.filter_map(|host| self.look(host)).filter(is_wanted).take(at_most).collect()
+    }
+}
+
+impl HostState {
+    fn look(&self) -> HostLook {
+        let due = self.due().filter(|due| *due < EpochMs::MAX);
+        HostLook { due, is_leased: self.lease.is_some(), spent: self.spent, ..self.record.look() }
+    }
+}
