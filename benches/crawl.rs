@@ -25,6 +25,7 @@ use std::time::Instant;
 
 use child::Cost;
 use seine::formats::files::FilesReader;
+use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions};
 use site::SiteProcess;
 
 const SINKS: [&str; 3] = ["stdout", "files", "void"];
@@ -99,7 +100,8 @@ fn crawl(site: &SiteProcess, sink: &str, pages: usize, folder: &Path) -> Cost {
         panic!("{error}: {}", std::fs::read_to_string(&logs).unwrap_or_default());
     });
 
-    let (counts, _) = seine::crawl::stats(&data).expect("the crawl's stores");
+    let frontier = EmbeddedFrontier::open(&data.join("frontier"), FrontierOptions::default(), 0);
+    let counts = frontier.expect("the crawl's frontier").counts();
     assert_eq!(counts.live as usize, pages, "pages in the frontier");
     let delivered = match sink {
         "files" => urls_of_files(&data.join("files")),

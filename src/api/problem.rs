@@ -21,6 +21,9 @@ pub enum Refusal {
     Forbidden(String),
     #[error("{0}")]
     NotFound(String),
+    /// What is there cannot be asked for like this.
+    #[error("{0}")]
+    NoSuchMethod(String),
     /// As things are it cannot be done.
     #[error("{0}")]
     Conflict(String),
@@ -49,6 +52,7 @@ impl Refusal {
             Refusal::Unknown(_) => StatusCode::UNAUTHORIZED,
             Refusal::Forbidden(_) => StatusCode::FORBIDDEN,
             Refusal::NotFound(_) => StatusCode::NOT_FOUND,
+            Refusal::NoSuchMethod(_) => StatusCode::METHOD_NOT_ALLOWED,
             Refusal::Conflict(_) => StatusCode::CONFLICT,
             Refusal::TooMuch(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Refusal::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,

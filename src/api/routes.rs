@@ -68,11 +68,8 @@ async fn elsewhere() -> Refusal {
     Refusal::NotFound("here are /metrics, /healthz, /readyz, and the API, described by /api/v1/openapi.json".to_owned())
 }
 
-async fn no_such_method(method: Method) -> Response {
-    let detail = format!("{method} means nothing here: /api/v1/openapi.json says what does");
-    let mut response = Refusal::Bad(detail).into_response();
-    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-    response
+async fn no_such_method(method: Method) -> Refusal {
+    Refusal::NoSuchMethod(format!("{method} means nothing here: /api/v1/openapi.json says what does"))
 }
 
 async fn metrics(State(app): State<App>) -> Response {

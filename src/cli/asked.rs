@@ -1,14 +1,14 @@
 //! The crawl in a data folder, asked: through its socket while it runs, in its folder while it rests.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 
 use crate::api::client::Client;
 use crate::api::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, SeedsAdded, Status, Why};
 use crate::crawl::CrawlError;
 use crate::crawl::console::{Console, Said};
-use crate::frontier::FrontierError;
 use crate::page_log::LogError;
 
 /// Orders that are given here are noted as given by this.
@@ -21,6 +21,10 @@ pub struct Folder {
     #[arg(short, long = "output", value_name = "DIR", default_value = super::DATA_FOLDER, global = true)]
     pub output: PathBuf,
 }
+
+/// How long a crawl is waited for that is just starting or ending, and how often it is looked for.
+const PATIENCE: Duration = Duration::from_secs(10);
+const AGAIN: Duration = Duration::from_millis(100);
 
 pub enum Asked {
     Running(Client),
@@ -35,22 +39,24 @@ impl Asked {
                 folder.display()
             );
         }
-        if let Some(client) = Client::connect(folder)? {
-            return Ok(Asked::Running(client));
-        }
-        let console = Console::of_folder(folder).map_err(|error| {
-            let is_locked = matches!(&error, CrawlError::Log(LogError::Locked { .. }))
-                || matches!(&error, CrawlError::Frontier(FrontierError::Store { source, .. }) if source.to_string().contains("in use"));
-            match is_locked {
-                true => anyhow!(
-                    "a process works in {} and does not answer there: it is just starting or ending, or it is a command like this \
-                     one, or of an older version; try again, or see the crawl's /metrics",
-                    folder.display()
-                ),
-                false => error.into(),
+        let began = Instant::now();
+        loop {
+            if let Some(client) = Client::connect(folder)? {
+                return Ok(Asked::Running(client));
             }
-        })?;
-        Ok(Asked::Resting(Box::new(console)))
+            match Console::of_folder(folder) {
+                Ok(console) => return Ok(Asked::Resting(Box::new(console))),
+                // It is just starting, or ending, or another command like this one has a look.
+                Err(error) if is_in_use(&error) && began.elapsed() < PATIENCE => std::thread::sleep(AGAIN),
+                Err(error) if is_in_use(&error) => bail!(
+                    "a process works in {} and does not answer there for {} s: it is starting or ending, or of another version; see \
+                     its log, or the crawl's /metrics",
+                    folder.display(),
+                    PATIENCE.as_secs()
+                ),
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     pub fn is_running(&self) -> bool {
@@ -110,6 +116,14 @@ impl Asked {
             Asked::Running(client) => client.post_list("/seeds", urls)?,
             Asked::Resting(console) => console.add_seeds(urls, BY)?,
         })
+    }
+}
+
+fn is_in_use(error: &CrawlError) -> bool {
+    match error {
+        CrawlError::Log(error) => matches!(error, LogError::Locked { .. }),
+        CrawlError::Frontier(error) => error.is_in_use(),
+        _ => false,
     }
 }
 

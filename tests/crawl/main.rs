@@ -1,6 +1,7 @@
 //! The program from end to end, as its user sees it: the real binary as a child process, real sockets, real files.
 
 mod aliases;
+mod api;
 mod audit;
 mod bad_input;
 mod books;
@@ -37,9 +38,11 @@ mod signals;
 mod sinks;
 #[path = "../support/small_disk.rs"]
 mod small_disk;
+mod steering;
 mod tail;
 mod trouble;
 mod watching;
+mod why;
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -51,7 +51,8 @@ fn a_removed_sink_is_told_of_until_it_is_given_up() {
         status == 200 && text.starts_with("ready\nsink void is not among those of this run") && text.contains(&told)
     });
     eventually("everything is fetched", || site.visited_urls().len() >= site.pages().len());
-    sinks(&place, &[]).fails_naming(&["is running", "/readyz"]);
+    let listed = sinks(&place, &["--json"]).ok().json_lines();
+    assert_eq!((&named(&listed, "files")["in_use"], &named(&listed, "void")["in_use"]), (&true.into(), &false.into()));
     process.signal("TERM");
     let ran = process.wait().ok();
     assert!(ran.stderr.contains(&told), "{}", ran.stderr);

@@ -9,8 +9,8 @@ use seine::clock::now_ms;
 use seine::delivery::Position;
 use seine::demo::server::{Answer, Ask};
 use seine::frontier::{
-    Applied, Batch, Claim, Counts, EmbeddedFrontier, Frontier, FrontierError, HostTurn, Lease, PageRecord, Proposal,
-    Proposed, Release, Turn, Waiting,
+    Applied, Batch, Claim, Counts, EmbeddedFrontier, Frontier, FrontierError, HostOrder, HostTurn, Lease, PageRecord,
+    Proposal, Proposed, Release, Turn, Waiting,
 };
 use seine::page::{EpochMs, FailureReason};
 use seine::revisit::Trust;
@@ -152,6 +152,17 @@ impl Frontier for Brittle {
 
     fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
         self.inner.propose(work, now)
+    }
+    fn order_host(&self, origin: &str, order: HostOrder, now: EpochMs) -> Result<(), FrontierError> {
+        self.inner.order_host(origin, order, now)
+    }
+    fn records_after(
+        &self,
+        after: Option<&str>,
+        at_most: usize,
+        wanted: &dyn Fn(&PageRecord) -> bool,
+    ) -> Result<Vec<PageRecord>, FrontierError> {
+        self.inner.records_after(after, at_most, wanted)
     }
     fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError> {
         self.inner.try_again(urls, now)

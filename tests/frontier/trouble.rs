@@ -143,6 +143,7 @@ fn says_who_waits_for_what(make: Make) {
         frontier.release(lease, Release { not_before, health: health(rest[number]), ..Release::default() }).unwrap();
     }
     let expected = Waiting {
+        blocked: 0,
         troubled: vec![
             Troubled { cause: Cause::Failure(FailureReason::Connect), hosts: 2, urls: 4 },
             Troubled { cause: Cause::Status(503), hosts: 1, urls: 2 },

@@ -164,6 +164,9 @@ impl Known<'_> {
             Place::Later { .. } => "it is due to be tried again".to_owned(),
             Place::Done => "it is not asked for again".to_owned(),
         };
+        if self.robots_verdict().verdict == "denied" {
+            reason += "; then robots.txt, as it is known, forbids it";
+        }
         if self.console.pauses.is_crawl_paused() {
             reason += "; the crawl is paused";
         }

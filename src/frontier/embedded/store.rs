@@ -20,7 +20,6 @@ use crate::frontier::{FrontierError, PageRecord};
 const FORMAT: &str = "seine frontier 1";
 const KEYSPACES: [&str; 9] = ["urls", "ready", "later", "pages", "hosts", "robots", "accounts", "notes", "targets"];
 
-const REMEDY_LOCKED: &str = "another process uses this folder: stop it, or choose another data folder";
 const REMEDY_FOREIGN: &str = "this is no frontier of this version of Seine: open it with the version that made it, or \
                               choose another data folder";
 const REMEDY_CORRUPT: &str = "its files are damaged: restore the folder from a backup, or remove it and let the page log \
@@ -49,8 +48,6 @@ pub struct Store {
 
 #[derive(Debug, thiserror::Error)]
 enum Problem {
-    #[error("the folder is in use")]
-    Locked,
     #[error("its format is {0:?}, not {FORMAT:?}")]
     Format(String),
     #[error("a record in `{0}` cannot be read")]
@@ -83,7 +80,7 @@ pub fn open(dir: &Path, cache_bytes: u64) -> Result<(Store, FolderLock), Frontie
     let io = |source| error(dir, REMEDY_IO, source);
     crate::folders::make_private(dir).map_err(io)?;
     let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock")).map_err(io)?;
-    lock.try_lock().map_err(|_| error(dir, REMEDY_LOCKED, Problem::Locked))?;
+    lock.try_lock().map_err(|_| in_use(dir))?;
     let lock = FolderLock(lock);
     let place = place(dir);
     if !place.try_exists().map_err(io)? {
@@ -132,6 +129,7 @@ impl Store {
     fn attach(dir: &Path, place: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
         // fjall panics on some damaged files instead of returning an error.
         match catch_unwind(AssertUnwindSafe(|| Store::attach_or_panic(dir, place, cache_bytes))) {
+            Ok(Err(fjall::Error::Locked)) => Err(in_use(dir)),
             Ok(result) => result.map_err(|source| error(dir, remedy(&source), Problem::Fjall(source))),
             Err(panic) => {
                 let message = panic.downcast_ref::<String>().cloned();
@@ -284,7 +282,6 @@ pub fn unreadable(dir: &Path, keyspace: &str) -> FrontierError {
 
 fn remedy(source: &fjall::Error) -> &'static str {
     match source {
-        fjall::Error::Locked => REMEDY_LOCKED,
         fjall::Error::InvalidVersion(_) => REMEDY_FOREIGN,
         // Already failed before, with its reason logged then.
         fjall::Error::Poisoned => REMEDY_IO,
@@ -292,6 +289,10 @@ fn remedy(source: &fjall::Error) -> &'static str {
         fjall::Error::Storage(fjall::LsmError::Io(io)) if io.kind() != std::io::ErrorKind::UnexpectedEof => REMEDY_IO,
         _ => REMEDY_CORRUPT,
     }
+}
+
+fn in_use(dir: &Path) -> FrontierError {
+    FrontierError::InUse { path: dir.display().to_string() }
 }
 
 fn error(

@@ -14,9 +14,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use seine::delivery::Position;
 use seine::frontier::{
-    Applied, Batch, Change, Claim, Counts, Frontier, FrontierError, FrontierOptions, Health, Host, HostPause, HostTurn,
-    Lease, PageRecord, PageState, Proposal, Proposed, Release, Trouble, Troubled, Turn, WHEN_MET_AGAIN, Waiting,
-    WaitingHost,
+    Applied, Batch, Change, Claim, Counts, Frontier, FrontierError, FrontierOptions, Health, Host, HostOrder,
+    HostPause, HostTurn, Lease, PageRecord, PageState, Proposal, Proposed, Release, Trouble, Troubled, Turn,
+    WHEN_MET_AGAIN, Waiting, WaitingHost,
 };
 use seine::page::{EpochMs, Kind};
 use seine::revisit::Trust;
@@ -247,6 +247,19 @@ impl Frontier for MemoryFrontier {
         next.sort_by_key(|(number, host)| (host.until, *number));
         waiting.next = next.into_iter().map(|(_, host)| host).take(at_most).collect();
         waiting
+    }
+
+    fn order_host(&self, _: &str, _: HostOrder, _: EpochMs) -> Result<(), FrontierError> {
+        unreachable!("the model has no operator")
+    }
+
+    fn records_after(
+        &self,
+        _: Option<&str>,
+        _: usize,
+        _: &dyn Fn(&PageRecord) -> bool,
+    ) -> Result<Vec<PageRecord>, FrontierError> {
+        unreachable!("the model is asked for single records")
     }
 
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {

@@ -1,0 +1,155 @@
+//! The HTTP API: who may ask and order, and what is refused.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use seine::demo::server::{Answer, Ask};
+use serde_json::Value;
+
+use crate::support::program::{Place, Process, eventually, free_port, get};
+use crate::support::{Running, links};
+
+const READ: &str = "0123456789abcdef-read";
+const OPERATE: &str = "0123456789abcdef-operate";
+
+fn site() -> Running {
+    Running::start(
+        1,
+        std::sync::Arc::new(|ask: &Ask| match ask.path() {
+            "/" => Answer::html(links(&["/1", "/2"])),
+            path => Answer::html(format!("<p>{path}</p>")),
+        }),
+    )
+}
+
+fn start(place: &Place, site: &Running) -> (Process, SocketAddr) {
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let more = ["--delay", "0", "--stay", "--listen", &address.to_string()];
+    let process = Process::start(place.crawl(&[site.origin(0) + "/"], &more));
+    eventually("it is ready", || get(address, "/readyz").is_some_and(|(status, _)| status == 200));
+    (process, address)
+}
+
+/// One request as it is written here: status, head and body.
+fn ask(address: SocketAddr, first: &str, headers: &[&str], body: &str) -> (u16, String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let has_host = headers.iter().any(|header| header.starts_with("host:"));
+    let host = if has_host { String::new() } else { format!("host: {address}\r\n") };
+    let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+    let length = body.len();
+    let request =
+        format!("{first} HTTP/1.1\r\n{host}connection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}");
+    // Who refuses may not read to the end.
+    let _ = stream.write_all(request.as_bytes());
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    let answer = String::from_utf8(answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{first}: {answer:?}"));
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), head.to_owned(), body.to_owned())
+}
+
+/// The answer is a problem document with this status, and says these words.
+#[track_caller]
+fn refused((status, head, body): (u16, String, String), wanted: u16, words: &str) {
+    assert_eq!(status, wanted, "{body}");
+    assert!(head.contains("content-type: application/problem+json"), "{head}");
+    let problem: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(problem["status"], wanted);
+    assert!(problem["detail"].as_str().unwrap().contains(words), "{words:?} is not in {body}");
+}
+
+const JSON: &str = "content-type: application/json";
+const PAUSE: &str = r#"{"order": "pause"}"#;
+
+#[test]
+fn without_tokens_this_machine_alone_may_ask_and_no_foreign_page() {
+    let (site, place) = (site(), Place::new());
+    let (process, address) = start(&place, &site);
+    let (status, _, body) = ask(address, "GET /api/v1/status", &[], "");
+    assert_eq!(status, 200);
+    let said: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(said["running"]["phase"], "running");
+    let (status, ..) = ask(address, "GET /api/v1/status", &["host: localhost:1"], "");
+    assert_eq!(status, 200);
+    refused(ask(address, "GET /api/v1/status", &["host: rebound.test"], ""), 403, "localhost alone");
+    refused(ask(address, "GET /api/v1/status", &["origin: http://evil.test"], ""), 403, "evil.test");
+    refused(ask(address, "POST /api/v1/orders", &["origin: null", JSON], PAUSE), 403, "may not ask");
+    // What a page of another website may send without asking first.
+    refused(ask(address, "POST /api/v1/orders", &["content-type: text/plain"], PAUSE), 400, "application/json");
+    refused(ask(address, "POST /api/v1/seeds", &["content-type: text/plain"], "http://a.test/"), 400, "text/uri-list");
+    refused(ask(address, "POST /api/v1/orders", &[JSON], "{\"order\": \"dance\"}"), 400, "dance");
+    refused(ask(address, "POST /api/v1/orders", &[JSON], "{\"order\": \"pause"), 400, "");
+    refused(ask(address, "POST /api/v1/orders", &[JSON], &" ".repeat(2 << 20)), 413, "1048576 bytes at most");
+    refused(ask(address, "GET /api/v1/url", &[], ""), 400, "url");
+    refused(ask(address, "GET /api/v1/url?url=mailto:x", &[], ""), 400, "no http or https URL");
+    refused(ask(address, "GET /api/v1/hosts?which=odd", &[], ""), 400, "odd");
+    refused(ask(address, "GET /api/v1/hosts/nobody.test", &[], ""), 404, "nothing has led to");
+    refused(ask(address, "GET /api/v2/status", &[], ""), 404, "/api/v1/openapi.json");
+    refused(ask(address, "DELETE /api/v1/status", &[], ""), 405, "DELETE");
+    let order = r#"{"order": "pause_sink", "sink": "nothing"}"#;
+    refused(ask(address, "POST /api/v1/orders", &[JSON], order), 404, "has no sink nothing");
+    let (status, _, body) = ask(address, "POST /api/v1/orders", &[JSON], PAUSE);
+    assert_eq!(status, 200, "{body}");
+    let (_, _, orders) = ask(address, "GET /api/v1/orders", &[], "");
+    let orders: Value = serde_json::from_str(&orders).unwrap();
+    assert_eq!(orders.as_array().unwrap().len(), 1, "what was refused is no order: {orders}");
+    assert_eq!(orders[0]["by"], "operator from 127.0.0.1");
+    process.signal("TERM");
+    process.wait().ok();
+}
+
+#[test]
+fn a_token_has_a_role_and_no_answer_has_a_secret() {
+    let (site, place) = (site(), Place::with(&format!("http.api: {{read_token: {READ}, operate_token: {OPERATE}}}\n")));
+    let (process, address) = start(&place, &site);
+    let bearer = |token: &str| format!("authorization: Bearer {token}");
+    let (read, operate) = (bearer(READ), bearer(OPERATE));
+    let nobody = ask(address, "GET /api/v1/status", &[], "");
+    assert!(nobody.1.contains("www-authenticate: Bearer"), "{}", nobody.1);
+    refused(nobody, 401, "http.api.read_token");
+    refused(ask(address, "GET /api/v1/status", &[&bearer("0123456789abcdef-other")], ""), 401, "none of this crawl's");
+    refused(ask(address, "POST /api/v1/orders", &[JSON, &read], PAUSE), 403, "may look and not steer");
+    for path in ["/status", "/hosts", "/orders", "/url?url=http://a.test/", "/openapi.json"] {
+        for token in [&read, &operate] {
+            let (status, head, body) = ask(address, &format!("GET /api/v1{path}"), &[token], "");
+            assert_eq!(status, 200, "{path}: {body}");
+            assert!(
+                ![&head, &body].iter().any(|said| said.contains(READ) || said.contains(OPERATE)),
+                "{path} tells a secret"
+            );
+        }
+    }
+    // By its name elsewhere, too: whoever has a token may come through a proxy.
+    let (status, ..) = ask(address, "GET /api/v1/status", &[&read, "host: crawl.example"], "");
+    assert_eq!(status, 200);
+    let urls: String = (0..5_000).map(|number| format!("{}/added/{number}\n", site.origin(0))).collect();
+    let list = format!("# seeds\n{urls}no URL\n");
+    let (status, _, body) = ask(address, "POST /api/v1/seeds", &["content-type: text/uri-list", &operate], &list);
+    assert_eq!(status, 200, "{body}");
+    let said: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((&said["added"], &said["bad_count"]), (&5000.into(), &1.into()), "{said}");
+    // Its owner's commands need none.
+    assert_eq!(place.stats()["frontier"]["hosts"], 1);
+    process.signal("TERM");
+    process.wait().ok();
+}
+
+#[test]
+fn on_the_network_nothing_is_said_without_a_token() {
+    let (site, place) = (site(), Place::new());
+    let port = free_port();
+    let more = ["--delay", "0", "--stay", "--listen", &format!("0.0.0.0:{port}")];
+    let process = Process::start(place.crawl(&[site.origin(0) + "/"], &more));
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    eventually("it is ready", || get(address, "/readyz").is_some_and(|(status, _)| status == 200));
+    refused(ask(address, "GET /api/v1/status", &[], ""), 403, "no token is configured");
+    refused(ask(address, "POST /api/v1/orders", &[JSON], PAUSE), 403, "no token is configured");
+    process.signal("TERM");
+    process.wait().ok();
+    let short = Place::with("http.api.read_token: short\n");
+    Process::start(short.crawl(&[site.origin(0) + "/"], &[]))
+        .wait()
+        .fails_naming(&["http.api.read_token", "16 or more"]);
+}

@@ -1,0 +1,168 @@
+//! A crawl steered while it runs and while it rests: what is ordered holds over a kill, and stands in the log of orders.
+
+use seine::demo::server::{Answer, Ask};
+use serde_json::Value;
+
+use crate::support::program::{Place, Process, Ran, eventually, run};
+use crate::support::{Running, links};
+
+/// `PAGES` pages a host, all linked from its front page.
+const PAGES: usize = 60;
+
+fn site(hosts: usize) -> Running {
+    let answer = |ask: &Ask| match ask.path() {
+        "/robots.txt" => Answer::text("").status(404),
+        "/" => {
+            let pages: Vec<String> = (0..PAGES).map(|number| format!("/{number}")).collect();
+            Answer::html(links(&pages.iter().map(String::as_str).collect::<Vec<_>>()))
+        }
+        path => Answer::html(format!("<p>{path}</p>")),
+    };
+    Running::start(hosts, std::sync::Arc::new(answer))
+}
+
+fn seine(place: &Place, words: &[&str]) -> Ran {
+    let data = place.data();
+    run(&[words, &["-o", data.to_str().unwrap()]].concat())
+}
+
+fn status(place: &Place) -> Value {
+    serde_json::from_str(&seine(place, &["status", "--json"]).ok().stdout).unwrap()
+}
+
+/// Requests for pages of a host so far.
+fn asked(site: &Running, host: usize) -> usize {
+    let address = site.addresses[host];
+    site.visits.all().iter().filter(|visit| visit.address == address && visit.path != "/robots.txt").count()
+}
+
+fn answers(place: &Place) -> bool {
+    place.data().join("api.sock").exists() && !status(place)["running"].is_null()
+}
+
+#[test]
+fn a_paused_crawl_asks_for_nothing_until_it_is_resumed_over_a_kill_too() {
+    let (site, place) = (site(1), Place::new());
+    let seeds = [site.origin(0) + "/"];
+    let process = Process::start(place.crawl(&seeds, &["--delay", "30ms", "--stay"]));
+    eventually("it fetches", || answers(&place) && asked(&site, 0) > 3);
+    seine(&place, &["pause"]).ok();
+    eventually("what was in flight has ended", || {
+        let status = status(&place);
+        status["running"]["phase"] == "paused" && status["frontier"]["hosts_leased"] == 0
+    });
+    let paused_at = asked(&site, 0);
+    assert!(paused_at < PAGES, "there is nothing left to pause");
+    assert!(process.kill());
+    assert_eq!(status(&place)["is_paused"], true);
+
+    // Without --stay it would end when there is nothing left to do: a pause is not that.
+    let mut process = Process::start(place.crawl(&[], &["--delay", "30ms"]));
+    eventually("it runs, and is paused still", || answers(&place) && status(&place)["running"]["phase"] == "paused");
+    eventually("the rates are those of nothing", || status(&place)["running"]["rates"][0]["attempts"] == 0.0);
+    assert_eq!(asked(&site, 0), paused_at);
+    assert!(!process.has_ended());
+    seine(&place, &["resume"]).ok();
+    process.wait().ok();
+    assert!(asked(&site, 0) > PAGES);
+    assert_eq!(place.stats()["frontier"]["live"], PAGES + 1);
+    let orders = seine(&place, &["orders", "--json"]).ok().json_lines();
+    let orders: Vec<&str> = orders.iter().map(|order| order["order"]["order"].as_str().unwrap()).collect();
+    assert_eq!(orders, ["resume", "pause"]);
+}
+
+#[test]
+fn a_blocked_host_waits_while_others_go_on_and_a_delay_is_kept() {
+    let (site, place) = (site(2), Place::new());
+    let seeds = [site.origin(0) + "/", site.origin(1) + "/"];
+    // Before the first start there is nothing to steer.
+    seine(&place, &["host", "a.test", "block"]).fails_naming(&["holds no crawl"]);
+    Process::start(place.crawl(&seeds, &["--delay", "0", "--max-pages", "2"])).wait().ok();
+    seine(&place, &["host", &site.origin(0), "block"]).ok();
+    let before = asked(&site, 0);
+    let ran = Process::start(place.crawl(&[], &["--delay", "0", "--patience", "1s"])).wait().exits(4);
+    assert!(ran.stderr.contains("1 host: blocked by their operator's order"), "{}", ran.stderr);
+    assert_eq!(asked(&site, 0), before);
+    assert!(asked(&site, 1) > PAGES);
+    let hosts: Value =
+        serde_json::from_str(&seine(&place, &["hosts", "--which", "blocked", "--json"]).ok().stdout).unwrap();
+    assert_eq!((&hosts["blocked"], &hosts["hosts"][0]["state"]), (&1.into(), &"blocked".into()), "{hosts}");
+
+    seine(&place, &["host", &site.origin(0), "unblock"]).ok();
+    seine(&place, &["host", &site.origin(0), "delay", "25ms"]).ok();
+    Process::start(place.crawl(&[], &["--delay", "0"])).wait().ok();
+    let mut visits = site.visits.all();
+    visits.retain(|visit| visit.address == site.addresses[0]);
+    assert!(visits.len() > PAGES);
+    let slow = &visits[before + 2..]; // the front page, robots.txt and what came with them were before the order
+    let gaps: Vec<_> = slow.windows(2).map(|two| two[1].at.duration_since(two[0].at).as_millis()).collect();
+    assert!(gaps.iter().all(|gap| *gap >= 25), "{gaps:?}");
+    seine(&place, &["host", "https://", "block"]).fails_naming(&["is no host"]);
+}
+
+#[test]
+fn seeds_come_while_it_runs_and_their_hosts_are_in_scope() {
+    let (site, place) = (site(2), Place::new());
+    let process = Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--stay"]));
+    eventually("it has read its own host", || answers(&place) && asked(&site, 0) > PAGES);
+    let second = site.origin(1) + "/";
+    let said = seine(&place, &["seeds", "add", &second, "nonsense://x"]).exits(1).stdout;
+    assert!(said.contains("1 new") && said.contains("nonsense://x"), "{said}");
+    eventually("the new seed's host is read, its links followed", || asked(&site, 1) > PAGES);
+    process.signal("TERM");
+    process.wait().ok();
+    // The next start has it in scope, too.
+    let third = format!("{}/7", site.origin(1));
+    let why: Value = serde_json::from_str(&seine(&place, &["why", "--json", &third]).ok().stdout).unwrap();
+    assert_eq!((&why["state"], &why["scope"]["is_admitted"]), (&"live".into(), &true.into()));
+}
+
+#[test]
+fn a_paused_sink_is_kept_waiting_and_one_not_configured_is_given_up_while_it_runs() {
+    let (site, place) = (site(1), Place::new());
+    let seeds = [site.origin(0) + "/"];
+    let both = ["--delay", "0", "--sink", "files", "--sink", "void"];
+    Process::start(place.crawl(&seeds, &[&both[..], &["--max-pages", "5"]].concat())).wait().ok();
+    seine(&place, &["sinks", "pause", "files"]).ok();
+    let process = Process::start(place.crawl(&[], &["--delay", "0", "--sink", "files", "--stay"]));
+    let sink = |name: &str| {
+        let sinks = status(&place)["sinks"].as_array().unwrap().clone();
+        sinks.into_iter().find(|sink| sink["name"] == name)
+    };
+    eventually("everything is fetched, and waits", || {
+        answers(&place) && sink("files").is_some_and(|files| files["pending"].as_u64().unwrap() >= PAGES as u64 - 5)
+    });
+    assert_eq!(sink("files").unwrap()["is_paused"], true);
+    seine(&place, &["sinks", "remove", "files"]).fails_naming(&["is among the sinks of this run"]);
+    seine(&place, &["sinks", "remove", "void"]).ok();
+    assert!(sink("void").is_none());
+    seine(&place, &["sinks", "pause", "kafka"]).fails_naming(&["has no sink kafka", "files"]);
+    seine(&place, &["sinks", "resume", "files"]).ok();
+    eventually("it has everything", || sink("files").unwrap()["pending"] == 0);
+    process.signal("TERM");
+    process.wait().ok();
+    assert_eq!(place.kept().len(), PAGES + 1);
+}
+
+#[test]
+fn what_failed_is_tried_again_by_the_crawl_that_runs() {
+    let answer = |ask: &Ask, times: u32| match (ask.path(), times) {
+        ("/", _) => Answer::html(links(&["/late", "/never"])),
+        ("/late", 1) | ("/never", _) => Answer::text("").status(404),
+        ("/late", _) => Answer::html("<p>here it is</p>".to_owned()),
+        _ => Answer::text("").status(404),
+    };
+    let site = Running::start(1, crate::support::counted(answer));
+    let place = Place::new();
+    let process = Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--stay"]));
+    let refused = || status(&place)["frontier"]["refused"].as_u64();
+    eventually("both are refused", || answers(&place) && refused() == Some(2));
+    let dry = seine(&place, &["retry", "--reason", "refused", "--pattern", ".*/late", "--dry-run"]).ok().stdout;
+    assert!(dry.contains("1 would be tried again"), "{dry}");
+    let told = seine(&place, &["retry", "--reason", "refused", "--pattern", ".*/late"]).ok().stdout;
+    assert!(told.contains("1 to fetch again, by the crawl that is running"), "{told}");
+    eventually("it is there now", || refused() == Some(1) && status(&place)["frontier"]["live"] == 2);
+    seine(&place, &["retry", "--pattern", "("]).fails_naming(&["the pattern"]);
+    process.signal("TERM");
+    process.wait().ok();
+}

@@ -1,0 +1,148 @@
+//! `seine why`: for every way that a URL can end, the reason is the right one; while the crawl runs, after a kill, and at rest.
+
+use std::collections::BTreeMap;
+
+use seine::demo::server::{Answer, Ask};
+use serde_json::Value;
+
+use crate::support::program::{Place, Process, eventually, run};
+use crate::support::{Running, links};
+
+/// URLs of each end.
+const EACH: usize = 40;
+
+/// Ends of URLs, and what is said of them: state, words of the reason, and where a sink that keeps what it has is with them.
+const ENDS: [(&str, &str, &str, &str); 8] = [
+    ("page", "live", "was there", "delivered"),
+    ("missing", "refused", "status 404", "passed"),
+    ("forbidden", "refused", "status 403", "passed"),
+    ("private", "failed", "robots_denied", "passed"),
+    ("hidden", "withheld", "noindex", "passed"),
+    ("moved", "alias", "/page/", "passed"),
+    ("astray", "failed", "bad_redirect", "passed"),
+    ("denied", "out_of_scope", "denied", "not_yet"),
+];
+
+const ROBOTS: &str = "User-agent: *\nCrawl-delay: 0\n# nobody's business\nDisallow: /private\n";
+
+fn answer(ask: &Ask) -> Answer {
+    let path = ask.path();
+    let number = path.rsplit('/').next().unwrap_or_default();
+    let end = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+    match end {
+        "robots.txt" => Answer::text(ROBOTS),
+        "" => {
+            let all = ENDS.iter().flat_map(|(end, ..)| (0..EACH).map(move |n| format!("/{end}/{n}")));
+            let all: Vec<String> = all.chain((0..EACH).map(|n| format!("http://other.test/{n}"))).collect();
+            Answer::html(links(&all.iter().map(String::as_str).collect::<Vec<_>>()))
+        }
+        "page" => Answer::html(format!("<title>{number}</title><p>page {number}</p>")),
+        "forbidden" => Answer::text("").status(403),
+        "hidden" => Answer::html(format!("<meta name=robots content=noindex><p>hidden {number}")),
+        "moved" => Answer::new(301, "").header("location", format!("/page/{number}")),
+        "astray" => Answer::new(302, "").header("location", "http://other.test/"),
+        _ => Answer::text("").status(404),
+    }
+}
+
+/// What is said of URLs, by URL.
+fn why(place: &Place, urls: &[String]) -> BTreeMap<String, Value> {
+    let mut arguments =
+        vec!["why".to_owned(), "--json".to_owned(), "-o".to_owned(), place.data().display().to_string()];
+    arguments.extend_from_slice(urls);
+    let said = run(&arguments).ok().json_lines();
+    said.into_iter().map(|said| (said["url"].as_str().unwrap().to_owned(), said)).collect()
+}
+
+/// Every URL of the site with what is wrong with what is said of it.
+fn wrong(said: &BTreeMap<String, Value>, origin: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (end, state, words, sink) in ENDS {
+        for number in 0..EACH {
+            let said = &said[&format!("{origin}/{end}/{number}")];
+            let reason = said["reason"].as_str().unwrap();
+            let place = &said["sinks"][0]["state"];
+            if said["state"] != state || !reason.contains(words) || place != sink {
+                wrong.push(said.to_string());
+            }
+        }
+    }
+    wrong
+}
+
+fn all_urls(origin: &str) -> Vec<String> {
+    ENDS.iter().flat_map(|(end, ..)| (0..EACH).map(move |number| format!("{origin}/{end}/{number}"))).collect()
+}
+
+#[test]
+fn every_end_has_its_reason_live_after_a_kill_and_at_rest() {
+    let site = Running::start(1, std::sync::Arc::new(answer));
+    let origin = site.origin(0);
+    let place = Place::with(
+        "link_storage.link_strategy.blacklist: ['.*/denied/.*']\ncrawler_manager.downloader.redirects: first\n",
+    );
+    let seeds = [origin.clone() + "/"];
+    let urls = all_urls(&origin);
+    let process = Process::start(place.crawl(&seeds, &["--delay", "0", "--stay"]));
+    eventually("the crawl answers, and right for every URL", || {
+        place.data().join("api.sock").exists() && wrong(&why(&place, &urls), &origin).is_empty()
+    });
+    // The line that decided, the rule that refused, and what nothing has led to.
+    let private = &why(&place, &urls)[&format!("{origin}/private/3")];
+    assert_eq!(private["robots"]["line"], "Disallow: /private");
+    assert_eq!(private["robots"]["line_number"], 4);
+    assert_eq!(private["robots"]["verdict"], "denied");
+    let denied = &why(&place, &urls)[&format!("{origin}/denied/3")];
+    let rule = denied["scope"]["rule"].as_str().unwrap();
+    assert!(rule.contains(".*/denied/.*") && rule.contains("blacklist"), "{rule}");
+    let moved = &why(&place, &urls)[&format!("{origin}/moved/3")];
+    assert_eq!(moved["page"]["final_url"], format!("{origin}/page/3"));
+    let page = &why(&place, &urls)[&format!("{origin}/page/3")];
+    assert_eq!(page["page"]["status"], 200);
+    let others = ["http://other.test/7".to_owned(), format!("{origin}/never/heard/of")];
+    let others: Vec<Value> = why(&place, &others).into_values().collect();
+    assert_eq!(others[0]["state"], "unknown", "{}", others[0]);
+    assert_eq!(others[1]["state"], "out_of_scope", "{}", others[1]);
+
+    assert!(process.kill(), "it was still running");
+    let after = why(&place, &urls);
+    assert_eq!(wrong(&after, &origin), Vec::<String>::new());
+
+    Process::start(place.crawl(&[], &["--delay", "0"])).wait().ok();
+    assert_eq!(wrong(&why(&place, &urls), &origin), Vec::<String>::new());
+    let told = run(&["why", "-o", place.data().to_str().unwrap(), &format!("{origin}/private/3")]).ok().stdout;
+    assert!(told.contains("denied by line 4, \"Disallow: /private\""), "{told}");
+}
+
+#[test]
+fn what_waits_says_for_what() {
+    let site = Running::start(
+        2,
+        std::sync::Arc::new(|ask: &Ask| match ask.path() {
+            "/robots.txt" => Answer::text("").status(404),
+            "/" => Answer::html(links(&["/1", "/2", "/3", "/broken"])),
+            "/broken" => Answer::text("").status(500),
+            path => Answer::html(format!("<p>{path}</p>")),
+        }),
+    );
+    let place = Place::with("link_storage.scheduler.backoff_base: 600s\n");
+    let seeds = [site.origin(0) + "/", site.origin(1) + "/"];
+    let process = Process::start(place.crawl(&seeds, &["--delay", "0", "--stay"]));
+    let broken = site.origin(0) + "/broken";
+    let said = |url: &str| why(&place, &[url.to_owned()]).remove(url).unwrap();
+    eventually("a URL waits with its host", || {
+        let sock = place.data().join("api.sock").exists();
+        sock && said(&broken)["state"] == "waiting"
+            && said(&broken)["host"]["trouble"]["cause"] == "status 500"
+            && said(&broken)["reason"].as_str().unwrap().contains("rests for")
+    });
+    let waiting = said(&broken);
+    assert!(waiting["queue"]["due_ms"].as_u64() > waiting["page"]["fetched_ms"].as_u64(), "{waiting}");
+    run(&["pause", "-o", place.data().to_str().unwrap()]).ok();
+    assert!(said(&broken)["reason"].as_str().unwrap().contains("the crawl is paused"));
+    process.signal("TERM");
+    process.wait().ok();
+    assert_eq!(said(&broken)["state"], "waiting");
+    run(&["why", "-o", place.data().to_str().unwrap(), "mailto:nobody@example.com"])
+        .fails_naming(&["no http or https URL"]);
+}
