@@ -3,6 +3,8 @@
 
 mod access;
 pub mod client;
+mod live;
+mod page;
 mod problem;
 mod routes;
 pub mod said;

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::access::{Access, Peer, Role};
 use super::problem::Refusal;
-use super::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, SeedsAdded, Status, Why};
-use super::seeds;
+use super::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Sample, SeedsAdded, Status, Why};
+use super::{live, page, seeds};
 
 /// What is served, asked anew for every request. Calls may block.
 pub trait Service: Send + Sync + 'static {
@@ -25,6 +25,8 @@ pub trait Service: Send + Sync + 'static {
     /// Alive, or what makes the process one that could as well be started anew.
     fn alive(&self) -> Result<(), String>;
     fn status(&self) -> Result<Status, Refusal>;
+    /// The last day, the oldest first.
+    fn history(&self) -> Vec<Sample>;
     fn hosts(&self, query: &HostsQuery) -> Result<Hosts, Refusal>;
     fn host(&self, host: &str) -> Result<HostStatus, Refusal>;
     fn why(&self, url: &str) -> Result<Why, Refusal>;
@@ -49,6 +51,8 @@ pub(super) fn router(service: Arc<dyn Service>, access: Access) -> Router {
     let api = Router::new()
         .route("/openapi.json", get(openapi))
         .route("/status", get(status))
+        .route("/history", get(history))
+        .route("/events", get(events))
         .route("/hosts", get(hosts))
         .route("/hosts/{host}", get(host))
         .route("/url", get(why))
@@ -58,6 +62,9 @@ pub(super) fn router(service: Arc<dyn Service>, access: Access) -> Router {
         .route("/metrics", get(metrics))
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))
+        .route("/", get(page::html))
+        .route("/page.css", get(page::style))
+        .route("/page.js", get(page::script))
         .nest("/api/v1", api)
         .fallback(elsewhere)
         .method_not_allowed_fallback(no_such_method)
@@ -100,6 +107,16 @@ async fn openapi() -> Response {
 async fn status(State(app): State<App>, peer: Extension<Peer>, request: Request) -> Result<Response, Refusal> {
     app.allow(&peer, &request, Role::Read)?;
     app.answer(|service| service.status()).await
+}
+
+async fn history(State(app): State<App>, peer: Extension<Peer>, request: Request) -> Result<Response, Refusal> {
+    app.allow(&peer, &request, Role::Read)?;
+    app.answer(|service| Ok(service.history())).await
+}
+
+async fn events(State(app): State<App>, peer: Extension<Peer>, request: Request) -> Result<Response, Refusal> {
+    app.allow(&peer, &request, Role::Read)?;
+    Ok(live::events(app))
 }
 
 async fn hosts(

@@ -53,6 +53,22 @@ pub struct Rate {
     pub bytes: f64,
 }
 
+/// One span of the last day: `GET /api/v1/history`. The first five minutes have spans of 5 seconds, then of a minute.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Sample {
+    /// Its end.
+    pub at_ms: EpochMs,
+    pub rate: Rate,
+    /// Events that each sink was behind by then.
+    pub pending: Vec<Pending>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Pending {
+    pub sink: String,
+    pub events: u64,
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OutcomeCount {
     pub outcome: String,

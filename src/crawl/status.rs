@@ -8,7 +8,8 @@ use super::readers;
 use super::running::Running;
 use super::stillness::trouble;
 use crate::api::said::{
-    Done, HostStatus, Hosts, HostsQuery, Live, Order, Ordered, OutcomeCount, PartStatus, Rate, SeedsAdded, Status, Why,
+    Done, HostStatus, Hosts, HostsQuery, Live, Order, Ordered, OutcomeCount, PartStatus, Pending, Rate, Sample,
+    SeedsAdded, Status, Why,
 };
 use crate::api::{Refusal, Service};
 use crate::clock::now_ms;
@@ -16,7 +17,7 @@ use crate::frontier::Standing;
 use crate::supervisor::Phase;
 use crate::telemetry::metrics::Snapshot;
 use crate::telemetry::progress::Figures;
-use crate::telemetry::rates::{Counters, Growth};
+use crate::telemetry::rates::{self, Counters, Growth};
 use crate::visit::outage::Part;
 
 impl Running {
@@ -118,6 +119,20 @@ impl Service for Running {
         Ok(self.console().status(Said { live: Some(self.live()), errors: errors.collect() }))
     }
 
+    fn history(&self) -> Vec<Sample> {
+        let said = |Growth { span, by: Counters { attempts, pages, failures, bytes } }: Growth| {
+            Rate::over(span, attempts, pages, failures, bytes)
+        };
+        let samples = self.rates.samples().into_iter();
+        samples
+            .map(|rates::Sample { at, growth, pending }| Sample {
+                at_ms: at,
+                rate: said(growth),
+                pending: pending.into_iter().map(|(sink, events)| Pending { sink, events }).collect(),
+            })
+            .collect()
+    }
+
     fn hosts(&self, query: &HostsQuery) -> Result<Hosts, Refusal> {
         Ok(self.console().hosts(query))
     }
@@ -155,7 +170,8 @@ const SPANS: [Duration; 4] =
 impl Running {
     /// For the rates; to be called often.
     pub(super) fn note_rates(&self) {
-        self.rates.note(|| self.counters());
+        let pending = || self.log.status().sinks().map(|(name, books)| (name.to_owned(), books.pending)).collect();
+        self.rates.note(now_ms(), || self.counters(), pending);
     }
 
     fn counters(&self) -> Counters {

@@ -1,11 +1,15 @@
 //! What consumers get, as consumers get it: messages and documents of a real crawl in real servers, against the schemas,
-//! the example consumers, the index template and the saved objects that docs/consuming.md speaks of.
+//! the example consumers, the index template and the saved objects that docs/consuming.md speaks of; the API against its description,
+//! and the page at `/` in a browser.
 //!
-//! Needs what `scripts/services/{kafka,elasticsearch,opensearch,python}` install: Java, Maven, Python.
+//! Needs what `scripts/services/{kafka,elasticsearch,opensearch,python}` install: Java, Maven, Python; and Chromium.
 
+mod api;
+mod browser;
 mod examples;
 mod index;
 mod messages;
+mod page;
 mod saved_objects;
 mod schemas;
 mod site;

@@ -28,7 +28,8 @@ const NO_PROXY: &str = "not supported: pages are fetched without a proxy";
 const OWN_CLIENT: &str = "no effect: Seine has one HTTP client; set crawler_manager.downloader.httpclient.*";
 const OWN_FOLDERS: &str = "no effect: everything is kept in folders of its own below the data folder";
 const OWN_STORE: &str = "no effect: Seine has its own store of URLs, on disk; set link_storage.cache_size";
-const NO_WEB_LOGIN: &str = "not supported: the API asks for tokens instead, http.api.read_token and http.api.operate_token";
+const NO_WEB_LOGIN: &str =
+    "not supported: the API asks for tokens instead, http.api.read_token and http.api.operate_token";
 
 pub(super) const KEYS: &[Key] = &[
     lacking("target_storage.target_directory", "data_pages", TEXT, OWN_FOLDERS),

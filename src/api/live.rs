@@ -1,0 +1,36 @@
+//! What happens, as it happens: server-sent events (HTML Living Standard, 9.2). Each is the crawl's status.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http_body_util::channel::Channel;
+
+use super::problem::Refusal;
+use super::routes::App;
+
+const APART: Duration = Duration::from_secs(2);
+/// Who does not read for so long is hung up on.
+const UNREAD: usize = 8;
+
+/// The first event at once, then one every two seconds, until the client has had enough.
+pub(super) fn events(app: App) -> Response {
+    let (mut sender, body) = Channel::<Bytes, Refusal>::new(UNREAD);
+    tokio::spawn(async move {
+        let mut tick = tokio::time::interval(APART);
+        loop {
+            tick.tick().await;
+            let Ok(status) = app.on(|service| service.status()).await else { return };
+            let Ok(json) = serde_json::to_string(&status) else { return };
+            let event = Bytes::from(format!("event: status\ndata: {json}\n\n"));
+            match tokio::time::timeout(APART * UNREAD as u32, sender.send_data(event)).await {
+                Ok(Ok(())) => {}
+                _ => return,
+            }
+        }
+    });
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
+    (headers, Body::new(body)).into_response()
+}

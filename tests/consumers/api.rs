@@ -1,0 +1,82 @@
+//! The API against its own description: every path is asked for, and what is said is what openapi.json says.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+
+use crate::json_of_file;
+use crate::schemas::assert_valid;
+use crate::site;
+use crate::support::Running;
+use crate::support::program::{Place, Process, eventually, free_port, get, run};
+
+/// One answer, as JSON.
+fn said(address: SocketAddr, path: &str) -> (u16, Value) {
+    let (status, body) = get(address, &format!("/api/v1{path}")).expect("the API answers");
+    (status, serde_json::from_str(&body).unwrap_or_else(|error| panic!("{path}: {error}: {body}")))
+}
+
+/// What a list holds, or the one thing that is said.
+fn each(said: Value) -> Vec<Value> {
+    match said {
+        Value::Array(all) => all,
+        one => vec![one],
+    }
+}
+
+#[test]
+fn what_the_api_says_is_what_its_description_says() {
+    let site: Running = site::start();
+    let place = Place::new();
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let more = ["--delay", "0", "--stay", "--listen", &address.to_string()];
+    let process = Process::start(place.crawl(&[site.origin(0) + "/"], &more));
+    let is_fetched = || get(address, "/api/v1/status").is_some_and(|(_, body)| body.contains("\"work_proposed\":0"));
+    eventually("the site is fetched", is_fetched);
+    let data = place.data();
+    for words in
+        [&["host", &site.origin(0), "delay", "5ms"][..], &["retry", "--dry-run"], &["seeds", "add", &site.origin(0)]]
+    {
+        run(&[words, &["-o", data.to_str().unwrap()]].concat()).ok();
+    }
+    eventually("there is a sample of the last minute", || said(address, "/history").1 != json!([]));
+
+    let described = json_of_file("src/api/openapi.json");
+    assert_eq!(said(address, "/openapi.json").1, described);
+    let urls = ["/", "/missing", "/moved", "/never"].map(|path| format!("/url?url={}{path}", site.origin(0)));
+    let host = format!("/hosts/{}", site.origin(0).replace(':', "%3A").replace('/', "%2F"));
+    let asked: Vec<(&str, Vec<&str>)> = vec![
+        ("/status", vec!["/status"]),
+        ("/history", vec!["/history"]),
+        ("/hosts", vec!["/hosts", "/hosts?which=troubled&limit=5"]),
+        ("/hosts/{host}", vec![&host]),
+        ("/url", urls.iter().map(String::as_str).collect()),
+        ("/orders", vec!["/orders"]),
+    ];
+    for (path, questions) in asked {
+        let answer = &described["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"];
+        let name = answer["$ref"].as_str().or(answer["items"]["$ref"].as_str()).unwrap().rsplit('/').next().unwrap();
+        for question in questions {
+            let (status, answer) = said(address, question);
+            assert_eq!(status, 200, "{question}: {answer}");
+            assert_valid(&format!("api-{name}"), &each(answer));
+        }
+    }
+    let (status, problem) = said(address, "/url?url=mailto:nobody");
+    assert_eq!(status, 400);
+    assert_valid("api-Problem", &[problem]);
+    // Every path of the description is there; what is asked for by POST says so. Events have no end: the page listens to them.
+    for (path, methods) in described["paths"].as_object().unwrap().iter().filter(|(path, _)| *path != "/events") {
+        let is_posted = methods.get("get").is_none();
+        let (status, _) = said(address, &path.replace("{host}", "nobody.test"));
+        assert_eq!(status == 405, is_posted, "{path}: {status}");
+    }
+    let orders = [
+        json!({"order": "pause"}),
+        json!({"order": "set_host_delay", "host": "a.test", "delay_ms": null}),
+        json!({"order": "retry", "reasons": ["timeout"]}),
+    ];
+    assert_valid("api-Order", &orders);
+    process.signal("TERM");
+    process.wait().ok();
+}
