@@ -81,10 +81,31 @@ fn reopen(folder: &Path, urls: u64) {
     row("serving: open and 100 leases", ms(before.elapsed()), &format!("ms ({leases} leased)"));
     let known = frontier.counts().work_proposed + frontier.counts().page;
     assert!(known >= urls, "{known} URLs are there of {urls}");
+    looks(&frontier, urls);
     drop(frontier);
     let (tables, journals) = disk(folder);
     row("tables", tables as f64 / known as f64, "bytes/URL on disk (≤ 64)");
     row("journals", journals as f64 / 1e6, "MB on disk, whatever the number of URLs");
+}
+
+/// What `seine why` reads of the store: URLs from all over it, after a start, with nothing in the cache.
+fn looks(frontier: &EmbeddedFrontier, urls: u64) {
+    const ASKED: u64 = 10_000;
+    let mut rng = fastrand::Rng::with_seed(7);
+    let mut took: Vec<Duration> = (0..ASKED)
+        .map(|_| {
+            let (host, n) = (rng.u64(..hosts(urls)), rng.u64(..URLS_A_HOST));
+            let url = url(host, n);
+            let origin = url.split_inclusive('/').take(3).collect::<String>();
+            let before = Instant::now();
+            frontier.look_at_url(&url).expect("the store is read");
+            frontier.look_at_host(origin.trim_end_matches('/')).expect("the store is read");
+            before.elapsed()
+        })
+        .collect();
+    took.sort_unstable();
+    row("a URL and its host asked for: p50", ms(took[took.len() / 2]), "ms");
+    row("a URL and its host asked for: p99", ms(took[took.len() * 99 / 100]), "ms (why: ≤ 50 at 10M)");
 }
 
 // ------------------------------------------------------------------------------------------------------------ the crawl

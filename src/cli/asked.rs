@@ -1,6 +1,6 @@
 //! The crawl in a data folder, asked: through its socket while it runs, in its folder while it rests.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
@@ -13,14 +13,6 @@ use crate::page_log::LogError;
 
 /// Orders that are given here are noted as given by this.
 const BY: &str = "command line";
-
-/// Which crawl is meant.
-#[derive(clap::Args)]
-pub struct Folder {
-    /// The data folder of the crawl, running or at rest.
-    #[arg(short, long = "output", value_name = "DIR", default_value = super::DATA_FOLDER, global = true)]
-    pub output: PathBuf,
-}
 
 /// How long a crawl is waited for that is just starting or ending, and how often it is looked for.
 const PATIENCE: Duration = Duration::from_secs(10);

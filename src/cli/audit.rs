@@ -1,11 +1,11 @@
 //! `seine audit`: whether the books of a crawl balance.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
 
 use super::destination::Destination;
+use super::folder::NamedFolder;
 use crate::config::SinkConfig;
 use crate::crawl::CrawlError;
 use crate::crawl::audit::{Audit, Book, Figure, Rule, audit};
@@ -18,9 +18,8 @@ use crate::telemetry::progress::grouped;
 /// million URLs. Exit status 1 when a book does not balance.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The data folder.
-    #[arg(value_name = "DIR", default_value = super::DATA_FOLDER)]
-    folder: PathBuf,
+    #[command(flatten)]
+    folder: NamedFolder,
     /// Look at the destinations too: FILES' records, Elasticsearch's documents, the events in Kafka's topic. The topic is
     /// read whole, once for each 16 million messages, with 128 MiB of memory at most.
     #[arg(long)]
@@ -34,19 +33,19 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for part in ["frontier", "log"] {
-        if !args.folder.join(part).is_dir() {
+        if !args.folder.path().join(part).is_dir() {
             bail!(
                 "{} holds no crawl: there is no {part}/ in it; name the folder that was given to -o",
-                args.folder.display()
+                args.folder.path().display()
             );
         }
     }
     let destinations = if args.destinations { args.destinations()? } else { Vec::new() };
-    let audit = audit(&args.folder, &destinations).map_err(|error| match error {
+    let audit = audit(args.folder.path(), &destinations).map_err(|error| match error {
         CrawlError::Log(LogError::Locked { .. }) => anyhow!(
             "the crawl in {} is running, and its books change all the time; stop it first (its /metrics show its books \
              meanwhile)",
-            args.folder.display()
+            args.folder.path().display()
         ),
         other => other.into(),
     })?;
@@ -57,19 +56,19 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let wrong: Vec<String> = audit.books.iter().filter(|book| !book.balances()).map(sentence).collect();
-    bail!("the books of {} do not balance: {}", args.folder.display(), wrong.join("; "))
+    bail!("the books of {} do not balance: {}", args.folder.path().display(), wrong.join("; "))
 }
 
 impl Args {
     /// Those of the crawl; FILES needs no configuration.
     fn destinations(&self) -> anyhow::Result<Vec<SinkConfig>> {
-        let mut sinks = self.destination.of_crawl(&self.folder)?.config.sinks;
+        let mut sinks = self.destination.of_crawl(self.folder.path())?.config.sinks;
         let files = SinkConfig::files();
         if !sinks.iter().any(|sink| sink.name() == files.name()) {
             sinks.push(files);
         }
         for name in ["kafka", "elasticsearch"] {
-            let has_cursor = self.folder.join("log/cursors").join(format!("{name}.cursor")).exists();
+            let has_cursor = self.folder.path().join("log/cursors").join(format!("{name}.cursor")).exists();
             if has_cursor && !sinks.iter().any(|sink| sink.name() == name) {
                 bail!("the configuration has no destination {name}, and this crawl has; name the crawl's own with -c");
             }

@@ -11,6 +11,7 @@ mod dead_letters;
 mod demo;
 mod destination;
 mod exit;
+mod folder;
 mod health;
 mod manual;
 mod migrate;

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use super::asked::{Asked, Folder};
+use super::asked::Asked;
+use super::folder::NamedFolder;
 use crate::api::said::{Order, ReasonCount, Retry};
 use crate::crawl::console::reasons;
 use crate::crawl::meaning;
@@ -25,7 +26,7 @@ Examples:
   seine retry -o data --reason refused --dry-run   how many would be tried again")]
 pub struct Args {
     #[command(flatten)]
-    folder: Folder,
+    folder: NamedFolder,
     /// Only what failed for this reason, as the summary of a crawl names it (timeout, connect, host_unreachable, …), or
     /// refused, gone; repeatable.
     #[arg(long = "reason", value_name = "NAME", value_parser = parse_reason)]
@@ -43,7 +44,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Args { folder, reasons, hosts, pattern, dry_run } = args;
-    let asked = Asked::of(&folder.output)?;
+    let asked = Asked::of(folder.path())?;
     let done = asked.order(&Order::Retry(Retry { reasons, hosts, pattern, dry_run }))?;
     let mut text = String::new();
     for ReasonCount { reason, urls } in &done.counts {
@@ -57,7 +58,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             writeln!(text, "{} to fetch again, by the crawl that is running.", grouped(total))
         }
         (_, false) => {
-            writeln!(text, "{} to fetch again: seine crawl -o {}", grouped(total), folder.output.display())
+            writeln!(text, "{} to fetch again: seine crawl -o {}", grouped(total), folder.path().display())
         }
     };
     super::print(&text)?;

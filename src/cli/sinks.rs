@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use super::asked::{Asked, Folder};
+use super::asked::Asked;
+use super::folder::Folder;
 use super::steer::order;
 use crate::api::said::{Order, SinkStatus};
 use crate::telemetry::progress::{bytes, grouped};
@@ -40,9 +41,9 @@ enum Action {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.action {
         None => list(&args.folder, args.json),
-        Some(Action::Remove { name: sink }) => order(&args.folder, &Order::RemoveSink { sink }),
-        Some(Action::Pause { name: sink }) => order(&args.folder, &Order::PauseSink { sink }),
-        Some(Action::Resume { name: sink }) => order(&args.folder, &Order::ResumeSink { sink }),
+        Some(Action::Remove { name: sink }) => order(&args.folder.output, &Order::RemoveSink { sink }),
+        Some(Action::Pause { name: sink }) => order(&args.folder.output, &Order::PauseSink { sink }),
+        Some(Action::Resume { name: sink }) => order(&args.folder.output, &Order::ResumeSink { sink }),
     }
 }
 

@@ -1,9 +1,9 @@
 //! `seine stats`: the sizes of the data model's three tables, from the stores' own counters.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::asked::Asked;
+use super::folder::NamedFolder;
 use crate::api::said::{SinkStatus, Status};
 use crate::telemetry::progress::grouped;
 
@@ -12,20 +12,15 @@ use crate::telemetry::progress::grouped;
 /// Reads counters, not tables: as quick for 600 million URLs as for six. Of a crawl that is running it asks the process.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The data folder.
-    #[arg(value_name = "DIR")]
-    folder: Option<PathBuf>,
-    /// The same.
-    #[arg(short, long, value_name = "DIR", conflicts_with = "folder")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    folder: NamedFolder,
     /// One JSON object instead of a table.
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let folder = args.folder.or(args.output).unwrap_or_else(|| super::DATA_FOLDER.into());
-    let status = Asked::of(&folder)?.status()?;
+    let status = Asked::of(args.folder.path())?.status()?;
     let text = match args.json {
         true => format!("{}\n", as_json(&status)),
         false => as_table(&status),

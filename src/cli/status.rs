@@ -1,11 +1,11 @@
 //! `seine status` and `seine top`: what a crawl is doing.
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use super::asked::{Asked, ago};
+use super::folder::NamedFolder;
 use super::stats::as_table;
 use crate::api::said::{Live, Rate, Status};
 use crate::telemetry::progress::{bytes, grouped};
@@ -13,12 +13,8 @@ use crate::telemetry::progress::{bytes, grouped};
 /// Show what a crawl is doing: how quickly, what went wrong, how far each sink is; of one at rest, how far it is.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The data folder.
-    #[arg(value_name = "DIR")]
-    folder: Option<PathBuf>,
-    /// The same.
-    #[arg(short, long, value_name = "DIR", conflicts_with = "folder")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    folder: NamedFolder,
     /// One JSON object, as the API gives it.
     #[arg(long)]
     json: bool,
@@ -27,19 +23,15 @@ pub struct Args {
 /// Show what a running crawl is doing, again and again, until Ctrl-C.
 #[derive(clap::Args)]
 pub struct Top {
-    /// The data folder.
-    #[arg(value_name = "DIR")]
-    folder: Option<PathBuf>,
-    /// The same.
-    #[arg(short, long, value_name = "DIR", conflicts_with = "folder")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    folder: NamedFolder,
     /// Seconds between two looks.
     #[arg(short, long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
     interval: u64,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let status = Asked::of(&folder(args.folder, args.output))?.status()?;
+    let status = Asked::of(args.folder.path())?.status()?;
     super::print(&match args.json {
         true => format!("{}\n", serde_json::to_string(&status)?),
         false => shown(&status),
@@ -48,11 +40,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 pub fn top(args: Top) -> anyhow::Result<ExitCode> {
-    let folder = folder(args.folder, args.output);
     let is_terminal = std::io::stdout().is_terminal();
     loop {
         // Asked for anew each time: the crawl may have been started anew meanwhile.
-        let asked = Asked::of(&folder)?;
+        let asked = Asked::of(args.folder.path())?;
         let text = shown(&asked.status()?);
         match is_terminal {
             // Home, then each line to its end, then the rest of the screen.
@@ -65,10 +56,6 @@ pub fn top(args: Top) -> anyhow::Result<ExitCode> {
         std::io::stdout().flush()?;
         std::thread::sleep(Duration::from_secs(args.interval));
     }
-}
-
-fn folder(argument: Option<PathBuf>, option: Option<PathBuf>) -> PathBuf {
-    argument.or(option).unwrap_or_else(|| super::DATA_FOLDER.into())
 }
 
 fn shown(status: &Status) -> String {

@@ -1,9 +1,10 @@
 //! What an operator orders: `seine pause`, `resume`, `host`, `hosts`, `seeds`, `orders`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::asked::{Asked, Folder, ago};
+use super::asked::{Asked, ago};
+use super::folder::{Folder, NamedFolder};
 use super::why::told_of_host;
 use crate::api::said::{HostsQuery, Order, SeedsAdded, Which};
 use crate::clock::now_ms;
@@ -14,21 +15,21 @@ use crate::telemetry::progress::grouped;
 #[derive(clap::Args)]
 pub struct Pause {
     #[command(flatten)]
-    folder: Folder,
+    folder: NamedFolder,
 }
 
 /// Let a paused crawl go on.
 #[derive(clap::Args)]
 pub struct Resume {
     #[command(flatten)]
-    folder: Folder,
+    folder: NamedFolder,
 }
 
 /// Show hosts: which are busy, in trouble, blocked, and when each may be visited next.
 #[derive(clap::Args)]
 pub struct Hosts {
     #[command(flatten)]
-    folder: Folder,
+    folder: NamedFolder,
     #[arg(long, value_enum, default_value = "all")]
     which: Which,
     /// At most so many; 1000 at most.
@@ -91,29 +92,29 @@ enum SeedsAction {
 #[derive(clap::Args)]
 pub struct Orders {
     #[command(flatten)]
-    folder: Folder,
+    folder: NamedFolder,
     /// One JSON object a line.
     #[arg(long)]
     json: bool,
 }
 
 pub fn pause(args: Pause) -> anyhow::Result<ExitCode> {
-    order(&args.folder, &Order::Pause)
+    order(args.folder.path(), &Order::Pause)
 }
 
 pub fn resume(args: Resume) -> anyhow::Result<ExitCode> {
-    order(&args.folder, &Order::Resume)
+    order(args.folder.path(), &Order::Resume)
 }
 
-pub(super) fn order(folder: &Folder, order: &Order) -> anyhow::Result<ExitCode> {
-    let done = Asked::of(&folder.output)?.order(order)?;
+pub(super) fn order(folder: &Path, order: &Order) -> anyhow::Result<ExitCode> {
+    let done = Asked::of(folder)?.order(order)?;
     super::print(&format!("{}\n", done.done))?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub fn hosts(args: Hosts) -> anyhow::Result<ExitCode> {
     let query = HostsQuery { which: Some(args.which), limit: Some(args.limit) };
-    let hosts = Asked::of(&args.folder.output)?.hosts(&query)?;
+    let hosts = Asked::of(args.folder.path())?.hosts(&query)?;
     if args.json {
         super::print(&format!("{}\n", serde_json::to_string(&hosts)?))?;
         return Ok(ExitCode::SUCCESS);
@@ -142,7 +143,7 @@ pub fn host(args: Host) -> anyhow::Result<ExitCode> {
         Some(HostAction::Unblock) => Order::UnblockHost { host },
         Some(HostAction::Delay { delay }) => Order::SetHostDelay { host, delay_ms: delay_ms(&delay)? },
     };
-    order(&folder, &wanted)
+    order(&folder.output, &wanted)
 }
 
 /// None: the configured one.
@@ -172,7 +173,7 @@ pub fn seeds(args: Seeds) -> anyhow::Result<ExitCode> {
 pub fn orders(args: Orders) -> anyhow::Result<ExitCode> {
     let now = now_ms();
     let mut text = String::new();
-    for ordered in Asked::of(&args.folder.output)?.orders()? {
+    for ordered in Asked::of(args.folder.path())?.orders()? {
         text += &match args.json {
             true => format!("{}\n", serde_json::to_string(&ordered)?),
             false => format!("{:>12}  {}: {}\n", ago(ordered.at_ms, now), ordered.by, ordered.done),

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use super::asked::{Asked, Folder, ago};
+use super::asked::{Asked, ago};
+use super::folder::Folder;
 use crate::api::said::{HostStatus, PageStory, Why};
 use crate::clock::now_ms;
 
