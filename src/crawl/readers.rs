@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::config::{Config, STDOUT};
+use crate::config::{Config, Destination, STDOUT, SinkConfig};
 use crate::page_log::{LogError, LogStatus, PageLog};
 use crate::telemetry::progress::{bytes, grouped};
 
@@ -23,7 +23,8 @@ pub(super) fn meet(log: &PageLog, config: &Config, folder: &Path) -> Result<(), 
                 sink = sink.name(),
                 missed = status.oldest.index,
                 "this sink is new: so many events were accepted before and are not in the page log any more, and it does not \
-                 get them; seine replay sends it what an archive holds"
+                 get them; {}",
+                remedy(sink, &status, config, folder)
             );
         }
     }
@@ -31,6 +32,30 @@ pub(super) fn meet(log: &PageLog, config: &Config, folder: &Path) -> Result<(), 
         tracing::warn!("page log: {text}");
     }
     Ok(())
+}
+
+/// How a sink that came later gets what it has missed: from an archive of this crawl, if it keeps one.
+fn remedy(sink: &SinkConfig, status: &LogStatus, config: &Config, folder: &Path) -> String {
+    let has_all = |name: &str| status.readers.iter().any(|reader| reader.name == name && reader.missed == 0);
+    let is_archive = |other: &&SinkConfig| {
+        matches!(
+            other.destination,
+            Destination::Files { .. } | Destination::Filesystem(_) | Destination::Pagestore { .. }
+        ) && has_all(other.name())
+    };
+    let archive = config.sinks.iter().find(is_archive).map(|archive| folder.join(archive.name()));
+    match (archive, sink.destination.is_server()) {
+        (Some(archive), true) => format!(
+            "this sends it what the crawl's archive holds, beside the crawl, too: seine replay {} --to {} -o {} (with the crawl's -c)",
+            archive.display(),
+            sink.name(),
+            folder.display()
+        ),
+        (Some(archive), false) => {
+            format!("seine convert writes what {} holds in its format, elsewhere", archive.display())
+        }
+        (None, _) => "seine replay sends it what an archive holds".to_owned(),
+    }
 }
 
 /// What the log keeps for sinks that are not among those of this run, one line each.

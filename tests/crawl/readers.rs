@@ -103,7 +103,7 @@ fn a_sink_that_comes_later_says_what_it_misses() {
     crawl(&place, &site, &["--sink", "files", "--max-pages", "100"]);
     assert_eq!(place.stats()["sinks"][0]["missed"], 0);
     let ran = crawl(&place, &site, &["--sink", "files", "--sink", "void"]);
-    assert!(ran.stderr.contains("this sink is new") && ran.stderr.contains("seine replay"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("this sink is new") && ran.stderr.contains("seine convert writes"), "{}", ran.stderr);
     let stats = place.stats();
     let void = named(stats["sinks"].as_array().unwrap(), "void").clone();
     let accepted = named(stats["sinks"].as_array().unwrap(), "files")["accepted"].as_u64().unwrap();
