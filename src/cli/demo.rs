@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
+use super::exit;
 use crate::config::{self, Config, StartedWith};
 use crate::crawl::Crawl;
 use crate::demo;
@@ -61,7 +62,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let summary = crawl.run()?;
     screen.print(&summary.to_string());
-    Ok(ExitCode::SUCCESS)
+    Ok(exit::status(&summary, false))
 }
 
 /// The demo's own configuration: keys laid over the defaults, as a user's options are.

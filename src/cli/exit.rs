@@ -29,11 +29,10 @@ Exit status:
 
 /// `stays`: it was started to be told to end.
 pub fn status(summary: &Summary, stays: bool) -> ExitCode {
-    let all_seeds_failed = summary.seeds > 0 && summary.failed_seeds.len() as u64 == summary.seeds;
     let code = match summary.ended {
         Ended::Stopped => return stopped(stays),
         Ended::ReaderGone => STOPPED,
-        _ if all_seeds_failed => NO_SEED,
+        _ if summary.has_no_seed() => NO_SEED,
         _ if summary.is_pending() || summary.has_letters() => UNDELIVERED,
         Ended::LogFull => UNDELIVERED,
         Ended::Waiting(_) => WAITING,

@@ -125,9 +125,16 @@ fn why_none(page: PageRecord) -> Option<String> {
     }
 }
 
-impl fmt::Display for Summary {
-    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+impl Summary {
+    /// The first line: how it ended, and only of a run that did what it was to do that it is done.
+    pub fn how(&self) -> String {
+        let is_undelivered = self.is_pending() || self.has_letters();
         let how = match &self.ended {
+            Ended::Done | Ended::PageLimit if self.has_no_seed() => "Ended: no seed brought a page.",
+            Ended::Done if is_undelivered => "Ended: nothing is left to fetch, but not everything is delivered.",
+            Ended::PageLimit if is_undelivered => {
+                "Ended: the limit of pages is reached, but not everything is delivered."
+            }
             Ended::Done => "Done: nothing is left to fetch.",
             Ended::PageLimit => "Done: the limit of pages is reached.",
             Ended::BudgetSpent(spent) => &spent.to_string(),
@@ -136,7 +143,18 @@ impl fmt::Display for Summary {
             Ended::Stopped => "Stopped. The same command goes on from here.",
             Ended::ReaderGone => "Stopped: nobody reads standard output any more. The same command goes on from here.",
         };
-        writeln!(out, "\n{}\n", how.trim_end())?;
+        how.trim_end().to_owned()
+    }
+
+    /// There were seeds, and none brought a page.
+    pub fn has_no_seed(&self) -> bool {
+        self.seeds > 0 && self.failed_seeds.len() as u64 == self.seeds
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        writeln!(out, "\n{}\n", self.how())?;
         self.write_failed_seeds(out)?;
         self.write_attempts(out)?;
         self.write_tables(out)?;

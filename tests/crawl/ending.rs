@@ -95,6 +95,8 @@ fn when_no_seed_brings_a_page_that_is_no_success() {
         "{}",
         ran.stderr
     );
+    assert!(ran.stderr.contains("Ended: no seed brought a page."), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("Done"), "{}", ran.stderr);
     let ran = Process::start(Place::new().crawl(&[missing.clone(), there], &["--delay", "0"])).wait().ok();
     assert!(ran.stderr.contains(&missing), "{}", ran.stderr);
 }
