@@ -67,8 +67,10 @@ impl Feed for LogFeed<'_> {
     fn stepped(&mut self, step: Step) {
         if step.passed > 0 {
             self.seconds.observe(step.took.as_secs_f64());
-            self.beat.progress(step.passed);
-        } else if step.settled {
+        }
+        if step.acknowledged > 0 {
+            self.beat.progress(step.acknowledged);
+        } else if step.passed > 0 || step.settled {
             self.beat.idle();
         }
     }

@@ -39,8 +39,10 @@ pub(crate) trait Feed {
 
 /// One call of the sink.
 pub(crate) struct Step {
-    /// Events that the cursor passed: delivered, skipped or dead. Taking alone is no progress.
+    /// Events that the cursor passed: delivered, skipped or dead. Taking alone is none.
     pub passed: u64,
+    /// Of these, what the destination has taken or refused for good. What its format does not hold says nothing of it.
+    pub acknowledged: u64,
     /// Everything given to the sink so far is settled.
     pub settled: bool,
     pub took: Duration,
@@ -55,6 +57,7 @@ pub(crate) fn pump(feed: &mut dyn Feed, config: &SinkConfig, folder: &Path, shut
     // What the sink opened is noted before anything is delivered into it, so that a crash finds it.
     let opened = sink.flush()?;
     commit(feed, &before, &opened)?;
+    let mut acknowledged = 0;
     let mut taken = Position::default();
     while !feed.has_ended() && !shutdown.is_hurrying() {
         let entries = feed.next()?;
@@ -62,7 +65,13 @@ pub(crate) fn pump(feed: &mut dyn Feed, config: &SinkConfig, folder: &Path, shut
         let delivered = if entries.is_empty() { sink.flush()? } else { sink.deliver(&entries)? };
         taken = entries.last().map_or(taken, |last| last.end);
         let passed = commit(feed, &before, &delivered)?;
-        feed.stepped(Step { passed, settled: delivered.up_to >= taken, took: started.elapsed() });
+        let before_it = std::mem::replace(&mut acknowledged, delivered.delivered + delivered.dead);
+        feed.stepped(Step {
+            passed,
+            acknowledged: acknowledged.saturating_sub(before_it),
+            settled: delivered.up_to >= taken,
+            took: started.elapsed(),
+        });
     }
     loop {
         let delivered = sink.flush()?;

@@ -138,6 +138,7 @@ async fn put_template(client: &Client, index: &str) -> Result<(), NotReady> {
     let answer = put_mapped(client, &path, |headers| template_body(index, headers)).await?;
     match answer.status {
         200..300 => {}
+        401 => return Err(unexpected(&answer, "making the index template")),
         429 | 500.. => return Err(NotReady::Yet(answer.shown())),
         _ => tracing::warn!(
             answer = answer.shown(),
