@@ -1,13 +1,13 @@
 //! The supervisor: every long-running part is a thread it starts, watches and starts again. Only it retries.
 //!
 //! A part is a closure that runs until its work is over (`Ok`) or something failed (`Err`, or a panic). After a failure
-//! it is called again, after a back-off that doubles and is forgotten once the part made progress. What it fails of is told
-//! when it changes, and then rarely. Health is *progress*,
+//! it is called again, after a back-off that doubles and is forgotten once the part made progress: got something done that
+//! whoever it works for has acknowledged. Every change of its state is told. Health is *progress*,
 //! not being alive: a part that neither progresses nor says that it is idle is stuck, and shown so.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -36,12 +36,16 @@ struct Part {
     restarts: AtomicU64,
     panics: AtomicU64,
     done: AtomicU64,
+    /// It was told that it is stuck.
+    is_told_stuck: AtomicBool,
 }
 
 struct State {
     phase: Phase,
     last_sign: Instant,
     last_error: Option<String>,
+    /// Since when it has failed, and how often, without progress in between.
+    failing: Option<(Instant, u64)>,
 }
 
 /// Where a part is in its life.
@@ -75,15 +79,21 @@ pub struct PartStatus {
 pub struct Beat(Arc<Part>);
 
 impl Beat {
-    /// Something got done.
+    /// Something got done, and is acknowledged: what was only taken, or passed over, is none.
     pub fn progress(&self, units: u64) {
         self.0.done.fetch_add(units, Ordering::Relaxed);
-        let mut state = self.0.state.lock();
-        state.last_sign = Instant::now();
-        state.last_error = None;
+        let failing = {
+            let mut state = self.0.state.lock();
+            state.last_sign = Instant::now();
+            state.last_error = None;
+            state.failing.take()
+        };
+        if let Some((since, failures)) = failing {
+            tracing::info!(part = self.0.name, failures, seconds = since.elapsed().as_secs(), "well again");
+        }
     }
 
-    /// There is nothing to do, and that is fine.
+    /// There is nothing to do, or nothing that counts, and that is fine.
     pub fn idle(&self) {
         self.0.state.lock().last_sign = Instant::now();
     }
@@ -91,8 +101,6 @@ impl Beat {
 
 const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
 const LAST_BACK_OFF: Duration = Duration::from_secs(30);
-/// The same failure is told again after so long.
-const TELL_AGAIN: Duration = Duration::from_secs(600);
 
 impl Supervisor {
     pub fn new(shutdown: Shutdown) -> Supervisor {
@@ -105,7 +113,7 @@ impl Supervisor {
     where
         F: FnMut(&Beat) -> anyhow::Result<()> + Send + 'static,
     {
-        let state = State { phase: Phase::Running, last_sign: Instant::now(), last_error: None };
+        let state = State { phase: Phase::Running, last_sign: Instant::now(), last_error: None, failing: None };
         let part = Arc::new(Part {
             name: name.to_owned(),
             stuck_after,
@@ -113,7 +121,9 @@ impl Supervisor {
             restarts: AtomicU64::new(0),
             panics: AtomicU64::new(0),
             done: AtomicU64::new(0),
+            is_told_stuck: AtomicBool::new(false),
         });
+        tracing::info!(part = part.name, "started");
         self.0.parts.lock().push(part.clone());
         self.0.running.send_modify(|running| *running += 1);
         let shared = self.0.clone();
@@ -129,6 +139,20 @@ impl Supervisor {
     /// Every part's state, in the order they were started.
     pub fn status(&self) -> Vec<PartStatus> {
         self.0.parts.lock().iter().map(|part| part.status()).collect()
+    }
+
+    /// Says which parts are stuck since it was asked last, and which are not any more. To be called now and then.
+    pub fn tell_stuck(&self) {
+        for part in self.0.parts.lock().iter() {
+            let status = part.status();
+            let was = part.is_told_stuck.swap(status.stuck, Ordering::Relaxed);
+            let seconds = status.since_last_sign.as_secs();
+            match (was, status.stuck) {
+                (false, true) => tracing::error!(part = part.name, seconds, "stuck: runs, and makes no progress"),
+                (true, false) => tracing::info!(part = part.name, "not stuck any more"),
+                _ => {}
+            }
+        }
     }
 
     /// What parts failed for may be over: those that wait to be started again are started now.
@@ -151,7 +175,6 @@ impl Supervisor {
 
 fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> anyhow::Result<()>) {
     let mut back_off = FIRST_BACK_OFF;
-    let mut told = Told::default();
     loop {
         let done_before = part.done.load(Ordering::Relaxed);
         let beat = Beat(part.clone());
@@ -159,6 +182,7 @@ fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> an
         let error = match catch_unwind(AssertUnwindSafe(|| run(&beat))) {
             Ok(Ok(())) => {
                 part.state.lock().phase = Phase::Finished;
+                tracing::debug!(part = part.name, "ended");
                 return;
             }
             Ok(Err(error)) => format!("{error:#}"),
@@ -174,13 +198,15 @@ fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> an
         {
             let mut state = part.state.lock();
             state.last_error = Some(error.clone());
+            state.failing.get_or_insert((Instant::now(), 0)).1 += 1;
             state.phase = if is_ending { Phase::Finished } else { Phase::BackingOff };
         }
         if is_ending {
             tracing::error!(part = part.name, %error, "failed while ending");
             return;
         }
-        told.tell(&part.name, &error, back_off);
+        let again_in_ms = back_off.as_millis() as u64;
+        tracing::error!(part = part.name, error, again_in_ms, "failed, will be started again");
         shared.shutdown.rest(back_off);
         if shared.shutdown.is_hurrying() {
             part.state.lock().phase = Phase::Finished;
@@ -189,35 +215,6 @@ fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> an
         back_off = (back_off * 2).min(LAST_BACK_OFF);
         part.restarts.fetch_add(1, Ordering::Relaxed);
         part.state.lock().phase = Phase::Running;
-    }
-}
-
-/// The failure that was told last, so that one that lasts does not fill the log.
-#[derive(Default)]
-struct Told {
-    /// Without its figures: times and counts change though nothing else does.
-    error: String,
-    at: Option<Instant>,
-    /// Failures since then that were not told.
-    untold: u64,
-}
-
-impl Told {
-    fn tell(&mut self, part: &str, error: &str, back_off: Duration) {
-        let without_figures: String = error.chars().filter(|c| !c.is_ascii_digit()).collect();
-        let is_known = without_figures == self.error && self.at.is_some_and(|at| at.elapsed() < TELL_AGAIN);
-        if is_known {
-            self.untold += 1;
-            return;
-        }
-        let again_in_ms = back_off.as_millis() as u64;
-        match std::mem::take(&mut self.untold) {
-            0 => tracing::error!(part, error, again_in_ms, "failed, will be started again"),
-            untold => {
-                tracing::error!(part, error, again_in_ms, untold, "failed, as it did meanwhile; will be started again")
-            }
-        }
-        (self.error, self.at) = (without_figures, Some(Instant::now()));
     }
 }
 

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use seine::shutdown::Shutdown;
 use seine::supervisor::{PartStatus, Phase, Supervisor};
 use support::program::eventually;
+use tracing_subscriber::fmt::MakeWriter;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -209,4 +210,51 @@ fn what_a_part_holds_is_given_up_before_it_counts_as_ended() {
         assert!(join(&supervisor, soon()));
         assert!(!held.load(Ordering::SeqCst));
     }
+}
+
+/// What this thread writes to the log.
+#[derive(Clone, Default)]
+struct Said(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Said {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for Said {
+    type Writer = Said;
+
+    fn make_writer(&self) -> Said {
+        self.clone()
+    }
+}
+
+#[test]
+fn that_a_part_is_stuck_and_that_it_is_not_any_more_is_said_once_each() {
+    let said = Said::default();
+    let log = tracing_subscriber::fmt().with_writer(said.clone()).finish();
+    let _log = tracing::subscriber::set_default(log);
+    let times = |text: &str| String::from_utf8_lossy(&said.0.lock()).matches(text).count();
+    let supervisor = Supervisor::default();
+    let (wake, woken) = mpsc::channel::<()>();
+    supervisor.start("sleeper", Duration::from_millis(50), move |beat| {
+        woken.recv()?;
+        beat.progress(1);
+        Ok(())
+    });
+    eventually("it is stuck", || part(&supervisor, "sleeper").stuck);
+    supervisor.tell_stuck();
+    supervisor.tell_stuck();
+    assert_eq!((times("stuck: runs"), times("not stuck any more")), (1, 0));
+    wake.send(()).unwrap();
+    assert!(join(&supervisor, soon()));
+    supervisor.tell_stuck();
+    supervisor.tell_stuck();
+    assert_eq!((times("stuck: runs"), times("not stuck any more")), (1, 1));
 }

@@ -139,7 +139,7 @@ pub(super) fn start(
         ran => ran?,
     };
     if !quiet {
-        screen.print(&summary.to_string());
+        screen.print_with(&summary.to_string(), || summary.to_json());
         let goes_on = match summary.ended {
             Ended::BudgetSpent(_) => Some("goes on, as far as budgets allow"),
             Ended::Waiting(_) => Some("goes on, and tries at once what waits"),

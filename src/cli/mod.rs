@@ -34,6 +34,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::config;
+use crate::telemetry::progress;
+
 /// Where data is that no option places elsewhere.
 const DATA_FOLDER: &str = "data";
 
@@ -99,6 +102,13 @@ enum Command {
 /// well, 1 for a failure, 2 for arguments that are not understood.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let seine = Seine::parse_from(start_crawl::with_long_names(arguments));
+    // What is wrong with the configuration is told before it is known: its file cannot say how.
+    let wants_json = |(name, value): &(String, String)| {
+        name.eq_ignore_ascii_case("SEINE__LOGGING__FORMAT") && value.eq_ignore_ascii_case("json")
+    };
+    if config::environment().iter().any(wants_json) {
+        progress::speak_json();
+    }
     let result = match seine.command {
         Command::Crawl(args) => crawl::run(args),
         Command::StartCrawl(args) => start_crawl::run(args),
@@ -130,7 +140,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     match result {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("seine: {}", explain(&error));
+            progress::say("ERROR", &explain(&error));
             ExitCode::FAILURE
         }
     }

@@ -14,7 +14,7 @@ use crate::config::{self, Destination, StartedWith};
 use crate::parse::DeriveOptions;
 use crate::sinks::SinkError;
 use crate::telemetry::logging;
-use crate::telemetry::progress::grouped;
+use crate::telemetry::progress::{grouped, say};
 
 /// Send an archive's pages to a destination, as if they came from a crawl.
 ///
@@ -75,7 +75,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     if state.done {
         let pages = grouped(state.cursor.position.index);
-        eprintln!("seine: all {pages} pages were delivered before; --again delivers them once more");
+        say("INFO", &format!("all {pages} pages were delivered before; --again delivers them once more"));
         return Ok(ExitCode::SUCCESS);
     }
     let name = sink.name.clone();

@@ -294,6 +294,8 @@ pub struct HttpConfig {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoggingConfig {
     pub json: bool,
+    /// Between two lines that say how far the crawl is; none: there are none.
+    pub interval: Option<Duration>,
     /// A `tracing` filter: `info`, `seine=debug`.
     pub filter: String,
 }

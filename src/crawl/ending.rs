@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use tokio::time::{interval, timeout};
 
+use super::minutes::Minutes;
 use super::parts::LOG;
 use super::patience::{Patience, Waits};
 use super::running::Running;
 use super::signals::{Received, Signals};
 use super::spending::SpentBudgets;
 use super::stillness::Stillness;
+use crate::telemetry::logging;
 use crate::telemetry::progress::Progress;
 
 /// After the first signal, or when a sink was waited for in vain, what is in flight has this long to finish.
@@ -49,6 +51,7 @@ pub(super) async fn watch(
 ) -> Ended {
     let mut stillness = patience.map(Stillness::new);
     let mut patience = patience.map(Patience::new);
+    let mut minutes = Minutes::new(&running);
     let mut tick = interval(TICK);
     let ended = loop {
         tokio::select! {
@@ -61,7 +64,7 @@ pub(super) async fn watch(
             () = running.reader_gone.notified() => break Ended::ReaderGone,
             _ = tick.tick() => {}
         }
-        show(&running, &mut progress);
+        show(&running, &mut progress, &mut minutes);
         if let Some(ended) = is_over(&running, patience.as_mut(), stillness.as_mut()) {
             break ended;
         }
@@ -70,16 +73,20 @@ pub(super) async fn watch(
         running.shutdown.hurry();
     }
     tokio::select! {
-        () = end_parts(&running) => ended,
-        never = see_out(&running, signals, stillness, progress) => match never {},
+        () = end_parts(&running) => {}
+        never = see_out(&running, signals, stillness, progress, minutes) => match never {},
     }
+    logging::tell_repeats(true);
+    ended
 }
 
-fn show(running: &Arc<Running>, progress: &mut Progress) {
+fn show(running: &Arc<Running>, progress: &mut Progress, minutes: &mut Minutes) {
     running.room.look();
     running.look_at_budgets();
     running.note_rates();
+    running.supervisor.tell_stuck();
     progress.show(&running.figures());
+    minutes.look(running);
 }
 
 /// Whether there is a reason to end.
@@ -117,6 +124,7 @@ async fn see_out(
     mut signals: Signals,
     mut stillness: Option<Stillness>,
     mut progress: Progress,
+    mut minutes: Minutes,
 ) -> Infallible {
     let mut tick = interval(TICK);
     loop {
@@ -128,7 +136,7 @@ async fn see_out(
                 Received::End => running.shutdown.hurry(),
             },
             _ = tick.tick() => {
-                show(running, &mut progress);
+                show(running, &mut progress, &mut minutes);
                 if let Some(stillness) = stillness.as_mut().filter(|_| !running.shutdown.is_hurrying())
                     && stillness.has_run_out(running)
                 {

@@ -6,6 +6,7 @@ mod deliver;
 mod dispatch;
 mod ending;
 mod error;
+mod minutes;
 mod open;
 mod parts;
 mod patience;
@@ -63,6 +64,7 @@ impl Crawl {
         descriptors::raise();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CrawlError::Runtime)?;
         let Crawl { config, started_with, folder, seeds, patience, screen } = self;
+        minutes::tell_start(&config, &started_with, &folder);
         // Before anything is stored: a port in use ends it here.
         let port = config.http.listen.map(|address| runtime.block_on(api::listen(address))).transpose()?;
         let (running, signals) = {

@@ -1,8 +1,11 @@
 //! What a crawl did, for the person who started it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use serde_json::{Value, json};
 
 use super::ending::Ended;
 use super::running::Running;
@@ -126,6 +129,33 @@ fn why_none(page: PageRecord) -> Option<String> {
 }
 
 impl Summary {
+    /// For machines: what [`Display`](fmt::Display) says, as fields of a line of the log.
+    pub fn to_json(&self) -> Value {
+        let sinks = self.sinks.iter().map(|sink| {
+            json!({
+                "name": sink.name, "delivered": sink.delivered, "skipped": sink.skipped, "dead_lettered": sink.dead,
+                "pending": sink.pending, "dead_letters": sink.letters, "folder": sink.folder, "trouble": sink.trouble,
+            })
+        });
+        let failed_seeds = self.failed_seeds.iter().take(SHOWN_SEEDS);
+        json!({
+            "message": self.how(),
+            "seconds": self.took.as_secs_f64(),
+            "bytes": self.bytes,
+            "attempts": self.outcomes.iter().cloned().collect::<BTreeMap<_, _>>(),
+            "pages": self.counts.live,
+            "gone": self.counts.gone,
+            "refused": self.counts.refused,
+            "failed": self.counts.failed,
+            "work_proposed": self.counts.work_proposed,
+            "hosts": self.counts.hosts,
+            "seeds": self.seeds,
+            "failed_seeds": self.failed_seeds.len(),
+            "failed_seeds_first": failed_seeds.map(|(seed, why)| json!({"url": seed, "why": why})).collect::<Vec<_>>(),
+            "sinks": sinks.collect::<Vec<_>>(),
+        })
+    }
+
     /// The first line: how it ended, and only of a run that did what it was to do that it is done.
     pub fn how(&self) -> String {
         let is_undelivered = self.is_pending() || self.has_letters();

@@ -9,6 +9,7 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 use super::body::Body;
 use super::cookies;
+use super::counts::RequestCounts;
 use super::dns::Dns;
 use super::error::ClientError;
 use super::plain::Plain;
@@ -24,6 +25,7 @@ use crate::parse;
 pub struct Client {
     transport: Transport,
     dns: Dns,
+    counts: RequestCounts,
     limits: Limits,
     mime_types: Vec<String>,
     cookies: Vec<Cookie>,
@@ -106,6 +108,7 @@ impl Client {
         Ok(Client {
             transport,
             dns,
+            counts: RequestCounts::default(),
             limits: Limits {
                 head_time: config.header_timeout,
                 silence: config.read_timeout,
@@ -130,6 +133,10 @@ impl Client {
         &self.dns
     }
 
+    pub fn counts(&self) -> &RequestCounts {
+        &self.counts
+    }
+
     /// The limits of a page.
     pub fn limits(&self) -> Limits {
         self.limits
@@ -144,7 +151,12 @@ impl Client {
         let (mut ip, mut room) = (None, None);
         let outcome = match self.exchange(url, &request_headers, limits, &mut ip, &mut room).await {
             Ok(response) => Outcome::Response(response),
-            Err(failure) => Outcome::Failure(failure),
+            Err(failure) => {
+                self.counts.count_failure(failure.reason);
+                let at = url.host_str().zip(url.port_or_known_default()).map(|(host, port)| format!("{host}:{port}"));
+                tracing::debug!(%url, at, reason = failure.reason.name(), cause = failure.message, "a request failed");
+                Outcome::Failure(failure)
+            }
         };
         let request_headers = shown(&request_headers).redacted();
         Exchange { request_headers, outcome, ip, started_ms, ended_ms: now_ms(), room }

@@ -6,6 +6,7 @@ mod body;
 mod capture;
 pub mod client;
 mod cookies;
+mod counts;
 mod dns;
 mod error;
 mod head;
@@ -18,5 +19,6 @@ mod transport;
 
 pub use client::Client;
 pub(crate) use cookies::Jar;
+pub use counts::RequestCounts;
 pub use dns::{Dns, DnsError};
 pub use error::ClientError;

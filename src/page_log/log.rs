@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::batch::Writer;
 use super::queue::Queue;
-use super::state::{Slot, State};
+use super::state::State;
 use super::status::LogStatus;
 use crate::config::LogConfig;
 use crate::delivery::{Deriver, Position};
@@ -68,13 +68,16 @@ impl Inner {
         let now = closed || state.bytes() < self.config.max_bytes;
         let changed = self.room.send_if_modified(|room| std::mem::replace(room, now) != now);
         if changed && !now {
-            let held =
-                |(name, slot): (&String, &Slot)| format!("{name} ({} bytes)", state.end.offset - slot.held.offset);
-            let last = state.readers.iter().min_by_key(|(_, slot)| slot.held).map(held).unwrap_or_default();
+            let last = state.readers.iter().min_by_key(|(_, slot)| slot.held);
+            let (reader, slot) = last.map_or(("nobody", None), |(name, slot)| (name.as_str(), Some(slot)));
+            let bytes = slot.map_or(0, |slot| state.end.offset - slot.held.offset);
             tracing::warn!(
-                reader = last,
-                "page log: at its disk limit (page_log.max_size), fetching waits for this reader"
+                reader,
+                bytes,
+                "page log: full (page_log.max_size) because of {reader}, which has the oldest of it still to take; fetching waits"
             );
+        } else if changed && !closed {
+            tracing::info!("page log: room again, fetching goes on");
         }
     }
 }

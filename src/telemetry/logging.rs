@@ -1,11 +1,18 @@
 //! Logs, on standard error: for people, or one JSON object a line.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::IsTerminal;
+use std::panic::PanicHookInfo;
+use std::sync::OnceLock;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::FilterExt;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
-use super::progress::Screen;
+use super::progress::{self, Screen};
+use super::repeats::Repeats;
 use crate::config::LoggingConfig;
 
 #[derive(Debug, thiserror::Error)]
@@ -15,18 +22,43 @@ pub struct LoggingError {
     source: tracing_subscriber::filter::ParseError,
 }
 
+/// Of the process's log.
+static REPEATS: OnceLock<Repeats> = OnceLock::new();
+
 /// Starts logging for the whole process. Lines go above the progress line of `screen`, never through it.
 pub fn start(config: &LoggingConfig, screen: &Screen) -> Result<(), LoggingError> {
     let filter =
         EnvFilter::try_new(&config.filter).map_err(|source| LoggingError { filter: config.filter.clone(), source })?;
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(AboveProgress(screen.clone()));
-    // A second start in one process (tests) keeps the first.
-    let _ = if config.json {
-        logs.json().try_init()
-    } else {
-        logs.with_target(false).with_ansi(std::io::stderr().is_terminal()).try_init()
+    let filter = filter.and(REPEATS.get_or_init(Repeats::default).clone());
+    let lines = tracing_subscriber::fmt::layer().with_writer(AboveProgress(screen.clone()));
+    let lines = match config.json {
+        true => lines.json().boxed(),
+        false => lines.with_target(false).with_ansi(std::io::stderr().is_terminal()).boxed(),
     };
+    // A second start in one process (tests) keeps the first.
+    let started = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
+    if started.is_ok() && config.json {
+        progress::speak_json();
+        std::panic::set_hook(Box::new(tell_panic));
+    }
     Ok(())
+}
+
+/// Tells what was said so often that it was only counted; all of it when the log `is_over`.
+pub fn tell_repeats(is_over: bool) {
+    if let Some(repeats) = REPEATS.get() {
+        repeats.tell(is_over);
+    }
+}
+
+/// A panic as one object like any other.
+fn tell_panic(panic: &PanicHookInfo<'_>) {
+    let thread = std::thread::current();
+    let backtrace = Backtrace::capture(); // as RUST_BACKTRACE says
+    let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
+    let location = panic.location().map(ToString::to_string);
+    let message = panic.payload_as_str().unwrap_or("of unknown cause");
+    tracing::error!(thread = thread.name(), location, backtrace, "panic: {message}");
 }
 
 /// Writes whole log lines through the screen.
@@ -58,6 +90,6 @@ impl std::io::Write for LineWriter {
 
 impl Drop for LineWriter {
     fn drop(&mut self) {
-        self.screen.print(&String::from_utf8_lossy(&self.line));
+        self.screen.log_line(&String::from_utf8_lossy(&self.line));
     }
 }

@@ -4,5 +4,6 @@ pub(crate) mod logging;
 pub(crate) mod metrics;
 pub(crate) mod progress;
 pub(crate) mod rates;
+mod repeats;
 
 pub use metrics::Metrics;

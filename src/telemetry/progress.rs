@@ -1,10 +1,47 @@
-//! Progress for people: one live line on a terminal, plain lines now and then elsewhere.
+//! Progress for people: one live line on a terminal, plain lines now and then elsewhere. For machines (`logging.format: json`)
+//! everything on standard error is one JSON object a line.
 
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
+
+use crate::clock::wall_ms;
+use crate::formats::text::IsoTime;
+
+/// The log of this process is for machines.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// From now on.
+pub(crate) fn speak_json() {
+    JSON.store(true, Ordering::Relaxed);
+}
+
+/// Whether every line on standard error is to be a JSON object.
+pub fn is_json() -> bool {
+    JSON.load(Ordering::Relaxed)
+}
+
+/// A line for people as an object like those of the log; `more`: its fields besides the message.
+fn object(level: &str, text: &str, more: Value) -> String {
+    let mut fields = json!({ "message": text.trim() });
+    if let (Some(fields), Value::Object(more)) = (fields.as_object_mut(), more) {
+        fields.extend(more);
+    }
+    let line = json!({ "timestamp": IsoTime(wall_ms()), "level": level, "fields": fields, "target": "seine" });
+    format!("{line}\n")
+}
+
+/// What a command has to say to whoever started it, where there is no live line.
+pub fn say(level: &str, text: &str) {
+    match is_json() {
+        true => write_error(&object(level, text, Value::Null)),
+        false => write_error(&format!("seine: {text}\n")),
+    }
+}
 
 /// Where progress and logs go: standard error. Cheap to clone.
 #[derive(Clone)]
@@ -52,9 +89,22 @@ impl Screen {
         Screen { bar: Some(bar), quiet, shown }
     }
 
-    /// Prints whole lines above the live line.
+    /// Prints whole lines above the live line; for machines, as one object.
     pub fn print(&self, text: &str) {
-        self.above(|| write_error(text));
+        self.print_with(text, || Value::Null);
+    }
+
+    /// The same; for machines with these fields besides.
+    pub fn print_with(&self, text: &str, fields: impl FnOnce() -> Value) {
+        match is_json() {
+            true => self.log_line(&object("INFO", text, fields())),
+            false => self.log_line(text),
+        }
+    }
+
+    /// Writes a line of the log, as it is, above the live line.
+    pub(super) fn log_line(&self, line: &str) {
+        self.above(|| write_error(line));
     }
 
     /// Does something that writes to the terminal, the live line out of its way.
@@ -69,7 +119,7 @@ impl Screen {
 
     /// Shows a line on a terminal, instead of the last; nothing elsewhere.
     pub fn live(&self, line: impl FnOnce() -> String) {
-        if let Some(bar) = &self.bar {
+        if let Some(bar) = self.bar.as_ref().filter(|_| !is_json()) {
             *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = true;
             bar.set_message(line());
             bar.tick();
@@ -79,6 +129,8 @@ impl Screen {
     /// Shows a line instead of the last on a terminal, and prints it elsewhere.
     pub fn now_and_then(&self, line: impl FnOnce() -> String) {
         match &self.bar {
+            // Machines are told by the log.
+            _ if is_json() => {}
             Some(_) => self.live(line),
             None if !self.quiet => self.print(&format!("{}\n", line())),
             None => {}
@@ -92,7 +144,7 @@ impl Screen {
 
     /// Whether there is a live line.
     pub fn is_live(&self) -> bool {
-        self.bar.is_some()
+        self.bar.is_some() && !is_json()
     }
 
     /// Takes the live line away.

@@ -10,7 +10,7 @@ use crate::support::{Plan, TestSite};
 #[test]
 fn a_full_log_pauses_fetching_until_its_reader_goes_on() {
     let site = TestSite::start(Plan { pages: 300, text: 8000, ..Plan::default() });
-    let place = Place::with("page_log.segment_size: 64KiB\npage_log.max_size: 256KiB\n");
+    let place = Place::with("page_log.segment_size: 64KiB\npage_log.max_size: 256KiB\nlogging.filter: info\n");
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let more = ["--delay", "0", "--sink", "stdout", "--sink", "void", "--listen", &address.to_string()];
     let (process, mut out) = Process::start_unread(place.crawl(&site.seeds(), &more));
@@ -36,7 +36,10 @@ fn a_full_log_pauses_fetching_until_its_reader_goes_on() {
     // Now somebody reads.
     let mut text = String::new();
     out.read_to_string(&mut text).unwrap();
-    process.wait().ok();
+    let ran = process.wait().ok();
+    for word in ["full (page_log.max_size) because of stdout", "room again"] {
+        assert!(ran.stderr.contains(word), "{word:?} is not in\n{}", ran.stderr);
+    }
     assert_eq!(count(json_lines(&text).iter()).into_keys().collect::<BTreeSet<_>>(), site.pages());
     assert_eq!(place.stats()["page"], site.oracle().len());
 }

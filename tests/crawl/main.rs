@@ -40,6 +40,7 @@ mod sinks;
 mod small_disk;
 mod steering;
 mod tail;
+mod telling;
 mod trouble;
 mod watching;
 mod why;

@@ -20,7 +20,7 @@ use crate::parse::DeriveOptions;
 use crate::sinks::dead_letters::{self, LetterAction};
 use crate::sinks::{self, Sink};
 use crate::telemetry::logging;
-use crate::telemetry::progress::{Screen, grouped};
+use crate::telemetry::progress::{Screen, grouped, say};
 
 /// File by file: a replay that is broken off has done the files before, and repeats the one it was at.
 pub(super) fn replay(
@@ -35,17 +35,19 @@ pub(super) fn replay(
     })?;
     logging::start(&loaded.config.logging, &Screen::new(true))?;
     let mut replay = Replay::new(place, folder, sink, &loaded.config)?;
-    eprintln!("seine: to {}", replay.whereto());
+    say("INFO", &format!("to {}", replay.whereto()));
     if let config::Destination::Kafka(_) = sink.destination {
-        eprintln!(
-            "seine: a topic keeps what comes late behind what is newer: readers go by the larger fetch time or event_id, and a \
-             compacted topic keeps the letter of a page that was fetched again meanwhile"
+        say(
+            "WARN",
+            "a topic keeps what comes late behind what is newer: readers go by the larger fetch time or event_id, and a \
+             compacted topic keeps the letter of a page that was fetched again meanwhile",
         );
     }
     if sink.upkeep.removed == Removed::Delete {
-        eprintln!(
-            "seine: an index knows what was deleted for as long as its index.gc_deletes says, and until its shard moves or its \
-             server starts anew: the letter of a page that has gone since then brings its document back"
+        say(
+            "WARN",
+            "an index knows what was deleted for as long as its index.gc_deletes says, and until its shard moves or its \
+             server starts anew: the letter of a page that has gone since then brings its document back",
         );
     }
     let mut chosen = HashSet::new();

@@ -8,6 +8,7 @@ use anyhow::bail;
 
 use crate::formats::letters::Note;
 use crate::sinks::dead_letters;
+use crate::telemetry::progress::say;
 
 #[derive(clap::Args)]
 pub(super) struct SinkArgs {
@@ -53,7 +54,7 @@ impl LetterSelection {
     pub fn check(&self, found: &HashSet<String>) -> ExitCode {
         let missing: Vec<_> = self.ids.iter().filter(|id| !found.contains(*id)).collect();
         for id in &missing {
-            eprintln!("seine: there is no dead letter {id} (or a running crawl still writes its file)");
+            say("ERROR", &format!("there is no dead letter {id} (or a running crawl still writes its file)"));
         }
         if missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
@@ -62,7 +63,7 @@ impl LetterSelection {
 pub(super) fn lock(path: &Path) -> anyhow::Result<Option<std::fs::File>> {
     let lock = dead_letters::lock(path)?;
     if lock.is_none() {
-        eprintln!("seine: {} is left out: a running crawl writes to it", path.display());
+        say("ERROR", &format!("{} is left out: a running crawl writes to it", path.display()));
     }
     Ok(lock)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Kind::{self, Bool, Count, List, MaybeCount, MaybeText, OneOf, Properties, Size, Text};
+use super::Kind::{self, Bool, Count, List, MaybeCount, MaybeDuration, MaybeText, OneOf, Properties, Size, Text};
 use super::{Key, ache, ours, secret};
 use crate::config::values::Unit::Millis;
 use crate::config::{draft, elastic, sinks};
@@ -357,7 +357,14 @@ pub(super) const LOGGING: &[Key] = &[
         "logging.format",
         "text",
         OneOf(&["text", "json"], |d, v| d.config.logging.json = v == "json"),
-        "For people or for machines.",
+        "For people, or for machines: every line on standard error is a JSON object.",
+    ),
+    ours(
+        "logging.interval",
+        "1m",
+        MaybeDuration(Millis, Duration::from_millis(100), |d, v| d.config.logging.interval = v),
+        "So often a line (at info) says how far the crawl is: pages, rate, queue, what each destination has still to take, hosts in \
+         trouble, failures by reason. null: never.",
     ),
     ours(
         "logging.filter",

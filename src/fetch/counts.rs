@@ -1,0 +1,39 @@
+//! What requests have come to, counted since the start: for whoever watches.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::page::FailureReason;
+
+/// Of every request: pages, redirects on the way, sitemaps and robots.txt.
+#[derive(Debug, Default)]
+pub struct RequestCounts {
+    /// Without an answer that can be used, by [`FailureReason::ALL`].
+    failed: [AtomicU64; FailureReason::ALL.len()],
+}
+
+impl RequestCounts {
+    pub(super) fn count_failure(&self, reason: FailureReason) {
+        if let Some(place) = FailureReason::ALL.iter().position(|it| *it == reason) {
+            self.failed[place].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Requests that failed, by reason, each reason that a request can fail for.
+    pub fn failed(&self) -> impl Iterator<Item = (FailureReason, u64)> {
+        let counted = FailureReason::ALL.into_iter().zip(&self.failed);
+        counted
+            .filter(|(reason, _)| is_of_a_request(*reason))
+            .map(|(reason, count)| (reason, count.load(Ordering::Relaxed)))
+    }
+}
+
+/// The others are decided before anything is asked for, or of what came.
+fn is_of_a_request(reason: FailureReason) -> bool {
+    use FailureReason::*;
+    match reason {
+        Dns | PrivateAddress | Connect | Tls | Timeout | Protocol | UnwantedType | BadUrl | Resolver | NoRoute
+        | OpenFiles | ConnectionRefused | ConnectionBroken => true,
+        RobotsDenied | RobotsUnreachable | TooManyRedirects | BadRedirect | HostBusy | HostUnreachable | OutOfScope
+        | Alias => false,
+    }
+}

@@ -1,0 +1,148 @@
+//! The same line again and again is one line with a count, and no place of the code fills the log.
+//!
+//! A warning or an error that differs from one said before by its figures alone is counted instead of written, for a while;
+//! then, and at the end, its count is told. Whatever a place of the code has to say, it has so many lines a minute.
+
+use std::collections::HashMap;
+use std::fmt::{self, Write};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tracing::callsite::Identifier;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Metadata};
+use tracing_subscriber::layer::{Context, Filter};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The same is said again after so long, with how often it was meant meanwhile.
+const SAY_AGAIN: Duration = Duration::from_secs(600);
+/// Lines that one place of the code may write in [`MINUTE`].
+const LINES: u64 = 60;
+const MINUTE: Duration = Duration::from_secs(60);
+/// Lines that are remembered.
+const KNOWN: usize = 512;
+/// Bytes of a line that are shown again with its count.
+const GIST: usize = 300;
+/// Of the lines that tell counts, which are never held back.
+const COUNTS: &str = "seine::telemetry::repeats";
+
+/// Cheap to clone.
+#[derive(Clone, Default)]
+pub(super) struct Repeats(Arc<Mutex<Said>>);
+
+#[derive(Default)]
+struct Said {
+    lines: HashMap<(Identifier, u64), Line>,
+    places: HashMap<Identifier, Place>,
+}
+
+struct Line {
+    at: Instant,
+    untold: u64,
+    gist: String,
+}
+
+struct Place {
+    since: Instant,
+    lines: u64,
+    untold: u64,
+    gist: String,
+}
+
+impl<S> Filter<S> for Repeats {
+    fn enabled(&self, _: &Metadata<'_>, _: &Context<'_, S>) -> bool {
+        true
+    }
+
+    fn event_enabled(&self, event: &Event<'_>, _: &Context<'_, S>) -> bool {
+        let metadata = event.metadata();
+        *metadata.level() > Level::INFO || metadata.target() == COUNTS || self.is_news(event)
+    }
+}
+
+impl Repeats {
+    fn is_news(&self, event: &Event<'_>) -> bool {
+        let mut text = Text::default();
+        event.record(&mut text);
+        let (place, now) = (event.metadata().callsite(), Instant::now());
+        let said = &mut *self.0.lock();
+        if *event.metadata().level() <= Level::WARN && said.is_known(&place, &text.0, now) {
+            return false;
+        }
+        said.has_room(place, text.0, now)
+    }
+
+    /// Tells what was held back for long enough; all of it, when it `is_over`.
+    pub fn tell(&self, is_over: bool) {
+        let held_back = self.0.lock().take(is_over, Instant::now());
+        for (times, gist) in held_back {
+            tracing::warn!(target: COUNTS, times, said = gist, "said again, or like it, and not written each time");
+        }
+    }
+}
+
+impl Said {
+    fn is_known(&mut self, place: &Identifier, text: &str, now: Instant) -> bool {
+        let without_figures: String = text.chars().filter(|c| !c.is_ascii_digit()).collect();
+        let key = (place.clone(), xxh3_64(without_figures.as_bytes()));
+        if let Some(line) = self.lines.get_mut(&key).filter(|line| now.duration_since(line.at) < SAY_AGAIN) {
+            line.untold += 1;
+            return true;
+        }
+        if self.lines.len() >= KNOWN {
+            self.lines.retain(|_, line| line.untold > 0 || now.duration_since(line.at) < MINUTE);
+        }
+        if self.lines.len() < KNOWN {
+            self.lines.insert(key, Line { at: now, untold: 0, gist: gist(text) });
+        }
+        false
+    }
+
+    fn has_room(&mut self, place: Identifier, text: String, now: Instant) -> bool {
+        let place = self.places.entry(place).or_insert(Place { since: now, lines: 0, untold: 0, gist: String::new() });
+        if now.duration_since(place.since) >= MINUTE {
+            (place.since, place.lines) = (now, 0);
+        }
+        place.lines += 1;
+        if place.lines > LINES {
+            place.untold += 1;
+            place.gist = gist(&text);
+        }
+        place.lines <= LINES
+    }
+
+    fn take(&mut self, is_over: bool, now: Instant) -> Vec<(u64, String)> {
+        let mut held_back = Vec::new();
+        for line in self.lines.values_mut().filter(|line| line.untold > 0) {
+            if is_over || now.duration_since(line.at) >= SAY_AGAIN {
+                line.at = now;
+                held_back.push((std::mem::take(&mut line.untold), line.gist.clone()));
+            }
+        }
+        for place in self.places.values_mut().filter(|place| place.untold > 0) {
+            if is_over || now.duration_since(place.since) >= MINUTE {
+                held_back.push((std::mem::take(&mut place.untold), std::mem::take(&mut place.gist)));
+            }
+        }
+        held_back
+    }
+}
+
+fn gist(text: &str) -> String {
+    text.get(..text.floor_char_boundary(GIST)).unwrap_or(text).to_owned()
+}
+
+/// An event's message and fields as one text.
+#[derive(Default)]
+struct Text(String);
+
+impl Visit for Text {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // Writing into a string does not fail.
+        let _ = match field.name() {
+            "message" => write!(self.0, "{value:?} "),
+            name => write!(self.0, "{name}={value:?} "),
+        };
+    }
+}
