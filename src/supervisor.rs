@@ -89,7 +89,13 @@ impl Beat {
             state.failing.take()
         };
         if let Some((since, failures)) = failing {
-            tracing::info!(part = self.0.name, failures, seconds = since.elapsed().as_secs(), "well again");
+            tracing::info!(
+                state = "well",
+                part = self.0.name,
+                failures,
+                seconds = since.elapsed().as_secs(),
+                "well again"
+            );
         }
     }
 
@@ -123,7 +129,7 @@ impl Supervisor {
             done: AtomicU64::new(0),
             is_told_stuck: AtomicBool::new(false),
         });
-        tracing::info!(part = part.name, "started");
+        tracing::info!(state = "started", part = part.name, "started");
         self.0.parts.lock().push(part.clone());
         self.0.running.send_modify(|running| *running += 1);
         let shared = self.0.clone();
@@ -148,8 +154,10 @@ impl Supervisor {
             let was = part.is_told_stuck.swap(status.stuck, Ordering::Relaxed);
             let seconds = status.since_last_sign.as_secs();
             match (was, status.stuck) {
-                (false, true) => tracing::error!(part = part.name, seconds, "stuck: runs, and makes no progress"),
-                (true, false) => tracing::info!(part = part.name, "not stuck any more"),
+                (false, true) => {
+                    tracing::error!(state = "stuck", part = part.name, seconds, "stuck: runs, and makes no progress")
+                }
+                (true, false) => tracing::info!(state = "not_stuck", part = part.name, "not stuck any more"),
                 _ => {}
             }
         }

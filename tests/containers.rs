@@ -190,8 +190,12 @@ fn seines_commands_are_taken() {
 fn prometheus_and_grafana_find_what_they_ask_for() {
     let services = services();
     let scrape = yaml("config/prometheus/prometheus.yml");
-    let targets: Vec<String> = texts(&scrape["scrape_configs"][0]["static_configs"][0]["targets"]).collect();
-    assert_eq!(targets, ["seine:8080"]);
+    let files: Vec<String> = texts(&scrape["scrape_configs"][0]["file_sd_configs"][0]["files"]).collect();
+    assert_eq!(files, ["targets.yml"]);
+    let target_of = |path: &str| texts(&yaml(path)[0]["targets"]).collect::<Vec<_>>();
+    assert_eq!(target_of("config/prometheus/targets.yml"), ["localhost:8080"]);
+    assert_eq!(target_of("config/docker/prometheus-targets.yml"), ["seine:8080"]);
+    assert!(mounts(&services["prometheus"]).iter().any(|mount| mount.target == "/etc/prometheus/targets.yml"));
     assert!(texts(&services["seine-full"]["networks"]["default"]["aliases"]).any(|alias| alias == "seine"));
 
     let provider = yaml("config/grafana/provisioning/dashboards/seine.yml");

@@ -5,11 +5,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::running::Running;
+use super::stillness::trouble;
 use crate::clock::now_ms;
 use crate::config::{Config, StartedWith};
 use crate::page_log::Books;
-use crate::sinks::watch::Watch;
 use crate::telemetry::logging;
+
+/// Bytes that are shown of why a sink does not get on.
+const WHY: usize = 120;
 
 /// Says what is about to run. No values of settings: some are secrets; `seine check-config` shows the others.
 pub(super) fn tell_start(config: &Config, started_with: &StartedWith, folder: &Path) {
@@ -79,7 +82,7 @@ impl Minutes {
         let pages = now.pages.saturating_sub(self.before.pages);
         let per_second = (pages as f64 / took.as_secs_f64() * 10.0).round() / 10.0;
         let log = running.log.status();
-        let lag = |(name, books): (&str, Books)| lag(name, &books, running.watches.get(name));
+        let lag = |(name, books): (&str, Books)| lag(name, &books, trouble(running, name));
         let troubled = running.frontier.waiting(now_ms(), 0).troubled;
         let troubled = troubled.iter().map(|it| (it.cause.to_string(), it.hosts));
         tracing::info!(
@@ -100,10 +103,14 @@ impl Minutes {
 }
 
 /// `files 0`, `elasticsearch 1200 (401 …)`.
-fn lag(name: &str, books: &Books, watch: Option<&Watch>) -> String {
-    let trouble = watch.and_then(Watch::trouble).filter(|_| books.pending > 0);
-    let why = trouble.map(|why| format!(" ({})", why.lines().next().unwrap_or_default())).unwrap_or_default();
-    format!("{name} {}{why}", books.pending)
+fn lag(name: &str, books: &Books, trouble: Option<String>) -> String {
+    match trouble.filter(|_| books.pending > 0) {
+        Some(why) => {
+            let why = why.get(..why.floor_char_boundary(WHY)).unwrap_or(&why);
+            format!("{name} {} ({})", books.pending, why.lines().next().unwrap_or_default())
+        }
+        None => format!("{name} {}", books.pending),
+    }
 }
 
 /// What has grown, the most first.

@@ -68,10 +68,13 @@ pub(super) fn open(
     let reserve = config.log.reserve_bytes;
     let room = Room::new(frontier.clone(), log.clone(), reserve, supervisor.clone());
     let config = Arc::new(config);
+    let client = client(&config)?;
+    metrics.show(client.counts());
+    config.sinks.iter().for_each(|sink| metrics.show_sink(sink.name()));
     let visitor = Visitor {
         frontier: frontier.clone(),
         log: log.clone(),
-        client: client(&config)?,
+        client,
         scope: Arc::new(CurrentScope::new(scope)),
         config: config.clone(),
         derive,

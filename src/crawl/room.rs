@@ -119,9 +119,9 @@ impl Room {
     /// Says it when something begins to wait, and when nothing does any more: not at every look.
     fn say(&self, state: &mut State, lack: Option<String>) {
         match (&state.said, &lack) {
-            (None, Some(why)) => tracing::warn!(why, "no room on the disk: fetching pauses"),
+            (None, Some(why)) => tracing::warn!(state = "disk_full", why, "no room on the disk: fetching pauses"),
             (Some(_), None) => {
-                tracing::info!("there is room on the disk again: fetching goes on");
+                tracing::info!(state = "disk_room", "there is room on the disk again: fetching goes on");
                 self.supervisor.wake();
             }
             _ => {}

@@ -38,9 +38,13 @@ impl Running {
                 continue;
             }
             match (spent, budget.of) {
-                (Some(_), Whom::Crawl) => tracing::warn!(%budget, "budget spent: nothing more is asked for"),
-                (Some(_), _) => tracing::warn!(%budget, "budget spent: hosts rest because of it"),
-                (None, _) => tracing::info!(%budget, "budget begins anew"),
+                (Some(_), Whom::Crawl) => {
+                    tracing::warn!(state = "budget_spent", %budget, "budget spent: nothing more is asked for")
+                }
+                (Some(_), _) => {
+                    tracing::warn!(state = "budget_spent", %budget, "budget spent: hosts rest because of it")
+                }
+                (None, _) => tracing::info!(state = "budget_anew", %budget, "budget begins anew"),
             }
             said.retain(|(other, _)| *other != budget);
             said.extend(spent.map(|until| (budget, until)));

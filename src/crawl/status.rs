@@ -73,10 +73,11 @@ impl Service for Running {
             ],
             dns: [
                 ("cached", read(&dns.cached)),
-                ("asked", read(&dns.asked)),
+                ("answered", read(&dns.asked).saturating_sub(read(&dns.failed))),
                 ("failed", read(&dns.failed)),
-                ("refused_private", read(&dns.refused_private)),
             ],
+            dns_private: read(&dns.refused_private),
+            requests: self.visitor.client.counts(),
         })
     }
 

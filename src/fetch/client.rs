@@ -13,6 +13,7 @@ use super::counts::RequestCounts;
 use super::dns::Dns;
 use super::error::ClientError;
 use super::plain::Plain;
+use super::stages;
 use super::tapped::Tapped;
 use super::transport::{Incoming, Transport};
 use crate::clock::now_ms;
@@ -176,10 +177,10 @@ impl Client {
             // The connector asks our resolver for names only.
             self.dns.resolve(url.host_str().unwrap_or_default()).await.map_err(|error| error.failure())?;
         }
-        let answer = self.transport.get(url, headers.clone());
+        let answer = stages::noting(self.transport.get(url, headers.clone()));
         let head_time = limits.head_time.min(limits.total_time);
         let (head, mut incoming) = match tokio::time::timeout_at((started + head_time).into(), answer).await {
-            Ok(answer) => answer?,
+            Ok((answer, noted)) => answer.inspect(|_| self.counts.stages.head(noted, started.elapsed()))?,
             Err(_) => return Err(timed_out(head_time)),
         };
         *ip = head.ip;
@@ -200,7 +201,9 @@ impl Client {
             });
         }
         let announced = head.announced.unwrap_or(0);
+        let begun = Instant::now();
         (kept.body, kept.truncated) = read_body(&mut incoming, announced, deadline, &limits, room).await;
+        self.counts.stages.body(begun.elapsed());
         kept.wire = incoming.wire(kept.body.len());
         let is_secret = !self.archives_credentials && shown(headers).have_secrets();
         if let Some(wire) = kept.wire.as_mut().filter(|_| is_secret) {

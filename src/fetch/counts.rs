@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::stages::Stages;
 use crate::page::FailureReason;
 
 /// Of every request: pages, redirects on the way, sitemaps and robots.txt.
@@ -9,6 +10,7 @@ use crate::page::FailureReason;
 pub struct RequestCounts {
     /// Without an answer that can be used, by [`FailureReason::ALL`].
     failed: [AtomicU64; FailureReason::ALL.len()],
+    pub stages: Stages,
 }
 
 impl RequestCounts {

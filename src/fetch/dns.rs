@@ -18,6 +18,7 @@ use quick_cache::sync::Cache;
 
 use super::address::is_public;
 use super::sockets::Sockets;
+use super::stages;
 use crate::clock::now_ms;
 use crate::config::FetchConfig;
 use crate::page::{EpochMs, Failure, FailureReason};
@@ -116,6 +117,13 @@ impl Dns {
         let name = host.trim_end_matches('.').to_ascii_lowercase();
         let answer = self.cached(&name).await;
         answer.addresses.and_then(|addresses| self.judge(host, addresses))
+    }
+
+    async fn resolve_for_connecting(&self, host: &str) -> Result<Arc<[IpAddr]>, DnsError> {
+        let started = Instant::now();
+        let found = Dns::resolve(self, host).await;
+        stages::looked_up(started.elapsed());
+        found
     }
 
     pub fn counts(&self) -> &DnsCounts {
@@ -268,7 +276,7 @@ impl reqwest::dns::Resolve for Dns {
     fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
         let dns = self.clone();
         Box::pin(async move {
-            let sockets = without_port(&Dns::resolve(&dns, name.as_str()).await?);
+            let sockets = without_port(&dns.resolve_for_connecting(name.as_str()).await?);
             Ok(Box::new(sockets.into_iter()) as reqwest::dns::Addrs)
         })
     }
@@ -285,6 +293,6 @@ impl tower_service::Service<hyper_util::client::legacy::connect::dns::Name> for 
 
     fn call(&mut self, name: hyper_util::client::legacy::connect::dns::Name) -> Self::Future {
         let dns = self.clone();
-        Box::pin(async move { Ok(without_port(&dns.resolve(name.as_str()).await?).into_iter()) })
+        Box::pin(async move { Ok(without_port(&dns.resolve_for_connecting(name.as_str()).await?).into_iter()) })
     }
 }

@@ -13,6 +13,7 @@ mod head;
 mod plain;
 mod pool;
 mod sockets;
+mod stages;
 mod tap;
 mod tapped;
 mod transport;

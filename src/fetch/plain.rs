@@ -11,6 +11,7 @@ use super::dns::Dns;
 use super::error::{ClientError, NO_ROOTS, cause_of, failure};
 use super::head::{Head, MAX_HEADERS};
 use super::pool::{MAX_IDLE_TIME, Renewed, connect_time};
+use super::stages::Timing;
 use crate::config::FetchConfig;
 use crate::descriptors::Shares;
 use crate::page::{Failure, FailureReason, Truncated};
@@ -100,6 +101,7 @@ fn builder(config: &FetchConfig, dns: &Dns) -> reqwest::ClientBuilder {
         .no_deflate()
         .no_zstd()
         .connect_timeout(connect_time(config))
+        .connector_layer(Timing)
         .http2_keep_alive_interval(HTTP2_PING)
         .http2_keep_alive_timeout(HTTP2_PING)
         .http1_max_headers(MAX_HEADERS)

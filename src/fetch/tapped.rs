@@ -6,7 +6,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::TRANSFER_ENCODING;
@@ -26,6 +26,7 @@ use super::dns::Dns;
 use super::error::{ClientError, NO_ROOTS, failure};
 use super::head::{Head, MAX_HEADERS};
 use super::pool::{MAX_IDLE_TIME, Renewed, connect_time};
+use super::stages;
 use super::tap::{Exchanged, Tap, TappedStream};
 use crate::config::FetchConfig;
 use crate::descriptors::Shares;
@@ -185,10 +186,13 @@ impl Service<Uri> for TappingConnector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
+        let started = Instant::now();
         let connecting = tokio::time::timeout(self.connect_timeout, self.https.call(uri));
         Box::pin(async move {
             let late = |_| io::Error::new(io::ErrorKind::TimedOut, "no connection in time");
-            Ok(TokioIo::new(TappedStream::new(connecting.await.map_err(late)??)))
+            let connection = connecting.await.map_err(late)??;
+            stages::connected(started.elapsed());
+            Ok(TokioIo::new(TappedStream::new(connection)))
         })
     }
 }

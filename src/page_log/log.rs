@@ -72,12 +72,13 @@ impl Inner {
             let (reader, slot) = last.map_or(("nobody", None), |(name, slot)| (name.as_str(), Some(slot)));
             let bytes = slot.map_or(0, |slot| state.end.offset - slot.held.offset);
             tracing::warn!(
+                state = "log_full",
                 reader,
                 bytes,
                 "page log: full (page_log.max_size) because of {reader}, which has the oldest of it still to take; fetching waits"
             );
         } else if changed && !closed {
-            tracing::info!("page log: room again, fetching goes on");
+            tracing::info!(state = "log_room", "page log: room again, fetching goes on");
         }
     }
 }

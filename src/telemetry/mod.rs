@@ -1,7 +1,9 @@
 //! What people and machines see of a running crawl: logs, metrics, health, progress.
 
+mod gauges;
 pub(crate) mod logging;
 pub(crate) mod metrics;
+mod process;
 pub(crate) mod progress;
 pub(crate) mod rates;
 mod repeats;

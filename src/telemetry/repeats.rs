@@ -1,7 +1,8 @@
 //! The same line again and again is one line with a count, and no place of the code fills the log.
 //!
 //! A warning or an error that differs from one said before by its figures alone is counted instead of written, for a while;
-//! then, and at the end, its count is told. Whatever a place of the code has to say, it has so many lines a minute.
+//! then, and at the end, its count is told. A line with the field `state` is a change of state, and news each time. Whatever a
+//! place of the code has to say, it has so many lines a minute.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write};
@@ -18,12 +19,14 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The same is said again after so long, with how often it was meant meanwhile.
 const SAY_AGAIN: Duration = Duration::from_secs(600);
 /// Lines that one place of the code may write in [`MINUTE`].
-const LINES: u64 = 60;
+const LINES: u64 = 20;
 const MINUTE: Duration = Duration::from_secs(60);
 /// Lines that are remembered.
 const KNOWN: usize = 512;
 /// Bytes of a line that are shown again with its count.
 const GIST: usize = 300;
+/// The field of a line that tells of a change of state.
+const STATE: &str = "state";
 /// Of the lines that tell counts, which are never held back.
 const COUNTS: &str = "seine::telemetry::repeats";
 
@@ -67,7 +70,8 @@ impl Repeats {
         event.record(&mut text);
         let (place, now) = (event.metadata().callsite(), Instant::now());
         let said = &mut *self.0.lock();
-        if *event.metadata().level() <= Level::WARN && said.is_known(&place, &text.0, now) {
+        let is_change = event.metadata().fields().field(STATE).is_some();
+        if !is_change && *event.metadata().level() <= Level::WARN && said.is_known(&place, &text.0, now) {
             return false;
         }
         said.has_room(place, text.0, now)
@@ -138,6 +142,10 @@ fn gist(text: &str) -> String {
 struct Text(String);
 
 impl Visit for Text {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         // Writing into a string does not fail.
         let _ = match field.name() {

@@ -165,6 +165,7 @@ impl Outage {
         let suspects = watch.suspects.len();
         let example = format!("{who}: {message}");
         tracing::warn!(
+            state = "away",
             hosts = suspects,
             example,
             "{part} away: fetching pauses and tries one host now and then; neither URLs nor hosts pay for it"
@@ -248,7 +249,7 @@ impl Watch {
         self.suspects.clear();
         if let Some(away) = self.away.take() {
             let seconds = now.saturating_sub(away.since) / 1000;
-            tracing::info!(seconds, "{} back: fetching goes on", away.part);
+            tracing::info!(state = "back", seconds, "{} back: fetching goes on", away.part);
         }
     }
 }

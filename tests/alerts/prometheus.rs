@@ -30,11 +30,12 @@ pub struct Prometheus {
 }
 
 impl Prometheus {
-    pub fn start(configuration: &str, alerts: &str) -> Prometheus {
+    pub fn start(configuration: &str, targets: &str, alerts: &str) -> Prometheus {
         programs();
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("prometheus.yml"), configuration).unwrap();
+        std::fs::write(folder.path().join("targets.yml"), targets).unwrap();
         std::fs::write(folder.path().join("alerts.yml"), alerts).unwrap();
         let port = free_port();
         let mut command = Command::new(project_file(SCRIPT));

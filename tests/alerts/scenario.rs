@@ -28,10 +28,16 @@ fn in_the_tests_time(rules: &str) -> String {
     rules
 }
 
-fn configuration(seine: SocketAddr) -> String {
+fn configuration() -> String {
     let configuration = text_of_file("config/prometheus/prometheus.yml");
-    assert!(configuration.contains("seine:8080") && configuration.contains(": 15s"));
-    configuration.replace("seine:8080", &seine.to_string()).replace(": 15s", ": 500ms")
+    assert!(configuration.contains(": 15s"));
+    configuration.replace(": 15s", ": 500ms")
+}
+
+fn targets(seine: SocketAddr) -> String {
+    let targets = text_of_file("config/prometheus/targets.yml");
+    assert!(targets.contains("localhost:8080"));
+    targets.replace("localhost:8080", &seine.to_string())
 }
 
 fn names(alerts: &[Alert]) -> BTreeSet<&str> {
@@ -53,7 +59,7 @@ fn a_stuck_sink_is_told_of_and_so_is_what_comes_of_it() {
     ));
     let seine = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let rules = in_the_tests_time(&text_of_file("config/prometheus/alerts.yml"));
-    let prometheus = Prometheus::start(&configuration(seine), &rules);
+    let prometheus = Prometheus::start(&configuration(), &targets(seine), &rules);
     // It takes seconds before it looks for the first time.
     eventually("Prometheus looks for Seine", || !prometheus.query("up == 0").is_empty());
     let mut process =
@@ -98,7 +104,7 @@ fn a_service_with_nothing_left_to_fetch_has_no_host_overdue() {
         Process::start(place.crawl(&site.seeds(), &["--delay", "0", "--stay", "--listen", &address.to_string()]));
     let has = |line: &str| get(address, "/metrics").is_some_and(|(_, text)| text.lines().any(|it| it == line));
     eventually("everything is fetched", || {
-        has(&format!("seine_frontier_urls{{state=\"page\"}} {}", site.oracle().len()))
+        has("seine_frontier_work_proposed_urls 0") && has("seine_log_page_proposed_events 0")
     });
     eventually("nothing is due", || has("seine_frontier_overdue_seconds 0"));
     assert!(has(&format!("seine_log_limit_bytes {}", 8_u64 << 30)));

@@ -29,9 +29,9 @@ fn an_idle_crawl_that_stays_writes_nothing() {
     let mut options = vec!["--delay", "0", "--stay", "--listen", &listen];
     options.extend(names.iter().flat_map(|name| ["--sink", name]));
     let process = Process::start(place.crawl(&site.seeds(), &options));
-    let done: Vec<String> = ["seine_frontier_urls{state=\"work_proposed\"} 0".to_owned()]
+    let done: Vec<String> = ["seine_frontier_work_proposed_urls 0".to_owned()]
         .into_iter()
-        .chain([format!("seine_frontier_urls{{state=\"page\"}} {}", site.oracle().len())])
+        .chain(["seine_log_page_proposed_events 0".to_owned()])
         .chain(names.iter().map(|name| format!("seine_sink_pending_events{{sink=\"{name}\"}} 0")))
         .collect();
     eventually("everything is fetched and delivered", || {

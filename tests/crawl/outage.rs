@@ -66,7 +66,7 @@ fn goes_on_by_itself(part: &str, said: &str, settings: &str, seeds: &[String], c
     let gauge = format!("seine_machine_away{{part=\"{part}\"}} 1");
     assert!(metrics.lines().any(|line| line == gauge), "{metrics}");
     // Nobody is given up meanwhile: a few more probes go out, and everything is still there.
-    let waiting = format!("seine_frontier_urls{{state=\"work_proposed\"}} {}", seeds.len());
+    let waiting = format!("seine_frontier_work_proposed_urls {}", seeds.len());
     assert!(metrics.contains(&waiting), "{metrics}");
     assert!(!process.has_ended());
     come_back();

@@ -132,7 +132,8 @@ fn a_sink_that_takes_and_delivers_nothing_is_tried_less_and_less_often_and_told_
     );
     let place = Place::with(&settings);
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
-    let more = ["--delay", "0", "--sink", "elasticsearch", "--listen", &address.to_string()];
+    // The end of a run cuts a back-off short.
+    let more = ["--delay", "0", "--stay", "--sink", "elasticsearch", "--listen", &address.to_string()];
     let started = Instant::now();
     let process = Process::start(place.crawl(&site.seeds(), &more));
     let restarts = || {

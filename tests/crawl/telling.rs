@@ -19,7 +19,7 @@ fn line<'a>(ran: &'a Ran, words: &[&str]) -> &'a str {
 
 #[test]
 fn the_log_says_how_a_crawl_was_started_how_it_goes_and_why_requests_fail() {
-    let site = TestSite::start(Plan { pages: 30, hosts: 1, ..Plan::default() });
+    let site = TestSite::start(Plan { pages: 30, hosts: 1, failing_every: 0, ..Plan::default() });
     let dead = free_port();
     let place = Place::with("logging.filter: info,seine::fetch=debug\nlogging.interval: 200ms\n");
     let seeds = [site.seeds(), vec![format!("http://127.0.0.1:{dead}/")]].concat();
@@ -43,7 +43,7 @@ fn the_log_says_how_a_crawl_was_started_how_it_goes_and_why_requests_fail() {
     for part in ["log", "validator", "sink files", "fetch"] {
         line(&ran, &["started", &format!("part=\"{part}\"")]);
     }
-    line(&ran, &["progress", "per_second=", "queue=", "2xx ", "pending=\"files "]);
+    line(&ran, &["progress", "per_second=", "queue=", "attempts=\"2xx ", "pending=\"files "]);
     line(&ran, &["progress", "hosts_in_trouble=\"connection_refused 1\""]);
     line(&ran, &["progress", "failed_requests=\"connection_refused "]);
     line(

@@ -15,8 +15,8 @@ fn a_running_crawl_shows_its_figures_and_its_health() {
     let process = Process::start(place.crawl(&site.seeds(), &more));
     let metrics = || get(address, "/metrics").filter(|(status, _)| *status == 200).map(|(_, text)| text);
     let done = [
-        "seine_frontier_urls{state=\"work_proposed\"} 0".to_owned(),
-        format!("seine_frontier_urls{{state=\"page\"}} {}", site.oracle().len()),
+        "seine_frontier_work_proposed_urls 0".to_owned(),
+        "seine_log_page_proposed_events 0".to_owned(),
         "seine_sink_pending_events{sink=\"files\"} 0".to_owned(),
     ];
     let is_done = || metrics().is_some_and(|text| done.iter().all(|line| text.lines().any(|it| it == line)));
@@ -30,10 +30,23 @@ fn a_running_crawl_shows_its_figures_and_its_health() {
     let pages = site.pages().len() as u64;
     assert_eq!(value("seine_frontier_urls{state=\"live\"}"), pages);
     assert_eq!(value("seine_validated_total{change=\"new\"}"), pages);
-    let book = |name: &str| value(&format!("seine_sink_events_total{{book=\"{name}\",sink=\"files\"}}"));
-    assert_eq!(book("delivered"), pages);
-    assert_eq!(book("accepted"), book("delivered") + book("skipped") + book("dead_lettered") + book("damaged"));
-    assert_eq!(value("seine_frontier_hosts{state=\"known\"}"), 2);
+    let sum = |family: &str| -> f64 {
+        let samples = text.lines().filter(|line| line.starts_with(&format!("{family}{{")));
+        samples.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap()).sum()
+    };
+    assert_eq!(value("seine_sink_events_total{book=\"delivered\",sink=\"files\"}"), pages);
+    // The values of a label are parts of something.
+    assert_eq!(sum("seine_frontier_urls") as usize, site.oracle().len());
+    assert_eq!(sum("seine_frontier_hosts"), 2.0);
+    assert_eq!(sum("seine_sink_events_total"), sum("seine_sink_accepted_events_total"));
+    assert_eq!(sum("seine_dns_lookups_total"), 0.0, "an address is no name");
+    what_has_not_happened_is_0(&value);
+    // The site has sitemaps' places and robots.txt besides its pages; connections are kept.
+    let requests = site.visits().len() as u64;
+    let stage = |name: &str| value(&format!("seine_fetch_stage_seconds_count{{stage=\"{name}\"}}"));
+    assert_eq!((stage("first_byte"), stage("body")), (requests, requests));
+    assert!((2..requests).contains(&stage("connect")), "{} connections", stage("connect"));
+    the_process_is_described(&text);
     assert_eq!(value("seine_log_full"), 0);
     assert_eq!(value("seine_robots_fetches_total"), 2);
     for part in ["log", "validator", "sink files", "fetch"] {
@@ -54,6 +67,37 @@ fn a_running_crawl_shows_its_figures_and_its_health() {
     process.signal("TERM");
     process.wait().ok();
     run(&["health", "--url", &format!("http://{address}/readyz")]).fails_naming(&["no service answers", "readyz"]);
+}
+
+fn what_has_not_happened_is_0(value: &dyn Fn(&str) -> u64) {
+    for never in [
+        "seine_fetches_total{outcome=\"connection_refused\"}",
+        "seine_fetches_total{outcome=\"other\"}",
+        "seine_request_failures_total{reason=\"tls\"}",
+        "seine_validated_total{change=\"withheld\"}",
+        "seine_links_total{result=\"over_limit\"}",
+        "seine_fetch_stage_seconds_count{stage=\"dns\"}",
+        "seine_disk_full",
+    ] {
+        assert_eq!(value(never), 0, "{never}");
+    }
+}
+
+fn the_process_is_described(text: &str) {
+    let version = format!("version=\"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(text.lines().any(|line| line.starts_with("seine_build_info{") && line.contains(&version)), "{text}");
+    for (name, least, most) in [
+        ("process_cpu_seconds_total", 0.01, 600.0),
+        ("process_resident_memory_bytes", 5e6, 2e9),
+        ("process_virtual_memory_bytes", 5e6, 1e12),
+        ("process_open_fds", 10.0, 10_000.0),
+        ("process_max_fds", 100.0, f64::MAX),
+        ("process_threads", 4.0, 1000.0),
+    ] {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let value: f64 = line.unwrap_or_else(|| panic!("{name} is not in\n{text}")).parse().unwrap();
+        assert!((least..=most).contains(&value), "{name} {value}");
+    }
 }
 
 /// Each family has its help and type before its samples, and no sample twice.

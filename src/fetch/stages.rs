@@ -1,0 +1,145 @@
+//! How long the stages of a request take: looking the name up, connecting (TLS included), waiting for the answer's head, and
+//! reading its body. No two of them overlap.
+//!
+//! Name and connection are made somewhere below the client, and only when there is no idle connection: those stages are
+//! noted in the task that asks.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use prometheus::{Histogram, HistogramOpts, HistogramVec};
+use tower_layer::Layer;
+use tower_service::Service;
+
+/// Of every request since the start, in seconds.
+#[derive(Debug)]
+pub struct Stages {
+    /// To be registered where it is shown.
+    pub histograms: HistogramVec,
+    dns: Histogram,
+    connect: Histogram,
+    first_byte: Histogram,
+    body: Histogram,
+}
+
+/// What was noted of a request on the way to its connection; none for what it did not have to do.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Noted {
+    dns: Option<Duration>,
+    /// The name's look-up included.
+    connect: Option<Duration>,
+}
+
+tokio::task_local! {
+    static NOTED: Cell<Noted>;
+}
+
+impl Default for Stages {
+    fn default() -> Stages {
+        let help = "Requests, robots.txt and redirects included, by stage: dns and connect (TLS included) of new connections, \
+                    first_byte until the answer's head, body.";
+        let buckets = vec![0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
+        let options = HistogramOpts::new("seine_fetch_stage_seconds", help).buckets(buckets);
+        let histograms = HistogramVec::new(options, &["stage"]).expect("its name and label are valid");
+        let stage = |name| histograms.with_label_values(&[name]);
+        Stages {
+            dns: stage("dns"),
+            connect: stage("connect"),
+            first_byte: stage("first_byte"),
+            body: stage("body"),
+            histograms,
+        }
+    }
+}
+
+impl Stages {
+    /// The answer's head came, `took` after it was asked for.
+    pub(super) fn head(&self, noted: Noted, took: Duration) {
+        let dns = noted.dns.unwrap_or_default();
+        if let Some(dns) = noted.dns {
+            self.dns.observe(dns.as_secs_f64());
+        }
+        if let Some(connect) = noted.connect {
+            self.connect.observe(connect.saturating_sub(dns).as_secs_f64());
+        }
+        let before = noted.connect.unwrap_or(dns);
+        self.first_byte.observe(took.saturating_sub(before).as_secs_f64());
+    }
+
+    pub(super) fn body(&self, took: Duration) {
+        self.body.observe(took.as_secs_f64());
+    }
+}
+
+/// Runs a request; what it had to do for a connection comes with its answer.
+pub(super) async fn noting<T>(request: impl Future<Output = T>) -> (T, Noted) {
+    NOTED
+        .scope(Cell::default(), async {
+            let answer = request.await;
+            (answer, NOTED.with(Cell::get))
+        })
+        .await
+}
+
+/// A name was looked up.
+pub(super) fn looked_up(took: Duration) {
+    note(|noted| noted.dns = Some(took));
+}
+
+/// A connection was made, its name looked up and all.
+pub(super) fn connected(took: Duration) {
+    note(|noted| noted.connect = Some(took));
+}
+
+fn note(change: impl FnOnce(&mut Noted)) {
+    // A connection that nobody waits for any more is made outside of any request.
+    let _ = NOTED.try_with(|cell| {
+        let mut noted = cell.get();
+        change(&mut noted);
+        cell.set(noted);
+    });
+}
+
+/// Around a client's connector: notes how long it takes.
+#[derive(Clone)]
+pub(super) struct Timing;
+
+#[derive(Clone)]
+pub(super) struct Timed<S>(S);
+
+impl<S> Layer<S> for Timing {
+    type Service = Timed<S>;
+
+    fn layer(&self, connector: S) -> Timed<S> {
+        Timed(connector)
+    }
+}
+
+impl<S, R> Service<R> for Timed<S>
+where
+    S: Service<R>,
+    S::Future: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: R) -> Self::Future {
+        let started = Instant::now();
+        let connecting = self.0.call(request);
+        Box::pin(async move {
+            let connection = connecting.await;
+            if connection.is_ok() {
+                connected(started.elapsed());
+            }
+            connection
+        })
+    }
+}
