@@ -330,10 +330,13 @@ fn walk(folder: &Path) -> walkdir::IntoIter {
     WalkDir::new(folder).sort_by(order).into_iter()
 }
 
-/// The frontier and the page log of a crawl.
+/// The frontier and the page log of a crawl, and its fetch log beside them, which has no pages.
 fn is_of_crawl(entry: &DirEntry) -> bool {
-    let is_so_named = entry.file_name() == "frontier" || entry.file_name() == "log";
-    is_so_named && entry.file_type().is_dir() && entry.path().join("lock").is_file()
+    let is_locked = |folder: &Path| entry.file_type().is_dir() && folder.join("lock").is_file();
+    match entry.file_name().to_str() {
+        Some("fetch_log") => is_locked(&entry.path().with_file_name("log")),
+        name => matches!(name, Some("frontier" | "log")) && is_locked(entry.path()),
+    }
 }
 
 fn is_of_sink(entry: &DirEntry) -> bool {

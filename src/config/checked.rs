@@ -291,9 +291,20 @@ pub struct HttpConfig {
     pub operate_token: Option<Secret>,
 }
 
+/// `fetch_log.*`: a line an attempt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FetchLogConfig {
+    pub enabled: bool,
+    /// Of one file.
+    pub max_file_bytes: u64,
+    /// The one that is written to included.
+    pub max_files: u64,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoggingConfig {
     pub json: bool,
+    pub fetches: FetchLogConfig,
     /// Between two lines that say how far the crawl is; none: there are none.
     pub interval: Option<Duration>,
     /// A `tracing` filter: `info`, `seine=debug`.

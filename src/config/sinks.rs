@@ -297,7 +297,7 @@ fn format_of(word: &str) -> Result<Format, String> {
 fn check_name(name: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     let is_right = !name.is_empty() && name.len() <= 64 && name.chars().all(allowed);
-    let taken = ["frontier", "log", "validator"];
+    let taken = ["frontier", "log", "validator", "fetch_log"];
     match is_right && !taken.contains(&name) {
         true => Ok(()),
         false => Err(format!(

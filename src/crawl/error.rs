@@ -9,6 +9,7 @@ use crate::frontier::FrontierError;
 use crate::frontier::scope::ScopeError;
 use crate::page_log::LogError;
 use crate::sinks::SinkError;
+use crate::telemetry::fetch_log::FetchLogError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CrawlError {
@@ -29,6 +30,8 @@ pub enum CrawlError {
     Client(#[from] ClientError),
     #[error(transparent)]
     Listen(#[from] ListenError),
+    #[error(transparent)]
+    FetchLog(#[from] FetchLogError),
     #[error(transparent)]
     Sink(#[from] SinkError),
     #[error(transparent)]

@@ -9,6 +9,7 @@ use super::stillness::trouble;
 use crate::clock::now_ms;
 use crate::config::{Config, StartedWith};
 use crate::page_log::Books;
+use crate::telemetry::fetch_log::FetchLog;
 use crate::telemetry::logging;
 
 /// Bytes that are shown of why a sink does not get on.
@@ -74,6 +75,7 @@ impl Minutes {
         let now = Figures::of(running);
         self.tell(running, &now, took);
         self.before = now;
+        running.metrics.fetch_log.iter().for_each(FetchLog::tell_dropped);
         logging::tell_repeats(false);
     }
 

@@ -31,6 +31,7 @@ use crate::config::{Config, StartedWith};
 use crate::descriptors;
 use crate::parse;
 use crate::supervisor::Phase;
+use crate::telemetry::fetch_log::FetchLog;
 use crate::telemetry::progress::{Progress, Screen};
 use signals::Signals;
 use start_room::StartRoom;
@@ -93,6 +94,7 @@ impl Crawl {
         parts::start(&running, runtime.handle());
         let ended = runtime.block_on(ending::watch(running.clone(), signals, patience, Progress::new(screen.clone())));
         screen.clear();
+        running.metrics.fetch_log.iter().for_each(FetchLog::end);
         let summary = Summary::new(&running, ended, started.elapsed(), &seeds)?;
         // What is pending belongs to this round: the same command delivers it, and fetches nothing anew.
         if summary.ended == Ended::Done && !summary.is_pending() {

@@ -27,6 +27,7 @@ use crate::shutdown::Shutdown;
 use crate::sinks::watch::Watch;
 use crate::supervisor::Supervisor;
 use crate::telemetry::Metrics;
+use crate::telemetry::fetch_log::FetchLog;
 use crate::telemetry::rates::Rates;
 use crate::validate::Looks;
 use crate::visit::Visitor;
@@ -62,15 +63,12 @@ pub(super) fn open(
         tracing::warn!("the crawl is paused, by its operator's order: seine resume -o {}", folder.display());
     }
     room.write(&*frontier, || try_seeds_again(&*frontier, seeds))?;
-    let metrics = Arc::new(Metrics::new());
+    let (client, metrics) = client_and_metrics(&config, &folder)?;
     let shutdown = Shutdown::default();
     let supervisor = Supervisor::new(shutdown.clone());
     let reserve = config.log.reserve_bytes;
     let room = Room::new(frontier.clone(), log.clone(), reserve, supervisor.clone());
     let config = Arc::new(config);
-    let client = client(&config)?;
-    metrics.show(client.counts());
-    config.sinks.iter().for_each(|sink| metrics.show_sink(sink.name()));
     let visitor = Visitor {
         frontier: frontier.clone(),
         log: log.clone(),
@@ -141,6 +139,16 @@ fn warn_of(recovery: &Recovery) {
     for (name, why) in &recovery.unreadable {
         tracing::error!(reader = name, why, "page log: a reader's cursor cannot be read; it holds every segment");
     }
+}
+
+/// The metrics have everything in them that the client counts, or that is still to be counted.
+fn client_and_metrics(config: &Config, folder: &Path) -> Result<(Client, Arc<Metrics>), CrawlError> {
+    let client = client(config)?;
+    let mut metrics = Metrics::new();
+    metrics.fetch_log = FetchLog::open(folder, &config.logging.fetches)?;
+    metrics.show(client.counts());
+    config.sinks.iter().for_each(|sink| metrics.show_sink(sink.name()));
+    Ok((client, Arc::new(metrics)))
 }
 
 fn client(config: &Config) -> Result<Client, ClientError> {

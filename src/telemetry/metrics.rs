@@ -1,15 +1,18 @@
 //! Prometheus metrics: counters and histograms kept as things happen, gauges read when somebody looks.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use prometheus::{Encoder, Histogram, HistogramVec, IntCounter, IntCounterVec, Registry, TextEncoder};
 
+use super::fetch_log::FetchLog;
 use super::gauges::{
     BudgetGauges, FrontierGauges, LogGauges, PartGauges, RequestGauges, SinkGauges, counters, gauges, keep, raise,
     seconds,
 };
 use super::process::ProcessGauges;
 use crate::fetch::RequestCounts;
+use crate::fetch::client::Exchange;
 use crate::frontier::{Applied, BudgetStanding, Counts, Proposed};
 use crate::page::{FailureReason, Outcome, PageEvent};
 use crate::page_log::LogStatus;
@@ -38,6 +41,9 @@ pub struct Metrics {
     requests: RequestGauges,
     budgets: BudgetGauges,
     process: ProcessGauges,
+    fetch_log_lines: IntCounterVec,
+    /// Told of every attempt, too.
+    pub fetch_log: Option<FetchLog>,
 }
 
 /// What the gauges are read from.
@@ -108,6 +114,8 @@ impl Metrics {
             requests: RequestGauges::new(&registry),
             budgets: BudgetGauges::new(&registry),
             process: ProcessGauges::new(&registry),
+            fetch_log_lines: counters("seine_fetch_log_lines_total", "Lines of the fetch log, by result.", "result"),
+            fetch_log: None,
             registry,
         };
         metrics.begin_at_zero();
@@ -148,10 +156,16 @@ impl Metrics {
         self.fetches.with_label_values(&[outcome]).inc();
         self.fetch_seconds.observe(event.ended_ms.saturating_sub(event.started_ms) as f64 / 1000.0);
         self.fetch_bytes.inc_by(event.response().map_or(0, |response| response.body.len() as u64));
+        if let Some(log) = &self.fetch_log {
+            log.attempt(event);
+        }
     }
 
-    pub fn robots_fetched(&self) {
+    pub fn robots_fetched(&self, url: &str, exchange: &Exchange) {
         self.robots_fetches.inc();
+        if let Some(log) = &self.fetch_log {
+            log.robots(url, exchange);
+        }
     }
 
     /// One batch of the validator.
@@ -206,6 +220,11 @@ impl Metrics {
         self.parts.set(snapshot.parts);
         self.requests.set(snapshot);
         self.budgets.set(snapshot.budgets);
+        if let Some(lines) = self.fetch_log.as_ref().map(FetchLog::counts) {
+            for (result, count) in [("written", &lines.written), ("dropped", &lines.dropped)] {
+                raise(&self.fetch_log_lines.with_label_values(&[result]), count.load(Ordering::Relaxed));
+            }
+        }
         self.process.set();
     }
 }

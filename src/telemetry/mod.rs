@@ -1,5 +1,6 @@
 //! What people and machines see of a running crawl: logs, metrics, health, progress.
 
+pub(crate) mod fetch_log;
 mod gauges;
 pub(crate) mod logging;
 pub(crate) mod metrics;

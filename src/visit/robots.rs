@@ -79,7 +79,7 @@ impl Visitor {
                 return Ok((Outcome::Failure(failure), now_ms()));
             }
             let exchange = self.exchange(host, &url, &Conditions::default(), limits).await?;
-            self.metrics.robots_fetched();
+            self.metrics.robots_fetched(url.as_str(), &exchange);
             host.bytes_beside += body_bytes(&exchange.outcome);
             match redirect::location(&exchange.outcome).and_then(|location| redirect::target(&url, &location)) {
                 Some(target) if hops < MAX_ROBOTS_HOPS => url = target.url,

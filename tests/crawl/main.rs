@@ -15,6 +15,7 @@ mod ending;
 #[path = "../support/event.rs"]
 mod event;
 mod feeds;
+mod fetch_log;
 mod full_disk;
 mod full_log;
 mod idle;

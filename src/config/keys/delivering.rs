@@ -372,4 +372,24 @@ pub(super) const LOGGING: &[Key] = &[
         Text(draft::set_log_filter),
         "error, warn, info, debug or trace; or by part: warn,seine::fetch=debug. The store below speaks at info too.",
     ),
+    ours(
+        "fetch_log.enabled",
+        "false",
+        Bool(|d, v| d.config.logging.fetches.enabled = v),
+        "A JSON line for every attempt and every request for a robots.txt, in fetch_log/fetches.jsonl below the data folder: time, url, \
+         host, status or reason with its cause, bytes, milliseconds, attempt, depth, redirects. Nothing waits for it: lines that \
+         its disk has no time for are dropped, and counted.",
+    ),
+    ours(
+        "fetch_log.max_file_size",
+        "64MiB",
+        Size(4 << 10, |d, v| d.config.logging.fetches.max_file_bytes = v),
+        "A larger file is closed (fetches.1.jsonl is the newest of these) and the next one begun …",
+    ),
+    ours(
+        "fetch_log.max_files",
+        "8",
+        Count(1, 1000, |d, v| d.config.logging.fetches.max_files = v),
+        "… and so many are kept, the open one included.",
+    ),
 ];

@@ -1,0 +1,314 @@
+//! The fetch log: one JSON line for every attempt at a page or sitemap and for every request for a robots.txt, in files of
+//! bounded size and number.
+//!
+//! Whoever fetches never waits for it: lines go through a bounded channel to a thread of their own. When that is full, as with
+//! a disk that is too slow or full itself, lines are dropped, counted and told of.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::config::FetchLogConfig;
+use crate::fetch::client::Exchange;
+use crate::folders::make_private;
+use crate::formats::text::IsoTime;
+use crate::page::{EpochMs, Kind, Outcome, PageEvent};
+use crate::parse::url::origin;
+
+/// Below the data folder.
+pub(crate) const FOLDER: &str = "fetch_log";
+/// Lines that wait to be written.
+const WAITING: usize = 1024;
+/// What is written is on its way to the disk after so long at most.
+const FLUSH: Duration = Duration::from_secs(1);
+/// A file that cannot be written is tried again after so long.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// What waits at the end has so long.
+const GRACE: Duration = Duration::from_secs(2);
+
+#[derive(Debug, thiserror::Error)]
+#[error("fetch log {path}: {source}; make the folder writable, or set fetch_log.enabled: false")]
+pub struct FetchLogError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// Takes attempts from whoever makes them.
+pub struct FetchLog {
+    sender: SyncSender<Word>,
+    counts: Arc<LineCounts>,
+    told: AtomicU64,
+}
+
+/// Lines since the start.
+#[derive(Debug, Default)]
+pub(super) struct LineCounts {
+    pub written: AtomicU64,
+    pub dropped: AtomicU64,
+}
+
+enum Word {
+    Line(Box<Line>),
+    /// Nothing comes any more; answered when all is written.
+    End(std::sync::mpsc::Sender<()>),
+}
+
+/// As it is written. Times are in milliseconds.
+#[derive(Serialize)]
+struct Line {
+    time: IsoTime,
+    url: String,
+    host: String,
+    /// `page`, `sitemap`, `robots`.
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    /// Why there is no answer …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    /// … and what exactly went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<String>,
+    /// Of the body, as received.
+    bytes: usize,
+    ms: u64,
+    /// The first is 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempt: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    depth: Option<u16>,
+    redirects: usize,
+    /// Where redirects led.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    final_url: Option<String>,
+    /// It is tried again.
+    #[serde(skip_serializing_if = "is_false")]
+    again: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl Line {
+    fn of(url: &str, kind: &'static str, outcome: &Outcome, times: (EpochMs, EpochMs)) -> Line {
+        let (response, failure) = match outcome {
+            Outcome::Response(response) => (Some(response), None),
+            Outcome::Failure(failure) => (None, Some(failure)),
+        };
+        Line {
+            time: IsoTime(times.0),
+            url: url.to_owned(),
+            host: origin(url).unwrap_or_default().to_owned(),
+            kind,
+            status: response.map(|response| response.status),
+            reason: failure.map(|failure| failure.reason.name()),
+            cause: failure.map(|failure| failure.message.clone()),
+            bytes: response.map_or(0, |response| response.body.len()),
+            ms: times.1.saturating_sub(times.0),
+            attempt: None,
+            depth: None,
+            redirects: 0,
+            final_url: None,
+            again: false,
+        }
+    }
+}
+
+impl FetchLog {
+    /// Begins to write below the data folder, behind what an earlier run wrote. None unless it is enabled.
+    pub fn open(folder: &Path, config: &FetchLogConfig) -> Result<Option<FetchLog>, FetchLogError> {
+        if !config.enabled {
+            return Ok(None);
+        }
+        let folder = folder.join(FOLDER);
+        let failed = |source| FetchLogError { path: folder.clone(), source };
+        make_private(&folder).map_err(failed)?;
+        let counts = Arc::new(LineCounts::default());
+        let files = Files { folder: folder.clone(), config: *config, open: None, counts: counts.clone() };
+        files.remove_beyond().map_err(failed)?;
+        let (sender, words) = sync_channel(WAITING);
+        let thread = std::thread::Builder::new().name("fetch log".to_owned());
+        thread.spawn(move || files.write_all(&words)).map_err(failed)?;
+        Ok(Some(FetchLog { sender, counts, told: AtomicU64::new(0) }))
+    }
+
+    /// One attempt at a page or sitemap.
+    pub fn attempt(&self, event: &PageEvent) {
+        let kind = match event.kind {
+            Kind::Page => "page",
+            Kind::Sitemap => "sitemap",
+        };
+        let line = Line::of(&event.url, kind, &event.outcome, (event.started_ms, event.ended_ms));
+        self.send(Line {
+            attempt: Some(u32::from(event.attempt) + 1),
+            depth: Some(event.depth),
+            redirects: event.hops.len(),
+            final_url: Some(event.final_url.clone()).filter(|_| !event.hops.is_empty()),
+            again: event.again.is_some(),
+            ..line
+        });
+    }
+
+    /// One request for a robots.txt.
+    pub fn robots(&self, url: &str, exchange: &Exchange) {
+        self.send(Line::of(url, "robots", &exchange.outcome, (exchange.started_ms, exchange.ended_ms)));
+    }
+
+    fn send(&self, line: Line) {
+        if let Err(TrySendError::Full(_)) = self.sender.try_send(Word::Line(Box::new(line))) {
+            self.counts.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn counts(&self) -> &LineCounts {
+        &self.counts
+    }
+
+    /// Says how many lines were dropped since it was said last.
+    pub fn tell_dropped(&self) {
+        let dropped = self.counts.dropped.load(Ordering::Relaxed);
+        let before = self.told.swap(dropped, Ordering::Relaxed);
+        if dropped > before {
+            let lines = dropped - before;
+            tracing::warn!(state = "lines_dropped", lines, "fetch log: lines were dropped, its disk does not keep up");
+        }
+    }
+
+    /// Waits until what is left is written, for a while.
+    pub fn end(&self) {
+        let (ended, end) = channel();
+        let deadline = Instant::now() + GRACE;
+        let mut word = Word::End(ended);
+        while let Err(TrySendError::Full(back)) = self.sender.try_send(word) {
+            if Instant::now() >= deadline {
+                break;
+            }
+            word = back;
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let _ = end.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+        self.tell_dropped();
+    }
+}
+
+/// The newest is `fetches.jsonl`, the one before `fetches.1.jsonl`, and so on.
+struct Files {
+    folder: PathBuf,
+    config: FetchLogConfig,
+    open: Option<OpenFile>,
+    counts: Arc<LineCounts>,
+}
+
+struct OpenFile {
+    file: BufWriter<File>,
+    bytes: u64,
+}
+
+impl Files {
+    fn write_all(mut self, words: &Receiver<Word>) {
+        let mut not_before = Instant::now();
+        loop {
+            let line = match words.recv_timeout(FLUSH) {
+                Ok(Word::Line(line)) => line,
+                Ok(Word::End(ended)) => {
+                    self.flush();
+                    let _ = ended.send(());
+                    return;
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.flush();
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => return self.flush(),
+            };
+            // A line of texts and numbers can be written as JSON.
+            let mut text = serde_json::to_vec(&line).unwrap_or_default();
+            text.push(b'\n');
+            if Instant::now() < not_before {
+                self.counts.dropped.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            match self.append(&text) {
+                Ok(()) => drop(self.counts.written.fetch_add(1, Ordering::Relaxed)),
+                Err(error) => {
+                    self.fails(&error);
+                    self.counts.dropped.fetch_add(1, Ordering::Relaxed);
+                    not_before = Instant::now() + TRY_AGAIN;
+                }
+            }
+        }
+    }
+
+    fn append(&mut self, text: &[u8]) -> io::Result<()> {
+        let length = text.len() as u64;
+        let most = self.config.max_file_bytes;
+        if self.open.as_ref().is_some_and(|open| open.bytes > 0 && open.bytes + length > most) {
+            self.roll()?;
+        }
+        let path = self.path(0);
+        let open = match &mut self.open {
+            Some(open) => open,
+            none => none.insert(OpenFile::open(&path)?),
+        };
+        open.file.write_all(text)?;
+        open.bytes += length;
+        Ok(())
+    }
+
+    fn flush(&mut self) {
+        if let Some(Err(error)) = self.open.as_mut().map(|open| open.file.flush()) {
+            self.fails(&error);
+        }
+    }
+
+    fn fails(&mut self, error: &io::Error) {
+        tracing::warn!(folder = %self.folder.display(), %error, "fetch log: cannot be written; lines are dropped until it can be");
+        // What the buffer holds would be written again when it is dropped, to a file that does not take it.
+        if let Some(open) = self.open.take() {
+            let _ = open.file.into_parts();
+        }
+    }
+
+    /// Every file becomes the one before; the last goes.
+    fn roll(&mut self) -> io::Result<()> {
+        if let Some(mut open) = self.open.take() {
+            open.file.flush()?;
+        }
+        for number in (1..self.config.max_files).rev() {
+            match std::fs::rename(self.path(number - 1), self.path(number)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        if self.config.max_files == 1 { std::fs::remove_file(self.path(0)) } else { Ok(()) }
+    }
+
+    /// Files of a run that was allowed more of them.
+    fn remove_beyond(&self) -> io::Result<()> {
+        let beyond = (self.config.max_files..).map(|number| self.path(number));
+        beyond.take_while(|path| path.exists()).try_for_each(std::fs::remove_file)
+    }
+
+    fn path(&self, number: u64) -> PathBuf {
+        self.folder.join(match number {
+            0 => "fetches.jsonl".to_owned(),
+            number => format!("fetches.{number}.jsonl"),
+        })
+    }
+}
+
+impl OpenFile {
+    fn open(path: &Path) -> io::Result<OpenFile> {
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        let bytes = file.metadata()?.len();
+        Ok(OpenFile { file: BufWriter::with_capacity(64 << 10, file), bytes })
+    }
+}
