@@ -14,6 +14,8 @@ mod hostile;
 mod links;
 #[path = "support/event.rs"]
 mod made;
+#[path = "parse_html/simhash.rs"]
+mod simhash;
 #[path = "parse_html/text_and_robots.rs"]
 mod text_and_robots;
 

@@ -28,6 +28,7 @@ mod media_type;
 pub mod meta;
 mod prescan;
 pub mod robots;
+pub mod simhash;
 pub mod sitemap;
 pub mod url;
 pub mod words;

@@ -81,27 +81,17 @@ struct Weights {
 
 impl Weights {
     fn add(&mut self, text: &str, weight: u32) {
-        for run in text.split(|c: char| !is_word_char(c)) {
-            let run = run.trim_matches('-');
-            if run.is_empty() || run.chars().nth(MAX_WORD_CHARS).is_some() {
-                continue;
-            }
-            if run.is_ascii() {
-                let mut lower = std::mem::take(&mut self.lower);
-                lower.clear();
-                lower.push_str(run);
-                lower.make_ascii_lowercase();
-                self.add_word(&lower, weight);
-                self.lower = lower;
-                continue;
-            }
-            let lower = run.to_lowercase();
-            let word = ComposingNormalizerBorrowed::new_nfc().normalize(&lower);
+        let mut word = std::mem::take(&mut self.lower);
+        for run in runs(text).filter(|run| run.chars().nth(MAX_WORD_CHARS).is_none()) {
+            lower_case(run, &mut word);
             self.add_word(&word, weight);
-            if let Some(plain) = without_accents(&word) {
+            if !run.is_ascii()
+                && let Some(plain) = without_accents(&word)
+            {
                 self.add_word(&plain, weight);
             }
         }
+        self.lower = word;
     }
 
     fn add_word(&mut self, word: &str, weight: u32) {
@@ -121,6 +111,22 @@ impl Weights {
         words.sort_unstable_by_key(|&(_, place)| (std::cmp::Reverse(weight_of(place)), place));
         words.truncate(MAX_WORDS);
         words.into_iter().map(|(word, _)| word).collect()
+    }
+}
+
+/// The runs of letters, digits, marks and inner hyphens in a text, as they are written.
+pub(super) fn runs(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !is_word_char(c)).map(|run| run.trim_matches('-')).filter(|run| !run.is_empty())
+}
+
+/// Puts a run into `word`, in lower case and composed form.
+pub(super) fn lower_case(run: &str, word: &mut String) {
+    word.clear();
+    if run.is_ascii() {
+        word.push_str(run);
+        word.make_ascii_lowercase();
+    } else {
+        word.push_str(&ComposingNormalizerBorrowed::new_nfc().normalize(&run.to_lowercase()));
     }
 }
 
