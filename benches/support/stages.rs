@@ -8,7 +8,9 @@ use seine::delivery::{Deriver, Entry, Position};
 use seine::formats::files::write_event;
 use seine::formats::zlib_stream::ZlibStream;
 use seine::page::{PageEvent, codec};
-use seine::parse::{DeriveOptions, derive, html_stream};
+use seine::parse::html_tree::Tree;
+use seine::parse::main_text::main_text;
+use seine::parse::{DeriveOptions, derive, html_stream, simhash};
 use seine::sinks::stdout;
 use sha2::{Digest, Sha256};
 
@@ -26,10 +28,14 @@ pub fn measure() -> Vec<(&'static str, Duration)> {
     let events: Vec<&PageEvent> = entries.iter().map(|entry| &*entry.event).collect();
     let body = |event: &PageEvent| event.response().map_or(Bytes::new(), |response| response.body.clone());
     let lines: Vec<Vec<u8>> = events.iter().map(|event| line(event, &body(event))).collect();
+    let texts: Vec<String> = events.iter().map(|event| main_text(&parsed(&body(event)))).collect();
     vec![
         ("parse: all that is derived", best(|| events.iter().map(|event| derive(event, &options).links.len()).sum())),
         ("  of it the markup", best(|| events.iter().map(|event| markup_links(&body(event))).sum())),
         ("  of it SHA-256", best(|| events.iter().map(|event| usize::from(Sha256::digest(body(event))[0])).sum())),
+        ("text: tree, main text, simhash", best(|| entries.iter().map(|entry| simhash(entry)).sum())),
+        ("  of it the tree", best(|| events.iter().map(|event| tree(&body(event))).sum())),
+        ("  of it the simhash", best(|| texts.iter().map(|text| usize::from(simhash::simhash(text).is_some())).sum())),
         ("page log: the event's head as JSON", best(|| events.iter().map(|event| head(event)).sum())),
         ("page log: CRC-32", best(|| events.iter().map(|event| crc32fast::hash(&body(event)) as usize).sum())),
         ("stdout: the line", best(|| write_lines(&entries))),
@@ -45,6 +51,18 @@ fn best(mut run: impl FnMut() -> usize) -> Duration {
 fn markup_links(body: &[u8]) -> usize {
     let text = std::str::from_utf8(body).unwrap_or_default();
     html_stream::read(text, "Seine").map_or(0, |facts| facts.links.len())
+}
+
+fn simhash(entry: &Entry) -> usize {
+    usize::from(simhash::of_page(&entry.facts(), Some("text/html")).is_some())
+}
+
+fn tree(body: &[u8]) -> usize {
+    usize::from(parsed(body).is_cut)
+}
+
+fn parsed(body: &[u8]) -> Tree {
+    Tree::parse(std::str::from_utf8(body).unwrap_or_default())
 }
 
 fn head(event: &PageEvent) -> usize {
