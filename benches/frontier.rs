@@ -254,6 +254,7 @@ fn verdict(url: String, number: u64) -> Verdict {
         noindex: false,
         is_to_be_reread: false,
         target: None,
+        texts: Default::default(),
         passed_at: None,
     };
     Verdict { url, kind: Kind::Page, event_id, reached: None, change: Change::Page { record, due_again: None } }

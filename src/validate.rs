@@ -23,7 +23,9 @@ use crate::frontier::{
     Batch, Brought, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Proposal, Verdict,
     WHEN_MET_AGAIN,
 };
-use crate::page::{Again, Before, EpochMs, FailureReason, Kind, Outcome, PageChange, PageEvent, Response, Withheld};
+use crate::page::{
+    Again, Before, EpochMs, FailureReason, Kind, Outcome, PageChange, PageEvent, Response, TextsGiven, Withheld,
+};
 use crate::page_log::{LogError, Reader};
 use crate::parse::{self, Derived};
 use crate::revisit::{History, Trust};
@@ -328,6 +330,7 @@ impl Validator {
             is_to_be_reread: there.is_some_and(|there| there.is_to_be_reread),
             noindex: event.is_noindex(derived.robots.noindex, there.is_some_and(|there| there.noindex)),
             target: reached(event).filter(|_| state.is_there() && self.config.redirects == Redirects::First),
+            texts: texts_given(event, change, there),
             passed_at: None,
         };
         if let Some(response) = event.response() {
@@ -351,6 +354,15 @@ fn keep_validators(record: &mut PageRecord, event: &PageEvent, response: &Respon
     // A 304 need not say any more what a header said, or that it does not.
     if record.noindex && response.headers.get("x-robots-tag").is_some() {
         (record.etag, record.last_modified) = (None, None);
+    }
+}
+
+/// What was given of its main text: of a page that is as it was, what was before; of one that has changed without a measure, nothing is
+/// known any more.
+fn texts_given(event: &PageEvent, change: Option<PageChange>, there: Option<&PageRecord>) -> TextsGiven {
+    match &event.text {
+        Some(text) => text.given.clone(),
+        None => there.filter(|_| change == Some(PageChange::Unchanged)).map(|it| it.texts.clone()).unwrap_or_default(),
     }
 }
 

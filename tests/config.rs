@@ -768,12 +768,37 @@ fn what_is_wrong_with_a_sink_is_said() {
         ),
         ("{name: a, format: FILES, options: {removed: delete}}", "records.removed: expected one of keep"),
         ("{name: a, format: WARC, options: {unchanged: touch}}", "records.unchanged: expected one of send, skip"),
+        ("{name: a, format: WARC, options: {min_change: 65}}", "records.min_change: expected"),
+        (
+            "{name: a, format: WARC, options: {min_change: 3}}",
+            "no effect where unchanged is send; set unchanged to skip",
+        ),
         ("{name: a, destination: kafka}", "KAFKA needs the name of a topic"),
     ];
     for (sinks, said) in cases {
         let error = read(&format!("target_storage.sinks: [{sinks}]\n")).expect_err(sinks);
         assert!(error.contains(said), "{sinks}: {error}");
     }
+}
+
+/// Texts are read where somebody wants to know how much they have changed, and nowhere else.
+#[test]
+fn thresholds_are_those_of_the_sinks_that_ask_or_tell() {
+    let thresholds = |yaml: &str| Vec::<u8>::from_iter(config(yaml).thresholds());
+    let recrawl = "link_storage.recrawl.interval: 14d\n";
+    let kafka = "target_storage.data_formats: [KAFKA]\ntarget_storage.data_format.kafka.topic_name: pages\n";
+    assert_eq!(thresholds(recrawl), [0; 0], "FILES has no place for it");
+    assert_eq!(thresholds(kafka), [0; 0], "pages are not looked at again");
+    assert_eq!(thresholds(&format!("{recrawl}{kafka}")), [0]);
+    assert_eq!(thresholds("target_storage.data_format.records: {unchanged: skip, min_change: 3}\n"), [3]);
+    let several = "target_storage.sinks: [{format: FILES}, {format: ELASTIC}, \
+        {destination: elasticsearch, options: {index_name: a, min_change: 64}}, \
+        {name: b, destination: elasticsearch, options: {index_name: b, min_change: 7, unchanged: skip}}]\n";
+    assert_eq!(thresholds(several), [7, 64]);
+    let some = "link_storage.recrawl.overrides: [{host: a.test, interval: 1h}]\n";
+    assert_eq!(thresholds(&format!("{some}{several}")), [0, 7, 64]);
+    let sink = |yaml: &str| config(yaml).sinks.remove(3);
+    assert_eq!((sink(several).upkeep.min_change, sink(several).options.min_change), (7, 7));
 }
 
 #[test]

@@ -18,8 +18,8 @@ use seine::frontier::{
     Proposal, Release, Trouble, Verdict,
 };
 use seine::page::{
-    Again, Before, Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent, Response, Truncated,
-    Withheld,
+    Again, Before, Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent, Response, TextChange,
+    TextsGiven, Truncated, Withheld,
 };
 use seine::parse::DeriveOptions;
 use seine::revisit::{Belief, Budget, History, Lesson, Outlook, Override, RevisitPolicy, Trust, Which};
@@ -224,6 +224,33 @@ fn intervals_are_learned() {
     assert!(quick[0] < calm[4] && quick[19] < HOUR, "{calm:?} {quick:?}");
     let history = bench.frontier.page(SEED).unwrap().unwrap().history.unwrap();
     assert_eq!((history.changes, history.alive_ms), (20, bench.now));
+}
+
+/// What is known of the texts that were given is what the last change said of them.
+#[test]
+fn texts_given_are_kept_as_long_as_the_page_is_as_it_was() {
+    let mut bench = Bench::new(hourly());
+    let texts = |bench: &Bench| bench.frontier.page(SEED).unwrap().unwrap().texts;
+    let given = |simhash: u64| TextsGiven::from([(0, simhash), (8, 7)]);
+    let text = |simhash: u64| Some(TextChange { given: given(simhash), ..TextChange::default() });
+    let look = |bench: &mut Bench, outcome: Outcome, text: Option<TextChange>| {
+        bench.now += 48 * HOUR;
+        let event = PageEvent { text, ..bench.event(SEED, outcome) };
+        bench.validate(event);
+        texts(bench)
+    };
+    assert_eq!(look(&mut bench, response(200, "one"), text(1)), given(1));
+    for as_it_was in [response(200, "one"), response(304, ""), response(500, ""), response(404, "")] {
+        assert_eq!(look(&mut bench, as_it_was.clone(), None), given(1), "{as_it_was:?}");
+    }
+    assert_eq!(look(&mut bench, response(200, "two"), text(2)), given(2));
+    let work = bench.frontier.lease(u64::MAX / 2, 1, 1).unwrap().remove(0).work.remove(0);
+    assert_eq!(work.texts, given(2));
+    // Changed, and nobody read it: nothing is known any more.
+    assert_eq!(look(&mut bench, response(200, "three"), None), TextsGiven::new());
+    assert_eq!(look(&mut bench, response(200, "four"), text(4)), given(4));
+    look(&mut bench, response(404, ""), None);
+    assert_eq!(look(&mut bench, response(404, ""), None), TextsGiven::new(), "gone");
 }
 
 /// A second look has to agree, and not at once; what is gone is looked at ever more seldom, and can come back.

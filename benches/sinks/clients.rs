@@ -216,7 +216,7 @@ fn document(entry: &Entry) -> Bytes {
     let version = elastic::document_version(&entry.event);
     let action = serde_json::json!({ "index": { "_id": id, "version": version, "version_type": "external" } });
     let mut lines = format!("{action}\n").into_bytes();
-    assert!(elastic::write_event(&entry.event, &entry.text(), &mut lines));
+    assert!(elastic::write_event(&entry.event, &entry.text(), 0, &mut lines));
     lines.push(b'\n');
     lines.into()
 }

@@ -3,17 +3,17 @@
 //! What holds without a configuration stands in the table of keys alone, and [`Config::default`] is read from there. The
 //! `Default` of a part is empty, for the table to fill.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::secret::Secret;
 use crate::budgets::Budget;
-use crate::formats::Format;
 use crate::formats::filesystem::Naming;
 use crate::formats::held::{Field, Held};
 use crate::formats::options::Options;
+use crate::formats::{Format, elastic};
 use crate::revisit::RevisitPolicy;
 
 /// Everything a crawl needs to know. [`Config::default`] is polite: see `config/seine.yml` for each value's meaning.
@@ -192,6 +192,8 @@ pub struct SinkConfig {
 pub struct Upkeep {
     pub unchanged: Unchanged,
     pub removed: Removed,
+    /// A changed page whose main text has changed by fewer bits (0 to 64) is dealt with as one that is as it was.
+    pub min_change: u8,
 }
 
 /// What becomes of a page that was looked at again and is as it was.
@@ -201,7 +203,7 @@ pub enum Unchanged {
     #[default]
     Send,
     Skip,
-    /// As `Send`; and of a 304, which has no content, the time is noted.
+    /// As `Send`; and of a 304, which has no content, and of a change that is too small to matter, the time is noted.
     Touch,
 }
 
@@ -334,7 +336,22 @@ impl Config {
     }
 }
 
+impl Config {
+    /// The least changes of main texts that sinks ask for, in bits. Empty where nobody wants to know: reading a text costs more than all
+    /// else that is done for a page.
+    pub fn thresholds(&self) -> BTreeSet<u8> {
+        let is_looked_at = !self.frontier.revisit.is_off();
+        let wants = |sink: &&SinkConfig| sink.upkeep.min_change > 0 || (is_looked_at && sink.tells_distance());
+        self.sinks.iter().filter(wants).map(|sink| sink.upkeep.min_change).collect()
+    }
+}
+
 impl SinkConfig {
+    /// Whether it says by how much a page has changed: in the document, or beside the message.
+    fn tells_distance(&self) -> bool {
+        matches!(self.destination, Destination::Kafka(_)) || self.format == Some(elastic::FORMAT)
+    }
+
     /// In folders, metrics and on the command line.
     pub fn name(&self) -> &str {
         &self.name

@@ -69,6 +69,11 @@ impl SinksDraft {
         };
     }
 
+    /// `min_change` of a destination, in bits: 0 to 64.
+    pub fn set_min_change(&mut self, destination: &'static str, bits: u64) {
+        self.upkeep.entry(destination).or_default().min_change = bits as u8;
+    }
+
     /// `removed` of a destination; its key lists the words.
     pub fn set_removed(&mut self, destination: &'static str, word: &str) {
         self.upkeep.entry(destination).or_default().removed = match word {
@@ -174,12 +179,16 @@ impl Draft {
         let to = wanted.destination;
         let format = wanted.format.or((to.format)(self));
         to.takes(format)?;
+        let upkeep = self.sinks.upkeep.get(to.name).copied().unwrap_or_default();
+        if let Upkeep { min_change: 1.., unchanged: Unchanged::Send, .. } = upkeep {
+            return Err("min_change has no effect where unchanged is send; set unchanged to skip".to_owned());
+        }
         Ok(SinkConfig {
             name: wanted.name.clone(),
             format,
-            options: self.sinks.options.clone(),
+            options: Options { min_change: upkeep.min_change, ..self.sinks.options.clone() },
             destination: (to.build)(self, format),
-            upkeep: self.sinks.upkeep.get(to.name).copied().unwrap_or_default(),
+            upkeep,
             kind: to.name,
         })
     }

@@ -76,6 +76,7 @@ pub(super) fn open(
         scope: Arc::new(CurrentScope::new(scope)),
         config: config.clone(),
         derive,
+        thresholds: config.thresholds(),
         rules: RulesCache::new(&config.fetch.user_agent.name),
         metrics: metrics.clone(),
         changed: Default::default(),
@@ -260,8 +261,7 @@ fn round_of(seeds: &[String]) -> String {
 fn apply_recrawl(frontier: &EmbeddedFrontier, config: &FrontierConfig) -> Result<(), FrontierError> {
     let policy = serde_json::to_string(&config.revisit).unwrap_or_default();
     let before = frontier.note(RECRAWL_NOTE)?;
-    let is_off = config.revisit.interval.is_none() && config.revisit.overrides.is_empty();
-    if before.as_ref() == Some(&policy) || (before.is_none() && is_off) {
+    if before.as_ref() == Some(&policy) || (before.is_none() && config.revisit.is_off()) {
         return Ok(());
     }
     let looks = Looks::open(frontier, config, now_ms())?;

@@ -2,8 +2,8 @@
 //!
 //! The documented fields, in this order: `domain` · `url` · `title` · `text` · `retrieved` · `words` · `wordsMeta` ·
 //! `topPrivateDomain` · `html` · `responseHeaders` · `isRelevant` · `relevance` · `crawlerId`. Behind them ours:
-//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`. What is not HTML has null
-//! for `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
+//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`, and `distance` where it is known.
+//! What is not HTML has null for `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -28,7 +28,7 @@ use super::records::of_lines;
 use super::recovery::RecoveryMethod;
 use super::sniff::Confidence;
 use crate::delivery::Entry;
-use crate::page::{EpochMs, PageChange, PageEvent, Relevance};
+use crate::page::{EpochMs, PageChange, PageEvent, Relevance, TextChange};
 use crate::parse::html_text::visible_text;
 use crate::parse::html_tree::Tree;
 use crate::parse::main_text::main_text;
@@ -68,9 +68,10 @@ pub const FORMAT: Format = Format(&FormatSpec {
     reader: |input| {
         Ok(of_lines(ElasticReader::new(input.bytes), ElasticDocument::into_event, |_, document| document.lacks()))
     },
-    encoder: |_| {
-        Box::new(StatelessEncoder(|entry: &Entry, out: &mut Vec<u8>| {
-            is_held(&entry.event) && write_event(&entry.event, &entry.text(), out)
+    encoder: |options| {
+        let min_change = options.min_change;
+        Box::new(StatelessEncoder(move |entry: &Entry, out: &mut Vec<u8>| {
+            is_held(&entry.event) && write_event(&entry.event, &entry.text(), min_change, out)
         }))
     },
     is_held: Some(is_held),
@@ -142,6 +143,9 @@ pub struct ElasticDocument<'a> {
     /// What became of the page since the fetch before this one, see [`crate::page::PageChange`].
     #[serde(default)]
     pub change: Option<PageChange>,
+    /// Of a changed page: how far its main text is from the one before, see [`PageEvent::distance`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distance: Option<u8>,
 }
 
 fn unknown() -> f64 {
@@ -149,9 +153,9 @@ fn unknown() -> f64 {
 }
 
 /// Appends the page's document to `out`, without a line feed and without one in it. Returns false and appends nothing for
-/// what the format does not hold: sitemaps, failures, answers other than 2xx.
-pub fn write_event(event: &PageEvent, text: &PageText, out: &mut Vec<u8>) -> bool {
-    let Some(document) = ElasticDocument::from_event(event, text) else { return false };
+/// what the format does not hold: sitemaps, failures, answers other than 2xx. `min_change`: the destination's.
+pub fn write_event(event: &PageEvent, text: &PageText, min_change: u8, out: &mut Vec<u8>) -> bool {
+    let Some(document) = ElasticDocument::from_event(event, text, min_change) else { return false };
     document.write(out);
     true
 }
@@ -232,13 +236,16 @@ impl ElasticDocument<'_> {
             event.id = id.into_owned();
         }
         event.change = self.change;
+        // Of which threshold it is, it does not say; what is sent at all counts at 0.
+        event.text =
+            self.distance.map(|distance| TextChange { distances: [(0, distance)].into(), ..Default::default() });
         event
     }
 }
 
 impl<'a> ElasticDocument<'a> {
     /// The page's document; none for what the format does not hold.
-    pub fn from_event(event: &'a PageEvent, text: &'a PageText) -> Option<ElasticDocument<'a>> {
+    pub fn from_event(event: &'a PageEvent, text: &'a PageText, min_change: u8) -> Option<ElasticDocument<'a>> {
         let response = page_of(event)?;
         let derived = &*text.facts;
         let host = host(&event.url).unwrap_or_default();
@@ -263,6 +270,7 @@ impl<'a> ElasticDocument<'a> {
             digest: Some(HEXLOWER.encode(&derived.digest).into()),
             event_id: Some((&event.id).into()),
             change: event.change,
+            distance: event.distance(min_change),
         };
         if let Some(tree) = &text.tree {
             document.add_html(derived, tree, host);

@@ -83,6 +83,7 @@ pub fn fields(headers: HeaderType) -> Map<String, Value> {
         ("digest", keyword()),
         ("eventId", keyword()),
         ("change", keyword()),
+        ("distance", json!({ "type": "short" })),
     ];
     fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect()
 }

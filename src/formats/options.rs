@@ -3,6 +3,8 @@
 /// Each encoder looks at what is its own. The keys `target_storage.data_format.*`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
+    /// ELASTIC's `distance` is that to what was last given to destinations with this threshold, in bits.
+    pub min_change: u8,
     /// CDR31's `team`.
     pub team: Option<String>,
     pub web_index: WebIndexLimits,

@@ -3,7 +3,7 @@
 use minicbor::{Decode, Encode};
 
 use super::event_id;
-use crate::page::{EpochMs, FailureReason, Kind, PageChange};
+use crate::page::{EpochMs, FailureReason, Kind, PageChange, TextsGiven};
 use crate::revisit::{History, Lesson};
 
 /// What `page` keeps of a URL.
@@ -49,6 +49,9 @@ pub struct PageRecord {
     /// does not redirect, and where redirects are followed without asking whose their target is.
     #[n(14)]
     pub target: Option<String>,
+    /// See [`TextChange::given`](crate::page::TextChange::given).
+    #[cbor(n(15), skip_if = "TextsGiven::is_empty")]
+    pub texts: TextsGiven,
     /// Events of the page log up to and including that of `event_id`: who has passed so many has it. None for records of before it
     /// was noted.
     #[n(17)]

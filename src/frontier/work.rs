@@ -1,7 +1,7 @@
 //! URLs to fetch: as they are proposed, and as they are leased.
 
 use super::page::{PageRecord, PageState};
-use crate::page::{EpochMs, Kind};
+use crate::page::{EpochMs, Kind, TextsGiven};
 
 /// Priority of a URL that the frontier first hears of by its verdict (a page log from elsewhere).
 pub(super) const PRIORITY_UNKNOWN: u8 = 128;
@@ -50,6 +50,8 @@ pub struct Work {
     pub digest: Option<[u8; 32]>,
     /// See [`History::missing_since`](crate::revisit::History::missing_since).
     pub missing_since: Option<EpochMs>,
+    /// See [`PageRecord::texts`].
+    pub texts: TextsGiven,
 }
 
 impl Work {
@@ -71,10 +73,12 @@ impl Work {
             noindex: false,
             digest: None,
             missing_since: None,
+            texts: TextsGiven::new(),
         };
         if let Some(page) = page {
             work.digest = page.digest;
             work.missing_since = page.history.and_then(|history| history.missing_since);
+            work.texts = page.texts;
             (work.final_url, work.noindex) = (page.final_url, page.noindex);
             // Of what did not come whole, a server's "not modified" would say nothing, and it brings no links.
             if page.digest.is_some() && !page.is_to_be_reread {

@@ -6,6 +6,7 @@
 pub mod codec;
 pub(crate) mod read_back;
 mod reason;
+mod text_change;
 pub mod wire;
 
 use std::net::IpAddr;
@@ -16,6 +17,7 @@ use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
 pub use reason::FailureReason;
+pub use text_change::{TextChange, TextsGiven};
 use wire::Wire;
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
@@ -60,6 +62,9 @@ pub struct PageEvent {
     /// Bytes received for this attempt besides its answer: bodies of redirects, and robots.txt.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes_beside: u64,
+    /// Of a page that is new or has changed, where somebody wants to know how much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<TextChange>,
     pub relevance: Relevance,
     pub crawler_id: Arc<str>,
 }

@@ -31,6 +31,7 @@ impl PageEvent {
             change: None,
             withheld: None,
             bytes_beside: 0,
+            text: None,
             relevance: Relevance::by_type(false),
             crawler_id: Arc::from(""),
         }

@@ -49,6 +49,11 @@ pub enum Which {
 }
 
 impl RevisitPolicy {
+    /// Nothing says that pages are looked at again.
+    pub fn is_off(&self) -> bool {
+        self.interval.is_none() && self.overrides.is_empty()
+    }
+
     /// For the pages that `one` is about.
     #[must_use]
     pub fn overridden(&self, one: &Override) -> RevisitPolicy {

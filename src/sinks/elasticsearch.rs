@@ -144,7 +144,7 @@ impl ElasticSink {
     /// The document and the line before it.
     fn lines(&self, entry: &Entry) -> Bytes {
         let mut lines = action("index", entry);
-        write_event(&entry.event, &entry.text(), &mut lines);
+        write_event(&entry.event, &entry.text(), self.upkeep.min_change, &mut lines);
         lines.push(b'\n');
         lines.shrink_to_fit();
         lines.into()

@@ -189,22 +189,24 @@ impl KafkaSink {
         }
     }
 
-    /// `event_id`, `schema`, `status`, `change` (see [`PageChange`]), which events of before it was noted lack, and of what
-    /// is gone the `reason`.
+    /// `event_id`, `schema`, `status`, `change` (see [`PageChange`]), which events of before it was noted lack, of what has changed
+    /// the `distance`, where it is known, and of what is gone the `reason`.
     fn headers(&self, entry: &Entry) -> OwnedHeaders {
         let event = &entry.event;
         let schema = if self.upkeep.due(event) == Due::Event { change::SCHEMA } else { self.schema };
         let status = event.response().map(|response| response.status.to_string());
         let reason = (event.change == Some(PageChange::Gone)).then(|| change::reason(event));
+        let distance = event.distance(self.upkeep.min_change).map(|bits| bits.to_string());
         let headers = [
             ("event_id", Some(event.id.as_str())),
             ("schema", Some(schema)),
             ("status", status.as_deref()),
             ("change", event.change.map(PageChange::name)),
+            ("distance", distance.as_deref()),
             ("reason", reason.as_deref()),
         ];
         let given = headers.into_iter().filter(|(_, value)| value.is_some());
-        given.fold(OwnedHeaders::new_with_capacity(5), |all, (key, value)| all.insert(Header { key, value }))
+        given.fold(OwnedHeaders::new_with_capacity(6), |all, (key, value)| all.insert(Header { key, value }))
     }
 
     /// Waits a while for reports and takes them in. True when some came.

@@ -28,11 +28,19 @@ impl Upkeep {
             _ if event.withheld.is_some() => return Due::Skip,
             _ => {}
         }
+        let is_small = change == Some(PageChange::Changed) && self.is_small(event);
         match (change, self.unchanged) {
             (Some(PageChange::Unchanged), Unchanged::Skip) => Due::Skip,
             (Some(PageChange::Unchanged), Unchanged::Touch) if is_bare(event) => Due::Touch,
+            _ if is_small && self.unchanged == Unchanged::Skip => Due::Skip,
+            _ if is_small && self.unchanged == Unchanged::Touch => Due::Touch,
             _ => Due::Write,
         }
+    }
+
+    /// The page has changed by less than matters here. What is not known to be little is much.
+    fn is_small(self, event: &PageEvent) -> bool {
+        event.distance(self.min_change).is_some_and(|distance| distance < self.min_change)
     }
 }
 

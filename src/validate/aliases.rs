@@ -1,7 +1,7 @@
 //! URLs whose page is delivered under another URL, and where redirects lead.
 
 use crate::frontier::{PageRecord, PageState};
-use crate::page::{PageChange, PageEvent, Withheld};
+use crate::page::{PageChange, PageEvent, TextsGiven, Withheld};
 use crate::parse;
 use crate::revisit::History;
 
@@ -39,6 +39,7 @@ pub(super) fn alias(event: &PageEvent, target: &str, before: Option<&PageRecord>
         is_to_be_reread: false,
         noindex: false,
         target: Some(target.to_owned()),
+        texts: TextsGiven::new(),
         passed_at: None,
     }
 }

@@ -226,6 +226,7 @@ impl Visitor {
             change: None,
             withheld: None,
             bytes_beside: 0,
+            text: None,
             relevance: Relevance::by_type(false),
             crawler_id: self.crawler_id.clone(),
         }

@@ -17,8 +17,8 @@ use crate::budgets::Amounts;
 use crate::frontier::{FrontierError, Lease, Work};
 use crate::large;
 use crate::page::{
-    Before, EpochMs, Failure, FailureReason, Kind, Outcome, PageChange, PageEvent, Relevance, Response, Truncated,
-    Withheld,
+    Before, EpochMs, Failure, FailureReason, Kind, Outcome, PageChange, PageEvent, Relevance, Response, TextChange,
+    TextsGiven, Truncated, Withheld,
 };
 use crate::page_log::{Ticket, VALIDATOR};
 use crate::parse::decode::DecodeProblem;
@@ -36,6 +36,8 @@ struct Read {
     /// A coding has no end: the body came short, though its framing was whole (a server that gave up behind a proxy).
     is_cut: bool,
     noindex: bool,
+    /// Of its text, if that is wanted and may be news.
+    simhash: Option<u64>,
     derived: Option<Arc<Derived>>,
 }
 
@@ -48,6 +50,7 @@ impl Read {
             decoded: derived.body.len() as u64,
             is_cut,
             noindex: derived.robots.noindex,
+            simhash: None,
             derived: None,
         }
     }
@@ -175,7 +178,7 @@ impl Visitor {
         place: Option<Place>,
         tickets: &Tickets,
     ) -> Result<(), Interrupted> {
-        let read = self.read(&event).await;
+        let read = self.read(&event, &work).await;
         if let (Outcome::Response(response), true) = (&mut event.outcome, read.is_cut) {
             response.truncated.get_or_insert(Truncated::Disconnect);
         }
@@ -189,6 +192,7 @@ impl Visitor {
             event.withheld = self.withheld(&event, &work, read.noindex);
         }
         event.change = self.change(&event, &work, &read.digest);
+        event.text = self.text_change(&event, &work, read.simhash);
         event.relevance = Relevance::by_type(read.is_html && event.response().is_some_and(Response::is_success));
         if let Some(place) = &place {
             place.weigh(Amounts::of(&event, read.decoded));
@@ -234,25 +238,52 @@ impl Visitor {
     }
 
     /// What is large once decoded is read for what the worker must know: it is not kept, and the validator reads it again.
-    async fn read(&self, event: &PageEvent) -> Read {
-        /// Reading a longer page takes long enough to hold up the other tasks of this thread.
+    async fn read(&self, event: &PageEvent, work: &Work) -> Read {
+        /// Reading a longer page takes long enough to hold up the other tasks of this thread …
         const LONG: usize = 256 * 1024;
+        /// … and its text takes several times as long as the rest.
+        const LONG_TEXT: usize = 48 * 1024;
+        let long = if self.thresholds.is_empty() { LONG } else { LONG_TEXT };
         let options = &self.derive;
-        let small = || large::decode_small(event, options).map(|decoded| parse::facts(event, decoded, options));
+        let read = |derived: &Derived| Read { simhash: self.simhash(event, work, derived), ..Read::of(derived) };
+        let small = || {
+            let derived = parse::facts(event, large::decode_small(event, options)?, options);
+            let read = read(&derived);
+            Some(Read { derived: Some(Arc::new(derived)), ..read })
+        };
         let small = match event.response() {
-            Some(response) if response.body.len() > LONG => tokio::task::block_in_place(small),
+            Some(response) if response.body.len() > long => tokio::task::block_in_place(small),
             _ => small(),
         };
-        if let Some(derived) = small {
-            let read = Read::of(&derived);
-            return Read { derived: Some(Arc::new(derived)), ..read };
+        if let Some(read) = small {
+            return read;
         }
         let _turn = large::turn().await;
         let facts = |decoded| match self.config.scope.obey_noindex && event.kind == Kind::Page {
             true => parse::facts(event, decoded, options),
             false => parse::content(event, decoded, options),
         };
-        tokio::task::block_in_place(|| Read::of(&large::derive(event, options, facts)))
+        tokio::task::block_in_place(|| read(&large::derive(event, options, facts)))
+    }
+
+    /// Of what a page says; none where nobody wants to know, and where it can be no news.
+    fn simhash(&self, event: &PageEvent, work: &Work, derived: &Derived) -> Option<u64> {
+        let is_as_it_was = !work.was_withheld && work.digest == Some(derived.digest);
+        let is_wanted = !self.thresholds.is_empty() && event.kind == Kind::Page && !is_as_it_was;
+        let response = event.response().filter(|response| is_wanted && response.is_success())?;
+        parse::simhash::of_page(derived, response.content_type())
+    }
+
+    /// None where a page that is new or has changed says nothing, or did not come whole: nothing is known of its text then.
+    fn text_change(&self, event: &PageEvent, work: &Work, simhash: Option<u64>) -> Option<TextChange> {
+        let nothing = TextsGiven::new();
+        let given = match event.change? {
+            PageChange::New => &nothing,
+            PageChange::Changed => &work.texts,
+            PageChange::Unchanged | PageChange::Gone => return None,
+        };
+        let is_whole = event.response().is_some_and(|response| !response.is_cut());
+        simhash.filter(|_| is_whole).map(|now| TextChange::of(now, given, &self.thresholds))
     }
 
     /// A host that is given up: its URLs fail without a visit, lease by lease.

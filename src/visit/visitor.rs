@@ -1,5 +1,6 @@
 //! What every visit needs, and why one may end early.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
@@ -26,6 +27,8 @@ pub struct Visitor {
     pub scope: Arc<CurrentScope>,
     pub config: Arc<Config>,
     pub derive: DeriveOptions,
+    /// The changes that sinks ask for at least, in bits; none where nobody wants to know how much a page has changed.
+    pub thresholds: BTreeSet<u8>,
     pub rules: RulesCache,
     pub metrics: Arc<Metrics>,
     /// Marked changed whenever a host was given back or work came in.

@@ -45,6 +45,7 @@ pub fn with_type(number: u64, content_type: &str, body: impl Into<Bytes>) -> Pag
         again: None,
         withheld: None,
         bytes_beside: 0,
+        text: None,
         change: number.is_multiple_of(2).then_some(PageChange::Changed),
     }
 }

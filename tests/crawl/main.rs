@@ -8,6 +8,7 @@ mod books;
 mod budgets;
 #[path = "../demo/catalogue.rs"]
 mod catalogue;
+mod changes;
 mod clock;
 mod data_folder;
 mod demo;

@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::node::{MAX_REQUEST, Node, wait_until};
 use crate::proxy::{Break, Proxy};
-use crate::{FETCHED, at, closed_port, config, entries, event, numbered, open, page, response, text};
+use crate::{FETCHED, at, changed, closed_port, config, entries, event, numbered, open, page, response, text};
 use crate::{crawl, fault, gone, letters, refill};
 
 #[test]
@@ -73,13 +73,13 @@ pub fn deliver(sink: &mut ElasticSink, entries: &[Arc<Entry>]) -> Result<Deliver
 
 pub fn document_of(entry: &Entry) -> Value {
     let mut json = Vec::new();
-    assert!(write_event(&entry.event, &text(&entry.event), &mut json));
+    assert!(write_event(&entry.event, &text(&entry.event), 0, &mut json));
     serde_json::from_slice(&json).expect("the document is JSON")
 }
 
 fn the_index_is_made_as_described(node: &Node, headers: &str) {
     let index = "made";
-    let pages = entries([numbered(1), numbered(2)]);
+    let pages = entries([changed(numbered(1)), numbered(2)]);
     let mut sink = open(&config(&[&node.url], index));
     deliver(&mut sink, &pages[..1]).unwrap();
     let types = [
@@ -146,7 +146,10 @@ fn documents_are_those_of_the_format(node: &Node) {
         assert_eq!(found["_version"], entry.event.ended_ms);
         let hit = node.document_text(index, &document_id(&entry.event.url));
         let text = text(&entry.event);
-        assert_eq!(parse_document(hit.as_bytes()).unwrap(), ElasticDocument::from_event(&entry.event, &text).unwrap());
+        assert_eq!(
+            parse_document(hit.as_bytes()).unwrap(),
+            ElasticDocument::from_event(&entry.event, &text, 0).unwrap()
+        );
     }
     // Found as the mapping promises.
     assert_eq!(node.count(index, json!({ "term": { "words": "heading" } })), 2);

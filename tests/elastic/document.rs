@@ -8,14 +8,14 @@ use proptest::prelude::*;
 use seine::formats::elastic::{
     ElasticDocument, MAX_ID_BYTES, document_id, document_version, is_held, parse_document, write_event,
 };
-use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent, Relevance};
+use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent, Relevance, TextChange};
 use serde_json::Value;
 
-use crate::{FETCHED, at, page, response, text};
+use crate::{FETCHED, at, changed, numbered, page, response, text};
 
 fn written(event: &PageEvent) -> String {
     let mut out = Vec::new();
-    assert!(write_event(event, &text(event), &mut out));
+    assert!(write_event(event, &text(event), 0, &mut out));
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
@@ -97,8 +97,27 @@ fn what_is_no_successful_page_is_not_held() {
     failed.outcome = Outcome::Failure(Failure { reason: FailureReason::Dns, message: "no such host".into() });
     for event in [missing, sitemap, failed] {
         let mut out = Vec::new();
-        assert!(!is_held(&event) && !write_event(&event, &text(&event), &mut out) && out.is_empty());
+        assert!(!is_held(&event) && !write_event(&event, &text(&event), 0, &mut out) && out.is_empty());
     }
+}
+
+/// By what the destination asks for at least, and nothing where nothing is known.
+#[test]
+fn a_document_says_how_much_has_changed() {
+    let text = TextChange { distances: [(0, 3), (6, 7)].into(), ..TextChange::default() };
+    let event = PageEvent { text: Some(text), ..changed(numbered(1)) };
+    let written = |event: &PageEvent, min_change: u8| {
+        let mut out = Vec::new();
+        assert!(write_event(event, &self::text(event), min_change, &mut out));
+        String::from_utf8(out).unwrap()
+    };
+    assert!(written(&event, 0).ends_with(r#","change":"changed","distance":3}"#));
+    assert!(written(&event, 6).ends_with(r#","change":"changed","distance":7}"#));
+    assert!(written(&event, 5).ends_with(r#","change":"changed"}"#));
+    let new = PageEvent { change: Some(PageChange::New), ..event.clone() };
+    assert!(written(&new, 0).ends_with(r#","change":"new"}"#));
+    let read = parse_document(written(&event, 6).as_bytes()).unwrap().into_event();
+    assert_eq!((read.distance(0), read.distance(6)), (Some(7), None));
 }
 
 #[test]
@@ -166,7 +185,7 @@ proptest! {
         headers.into_iter().for_each(|(name, value)| response(&mut event).headers.push(name, value));
         event.relevance.relevance = relevance;
         let text = text(&event);
-        let document = ElasticDocument::from_event(&event, &text).unwrap();
+        let document = ElasticDocument::from_event(&event, &text, 0).unwrap();
         let written = written(&event);
         prop_assert!(!written.contains('\n'));
         prop_assert_eq!(parse_document(written.as_bytes()).unwrap(), document);

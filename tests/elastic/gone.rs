@@ -5,7 +5,7 @@ use std::sync::Arc;
 use seine::config::{Removed, Unchanged, Upkeep};
 use seine::delivery::Entry;
 use seine::demo::server::Answer;
-use seine::page::{Failure, FailureReason, Outcome, PageChange, PageEvent, Withheld};
+use seine::page::{Failure, FailureReason, Outcome, PageChange, PageEvent, TextChange, Withheld};
 use seine::sinks::elasticsearch::ElasticSink;
 use serde_json::{Value, json};
 
@@ -23,6 +23,7 @@ pub fn conforms(node: &Node) {
     a_page_that_is_as_it_was_is_touched(node);
     what_may_not_be_delivered_leaves(node);
     what_is_to_be_kept_is_kept(node);
+    small_changes_are_touched_or_left_out(node);
     deletions_are_remembered_for_long(node);
 }
 
@@ -147,7 +148,7 @@ fn what_is_to_be_kept_is_kept(node: &Node) {
     let index = "kept";
     let deliver_as = |unchanged: Unchanged, events: Vec<PageEvent>| {
         let folder = tempfile::tempdir().unwrap();
-        let upkeep = Upkeep { unchanged, removed: Removed::Keep };
+        let upkeep = Upkeep { unchanged, removed: Removed::Keep, min_change: 0 };
         let mut sink =
             ElasticSink::open(&config(&[&node.url], index), upkeep, folder.path(), Default::default()).unwrap();
         let entries: Vec<Arc<Entry>> = entries(events);
@@ -160,6 +161,42 @@ fn what_is_to_be_kept_is_kept(node: &Node) {
     assert_eq!(title(node, index).as_deref(), Some("After 0"));
     assert_eq!(deliver_as(Unchanged::Send, vec![again(10), unchanged(20), gone(30)]), (1, 2));
     assert_eq!(found(node, index).map(|(title, _, version)| (title, version)), Some(("After 10".to_owned(), 10)));
+}
+
+fn small_changes_are_touched_or_left_out(node: &Node) {
+    let told = |after, distances: &[(u8, u8)]| {
+        let text = TextChange { distances: distances.iter().copied().collect(), ..TextChange::default() };
+        PageEvent { text: Some(text), ..page(after) }
+    };
+    let story = [page(0), told(10, &[(0, 3), (6, 3)]), told(20, &[(0, 3), (6, 6)]), told(30, &[(0, 1), (6, 1)])];
+    for (unchanged, min_change, steps) in [
+        (Unchanged::Touch, 0, [("After 10", 10, Some(3)), ("After 20", 20, Some(3)), ("After 30", 30, Some(1))]),
+        (Unchanged::Touch, 6, [("After 0", 1, None), ("After 20", 20, Some(6)), ("After 20", 21, Some(6))]),
+        (Unchanged::Skip, 6, [("After 0", 0, None), ("After 20", 20, Some(6)), ("After 20", 20, Some(6))]),
+    ] {
+        let index = &format!("changes-{}-{min_change}", if unchanged == Unchanged::Skip { "skip" } else { "touch" });
+        let upkeep = Upkeep { unchanged, removed: Removed::Delete, min_change };
+        let deliver_one = |event: &PageEvent| {
+            let folder = tempfile::tempdir().unwrap();
+            let mut sink =
+                ElasticSink::open(&config(&[&node.url], index), upkeep, folder.path(), Default::default()).unwrap();
+            let delivered = deliver(&mut sink, &entries([event.clone()])).unwrap();
+            assert_eq!(delivered.dead, 0);
+            delivered.skipped
+        };
+        assert_eq!(deliver_one(&story[0]), 0);
+        for (event, (title, version, distance)) in story[1..].iter().zip(steps) {
+            let skipped = deliver_one(event);
+            let (found_title, retrieved, found_version) = found(node, index).unwrap();
+            assert_eq!((found_title.as_str(), found_version), (title, version), "{index}");
+            let document = &node.document(index, PAGE)["_source"];
+            assert_eq!(document.get("distance").and_then(Value::as_u64), distance, "{index}");
+            let is_left_out = unchanged == Unchanged::Skip && title != format!("After {}", event.ended_ms - FETCHED);
+            assert_eq!(skipped, u64::from(is_left_out), "{index}");
+            let touched = document_of(&entries([event.clone()])[0])["retrieved"].clone();
+            assert_eq!(json!(retrieved) == touched, !is_left_out, "{index}");
+        }
+    }
 }
 
 fn gc_deletes(node: &Node, index: &str) -> Value {

@@ -29,7 +29,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use seine::config::{ElasticConfig, Removed, Unchanged, Upkeep};
 use seine::delivery::{Deriver, Entry, Position};
-use seine::page::{PageEvent, Relevance};
+use seine::page::{PageChange, PageEvent, Relevance, TextChange};
 use seine::parse::{DeriveOptions, PageText, derive};
 use seine::shutdown::Shutdown;
 use seine::sinks::dead_letters;
@@ -39,7 +39,7 @@ use tempfile::TempDir;
 use event::{FETCHED, response};
 
 /// As it is without a word in the configuration.
-const UPKEEP: Upkeep = Upkeep { unchanged: Unchanged::Touch, removed: Removed::Delete };
+const UPKEEP: Upkeep = Upkeep { unchanged: Unchanged::Touch, removed: Removed::Delete, min_change: 0 };
 /// Longer than any wait of a passing test.
 const LONG: Duration = Duration::from_secs(120);
 
@@ -58,6 +58,12 @@ fn numbered(n: usize) -> PageEvent {
 fn at(mut event: PageEvent, fetched: u64) -> PageEvent {
     event.ended_ms = fetched;
     event
+}
+
+/// So that its document has every field.
+fn changed(event: PageEvent) -> PageEvent {
+    let text = TextChange { distances: [(0, 3)].into(), ..TextChange::default() };
+    PageEvent { change: Some(PageChange::Changed), text: Some(text), ..event }
 }
 
 fn options() -> DeriveOptions {

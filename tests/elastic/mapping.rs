@@ -6,13 +6,13 @@ use seine::formats::elastic::write_event;
 use seine::formats::elastic_mapping::{HeaderType, compare, fields, index_body, template_body};
 use serde_json::{Value, json};
 
-use crate::{numbered, text};
+use crate::{changed, numbered, text};
 
 #[test]
 fn every_field_of_the_document_is_mapped_and_no_other() {
-    let event = numbered(1);
+    let event = changed(numbered(1));
     let mut document = Vec::new();
-    write_event(&event, &text(&event), &mut document);
+    write_event(&event, &text(&event), 0, &mut document);
     let document: Value = serde_json::from_slice(&document).unwrap();
     let names: BTreeSet<&String> = document.as_object().unwrap().keys().collect();
     for headers in HeaderType::ALL {

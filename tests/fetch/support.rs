@@ -199,6 +199,7 @@ impl MiniCrawl {
             client,
             scope,
             derive,
+            thresholds: config.thresholds(),
             rules: RulesCache::new(&config.fetch.user_agent.name),
             metrics,
             changed: Default::default(),

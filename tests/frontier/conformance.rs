@@ -341,6 +341,7 @@ fn keeps_every_field_of_a_page(make: Make) {
             noindex: true,
             is_to_be_reread: true,
             target: Some("http://d/é?1".into()),
+            texts: [(0, u64::MAX), (64, 7)].into(),
             passed_at: None,
             ..record("http://c/é", 4)
         },

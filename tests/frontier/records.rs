@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use proptest::collection::vec;
+use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -32,28 +32,36 @@ fn page_record() -> impl Strategy<Value = PageRecord> {
     let state = prop_oneof![known, reason().prop_map(Failed)];
     let id = prop_oneof!["[0-9a-f]{32}", any::<String>()];
     let text = || option::of(any::<String>());
-    let texts = (id, text(), text(), text());
+    let strings = (id, text(), text(), text());
     let numbers = (any::<u16>(), any::<u64>(), any::<u16>());
     let target = option::of("http://b.example/\\PC*");
-    let bytes = (any::<Option<[u8; 32]>>(), option::of(history()), any::<[bool; 2]>(), target);
-    (state, select(vec![Kind::Page, Kind::Sitemap]), texts, numbers, bytes).prop_map(
-        |(state, kind, texts, (status, fetched_ms, depth), (digest, history, [noindex, is_to_be_reread], target))| {
+    let given = btree_map(0..=64u8, any::<u64>(), 0..3);
+    let bytes = (any::<Option<[u8; 32]>>(), option::of(history()), any::<[bool; 2]>(), target, given);
+    (state, select(vec![Kind::Page, Kind::Sitemap]), strings, numbers, bytes).prop_map(
+        |(
+            state,
+            kind,
+            strings,
+            (status, fetched_ms, depth),
+            (digest, history, [noindex, is_to_be_reread], target, texts),
+        )| {
             PageRecord {
                 url: URL.into(),
                 kind,
-                event_id: texts.0,
+                event_id: strings.0,
                 state,
                 status,
                 digest,
-                etag: texts.1,
-                last_modified: texts.2,
+                etag: strings.1,
+                last_modified: strings.2,
                 fetched_ms,
                 depth,
                 history,
-                final_url: texts.3,
+                final_url: strings.3,
                 noindex,
                 is_to_be_reread,
                 target,
+                texts,
                 passed_at: None,
             }
         },
@@ -210,6 +218,7 @@ fn of_pages_are_read_as_0_1_0_wrote_them() {
         noindex: false,
         is_to_be_reread: false,
         target: None,
+        texts: Default::default(),
         passed_at: None,
     };
     assert_eq!(open(dir.path()).unwrap().page(URL).unwrap(), Some(record.clone()));

@@ -116,6 +116,7 @@ pub fn record(url: &str, event: u64) -> PageRecord {
         noindex: false,
         is_to_be_reread: false,
         target: None,
+        texts: Default::default(),
         passed_at: None,
     }
 }

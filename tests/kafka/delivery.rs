@@ -148,7 +148,7 @@ fn the_elasticsearch_document_is_written_of_any_page() {
     for entry in &events[..11] {
         let message = seen.remove(&entry.event.id).unwrap_or_else(|| panic!("{} is not there", entry.event.url));
         let mut expected = Vec::new();
-        assert!(elastic::write_event(&entry.event, &entry.text(), &mut expected));
+        assert!(elastic::write_event(&entry.event, &entry.text(), 0, &mut expected));
         assert!(message.value == expected, "{}", entry.event.url);
         assert_eq!(message.headers["schema"], "elastic");
     }

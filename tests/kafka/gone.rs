@@ -10,7 +10,7 @@ use rdkafka::client::DefaultClientContext;
 use seine::archive::inputs::{ArchiveInputs, FoundInput, InputOptions};
 use seine::delivery::Entry;
 use seine::demo::server::{Answer, Ask};
-use seine::page::{Failure, FailureReason, Outcome, PageChange, PageEvent, Withheld};
+use seine::page::{Failure, FailureReason, Outcome, PageChange, PageEvent, TextChange, Withheld};
 use seine::sinks::dead_letters::DeadLetters;
 use seine::sinks::{Delivered, Sink};
 use serde_json::json;
@@ -109,6 +109,40 @@ fn a_compacted_topic_comes_to_hold_the_live_pages() {
         .map(|pages| pages.map(Result::unwrap).count())
         .sum();
     assert_eq!(pages, 8);
+}
+
+#[test]
+fn messages_say_how_much_has_changed_and_small_changes_are_left_out() {
+    use PageChange::{Changed, New};
+    let told = |number: u64, change: PageChange, distances: &[(u8, u8)]| {
+        let text = TextChange { distances: distances.iter().copied().collect(), ..TextChange::default() };
+        PageEvent { text: Some(text), ..seen(number, 1, change, 200) }
+    };
+    let story = entries([
+        told(0, New, &[]),
+        told(1, Changed, &[(0, 3), (6, 3)]),
+        told(2, Changed, &[(0, 4), (6, 6)]),
+        seen(3, 1, Changed, 200),
+    ]);
+    for (topic, more, expected) in [
+        ("distances", String::new(), &[(0, None), (1, Some("3")), (2, Some("4")), (3, None)][..]),
+        (
+            "min-change",
+            format!("{KEYS}: {{unchanged: skip, min_change: 6}}\n"),
+            &[(0, None), (2, Some("6")), (3, None)],
+        ),
+    ] {
+        BROKER.make_topic(topic, &[]);
+        let delivered = deliver(topic, &more, &story);
+        let count = expected.len() as u64;
+        assert_eq!((delivered.delivered, delivered.skipped), (count, 4 - count));
+        let mut messages = BROKER.read(topic);
+        messages.sort_by_key(|message| message.id().to_owned());
+        let distance = |message: &Seen| message.headers.get("distance").cloned();
+        let found: Vec<_> = numbers(&messages).into_iter().zip(messages.iter().map(distance)).collect();
+        let expected: Vec<_> = expected.iter().map(|(number, bits)| (*number, bits.map(str::to_owned))).collect();
+        assert_eq!(found, expected, "{topic}");
+    }
 }
 
 /// By the whole program: a page that leads to another's from now on.

@@ -1,7 +1,7 @@
 //! `page::codec`: every event comes back as it was; arbitrary bytes never panic.
 
 use bytes::Bytes;
-use proptest::collection::vec;
+use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use seine::page::codec::{body, decode, encode, encode_head};
@@ -66,28 +66,34 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
     let again = option::of((any::<u64>(), any::<bool>()).prop_map(|(at, counts)| Again { at, counts }));
     let alias = any::<(String, String)>().prop_map(|(of, target)| Withheld::Alias { of, target });
     let withheld = option::of(prop_oneof![Just(Withheld::Noindex), alias]);
-    let rest = (kind, relevance, option::of(any::<std::net::IpAddr>()), change, again, withheld);
+    let bits = btree_map(0..=64u8, 0..=64u8, 0..3);
+    let text = (btree_map(0..=64u8, any::<u64>(), 0..3), bits);
+    let text = option::of(text.prop_map(|(given, distances)| TextChange { given, distances }));
+    let rest = (kind, relevance, option::of(any::<std::net::IpAddr>()), change, again, withheld, text);
     (texts, numbers, rest, headers(), vec(hop(), 0..3), outcome()).prop_map(
-        |(texts, numbers, (kind, relevance, ip, change, again, withheld), request_headers, hops, outcome)| PageEvent {
-            id: texts.0,
-            url: texts.1,
-            kind,
-            depth: numbers.0,
-            attempt: numbers.1,
-            method: texts.2,
-            request_headers,
-            hops,
-            final_url: texts.3,
-            ip,
-            started_ms: numbers.2,
-            ended_ms: numbers.3,
-            outcome,
-            again,
-            withheld,
-            bytes_beside: numbers.2 % 3,
-            change,
-            relevance,
-            crawler_id: texts.4.into(),
+        |(texts, numbers, (kind, relevance, ip, change, again, withheld, text), request_headers, hops, outcome)| {
+            PageEvent {
+                id: texts.0,
+                url: texts.1,
+                kind,
+                depth: numbers.0,
+                attempt: numbers.1,
+                method: texts.2,
+                request_headers,
+                hops,
+                final_url: texts.3,
+                ip,
+                started_ms: numbers.2,
+                ended_ms: numbers.3,
+                outcome,
+                again,
+                withheld,
+                bytes_beside: numbers.2 % 3,
+                change,
+                text,
+                relevance,
+                crawler_id: texts.4.into(),
+            }
         },
     )
 }

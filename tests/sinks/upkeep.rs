@@ -1,10 +1,12 @@
 //! Archives take nothing away: what they wrote of a page that is gone stays. What is as it was can be left out.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use proptest::prelude::*;
 use seine::delivery::Entry;
-use seine::page::{Outcome, PageChange, Withheld};
+use seine::page::{Outcome, PageChange, PageEvent, TextChange, TextsGiven, Withheld};
 use seine::sinks::Delivered;
 use serde_json::Value;
 
@@ -60,6 +62,67 @@ fn what_is_as_it_was_can_be_left_out() {
         let folder = tempfile::tempdir().unwrap();
         let delivered = deliver(folder.path(), name, &[(key, "skip")]);
         assert_eq!((delivered.delivered, delivered.skipped), (held, 4 - held), "{name}");
+    }
+}
+
+/// Event `number` of a page: what became of it, and how far its text is, by threshold.
+fn told(number: u64, change: PageChange, distances: &[(u8, u8)]) -> Arc<Entry> {
+    let text = TextChange { distances: distances.iter().copied().collect(), ..TextChange::default() };
+    let event = PageEvent { change: Some(change), text: Some(text), ..event(number, b"<title>There</title>") };
+    entry_of(number, event)
+}
+
+#[test]
+fn what_has_changed_too_little_is_as_it_was() {
+    use PageChange::{Changed, New, Unchanged};
+    let story = [
+        told(0, New, &[]),
+        told(1, Changed, &[(0, 4), (5, 4)]),
+        told(2, Changed, &[(0, 1), (5, 5)]),
+        // Not known for this sink, or at all; and said of what is no change.
+        told(3, Changed, &[(0, 1), (9, 1)]),
+        told(4, Changed, &[]),
+        told(5, New, &[(5, 0)]),
+        told(6, Unchanged, &[(5, 0)]),
+    ];
+    for (name, group) in
+        [("FILES", "records"), ("WARC", "records"), ("FILESYSTEM_HTML", "filesystem"), ("PAGESTORE", "pagestore")]
+    {
+        for (min_change, skipped) in [("5", 2), ("4", 1), ("9", 2), ("0", 1)] {
+            let folder = tempfile::tempdir().unwrap();
+            let keys = [(format!("{group}.unchanged"), "skip"), (format!("{group}.min_change"), min_change)];
+            let keys = keys.each_ref().map(|(key, value)| (key.as_str(), *value));
+            let mut sink = sink::open(&sink::config(name, &keys), folder.path(), &Value::Null);
+            let delivered = sink.deliver(&story).unwrap();
+            sink.close().unwrap();
+            assert_eq!((delivered.delivered, delivered.skipped), (7 - skipped, skipped), "{name} from {min_change} on");
+        }
+    }
+}
+
+proptest! {
+    /// However small the steps are: what a sink was last given is never as far from the page as its threshold, nor written sooner.
+    #[test]
+    fn no_page_drifts_away(
+        flips in prop::collection::vec(prop::collection::vec(0..64u32, 0..4), 1..60),
+        thresholds in prop::collection::btree_set(0..=64u8, 1..4),
+    ) {
+        let (mut now, mut known) = (0x5eed_u64, TextsGiven::new());
+        let mut given: Vec<(u8, Option<u64>)> = thresholds.iter().map(|threshold| (*threshold, None)).collect();
+        for flip in flips {
+            now = flip.into_iter().fold(now, |now, bit| now ^ (1 << bit));
+            let text = TextChange::of(now, &known, &thresholds);
+            for (threshold, last) in &mut given {
+                let distance = text.distances.get(threshold).copied();
+                prop_assert_eq!(distance.map(u32::from), last.map(|last| (last ^ now).count_ones()));
+                if distance.is_none_or(|distance| distance >= *threshold) {
+                    *last = Some(now);
+                }
+                prop_assert!(last.is_some_and(|last| last == now || (last ^ now).count_ones() < u32::from(*threshold)));
+            }
+            known = text.given;
+        }
+        prop_assert!(known.keys().copied().collect::<BTreeSet<_>>() == thresholds);
     }
 }
 

@@ -30,6 +30,7 @@ pub fn page(url: impl Into<String>, headers: &[(&str, &str)], body: impl Into<By
         change: None,
         withheld: None,
         bytes_beside: 0,
+        text: None,
         relevance: Relevance::by_type(true),
         crawler_id: "test".into(),
     }

@@ -32,6 +32,13 @@ pub(super) const KEYS: &[Key] = &[
         "FILESYSTEM_*: a page that is looked at again and is as it was: send writes its file anew, skip leaves it.",
     ),
     ours(
+        "target_storage.data_format.filesystem.min_change",
+        "0",
+        Count(0, 64, |d, v| d.sinks.set_min_change("filesystem", v)),
+        "FILESYSTEM_*: a page whose main text has changed by fewer bits of 64 is left as it is, where unchanged is skip. See \
+         kafka.min_change.",
+    ),
+    ours(
         "target_storage.data_format.filesystem.removed",
         "keep",
         OneOf(KEEP, |d, v| d.sinks.set_removed("filesystem", v)),
@@ -49,6 +56,13 @@ pub(super) const KEYS: &[Key] = &[
         OneOf(SEND_OR_SKIP, |d, v| d.sinks.set_unchanged("files", v)),
         "FILES, WARC and all other formats with many pages in a file: a page that is looked at again and is as it was: send \
          writes it again (WARC: a short revisit record, of a 304 too), skip does not.",
+    ),
+    ours(
+        "target_storage.data_format.records.min_change",
+        "0",
+        Count(0, 64, |d, v| d.sinks.set_min_change("files", v)),
+        "The same formats: a page whose main text has changed by fewer bits of 64 is not written, where unchanged is skip. See \
+         kafka.min_change.",
     ),
     ours(
         "target_storage.data_format.records.removed",
@@ -83,6 +97,13 @@ pub(super) const KEYS: &[Key] = &[
         "send",
         OneOf(SEND_OR_SKIP, |d, v| d.sinks.set_unchanged("pagestore", v)),
         "PAGESTORE: a page that is looked at again and is as it was: send stores it again, skip does not.",
+    ),
+    ours(
+        "target_storage.data_format.pagestore.min_change",
+        "0",
+        Count(0, 64, |d, v| d.sinks.set_min_change("pagestore", v)),
+        "PAGESTORE: a page whose main text has changed by fewer bits of 64 is not stored again, where unchanged is skip. See \
+         kafka.min_change.",
     ),
     ours(
         "target_storage.data_format.pagestore.removed",

@@ -131,13 +131,23 @@ pub(super) const SINKS: &[Key] = &[
         Text(sinks::set_kafka_format),
         "What a message holds: JSON (the object that FILES writes), CDR31 (Memex CDR 3.1, HTML pages only) or ELASTIC \
          (the document that ELASTICSEARCH writes). The key is the URL, form-encoded; the headers are event_id, schema, status and \
-         change (new, unchanged, changed or gone since the last fetch), and of what is gone its reason.",
+         change (new, unchanged, changed or gone since the last fetch), of what has changed the distance, and of what is gone its \
+         reason.",
     ),
     ours(
         "target_storage.data_format.kafka.unchanged",
         "send",
         OneOf(&["send", "skip"], |d, v| d.sinks.set_unchanged("kafka", v)),
         "A page that is looked at again and is as it was: send it again, or skip it. A 304 has no page in it, and no message.",
+    ),
+    ours(
+        "target_storage.data_format.kafka.min_change",
+        "0",
+        Count(0, 64, |d, v| d.sinks.set_min_change("kafka", v)),
+        "With unchanged: skip, a page that has changed is skipped, too, while its main text differs in fewer bits of its simhash (of 64) from \
+         the one that was last sent. A new date in 1000 words is 1 or 2 bits, a tenth of the text some 9, another text some 32. 0: every \
+         change is sent. How far the text of a page is that has none (a picture), or of one last read without this, is not known: it \
+         is sent.",
     ),
     ours(
         "target_storage.data_format.kafka.removed",
@@ -220,6 +230,13 @@ pub(super) const ELASTIC: &[Key] = &[
         OneOf(&["send", "skip", "touch"], |d, v| d.sinks.set_unchanged("elasticsearch", v)),
         "A page that is looked at again and is as it was. send: written again, if it came with its content (200). touch: so, and \
          of a 304, which has none, `retrieved` is brought up to date. skip: its document stays as it is.",
+    ),
+    ours(
+        "target_storage.data_format.elasticsearch.min_change",
+        "0",
+        Count(0, 64, |d, v| d.sinks.set_min_change("elasticsearch", v)),
+        "A page whose main text has changed by fewer bits of 64 is not written: it is touched or skipped, as `unchanged` says. See \
+         kafka.min_change.",
     ),
     ours(
         "target_storage.data_format.elasticsearch.removed",

@@ -115,5 +115,6 @@ fn document() -> ElasticDocument<'static> {
         digest: Some("0".repeat(64).into()),
         event_id: Some("0".repeat(32).into()),
         change: Some(PageChange::New),
+        distance: Some(0),
     }
 }

@@ -216,6 +216,7 @@ impl Url {
             noindex: page.is_some_and(|page| page.noindex),
             digest,
             missing_since: page.and_then(|page| page.history?.missing_since),
+            texts: page.map(|page| page.texts.clone()).unwrap_or_default(),
         }
     }
 }

@@ -152,6 +152,7 @@ impl Record for PageRecord {
             noindex: false,
             is_to_be_reread: false,
             target: None,
+            texts: Default::default(),
             passed_at: None,
         })
     }
