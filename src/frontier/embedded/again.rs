@@ -90,7 +90,7 @@ impl Changes<'_> {
         };
         let is_trying = self.queued(url, state)?.is_some_and(|item| item.attempt > 0 || !item.revisit);
         let is_parked = was_due == Some(WHEN_MET_AGAIN);
-        if due == was_due || is_parked || is_trying || self.frontier.schedule.lock().is_in_flight(url) {
+        if due == was_due || is_parked || is_trying || self.is_in_flight(url) {
             return Ok(false);
         }
         let Some(page) = self.page(url, origin)? else { return Ok(false) };

@@ -90,6 +90,12 @@ impl<'a> Changes<'a> {
         }
     }
 
+    /// Leased, or fetched and without a verdict, this batch's included.
+    pub fn is_in_flight(&self, url: UrlKey) -> bool {
+        let has_verdict = self.hosts.get(&url.host).is_some_and(|host| host.finished.contains(&url));
+        !has_verdict && self.frontier.schedule.lock().is_in_flight(url)
+    }
+
     /// The host's change so far; a host never heard of is made.
     pub fn host(&mut self, host: HostKey, origin: &str) -> Result<&mut HostChange, FrontierError> {
         // Looked up twice: the borrow checker does not take `if let Some(…) = get_mut() { return }` yet.

@@ -26,9 +26,8 @@ impl Changes<'_> {
         let Some(history) = page.history().and_then(|history| history.after_hint(hint.changed_ms)) else {
             return Ok(());
         };
-        let has_verdict = self.host(url.host, origin)?.finished.contains(&url);
-        let is_in_flight = !has_verdict && self.frontier.schedule.lock().is_in_flight(url);
-        if hint.due < due && !is_in_flight {
+        self.host(url.host, origin)?;
+        if hint.due < due && !self.is_in_flight(url) {
             self.dequeue(url, state);
             self.enqueue_later(url, hint.due, rank, &item);
         }
