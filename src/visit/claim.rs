@@ -13,8 +13,10 @@ use crate::page::Kind;
 
 /// How long the outcome of another's claim is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The same beside others at a host, which cannot be lent meanwhile: whoever has the claim may be waiting for it.
+const PATIENCE_BESIDE: Duration = Duration::from_secs(1);
 
-/// What a URL has claimed on its way. Given up however its visit ends, unless it is [won](Claimed::win).
+/// What a URL has claimed on its way. Given up however its visit ends, unless that is [settled](Claimed::settle).
 pub(super) struct Claimed<'v> {
     visitor: &'v Visitor,
     url: String,
@@ -40,14 +42,14 @@ impl Claimed<'_> {
         }
         // Who waits beside others at a host leaves it to them.
         if visitor.config.fetch.connections_per_host > 1 {
-            return self.wait(target).await;
+            return self.wait(target, PATIENCE_BESIDE).await;
         }
         let mut own = host.lock().await;
-        visitor.parked(&mut own, self.wait(target)).await
+        visitor.parked(&mut own, self.wait(target, PATIENCE)).await
     }
 
-    async fn wait(&self, target: &str) -> Result<Claim, Interrupted> {
-        let deadline = Instant::now() + PATIENCE;
+    async fn wait(&self, target: &str, patience: Duration) -> Result<Claim, Interrupted> {
+        let deadline = Instant::now() + patience;
         loop {
             let mut settled = pin!(self.visitor.settled.notified());
             settled.as_mut().enable(); // before the look, so that nothing is missed

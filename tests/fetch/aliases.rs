@@ -132,6 +132,23 @@ async fn lanes_of_one_host_that_lead_to_one_page_ask_for_it_once() {
     assert_eq!((asked(&site)["/new"], crawled.delivered().len(), crawled.aliases().len()), (1, 1, 11));
 }
 
+/// Who has claimed the page waits for its host, whose lanes are busy and then wait for the claim.
+#[tokio::test(flavor = "multi_thread")]
+async fn lanes_do_not_wait_long_for_who_waits_for_their_host() {
+    let site = site(2, |ask, port| match ask.path() {
+        "/old" => Answer::redirect(301, &format!("http://a.test:{port}/new")),
+        "/new" => Answer::html("the new page"),
+        _ => Answer::html("slow").after(Duration::from_millis(500)),
+    });
+    let url = |host: char, path: &str| format!("http://{host}.test:{}{path}", site.port);
+    let seeds = [url('a', "/slow/1"), url('a', "/slow/2"), url('a', "/new"), url('b', "/old")];
+    let mut config = config_for(&site);
+    config.fetch.connections_per_host = 2;
+    let crawled = crawl(config, &seeds).await;
+    assert_eq!(asked(&site)["/new"], 1);
+    assert_eq!(crawled.aliases(), BTreeMap::from([(&*seeds[2], &*seeds[3])]));
+}
+
 /// Whoever comes first: the page at the end is delivered once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chain_ends_at_one_page_whichever_of_its_urls_comes_first() {
