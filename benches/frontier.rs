@@ -255,6 +255,7 @@ fn verdict(url: String, number: u64) -> Verdict {
         is_to_be_reread: false,
         target: None,
         texts: Default::default(),
+        canonical: None,
         passed_at: None,
     };
     Verdict { url, kind: Kind::Page, event_id, reached: None, change: Change::Page { record, due_again: None } }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aliases::{alias, reached};
+use aliases::{is_to_be_read, reached};
 pub use looks::Looks;
 
 use crate::budgets::Amounts;
@@ -144,9 +144,8 @@ impl Validator {
                 if let (true, Some(seen)) = (is_alive(event, record), seen_before(event, before.as_ref())) {
                     self.looks.count(&*self.frontier, &event.url, &seen, trust.as_ref(), event.ended_ms)?;
                 }
-                let is_to_be_read = before.is_some_and(|before| before.is_to_be_reread);
-                if is_to_be_read || matches!(record.state, PageState::New | PageState::Changed | PageState::Withheld) {
-                    self.propose_links(event, &derived, &mut batch.proposals);
+                if is_to_be_read(record, before.as_ref()) {
+                    self.propose_links(event, &derived, record.canonical.as_deref(), &mut batch.proposals);
                     hints::add(&*self.frontier, &self.looks, (event, &derived), &mut batch.hints)?;
                 }
                 judged.insert(&event.url, record.clone());
@@ -203,7 +202,7 @@ impl Validator {
             return Change::Retry { at, attempt, put_off, host: self.host_pause(event, !counts) };
         }
         let record = match &event.withheld {
-            Some(Withheld::Alias { target, .. }) => alias(event, target, before),
+            Some(Withheld::Alias { target, .. }) => self.alias(event, derived, target, before),
             _ => self.record(event, derived, before, trust),
         };
         let due_again = self.due_again(event, &record, trust);
@@ -244,20 +243,46 @@ impl Validator {
         self.looks.due(record, trust, event.ended_ms)
     }
 
-    fn propose_links(&self, event: &PageEvent, derived: &Derived, proposals: &mut Vec<Proposal>) {
+    /// `canonical`: what counts of what the page names so; of what is no HTML it is the only link.
+    fn propose_links(
+        &self,
+        event: &PageEvent,
+        derived: &Derived,
+        canonical: Option<&str>,
+        proposals: &mut Vec<Proposal>,
+    ) {
         let depth = event.depth.saturating_add(1);
         if self.config.max_depth.is_some_and(|deepest| depth > deepest) {
             return;
         }
         let priority = depth.min(LAST_PRIORITY) as u8;
         let scope = self.scope.now();
-        for link in derived.links.iter().filter(|link| !link.nofollow && scope.admits(&link.url)) {
-            proposals.push(Proposal { url: link.url.clone(), kind: Kind::Page, depth, priority });
+        let followed = derived.links.iter().filter(|link| !link.nofollow && scope.admits(&link.url));
+        let named = canonical.filter(|_| !derived.is_html);
+        for url in followed.map(|link| link.url.as_str()).chain(named) {
+            proposals.push(Proposal { url: url.to_owned(), kind: Kind::Page, depth, priority });
         }
         for sitemap in derived.sitemaps.iter().filter(|url| scope.admits(url)) {
             // A sitemap index is as deep as what it points at: that keeps circles of them finite.
             proposals.push(Proposal { url: sitemap.clone(), kind: Kind::Sitemap, depth, priority: 0 });
         }
+    }
+
+    /// The record as it was, where an event says nothing of what is there, was, or is an alias.
+    fn kept(&self, event: &PageEvent, before: Option<&PageRecord>, change: Option<PageChange>) -> Option<PageRecord> {
+        let says_nothing = change.is_none() && matches!(event.withheld, None | Some(Withheld::Cut));
+        let is_missing = event.response().is_some_and(|response| is_missing(response.status));
+        let before = before.filter(|before| match before.state {
+            PageState::Gone => true,
+            // It has no page that could be gone.
+            PageState::Alias => !is_missing || !self.looks.may_be_gone(before.history, event.ended_ms),
+            state => state.is_there(),
+        })?;
+        let history = before.history().filter(|_| says_nothing)?;
+        let is_missing = is_missing && before.state != PageState::Gone;
+        let history = if is_missing { history.missed(event.ended_ms) } else { history }.looked();
+        let event_id = event.id.clone();
+        Some(PageRecord { event_id, history: Some(history), passed_at: None, ..before.clone() })
     }
 
     /// What `page` keeps of a final answer. Of a page that is there, only an answer that says so takes it away (404, 410), and
@@ -280,25 +305,10 @@ impl Validator {
             final_url: there.final_url.as_deref(),
         });
         let change = PageChange::judge(event, judged, &derived.digest);
-        let history = before.and_then(PageRecord::history);
-        let is_missing = is_missing(status);
-        let stays = before.filter(|before| match before.state {
-            PageState::Gone => true,
-            // It has no page that could be gone.
-            PageState::Alias => !is_missing || !self.looks.may_be_gone(before.history, now),
-            state => state.is_there(),
-        });
-        let says_nothing = change.is_none() && matches!(event.withheld, None | Some(Withheld::Cut));
-        if let (true, Some(before), Some(history)) = (says_nothing, stays, history) {
-            let is_missing = is_missing && before.state != PageState::Gone;
-            let history = if is_missing { history.missed(now) } else { history }.looked();
-            return PageRecord {
-                event_id: event.id.clone(),
-                history: Some(history),
-                passed_at: None,
-                ..before.clone()
-            };
+        if let Some(kept) = self.kept(event, before, change) {
+            return kept;
         }
+        let history = before.and_then(PageRecord::history);
         let tells = u32::try_from(derived.changed.len()).ok().filter(|tells| *tells > 0);
         let history = match PageChange::seen(status, judged, &derived.digest) {
             None => history.filter(|_| change == Some(PageChange::Gone)),
@@ -331,6 +341,7 @@ impl Validator {
             noindex: event.is_noindex(derived.robots.noindex, there.is_some_and(|there| there.noindex)),
             target: reached(event).filter(|_| state.is_there() && self.config.redirects == Redirects::First),
             texts: texts_given(event, change, there),
+            canonical: self.canonical(event, derived, there).filter(|_| state.is_there()),
             passed_at: None,
         };
         if let Some(response) = event.response() {

@@ -25,6 +25,8 @@ mod model;
 mod records;
 #[path = "support/small_disk.rs"]
 mod small_disk;
+#[path = "frontier/stand_ins.rs"]
+mod stand_ins;
 #[path = "frontier/store.rs"]
 mod store;
 #[path = "frontier/support.rs"]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use seine::config::{Config, FrontierConfig, Redirects, ScopeConfig};
+use seine::config::{Canonical, Config, FrontierConfig, Redirects, ScopeConfig};
 use seine::delivery::{Deriver, Entry, Position};
 use seine::frontier::scope::{CurrentScope, Scope};
 use seine::frontier::{
@@ -990,4 +990,54 @@ fn where_a_page_was_found_is_noted_unless_redirects_are_followed() {
         bench.validate(broken);
         assert_eq!(bench.record(OLD).target.as_deref(), noted, "it stays as it was");
     }
+}
+
+/// Names `NEW`, and links to a page that only it knows.
+const NAMING: &str = "<link rel=canonical href=/new><a href=/only>only</a>";
+
+fn obeying() -> FrontierConfig {
+    FrontierConfig { canonical: Canonical::Obey, ..hourly() }
+}
+
+#[test]
+fn what_a_page_names_is_noted_where_it_counts_and_a_304_leaves_it_noted() {
+    for (config, noted) in [(obeying(), Some(NEW)), (hourly(), None)] {
+        let mut bench = Bench::new(config);
+        let page = bench.page(OLD, NAMING);
+        bench.validate(page);
+        assert_eq!(bench.record(OLD).canonical.as_deref(), noted);
+        assert!(bench.work().contains(NEW), "it is a link like any other");
+        for outcome in [response(304, ""), response(500, ""), response(404, "")] {
+            let event = bench.event(OLD, outcome);
+            bench.validate(event);
+            assert_eq!(bench.record(OLD).canonical.as_deref(), noted);
+        }
+        let page = bench.page(OLD, "names none any more");
+        bench.validate(page);
+        assert_eq!(bench.record(OLD).canonical, None);
+    }
+    let mut bench = Bench::new(obeying());
+    let page = bench.page(OLD, &format!("<meta name=robots content=noindex>{NAMING}"));
+    bench.validate(page);
+    assert_eq!(bench.record(OLD).canonical, None, "it asks not to be indexed");
+}
+
+#[test]
+fn a_page_that_is_an_alias_has_its_links_followed() {
+    let mut bench = Bench::new(obeying());
+    let page = bench.page(NEW, "new");
+    bench.validate(page);
+    let alias = Withheld::Alias { of: NEW.into(), target: NEW.into() };
+    let page = PageEvent { withheld: Some(alias.clone()), ..bench.page(OLD, NAMING) };
+    bench.validate(page);
+    assert!(bench.work().contains("http://site.example/only"));
+    let record = bench.record(OLD);
+    assert_eq!((record.state, record.target.as_deref(), record.canonical), (PageState::Alias, Some(NEW), None));
+    assert!(record.digest.is_some());
+    // By way of another, which is noted.
+    let page = PageEvent { withheld: Some(alias), ..bench.page(OLD, "<link rel=canonical href=/between>") };
+    bench.validate(page);
+    let record = bench.record(OLD);
+    assert_eq!(record.target.as_deref(), Some(NEW));
+    assert_eq!(record.canonical.as_deref(), Some("http://site.example/between"));
 }

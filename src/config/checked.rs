@@ -54,6 +54,7 @@ pub struct FrontierConfig {
     pub give_up_after: Duration,
     pub revisit: RevisitPolicy,
     pub redirects: Redirects,
+    pub canonical: Canonical,
     /// Of what a host gives, the part for pages looked at again: 0 to 1.
     pub revisit_share: f64,
     /// Read sitemaps named in robots.txt, and `/sitemap.xml` by guess.
@@ -70,6 +71,16 @@ pub enum Redirects {
     First,
     /// Each of them, as in ACHE.
     Follow,
+}
+
+/// What becomes of a page that names another URL as its canonical one (`rel=canonical`, RFC 6596).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Canonical {
+    /// It is delivered under its own.
+    #[default]
+    Ignore,
+    /// It is an alias of that URL's page.
+    Obey,
 }
 
 /// `crawler_manager.downloader.*`: how it is fetched.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use super::checked::{Config, Destination, ElasticConfig, ScopeRule};
+use super::checked::{Canonical, Config, Destination, ElasticConfig, Redirects, ScopeRule};
 use super::elastic;
 use super::error::Problem;
 use super::kafka_properties;
@@ -174,6 +174,15 @@ pub(super) fn set_obey_robots(draft: &mut Draft, obey: bool) {
     if !obey {
         draft.notes.push("robots.txt is not obeyed, as configured; fetch only what you may".into());
     }
+}
+
+/// Its key lists the words, and so does the next one's.
+pub(super) fn set_redirects(draft: &mut Draft, word: &str) {
+    draft.config.frontier.redirects = if word == "follow" { Redirects::Follow } else { Redirects::First };
+}
+
+pub(super) fn set_canonical(draft: &mut Draft, word: &str) {
+    draft.config.frontier.canonical = if word == "obey" { Canonical::Obey } else { Canonical::Ignore };
 }
 
 pub(super) fn set_mime_types(draft: &mut Draft, types: Vec<String>) -> Result<(), String> {

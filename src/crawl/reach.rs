@@ -1,5 +1,5 @@
-//! How far a crawl reaches: its scope, its depth, and whether robots.txt counts. What has changed of that since the last start
-//! is for what is known already, too.
+//! How far a crawl reaches: its scope, its depth, and whether robots.txt and canonical URLs count. What has changed of that since
+//! the last start is for what is known already, too.
 //!
 //! What is not admitted any more leaves as it is looked at (`visit`), which costs no request; so does what is queued. What is
 //! admitted now and was not before is in no store: pages that may link to it are read again.
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::now_ms;
-use crate::config::{Config, ScopeRule};
+use crate::config::{Canonical, Config, ScopeRule};
 use crate::frontier::scope::Scope;
 use crate::frontier::{EmbeddedFrontier, Frontier, FrontierError, Look, PageRecord, PageState};
 use crate::page::FailureReason;
@@ -30,6 +30,9 @@ struct Reach {
     link_filters: Option<String>,
     max_depth: Option<u16>,
     obey_robots: bool,
+    /// Not noted before there was such.
+    #[serde(default)]
+    obey_canonical: bool,
     /// It was narrowed once: there may be URLs that failed for it.
     was_narrowed: bool,
 }
@@ -48,6 +51,8 @@ struct Change<'a> {
     robots_count: bool,
     /// … or does not any more.
     robots_are_free: bool,
+    /// What pages name as their canonical URL counts, and was not noted.
+    canonical_counts: bool,
 }
 
 /// How many pages or URLs a change concerns.
@@ -57,6 +62,7 @@ struct Concerned {
     reread: Cell<u64>,
     return_: Cell<u64>,
     asked: Cell<u64>,
+    name: Cell<u64>,
 }
 
 /// Brings what is known in line with the configuration. Broken off, it begins again.
@@ -72,7 +78,7 @@ pub(super) fn apply(frontier: &EmbeddedFrontier, scope: &Scope, config: &Config)
         if let Some(change) = now.change(&before, scope) {
             tracing::info!(
                 pages = frontier.counts().page,
-                "scope, depth or robots.txt has changed: what is known already is looked through"
+                "scope, depth, robots.txt or canonical URLs count otherwise: what is known already is looked through"
             );
             let concerned = Concerned::default();
             frontier.look_again(now_ms(), &|page| change.look(page, &concerned))?;
@@ -99,6 +105,7 @@ impl Reach {
             link_filters: config.scope.link_filters.clone(),
             max_depth: config.frontier.max_depth,
             obey_robots: config.fetch.obey_robots,
+            obey_canonical: config.frontier.canonical == Canonical::Obey,
             was_narrowed: false,
         }
     }
@@ -131,8 +138,9 @@ impl Reach {
             returns: may_return && before.was_narrowed,
             robots_count: self.obey_robots && !before.obey_robots,
             robots_are_free: before.obey_robots && !self.obey_robots,
+            canonical_counts: self.obey_canonical && !before.obey_canonical,
         };
-        let concerns = before.exceeds(self) || is_wider || is_deeper || change.returns;
+        let concerns = before.exceeds(self) || is_wider || is_deeper || change.returns || change.canonical_counts;
         (concerns || self.obey_robots != before.obey_robots).then_some(change)
     }
 }
@@ -150,6 +158,7 @@ impl Change<'_> {
                 (&concerned.reread, Look::Reread)
             }
             _ if is_there && self.robots_count => (&concerned.asked, Look::First),
+            _ if is_there && self.canonical_counts && has_validators(page) => (&concerned.name, Look::RereadInTime),
             _ if was_forbidden && (self.returns || self.robots_are_free) => (&concerned.return_, Look::First),
             PageState::Failed(FailureReason::OutOfScope) if self.returns => (&concerned.return_, Look::TryAgain),
             PageState::Failed(FailureReason::RobotsDenied) if self.robots_are_free => {
@@ -162,6 +171,11 @@ impl Change<'_> {
     }
 }
 
+/// A 304 would say nothing of what it names.
+fn has_validators(page: &PageRecord) -> bool {
+    page.etag.is_some() || page.last_modified.is_some()
+}
+
 impl Concerned {
     fn tell(&self) {
         for (number, what) in [
@@ -171,6 +185,10 @@ impl Concerned {
                 "scope or depth has changed: pages known already are read again for links that it admits now",
             ),
             (&self.return_, "what was forbidden may be asked for now: URLs are tried again"),
+            (
+                &self.name,
+                "canonical URLs count from now on: pages known already are asked for whole when their time comes",
+            ),
             (&self.asked, "robots.txt counts from now on: pages known already are looked at again"),
         ] {
             if number.get() > 0 {

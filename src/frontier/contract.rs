@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::claims::Claim;
+use super::claims::{Claim, Settled};
 use super::error::FrontierError;
 use super::lease::{HostTurn, Lease, Release, Turn};
 use super::look::{HostLook, HostOrder, UrlLook, WhichHosts};
@@ -15,7 +15,7 @@ use super::work::{Proposal, Proposed, Work};
 use crate::budgets::{Amounts, Budget};
 use crate::config::{Config, FrontierConfig};
 use crate::delivery::Position;
-use crate::page::{EpochMs, Kind};
+use crate::page::{EpochMs, Kind, Withheld};
 use crate::revisit::Trust;
 
 /// The trait every frontier implements; one conformance suite runs on all of them. Calls block (microseconds to a few
@@ -48,9 +48,13 @@ pub trait Frontier: Send + Sync {
     /// it is asked for. What was granted holds until it is settled or the next claim of `by`, and not over a restart.
     fn claim_target(&self, target: &str, by: &str) -> Result<Claim, FrontierError>;
 
-    /// The claim of `by` is won: the event that makes it the owner is on its way to the validator, and others may be told. Or it
-    /// is given up. A verdict on `by` ends it, too.
-    fn settle_claim(&self, by: &str, is_won: bool);
+    /// Asks what `by`, which has a page, is to be, where `canonical` is the URL that it names as its canonical one, or its own. None:
+    /// the page is delivered; else of which it is an alias. `canonical`'s own page comes before any that names it, and is never the
+    /// alias of one. What was told holds until it is given up or the next such question of `by`, and not over a restart.
+    fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError>;
+
+    /// What has become of what `by` has claimed. A verdict on `by` ends all of it.
+    fn settle_claim(&self, by: &str, settled: Settled);
 
     /// Applies a batch of validated events and moves the validator's cursor, all or nothing. Applying the same verdicts
     /// again changes nothing.

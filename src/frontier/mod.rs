@@ -22,7 +22,7 @@ mod trouble;
 mod verdict;
 mod work;
 
-pub use claims::Claim;
+pub use claims::{Claim, Settled};
 pub use contract::{CLOCK_NOTE, Counts, Frontier, FrontierOptions, Standing};
 pub use embedded::{EmbeddedFrontier, FORMAT, Look, Survey};
 pub use error::FrontierError;

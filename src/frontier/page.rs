@@ -21,7 +21,8 @@ pub struct PageRecord {
     /// HTTP status of the last response; 0 when there was none.
     #[n(4)]
     pub status: u16,
-    /// SHA-256 of the decoded content of the last 2xx response; none when that was cut.
+    /// SHA-256 of the decoded content of the last 2xx response; none when that was cut. An alias has one if it is a page itself, which
+    /// names another.
     #[cbor(n(7), with = "minicbor::bytes")]
     pub digest: Option<[u8; 32]>,
     #[n(8)]
@@ -52,6 +53,10 @@ pub struct PageRecord {
     /// See [`TextChange::given`](crate::page::TextChange::given).
     #[cbor(n(15), skip_if = "TextsGiven::is_empty")]
     pub texts: TextsGiven,
+    /// What the page names as its canonical URL, normalised, where that is obeyed and is another than its own: it is delivered
+    /// under this URL as long as that one has no page. An alias has it only where it is not its `target`.
+    #[n(16)]
+    pub canonical: Option<String>,
     /// Events of the page log up to and including that of `event_id`: who has passed so many has it. None for records of before it
     /// was noted.
     #[n(17)]
@@ -59,6 +64,11 @@ pub struct PageRecord {
 }
 
 impl PageRecord {
+    /// Whether it is an alias for what its page names, and not for where it redirects.
+    pub fn is_alias_by_name(&self) -> bool {
+        self.state == PageState::Alias && self.digest.is_some()
+    }
+
     /// Whether hints matter for when it is looked at: others told of it, or it tells of others.
     pub fn is_hinted(&self) -> bool {
         self.history.is_some_and(|history| history.told.is_some() || history.tells.is_some())

@@ -44,6 +44,7 @@ pub struct Verdict {
 }
 
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are pages, and a batch has few")]
 pub enum Change {
     /// Leaves `work_proposed`, enters or updates `page`. `due_again`: when it goes back to `work_proposed`;
     /// [`super::WHEN_MET_AGAIN`]: with its host, once that is no longer given up.

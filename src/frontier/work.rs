@@ -46,6 +46,8 @@ pub struct Work {
     pub was_withheld: bool,
     /// See [`PageRecord::noindex`].
     pub noindex: bool,
+    /// See [`PageRecord::canonical`].
+    pub canonical: Option<String>,
     /// [`PageRecord::digest`], to tell whether the page has changed.
     pub digest: Option<[u8; 32]>,
     /// See [`History::missing_since`](crate::revisit::History::missing_since).
@@ -71,6 +73,7 @@ impl Work {
             was_there: page.is_some(),
             was_withheld,
             noindex: false,
+            canonical: None,
             digest: None,
             missing_since: None,
             texts: TextsGiven::new(),
@@ -79,7 +82,7 @@ impl Work {
             work.digest = page.digest;
             work.missing_since = page.history.and_then(|history| history.missing_since);
             work.texts = page.texts;
-            (work.final_url, work.noindex) = (page.final_url, page.noindex);
+            (work.final_url, work.noindex, work.canonical) = (page.final_url, page.noindex, page.canonical);
             // Of what did not come whole, a server's "not modified" would say nothing, and it brings no links.
             if page.digest.is_some() && !page.is_to_be_reread {
                 (work.etag, work.last_modified) = (page.etag, page.last_modified);

@@ -107,7 +107,7 @@ pub enum Withheld {
     /// The body broke off, and is asked for again or came whole before.
     Cut,
     /// The page is delivered under another URL that led to it first. `target`: which page, by its own URL (normalised): where the
-    /// answer, a redirect, leads to; the URL itself when it was not even asked for.
+    /// answer, a redirect, leads to, or what it names as its canonical URL; the URL itself when it was not even asked for.
     Alias { of: String, target: String },
 }
 

@@ -53,9 +53,9 @@ pub struct Derived {
     pub is_html: bool,
     /// The encoding of an HTML body by its standard name, for example `UTF-8`.
     pub charset: Option<&'static str>,
-    /// This and the next three are of successful HTML responses only.
+    /// This and the next three are of successful HTML responses only, but for what a header says.
     pub title: Option<String>,
-    /// Normalised, from `<link rel=canonical>` or the `Link` header.
+    /// Normalised, from `<link rel=canonical>` or the `Link` header (of any successful page).
     pub canonical: Option<String>,
     /// `<html lang>` as written.
     pub lang: Option<String>,
@@ -189,11 +189,13 @@ fn read_by(
             derived.changed = dated(found.items_changed.into_iter());
             derived.links = found.items.into_iter().map(|url| Link { url, nofollow: false }).collect();
             derived.feed = Some(FeedFacts { language: found.language });
+            derived.canonical = canonical_of_headers(event, response);
         }
         Kind::Page if derived.is_html && response.is_success() => {
             let facts = read(&derived.text());
             add_facts(&mut derived, facts, event, response, options);
         }
+        Kind::Page if response.is_success() => derived.canonical = canonical_of_headers(event, response),
         Kind::Page => {}
     }
     derived
@@ -228,11 +230,8 @@ fn add_facts(derived: &mut Derived, facts: HtmlFacts, event: &PageEvent, respons
     let base = base.as_ref().unwrap_or(&page);
 
     let from_headers = header_links(response);
-    let canonical_header = from_headers.iter().find(|(_, rel)| html_facts::has_token(rel, "canonical"));
-    derived.canonical = match facts.canonical.as_deref().and_then(|href| url::resolve(base, href)) {
-        None => canonical_header.and_then(|(target, _)| url::resolve(&page, target)),
-        canonical => canonical,
-    };
+    let canonical = facts.canonical.as_deref().and_then(|href| url::resolve(base, href));
+    derived.canonical = canonical.or_else(|| canonical_among(&from_headers, &page));
 
     let page_nofollow = options.obey_nofollow && derived.robots.nofollow;
     let flag = |nofollow: bool| page_nofollow || (options.obey_nofollow && nofollow);
@@ -244,6 +243,15 @@ fn add_facts(derived: &mut Derived, facts: HtmlFacts, event: &PageEvent, respons
         .iter()
         .filter_map(|link| Some(Link { url: url::resolve(base, &link.href)?, nofollow: flag(link.nofollow) }));
     derived.links = unique(within_bytes(of_headers.chain(of_markup), MAX_LINK_BYTES));
+}
+
+fn canonical_of_headers(event: &PageEvent, response: &Response) -> Option<String> {
+    canonical_among(&header_links(response), &BaseUrl::parse(&event.final_url).ok()?)
+}
+
+fn canonical_among(headers: &[(String, String)], page: &BaseUrl) -> Option<String> {
+    let (target, _) = headers.iter().find(|(_, rel)| html_facts::has_token(rel, "canonical"))?;
+    url::resolve(page, target)
 }
 
 /// A long base makes a long URL of every short reference; the links beyond so many bytes are left out.

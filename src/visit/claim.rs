@@ -1,5 +1,5 @@
 //! Whose page a redirect's target is (`redirects: first`): it is claimed before it is asked for, so that it is fetched and
-//! delivered once, however many URLs lead to it.
+//! delivered once, however many URLs lead to it. And whose place is a canonical URL's (`canonical: obey`).
 
 use std::pin::pin;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::visitor::{Interrupted, Shared, Visitor};
-use crate::config::Redirects;
-use crate::frontier::{Claim, Work};
+use crate::config::{Canonical, Redirects};
+use crate::frontier::{Claim, Settled, Work};
 use crate::page::Kind;
 
 /// How long the outcome of another's claim is waited for.
@@ -20,14 +20,16 @@ const PATIENCE_BESIDE: Duration = Duration::from_secs(1);
 pub(super) struct Claimed<'v> {
     visitor: &'v Visitor,
     url: String,
-    is_won: bool,
+    settled: Settled,
 }
 
 impl Visitor {
-    /// Claims for a URL; none where each has a page of its own, wherever its redirects lead.
+    /// Claims for a URL; none where each has a page of its own, wherever it leads and whatever it says.
     pub(super) fn claims(&self, work: &Work) -> Option<Claimed<'_>> {
-        let is_wanted = self.config.frontier.redirects == Redirects::First && work.kind == Kind::Page;
-        is_wanted.then(|| Claimed { visitor: self, url: work.url.clone(), is_won: false })
+        let config = &self.config.frontier;
+        let is_wanted = config.redirects == Redirects::First || config.canonical == Canonical::Obey;
+        let claimed = || Claimed { visitor: self, url: work.url.clone(), settled: Settled::GivenUp };
+        (is_wanted && work.kind == Kind::Page).then(claimed)
     }
 }
 
@@ -36,6 +38,9 @@ impl Claimed<'_> {
     /// meanwhile, and our host lent, so that none wait in a circle. Pending, when that takes too long.
     pub(super) async fn claim(&self, host: &Shared, target: &str) -> Result<Claim, Interrupted> {
         let visitor = self.visitor;
+        if visitor.config.frontier.redirects == Redirects::Follow {
+            return Ok(Claim::Granted);
+        }
         match visitor.frontier.claim_target(target, &self.url)? {
             Claim::Pending => visitor.settled.notify_waiters(), // the claim before is given up
             claim => return Ok(claim),
@@ -65,15 +70,15 @@ impl Claimed<'_> {
         }
     }
 
-    /// The event that says so is in the log's queue, before any of those who are told.
-    pub(super) fn win(mut self) {
-        self.is_won = true;
+    /// The event is in the log's queue, before any of those who are told. `has_page`: what was claimed is its page.
+    pub(super) fn settle(mut self, has_page: bool) {
+        self.settled = if has_page { Settled::Won } else { Settled::Lost };
     }
 }
 
 impl Drop for Claimed<'_> {
     fn drop(&mut self) {
-        self.visitor.frontier.settle_claim(&self.url, self.is_won);
+        self.visitor.frontier.settle_claim(&self.url, self.settled);
         self.visitor.settled.notify_waiters();
     }
 }

@@ -7,14 +7,15 @@ use std::task::Poll;
 
 use parking_lot::Mutex;
 
-use super::claim::Claimed;
+use super::canonical::Says;
 use super::follow::Fetched;
 use super::host::LeasedHost;
 use super::place::Place;
 use super::retry::Whose;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::budgets::Amounts;
-use crate::frontier::{FrontierError, Lease, Work};
+use crate::config::Canonical;
+use crate::frontier::{FrontierError, Lease, Settled, Work};
 use crate::large;
 use crate::page::{
     Before, EpochMs, Failure, FailureReason, Kind, Outcome, PageChange, PageEvent, Relevance, Response, TextChange,
@@ -38,6 +39,7 @@ struct Read {
     noindex: bool,
     /// Of its text, if that is wanted and may be news.
     simhash: Option<u64>,
+    canonical: Option<String>,
     derived: Option<Arc<Derived>>,
 }
 
@@ -51,6 +53,7 @@ impl Read {
             is_cut,
             noindex: derived.robots.noindex,
             simhash: None,
+            canonical: derived.canonical.clone(),
             derived: None,
         }
     }
@@ -73,7 +76,7 @@ impl Visitor {
                 Err(error) => {
                     tracing::debug!(%url, %error, "not accepted, stays in work_proposed");
                     self.frontier.unreserve(&url);
-                    self.frontier.settle_claim(&url, false);
+                    self.frontier.settle_claim(&url, Settled::GivenUp);
                 }
             }
         }
@@ -191,6 +194,10 @@ impl Visitor {
         if event.withheld.is_none() {
             event.withheld = self.withheld(&event, &work, read.noindex);
         }
+        if event.withheld.is_none() {
+            let says = Says { canonical: read.canonical.as_deref(), noindex: read.noindex };
+            event.withheld = self.claim_place(claimed.as_ref(), &event, &work, &says)?;
+        }
         event.change = self.change(&event, &work, &read.digest);
         event.text = self.text_change(&event, &work, read.simhash);
         event.relevance = Relevance::by_type(read.is_html && event.response().is_some_and(Response::is_success));
@@ -201,7 +208,7 @@ impl Visitor {
         match self.log.append(event, read.derived).await {
             Ok(ticket) => {
                 place.into_iter().for_each(Place::keep);
-                claimed.into_iter().filter(|_| has_page).for_each(Claimed::win);
+                claimed.into_iter().for_each(|claimed| claimed.settle(has_page));
                 tickets.lock().push((work.url, ticket));
             }
             Err(error) => {
@@ -259,7 +266,8 @@ impl Visitor {
             return read;
         }
         let _turn = large::turn().await;
-        let facts = |decoded| match self.config.scope.obey_noindex && event.kind == Kind::Page {
+        let is_asked_for = self.config.scope.obey_noindex || self.config.frontier.canonical == Canonical::Obey;
+        let facts = |decoded| match is_asked_for && event.kind == Kind::Page {
             true => parse::facts(event, decoded, options),
             false => parse::content(event, decoded, options),
         };

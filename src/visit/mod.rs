@@ -3,6 +3,7 @@
 //! keeps to what it says, and asks through [`crate::fetch`].
 
 mod borrow;
+pub(crate) mod canonical;
 mod claim;
 mod follow;
 mod host;

@@ -6,6 +6,7 @@ mod audit;
 mod bad_input;
 mod books;
 mod budgets;
+mod canonical;
 #[path = "../demo/catalogue.rs"]
 mod catalogue;
 mod changes;

@@ -1,6 +1,6 @@
 //! A page that several URLs redirect to is fetched and delivered once (`redirects: first`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use seine::config::{Config, Redirects};
 use seine::demo::server::{Answer, Ask};
 use seine::frontier::PageState;
-use seine::page::{FailureReason, PageEvent, Withheld};
+use seine::page::{FailureReason, PageChange, PageEvent, Withheld};
 
 use crate::redirects::site;
 use crate::sites::Running;
@@ -16,9 +16,9 @@ use crate::support::{MiniCrawl, config_for, event_of, failure_of, status_of};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-struct Crawled {
-    events: Vec<Arc<PageEvent>>,
-    crawl: MiniCrawl,
+pub struct Crawled {
+    pub events: Vec<Arc<PageEvent>>,
+    pub crawl: MiniCrawl,
 }
 
 impl Crawled {
@@ -26,6 +26,19 @@ impl Crawled {
     fn delivered(&self) -> Vec<&str> {
         let is_page = |event: &&Arc<PageEvent>| event.withheld.is_none() && status_of(event) == 200;
         self.events.iter().filter(is_page).map(|event| event.url.as_str()).collect()
+    }
+
+    /// URLs whose page a destination holds in the end.
+    pub fn held(&self) -> BTreeSet<&str> {
+        let mut held = BTreeSet::new();
+        for event in &self.events {
+            match (&event.withheld, event.change) {
+                (_, Some(PageChange::Gone)) => drop(held.remove(event.url.as_str())),
+                (None, Some(_)) => drop(held.insert(event.url.as_str())),
+                _ => {}
+            }
+        }
+        held
     }
 
     fn aliases(&self) -> BTreeMap<&str, &str> {
@@ -43,19 +56,19 @@ impl Crawled {
             .collect()
     }
 
-    fn state(&self, url: &str) -> PageState {
+    pub fn state(&self, url: &str) -> PageState {
         self.crawl.frontier.page(url).unwrap().expect("it has its answer").state
     }
 }
 
-async fn crawl(config: Config, seeds: &[String]) -> Crawled {
+pub async fn crawl(config: Config, seeds: &[String]) -> Crawled {
     let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
     let crawl = MiniCrawl::new(config, &seeds);
     Crawled { events: crawl.run(LIMIT).await, crawl }
 }
 
 /// Requests by path, robots.txt left out.
-fn asked(site: &Running) -> BTreeMap<String, usize> {
+pub fn asked(site: &Running) -> BTreeMap<String, usize> {
     let mut asked = BTreeMap::new();
     for visit in site.visits.all().into_iter().filter(|visit| visit.path != "/robots.txt") {
         *asked.entry(visit.path).or_default() += 1;

@@ -10,9 +10,9 @@ use seine::delivery::Position;
 use seine::demo::server::{Answer, Ask};
 use seine::frontier::{
     Applied, Batch, Claim, Counts, EmbeddedFrontier, Frontier, FrontierError, HostOrder, HostTurn, Lease, PageRecord,
-    Proposal, Proposed, Release, Turn, Waiting,
+    Proposal, Proposed, Release, Settled, Turn, Waiting,
 };
-use seine::page::{EpochMs, FailureReason};
+use seine::page::{EpochMs, FailureReason, Withheld};
 use seine::revisit::Trust;
 
 use crate::redirects::site;
@@ -176,8 +176,11 @@ impl Frontier for Brittle {
     fn claim_target(&self, target: &str, by: &str) -> Result<Claim, FrontierError> {
         self.inner.claim_target(target, by)
     }
-    fn settle_claim(&self, by: &str, is_won: bool) {
-        self.inner.settle_claim(by, is_won);
+    fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError> {
+        self.inner.claim_place(canonical, by)
+    }
+    fn settle_claim(&self, by: &str, settled: Settled) {
+        self.inner.settle_claim(by, settled);
     }
     fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
         self.inner.release(lease, release)

@@ -5,6 +5,7 @@ mod aliases;
 mod beside;
 mod bodies;
 mod borrowing;
+mod canonical;
 mod cookies;
 mod dns;
 #[path = "../support/event.rs"]

@@ -281,8 +281,7 @@ impl MiniCrawl {
     }
 
     fn is_done(&self) -> bool {
-        let counts = self.frontier.counts();
-        counts.first_time == 0 && counts.hosts_leased == 0 && self.frontier.cursor().unwrap() >= self.log.status().end
+        !self.frontier.has_work(now_ms()) && self.frontier.cursor().unwrap() >= self.log.status().end
     }
 }
 

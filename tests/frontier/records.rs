@@ -34,16 +34,16 @@ fn page_record() -> impl Strategy<Value = PageRecord> {
     let text = || option::of(any::<String>());
     let strings = (id, text(), text(), text());
     let numbers = (any::<u16>(), any::<u64>(), any::<u16>());
-    let target = option::of("http://b.example/\\PC*");
+    let url = || option::of("http://b.example/\\PC*");
     let given = btree_map(0..=64u8, any::<u64>(), 0..3);
-    let bytes = (any::<Option<[u8; 32]>>(), option::of(history()), any::<[bool; 2]>(), target, given);
+    let bytes = (any::<Option<[u8; 32]>>(), option::of(history()), any::<[bool; 2]>(), [url(), url()], given);
     (state, select(vec![Kind::Page, Kind::Sitemap]), strings, numbers, bytes).prop_map(
         |(
             state,
             kind,
             strings,
             (status, fetched_ms, depth),
-            (digest, history, [noindex, is_to_be_reread], target, texts),
+            (digest, history, [noindex, is_to_be_reread], [target, canonical], texts),
         )| {
             PageRecord {
                 url: URL.into(),
@@ -62,6 +62,7 @@ fn page_record() -> impl Strategy<Value = PageRecord> {
                 is_to_be_reread,
                 target,
                 texts,
+                canonical,
                 passed_at: None,
             }
         },
@@ -219,6 +220,7 @@ fn of_pages_are_read_as_0_1_0_wrote_them() {
         is_to_be_reread: false,
         target: None,
         texts: Default::default(),
+        canonical: None,
         passed_at: None,
     };
     assert_eq!(open(dir.path()).unwrap().page(URL).unwrap(), Some(record.clone()));

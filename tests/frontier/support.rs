@@ -117,6 +117,7 @@ pub fn record(url: &str, event: u64) -> PageRecord {
         is_to_be_reread: false,
         target: None,
         texts: Default::default(),
+        canonical: None,
         passed_at: None,
     }
 }

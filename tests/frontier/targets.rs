@@ -17,7 +17,11 @@ fn owning(url: &str, event: u64, target: &str) -> Verdict {
 }
 
 fn alias(url: &str, event: u64, target: &str) -> Verdict {
-    led(url, event, PageState::Alias, target, Some(LATER))
+    let mut alias = led(url, event, PageState::Alias, target, Some(LATER));
+    if let Change::Page { record, .. } = &mut alias.change {
+        record.digest = None;
+    }
+    alias
 }
 
 fn led(url: &str, event: u64, state: PageState, target: &str, due_again: Option<EpochMs>) -> Verdict {
@@ -59,7 +63,7 @@ fn one_of_two_has_a_target_and_the_other_is_told() {
     assert_eq!(frontier.claim_target(TARGET, &first).unwrap(), Claim::Granted);
     assert_eq!(frontier.claim_target(TARGET, &first).unwrap(), Claim::Granted, "it is its own");
     assert_eq!(frontier.claim_target(TARGET, &second).unwrap(), Claim::Pending);
-    frontier.settle_claim(&first, true);
+    frontier.settle_claim(&first, Settled::Won);
     assert_eq!(frontier.claim_target(TARGET, &second).unwrap(), owned);
     frontier.apply(&batch(1, vec![owning(&first, 1, TARGET)], vec![]), 0).unwrap();
     assert_eq!(frontier.claim_target(TARGET, &second).unwrap(), owned);
@@ -77,14 +81,14 @@ fn what_is_claimed_is_free_again_when_it_is_given_up_or_another_is_claimed_or_ju
         assert_eq!(frontier.claim_target(TARGET, by).unwrap(), Claim::Granted, "{by}");
     };
     claim(&first);
-    frontier.settle_claim(&first, false);
+    frontier.settle_claim(&first, Settled::Lost);
     claim(&second);
     assert_eq!(frontier.claim_target("http://other.example/", &second).unwrap(), Claim::Granted);
     claim(&first);
-    frontier.settle_claim(&first, true);
+    frontier.settle_claim(&first, Settled::Won);
     frontier.apply(&batch(1, vec![in_state(&first, 1, PageState::Refused)], vec![]), 0).unwrap();
     claim(&second);
-    frontier.settle_claim(&first, false);
+    frontier.settle_claim(&first, Settled::Lost);
     assert_eq!(frontier.claim_target(TARGET, &first).unwrap(), Claim::Pending, "another's claim is not given up");
 }
 
@@ -108,7 +112,7 @@ fn an_owner_that_leads_elsewhere_leaves_its_target_to_an_alias() {
     assert_eq!(heirs.len(), 8, "not all of them at once: {heirs:?}");
     assert!(heirs.contains(&TARGET.to_owned()), "the target itself first");
     assert_eq!(frontier.claim_target(TARGET, &old(30)).unwrap(), Claim::Granted, "it is nobody's");
-    frontier.settle_claim(&old(30), false);
+    frontier.settle_claim(&old(30), Settled::Lost);
     // One that leaves too is replaced by the next, as long as nobody has it.
     let leaves = heirs.iter().find(|url| *url != TARGET).unwrap();
     frontier.apply(&batch(4, vec![alias(leaves, 101, "http://newer.example/")], vec![]), 600).unwrap();

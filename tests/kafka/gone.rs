@@ -185,6 +185,33 @@ fn a_page_that_became_an_alias_leaves_the_topic() {
     assert_eq!((&*tombstones[0].headers["change"], &*tombstones[0].headers["reason"]), ("gone", "alias"));
 }
 
+/// The first that comes stands in for it, and leaves again.
+#[test]
+fn a_hundred_pages_that_name_one_are_one_in_the_topic() {
+    BROKER.make_topic("canonical", &[]);
+    let urls: Vec<String> = (0..100).map(|visit| format!("/page?visit={visit}")).collect();
+    let start = links(&urls.iter().map(String::as_str).collect::<Vec<_>>());
+    let site = Running::start(
+        1,
+        Arc::new(move |ask: &Ask| match ask.path() {
+            "/" => Answer::html(start.clone()),
+            "/page" => Answer::html("<link rel=canonical href=/page>"),
+            _ => Answer::text("").status(404),
+        }),
+    );
+    let place = Place::with(&format!(
+        "crawler_manager.downloader.canonical: obey\ntarget_storage.data_formats: [KAFKA]\n\
+         {KEYS}.topic_name: canonical\n{KEYS}.properties.bootstrap.servers: '{}'\n",
+        BROKER.plain
+    ));
+    Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+    let path = |key: &str| percent_encoding::percent_decode_str(key).decode_utf8().unwrap().into_owned();
+    let live: Vec<String> = compacted(BROKER.read("canonical")).keys().map(|key| path(key)).collect();
+    assert_eq!(live, ["/", "/page"].map(|path| site.origin(0) + path));
+    let asked = site.visits.all().iter().filter(|visit| visit.path.starts_with("/page")).count();
+    assert!(asked <= 102, "{asked} requests");
+}
+
 #[test]
 fn what_may_not_be_delivered_leaves_with_its_reason() {
     BROKER.make_topic("withheld", &[]);

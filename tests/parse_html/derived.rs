@@ -42,6 +42,18 @@ fn headers_give_links_too() {
     );
 }
 
+/// What RFC 6596 has it for.
+#[test]
+fn of_what_is_no_html_a_header_says_the_canonical_url() {
+    let headers = [("content-type", "application/pdf"), ("Link", "<../page>; rel=\"canonical\"")];
+    let mut response = response(&headers, "%PDF-1.7");
+    let derived = derive(&event("https://a.example/x/file.pdf", response.clone()), &options());
+    assert_eq!(derived.canonical.as_deref(), Some("https://a.example/page"));
+    assert_eq!(derived.links, [], "it is not followed for that");
+    response.status = 404;
+    assert_eq!(derive(&event("https://a.example/x/file.pdf", response), &options()).canonical, None);
+}
+
 #[test]
 fn links_are_resolved_against_the_final_url() {
     let mut event = html_event("<a href=x>");

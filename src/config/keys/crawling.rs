@@ -6,7 +6,7 @@ use super::Kind::{
     Bool, Budgets, Cookies, Count, Hosts, List, MaybeCount, MaybeDuration, MaybeText, OneOf, Overrides, Size, Text,
 };
 use super::{Key, Kind, ache, ours};
-use crate::config::checked::{Redirects, ScopeRule};
+use crate::config::checked::ScopeRule;
 use crate::config::draft::{self, Draft};
 use crate::config::values::Unit::Millis;
 
@@ -303,11 +303,16 @@ pub(super) const FETCH: &[Key] = &[
     ours(
         "crawler_manager.downloader.redirects",
         "first",
-        OneOf(&["first", "follow"], |d, v| {
-            d.config.frontier.redirects = if v == "follow" { Redirects::Follow } else { Redirects::First };
-        }),
+        OneOf(&["first", "follow"], draft::set_redirects),
         "A page that several URLs redirect to is delivered once, under the first that led to it; the others are its aliases, \
          and lead to no request for it. follow: fetched and delivered under each of them, as in ACHE.",
+    ),
+    ours(
+        "crawler_manager.downloader.canonical",
+        "ignore",
+        OneOf(&["ignore", "obey"], draft::set_canonical),
+        "obey: a page that names another URL of its site as its canonical one (rel=canonical, in the page or a Link header) is \
+         that page's alias, and is delivered only as long as that one is not there.",
     ),
     ache(
         "crawler_manager.downloader.valid_mime_types",

@@ -121,6 +121,12 @@ impl Known<'_> {
             PageState::Alias => (
                 "alias",
                 match (&look.owner, &page.target) {
+                    (_, Some(target)) if page.is_alias_by_name() => {
+                        let owner = look.owner.as_ref().unwrap_or(target);
+                        format!(
+                            "its page names another URL as its canonical one, whose page is delivered under {owner}"
+                        )
+                    }
                     (Some(owner), _) => format!("it leads to the page that is delivered under {owner}"),
                     (None, Some(target)) => format!("it leads to {target}"),
                     (None, None) => "it leads to another URL's page".to_owned(),
@@ -285,7 +291,7 @@ fn story(page: &PageRecord, owner: Option<String>) -> PageStory {
         digest: page.digest.map(|digest| data_encoding::HEXLOWER.encode(&digest)),
         etag: page.etag.clone(),
         last_modified: page.last_modified.clone(),
-        final_url: page.final_url.clone().or_else(|| page.target.clone()),
+        final_url: page.final_url.clone().or_else(|| page.target.clone().filter(|_| !page.is_alias_by_name())),
         alias_of: owner.filter(|_| page.state == PageState::Alias),
         noindex: page.noindex,
     }

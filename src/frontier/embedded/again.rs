@@ -23,6 +23,8 @@ pub enum Look {
     First,
     /// It is due now, and asks for the page as if nothing were known of it ([`PageRecord::is_to_be_reread`]).
     Reread,
+    /// It is when it would be, and asks for the page so.
+    RereadInTime,
     /// See [`Frontier::try_again`].
     TryAgain,
 }
@@ -44,6 +46,7 @@ impl Changes<'_> {
             Look::At(due) => self.set_revisit(address, due),
             Look::First => self.bring_forward(address, false),
             Look::Reread => self.bring_forward(address, true),
+            Look::RereadInTime => self.mark(address),
             Look::TryAgain => self.try_again(address),
         }
     }
@@ -67,6 +70,16 @@ impl Changes<'_> {
         let rank = self.rank_again(state);
         self.dequeue(url, state);
         self.enqueue_later(url, if reread { self.now } else { OVERDUE }, rank, &item);
+        Ok(true)
+    }
+
+    fn mark(&mut self, address: &str) -> Result<bool, FrontierError> {
+        let (origin, path) = split(address)?;
+        let keys = self.frontier.keys;
+        let url = keys.url(keys.host(origin), path);
+        let Some(page) = self.page(url, origin)? else { return Ok(false) };
+        self.host(url.host, origin)?;
+        self.pages.insert(url, PageRecord { is_to_be_reread: true, ..page });
         Ok(true)
     }
 

@@ -11,9 +11,9 @@ use crate::delivery::Position;
 use crate::frontier::keys::split;
 use crate::frontier::{
     Applied, Batch, BudgetStanding, Claim, Counts, Frontier, FrontierError, HostLook, HostOrder, HostTurn, Lease,
-    NoBudget, PageRecord, Proposal, Proposed, Release, Standing, Turn, UrlLook, Waiting, WhichHosts, Work,
+    NoBudget, PageRecord, Proposal, Proposed, Release, Settled, Standing, Turn, UrlLook, Waiting, WhichHosts, Work,
 };
-use crate::page::{EpochMs, Kind};
+use crate::page::{EpochMs, Kind, Withheld};
 use crate::revisit::Trust;
 
 impl Frontier for EmbeddedFrontier {
@@ -69,10 +69,21 @@ impl Frontier for EmbeddedFrontier {
         self.claim(target, by)
     }
 
-    fn settle_claim(&self, by: &str, is_won: bool) {
+    fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError> {
+        self.claim_place(canonical, by)
+    }
+
+    fn settle_claim(&self, by: &str, settled: Settled) {
         let Ok(by) = self.key_of(by) else { return };
         let mut claims = self.claims.lock();
-        if is_won { claims.win(by) } else { claims.end(by) }
+        match settled {
+            Settled::Won => claims.win(by),
+            Settled::Lost => claims.end(by),
+            Settled::GivenUp => {
+                claims.end(by);
+                claims.forget(by);
+            }
+        }
     }
 
     fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError> {
@@ -92,7 +103,10 @@ impl Frontier for EmbeddedFrontier {
         // The store knows now.
         let judged = batch.verdicts.iter().filter_map(|verdict| self.key_of(&verdict.url).ok());
         let mut claims = self.claims.lock();
-        judged.for_each(|url| claims.end(url));
+        judged.for_each(|url| {
+            claims.end(url);
+            claims.forget(url);
+        });
         Ok(Applied { verdicts, proposed })
     }
 

@@ -5,8 +5,8 @@
 //! after `kill -9` the store is that of a moment between two batches. Leases are in memory only: what was leased and got no
 //! verdict is still queued on disk.
 //!
-//! What redirects is in `targets`, too: under which URL a target's page is delivered, and which others are its aliases. What workers
-//! are just asking for is claimed in memory (`claims`).
+//! What redirects, or names a canonical URL, is in `targets`, too: under which URL a target's page is delivered, and which others are
+//! its aliases. What workers are just asking for, and were told since, is claimed in memory (`claims`).
 //!
 //! A write that fails takes the store away (`shelf`); [`super::Frontier::restore`] closes it and opens it again.
 //!
@@ -29,6 +29,7 @@ mod records;
 mod restored;
 mod shelf;
 mod spending;
+mod stand_ins;
 mod store;
 mod survey;
 mod targets;

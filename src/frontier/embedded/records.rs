@@ -64,6 +64,9 @@ impl QueuedUrl {
 pub struct Owner {
     #[n(0)]
     pub url: String,
+    /// Its page names the target as its canonical URL, and is delivered in the place of one that is not there.
+    #[cbor(n(1), skip_if = "is_default")]
+    pub is_stand_in: bool,
 }
 
 impl Record for Owner {

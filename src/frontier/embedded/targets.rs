@@ -1,5 +1,5 @@
-//! Where redirects lead: under which URL a target's page is delivered, its owner, and which others lead there too, its
-//! aliases. Only what redirects has anything here.
+//! Where redirects lead, and what pages name as their canonical URL ([`super::stand_ins`]): under which URL a target's page is
+//! delivered, its owner, and which others lead there too, its aliases. Only what does either has anything here.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::records::{self, Owner, UrlState};
 use super::store::Store;
+use crate::frontier::claims::{Claims, Told};
 use crate::frontier::keys::{UrlKey, split};
 use crate::frontier::{Claim, FrontierError, PageRecord, PageState};
 use crate::page::Kind;
@@ -20,19 +21,22 @@ const LOOKED_THROUGH: usize = 64;
 /// Entries by key, put in or (none) taken out: under a target's key its owner, under that and an alias's key nothing.
 pub(super) type TargetChanges = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
-/// What a URL is to the target of its redirects.
+/// What a URL is to the target of its redirects, or to the URL that its page names.
 #[derive(Clone, Copy, PartialEq)]
 enum Role<'r> {
     None,
     Owner(&'r str),
+    StandIn(&'r str),
     Alias(&'r str),
 }
 
 impl Role<'_> {
     fn of(record: Option<&PageRecord>) -> Role<'_> {
-        match record.and_then(|record| Some((record.state, record.target.as_deref()?))) {
-            Some((PageState::Alias, target)) => Role::Alias(target),
-            Some((state, target)) if state.is_there() => Role::Owner(target),
+        let Some(PageRecord { state, target, canonical, .. }) = record else { return Role::None };
+        match (target.as_deref(), canonical.as_deref()) {
+            (Some(target), _) if *state == PageState::Alias => Role::Alias(target),
+            (_, Some(canonical)) if state.is_there() => Role::StandIn(canonical),
+            (Some(target), None) if state.is_there() => Role::Owner(target),
             _ => Role::None,
         }
     }
@@ -43,41 +47,71 @@ impl EmbeddedFrontier {
         let (target_key, by_key) = (self.key_of(target)?, self.key_of(by)?);
         // Held while the store is asked: what is neither here nor there cannot be granted twice.
         let mut claims = self.claims.lock();
-        if let Some(claim) = claims.of(target_key, by_key) {
-            return Ok(claim);
-        }
-        let store = self.shelf.store()?;
-        let owner = match store.owner(target_key)? {
-            Some(owner) => Some(owner),
-            None if target_key != by_key => store.page(target_key, "")?.filter(is_page).map(|_| target.to_owned()),
-            None => None,
+        claims.forget(by_key);
+        let owner = match claims.of(target_key, by_key) {
+            Some(Claim::Owned { by }) => Some(by),
+            Some(claim) => return Ok(claim),
+            None => self.delivered_under(&claims, (target, target_key), by_key)?,
         };
-        if let Some(by) = owner.filter(|owner| owner != by) {
-            return Ok(Claim::Owned { by });
+        match owner {
+            Some(owner) => {
+                claims.tell(by_key, by, Told::Alias(target.to_owned()));
+                Ok(Claim::Owned { by: owner })
+            }
+            None => {
+                claims.grant(target_key, by_key, by);
+                Ok(Claim::Granted)
+            }
         }
-        claims.grant(target_key, by_key, by);
-        Ok(Claim::Granted)
+    }
+
+    /// Another one than `by` whose page is that of `target`, and stays so. Who stands in for a page gives way to who brings it.
+    fn delivered_under(
+        &self,
+        claims: &Claims,
+        (target, key): (&str, UrlKey),
+        by: UrlKey,
+    ) -> Result<Option<String>, FrontierError> {
+        let store = self.shelf.store()?;
+        let owner = store.owner(key)?.filter(|owner| !owner.is_stand_in);
+        if let Some(owner) = self.another(claims, owner, by)? {
+            return Ok(Some(owner));
+        }
+        let is_there = key != by && !claims.is_leaving(key) && store.page(key, "")?.is_some_and(|page| is_page(&page));
+        Ok(is_there.then(|| target.to_owned()))
+    }
+
+    /// The owner, if it is not `by`, and not about to be none.
+    pub(super) fn another(
+        &self,
+        claims: &Claims,
+        owner: Option<Owner>,
+        by: UrlKey,
+    ) -> Result<Option<String>, FrontierError> {
+        let Some(owner) = owner else { return Ok(None) };
+        let key = self.key_of(&owner.url)?;
+        Ok((key != by && !claims.is_leaving(key)).then_some(owner.url))
     }
 }
 
 impl EmbeddedFrontier {
     /// Under which URL a target's page is delivered, its own not counted.
     pub(super) fn owner_of(&self, target: &str) -> Result<Option<String>, FrontierError> {
-        self.shelf.store()?.owner(self.key_of(target)?)
+        let owner = self.shelf.store()?.owner(self.key_of(target)?)?;
+        Ok(owner.map(|owner| owner.url))
     }
 }
 
 impl Store {
-    fn owner(&self, target: UrlKey) -> Result<Option<String>, FrontierError> {
-        let owner: Option<Owner> = self.record(&self.targets, &target.to_bytes())?;
-        Ok(owner.map(|owner| owner.url))
+    pub(super) fn owner(&self, target: UrlKey) -> Result<Option<Owner>, FrontierError> {
+        self.record(&self.targets, &target.to_bytes())
     }
 }
 
 impl Changes<'_> {
     /// Notes what `record` makes of the URL to its target, and what it is no longer. `reached`: where its redirects led this time,
     /// whatever came of it. True when the URL is to be looked at again at once: it is the alias of nobody's page, or has a page that
-    /// is another's.
+    /// is another's. A look that left it as it was has nothing to say of that: another would not either.
     pub(super) fn turn_to(
         &mut self,
         url: UrlKey,
@@ -87,58 +121,86 @@ impl Changes<'_> {
     ) -> Result<bool, FrontierError> {
         let (was, is) = (Role::of(before), Role::of(Some(record)));
         if was != is {
-            self.leave(url, &record.url, was, reached)?;
+            self.leave(url, &record.url, (was, is), reached)?;
         }
-        match is {
-            Role::None => Ok(false),
-            Role::Owner(target) => {
-                let target = self.frontier.key_of(target)?;
-                match self.owner(target)? {
-                    Some(owner) => Ok(owner != record.url),
-                    None => {
-                        let owner = records::to_bytes(&Owner { url: record.url.clone() });
-                        self.targets.insert(target.to_bytes().to_vec(), Some(owner));
-                        Ok(false)
-                    }
-                }
+        self.tell_others(url, before, record)?;
+        let is_new = before.is_none_or(|before| before.fetched_ms != record.fetched_ms);
+        let is_anothers = match is {
+            Role::None => false,
+            Role::Owner(target) => self.own(target, Owner { url: record.url.clone(), is_stand_in: false })?,
+            Role::StandIn(canonical) => {
+                let is_owned = self.own(canonical, Owner { url: record.url.clone(), is_stand_in: true })?;
+                is_owned || self.has_page(self.frontier.key_of(canonical)?, canonical)?
             }
             Role::Alias(target) => {
                 let key = self.frontier.key_of(target)?;
                 self.targets.insert(member(key, url), Some(Vec::new()));
-                Ok(!self.is_delivered(key, target)?)
+                !self.is_delivered(key, target)? || !self.leads_to(record.canonical.as_deref(), key)?
             }
-        }
+        };
+        Ok(is_anothers && is_new)
     }
 
-    /// A target that nobody owns any more goes to one of its aliases, unless it has just been asked for itself, and was not there.
-    fn leave(&mut self, url: UrlKey, address: &str, was: Role, reached: Option<&str>) -> Result<(), FrontierError> {
-        let (Role::Owner(target) | Role::Alias(target)) = was else { return Ok(()) };
+    /// Makes it the owner of a target that has none, or only one that stands in for it. True when another is.
+    fn own(&mut self, target: &str, by: Owner) -> Result<bool, FrontierError> {
+        let target = self.frontier.key_of(target)?;
+        if let Some(owner) = self.owner(target)?.filter(|owner| owner.url != by.url) {
+            if by.is_stand_in || !owner.is_stand_in {
+                return Ok(true);
+            }
+            self.wake_one(self.frontier.key_of(&owner.url)?, |_| true)?;
+        }
+        self.targets.insert(target.to_bytes().to_vec(), Some(records::to_bytes(&by)));
+        Ok(false)
+    }
+
+    /// A target that nobody owns any more goes to one of its aliases; to one that redirects there not if it has just been asked for
+    /// itself, and was not there.
+    fn leave(
+        &mut self,
+        url: UrlKey,
+        address: &str,
+        (was, is): (Role, Role),
+        reached: Option<&str>,
+    ) -> Result<(), FrontierError> {
+        let (Role::Owner(target) | Role::StandIn(target) | Role::Alias(target)) = was else { return Ok(()) };
         let key = self.frontier.key_of(target)?;
         self.targets.insert(member(key, url), None);
-        if self.owner(key)?.is_some_and(|owner| owner == address) {
+        if self.owner(key)?.is_some_and(|owner| owner.url == address) {
             self.targets.insert(key.to_bytes().to_vec(), None);
         }
-        if reached != Some(target) && !self.is_delivered(key, target)? {
-            self.wake(key, url)?;
+        let is_taken = matches!(is, Role::Owner(taken) | Role::StandIn(taken) if taken == target);
+        if !is_taken && !self.is_delivered(key, target)? {
+            self.wake(key, url, |alias| reached != Some(target) || alias.is_alias_by_name())?;
         }
         Ok(())
     }
 
-    fn owner(&self, target: UrlKey) -> Result<Option<String>, FrontierError> {
+    pub(super) fn owner(&self, target: UrlKey) -> Result<Option<Owner>, FrontierError> {
         match self.targets.get(&target.to_bytes()[..]) {
-            Some(owner) => Ok(owner.as_deref().and_then(records::from_bytes).map(|owner: Owner| owner.url)),
+            Some(owner) => Ok(owner.as_deref().and_then(records::from_bytes)),
             None => self.store.owner(target),
         }
     }
 
     /// Whether its page is delivered under any URL, its own included.
     fn is_delivered(&self, target: UrlKey, address: &str) -> Result<bool, FrontierError> {
-        let (origin, _) = split(address)?;
-        Ok(self.owner(target)?.is_some() || self.page(target, origin)?.is_some_and(|page| is_page(&page)))
+        Ok(self.owner(target)?.is_some() || self.has_page(target, address)?)
     }
 
-    /// Has [`HEIRS`] aliases of a target looked at at once, those included that are about to be. The target itself comes first.
-    fn wake(&mut self, target: UrlKey, but: UrlKey) -> Result<(), FrontierError> {
+    fn has_page(&self, url: UrlKey, address: &str) -> Result<bool, FrontierError> {
+        let (origin, _) = split(address)?;
+        Ok(self.page(url, origin)?.is_some_and(|page| is_page(&page)))
+    }
+
+    /// Has [`HEIRS`] aliases of a target that are `wanted` looked at at once, those included that are about to be. The target itself
+    /// comes first.
+    pub(super) fn wake(
+        &mut self,
+        target: UrlKey,
+        but: UrlKey,
+        wanted: impl Fn(&PageRecord) -> bool,
+    ) -> Result<(), FrontierError> {
         let mut members = self.members(target)?;
         members.retain(|alias| *alias != but);
         members.sort_by_key(|alias| *alias != target);
@@ -147,20 +209,23 @@ impl Changes<'_> {
             if awake >= HEIRS {
                 break;
             }
-            awake += usize::from(self.wake_one(alias)?);
+            awake += usize::from(self.wake_one(alias, &wanted)?);
         }
         Ok(())
     }
 
-    fn wake_one(&mut self, alias: UrlKey) -> Result<bool, FrontierError> {
-        match self.state_of(alias)? {
-            Some(UrlState::Ready(_)) => return Ok(true),
-            Some(UrlState::Later { due, .. }) if due <= self.now => return Ok(true),
-            _ => {}
+    pub(super) fn wake_one(
+        &mut self,
+        url: UrlKey,
+        wanted: impl Fn(&PageRecord) -> bool,
+    ) -> Result<bool, FrontierError> {
+        let Some(origin) = self.origin_of(url.host)? else { return Ok(false) };
+        let Some(page) = self.page(url, &origin)?.filter(wanted) else { return Ok(false) };
+        match self.state_of(url)? {
+            Some(UrlState::Ready(_)) => Ok(true),
+            Some(UrlState::Later { due, .. }) if due <= self.now => Ok(true),
+            _ => self.set_revisit(&page.url, Some(self.now)),
         }
-        let Some(origin) = self.origin_of(alias.host)? else { return Ok(false) };
-        let Some(page) = self.page(alias, &origin)? else { return Ok(false) };
-        self.set_revisit(&page.url, Some(self.now))
     }
 
     /// The first of a target's aliases, this batch's included; and the target itself if it is one.
@@ -192,10 +257,10 @@ impl Changes<'_> {
 }
 
 /// Whether it is there under its own URL; delivered, unless it asks not to be.
-fn is_page(record: &PageRecord) -> bool {
+pub(super) fn is_page(record: &PageRecord) -> bool {
     record.state.is_there() && record.kind == Kind::Page
 }
 
-fn member(target: UrlKey, alias: UrlKey) -> Vec<u8> {
+pub(super) fn member(target: UrlKey, alias: UrlKey) -> Vec<u8> {
     [target.to_bytes(), alias.to_bytes()].concat()
 }

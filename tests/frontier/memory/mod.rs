@@ -15,10 +15,10 @@ use parking_lot::Mutex;
 use seine::delivery::Position;
 use seine::frontier::{
     Applied, Batch, Change, Claim, Counts, Frontier, FrontierError, FrontierOptions, Health, Host, HostOrder,
-    HostPause, HostTurn, Lease, PageRecord, PageState, Proposal, Proposed, Release, Trouble, Troubled, Turn,
+    HostPause, HostTurn, Lease, PageRecord, PageState, Proposal, Proposed, Release, Settled, Trouble, Troubled, Turn,
     WHEN_MET_AGAIN, Waiting, WaitingHost,
 };
-use seine::page::{EpochMs, Kind};
+use seine::page::{EpochMs, Kind, Withheld};
 use seine::revisit::Trust;
 
 use kept::{Kept, Queue};
@@ -112,7 +112,11 @@ impl Frontier for MemoryFrontier {
         Ok(Claim::Granted)
     }
 
-    fn settle_claim(&self, _: &str, _: bool) {}
+    fn claim_place(&self, _: &str, _: &str) -> Result<Option<Withheld>, FrontierError> {
+        Ok(None)
+    }
+
+    fn settle_claim(&self, _: &str, _: Settled) {}
 
     fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
         let (mut kept, mut volatile) = (self.kept.lock(), self.volatile.lock());

@@ -153,6 +153,7 @@ impl Record for PageRecord {
             is_to_be_reread: false,
             target: None,
             texts: Default::default(),
+            canonical: None,
             passed_at: None,
         })
     }
