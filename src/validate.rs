@@ -5,6 +5,7 @@
 
 mod aliases;
 mod hints;
+mod kept;
 mod looks;
 
 use std::collections::HashMap;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aliases::{is_to_be_read, reached};
+use kept::{keep_validators, texts_given};
 pub use looks::Looks;
 
 use crate::budgets::Amounts;
@@ -23,9 +25,7 @@ use crate::frontier::{
     Batch, Brought, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Proposal, Verdict,
     WHEN_MET_AGAIN,
 };
-use crate::page::{
-    Again, Before, EpochMs, FailureReason, Kind, Outcome, PageChange, PageEvent, Response, TextsGiven, Withheld,
-};
+use crate::page::{Again, Before, EpochMs, FailureReason, Kind, Outcome, PageChange, PageEvent, Withheld};
 use crate::page_log::{LogError, Reader};
 use crate::parse::{self, Derived};
 use crate::revisit::{History, Trust};
@@ -348,32 +348,6 @@ impl Validator {
             keep_validators(&mut record, event, response, derived);
         }
         record
-    }
-}
-
-/// By what a page is known again when it is asked for the next time.
-fn keep_validators(record: &mut PageRecord, event: &PageEvent, response: &Response, derived: &Derived) {
-    if response.is_success() {
-        // What was cut is not the page: nothing of it may say later that the page has not changed.
-        let whole = || !response.is_cut();
-        record.digest = Some(derived.digest).filter(|_| whole());
-        record.etag = response.headers.get("etag").filter(|_| whole()).map(str::to_owned);
-        record.last_modified = response.headers.get("last-modified").filter(|_| whole()).map(str::to_owned);
-        record.is_to_be_reread = false;
-        record.final_url = Some(event.final_url.clone()).filter(|_| !event.hops.is_empty());
-    }
-    // A 304 need not say any more what a header said, or that it does not.
-    if record.noindex && response.headers.get("x-robots-tag").is_some() {
-        (record.etag, record.last_modified) = (None, None);
-    }
-}
-
-/// What was given of its main text: of a page that is as it was, what was before; of one that has changed without a measure, nothing is
-/// known any more.
-fn texts_given(event: &PageEvent, change: Option<PageChange>, there: Option<&PageRecord>) -> TextsGiven {
-    match &event.text {
-        Some(text) => text.given.clone(),
-        None => there.filter(|_| change == Some(PageChange::Unchanged)).map(|it| it.texts.clone()).unwrap_or_default(),
     }
 }
 

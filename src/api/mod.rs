@@ -14,4 +14,4 @@ mod server;
 pub use access::Access;
 pub use problem::Refusal;
 pub use routes::Service;
-pub use server::{ListenError, Port, Socket, listen, listen_in};
+pub use server::{ListenError, Port, Socket, is_answered, listen, listen_in};

@@ -94,6 +94,11 @@ pub(super) fn socket_in(folder: &Path) -> std::io::Result<(std::fs::File, PathBu
     Ok((opened, path))
 }
 
+/// Whether a crawl that runs in `folder` can be asked.
+pub fn is_answered(folder: &Path) -> bool {
+    socket_in(folder).and_then(|(_folder, path)| std::os::unix::net::UnixStream::connect(path)).is_ok()
+}
+
 /// Listens in the data folder, which is ours: what an earlier process left there is replaced.
 pub fn listen_in(folder: &Path) -> std::io::Result<Socket> {
     let path = folder.join(SOCKET);

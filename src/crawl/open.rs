@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::error::CrawlError;
 use super::pauses::Pauses;
@@ -11,9 +12,10 @@ use super::room::Room;
 use super::running::{Running, page_limit};
 use super::spending::Spending;
 use super::start_room::StartRoom;
+use crate::api;
 use crate::budgets::Budget;
 use crate::clock::{self, now_ms};
-use crate::config::{Config, FrontierConfig, ScopeRule, SinkConfig};
+use crate::config::{Config, FrontierConfig, LogConfig, ScopeRule, SinkConfig};
 use crate::fetch::{Client, ClientError};
 use crate::folders::make_private;
 use crate::frontier::scope::{CurrentScope, Scope};
@@ -21,7 +23,7 @@ use crate::frontier::{
     CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Look, PageRecord, PageState, Proposal,
 };
 use crate::page::Kind;
-use crate::page_log::{PageLog, Recovery};
+use crate::page_log::{LogError, PageLog, Recovery};
 use crate::parse::DeriveOptions;
 use crate::shutdown::Shutdown;
 use crate::sinks::watch::Watch;
@@ -47,7 +49,7 @@ pub(super) fn open(
     }
     make_private(&folder).map_err(|source| CrawlError::Folder { path: folder.clone(), source })?;
     let derive = DeriveOptions::new(&config);
-    let (log, recovery) = PageLog::open(&folder.join("log"), &config.log, derive.clone())?;
+    let (log, recovery) = open_log(&folder, &config.log, &derive)?;
     warn_of(&recovery);
     if let Some((_, why)) = recovery.unreadable.iter().find(|(name, _)| is_sink(name, &config)) {
         return Err(CrawlError::Cursor(why.clone()));
@@ -58,10 +60,7 @@ pub(super) fn open(
     room.write(&frontier, || propose_seeds(&frontier, seeds))?;
     room.write(&frontier, || reach::apply(&frontier, &scope, &config))?;
     let frontier: Arc<dyn Frontier> = Arc::new(frontier);
-    let pauses = Arc::new(Pauses::open(&*frontier)?);
-    if pauses.is_crawl_paused() {
-        tracing::warn!("the crawl is paused, by its operator's order: seine resume -o {}", folder.display());
-    }
+    let pauses = Arc::new(open_pauses(&*frontier, &folder)?);
     room.write(&*frontier, || try_seeds_again(&*frontier, seeds))?;
     let (client, metrics) = client_and_metrics(&config, &folder)?;
     let shutdown = Shutdown::default();
@@ -103,6 +102,29 @@ pub(super) fn open(
         room: Arc::new(room),
         spending: Spending::default(),
     })
+}
+
+fn open_pauses(frontier: &dyn Frontier, folder: &Path) -> Result<Pauses, FrontierError> {
+    let pauses = Pauses::open(frontier)?;
+    if pauses.is_crawl_paused() {
+        tracing::warn!("the crawl is paused, by its operator's order: seine resume -o {}", folder.display());
+    }
+    Ok(pauses)
+}
+
+/// A command that has a look at a crawl at rest (`seine status`) holds its lock for a moment; a crawl that runs answers.
+fn open_log(folder: &Path, config: &LogConfig, derive: &DeriveOptions) -> Result<(PageLog, Recovery), LogError> {
+    const PATIENCE: Duration = Duration::from_secs(5);
+    const AGAIN: Duration = Duration::from_millis(50);
+    let began = Instant::now();
+    loop {
+        match PageLog::open(&folder.join("log"), config, derive.clone()) {
+            Err(LogError::Locked { .. }) if began.elapsed() < PATIENCE && !api::is_answered(folder) => {
+                std::thread::sleep(AGAIN);
+            }
+            opened => return opened,
+        }
+    }
 }
 
 fn open_frontier(config: &Config, folder: &Path, room: &mut StartRoom) -> Result<EmbeddedFrontier, CrawlError> {

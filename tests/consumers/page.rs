@@ -34,7 +34,7 @@ fn the_page_shows_a_crawl_answers_and_steers() {
     let seeds: Vec<String> = (0..3).map(|host| site.origin(host) + "/").collect();
     // One host where nobody is.
     let nobody = format!("http://127.0.0.99:{}/", free_port());
-    let all = [&seeds[..], &[nobody.clone()]].concat();
+    let all: Vec<String> = seeds.into_iter().chain([nobody]).collect();
     let more = ["--delay", "15ms", "--stay", "--sink", "files", "--sink", "void", "--listen", &address.to_string()];
     let process = Process::start(place.crawl(&all, &more));
     eventually("it is there", || get(address, "/healthz").is_some_and(|(status, _)| status == 200));

@@ -138,7 +138,7 @@ fn what_the_readme_says_works_as_it_stands_there() {
     let titles: Vec<&str> = ran("| jq .title").stdout.lines().collect();
     assert_eq!(titles.len(), 10, "no more than ten: {titles:?}");
     assert!(titles.iter().all(|title| title.starts_with("\"Page /")), "{titles:?}");
-    assert!(ran("seine stats").stdout.contains("files"));
+    assert!(ran("seine status").stdout.contains("sink files"));
     let places = ran("--type image/png").stdout.lines().count();
     assert!(places > 0, "pictures of the demo");
     assert!(ran("seine convert").stderr.contains("delivered"), "{}", ran("seine convert").stderr);

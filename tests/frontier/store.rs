@@ -65,7 +65,7 @@ fn belongs_to_one_at_a_time() {
     let frontier = open(dir.path()).unwrap();
     let error = message(dir.path());
     assert!(error.contains(&dir.path().display().to_string()), "{error}");
-    assert!(error.contains("another process uses this folder"), "{error}");
+    assert!(error.contains("another process uses it"), "{error}");
     drop(frontier);
     open(dir.path()).unwrap();
 }

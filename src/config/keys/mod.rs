@@ -8,6 +8,7 @@ mod archives;
 mod crawling;
 mod delivering;
 mod lacking;
+mod watching;
 
 use std::time::Duration;
 
@@ -76,8 +77,8 @@ pub(super) const GROUPS: &[Group] = &[
     Group { title: "Where pages are delivered", keys: delivering::SINKS },
     Group { title: "Files other than FILES", keys: archives::KEYS },
     Group { title: "Elasticsearch and OpenSearch", keys: delivering::ELASTIC },
-    Group { title: "Metrics and health, over HTTP", keys: delivering::HTTP },
-    Group { title: "Seine's own log", keys: delivering::LOGGING },
+    Group { title: "Metrics, health and the API, over HTTP", keys: watching::HTTP },
+    Group { title: "Seine's own log", keys: watching::LOGGING },
 ];
 
 /// ACHE's keys whose feature Seine lacks.

@@ -1,0 +1,31 @@
+//! What a record keeps of an answer, to compare the next one with.
+
+use crate::frontier::PageRecord;
+use crate::page::{PageChange, PageEvent, Response, TextsGiven};
+use crate::parse::Derived;
+
+/// By what a page is known again when it is asked for the next time.
+pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, response: &Response, derived: &Derived) {
+    if response.is_success() {
+        // What was cut is not the page: nothing of it may say later that the page has not changed.
+        let whole = || !response.is_cut();
+        record.digest = Some(derived.digest).filter(|_| whole());
+        record.etag = response.headers.get("etag").filter(|_| whole()).map(str::to_owned);
+        record.last_modified = response.headers.get("last-modified").filter(|_| whole()).map(str::to_owned);
+        record.is_to_be_reread = false;
+        record.final_url = Some(event.final_url.clone()).filter(|_| !event.hops.is_empty());
+    }
+    // A 304 need not say any more what a header said, or that it does not.
+    if record.noindex && response.headers.get("x-robots-tag").is_some() {
+        (record.etag, record.last_modified) = (None, None);
+    }
+}
+
+/// What was given of its main text: of a page that is as it was, what was before; of one that has changed without a measure, nothing is
+/// known any more.
+pub(super) fn texts_given(event: &PageEvent, change: Option<PageChange>, there: Option<&PageRecord>) -> TextsGiven {
+    match &event.text {
+        Some(text) => text.given.clone(),
+        None => there.filter(|_| change == Some(PageChange::Unchanged)).map(|it| it.texts.clone()).unwrap_or_default(),
+    }
+}
