@@ -257,9 +257,11 @@ impl Validator {
         }
         let priority = depth.min(LAST_PRIORITY) as u8;
         let scope = self.scope.now();
-        let followed = derived.links.iter().filter(|link| !link.nofollow && scope.admits(&link.url));
+        let (followed, refused): (Vec<_>, Vec<_>) =
+            derived.links.iter().filter(|link| !link.nofollow).partition(|link| scope.admits(&link.url));
+        self.scope.refused.add(&refused, &event.url, event.ended_ms);
         let named = canonical.filter(|_| !derived.is_html);
-        for url in followed.map(|link| link.url.as_str()).chain(named) {
+        for url in followed.iter().map(|link| link.url.as_str()).chain(named) {
             proposals.push(Proposal { url: url.to_owned(), kind: Kind::Page, depth, priority });
         }
         for sitemap in derived.sitemaps.iter().filter(|url| scope.admits(url)) {

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use seine::config::{Canonical, Config, FrontierConfig, Redirects, ScopeConfig};
 use seine::delivery::{Deriver, Entry, Position};
+use seine::frontier::RefusedLinks;
 use seine::frontier::scope::{CurrentScope, Scope};
 use seine::frontier::{
     Batch, Cause, Change, Counts, EmbeddedFrontier, Frontier, FrontierOptions, Health, HostTurn, PageRecord, PageState,
@@ -47,7 +48,13 @@ impl Bench {
         frontier.propose(&[seed], 1).unwrap();
         let scope = Scope::new(&ScopeConfig { obey_nofollow: true, ..ScopeConfig::default() }, &[SEED.into()]).unwrap();
         let metrics = Arc::new(Metrics::new());
-        let validator = Validator::new(frontier.clone(), Arc::new(CurrentScope::new(scope)), config, metrics).unwrap();
+        let validator = Validator::new(
+            frontier.clone(),
+            Arc::new(CurrentScope::new(scope, RefusedLinks::default())),
+            config,
+            metrics,
+        )
+        .unwrap();
         Bench { frontier, validator, end: Position::default(), now: 1_000_000, _folder: folder }
     }
 

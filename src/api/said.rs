@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::frontier::Counts;
+use crate::frontier::{Counts, Refused};
 use crate::page::EpochMs;
 
 /// A crawl, running or at rest.
@@ -309,6 +309,8 @@ pub struct ScopeVerdict {
     pub is_admitted: bool,
     /// The rule that refuses it.
     pub rule: Option<String>,
+    /// Links to its host that were refused, as far as they are remembered: of the hosts with the most.
+    pub refused: Option<Refused>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ use super::asked::{Asked, ago};
 use super::folder::Folder;
 use crate::api::said::{HostStatus, PageStory, Why};
 use crate::clock::now_ms;
+use crate::telemetry::progress::grouped;
 
 /// Say why a URL is there or not: scope, robots.txt, its host, its place in the queue, its last answer, and each sink.
 ///
@@ -43,6 +44,13 @@ fn told(why: &Why, now: u64) -> String {
     match (&why.scope.rule, why.scope.is_admitted) {
         (Some(rule), _) => row("scope", format!("refused: {rule}")),
         (None, _) => row("scope", "admitted".to_owned()),
+    }
+    if let Some(refused) = &why.scope.refused {
+        let (links, found) = (grouped(refused.links), ago(refused.found_ms, now));
+        row(
+            "refused",
+            format!("{links} links to its host, the first {found}: {} on {}", refused.url, refused.found_on),
+        );
     }
     row("robots.txt", robots(why, now));
     if let Some(host) = &why.host {

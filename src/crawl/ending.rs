@@ -84,6 +84,7 @@ fn show(running: &Arc<Running>, progress: &mut Progress, minutes: &mut Minutes) 
     running.room.look();
     running.look_at_budgets();
     running.note_rates();
+    running.keep_refused();
     running.supervisor.tell_stuck();
     progress.show(&running.figures());
     minutes.look(running);

@@ -101,6 +101,9 @@ impl Crawl {
             open::end_round(&*running.frontier)?;
         }
         readers::part(&running.log);
+        if let Err(error) = running.visitor.scope.refused.keep(&*running.frontier) {
+            tracing::debug!(%error, "which links were refused is not kept");
+        }
         match running.frontier.flush() {
             // As after a kill: what is not written comes again from the page log.
             Err(error) if error.is_waiting() => tracing::warn!(%error, "ended without room on the disk"),

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+
 use super::error::CrawlError;
 use super::pauses::Pauses;
 use super::reach;
@@ -21,6 +23,7 @@ use crate::folders::make_private;
 use crate::frontier::scope::{CurrentScope, Scope};
 use crate::frontier::{
     CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Look, PageRecord, PageState, Proposal,
+    RefusedLinks,
 };
 use crate::page::Kind;
 use crate::page_log::{LogError, PageLog, Recovery};
@@ -72,7 +75,7 @@ pub(super) fn open(
         frontier: frontier.clone(),
         log: log.clone(),
         client,
-        scope: Arc::new(CurrentScope::new(scope)),
+        scope: Arc::new(CurrentScope::new(scope, RefusedLinks::open(&*frontier)?)),
         config: config.clone(),
         derive,
         thresholds: config.thresholds(),
@@ -97,6 +100,7 @@ pub(super) fn open(
         shutdown,
         pauses,
         rates: Rates::new(),
+        refused_kept: Mutex::new(Instant::now()),
         started_ms: now_ms(),
         reader_gone: Default::default(),
         room: Arc::new(room),

@@ -17,6 +17,7 @@ use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 use regex::bytes::{RegexBuilder, RegexSet, RegexSetBuilder};
 use serde::{Deserialize, Serialize};
 
+use super::refused::RefusedLinks;
 use crate::config::{ScopeConfig, ScopeRule, pattern};
 use crate::page::Kind;
 use crate::parse::url;
@@ -37,20 +38,24 @@ pub struct Scope {
 
 /// The scope as it is now: seeds that come while a crawl goes on widen it.
 #[derive(Debug)]
-pub struct CurrentScope(RwLock<Arc<Scope>>);
+pub struct CurrentScope {
+    scope: RwLock<Arc<Scope>>,
+    /// What it refused.
+    pub refused: RefusedLinks,
+}
 
 impl CurrentScope {
-    pub fn new(scope: Scope) -> CurrentScope {
-        CurrentScope(RwLock::new(Arc::new(scope)))
+    pub fn new(scope: Scope, refused: RefusedLinks) -> CurrentScope {
+        CurrentScope { scope: RwLock::new(Arc::new(scope)), refused }
     }
 
     pub fn now(&self) -> Arc<Scope> {
-        self.0.read().clone()
+        self.scope.read().clone()
     }
 
     /// Puts another in its place, made of what it is. Others who change it wait; who asks for it does not.
     pub fn change<E>(&self, change: impl FnOnce(&Scope) -> Result<Scope, E>) -> Result<(), E> {
-        let current = self.0.upgradable_read();
+        let current = self.scope.upgradable_read();
         let changed = change(&current)?;
         *RwLockUpgradableReadGuard::upgrade(current) = Arc::new(changed);
         Ok(())

@@ -115,6 +115,21 @@ fn every_end_has_its_reason_live_after_a_kill_and_at_rest() {
 }
 
 #[test]
+fn links_that_the_scope_refused_are_counted_and_one_is_remembered() {
+    let site = Running::start(1, std::sync::Arc::new(answer));
+    let place = Place::new();
+    let seeds = [site.origin(0) + "/"];
+    Process::start(place.crawl(&seeds, &["--delay", "0", "--max-pages", "3"])).wait().ok();
+    let url = "http://other.test/anything".to_owned();
+    let said = why(&place, std::slice::from_ref(&url)).remove(&url).unwrap();
+    let refused = &said["scope"]["refused"];
+    assert_eq!((&refused["links"], &refused["url"]), (&EACH.into(), &"http://other.test/0".into()), "{said}");
+    assert_eq!(refused["found_on"], seeds[0]);
+    let told = run(&["why", "-o", place.data().to_str().unwrap(), &url]).ok().stdout;
+    assert!(told.contains(&format!("{EACH} links to its host")), "{told}");
+}
+
+#[test]
 fn what_waits_says_for_what() {
     let site = Running::start(
         2,

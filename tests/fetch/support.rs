@@ -13,6 +13,7 @@ use seine::demo::server::{Answer, Ask};
 use seine::fetch::Client;
 use seine::fetch::client::{Conditions, Exchange};
 use seine::formats::http::{Exactness, parse_response, write_response};
+use seine::frontier::RefusedLinks;
 use seine::frontier::scope::{CurrentScope, Scope};
 use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Proposal};
 use seine::page::{Failure, Kind, Outcome, PageEvent, Response, Truncated};
@@ -186,7 +187,7 @@ impl MiniCrawl {
         let frontier = wrap(EmbeddedFrontier::open(&folder.path().join("frontier"), options, now_ms()).unwrap());
         let (log, _) = PageLog::open(&folder.path().join("log"), &config.log, DeriveOptions::new(&config)).unwrap();
         let seeds: Vec<String> = seeds.iter().map(|seed| seine::parse::url::parse(seed).unwrap()).collect();
-        let scope = Arc::new(CurrentScope::new(Scope::new(&config.scope, &seeds).unwrap()));
+        let scope = Arc::new(CurrentScope::new(Scope::new(&config.scope, &seeds).unwrap(), RefusedLinks::default()));
         let seed = |url: &String| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0 };
         frontier.propose(&seeds.iter().map(seed).collect::<Vec<_>>(), now_ms()).unwrap();
         let derive = DeriveOptions::new(&config);

@@ -15,7 +15,7 @@ use super::pauses::Pauses;
 use crate::clock::now_ms;
 use crate::config::{Config, StartedWith, environment};
 use crate::frontier::scope::{CurrentScope, Scope};
-use crate::frontier::{EmbeddedFrontier, Frontier, FrontierOptions};
+use crate::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, RefusedLinks};
 use crate::page_log::{PageLog, VALIDATOR};
 use crate::parse::DeriveOptions;
 
@@ -48,7 +48,8 @@ impl Console {
             None => Scope::new(&config.scope, &[])?,
         };
         let pauses = Arc::new(Pauses::open(&frontier)?);
-        let (frontier, scope) = (Arc::new(frontier), Arc::new(CurrentScope::new(scope)));
+        let scope = Arc::new(CurrentScope::new(scope, RefusedLinks::open(&frontier)?));
+        let frontier = Arc::new(frontier);
         Ok(Console { folder: folder.to_owned(), config, frontier, log, scope, pauses })
     }
 }

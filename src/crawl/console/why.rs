@@ -206,7 +206,8 @@ impl Known<'_> {
 
     fn scope_verdict(&self) -> ScopeVerdict {
         let rule = self.refusing_rule();
-        ScopeVerdict { is_admitted: rule.is_none(), rule }
+        let refused = self.console.scope.refused.of(self.url).filter(|_| rule.is_some());
+        ScopeVerdict { is_admitted: rule.is_none(), rule, refused }
     }
 
     fn robots_verdict(&self) -> RobotsVerdict {
