@@ -103,9 +103,14 @@ fn expected(topic: &Topic, has_content: bool) -> BTreeMap<String, Value> {
     let mut lines: BTreeMap<_, _> =
         topic.messages.iter().zip(topic.values()).map(|(message, value)| line(message, value)).collect();
     lines.extend([line(&fetched_again(topic), topic.values().remove(0))]);
-    // Of what is gone there is the key alone: the URL that was asked for, where a document of CDR31 has where it was found.
+    // Of what is gone there is the key alone: the URL that was asked for (FILES' is encoded), where a document of CDR31 has where it
+    // was found.
     for message in &gone(topic) {
-        let line = json!({ "event_id": message.id(), "url": message.key, "gone": "http_404" });
+        let url = match message.key.contains("://") {
+            true => message.key.as_str().into(),
+            false => percent_encoding::percent_decode_str(&message.key).decode_utf8_lossy(),
+        };
+        let line = json!({ "event_id": message.id(), "url": url, "gone": "http_404" });
         lines.insert(message.id().to_owned(), line);
     }
     lines

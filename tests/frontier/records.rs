@@ -34,7 +34,7 @@ fn page_record() -> impl Strategy<Value = PageRecord> {
     let text = || option::of(any::<String>());
     let strings = (id, text(), text(), text());
     let numbers = (any::<u16>(), any::<u64>(), any::<u16>());
-    let url = || option::of("http://b.example/\\PC*");
+    let url = || option::of("http://b[.]example/\\PC*");
     let given = btree_map(0..=64u8, any::<u64>(), 0..3);
     let bytes = (any::<Option<[u8; 32]>>(), option::of(history()), any::<[bool; 2]>(), [url(), url()], given);
     (state, select(vec![Kind::Page, Kind::Sitemap]), strings, numbers, bytes).prop_map(
