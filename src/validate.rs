@@ -199,7 +199,10 @@ impl Validator {
         let own = || retry::retry_at(event, &self.config).map(|at| Again { at, counts: true });
         if let Some(Again { at, counts }) = event.again.or_else(own) {
             let (attempt, put_off) = (event.attempt + u16::from(counts), !counts);
-            return Change::Retry { at, attempt, put_off, host: self.host_pause(event, !counts) };
+            // A body that broke off is no status.
+            let is_cut = event.response().is_some_and(|response| response.is_success());
+            let cause = Some(retry::cause_of(&event.outcome)).filter(|_| !is_cut);
+            return Change::Retry { at, attempt, put_off, cause, host: self.host_pause(event, !counts) };
         }
         let record = match &event.withheld {
             Some(Withheld::Alias { target, .. }) => self.alias(event, derived, target, before),

@@ -333,6 +333,8 @@ pub struct QueuePlace {
     pub depth: u16,
     /// Attempts so far that it paid for.
     pub attempts: u16,
+    /// What the last attempt failed with: `timeout`, `status 503`.
+    pub last_failure: Option<String>,
     pub is_revisit: bool,
 }
 

@@ -59,8 +59,11 @@ fn told(why: &Why, now: u64) -> String {
     if let Some(queue) = &why.queue {
         let ahead = queue.ahead.map(|ahead| format!("{ahead} URLs of its host before it")).unwrap_or_default();
         let due = queue.due_ms.map(|due| format!("due {}", ago(due, now))).unwrap_or_default();
-        let said =
-            [ahead, due, format!("{} links from a seed", queue.depth), format!("{} attempts so far", queue.attempts)];
+        let attempts = match &queue.last_failure {
+            Some(failure) => format!("{} attempts so far, the last failed with {failure}", queue.attempts),
+            None => format!("{} attempts so far", queue.attempts),
+        };
+        let said = [ahead, due, format!("{} links from a seed", queue.depth), attempts];
         let said: Vec<String> = said.into_iter().filter(|said| !said.is_empty()).collect();
         row(if queue.is_revisit { "next look" } else { "queue" }, said.join(", "));
     }

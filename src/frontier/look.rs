@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::lease::Robots;
 use super::page::PageRecord;
 use super::spending::Spent;
-use super::trouble::Trouble;
+use super::trouble::{Cause, Trouble};
 use crate::page::{EpochMs, Kind};
 
 /// One host.
@@ -74,14 +74,25 @@ pub enum Place {
 /// URLs before one in its queue are counted so far.
 pub const COUNTED: u64 = 10_000;
 
+/// What a queue keeps of a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueuedLook {
+    pub kind: Kind,
+    /// Links from a seed.
+    pub depth: u16,
+    /// Attempts so far that it paid for.
+    pub attempts: u16,
+    /// What the last attempt failed with.
+    pub cause: Option<Cause>,
+}
+
 /// One URL that is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UrlLook {
     pub place: Place,
     /// It is being asked for, or its answer is not validated yet.
     pub is_in_flight: bool,
-    /// Of a queued one: what it is, how far from a seed, attempts so far.
-    pub queued: Option<(Kind, u16, u16)>,
+    pub queued: Option<QueuedLook>,
     /// What is known from its last look.
     pub page: Option<PageRecord>,
     /// URLs that lead to it and are its aliases, some of them.

@@ -28,7 +28,7 @@ pub use contract::{CLOCK_NOTE, Counts, Frontier, FrontierOptions, Standing};
 pub use embedded::{EmbeddedFrontier, FORMAT, Look, Survey};
 pub use error::FrontierError;
 pub use lease::{Host, HostTurn, Lease, Release, Robots, RobotsAccess, Turn};
-pub use look::{COUNTED, HostLook, HostOrder, Place, UrlLook, WhichHosts};
+pub use look::{COUNTED, HostLook, HostOrder, Place, QueuedLook, UrlLook, WhichHosts};
 pub use page::{PageRecord, PageState};
 pub use refused::{Refused, RefusedLinks};
 pub use spending::{Brought, BudgetStanding, NoBudget, Spent};

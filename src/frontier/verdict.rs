@@ -2,7 +2,7 @@
 
 use super::page::PageRecord;
 use super::spending::Brought;
-use super::trouble::Trouble;
+use super::trouble::{Cause, Trouble};
 use super::work::{Proposal, Proposed};
 use crate::delivery::Position;
 use crate::page::{EpochMs, Kind};
@@ -50,8 +50,8 @@ pub enum Change {
     /// [`super::WHEN_MET_AGAIN`]: with its host, once that is no longer given up.
     Page { record: PageRecord, due_again: Option<EpochMs> },
     /// Stays in `work_proposed`, due at `at`. `attempt`: attempts so far, this one included: what the next
-    /// [`super::Work::attempt`] will be. `put_off`: what the next [`super::Work::was_put_off`] will be.
-    Retry { at: EpochMs, attempt: u16, put_off: bool, host: HostPause },
+    /// [`super::Work::attempt`] will be. `put_off`: what the next [`super::Work::was_put_off`] will be. `cause`: for people.
+    Retry { at: EpochMs, attempt: u16, put_off: bool, cause: Option<Cause>, host: HostPause },
 }
 
 /// What a failure means for the host, at least, should the release that said so be lost. One that was not has said more:

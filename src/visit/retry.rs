@@ -153,7 +153,8 @@ pub fn asked_until(outcome: &Outcome, ended_ms: EpochMs, config: &FrontierConfig
     retry_after(response, ended_ms, config).map(|rest| ended_ms + millis(rest))
 }
 
-fn cause_of(outcome: &Outcome) -> Cause {
+/// What an attempt failed with.
+pub fn cause_of(outcome: &Outcome) -> Cause {
     match outcome {
         Outcome::Response(response) => Cause::Status(response.status),
         Outcome::Failure(failure) => Cause::Failure(failure.reason),

@@ -150,6 +150,7 @@ fn what_waits_says_for_what() {
         sock && said(&broken)["state"] == "waiting"
             && said(&broken)["host"]["trouble"]["cause"] == "status 500"
             && said(&broken)["reason"].as_str().unwrap().contains("rests for")
+            && said(&broken)["queue"]["last_failure"] == "status 500"
     });
     let waiting = said(&broken);
     assert!(waiting["queue"]["due_ms"].as_u64() > waiting["page"]["fetched_ms"].as_u64(), "{waiting}");

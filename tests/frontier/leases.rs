@@ -164,7 +164,7 @@ fn pauses_the_host_of_a_retry(make: Make) {
     frontier.propose(&pages(&["http://a.example/1", "http://a.example/2"]), 0).unwrap();
     let pause = |url: &str, event, not_before, failures| {
         let host = HostPause { not_before, trouble: Some(trouble(failures)) };
-        let change = Change::Retry { at: 10, attempt: 1, put_off: false, host };
+        let change = Change::Retry { at: 10, attempt: 1, put_off: false, cause: None, host };
         Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: None, change }
     };
     let verdicts = vec![pause("http://a.example/1", 1, 700, 1), pause("http://a.example/2", 2, 300, 2)];

@@ -198,7 +198,7 @@ impl Pair {
             Outcome::Retry { due_in, attempt, pause } => {
                 let host = HostPause { not_before: self.now + pause, trouble: Some(trouble((*attempt).into())) };
                 let put_off = pause % 2 == 0;
-                let change = Change::Retry { at: self.now + due_in, attempt: *attempt, put_off, host };
+                let change = Change::Retry { at: self.now + due_in, attempt: *attempt, put_off, cause: None, host };
                 Verdict { url, kind: Kind::Page, event_id: id(self.event), reached: None, change }
             }
             Outcome::Again => match &self.last {

@@ -149,7 +149,7 @@ pub fn in_state(url: &str, event: u64, state: PageState) -> Verdict {
 }
 
 pub fn retry(url: &str, event: u64, at: EpochMs, attempt: u16) -> Verdict {
-    let change = Change::Retry { at, attempt, put_off: false, host: HostPause::default() };
+    let change = Change::Retry { at, attempt, put_off: false, cause: None, host: HostPause::default() };
     Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: None, change }
 }
 

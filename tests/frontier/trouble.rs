@@ -182,7 +182,7 @@ fn remembers_that_a_url_was_put_off(make: Make) {
     assert!(!lease.work[0].was_put_off);
     all_fetched(&*frontier, lease);
     let put_off = |event, put_off| {
-        let change = Change::Retry { at: 10, attempt: 0, put_off, host: HostPause::default() };
+        let change = Change::Retry { at: 10, attempt: 0, put_off, cause: None, host: HostPause::default() };
         Verdict { change, ..fetched(url, event, None) }
     };
     frontier.apply(&batch(1, vec![put_off(1, true)], vec![]), 0).unwrap();
@@ -190,7 +190,7 @@ fn remembers_that_a_url_was_put_off(make: Make) {
     let lease = lease_one(&*frontier, 10, 1);
     assert_eq!((lease.work[0].was_put_off, lease.work[0].attempt), (true, 0));
     all_fetched(&*frontier, lease);
-    let again = Change::Retry { at: 20, attempt: 1, put_off: false, host: HostPause::default() };
+    let again = Change::Retry { at: 20, attempt: 1, put_off: false, cause: None, host: HostPause::default() };
     frontier.apply(&batch(2, vec![Verdict { change: again, ..put_off(2, false) }], vec![]), 0).unwrap();
     assert!(!lease_one(&*frontier, 20, 1).work[0].was_put_off);
 }

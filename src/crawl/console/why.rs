@@ -8,7 +8,9 @@ use crate::clock::now_ms;
 use crate::config::Removed;
 use crate::crawl::normalise_seed;
 use crate::frontier::scope::{Scope, Verdict};
-use crate::frontier::{HostLook, PageRecord, PageState, Place, RobotsAccess, Trouble, UrlLook, WHEN_MET_AGAIN};
+use crate::frontier::{
+    HostLook, PageRecord, PageState, Place, QueuedLook, RobotsAccess, Trouble, UrlLook, WHEN_MET_AGAIN,
+};
 use crate::page::{EpochMs, FailureReason};
 use crate::page_log::{LogStatus, ReaderStatus};
 use crate::parse;
@@ -170,6 +172,9 @@ impl Known<'_> {
             Place::Later { .. } => "it is due to be tried again".to_owned(),
             Place::Done => "it is not asked for again".to_owned(),
         };
+        if let Some(cause) = look.queued.and_then(|queued| queued.cause) {
+            reason += &format!("; it failed with {cause} before");
+        }
         if self.robots_verdict().verdict == "denied" {
             reason += "; then robots.txt, as it is known, forbids it";
         }
@@ -242,7 +247,7 @@ impl Known<'_> {
 
     fn queue_place(&self) -> Option<QueuePlace> {
         let look = self.look.as_ref()?;
-        let (_, depth, attempts) = look.queued?;
+        let QueuedLook { depth, attempts, cause, .. } = look.queued?;
         let rests = self.host.as_ref().and_then(|host| host.due);
         let (due_ms, ahead) = match look.place {
             Place::Ready { ahead, .. } => (rests, Some(ahead)),
@@ -250,7 +255,8 @@ impl Known<'_> {
             Place::Done => return None,
         };
         let due_ms = due_ms.filter(|due| *due < WHEN_MET_AGAIN);
-        Some(QueuePlace { due_ms, ahead, depth, attempts, is_revisit: look.page.is_some() })
+        let last_failure = cause.map(|cause| cause.to_string());
+        Some(QueuePlace { due_ms, ahead, depth, attempts, last_failure, is_revisit: look.page.is_some() })
     }
 
     fn spent_budget(&self) -> Option<String> {

@@ -159,7 +159,7 @@ impl Changes<'_> {
         page: Option<&PageRecord>,
     ) -> Result<Option<QueuedUrl>, FrontierError> {
         if let Some(item) = self.queued(url, state)? {
-            return Ok(Some(QueuedUrl { attempt: 0, put_off: false, ..item }));
+            return Ok(Some(QueuedUrl { attempt: 0, put_off: false, cause: None, ..item }));
         }
         Ok(page.map(|page| QueuedUrl::revisit(path, page.kind, page.depth)))
     }

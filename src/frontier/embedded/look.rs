@@ -5,7 +5,7 @@ use super::open::EmbeddedFrontier;
 use super::records::{QueuedUrl, UrlState};
 use super::store::Store;
 use crate::frontier::keys::{Rank, UrlKey, later_key, ready_key, split};
-use crate::frontier::look::{COUNTED, HostLook, HostOrder, Place, UrlLook};
+use crate::frontier::look::{COUNTED, HostLook, HostOrder, Place, QueuedLook, UrlLook};
 use crate::frontier::{Frontier, FrontierError, PageRecord};
 use crate::page::EpochMs;
 
@@ -34,7 +34,12 @@ impl EmbeddedFrontier {
         Ok(Some(UrlLook {
             place: self.place_of(store, url, state)?,
             is_in_flight: self.schedule.lock().is_in_flight(url),
-            queued: queued.map(|item| (item.kind, item.depth, item.attempt)),
+            queued: queued.map(|QueuedUrl { kind, depth, attempt, cause, .. }| QueuedLook {
+                kind,
+                depth,
+                attempts: attempt,
+                cause,
+            }),
             aliases: self.aliases_of(store, url)?,
             owner: match page.as_ref().and_then(|page| page.target.as_deref()) {
                 Some(target) => self.owner_of(target)?.filter(|owner| owner != address),

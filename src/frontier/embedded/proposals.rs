@@ -128,7 +128,7 @@ impl Changes<'_> {
         host.was_idle |= host.record.work() == 0;
         let rank = self.next_rank(priority);
         let path = part.path.to_owned();
-        let item = QueuedUrl { path, kind, depth, attempt: 0, revisit: false, put_off: false };
+        let item = QueuedUrl { path, kind, depth, attempt: 0, revisit: false, put_off: false, cause: None };
         self.enqueue_ready(part.url, rank, to_bytes(&item));
         self.totals.first_time += 1;
         Ok(true)

@@ -6,8 +6,8 @@ mod v1;
 
 use minicbor::{Decode, Encode};
 
-use crate::frontier::PageRecord;
 use crate::frontier::keys::Rank;
+use crate::frontier::{Cause, PageRecord};
 use crate::page::{EpochMs, Kind};
 use crate::revisit::History;
 
@@ -50,12 +50,15 @@ pub struct QueuedUrl {
     /// See [`crate::frontier::Work::was_put_off`].
     #[cbor(n(5), skip_if = "is_default")]
     pub put_off: bool,
+    /// What the last attempt failed with, for people.
+    #[n(6)]
+    pub cause: Option<Cause>,
 }
 
 impl QueuedUrl {
     /// One that has its answer, as it is queued to be asked for again.
     pub fn revisit(path: &str, kind: Kind, depth: u16) -> QueuedUrl {
-        QueuedUrl { path: path.to_owned(), kind, depth, attempt: 0, revisit: true, put_off: false }
+        QueuedUrl { path: path.to_owned(), kind, depth, attempt: 0, revisit: true, put_off: false, cause: None }
     }
 }
 

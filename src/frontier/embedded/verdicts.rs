@@ -4,7 +4,7 @@ use super::changes::Changes;
 use super::records::{QueuedUrl, UrlState};
 use crate::frontier::keys::{Rank, UrlKey, split};
 use crate::frontier::work::PRIORITY_UNKNOWN;
-use crate::frontier::{Change, FrontierError, HostPause, PageRecord, Verdict};
+use crate::frontier::{Cause, Change, FrontierError, HostPause, PageRecord, Verdict};
 use crate::page::{EpochMs, Kind};
 
 /// A verdict's URL and all that is known of it.
@@ -40,8 +40,8 @@ impl Changes<'_> {
                 self.add_page(&subject, record, *due_again)?;
                 Ok(true)
             }
-            Change::Retry { at, attempt, put_off, host } => {
-                self.add_retry(&subject, origin, (*at, *attempt, *put_off), *host)
+            Change::Retry { at, attempt, put_off, cause, host } => {
+                self.add_retry(&subject, origin, (*at, *attempt, *put_off, *cause), *host)
             }
         }
     }
@@ -104,7 +104,7 @@ impl Changes<'_> {
         &mut self,
         subject: &Subject,
         origin: &str,
-        (at, attempt, put_off): (EpochMs, u16, bool),
+        (at, attempt, put_off, cause): (EpochMs, u16, bool, Option<Cause>),
         pause: HostPause,
     ) -> Result<bool, FrontierError> {
         let queued = match subject.state {
@@ -124,6 +124,7 @@ impl Changes<'_> {
         let item = QueuedUrl {
             attempt,
             put_off,
+            cause,
             revisit: subject.page.is_some(),
             ..QueuedUrl::revisit(subject.path, subject.verdict.kind, depth.unwrap_or(0))
         };

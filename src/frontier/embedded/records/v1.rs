@@ -21,6 +21,7 @@ impl Record for QueuedUrl {
             depth: input.small()?,
             attempt: input.small()?,
             path: input.rest()?,
+            cause: None,
         })
     }
 }
