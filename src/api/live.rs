@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http_body_util::channel::Channel;
 
 use super::problem::Refusal;
-use super::routes::App;
+use super::service::App;
 
 const APART: Duration = Duration::from_secs(2);
 /// Who does not read for so long is hung up on.

@@ -10,8 +10,9 @@ mod routes;
 pub mod said;
 mod seeds;
 mod server;
+mod service;
 
 pub use access::Access;
 pub use problem::Refusal;
-pub use routes::Service;
 pub use server::{ListenError, Port, Socket, is_answered, listen, listen_in};
+pub use service::Service;

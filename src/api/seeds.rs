@@ -4,8 +4,8 @@ use axum::body::Body;
 use http_body_util::BodyExt;
 
 use super::problem::Refusal;
-use super::routes::App;
 use super::said::SeedsAdded;
+use super::service::App;
 
 /// URLs that are added at once.
 const BATCH: usize = 1000;

@@ -17,7 +17,8 @@ use tokio::sync::Semaphore;
 use tower_service::Service as _;
 
 use super::access::{Access, Peer};
-use super::routes::{Service, router};
+use super::routes::router;
+use super::service::Service;
 
 #[derive(Debug, thiserror::Error)]
 #[error(

@@ -13,8 +13,10 @@ mod patience;
 mod pauses;
 mod reach;
 mod readers;
+mod rest;
 mod room;
 mod running;
+mod seeds;
 mod signals;
 mod spending;
 mod start_room;
@@ -98,7 +100,7 @@ impl Crawl {
         let summary = Summary::new(&running, ended, started.elapsed(), &seeds)?;
         // What is pending belongs to this round: the same command delivers it, and fetches nothing anew.
         if summary.ended == Ended::Done && !summary.is_pending() {
-            open::end_round(&*running.frontier)?;
+            seeds::end_round(&*running.frontier)?;
         }
         readers::part(&running.log);
         if let Err(error) = running.visitor.scope.refused.keep(&*running.frontier) {

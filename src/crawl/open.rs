@@ -12,20 +12,19 @@ use super::reach;
 use super::readers;
 use super::room::Room;
 use super::running::{Running, page_limit};
+use super::seeds::{propose_seeds, scope, try_seeds_again};
 use super::spending::Spending;
 use super::start_room::StartRoom;
 use crate::api;
 use crate::budgets::Budget;
 use crate::clock::{self, now_ms};
-use crate::config::{Config, FrontierConfig, LogConfig, ScopeRule, SinkConfig};
+use crate::config::{Config, FrontierConfig, LogConfig, SinkConfig};
 use crate::fetch::{Client, ClientError};
 use crate::folders::make_private;
-use crate::frontier::scope::{CurrentScope, Scope};
+use crate::frontier::scope::CurrentScope;
 use crate::frontier::{
-    CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Look, PageRecord, PageState, Proposal,
-    RefusedLinks,
+    CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Look, PageRecord, PageState, RefusedLinks,
 };
-use crate::page::Kind;
 use crate::page_log::{LogError, PageLog, Recovery};
 use crate::parse::DeriveOptions;
 use crate::shutdown::Shutdown;
@@ -37,9 +36,6 @@ use crate::telemetry::rates::Rates;
 use crate::validate::Looks;
 use crate::visit::Visitor;
 use crate::visit::rules::RulesCache;
-
-/// The scope of a crawl, kept with its frontier.
-pub(super) const SCOPE_NOTE: &str = "scope";
 
 pub(super) fn open(
     config: Config,
@@ -189,28 +185,6 @@ fn is_sink(name: &str, config: &Config) -> bool {
     config.sinks.iter().any(|sink| sink.name() == name)
 }
 
-/// The crawl's scope: the seeds' hosts of this run and of all runs before it in this folder.
-fn scope(
-    config: &Config,
-    frontier: &dyn Frontier,
-    seeds: &[String],
-    room: &mut StartRoom,
-) -> Result<Scope, CrawlError> {
-    let known = frontier.note(SCOPE_NOTE)?;
-    if seeds.is_empty() && known.is_none() {
-        return Err(CrawlError::NoSeeds);
-    }
-    let scope = match known {
-        Some(note) => Scope::from_note(&config.scope, &note, seeds)?,
-        None => Scope::new(&config.scope, seeds)?,
-    };
-    room.write(frontier, || frontier.set_note(SCOPE_NOTE, &scope.to_note()))?;
-    if config.scope.rule == ScopeRule::Any {
-        tracing::warn!("scope is any: the crawl follows links to every host");
-    }
-    Ok(scope)
-}
-
 /// Times go on behind the last run's, even if this machine's clock was set back since.
 pub(super) fn set_clock(frontier: &dyn Frontier) -> Result<(), FrontierError> {
     /// What clocks are put right by while nobody notices.
@@ -228,59 +202,8 @@ pub(super) fn set_clock(frontier: &dyn Frontier) -> Result<(), FrontierError> {
     Ok(())
 }
 
-pub(super) fn seed_proposals(seeds: &[String]) -> Vec<Proposal> {
-    seeds.iter().map(|url| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0 }).collect()
-}
-
-fn propose_seeds(frontier: &dyn Frontier, seeds: &[String]) -> Result<(), FrontierError> {
-    let proposed = frontier.propose(&seed_proposals(seeds), now_ms())?;
-    tracing::info!(new = proposed.added, known = proposed.known, "seeds");
-    Ok(())
-}
-
-/// The seeds of the round that is under way. A round ends when nothing is left to do.
 /// The policy by which the pages that are known are looked at again.
 const RECRAWL_NOTE: &str = "recrawl_policy";
-const ROUND_NOTE: &str = "round";
-/// Seeds that are tried again by one batch.
-const SEEDS: usize = 1000;
-
-/// A seed given again is tried again, whatever became of it. What has brought a page in the round that is under way is not
-/// fetched anew by the command that goes on with it.
-fn try_seeds_again(frontier: &dyn Frontier, seeds: &[String]) -> Result<(), FrontierError> {
-    if seeds.is_empty() {
-        return Ok(());
-    }
-    let round = round_of(seeds);
-    let goes_on = frontier.note(ROUND_NOTE)?.is_some_and(|note| note == round);
-    let mut count = 0;
-    for seeds in seeds.chunks(SEEDS) {
-        let mut again = Vec::new();
-        for seed in seeds {
-            let is_there = goes_on && frontier.page(seed)?.is_some_and(|page| page.state.is_there());
-            if !is_there {
-                again.push(seed.clone());
-            }
-        }
-        count += frontier.try_again(&again, now_ms())?;
-    }
-    if count > 0 {
-        tracing::info!(seeds = count, "seeds that had their answer are tried again");
-    }
-    frontier.set_note(ROUND_NOTE, &round)
-}
-
-/// Nothing is left to do: the same seeds begin anew.
-pub(super) fn end_round(frontier: &dyn Frontier) -> Result<(), FrontierError> {
-    frontier.set_note(ROUND_NOTE, "")
-}
-
-fn round_of(seeds: &[String]) -> String {
-    let mut sorted: Vec<&str> = seeds.iter().map(String::as_str).collect();
-    sorted.sort_unstable();
-    sorted.dedup();
-    format!("{:032x}", xxhash_rust::xxh3::xxh3_128(sorted.join("\n").as_bytes()))
-}
 
 /// A recrawl that is switched on or off, or is to be another, is for the pages that are known already, too. They are looked at
 /// again from their last look on.

@@ -1,12 +1,36 @@
 //! The gauges of `/metrics`, read when somebody looks: what the frontier and the page log hold, and how far budgets are spent.
 //! The values of a label are parts that do not overlap, so that their sum means something.
 
+use std::time::Duration;
+
 use prometheus::{Gauge, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 
-use super::metrics::Snapshot;
-use crate::frontier::BudgetStanding;
+use crate::fetch::RequestCounts;
+use crate::frontier::{BudgetStanding, Counts};
 use crate::page_log::LogStatus;
 use crate::supervisor::PartStatus;
+
+/// What the gauges are read from.
+pub struct Snapshot<'a> {
+    pub counts: Counts,
+    /// How long the host that is due first has waited.
+    pub overdue: Duration,
+    pub log: &'a LogStatus,
+    /// The log's disk limit in bytes (`page_log.max_size`).
+    pub log_limit: u64,
+    pub budgets: &'a [BudgetStanding],
+    /// Something waits for room on a disk.
+    pub lacks_room: bool,
+    /// The frontier's store is to be opened again.
+    pub frontier_away: bool,
+    pub parts: &'a [PartStatus],
+    pub dns: [(&'static str, u64); 3],
+    /// Hosts refused for their private addresses.
+    pub dns_private: u64,
+    pub requests: &'a RequestCounts,
+    /// What this machine may lack, and whether it does.
+    pub away: [(&'static str, bool); 3],
+}
 
 /// Labels of a budget: whose it is, of what, and in which time.
 const BUDGET: &[&str] = &["of", "what", "per"];

@@ -1,11 +1,11 @@
 //! Prometheus metrics: counters and histograms kept as things happen, gauges read when somebody looks.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use prometheus::{Encoder, Histogram, HistogramVec, IntCounter, IntCounterVec, Registry, TextEncoder};
 
 use super::fetch_log::FetchLog;
+pub use super::gauges::Snapshot;
 use super::gauges::{
     BudgetGauges, FrontierGauges, LogGauges, PartGauges, RequestGauges, SinkGauges, counters, gauges, keep, raise,
     seconds,
@@ -13,10 +13,8 @@ use super::gauges::{
 use super::process::ProcessGauges;
 use crate::fetch::RequestCounts;
 use crate::fetch::client::Exchange;
-use crate::frontier::{Applied, BudgetStanding, Counts, Proposed};
+use crate::frontier::{Applied, Proposed};
 use crate::page::{FailureReason, Outcome, PageEvent};
-use crate::page_log::LogStatus;
-use crate::supervisor::PartStatus;
 
 /// Outcomes of a fetch with an answer, by its status.
 const CLASSES: [&str; 5] = ["2xx", "3xx", "4xx", "5xx", "other"];
@@ -44,28 +42,6 @@ pub struct Metrics {
     fetch_log_lines: IntCounterVec,
     /// Told of every attempt, too.
     pub fetch_log: Option<FetchLog>,
-}
-
-/// What the gauges are read from.
-pub struct Snapshot<'a> {
-    pub counts: Counts,
-    /// How long the host that is due first has waited.
-    pub overdue: Duration,
-    pub log: &'a LogStatus,
-    /// The log's disk limit in bytes (`page_log.max_size`).
-    pub log_limit: u64,
-    pub budgets: &'a [BudgetStanding],
-    /// Something waits for room on a disk.
-    pub lacks_room: bool,
-    /// The frontier's store is to be opened again.
-    pub frontier_away: bool,
-    pub parts: &'a [PartStatus],
-    pub dns: [(&'static str, u64); 3],
-    /// Hosts refused for their private addresses.
-    pub dns_private: u64,
-    pub requests: &'a RequestCounts,
-    /// What this machine may lack, and whether it does.
-    pub away: [(&'static str, bool); 3],
 }
 
 impl Default for Metrics {

@@ -5,7 +5,7 @@ use crate::api::Refusal;
 use crate::api::said::SeedsAdded;
 use crate::clock::now_ms;
 use crate::crawl::normalise_seed;
-use crate::crawl::open::{SCOPE_NOTE, seed_proposals};
+use crate::crawl::seeds::{SCOPE_NOTE, seed_proposals};
 use crate::frontier::scope::Scope;
 
 /// Bad ones that are named.

@@ -1,0 +1,69 @@
+//! Whoever is asked, and how: calls may block, so none is made where others wait.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Json, Request};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use super::access::{Access, Peer, Role};
+use super::problem::Refusal;
+use super::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Sample, SeedsAdded, Status, Why};
+
+/// What is served, asked anew for every request. Calls may block.
+pub trait Service: Send + Sync + 'static {
+    /// The text of `/metrics`.
+    fn metrics(&self) -> String;
+    /// Ready, with what should be known all the same, or what is in the way and that; one line each.
+    fn ready(&self) -> Result<Vec<String>, Vec<String>>;
+    /// Alive, or what makes the process one that could as well be started anew.
+    fn alive(&self) -> Result<(), String>;
+    fn status(&self) -> Result<Status, Refusal>;
+    /// The last day, the oldest first.
+    fn history(&self) -> Vec<Sample>;
+    fn hosts(&self, query: &HostsQuery) -> Result<Hosts, Refusal>;
+    fn host(&self, host: &str) -> Result<HostStatus, Refusal>;
+    fn why(&self, url: &str) -> Result<Why, Refusal>;
+    /// The last orders, the latest first.
+    fn orders(&self) -> Result<Vec<Ordered>, Refusal>;
+    fn order(&self, order: Order, by: &str) -> Result<Done, Refusal>;
+    /// URLs as people write them.
+    fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal>;
+}
+
+#[derive(Clone)]
+pub(super) struct App {
+    pub service: Arc<dyn Service>,
+    pub access: Arc<Access>,
+}
+
+impl App {
+    /// The name of whoever asks, if they may.
+    pub(super) fn allow(&self, peer: &Peer, request: &Request<Body>, role: Role) -> Result<String, Refusal> {
+        self.access.check(peer, request.headers(), role)
+    }
+
+    /// Asks the service, which may block, where others do not wait for it.
+    pub(super) async fn on<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&dyn Service) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let service = self.service.clone();
+        let asked = tokio::task::spawn_blocking(move || ask(&*service)).await;
+        asked.unwrap_or_else(|panic| Err(Refusal::Failed(format!("the crawl could not say: {panic}"))))
+    }
+
+    pub(super) async fn answer<T: Serialize + Send + 'static>(
+        &self,
+        ask: impl FnOnce(&dyn Service) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<Response, Refusal> {
+        self.on(ask).await.map(json)
+    }
+}
+
+pub(super) fn json<T: Serialize>(said: T) -> Response {
+    // What was said is true now, and not for a cache.
+    ([(header::CACHE_CONTROL, "no-store")], Json(said)).into_response()
+}

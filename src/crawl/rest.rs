@@ -1,0 +1,49 @@
+//! A crawl that no process runs: its stores, opened for a question or an order.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::console::Console;
+use super::error::CrawlError;
+use super::open;
+use super::pauses::Pauses;
+use super::seeds::SCOPE_NOTE;
+use crate::clock::now_ms;
+use crate::config::{Config, StartedWith, environment};
+use crate::frontier::scope::{CurrentScope, Scope};
+use crate::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, RefusedLinks};
+use crate::page_log::{PageLog, VALIDATOR};
+use crate::parse::DeriveOptions;
+
+impl Console {
+    /// Of a crawl that no process runs.
+    pub fn of_folder(folder: &Path) -> Result<Console, CrawlError> {
+        let config = Arc::new(last_config(folder));
+        let (log, _) = PageLog::open(&folder.join("log"), &config.log, DeriveOptions::default())?;
+        let options = FrontierOptions { budgets: open::budgets(&config.frontier), ..FrontierOptions::default() };
+        let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?;
+        open::set_clock(&frontier)?;
+        // So that the log knows what is validated.
+        let _validator = log.follower(VALIDATOR, frontier.cursor()?)?;
+        let scope = match frontier.note(SCOPE_NOTE)? {
+            Some(note) => Scope::from_note(&config.scope, &note, &[])?,
+            None => Scope::new(&config.scope, &[])?,
+        };
+        let pauses = Arc::new(Pauses::open(&frontier)?);
+        let scope = Arc::new(CurrentScope::new(scope, RefusedLinks::open(&frontier)?));
+        let frontier = Arc::new(frontier);
+        Ok(Console { folder: folder.to_owned(), config, frontier, log, scope, pauses })
+    }
+}
+
+/// What the last run was started with; the defaults where that cannot be told any more.
+fn last_config(folder: &Path) -> Config {
+    let started_with = StartedWith::load(folder).unwrap_or_default();
+    match started_with.configuration(None, &environment(), &[]) {
+        Ok(loaded) => loaded.config,
+        Err(error) => {
+            tracing::warn!(%error, "what the crawl was started with cannot be read any more; defaults stand in its place");
+            Config::default()
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Seeds, and the scope that their hosts make.
+
+use super::error::CrawlError;
+use super::start_room::StartRoom;
+use crate::clock::now_ms;
+use crate::config::{Config, ScopeRule};
+use crate::frontier::scope::Scope;
+use crate::frontier::{Frontier, FrontierError, Proposal};
+use crate::page::Kind;
+
+/// The scope of a crawl, kept with its frontier.
+pub(super) const SCOPE_NOTE: &str = "scope";
+
+/// The crawl's scope: the seeds' hosts of this run and of all runs before it in this folder.
+pub(super) fn scope(
+    config: &Config,
+    frontier: &dyn Frontier,
+    seeds: &[String],
+    room: &mut StartRoom,
+) -> Result<Scope, CrawlError> {
+    let known = frontier.note(SCOPE_NOTE)?;
+    if seeds.is_empty() && known.is_none() {
+        return Err(CrawlError::NoSeeds);
+    }
+    let scope = match known {
+        Some(note) => Scope::from_note(&config.scope, &note, seeds)?,
+        None => Scope::new(&config.scope, seeds)?,
+    };
+    room.write(frontier, || frontier.set_note(SCOPE_NOTE, &scope.to_note()))?;
+    if config.scope.rule == ScopeRule::Any {
+        tracing::warn!("scope is any: the crawl follows links to every host");
+    }
+    Ok(scope)
+}
+
+pub(super) fn seed_proposals(seeds: &[String]) -> Vec<Proposal> {
+    seeds.iter().map(|url| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0 }).collect()
+}
+
+pub(super) fn propose_seeds(frontier: &dyn Frontier, seeds: &[String]) -> Result<(), FrontierError> {
+    let proposed = frontier.propose(&seed_proposals(seeds), now_ms())?;
+    tracing::info!(new = proposed.added, known = proposed.known, "seeds");
+    Ok(())
+}
+
+/// The seeds of the round that is under way. A round ends when nothing is left to do.
+const ROUND_NOTE: &str = "round";
+/// Seeds that are tried again by one batch.
+const SEEDS: usize = 1000;
+
+/// A seed given again is tried again, whatever became of it. What has brought a page in the round that is under way is not
+/// fetched anew by the command that goes on with it.
+pub(super) fn try_seeds_again(frontier: &dyn Frontier, seeds: &[String]) -> Result<(), FrontierError> {
+    if seeds.is_empty() {
+        return Ok(());
+    }
+    let round = round_of(seeds);
+    let goes_on = frontier.note(ROUND_NOTE)?.is_some_and(|note| note == round);
+    let mut count = 0;
+    for seeds in seeds.chunks(SEEDS) {
+        let mut again = Vec::new();
+        for seed in seeds {
+            let is_there = goes_on && frontier.page(seed)?.is_some_and(|page| page.state.is_there());
+            if !is_there {
+                again.push(seed.clone());
+            }
+        }
+        count += frontier.try_again(&again, now_ms())?;
+    }
+    if count > 0 {
+        tracing::info!(seeds = count, "seeds that had their answer are tried again");
+    }
+    frontier.set_note(ROUND_NOTE, &round)
+}
+
+/// Nothing is left to do: the same seeds begin anew.
+pub(super) fn end_round(frontier: &dyn Frontier) -> Result<(), FrontierError> {
+    frontier.set_note(ROUND_NOTE, "")
+}
+
+fn round_of(seeds: &[String]) -> String {
+    let mut sorted: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    format!("{:032x}", xxhash_rust::xxh3::xxh3_128(sorted.join("\n").as_bytes()))
+}
