@@ -11,8 +11,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use seine::budgets::{Budget, Period, What, Whom};
 use seine::config::{
-    Config, Cookie, Destination, Loaded, Origin, ScopeRule, Secret, SeedsError, SinkConfig, load, read_seeds, render,
-    sample,
+    Config, Cookie, Destination, Loaded, Origin, ScopeRule, Secret, SeedsError, SinkConfig, StartedWith, load,
+    read_seeds, render, sample,
 };
 use seine::formats::Format;
 use seine::revisit::Which;
@@ -837,4 +837,107 @@ fn some_pages_have_intervals_of_their_own() {
         assert!(told.contains("entry 2") && told.contains(words), "{told}");
     }
     assert!(error("link_storage.recrawl.overrides: 1h").contains("a list such as"));
+}
+
+const TOKEN: &str = "0123456789abcdef";
+const TOKEN_FILE: &str = "SEINE__HTTP__API__READ_TOKEN_FILE";
+
+#[test]
+fn every_secret_may_stand_in_a_file() {
+    let token = file("token", format!("{TOKEN}\n"));
+    let path = token.path.to_str().unwrap();
+    let of_file = read(&format!("http:\n  api:\n    read_token_file: {path}\n")).unwrap();
+    let of_variable = with_env("", &[(TOKEN_FILE, path)]).unwrap();
+    for loaded in [&of_file, &of_variable] {
+        assert_eq!(loaded.config.http.read_token.as_ref().map(Secret::expose), Some(TOKEN));
+        let shown = render(loaded);
+        assert!(shown.contains("http.api.read_token: \"***\"") && !shown.contains(TOKEN), "{shown}");
+        assert!(!format!("{loaded:?}").contains(TOKEN));
+    }
+    let origin = of_variable.effective.iter().find(|entry| entry.key == "http.api.read_token").unwrap().origin.clone();
+    assert_eq!(origin, Origin::Environment(TOKEN_FILE.into()));
+    // What it is at the next start.
+    fs::write(&token.path, "fedcba9876543210\r\n").unwrap();
+    let again = with_env("", &[(TOKEN_FILE, path)]).unwrap().config.http.read_token;
+    assert_eq!(again.as_ref().map(Secret::expose), Some("fedcba9876543210"));
+
+    let group = "target_storage.data_format";
+    let elastic = |config: Config| match config.sinks.into_iter().next().map(|sink| sink.destination) {
+        Some(Destination::Elasticsearch(elastic)) => *elastic,
+        other => panic!("{other:?}"),
+    };
+    let short =
+        format!("target_storage.data_formats: [ELASTICSEARCH]\n{group}.elasticsearch.rest.api_key_file: {path}\n");
+    assert_eq!(elastic(config(&short)).api_key.as_ref().map(Secret::expose), Some("fedcba9876543210"));
+    let options = format!("{{rest: {{username: u, password_file: {path}}}}}");
+    let long = read(&format!("target_storage.sinks: [{{destination: elasticsearch, options: {options}}}]\n")).unwrap();
+    assert!(render(&long).contains("rest.password: \"***\""), "{}", render(&long));
+    assert_eq!(elastic(long.config).password.as_ref().map(Secret::expose), Some("fedcba9876543210"));
+    let kafka = config(&format!(
+        "target_storage.data_formats: [KAFKA]\n{group}.kafka: {{topic_name: t, properties: {{security.protocol: SASL_SSL, \
+         sasl.mechanism: PLAIN, sasl.username: u, sasl.password_file: {path}}}}}\n"
+    ));
+    let Destination::Kafka(kafka) = &kafka.sinks[0].destination else { panic!("{kafka:?}") };
+    assert_eq!(kafka.properties["sasl.password"].expose(), "fedcba9876543210");
+}
+
+#[test]
+fn a_variable_replaces_a_secret_and_its_file_and_no_file_is_read_in_vain() {
+    let token = file("token", "fedcba9876543210");
+    let path = token.path.to_str().unwrap();
+    let value = |loaded: Loaded| loaded.config.http.read_token.unwrap().expose().to_owned();
+    let overridden = with_env("http.api.read_token_file: /nowhere/x\n", &[("SEINE__HTTP__API__READ_TOKEN", TOKEN)]);
+    assert_eq!(value(overridden.unwrap()), TOKEN);
+    let overridden = with_env(&format!("http.api.read_token: {TOKEN}\n"), &[(TOKEN_FILE, path)]);
+    assert_eq!(value(overridden.unwrap()), "fedcba9876543210");
+}
+
+#[test]
+fn a_secret_that_is_given_twice_or_cannot_be_read_names_key_path_and_remedy() {
+    let told = error(&format!("http.api.read_token: {TOKEN}\nhttp.api.read_token_file: /run/x\n"));
+    assert!(told.contains("seine.yml:2: http.api.read_token_file is set, and so is http.api.read_token"), "{told}");
+    assert!(told.contains("keep one of the two") && !told.contains(TOKEN), "{told}");
+    let both = [("SEINE__HTTP__API__READ_TOKEN", TOKEN), (TOKEN_FILE, "/run/x")];
+    let told = with_env("", &both).unwrap_err();
+    assert!(told.contains(TOKEN_FILE) && told.contains("variable SEINE__HTTP__API__READ_TOKEN)"), "{told}");
+    let told = error("target_storage.data_format.kafka.properties: {sasl.password: x, sasl.password_file: /run/x}\n");
+    assert!(told.contains("one of sasl.password and sasl.password_file, and not both"), "{told}");
+    let told = error(
+        "target_storage.sinks: [{destination: elasticsearch, options: {rest.password: x, rest.password_file: /y}}]\n",
+    );
+    assert!(told.contains("one of rest.password and rest.password_file"), "{told}");
+
+    let told = with_env("", &[(TOKEN_FILE, "/nowhere/token")]).unwrap_err();
+    for part in [TOKEN_FILE, "http.api.read_token_file", "/nowhere/token", "check the path and who may read it"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let empty = file("empty", "\n");
+    let (short, bytes) = (file("short", "tooshort\n"), file("bytes", b"\xff\xfe0123456789abcdef"));
+    for (path, why) in [(&empty, "is empty"), (&short, "16 or more"), (&bytes, "UTF-8")] {
+        let told = with_env("", &[(TOKEN_FILE, path.path.to_str().unwrap())]).unwrap_err();
+        assert!(told.contains(why) && !told.contains("tooshort"), "{told}");
+    }
+    assert!(error("http.api.read_token_file: secrets/token\n").contains("the whole path of a file"));
+    // No secret, no file.
+    assert!(error("http.port_file: /run/x\n").contains("unknown key http.port_file"));
+    let told = with_env("", &[("SEINE_HTTP_API_READ_TOKEN_FILE", "/run/x")]).unwrap_err();
+    assert!(told.contains(TOKEN_FILE), "{told}");
+}
+
+#[test]
+fn what_a_crawl_was_started_with_keeps_the_path_and_not_the_secret() {
+    let token = file("token", TOKEN);
+    let text = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let then = [text((TOKEN_FILE, token.path.to_str().unwrap()))];
+    let none: [(String, String); 0] = [];
+    let folder = TempDir::new().unwrap();
+    StartedWith::new(None, &then, &none).save(folder.path()).unwrap();
+    let kept = fs::read_to_string(folder.path().join("started-with.json")).unwrap();
+    assert!(kept.contains(token.path.to_str().unwrap()) && !kept.contains(TOKEN), "{kept}");
+    let kept = StartedWith::load(folder.path()).unwrap();
+    let value = |now: &[(String, String)]| kept.configuration(None, now, &none).unwrap().config.http.read_token;
+    assert_eq!(value(&[]).as_ref().map(Secret::expose), Some(TOKEN));
+    // Where the file is gone, as a service's credentials are once it ended, the value does.
+    let now = [text(("SEINE__HTTP__API__READ_TOKEN", "fedcba9876543210"))];
+    assert_eq!(value(&now).as_ref().map(Secret::expose), Some("fedcba9876543210"));
 }

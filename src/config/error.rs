@@ -28,6 +28,8 @@ pub enum Problem {
     UnknownKey { at: Origin, key: String, hint: String },
     #[error("{at}: {key} is set a second time (first: {first}); keep one of the two")]
     Twice { at: Origin, first: Origin, key: String },
+    #[error("{at}: {key} is set, and so is {other} (there: {first}); keep one of the two")]
+    BothWays { at: Origin, key: String, first: Origin, other: String },
     /// `problem` names the value, unless it is secret, and what is expected.
     #[error("{at}: {key}: {problem}")]
     Value { at: Origin, key: String, problem: String },

@@ -11,6 +11,7 @@ use regex::Regex;
 
 use super::kafka_names::{JAVA, LIBRDKAFKA, Rule};
 use super::secret::Secret;
+use super::secret_file;
 
 /// What is used where the user says nothing. Nothing is given up: `message.timeout.ms` 0 is for ever.
 const DEFAULTS: &[(&str, &str)] = &[
@@ -37,6 +38,7 @@ pub(super) struct Translated {
 
 /// Translates what the user wrote. The error says what was expected; it never holds a value.
 pub(super) fn translate(given: &BTreeMap<String, String>) -> Result<Translated, String> {
+    let given = &with_files(given)?;
     let mut found = BTreeMap::new();
     let mut notes = Vec::new();
     for (name, value) in given {
@@ -66,6 +68,24 @@ pub(super) fn translate(given: &BTreeMap<String, String>) -> Result<Translated, 
     }
     let properties = found.into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
     Ok(Translated { properties, notes })
+}
+
+/// Any property may stand in a file: `sasl.password_file`. No property of Kafka's or librdkafka's ends so.
+fn with_files(given: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, String> {
+    let mut all = BTreeMap::new();
+    for (name, value) in given {
+        match secret_file::secret_of(name) {
+            Some(secret) if given.contains_key(secret) => {
+                return Err(format!("one of {secret} and {name}, and not both; keep one of the two"));
+            }
+            Some(secret) => {
+                let value = secret_file::read(value.trim()).map_err(|what| format!("{name} to be {what}"))?;
+                all.insert(secret.to_owned(), value);
+            }
+            None => drop(all.insert(name.clone(), value.clone())),
+        }
+    }
+    Ok(all)
 }
 
 fn rule(name: &str) -> Result<&'static Rule, String> {

@@ -2,7 +2,7 @@
 //!
 //! `keys` is the table of all keys, ACHE's and ours. `yaml` and `settings` find out what is set where, `values` reads
 //! single values, `draft` joins them into [`Config`]. `-c FILE|DIR`; `SEINE__LINK_STORAGE__CACHE_SIZE=64MiB` overrides
-//! `link_storage.cache_size`.
+//! `link_storage.cache_size`. What is secret may stand in a file (`secret_file`).
 
 mod budgets;
 pub(crate) mod checked;
@@ -19,6 +19,7 @@ mod overrides;
 pub(crate) mod pattern;
 mod render;
 mod secret;
+mod secret_file;
 mod seeds;
 mod settings;
 mod sinks;
@@ -26,6 +27,7 @@ mod started_with;
 mod values;
 pub(crate) mod yaml;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -153,10 +155,15 @@ struct Reader {
 impl Reader {
     fn read(&mut self, key: &'static Key, setting: Option<&Setting>) {
         let default = yaml::parse(key.default).unwrap_or_else(|_| yaml::Node::plain(key.default));
-        let (node, at) = match setting {
-            Some(setting) => (&setting.node, setting.at.clone()),
-            None => (&default, Origin::Default),
+        let (node, at) = match setting.map(|setting| (setting.value(), setting.at.clone())) {
+            Some((Ok(node), at)) => (node, at),
+            Some((Err(expected), at)) => {
+                let (key, problem) = (secret_file::name_of(key.name), format!("expected {expected}"));
+                return self.problems.push(Problem::Value { at, key, problem });
+            }
+            None => (Cow::Borrowed(&default), Origin::Default),
         };
+        let node = &*node;
         let shown = match key.kind.set(&mut self.draft, node) {
             Ok(shown) => shown,
             Err(expected) => return self.problems.push(refused(key, node, at, &expected)),

@@ -59,6 +59,10 @@ const INTRODUCTION: &str = "\
 # set by an environment variable too: SEINE__ and the key in capitals, with two underscores for a dot, as in
 # SEINE__LINK_STORAGE__SCHEDULER__HOST_MIN_ACCESS_INTERVAL=2s; lists with commas: SEINE__TARGET_STORAGE__DATA_FORMATS=FILES,VOID.
 #
+# A secret (a token, password or key) may stand in a file, which is read anew at each start: behind its key stands _file then,
+# behind its variable _FILE, and the value is the file's whole path, as in http.api.read_token_file: /run/secrets/read_token.
+# The newline at the file's end is no part of it. So with any of Kafka's properties: sasl.password_file.
+#
 # Durations: 500ms, 5s, 2m, 1h, 7d; a number alone is milliseconds. Sizes: 64MB (millions), 64MiB (2^20); a number
 # alone is bytes. `seine check-config -c FILE` tells what is in force, and where each value comes from.
 ";

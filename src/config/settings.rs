@@ -1,10 +1,12 @@
 //! Which key is set to what, and where: the file's tree flattened, with the environment laid over it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::error::{MAX_PROBLEMS, Origin, Problem};
 use super::keys::{self, Key, Kind};
+use super::secret_file;
 use super::values;
 use super::yaml::{self, Node, Value};
 
@@ -14,6 +16,15 @@ pub(super) type Settings = BTreeMap<&'static str, Setting>;
 pub(super) struct Setting {
     pub node: Node,
     pub at: Origin,
+    /// `node` names the file that the value, a secret, stands in.
+    pub in_file: bool,
+}
+
+impl Setting {
+    /// The error says what was expected of the file.
+    pub fn value(&self) -> Result<Cow<'_, Node>, String> {
+        if self.in_file { secret_file::content(&self.node).map(Cow::Owned) } else { Ok(Cow::Borrowed(&self.node)) }
+    }
 }
 
 pub(super) const DATA_FORMATS: &str = "target_storage.data_formats";
@@ -71,31 +82,33 @@ impl Reader<'_> {
 
     /// Some of ACHE's keys are both: `link_storage.recrawl_selector` has a value, and keys below it.
     fn is_value(&self, name: &str, node: &Node) -> bool {
-        match keys::find(name) {
-            Some(key) => key.kind.is_mapping() || !matches!(node.value, Value::Map(_)) || !is_group(name),
+        match secret_file::find(name) {
+            Some((key, _)) => key.kind.is_mapping() || !matches!(node.value, Value::Map(_)) || !is_group(name),
             None => mapping_above(name).is_some(),
         }
     }
 
     fn set(&mut self, name: &str, node: Node) {
         let at = self.at(node.line);
-        if let Some(key) = keys::find(name) {
-            self.insert(key, name, node, at);
+        if let Some((key, in_file)) = secret_file::find(name) {
+            self.insert(key, name, Setting { node, at, in_file });
         } else if let Some((key, entry)) = mapping_above(name) {
             let entry = (entry.to_owned(), node);
             match self.settings.get_mut(key.name).map(|setting| &mut setting.node.value) {
                 Some(Value::Map(entries)) => entries.push(entry),
-                _ => self.insert(key, name, Node { line: entry.1.line, value: Value::Map(vec![entry]) }, at),
+                _ => {
+                    let node = Node { line: entry.1.line, value: Value::Map(vec![entry]) };
+                    self.insert(key, name, Setting { node, at, in_file: false });
+                }
             }
         }
     }
 
-    fn insert(&mut self, key: &'static Key, name: &str, node: Node, at: Origin) {
-        if let Some(first) = self.settings.get(key.name) {
-            self.problems.push(Problem::Twice { at, first: first.at.clone(), key: name.to_owned() });
-            return;
+    fn insert(&mut self, key: &'static Key, name: &str, setting: Setting) {
+        match self.settings.get(key.name) {
+            Some(first) => self.problems.push(twice(key, name, setting, first)),
+            None => drop(self.settings.insert(key.name, setting)),
         }
-        self.settings.insert(key.name, Setting { node, at });
     }
 
     fn refuse(&mut self, name: String, node: &Node) {
@@ -109,6 +122,16 @@ impl Reader<'_> {
             Problem::UnknownKey { at, hint: keys::hint(&name), key: values::shown_key(&name) }
         });
     }
+}
+
+/// `name`: the key, or an alias of it, as it stands the second time.
+fn twice(key: &Key, name: &str, second: Setting, first: &Setting) -> Problem {
+    let (at, first_at) = (second.at, first.at.clone());
+    if second.in_file == first.in_file {
+        return Problem::Twice { at, first: first_at, key: name.to_owned() };
+    }
+    let other = secret_file::spelled(key, first.in_file);
+    Problem::BothWays { at, key: name.to_owned(), first: first_at, other }
 }
 
 /// Some known key lies below this name.
@@ -132,13 +155,13 @@ pub(super) fn from_environment(env: &[(String, String)], problems: &mut Vec<Prob
         let at = Origin::Environment(name.clone());
         let Some(rest) = name.strip_prefix(PREFIX) else {
             problems.extend(meant(name).map(|key| {
-                let hint = format!("two underscores stand for a dot: {}", variable_name(key));
+                let hint = format!("two underscores stand for a dot: {}", variable_name(&key));
                 Problem::UnknownKey { at, key: values::shown_key(name), hint }
             }));
             continue;
         };
         let key_name = rest.to_ascii_lowercase().replace("__", ".");
-        let Some(key) = keys::find(&key_name) else {
+        let Some((key, in_file)) = secret_file::find(&key_name) else {
             let (key, hint) = (values::shown_key(&key_name), variable_hint(&key_name));
             problems.push(Problem::UnknownKey { at, key, hint });
             continue;
@@ -148,14 +171,13 @@ pub(super) fn from_environment(env: &[(String, String)], problems: &mut Vec<Prob
         }
         match variable(key, text) {
             Err(problem) => problems.push(Problem::Yaml { at, problem }),
-            Ok(node) => match settings.get(key.name) {
-                Some(Setting { at: first, .. }) => {
-                    problems.push(Problem::Twice { at, first: first.clone(), key: key.name.into() });
+            Ok(node) => {
+                let setting = Setting { node, at, in_file };
+                match settings.get(key.name) {
+                    Some(first) => problems.push(twice(key, &secret_file::spelled(key, in_file), setting, first)),
+                    None => drop(settings.insert(key.name, setting)),
                 }
-                None => {
-                    settings.insert(key.name, Setting { node, at });
-                }
-            },
+            }
         }
     }
     settings
@@ -165,9 +187,10 @@ pub(super) fn from_environment(env: &[(String, String)], problems: &mut Vec<Prob
 pub(super) fn lay_over(settings: &mut Settings, options: &[(impl AsRef<str>, String)], problems: &mut Vec<Problem>) {
     for (name, text) in options {
         let name = name.as_ref();
-        if let Some(key) = keys::find(name) {
+        if let Some((key, in_file)) = secret_file::find(name) {
+            let at = Origin::CommandLine;
             match variable(key, text) {
-                Ok(node) => drop(settings.insert(key.name, Setting { node, at: Origin::CommandLine })),
+                Ok(node) => drop(settings.insert(key.name, Setting { node, at, in_file })),
                 Err(problem) => problems.push(Problem::Yaml { at: Origin::CommandLine, problem }),
             }
         } else if let Some((key, entry)) = mapping_above(name) {
@@ -201,7 +224,8 @@ pub(super) fn prefer_sinks(settings: &mut Settings) -> bool {
 /// Sets one entry of a mapping, the others as they are. What is no mapping is left for its check to refuse.
 fn lay_entry_over(settings: &mut Settings, key: &'static Key, entry: &str, text: &str) {
     let nothing = || Node { line: 0, value: Value::Map(Vec::new()) };
-    let setting = settings.entry(key.name).or_insert_with(|| Setting { node: nothing(), at: Origin::CommandLine });
+    let new = || Setting { node: nothing(), at: Origin::CommandLine, in_file: false };
+    let setting = settings.entry(key.name).or_insert_with(new);
     if setting.node.is_null() {
         setting.node = nothing();
     }
@@ -244,8 +268,9 @@ fn variable_name(key: &str) -> String {
 }
 
 /// The key that a variable was meant for which begins with one underscore too few: `SEINE_HTTP_PORT`.
-fn meant(name: &str) -> Option<&'static str> {
+fn meant(name: &str) -> Option<String> {
     let plain = |name: &str| name.to_ascii_lowercase().replace(['.', '_'], "");
     let rest = plain(name.strip_prefix(MISSPELT)?);
-    keys::all().map(|key| key.name).find(|key| plain(key) == rest)
+    let files = keys::all().filter(|key| key.secret).map(|key| secret_file::name_of(key.name));
+    keys::all().map(|key| key.name.to_owned()).chain(files).find(|key| plain(key) == rest)
 }

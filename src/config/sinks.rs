@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use super::checked::{KafkaConfig, Removed, STDOUT, SinkConfig, Unchanged, Upkeep};
 use super::destinations::{self, Kind};
 use super::draft::Draft;
-use super::keys::{self, Key};
+use super::keys::Key;
+use super::secret_file;
 use super::values;
 use super::yaml::{Node, Value};
 use crate::formats::filesystem::Naming;
@@ -247,7 +248,15 @@ impl Long {
         for (key, node) in entries {
             let path = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };
             match self.key(&path) {
-                Some(key) => self.options.push((key, node.clone())),
+                Some((key, in_file)) => {
+                    if key.secret && self.options.iter().any(|(other, _)| other.name == key.name) {
+                        let secret = if in_file { secret_file::secret_of(&path).unwrap_or_default() } else { &path };
+                        let file = secret_file::name_of(secret);
+                        return Err(format!("one of {secret} and {file}, and not both; keep one of the two"));
+                    }
+                    let read = || secret_file::content(node).map_err(|what| format!("{path} to be {what}"));
+                    self.options.push((key, if in_file { read()? } else { node.clone() }));
+                }
                 None if matches!(node.value, Value::Map(_)) => self.read_options(&path, node)?,
                 None => {
                     return Err(format!(
@@ -261,8 +270,8 @@ impl Long {
         Ok(())
     }
 
-    fn key(&self, path: &str) -> Option<&'static Key> {
-        self.groups().iter().find_map(|group| keys::find(&format!("{GROUP}{group}.{path}")))
+    fn key(&self, path: &str) -> Option<(&'static Key, bool)> {
+        self.groups().iter().find_map(|group| secret_file::find(&format!("{GROUP}{group}.{path}")))
     }
 
     /// Where keys of it are looked for.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, Loaded, load_with};
+use super::{ConfigError, Loaded, load_with, secret_file};
 
 /// In the data folder. Its owner alone may read it: variables can hold passwords.
 const FILE: &str = "started-with.json";
@@ -95,12 +95,21 @@ impl StartedWith {
         options: &[(String, String)],
     ) -> Result<Loaded, ConfigError> {
         let mut all = self.clone();
-        all.environment.extend(environment.iter().map(upper));
+        for (name, value) in environment.iter().map(upper) {
+            all.environment.retain(|then, _| !is_other_way(then, &name));
+            all.environment.insert(name, value);
+        }
         all.options.extend(options.iter().cloned());
         let environment: Vec<_> = all.environment.into_iter().collect();
         let options: Vec<_> = all.options.into_iter().collect();
         load_with(config.or(self.config.as_deref()), &environment, &options)
     }
+}
+
+/// Of two variables, one says a secret and the other its file.
+fn is_other_way(one: &str, other: &str) -> bool {
+    let (one, other) = (one.to_ascii_lowercase(), other.to_ascii_lowercase());
+    secret_file::secret_of(&one) == Some(&other) || secret_file::secret_of(&other) == Some(&one)
 }
 
 /// Case does not matter in a variable's name.

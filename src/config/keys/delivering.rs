@@ -263,7 +263,7 @@ pub(super) const ELASTIC: &[Key] = &[
         "null",
         "null",
         MaybeText(elastic::set_password),
-        "Better in the environment: SEINE__TARGET_STORAGE__DATA_FORMAT__ELASTICSEARCH__REST__PASSWORD.",
+        "Better in a file (rest.password_file) or the environment: SEINE__TARGET_STORAGE__DATA_FORMAT__ELASTICSEARCH__REST__PASSWORD.",
     )),
     secret(ours(
         "target_storage.data_format.elasticsearch.rest.api_key",
