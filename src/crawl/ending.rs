@@ -13,7 +13,9 @@ use super::running::Running;
 use super::signals::{Received, Signals};
 use super::spending::SpentBudgets;
 use super::stillness::Stillness;
+use super::telling::Telling;
 use crate::telemetry::logging;
+use crate::telemetry::manager::Manager;
 use crate::telemetry::progress::Progress;
 
 /// After the first signal, or when a sink was waited for in vain, what is in flight has this long to finish.
@@ -47,11 +49,10 @@ pub(super) async fn watch(
     running: Arc<Running>,
     mut signals: Signals,
     patience: Option<Duration>,
-    mut progress: Progress,
+    mut shown: Shown,
 ) -> Ended {
     let mut stillness = patience.map(Stillness::new);
     let mut patience = patience.map(Patience::new);
-    let mut minutes = Minutes::new(&running);
     let mut tick = interval(TICK);
     let ended = loop {
         tokio::select! {
@@ -64,7 +65,7 @@ pub(super) async fn watch(
             () = running.reader_gone.notified() => break Ended::ReaderGone,
             _ = tick.tick() => {}
         }
-        show(&running, &mut progress, &mut minutes);
+        shown.look(&running);
         if let Some(ended) = is_over(&running, patience.as_mut(), stillness.as_mut()) {
             break ended;
         }
@@ -74,20 +75,37 @@ pub(super) async fn watch(
     }
     tokio::select! {
         () = end_parts(&running) => {}
-        never = see_out(&running, signals, stillness, progress, minutes) => match never {},
+        never = see_out(&running, signals, stillness, &mut shown) => match never {},
     }
+    shown.telling.stopping();
     logging::tell_repeats(true);
     ended
 }
 
-fn show(running: &Arc<Running>, progress: &mut Progress, minutes: &mut Minutes) {
-    running.room.look();
-    running.look_at_budgets();
-    running.note_rates();
-    running.keep_refused();
-    running.supervisor.tell_stuck();
-    progress.show(&running.figures());
-    minutes.look(running);
+/// Who is shown how far it is: people, the log, the service manager.
+pub(super) struct Shown {
+    progress: Progress,
+    minutes: Minutes,
+    telling: Telling,
+}
+
+impl Shown {
+    /// Of a crawl that serves from now on.
+    pub fn new(running: &Running, progress: Progress, manager: Manager) -> Shown {
+        Shown { progress, minutes: Minutes::new(running), telling: Telling::ready(manager) }
+    }
+
+    fn look(&mut self, running: &Arc<Running>) {
+        running.room.look();
+        running.look_at_budgets();
+        running.note_rates();
+        running.keep_refused();
+        running.supervisor.tell_stuck();
+        let figures = running.figures();
+        self.progress.show(&figures);
+        self.minutes.look(running);
+        self.telling.look(running, || self.progress.line(&figures));
+    }
 }
 
 /// Whether there is a reason to end.
@@ -124,8 +142,7 @@ async fn see_out(
     running: &Arc<Running>,
     mut signals: Signals,
     mut stillness: Option<Stillness>,
-    mut progress: Progress,
-    mut minutes: Minutes,
+    shown: &mut Shown,
 ) -> Infallible {
     let mut tick = interval(TICK);
     loop {
@@ -137,7 +154,7 @@ async fn see_out(
                 Received::End => running.shutdown.hurry(),
             },
             _ = tick.tick() => {
-                show(running, &mut progress, &mut minutes);
+                shown.look(running);
                 if let Some(stillness) = stillness.as_mut().filter(|_| !running.shutdown.is_hurrying())
                     && stillness.has_run_out(running)
                 {

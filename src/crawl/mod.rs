@@ -23,6 +23,7 @@ mod start_room;
 mod status;
 mod stillness;
 mod summary;
+mod telling;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,9 +35,12 @@ use crate::descriptors;
 use crate::parse;
 use crate::supervisor::Phase;
 use crate::telemetry::fetch_log::FetchLog;
+use crate::telemetry::manager::Manager;
 use crate::telemetry::progress::{Progress, Screen};
+use ending::Shown;
 use signals::Signals;
 use start_room::StartRoom;
+use telling::Opening;
 
 pub use ending::Ended;
 pub use error::CrawlError;
@@ -67,11 +71,13 @@ impl Crawl {
         descriptors::raise();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CrawlError::Runtime)?;
         let Crawl { config, started_with, folder, seeds, patience, screen } = self;
+        let manager = Manager::of_environment();
         minutes::tell_start(&config, &started_with, &folder);
         // Before anything is stored: a port in use ends it here.
         let port = config.http.listen.map(|address| runtime.block_on(api::listen(address))).transpose()?;
         let (running, signals) = {
             let _guard = runtime.enter();
+            let _opening = Opening::begin(&manager, &folder);
             let mut room = StartRoom::new(Signals::listen()); // opening a large crawl takes a while, too
             let running = room.open(|room| {
                 let running = open::open(config.clone(), folder.clone(), &seeds, room)?;
@@ -94,7 +100,8 @@ impl Crawl {
         };
         let started = Instant::now();
         parts::start(&running, runtime.handle());
-        let ended = runtime.block_on(ending::watch(running.clone(), signals, patience, Progress::new(screen.clone())));
+        let shown = Shown::new(&running, Progress::new(screen.clone()), manager);
+        let ended = runtime.block_on(ending::watch(running.clone(), signals, patience, shown));
         screen.clear();
         running.metrics.fetch_log.iter().for_each(FetchLog::end);
         let summary = Summary::new(&running, ended, started.elapsed(), &seeds)?;

@@ -14,6 +14,10 @@ use crate::validate::Validator;
 
 /// The part that writes the page log.
 pub(super) const LOG: &str = "log";
+/// The one that validates.
+pub(super) const VALIDATING: &str = "validator";
+/// The one that leases hosts to workers.
+pub(super) const FETCH: &str = "fetch";
 /// A part without a sign for longer is shown as stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
 
@@ -23,7 +27,7 @@ pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
     supervisor.start(LOG, STUCK_AFTER, move |beat| Ok(at.log.run_writer(&mut || beat.progress(1))?));
 
     let at = running.clone();
-    supervisor.start("validator", STUCK_AFTER, move |beat| {
+    supervisor.start(VALIDATING, STUCK_AFTER, move |beat| {
         let (scope, config) = (at.visitor.scope.clone(), at.config.frontier.clone());
         let validator = Validator::new(at.frontier.clone(), scope, config, at.metrics.clone())?;
         let mut reader = at.log.follower(VALIDATOR, at.frontier.cursor()?)?;
@@ -43,5 +47,5 @@ pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
 
     let at = running.clone();
     let handle = handle.clone();
-    supervisor.start("fetch", STUCK_AFTER, move |beat| handle.block_on(dispatch(&at, beat)));
+    supervisor.start(FETCH, STUCK_AFTER, move |beat| handle.block_on(dispatch(&at, beat)));
 }

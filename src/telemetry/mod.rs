@@ -3,6 +3,7 @@
 pub(crate) mod fetch_log;
 mod gauges;
 pub(crate) mod logging;
+pub(crate) mod manager;
 pub(crate) mod metrics;
 mod process;
 pub(crate) mod progress;

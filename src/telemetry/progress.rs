@@ -180,7 +180,8 @@ impl Progress {
         }
     }
 
-    fn line(&self, figures: &Figures) -> String {
+    /// How far it is, in one line. The rate is that of the last [`Progress::show`].
+    pub fn line(&self, figures: &Figures) -> String {
         let mut line = format!(
             "{} pages  {:.0}/s  {}  {} hosts  {} queued",
             grouped(figures.pages),

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
+use crate::manager::Manager;
 use crate::small_disk::{self, fill, make_room};
 use crate::support::program::{Place, Process, Ran, cat, count, eventually, free_port, get, run};
 use crate::support::{Plan, TestSite};
@@ -52,10 +53,14 @@ impl Trial {
     }
 
     fn start(&self) -> Process {
+        Process::start(self.command())
+    }
+
+    fn command(&self) -> Command {
         let listen = self.address.to_string();
         // What a sink waits for is longer than usual here.
         let more = ["--delay", "0", "--patience", "10m", "--listen", &listen];
-        Process::start(self.place.crawl(&self.site.seeds(), &more))
+        self.place.crawl(&self.site.seeds(), &more)
     }
 
     fn has(&self, line: &str) -> bool {
@@ -135,13 +140,21 @@ fn frontier() {
     // Its store is made while there is room.
     Process::start(trial.place.crawl(&trial.site.seeds(), &["--delay", "0", "--max-pages", "5"])).wait().ok();
     fill(&disk, 8 << 10);
-    let process = trial.start();
+    let manager = Manager::of(&trial.place);
+    let process = Process::start(manager.starts(trial.command()));
     eventually("the store is away", || trial.has("seine_frontier_away 1"));
+    let is_unwell = |said: &String| said.starts_with("STATUS=not well: ");
+    eventually("there is no sign of life", || manager.said().iter().filter(|said| is_unwell(said)).count() > 2);
+    let after = |said: &[String]| said.iter().skip_while(|said| !is_unwell(said)).any(|said| said == "WATCHDOG=1");
+    assert!(!after(&manager.said()), "{:?}", manager.said());
     fill(&disk, 0);
     let (status, why) = trial.status("/healthz");
     assert!(status == 503 && why.contains("free some space"), "{status} {why}");
     assert_eq!(trial.status("/readyz").0, 503);
     make_room(&disk);
+    eventually("there are signs of life again, or it is done", || {
+        after(&manager.said()) || manager.count("STOPPING=1") == 1
+    });
     let ran = process.wait().ok();
     trial.check(&ran, &["files"]);
     small_disk::done();

@@ -25,6 +25,7 @@ mod kill;
 mod leaving;
 mod letters;
 mod limits;
+mod manager;
 mod memory;
 #[path = "../support/namespace.rs"]
 mod namespace;

@@ -1,0 +1,125 @@
+//! What the service manager is told of a crawl: that it opens and may take long, that it serves, how far it is, that it makes
+//! progress, that it stops.
+
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::parts::{FETCH, LOG, VALIDATING};
+use super::running::Running;
+use crate::api::Service;
+use crate::telemetry::manager::Manager;
+
+/// Opening a large store takes as long as it takes, and whoever is killed at it begins anew: so often more time is asked for …
+const ASK_EVERY: Duration = Duration::from_secs(10);
+/// … and so much.
+const MORE_TIME: Duration = Duration::from_secs(60);
+const STATUS_EVERY: Duration = Duration::from_secs(5);
+/// Signs of life within the time in which the manager wants one.
+const SIGNS: u32 = 3;
+
+/// While it lives, the manager gives the start more time.
+pub(super) struct Opening {
+    thread: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Opening {
+    pub fn begin(manager: &Manager, folder: &Path) -> Opening {
+        if !manager.is_there() {
+            return Opening { thread: None };
+        }
+        manager.tell("STATUS", &format!("opening {}", folder.display()));
+        let (over, is_over) = channel::<()>();
+        let manager = manager.clone();
+        let thread = std::thread::spawn(move || {
+            loop {
+                manager.tell("EXTEND_TIMEOUT_USEC", &MORE_TIME.as_micros().to_string());
+                if is_over.recv_timeout(ASK_EVERY) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+            }
+        });
+        Opening { thread: Some((over, thread)) }
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        if let Some((over, thread)) = self.thread.take() {
+            drop(over);
+            let _ = thread.join(); // so that nothing is asked for behind READY
+        }
+    }
+}
+
+/// Of a crawl that runs.
+pub(super) struct Telling {
+    manager: Manager,
+    watchdog: Option<Duration>,
+    last_status: Option<Instant>,
+    last_sign: Option<Instant>,
+    is_stopping: bool,
+}
+
+impl Telling {
+    /// Says that it serves.
+    pub fn ready(manager: Manager) -> Telling {
+        manager.tell("READY", "1");
+        let watchdog = manager.watchdog();
+        Telling { manager, watchdog, last_status: None, last_sign: None, is_stopping: false }
+    }
+
+    /// Tells what it is time for; `line`: how far the crawl is. To be called often.
+    pub fn look(&mut self, running: &Running, line: impl FnOnce() -> String) {
+        if !self.manager.is_there() {
+            return;
+        }
+        // From then on the manager's time to stop runs: a crawl that has ended and still delivers is not stopping.
+        if running.shutdown.is_hurrying() {
+            self.stopping();
+        }
+        let sign_is_due = self.watchdog.is_some_and(|within| is_due(&mut self.last_sign, within / SIGNS));
+        let hangs = sign_is_due.then(|| hangs(running));
+        if let Some(None) = hangs {
+            self.manager.tell("WATCHDOG", "1");
+        }
+        if let Some(Some(why)) = hangs {
+            self.manager.tell("STATUS", &format!("not well: {why}"));
+        } else if is_due(&mut self.last_status, STATUS_EVERY) {
+            self.manager.tell("STATUS", &line());
+        }
+    }
+
+    /// Says, once, that the process is about to end.
+    pub fn stopping(&mut self) {
+        if !std::mem::replace(&mut self.is_stopping, true) {
+            self.manager.tell("STOPPING", "1");
+        }
+    }
+}
+
+fn is_due(last: &mut Option<Instant>, every: Duration) -> bool {
+    let is_due = last.is_none_or(|last| last.elapsed() >= every);
+    if is_due {
+        *last = Some(Instant::now());
+    }
+    is_due
+}
+
+/// Why whoever watches should start the process anew. As /healthz says; and a part that is stuck, if it depends on this
+/// process alone. A crawl that waits is well: for hosts, a full disk, its operator, the next URL's time. So are a sink
+/// whose destination does not take anything, and one that fails and is started again: another process would do no better. Nor does
+/// fetching hang that only waits for its last pages.
+fn hangs(running: &Running) -> Option<String> {
+    if let Err(why) = running.alive() {
+        return Some(why);
+    }
+    let is_own = |name: &str| match name {
+        LOG | VALIDATING => true,
+        FETCH => !running.shutdown.is_finishing(),
+        _ => false,
+    };
+    let stuck = running.supervisor.status().into_iter().find(|part| part.stuck && is_own(&part.name))?;
+    Some(format!("{} is stuck, for {} s", stuck.name, stuck.since_last_sign.as_secs()))
+}

@@ -1,0 +1,62 @@
+//! The service manager that started this process, told by systemd's protocol (sd_notify(3)): datagrams of `NAME=value` lines
+//! to the socket that `NOTIFY_SOCKET` names. Not by the crate sd-notify: it knows no abstract sockets, and waits for ever where
+//! nobody reads.
+
+use std::ffi::OsStr;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A manager that does not read for so long is not told.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Cheap to clone. Without a manager nothing is told.
+#[derive(Clone, Default)]
+pub(crate) struct Manager(Option<Arc<UnixDatagram>>);
+
+impl Manager {
+    /// Whoever the environment names.
+    pub fn of_environment() -> Manager {
+        let Some(name) = std::env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty()) else {
+            return Manager::default();
+        };
+        let connected = connect(&name).inspect_err(|error| {
+            tracing::warn!(%error, socket = %name.display(), "NOTIFY_SOCKET cannot be reached: the service manager is told nothing");
+        });
+        Manager(connected.ok().map(Arc::new))
+    }
+
+    pub fn is_there(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// So often at least it wants to hear that all is well (sd_watchdog_enabled(3)); none: it does not ask.
+    pub fn watchdog(&self) -> Option<Duration> {
+        let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
+        let is_for_us = number("WATCHDOG_PID").is_none_or(|id| id == u64::from(std::process::id()));
+        let time = number("WATCHDOG_USEC").filter(|micros| *micros > 0).map(Duration::from_micros);
+        time.filter(|_| is_for_us && self.is_there())
+    }
+
+    /// One assignment, as `READY=1`. A failure stops nothing: the manager has its own time-outs.
+    pub fn tell(&self, name: &str, value: &str) {
+        let Some(socket) = &self.0 else { return };
+        let line = value.replace(['\n', '\r'], " ");
+        if let Err(error) = socket.send(format!("{name}={line}").as_bytes()) {
+            tracing::debug!(%error, name, "the service manager could not be told");
+        }
+    }
+}
+
+/// A path, or a name in the abstract namespace with `@` before it.
+fn connect(name: &OsStr) -> std::io::Result<UnixDatagram> {
+    let socket = UnixDatagram::unbound()?;
+    socket.set_write_timeout(Some(PATIENCE))?;
+    match name.as_bytes().strip_prefix(b"@") {
+        Some(name) => socket.connect_addr(&SocketAddr::from_abstract_name(name)?)?,
+        None => socket.connect(name)?,
+    }
+    Ok(socket)
+}
