@@ -1,6 +1,6 @@
 //! `seine status` and `seine top`: what a crawl is doing.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -45,15 +45,21 @@ pub fn top(args: Top) -> anyhow::Result<ExitCode> {
         // Asked for anew each time: the crawl may have been started anew meanwhile.
         let asked = Asked::of(args.folder.path())?;
         let text = shown(&asked.status()?);
-        match is_terminal {
+        let text = match is_terminal {
             // Home, then each line to its end, then the rest of the screen.
-            true => super::print(&format!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n")))?,
-            false => super::print(&format!("{text}\n"))?,
+            true => format!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n")),
+            false => format!("{text}\n"),
+        };
+        let mut out = std::io::stdout().lock();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            // As with | head: nobody looks any more.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(ExitCode::SUCCESS),
+            written => written?,
         }
+        drop(out);
         if !asked.is_running() {
             return Ok(ExitCode::SUCCESS);
         }
-        std::io::stdout().flush()?;
         std::thread::sleep(Duration::from_secs(args.interval));
     }
 }

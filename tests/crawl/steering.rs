@@ -3,7 +3,7 @@
 use seine::demo::server::{Answer, Ask};
 use serde_json::Value;
 
-use crate::support::program::{Place, Process, Ran, eventually, run};
+use crate::support::program::{Place, Process, Ran, command, eventually, run};
 use crate::support::{Running, links};
 
 /// `PAGES` pages a host, all linked from its front page.
@@ -163,6 +163,30 @@ fn what_failed_is_tried_again_by_the_crawl_that_runs() {
     assert!(told.contains("1 to fetch again, by the crawl that is running"), "{told}");
     eventually("it is there now", || refused() == Some(1) && status(&place)["frontier"]["live"] == 2);
     seine(&place, &["retry", "--pattern", "("]).fails_naming(&["the pattern"]);
+    process.signal("TERM");
+    process.wait().ok();
+}
+
+#[test]
+fn an_order_behind_one_that_a_crash_has_cut_is_shown() {
+    let (site, place) = (site(1), Place::new());
+    Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+    std::fs::write(place.data().join("orders.jsonl"), b"\xff\n{\"at_ms\":1,\"by\":\"some").unwrap();
+    seine(&place, &["pause"]).ok();
+    let orders = seine(&place, &["orders", "--json"]).ok().json_lines();
+    assert_eq!(orders.len(), 1, "{orders:?}");
+    assert_eq!(orders[0]["order"]["order"], "pause");
+}
+
+#[test]
+fn top_ends_when_nobody_looks_any_more() {
+    let (site, place) = (site(1), Place::new());
+    let process = Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--stay"]));
+    eventually("it can be asked", || answers(&place));
+    let data = place.data();
+    let (top, unread) = Process::start_unread(command(&["top", "-i", "1", "-o", data.to_str().unwrap()]));
+    drop(unread);
+    top.wait().ok();
     process.signal("TERM");
     process.wait().ok();
 }

@@ -1,7 +1,7 @@
 //! What the operator orders. Everything that is done holds over a restart, and is noted: who did what.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ use crate::telemetry::progress::{bytes, grouped};
 const FILE: &str = "orders.jsonl";
 /// The last ones, that are shown.
 const SHOWN: usize = 100;
+/// Where the last ones are looked for, from the end of the file.
+const LOOKED_THROUGH: u64 = 1 << 20;
 /// No host is left alone for longer by a delay.
 const LONGEST_DELAY_MS: u64 = 24 * 3600 * 1000;
 
@@ -133,8 +135,8 @@ impl Console {
             Err(error) => return Err(failed(error)),
         };
         let mut last = std::collections::VecDeque::new();
-        for line in BufReader::new(file).lines() {
-            last.extend(serde_json::from_str::<Ordered>(&line.map_err(failed)?).ok());
+        for line in last_lines(file).map_err(failed)?.split(|byte| *byte == b'\n') {
+            last.extend(serde_json::from_slice::<Ordered>(line).ok());
             if last.len() > SHOWN {
                 last.pop_front();
             }
@@ -147,12 +149,34 @@ impl Console {
         tracing::info!(by, %order, done, "ordered");
         let ordered = Ordered { at_ms: now_ms(), by: by.to_owned(), order, done: done.to_owned() };
         let path = self.folder.join(FILE);
-        let written = OpenOptions::new().create(true).append(true).mode(0o600).open(&path).and_then(|mut file| {
-            file.write_all(format!("{}\n", serde_json::to_string(&ordered)?).as_bytes())?;
-            file.sync_data()
-        });
+        let written =
+            OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(&path).and_then(|mut file| {
+                let whole = if ends_a_line(&mut file)? { "" } else { "\n" };
+                file.write_all(format!("{whole}{}\n", serde_json::to_string(&ordered)?).as_bytes())?;
+                file.sync_data()
+            });
         if let Err(error) = written {
             tracing::error!(path = %path.display(), %error, "an order could not be noted");
         }
     }
+}
+
+/// The file grows for as long as the crawl is steered; of a line whose beginning is left out nothing is read.
+fn last_lines(mut file: File) -> std::io::Result<Vec<u8>> {
+    let length = file.seek(SeekFrom::End(0))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(LOOKED_THROUGH)))?;
+    let mut bytes = Vec::new();
+    file.take(LOOKED_THROUGH).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// False when a crash has cut the last line: what is written next would be lost with it.
+fn ends_a_line(file: &mut File) -> std::io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(true);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
 }
