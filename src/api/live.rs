@@ -14,11 +14,17 @@ use super::service::App;
 const APART: Duration = Duration::from_secs(2);
 /// Who does not read for so long is hung up on.
 const UNREAD: usize = 8;
+/// Clients that may follow at a time: they have a connection each for as long as they like, and some are to be left for others.
+pub(super) const CLIENTS: usize = 64;
 
 /// The first event at once, then one every two seconds, until the client has had enough.
-pub(super) fn events(app: App) -> Response {
+pub(super) fn events(app: App) -> Result<Response, Refusal> {
+    let Ok(place) = app.followers.clone().try_acquire_owned() else {
+        return Err(Refusal::Unavailable(format!("{CLIENTS} clients follow already; ask /api/v1/status now and then")));
+    };
     let (mut sender, body) = Channel::<Bytes, Refusal>::new(UNREAD);
     tokio::spawn(async move {
+        let _place = place;
         let mut tick = tokio::time::interval(APART);
         loop {
             tick.tick().await;
@@ -32,5 +38,5 @@ pub(super) fn events(app: App) -> Response {
         }
     });
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    (headers, Body::new(body)).into_response()
+    Ok((headers, Body::new(body)).into_response())
 }

@@ -5,6 +5,7 @@ mod access;
 pub mod client;
 mod live;
 mod page;
+mod patient;
 mod problem;
 mod routes;
 pub mod said;

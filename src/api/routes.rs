@@ -9,11 +9,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use serde::Deserialize;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::access::{Access, Peer, Role};
 use super::problem::Refusal;
 use super::said::{HostsQuery, Order};
-use super::service::{App, Service, json};
+use super::service::{App, BODY_TIMEOUT, BROKEN_OFF, Service, json};
 use super::{live, page, seeds};
 
 /// Of an order's body.
@@ -41,7 +43,7 @@ pub(super) fn router(service: Arc<dyn Service>, access: Access) -> Router {
         .nest("/api/v1", api)
         .fallback(elsewhere)
         .method_not_allowed_fallback(no_such_method)
-        .with_state(App { service, access: Arc::new(access) })
+        .with_state(App { service, access: Arc::new(access), followers: Arc::new(Semaphore::new(live::CLIENTS)) })
 }
 
 async fn elsewhere() -> Refusal {
@@ -89,7 +91,7 @@ async fn history(State(app): State<App>, peer: Extension<Peer>, request: Request
 
 async fn events(State(app): State<App>, peer: Extension<Peer>, request: Request) -> Result<Response, Refusal> {
     app.allow(&peer, &request, Role::Read)?;
-    Ok(live::events(app))
+    live::events(app)
 }
 
 async fn hosts(
@@ -137,8 +139,9 @@ async fn orders(State(app): State<App>, peer: Extension<Peer>, request: Request)
 
 async fn order(State(app): State<App>, peer: Extension<Peer>, request: Request) -> Result<Response, Refusal> {
     let by = app.allow(&peer, &request, Role::Operate)?;
-    let order = <Json<Order> as axum::extract::FromRequest<App>>::from_request(request, &app).await;
-    let Json(order) = order.map_err(refused_body)?;
+    let order =
+        timeout(BODY_TIMEOUT, <Json<Order> as axum::extract::FromRequest<App>>::from_request(request, &app)).await;
+    let Json(order) = order.map_err(|_| Refusal::Bad(BROKEN_OFF.to_owned()))?.map_err(refused_body)?;
     app.answer(move |service| service.order(order, &by)).await
 }
 

@@ -284,6 +284,20 @@ pub struct SeedsAdded {
     pub bad_count: u64,
 }
 
+impl SeedsAdded {
+    /// Bad ones that are named.
+    pub const NAMED: usize = 10;
+
+    /// What came of one more part of a list.
+    pub fn add(&mut self, SeedsAdded { added, known, bad, bad_count }: SeedsAdded) {
+        self.added += added;
+        self.known += known;
+        self.bad_count += bad_count;
+        self.bad.extend(bad);
+        self.bad.truncate(Self::NAMED);
+    }
+}
+
 /// The story of a URL.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Why {

@@ -2,32 +2,34 @@
 
 use axum::body::Body;
 use http_body_util::BodyExt;
+use tokio::time::timeout;
 
 use super::problem::Refusal;
 use super::said::SeedsAdded;
-use super::service::App;
+use super::service::{App, BODY_TIMEOUT, BROKEN_OFF};
 
 /// URLs that are added at once.
 const BATCH: usize = 1000;
 /// No URL is longer.
 const LINE_BYTES: usize = 64 << 10;
-/// Bad ones that are named.
-const NAMED: usize = 10;
 
 /// Adds every line. What was added before a refusal, or before the client broke off, stays.
 pub(super) async fn take(app: &App, mut body: Body, by: String) -> Result<SeedsAdded, Refusal> {
     let (mut sum, mut rest, mut batch) = (SeedsAdded::default(), Vec::new(), Vec::new());
-    while let Some(frame) = body.frame().await {
+    let late = |_| Refusal::Bad(format!("{BROKEN_OFF}; what came of the list of seeds was added in parts of {BATCH}"));
+    while let Some(frame) = timeout(BODY_TIMEOUT, body.frame()).await.map_err(late)? {
         let frame = frame.map_err(|error| Refusal::Bad(format!("the list of seeds broke off: {error}")))?;
         let Ok(bytes) = frame.into_data() else { continue };
         rest.extend_from_slice(&bytes);
-        while let Some(end) = memchr::memchr(b'\n', &rest) {
-            let line: Vec<u8> = rest.drain(..=end).collect();
-            batch.extend(url_in(&line));
+        let mut begin = 0;
+        while let Some(length) = memchr::memchr(b'\n', &rest[begin..]) {
+            batch.extend(url_in(&rest[begin..begin + length]));
+            begin += length + 1;
             if batch.len() >= BATCH {
                 add(app, std::mem::take(&mut batch), &by, &mut sum).await?;
             }
         }
+        rest.drain(..begin);
         if rest.len() > LINE_BYTES {
             return Err(Refusal::TooMuch(format!("a line of the list has more than {LINE_BYTES} bytes")));
         }
@@ -48,11 +50,6 @@ async fn add(app: &App, urls: Vec<String>, by: &str, sum: &mut SeedsAdded) -> Re
         return Ok(());
     }
     let by = by.to_owned();
-    let SeedsAdded { added, known, bad, bad_count } = app.on(move |service| service.add_seeds(&urls, &by)).await?;
-    sum.added += added;
-    sum.known += known;
-    sum.bad_count += bad_count;
-    sum.bad.extend(bad);
-    sum.bad.truncate(NAMED);
+    sum.add(app.on(move |service| service.add_seeds(&urls, &by)).await?);
     Ok(())
 }

@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use tower_service::Service as _;
 
 use super::access::{Access, Peer};
+use super::patient::Patient;
 use super::routes::router;
 use super::service::Service;
 
@@ -145,5 +146,5 @@ async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, ap
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     // Who breaks off has had enough.
-    let _ = http.serve_connection(TokioIo::new(stream), service).await;
+    let _ = http.serve_connection(TokioIo::new(Patient::new(stream)), service).await;
 }

@@ -1,12 +1,14 @@
 //! Whoever is asked, and how: calls may block, so none is made where others wait.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Json, Request};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use tokio::sync::Semaphore;
 
 use super::access::{Access, Peer, Role};
 use super::problem::Refusal;
@@ -33,10 +35,16 @@ pub trait Service: Send + Sync + 'static {
     fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal>;
 }
 
+/// Nothing of a body comes for so long, and the rest is not waited for.
+pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(20);
+pub(super) const BROKEN_OFF: &str = "the rest of the body did not come in time";
+
 #[derive(Clone)]
 pub(super) struct App {
     pub service: Arc<dyn Service>,
     pub access: Arc<Access>,
+    /// Places of those who follow what happens.
+    pub followers: Arc<Semaphore>,
 }
 
 impl App {

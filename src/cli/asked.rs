@@ -17,6 +17,8 @@ const BY: &str = "command line";
 /// How long a crawl is waited for that is just starting or ending, and how often it is looked for.
 const PATIENCE: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(100);
+/// Seeds that a running crawl is given at once.
+const SEEDS: usize = 20_000;
 
 pub enum Asked {
     Running(Client),
@@ -105,10 +107,19 @@ impl Asked {
 
     pub fn add_seeds(&self, urls: &[String]) -> anyhow::Result<SeedsAdded> {
         Ok(match self {
-            Asked::Running(client) => client.post_list("/seeds", urls)?,
+            Asked::Running(client) => in_parts(client, urls)?,
             Asked::Resting(console) => console.add_seeds(urls, BY)?,
         })
     }
+}
+
+/// However long the list: none of its parts takes as long as an answer is waited for.
+fn in_parts(client: &Client, urls: &[String]) -> anyhow::Result<SeedsAdded> {
+    let mut sum = SeedsAdded::default();
+    for part in urls.chunks(SEEDS) {
+        sum.add(client.post_list("/seeds", part)?);
+    }
+    Ok(sum)
 }
 
 fn is_in_use(error: &CrawlError) -> bool {

@@ -153,3 +153,22 @@ fn on_the_network_nothing_is_said_without_a_token() {
         .wait()
         .fails_naming(&["http.api.read_token", "16 or more"]);
 }
+
+#[test]
+fn those_who_follow_leave_places_for_others() {
+    let (site, place) = (site(), Place::new());
+    let (process, address) = start(&place, &site);
+    let follows = "GET /api/v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let connect = |said: &[u8]| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+        let _ = stream.write_all(said); // as much of it as is taken
+        stream
+    };
+    let followers: Vec<TcpStream> = (0..64).map(|_| connect(follows.as_bytes())).collect();
+    eventually("there are enough of them", || ask(address, "GET /api/v1/events", &[], "").0 == 503);
+    assert_eq!(get(address, "/healthz").map(|(status, _)| status), Some(200));
+    drop(followers);
+    process.signal("TERM");
+    process.wait().ok();
+}

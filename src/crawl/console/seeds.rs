@@ -8,9 +8,6 @@ use crate::crawl::normalise_seed;
 use crate::crawl::seeds::{SCOPE_NOTE, seed_proposals};
 use crate::frontier::scope::Scope;
 
-/// Bad ones that are named.
-const NAMED: usize = 10;
-
 impl Console {
     /// New seeds are fetched, known ones looked at again. Their hosts are in scope from now on; what the crawl has read before and
     /// did not follow to them is read again by the next start.
@@ -26,7 +23,7 @@ impl Console {
                 }
             }
         }
-        said.bad.truncate(NAMED);
+        said.bad.truncate(SeedsAdded::NAMED);
         self.widen_scope(&seeds)?;
         let now = now_ms();
         said.added = self.frontier.propose(&seed_proposals(&seeds), now)?.added;
