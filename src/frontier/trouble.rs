@@ -84,7 +84,7 @@ pub fn url_mark(url: &str) -> u64 {
 /// Who waits for what, for people. See [`super::Frontier::waiting`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// Hosts in trouble that have work and are not given up, by what they failed with last.
+    /// Hosts in trouble that have work and are neither given up nor blocked, by what they failed with last.
     pub troubled: Vec<Troubled>,
     /// Hosts with work that their operator wants left alone, in trouble or not.
     pub blocked: u64,

@@ -159,14 +159,18 @@ fn those_who_follow_leave_places_for_others() {
     let (site, place) = (site(), Place::new());
     let (process, address) = start(&place, &site);
     let follows = "GET /api/v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    let connect = |said: &[u8]| {
+    // Each has its place before the next comes.
+    let follower = || {
         let mut stream = TcpStream::connect(address).unwrap();
-        stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
-        let _ = stream.write_all(said); // as much of it as is taken
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.write_all(follows.as_bytes()).unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).unwrap();
+        assert_eq!(&head, b"HTTP/1.1 200");
         stream
     };
-    let followers: Vec<TcpStream> = (0..64).map(|_| connect(follows.as_bytes())).collect();
-    eventually("there are enough of them", || ask(address, "GET /api/v1/events", &[], "").0 == 503);
+    let followers: Vec<TcpStream> = (0..64).map(|_| follower()).collect();
+    refused(ask(address, "GET /api/v1/events", &[], ""), 503, "64 clients follow already");
     assert_eq!(get(address, "/healthz").map(|(status, _)| status), Some(200));
     drop(followers);
     process.signal("TERM");

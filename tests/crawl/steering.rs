@@ -98,6 +98,13 @@ fn a_blocked_host_waits_while_others_go_on_and_a_delay_is_kept() {
     let gaps: Vec<_> = slow.windows(2).map(|two| two[1].at.duration_since(two[0].at).as_millis()).collect();
     assert!(gaps.iter().all(|gap| *gap >= 25), "{gaps:?}");
     seine(&place, &["host", "https://", "block"]).fails_naming(&["is no host"]);
+    // A name is that of every scheme under which it is known; of one that is not known yet, of both.
+    let name = site.origin(0).trim_start_matches("http://").to_owned();
+    assert!(
+        seine(&place, &["host", &name, "block"]).ok().stdout.starts_with(&format!("{} is blocked", site.origin(0)))
+    );
+    let both = seine(&place, &["host", "unheard.test", "block"]).ok().stdout;
+    assert!(both.starts_with("https://unheard.test and http://unheard.test are blocked"), "{both}");
 }
 
 #[test]

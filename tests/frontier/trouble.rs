@@ -218,3 +218,30 @@ fn a_host_of_an_earlier_version_is_read() {
     assert_eq!((trouble.failures, trouble.since, trouble.given_up), (3, 100, false));
     check_counters(&frontier);
 }
+
+#[test]
+fn a_blocked_host_counts_as_that_and_as_no_other_that_waits() {
+    let dir = tempfile::tempdir().unwrap();
+    let frontier = EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
+    let origin = "http://down.example";
+    frontier.propose(&[page("http://down.example/1"), page("http://down.example/2")], 0).unwrap();
+    let lease = lease_one(&frontier, 0, 1);
+    frontier.release(lease, Release { not_before: 10, health: health(trouble(2)), ..Release::default() }).unwrap();
+    let counted = |frontier: &EmbeddedFrontier| {
+        let waiting = frontier.waiting(0, 9);
+        (waiting.troubled.len(), waiting.blocked, waiting.next.len())
+    };
+    assert_eq!(counted(&frontier), (1, 0, 1));
+    frontier.order_host(origin, HostOrder::Block, 0).unwrap();
+    assert_eq!(counted(&frontier), (0, 1, 0));
+    assert_eq!(frontier.next_due(), None);
+    assert!(frontier.lease(1000, 9, 9).unwrap().is_empty());
+    assert!(matches!(frontier.lease_host(origin, 1000), Ok(HostTurn::At(at)) if at > 1000), "not by a redirect either");
+    drop(frontier);
+
+    let frontier = EmbeddedFrontier::open(dir.path(), plain(), 0).unwrap();
+    assert_eq!(counted(&frontier), (0, 1, 0));
+    frontier.order_host(origin, HostOrder::Unblock, 0).unwrap();
+    assert_eq!(counted(&frontier).0, 1);
+    assert_eq!(lease_one(&frontier, 1000, 9).work.len(), 2);
+}

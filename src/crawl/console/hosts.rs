@@ -46,8 +46,14 @@ impl Console {
         }
     }
 
-    /// A name alone is that of the host that is known, by https before http; of none, by https.
-    pub(super) fn origin_of(&self, host: &str) -> Result<String, Refusal> {
+    /// The host that is meant; of a name alone, the one that is known, by https before http.
+    fn origin_of(&self, host: &str) -> Result<String, Refusal> {
+        let mut origins = self.origins_of(host)?;
+        Ok(origins.swap_remove(0))
+    }
+
+    /// The hosts that are meant: by a name alone those that are known, by https and by http; both, where none is.
+    pub(super) fn origins_of(&self, host: &str) -> Result<Vec<String>, Refusal> {
         let origin = |text: &str| {
             let url = parse::url::parse(text)?;
             parse::url::origin(&url).map(str::to_owned)
@@ -55,14 +61,17 @@ impl Console {
         let bad =
             || Refusal::Bad(format!("{host:?} is no host: write it like example.com or https://example.com:8443"));
         if host.contains("://") {
-            return origin(host).ok_or_else(bad);
+            return Ok(vec![origin(host).ok_or_else(bad)?]);
         }
-        let by_https = origin(&format!("https://{host}/")).ok_or_else(bad)?;
-        let by_http = origin(&format!("http://{host}/")).ok_or_else(bad)?;
-        match (self.frontier.look_at_host(&by_https)?, self.frontier.look_at_host(&by_http)?) {
-            (None, Some(_)) => Ok(by_http),
-            _ => Ok(by_https),
+        let mut origins = Vec::new();
+        for scheme in ["https", "http"] {
+            origins.push(origin(&format!("{scheme}://{host}/")).ok_or_else(bad)?);
         }
+        let mut known = Vec::new();
+        for origin in &origins {
+            known.extend(self.frontier.look_at_host(origin)?.map(|_| origin.clone()));
+        }
+        Ok(if known.is_empty() { origins } else { known })
     }
 }
 

@@ -78,18 +78,21 @@ impl Console {
     }
 
     fn order_host(&self, host: &str, order: HostOrder) -> Result<String, Refusal> {
-        let origin = self.origin_of(host)?;
-        self.frontier.order_host(&origin, order, now_ms())?;
+        let origins = self.origins_of(host)?;
+        for origin in &origins {
+            self.frontier.order_host(origin, order, now_ms())?;
+        }
+        let (origin, is) = (origins.join(" and "), if origins.len() > 1 { "are" } else { "is" });
         Ok(match order {
-            HostOrder::Block => format!("{origin} is blocked: its URLs wait until it is not"),
-            HostOrder::Unblock => format!("{origin} is not blocked"),
+            HostOrder::Block => format!("{origin} {is} blocked: what is to be fetched there waits"),
+            HostOrder::Unblock => format!("{origin} {is} not blocked"),
             HostOrder::Delay(Some(delay)) => {
                 format!(
                     "{} ms between two visits of {origin}, or what its robots.txt asks for if that is longer",
                     delay.as_millis()
                 )
             }
-            HostOrder::Delay(None) => format!("{origin} is visited with the configured delay"),
+            HostOrder::Delay(None) => format!("{origin} {is} visited with the configured delay"),
         })
     }
 

@@ -145,7 +145,8 @@ impl Schedule {
         self.hosts_with_work += u64::from(now.is_some());
         self.hosts_with_work -= u64::from(before.is_some());
         let troubled = |record: &HostRecord| {
-            let trouble = record.trouble.filter(Trouble::is_the_hosts)?;
+            // One that is blocked waits for its operator, whatever else is the matter.
+            let trouble = record.trouble.filter(|trouble| trouble.is_the_hosts() && !record.is_blocked)?;
             Some((trouble.cause, record.work()))
         };
         let (before, after) = (before.and_then(troubled), now.and_then(troubled));
