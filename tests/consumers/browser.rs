@@ -36,6 +36,8 @@ impl Browser {
             "--headless=new",
             "--no-sandbox",
             "--disable-gpu",
+            // Containers give it little.
+            "--disable-dev-shm-usage",
             "--hide-scrollbars",
             &format!("--window-size={width},{height}"),
         ];
