@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Json, Path, Query, Request, State};
 use axum::http::{Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
@@ -23,8 +24,8 @@ const BODY_BYTES: usize = 1 << 20;
 const OPENAPI: &str = include_str!("openapi.json");
 
 pub(super) fn router(service: Arc<dyn Service>, access: Access) -> Router {
+    let app = App { service, access: Arc::new(access), followers: Arc::new(Semaphore::new(live::CLIENTS)) };
     let api = Router::new()
-        .route("/openapi.json", get(openapi))
         .route("/status", get(status))
         .route("/history", get(history))
         .route("/events", get(events))
@@ -32,7 +33,10 @@ pub(super) fn router(service: Arc<dyn Service>, access: Access) -> Router {
         .route("/hosts/{host}", get(host))
         .route("/url", get(why))
         .route("/orders", get(orders).post(order).layer(DefaultBodyLimit::max(BODY_BYTES)))
-        .route("/seeds", post(add_seeds).layer(DefaultBodyLimit::disable()));
+        .route("/seeds", post(add_seeds).layer(DefaultBodyLimit::disable()))
+        .route_layer(from_fn_with_state(app.clone(), let_in))
+        // What the API is is no secret.
+        .route("/openapi.json", get(openapi));
     Router::new()
         .route("/metrics", get(metrics))
         .route("/healthz", get(alive))
@@ -43,7 +47,24 @@ pub(super) fn router(service: Arc<dyn Service>, access: Access) -> Router {
         .nest("/api/v1", api)
         .fallback(elsewhere)
         .method_not_allowed_fallback(no_such_method)
-        .with_state(App { service, access: Arc::new(access), followers: Arc::new(Semaphore::new(live::CLIENTS)) })
+        .with_state(app)
+}
+
+/// The name of whoever asks, for the log of orders.
+#[derive(Clone)]
+struct By(String);
+
+/// Before anything of a request is read: whoever asks may look, whoever changes something may steer.
+async fn let_in(
+    State(app): State<App>,
+    Extension(peer): Extension<Peer>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Refusal> {
+    let role = if request.method().is_safe() { Role::Read } else { Role::Operate };
+    let by = app.access.check(&peer, request.headers(), role)?;
+    request.extensions_mut().insert(By(by));
+    Ok(next.run(request).await)
 }
 
 async fn elsewhere() -> Refusal {
@@ -74,44 +95,28 @@ async fn ready(State(app): State<App>) -> Response {
     (code, lines.join("\n") + "\n").into_response()
 }
 
-/// What the API is is no secret.
 async fn openapi() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
 }
 
-async fn status(State(app): State<App>, peer: Extension<Peer>, request: Request) -> Result<Response, Refusal> {
-    app.allow(&peer, &request, Role::Read)?;
+async fn status(State(app): State<App>) -> Result<Response, Refusal> {
     app.answer(|service| service.status()).await
 }
 
-async fn history(State(app): State<App>, peer: Extension<Peer>, request: Request) -> Result<Response, Refusal> {
-    app.allow(&peer, &request, Role::Read)?;
+async fn history(State(app): State<App>) -> Result<Response, Refusal> {
     app.answer(|service| Ok(service.history())).await
 }
 
-async fn events(State(app): State<App>, peer: Extension<Peer>, request: Request) -> Result<Response, Refusal> {
-    app.allow(&peer, &request, Role::Read)?;
+async fn events(State(app): State<App>) -> Result<Response, Refusal> {
     live::events(app)
 }
 
-async fn hosts(
-    State(app): State<App>,
-    peer: Extension<Peer>,
-    query: Result<Query<HostsQuery>, QueryRejection>,
-    request: Request,
-) -> Result<Response, Refusal> {
-    app.allow(&peer, &request, Role::Read)?;
+async fn hosts(State(app): State<App>, query: Result<Query<HostsQuery>, QueryRejection>) -> Result<Response, Refusal> {
     let Query(query) = query.map_err(|error| Refusal::Bad(error.body_text()))?;
     app.answer(move |service| service.hosts(&query)).await
 }
 
-async fn host(
-    State(app): State<App>,
-    peer: Extension<Peer>,
-    Path(host): Path<String>,
-    request: Request,
-) -> Result<Response, Refusal> {
-    app.allow(&peer, &request, Role::Read)?;
+async fn host(State(app): State<App>, Path(host): Path<String>) -> Result<Response, Refusal> {
     app.answer(move |service| service.host(&host)).await
 }
 
@@ -121,24 +126,20 @@ struct UrlQuery {
     url: String,
 }
 
-async fn why(
-    State(app): State<App>,
-    peer: Extension<Peer>,
-    query: Result<Query<UrlQuery>, QueryRejection>,
-    request: Request,
-) -> Result<Response, Refusal> {
-    app.allow(&peer, &request, Role::Read)?;
+async fn why(State(app): State<App>, query: Result<Query<UrlQuery>, QueryRejection>) -> Result<Response, Refusal> {
     let Query(UrlQuery { url }) = query.map_err(|error| Refusal::Bad(error.body_text()))?;
     app.answer(move |service| service.why(&url)).await
 }
 
-async fn orders(State(app): State<App>, peer: Extension<Peer>, request: Request) -> Result<Response, Refusal> {
-    app.allow(&peer, &request, Role::Read)?;
+async fn orders(State(app): State<App>) -> Result<Response, Refusal> {
     app.answer(|service| service.orders()).await
 }
 
-async fn order(State(app): State<App>, peer: Extension<Peer>, request: Request) -> Result<Response, Refusal> {
-    let by = app.allow(&peer, &request, Role::Operate)?;
+async fn order(
+    State(app): State<App>,
+    Extension(By(by)): Extension<By>,
+    request: Request,
+) -> Result<Response, Refusal> {
     let order =
         timeout(BODY_TIMEOUT, <Json<Order> as axum::extract::FromRequest<App>>::from_request(request, &app)).await;
     let Json(order) = order.map_err(|_| Refusal::Bad(BROKEN_OFF.to_owned()))?.map_err(refused_body)?;
@@ -152,8 +153,11 @@ fn refused_body(error: JsonRejection) -> Refusal {
     }
 }
 
-async fn add_seeds(State(app): State<App>, peer: Extension<Peer>, request: Request) -> Result<Response, Refusal> {
-    let by = app.allow(&peer, &request, Role::Operate)?;
+async fn add_seeds(
+    State(app): State<App>,
+    Extension(By(by)): Extension<By>,
+    request: Request,
+) -> Result<Response, Refusal> {
     let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     // A form of another website's page may send text/plain, but not this.
     let is_list = content_type.is_some_and(|it| it.split(';').next().unwrap_or_default().trim() == "text/uri-list");

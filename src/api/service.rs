@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::extract::{Json, Request};
+use axum::extract::Json;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
-use super::access::{Access, Peer, Role};
+use super::access::Access;
 use super::problem::Refusal;
 use super::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Sample, SeedsAdded, Status, Why};
 
@@ -48,11 +47,6 @@ pub(super) struct App {
 }
 
 impl App {
-    /// The name of whoever asks, if they may.
-    pub(super) fn allow(&self, peer: &Peer, request: &Request<Body>, role: Role) -> Result<String, Refusal> {
-        self.access.check(peer, request.headers(), role)
-    }
-
     /// Asks the service, which may block, where others do not wait for it.
     pub(super) async fn on<T: Send + 'static>(
         &self,
