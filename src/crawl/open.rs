@@ -4,8 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-
 use super::error::CrawlError;
 use super::pauses::Pauses;
 use super::reach;
@@ -96,7 +94,6 @@ pub(super) fn open(
         shutdown,
         pauses,
         rates: Rates::new(),
-        refused_kept: Mutex::new(Instant::now()),
         started_ms: now_ms(),
         reader_gone: Default::default(),
         room: Arc::new(room),

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
-use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::console::Console;
@@ -41,8 +39,6 @@ pub(crate) struct Running {
     /// What its operator has paused.
     pub pauses: Arc<Pauses>,
     pub rates: Rates,
-    /// When what the scope refuses was last written down.
-    pub refused_kept: Mutex<Instant>,
     pub started_ms: EpochMs,
     /// Told when nobody takes the pages any more, as with `| head`.
     pub reader_gone: Notify,

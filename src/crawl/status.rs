@@ -1,7 +1,7 @@
 //! What people and machines are shown of a running crawl.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::console::{Said, status_name};
 use super::readers;
@@ -164,7 +164,6 @@ impl Service for Running {
     }
 }
 
-const KEPT_EVERY: Duration = Duration::from_secs(60);
 /// Spans of the rates that are shown.
 const SPANS: [Duration; 4] =
     [Duration::from_secs(10), Duration::from_secs(60), Duration::from_secs(900), Duration::from_secs(3600)];
@@ -176,14 +175,9 @@ impl Running {
         self.rates.note(now_ms(), || self.counters(), pending);
     }
 
-    /// What the scope has refused, once a minute: to be called often.
+    /// What the scope has refused; to be called often.
     pub(super) fn keep_refused(&self) {
-        let mut kept = self.refused_kept.lock();
-        if kept.elapsed() < KEPT_EVERY {
-            return;
-        }
-        *kept = Instant::now();
-        if let Err(error) = self.visitor.scope.refused.keep(&*self.frontier) {
+        if let Err(error) = self.visitor.scope.refused.keep_now_and_then(&*self.frontier) {
             tracing::debug!(%error, "which links were refused is kept later");
         }
     }

@@ -1,6 +1,7 @@
 //! Links that the scope refused: by host, how many and one of them. Not each: nine of ten links of a narrow crawl are such.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use crate::parse::{Link, url};
 const NOTE: &str = "refused_links";
 /// Hosts that are remembered, those with the most links; while they are counted, up to twice as many.
 const HOSTS: usize = 1000;
+const EVERY: Duration = Duration::from_secs(60);
 
 /// What was refused of one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,12 +35,18 @@ pub struct RefusedLinks(Mutex<Hosts>);
 struct Hosts {
     by_host: HashMap<String, Refused>,
     has_changed: bool,
+    /// When it was written down last, or begun; none: not yet.
+    kept: Option<Instant>,
 }
 
 impl RefusedLinks {
     pub fn open(frontier: &dyn Frontier) -> Result<RefusedLinks, FrontierError> {
         let kept = frontier.note(NOTE)?.and_then(|note| serde_json::from_str(&note).ok());
-        Ok(RefusedLinks(Mutex::new(Hosts { by_host: kept.unwrap_or_default(), has_changed: false })))
+        Ok(RefusedLinks(Mutex::new(Hosts {
+            by_host: kept.unwrap_or_default(),
+            has_changed: false,
+            kept: Some(Instant::now()),
+        })))
     }
 
     /// Links of one page.
@@ -65,6 +73,18 @@ impl RefusedLinks {
     /// Of the host of a URL.
     pub fn of(&self, link: &str) -> Option<Refused> {
         self.0.lock().by_host.get(url::host(link)?).cloned()
+    }
+
+    /// Writes what is new, once a minute: to be called often.
+    pub fn keep_now_and_then(&self, frontier: &dyn Frontier) -> Result<(), FrontierError> {
+        {
+            let mut hosts = self.0.lock();
+            if hosts.kept.is_some_and(|kept| kept.elapsed() < EVERY) {
+                return Ok(());
+            }
+            hosts.kept = Some(Instant::now());
+        }
+        self.keep(frontier)
     }
 
     /// Writes what is new.
