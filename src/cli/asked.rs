@@ -10,6 +10,7 @@ use crate::api::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Seed
 use crate::crawl::CrawlError;
 use crate::crawl::console::{Console, Said};
 use crate::page_log::LogError;
+use crate::telemetry::progress::span;
 
 /// Orders that are given here are noted as given by this.
 const BY: &str = "command line";
@@ -132,15 +133,7 @@ fn is_in_use(error: &CrawlError) -> bool {
 
 /// A time for people: how long ago, or in how long.
 pub fn ago(time_ms: u64, now_ms: u64) -> String {
-    let (millis, is_past) = match now_ms.checked_sub(time_ms) {
-        Some(past) => (past, true),
-        None => (time_ms - now_ms, false),
-    };
-    let span = match millis / 1000 {
-        seconds @ 0..120 => format!("{seconds} s"),
-        seconds @ 120..7_200 => format!("{} min", seconds / 60),
-        seconds @ 7_200..172_800 => format!("{} h", seconds / 3600),
-        seconds => format!("{} days", seconds / 86_400),
-    };
+    let is_past = time_ms <= now_ms;
+    let span = span(time_ms.abs_diff(now_ms) / 1000);
     if is_past { format!("{span} ago") } else { format!("in {span}") }
 }

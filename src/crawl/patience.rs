@@ -8,6 +8,7 @@ use super::spending::SpentBudgets;
 use crate::clock::now_ms;
 use crate::frontier::{Cause, Counts, Trouble, Waiting, WaitingHost};
 use crate::page::EpochMs;
+use crate::telemetry::progress::span;
 use crate::visit::outage::{Away, Part};
 
 /// Hosts that are named.
@@ -130,7 +131,7 @@ impl fmt::Display for Waits {
                 Part::Network => "the network",
                 Part::Files => "open files",
             };
-            writeln!(out, "  for {what}, away for {}: {example}", span(self.at.saturating_sub(*since)))?;
+            writeln!(out, "  for {what}, away for {}: {example}", span(self.at.saturating_sub(*since).div_ceil(1000)))?;
         }
         for troubled in &self.waiting.troubled {
             let (hosts, urls) = (some(troubled.hosts, "host"), some(troubled.urls, "URL"));
@@ -145,7 +146,7 @@ impl fmt::Display for Waits {
         }
         self.spent.write_budgets(out)?;
         for WaitingHost { origin, until, urls, trouble } in &self.waiting.next {
-            let wait = span(until.saturating_sub(self.at));
+            let wait = span(until.saturating_sub(self.at).div_ceil(1000));
             let urls = some(*urls, "URL");
             write!(out, "    {origin}  {urls}, to be tried in {wait}")?;
             match trouble {
@@ -167,14 +168,4 @@ fn meaning(cause: Cause) -> String {
 pub(super) fn some(count: u64, what: &str) -> String {
     let number = crate::telemetry::progress::grouped(count);
     if count == 1 { format!("{number} {what}") } else { format!("{number} {what}s") }
-}
-
-/// Milliseconds for people: 40 s, 12 min, 5 h, 3 days.
-fn span(millis: u64) -> String {
-    match millis.div_ceil(1000) {
-        seconds @ 0..120 => format!("{seconds} s"),
-        seconds @ 120..7_200 => format!("{} min", seconds / 60),
-        seconds @ 7_200..172_800 => format!("{} h", seconds / 3600),
-        seconds => format!("{} days", seconds / 86_400),
-    }
 }

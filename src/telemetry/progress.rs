@@ -224,3 +224,13 @@ pub fn bytes(count: u64) -> String {
     }
     if unit == 0 { format!("{count} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
+
+/// Seconds for people: 40 s, 12 min, 5 h, 3 days.
+pub fn span(seconds: u64) -> String {
+    match seconds {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds @ 7_200..172_800 => format!("{} h", seconds / 3600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
