@@ -191,22 +191,17 @@ impl<'a> Changes<'a> {
         self.totals.work = self.totals.work.saturating_sub(1);
     }
 
-    /// What the URL's queue keeps of it.
+    /// What the URL's queue keeps of it, this batch's changes included.
     pub fn queued(&self, url: UrlKey, state: UrlState) -> Result<Option<QueuedUrl>, FrontierError> {
-        let store = &self.store;
-        let (change, keyspace, key) = match state {
+        let change = match state {
             UrlState::Done => return Ok(None),
-            UrlState::Ready(rank) => {
-                (self.ready.get(&(url.host, rank)), &store.ready, ready_key(url.host, rank).to_vec())
-            }
-            UrlState::Later { due, rank } => {
-                (self.later.get(&(url.host, due, rank)), &store.later, later_key(url.host, due, rank).to_vec())
-            }
+            UrlState::Ready(rank) => self.ready.get(&(url.host, rank)),
+            UrlState::Later { due, rank } => self.later.get(&(url.host, due, rank)),
         };
-        if let Some(change) = change {
-            return Ok(change.as_deref().and_then(records::from_bytes));
+        match change {
+            Some(change) => Ok(change.as_deref().and_then(records::from_bytes)),
+            None => self.store.queued(url, state),
         }
-        store.record(keyspace, &key)
     }
 
     /// Writes everything, then tells the schedule.

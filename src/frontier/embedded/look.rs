@@ -4,7 +4,7 @@ use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::records::{QueuedUrl, UrlState};
 use super::store::Store;
-use crate::frontier::keys::{Rank, UrlKey, later_key, ready_key, split};
+use crate::frontier::keys::{Rank, UrlKey, ready_key, split};
 use crate::frontier::look::{COUNTED, HostLook, HostOrder, Place, QueuedLook, UrlLook};
 use crate::frontier::{Frontier, FrontierError, PageRecord};
 use crate::page::EpochMs;
@@ -29,7 +29,7 @@ impl EmbeddedFrontier {
         let url = self.keys.url(self.keys.host(origin), path);
         let store = &*self.shelf.store()?;
         let Some(state) = store.state_of(url)? else { return Ok(None) };
-        let queued = queued(store, url, state)?;
+        let queued = store.queued(url, state)?;
         let page = store.page(url, origin)?;
         Ok(Some(UrlLook {
             place: self.place_of(store, url, state)?,
@@ -95,14 +95,5 @@ impl EmbeddedFrontier {
         }
         changes.commit(&mut known)?;
         self.flush()
-    }
-}
-
-/// What the URL's queue keeps of it.
-fn queued(store: &Store, url: UrlKey, state: UrlState) -> Result<Option<QueuedUrl>, FrontierError> {
-    match state {
-        UrlState::Done => Ok(None),
-        UrlState::Ready(rank) => store.record(&store.ready, &ready_key(url.host, rank)),
-        UrlState::Later { due, rank } => store.record(&store.later, &later_key(url.host, due, rank)),
     }
 }

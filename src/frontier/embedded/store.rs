@@ -10,9 +10,9 @@ use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy, Partitioni
 use fjall::config::{BloomConstructionPolicy, FilterPolicyEntry};
 use fjall::{CompressionType, Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode, Slice};
 
-use super::records::{self, UrlState};
+use super::records::{self, QueuedUrl, UrlState};
 use crate::descriptors::Shares;
-use crate::frontier::keys::{HostKey, Keys, UrlKey, part};
+use crate::frontier::keys::{HostKey, Keys, UrlKey, later_key, part, ready_key};
 use crate::frontier::schedule::{HostRecord, Totals};
 use crate::frontier::{FrontierError, PageRecord};
 
@@ -219,6 +219,15 @@ impl Store {
     pub fn state_of(&self, url: UrlKey) -> Result<Option<UrlState>, FrontierError> {
         let bytes = self.get(&self.urls, &url.to_bytes())?;
         bytes.map(|bytes| UrlState::from_bytes(&bytes).ok_or_else(|| self.unreadable("urls"))).transpose()
+    }
+
+    /// What the URL's queue keeps of it.
+    pub fn queued(&self, url: UrlKey, state: UrlState) -> Result<Option<QueuedUrl>, FrontierError> {
+        match state {
+            UrlState::Done => Ok(None),
+            UrlState::Ready(rank) => self.record(&self.ready, &ready_key(url.host, rank)),
+            UrlState::Later { due, rank } => self.record(&self.later, &later_key(url.host, due, rank)),
+        }
     }
 
     pub fn host(&self, host: HostKey) -> Result<Option<HostRecord>, FrontierError> {
