@@ -161,23 +161,29 @@ fn moved() -> Running {
     })
 }
 
-#[test]
-fn killed_again_and_again_every_page_is_there_once() {
+/// A crawl that is killed ten times on its way to its end, each time after some more visits. Returns the seed of the moments.
+pub fn crawl_through_kills(site: &Running, place: &Place, visits: std::ops::Range<usize>) -> u64 {
     let seed = fastrand::u64(..);
     println!("kill moments from seed {seed}");
     let mut rng = fastrand::Rng::with_seed(seed);
-    let site = moved();
-    let place = Place::with(&format!("{FIRST}link_storage.link_strategy.scope_hosts: [127.0.0.12, 127.0.0.13]\n"));
     let seeds = [site.origin(0) + "/"];
     let mut kills = 0;
     for _ in 0..10 {
         let mut process = Process::start(place.crawl(&seeds, &["--delay", "10"]));
-        let visits = site.visits.len() + rng.usize(1..15);
+        let visits = site.visits.len() + rng.usize(visits.clone());
         eventually("the crawl goes on", || site.visits.len() >= visits || process.has_ended());
         kills += usize::from(process.kill());
     }
     Process::start(place.crawl(&[], &["--delay", "10"])).wait().ok();
     assert!(kills >= 5, "the crawl is too short: {kills} kills");
+    seed
+}
+
+#[test]
+fn killed_again_and_again_every_page_is_there_once() {
+    let site = moved();
+    let place = Place::with(&format!("{FIRST}link_storage.link_strategy.scope_hosts: [127.0.0.12, 127.0.0.13]\n"));
+    let seed = crawl_through_kills(&site, &place, 1..15);
 
     let pages = place.cat();
     let targets: BTreeSet<&str> =

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use seine::demo::server::{Answer, Ask};
 use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, PageState};
 
+use crate::aliases::crawl_through_kills;
 use crate::support::program::{Place, Process, eventually, free_port, get, run};
 use crate::support::{Running, links};
 
@@ -100,21 +101,9 @@ fn visits() -> Running {
 
 #[test]
 fn killed_again_and_again_every_page_is_there_once() {
-    let seed = fastrand::u64(..);
-    println!("kill moments from seed {seed}");
-    let mut rng = fastrand::Rng::with_seed(seed);
     let site = visits();
     let place = Place::with(OBEY);
-    let seeds = [site.origin(0) + "/"];
-    let mut kills = 0;
-    for _ in 0..10 {
-        let mut process = Process::start(place.crawl(&seeds, &["--delay", "10"]));
-        let visits = site.visits.len() + rng.usize(1..12);
-        eventually("the crawl goes on", || site.visits.len() >= visits || process.has_ended());
-        kills += usize::from(process.kill());
-    }
-    Process::start(place.crawl(&[], &["--delay", "10"])).wait().ok();
-    assert!(kills >= 5, "the crawl is too short: {kills} kills");
+    crawl_through_kills(&site, &place, 1..12);
     let stats = place.stats();
     assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["alias"]), (&4.into(), &90.into()), "{stats}");
     assert_eq!(stats["work_proposed"], 0);

@@ -4,7 +4,7 @@ use seine::frontier::*;
 use seine::page::{EpochMs, Kind, Withheld};
 
 use crate::support::{
-    Store, all_fetched, batch, embedded, fetched, id, in_state, lease_one, pages, plain, record, urls,
+    Store, all_fetched, batch, due, embedded, fetched, id, in_state, lease_one, pages, plain, record,
 };
 
 const PAGE: &str = "http://site.example/page";
@@ -39,16 +39,6 @@ fn redirecting(url: &str, event: u64, target: &str) -> Verdict {
 
 fn is(of: &str, target: &str) -> Option<Withheld> {
     Some(Withheld::Alias { of: of.into(), target: target.into() })
-}
-
-fn due(frontier: &Store, now: EpochMs) -> Vec<String> {
-    let mut due = Vec::new();
-    for lease in frontier.lease(now, 10, 1000).unwrap() {
-        due.extend(urls(&lease).iter().map(|url| (*url).to_owned()));
-        frontier.release(lease, Release::default()).unwrap();
-    }
-    due.sort();
-    due
 }
 
 /// `visit(0)` stands in for the page, which is not there; the others up to `aliases` are its aliases.

@@ -191,3 +191,14 @@ macro_rules! on_every_frontier {
     };
 }
 pub(crate) use on_every_frontier;
+
+/// URLs that are due at `now`, given back at once.
+pub fn due(frontier: &Store, now: EpochMs) -> Vec<String> {
+    let mut due = Vec::new();
+    for lease in frontier.lease(now, 10, 1000).unwrap() {
+        due.extend(urls(&lease).iter().map(|url| (*url).to_owned()));
+        frontier.release(lease, Release::default()).unwrap();
+    }
+    due.sort();
+    due
+}

@@ -4,7 +4,7 @@ use seine::frontier::*;
 use seine::page::{EpochMs, Kind};
 
 use crate::support::{
-    Make, Store, batch, check_counters, embedded, fetched, id, in_state, lease_one, pages, plain, record, urls,
+    Make, Store, batch, check_counters, due, embedded, fetched, id, in_state, lease_one, pages, plain, record, urls,
 };
 
 const TARGET: &str = "http://new.example/";
@@ -32,17 +32,6 @@ fn led(url: &str, event: u64, state: PageState, target: &str, due_again: Option<
 
 fn old(number: usize) -> String {
     format!("http://old.example/{number}")
-}
-
-/// URLs of a host that are due at `now`.
-fn due(frontier: &Store, now: EpochMs) -> Vec<String> {
-    let mut due = Vec::new();
-    for lease in frontier.lease(now, 10, 1000).unwrap() {
-        due.extend(urls(&lease).iter().map(|url| (*url).to_owned()));
-        frontier.release(lease, Release::default()).unwrap();
-    }
-    due.sort();
-    due
 }
 
 /// Old URL 0 has the target's page, the others up to `aliases` are its aliases.
