@@ -2,6 +2,7 @@
 //! `/api/v1/openapi.json`. Knows no crawl: whoever serves it is a [`Service`].
 
 mod access;
+mod backup;
 pub mod client;
 mod live;
 mod page;

@@ -17,14 +17,19 @@ use super::access::{Access, Peer, Role};
 use super::problem::Refusal;
 use super::said::{HostsQuery, Order};
 use super::service::{App, BODY_TIMEOUT, BROKEN_OFF, Service, json};
-use super::{live, page, seeds};
+use super::{backup, live, page, seeds};
 
 /// Of an order's body.
 const BODY_BYTES: usize = 1 << 20;
 const OPENAPI: &str = include_str!("openapi.json");
 
 pub(super) fn router(service: Arc<dyn Service>, access: Access) -> Router {
-    let app = App { service, access: Arc::new(access), followers: Arc::new(Semaphore::new(live::CLIENTS)) };
+    let app = App {
+        service,
+        access: Arc::new(access),
+        followers: Arc::new(Semaphore::new(live::CLIENTS)),
+        backups: Arc::new(Semaphore::new(1)),
+    };
     let api = Router::new()
         .route("/status", get(status))
         .route("/history", get(history))
@@ -34,6 +39,7 @@ pub(super) fn router(service: Arc<dyn Service>, access: Access) -> Router {
         .route("/url", get(why))
         .route("/orders", get(orders).post(order).layer(DefaultBodyLimit::max(BODY_BYTES)))
         .route("/seeds", post(add_seeds).layer(DefaultBodyLimit::disable()))
+        .route("/backup", post(take_backup))
         .route_layer(from_fn_with_state(app.clone(), let_in))
         // What the API is is no secret.
         .route("/openapi.json", get(openapi));
@@ -144,6 +150,10 @@ async fn order(
         timeout(BODY_TIMEOUT, <Json<Order> as axum::extract::FromRequest<App>>::from_request(request, &app)).await;
     let Json(order) = order.map_err(|_| Refusal::Bad(BROKEN_OFF.to_owned()))?.map_err(refused_body)?;
     app.answer(move |service| service.order(order, &by)).await
+}
+
+async fn take_backup(State(app): State<App>, Extension(By(by)): Extension<By>) -> Result<Response, Refusal> {
+    backup::stream(app, by)
 }
 
 fn refused_body(error: JsonRejection) -> Refusal {

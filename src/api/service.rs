@@ -30,6 +30,8 @@ pub trait Service: Send + Sync + 'static {
     /// The last orders, the latest first.
     fn orders(&self) -> Result<Vec<Ordered>, Refusal>;
     fn order(&self, order: Order, by: &str) -> Result<Done, Refusal>;
+    /// A copy of the crawl is written to `out`: `backup/` says of what.
+    fn backup(&self, out: &mut dyn std::io::Write, by: &str);
     /// URLs as people write them.
     fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal>;
 }
@@ -44,6 +46,8 @@ pub(super) struct App {
     pub access: Arc<Access>,
     /// Places of those who follow what happens.
     pub followers: Arc<Semaphore>,
+    /// Of those who take a backup.
+    pub backups: Arc<Semaphore>,
 }
 
 impl App {

@@ -13,7 +13,7 @@ use crate::page_log::LogError;
 use crate::telemetry::progress::span;
 
 /// Orders that are given here are noted as given by this.
-const BY: &str = "command line";
+pub(super) const BY: &str = "command line";
 
 /// How long a crawl is waited for that is just starting or ending, and how often it is looked for.
 const PATIENCE: Duration = Duration::from_secs(10);

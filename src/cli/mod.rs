@@ -3,6 +3,7 @@
 mod archive;
 mod asked;
 mod audit;
+mod backup;
 mod cat;
 mod check_config;
 mod convert;
@@ -89,6 +90,8 @@ enum Command {
     Orders(steer::Orders),
     Sinks(sinks::Args),
     Audit(audit::Args),
+    Backup(backup::Backup),
+    Restore(backup::Restore),
     CheckConfig(check_config::Args),
     Health(health::Args),
     DeadLetters(dead_letters::Args),
@@ -130,6 +133,8 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Orders(args) => steer::orders(args),
         Command::Sinks(args) => sinks::run(args),
         Command::Audit(args) => audit::run(args),
+        Command::Backup(args) => backup::backup(args),
+        Command::Restore(args) => backup::restore(args),
         Command::CheckConfig(args) => check_config::run(args),
         Command::Health(args) => health::run(args),
         Command::DeadLetters(args) => dead_letters::run(args),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::api::ListenError;
+use crate::backup::BackupError;
 use crate::config::StartedWithError;
 use crate::fetch::ClientError;
 use crate::frontier::FrontierError;
@@ -36,6 +37,8 @@ pub enum CrawlError {
     Sink(#[from] SinkError),
     #[error(transparent)]
     StartedWith(#[from] StartedWithError),
+    #[error(transparent)]
+    Backup(#[from] BackupError),
     /// By a signal, before it began.
     #[error("stopped while it waited for room on the disk; the same command goes on")]
     Stopped,

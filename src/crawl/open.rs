@@ -14,6 +14,7 @@ use super::seeds::{propose_seeds, scope, try_seeds_again};
 use super::spending::Spending;
 use super::start_room::StartRoom;
 use crate::api;
+use crate::backup::refuse_half_restored;
 use crate::budgets::Budget;
 use crate::clock::{self, now_ms};
 use crate::config::{Config, FrontierConfig, LogConfig, SinkConfig};
@@ -41,6 +42,7 @@ pub(super) fn open(
     seeds: &[String],
     room: &mut StartRoom,
 ) -> Result<Running, CrawlError> {
+    refuse_half_restored(&folder)?;
     if seeds.is_empty() && !folder.join("frontier").is_dir() {
         return Err(CrawlError::NoSeeds); // before anything is made
     }

@@ -8,6 +8,7 @@ use super::error::CrawlError;
 use super::open;
 use super::pauses::Pauses;
 use super::seeds::SCOPE_NOTE;
+use crate::backup::refuse_half_restored;
 use crate::clock::now_ms;
 use crate::config::{Config, StartedWith, environment};
 use crate::frontier::scope::{CurrentScope, Scope};
@@ -18,6 +19,7 @@ use crate::parse::DeriveOptions;
 impl Console {
     /// Of a crawl that no process runs.
     pub fn of_folder(folder: &Path) -> Result<Console, CrawlError> {
+        refuse_half_restored(folder)?;
         let config = Arc::new(last_config(folder));
         let (log, _) = PageLog::open(&folder.join("log"), &config.log, DeriveOptions::default())?;
         let options = FrontierOptions { budgets: open::budgets(&config.frontier), ..FrontierOptions::default() };

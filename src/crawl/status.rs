@@ -157,6 +157,11 @@ impl Service for Running {
         done
     }
 
+    fn backup(&self, out: &mut dyn std::io::Write, by: &str) {
+        // It is said in the log, and in what is written.
+        let _ = self.console().backup(out, by);
+    }
+
     fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal> {
         let added = self.console().add_seeds(urls, by);
         self.visitor.changed.send_replace(());

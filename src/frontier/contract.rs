@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::claims::{Claim, Settled};
+use super::copy::FrontierCopy;
 use super::error::FrontierError;
 use super::lease::{HostTurn, Lease, Release, Turn};
 use super::look::{HostLook, HostOrder, UrlLook, WhichHosts};
@@ -153,6 +154,11 @@ pub trait Frontier: Send + Sync {
 
     /// Writes everything to disk (fsync), for a clean end.
     fn flush(&self) -> Result<(), FrontierError>;
+
+    /// The frontier as it is now, to be read while it goes on; none of one that keeps nothing on a disk.
+    fn copy(&self) -> Result<Option<Box<dyn FrontierCopy + '_>>, FrontierError> {
+        Ok(None)
+    }
 
     /// Whether its disk takes what is written.
     fn standing(&self) -> Standing {

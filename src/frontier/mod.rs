@@ -7,6 +7,7 @@
 mod addresses;
 mod claims;
 mod contract;
+mod copy;
 mod embedded;
 mod error;
 mod event_id;
@@ -25,6 +26,7 @@ mod work;
 
 pub use claims::{Claim, Settled};
 pub use contract::{CLOCK_NOTE, Counts, Frontier, FrontierOptions, Standing};
+pub use copy::{CopiedRecord, FrontierCopy};
 pub use embedded::{EmbeddedFrontier, FORMAT, Look, Survey};
 pub use error::FrontierError;
 pub use lease::{Host, HostTurn, Lease, Release, Robots, RobotsAccess, Turn};

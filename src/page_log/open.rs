@@ -70,6 +70,7 @@ impl PageLog {
             readers,
             damage: recovery.damage.iter().take(MOST_DAMAGE).cloned().collect(),
             finished: false,
+            holds: 0,
         };
         recovery.segments = state.segments.len();
         recovery.events = end.index - state.oldest().index;

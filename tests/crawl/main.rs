@@ -3,6 +3,7 @@
 mod aliases;
 mod api;
 mod audit;
+mod backup;
 mod bad_input;
 mod books;
 mod budgets;

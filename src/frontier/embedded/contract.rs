@@ -10,8 +10,9 @@ use crate::budgets::Amounts;
 use crate::delivery::Position;
 use crate::frontier::keys::split;
 use crate::frontier::{
-    Applied, Batch, BudgetStanding, Claim, Counts, Frontier, FrontierError, HostLook, HostOrder, HostTurn, Lease,
-    NoBudget, PageRecord, Proposal, Proposed, Release, Settled, Standing, Turn, UrlLook, Waiting, WhichHosts, Work,
+    Applied, Batch, BudgetStanding, Claim, Counts, Frontier, FrontierCopy, FrontierError, HostLook, HostOrder,
+    HostTurn, Lease, NoBudget, PageRecord, Proposal, Proposed, Release, Settled, Standing, Turn, UrlLook, Waiting,
+    WhichHosts, Work,
 };
 use crate::page::{EpochMs, Kind, Withheld};
 use crate::revisit::Trust;
@@ -225,6 +226,10 @@ impl Frontier for EmbeddedFrontier {
 
     fn brought(&self) -> Amounts {
         self.ledger.lock().brought()
+    }
+
+    fn copy(&self) -> Result<Option<Box<dyn FrontierCopy + '_>>, FrontierError> {
+        self.snapshot().map(Some)
     }
 
     fn standing(&self) -> Standing {

@@ -18,6 +18,7 @@
 mod again;
 mod changes;
 mod contract;
+mod copy;
 mod hints;
 mod known;
 mod lease;

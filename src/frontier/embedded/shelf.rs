@@ -74,6 +74,11 @@ impl Shelf {
         store::unreadable(&self.dir, keyspace)
     }
 
+    /// What could not be read.
+    pub fn failed(&self, source: fjall::Error) -> FrontierError {
+        store::failed(&self.dir, source)
+    }
+
     /// True when the store is to be closed and opened again. Finds out, too, that fjall failed in the background.
     pub fn is_broken(&self) -> bool {
         let store = self.store.read_recursive();
