@@ -24,4 +24,4 @@ pub use error::BackupError;
 pub use manifest::Manifest;
 pub use receive::receive;
 pub use restore::restore;
-pub use send::{SendError, send};
+pub use send::{FILLINGS, SendError, send};

@@ -13,6 +13,7 @@ use zstd::stream::write::Encoder;
 use super::draft::Draft;
 use super::error::BackupError;
 use super::manifest::{KeptFile, Manifest, is_inside};
+use super::send::STARTED_WITH;
 use super::stream::{self, Facts, Piece};
 use crate::clock::wall_ms;
 use crate::folders::make_private;
@@ -22,8 +23,6 @@ pub(super) const TABLES: &str = "frontier";
 pub(super) const COMPRESSED: &str = "zst";
 /// The least that zstd does: three times less, at some hundred megabytes a second.
 const LEVEL: i32 = 1;
-/// Holds passwords where variables did: it goes from the data folder into the backup, and through no connection.
-const STARTED_WITH: &str = "started-with.json";
 
 /// Makes a backup in the folder `to` of the stream `input`, which a crawl in the data folder `of` writes. Whole and durable when this
 /// returns; nothing is left behind an error. `written`: how many bytes it has so far.
@@ -33,6 +32,7 @@ pub fn receive(input: &mut dyn Read, of: &Path, to: &Path, written: &AtomicU64) 
     let taken_ms = wall_ms();
     let mut files = Files { folder: draft.folder.clone(), open: None, kept: Vec::new(), before: 0 };
     let facts = files.take_all(input, written)?;
+    // It goes from the data folder into the backup, and through no connection.
     if let Some(mut file) = open_if_there(&of.join(STARTED_WITH))? {
         files.begin(STARTED_WITH)?;
         let mut bytes = Vec::new();

@@ -12,6 +12,10 @@ use crate::page_log::{LogCopy, LogError, PageLog};
 const ORDERS: &str = "orders.jsonl";
 /// In the folder of a sink.
 const DEAD_LETTERS: &str = "dead_letters";
+/// In the data folder: how far sinks are that are filled from an archive of the crawl …
+pub const FILLINGS: &str = "from.archive";
+/// … and what may hold passwords.
+pub(super) const STARTED_WITH: &str = "started-with.json";
 /// Of a record's key and value.
 const LENGTHS: usize = 8;
 
@@ -80,10 +84,24 @@ fn send_log(log: LogCopy, pieces: &mut Pieces) -> Result<(), SendError> {
 /// Of every sink there ever was. One that is written to meanwhile may end with half a letter, as after a kill.
 fn send_letters(folder: &Path, pieces: &mut Pieces) -> Result<(), SendError> {
     for sink in names_in(folder)? {
-        let letters = folder.join(&sink).join(DEAD_LETTERS);
-        for name in names_in(&letters)?.into_iter().filter(|name| !name.ends_with(".new")) {
-            send_file(&letters.join(&name), &format!("{sink}/{DEAD_LETTERS}/{name}"), pieces)?;
-        }
+        send_files(folder, &format!("{sink}/{DEAD_LETTERS}"), |name| !name.ends_with(".new"), pieces)?;
+    }
+    // How far sinks are that are filled from an archive, and what was refused of it.
+    send_files(folder, FILLINGS, |name| name.ends_with(".json") && name != STARTED_WITH, pieces)?;
+    for sink in names_in(&folder.join(FILLINGS))? {
+        send_files(folder, &format!("{FILLINGS}/{sink}/{DEAD_LETTERS}"), |name| !name.ends_with(".new"), pieces)?;
+    }
+    Ok(())
+}
+
+fn send_files(
+    folder: &Path,
+    below: &str,
+    is_wanted: impl Fn(&str) -> bool,
+    pieces: &mut Pieces,
+) -> Result<(), SendError> {
+    for name in names_in(&folder.join(below))?.into_iter().filter(|name| is_wanted(name)) {
+        send_file(&folder.join(below).join(&name), &format!("{below}/{name}"), pieces)?;
     }
     Ok(())
 }

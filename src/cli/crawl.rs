@@ -44,6 +44,9 @@ pub struct Args {
     /// Where pages go; repeatable. Instead of what the configuration says.
     #[arg(long = "sink", value_name = "NAME", value_parser = sink_names(), ignore_case = true)]
     sinks: Vec<String>,
+    /// An archive of this crawl, such as data/files: a sink that is new gets from it what the page log does not hold any more; repeatable.
+    #[arg(long, value_name = "FROM")]
+    from_archive: Vec<String>,
     /// The Elasticsearch index, for --sink elasticsearch.
     #[arg(short, long = "elasticIndex", value_name = "INDEX")]
     elastic_index: Option<String>,
@@ -179,6 +182,9 @@ impl Args {
         let mut set = |key: &str, value: String| keys.push((key.to_owned(), value));
         if !self.sinks.is_empty() {
             set("target_storage.data_formats", self.sinks.join(",").to_ascii_uppercase());
+        }
+        if !self.from_archive.is_empty() {
+            set("target_storage.from_archive", config::list_value(&self.from_archive));
         }
         if self.max_depth.is_some() {
             set("link_storage.link_strategy.outlinks", "true".into());

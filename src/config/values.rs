@@ -237,6 +237,11 @@ pub(super) fn shown_list(items: &[String]) -> String {
     format!("[{}]", items.join(", "))
 }
 
+/// The value of a key that is a list.
+pub fn list_value(items: &[String]) -> String {
+    shown_list(items)
+}
+
 /// Values whose names speak of secrets are masked.
 pub(super) fn shown_properties(entries: &BTreeMap<String, String>) -> String {
     let secret = |name: &str| {

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use crate::api::ListenError;
+use crate::archive::inputs::InputError;
+use crate::archive::transfer_state::TransferStateError;
 use crate::backup::BackupError;
 use crate::config::StartedWithError;
 use crate::fetch::ClientError;
@@ -39,6 +41,10 @@ pub enum CrawlError {
     StartedWith(#[from] StartedWithError),
     #[error(transparent)]
     Backup(#[from] BackupError),
+    #[error("target_storage.from_archive: {0}")]
+    Archive(#[from] InputError),
+    #[error(transparent)]
+    Filling(#[from] TransferStateError),
     /// By a signal, before it began.
     #[error("stopped while it waited for room on the disk; the same command goes on")]
     Stopped,

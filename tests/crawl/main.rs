@@ -19,6 +19,7 @@ mod ending;
 mod event;
 mod feeds;
 mod fetch_log;
+mod filling;
 mod full_disk;
 mod full_log;
 mod idle;

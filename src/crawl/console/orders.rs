@@ -11,6 +11,7 @@ use super::Console;
 use crate::api::Refusal;
 use crate::api::said::{Done, Order, Ordered};
 use crate::clock::now_ms;
+use crate::crawl::filling;
 use crate::frontier::HostOrder;
 use crate::telemetry::progress::{bytes, grouped};
 
@@ -106,6 +107,9 @@ impl Console {
         let before = self.log.status();
         let pending = before.readers.iter().find(|reader| reader.name == sink).map_or(0, |reader| reader.pending);
         self.log.forget(sink)?;
+        if let Err(error) = filling::forget(&self.folder, sink) {
+            tracing::warn!(sink, %error, "how it was filled from an archive is still noted");
+        }
         self.pauses.pause_sink(&*self.frontier, sink, false)?;
         let freed = bytes(before.bytes.saturating_sub(self.log.status().bytes));
         Ok(format!("{sink} is given up, with {} events that it had not delivered; {freed} freed", grouped(pending)))
