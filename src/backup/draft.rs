@@ -9,6 +9,8 @@ use crate::folders::make_private;
 
 const BACKUP_MARK: &str = "backup.unfinished";
 const RESTORE_MARK: &str = "restore.unfinished";
+/// The file system's own, at the top of a volume: what is empty but for it is empty.
+const LOST_AND_FOUND: &str = "lost+found";
 
 /// A crawl is not begun, nor looked at, in what a killed restore has left.
 pub fn refuse_half_restored(folder: &Path) -> Result<(), BackupError> {
@@ -43,7 +45,7 @@ impl Draft {
         let was_there = folder.exists();
         make_private(folder).map_err(BackupError::file("making", folder))?;
         let mark = folder.join(mark_name);
-        let is_empty = fs::read_dir(folder).map_err(BackupError::file("reading", folder))?.next().is_none();
+        let is_empty = entries(folder).map_err(BackupError::file("reading", folder))?.is_empty();
         if !is_empty && !mark.exists() {
             return Err(BackupError::NotEmpty(folder.to_owned()));
         }
@@ -66,8 +68,7 @@ impl Draft {
 
     /// But for the mark.
     fn empty(&self) -> std::io::Result<()> {
-        for entry in fs::read_dir(&self.folder)? {
-            let path = entry?.path();
+        for path in entries(&self.folder)? {
             match path.is_dir() {
                 _ if path == self.mark => {}
                 true => fs::remove_dir_all(&path)?,
@@ -93,9 +94,13 @@ impl Drop for Draft {
     }
 }
 
+fn entries(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    Ok(paths.into_iter().filter(|path| path.file_name().is_none_or(|name| name != LOST_AND_FOUND)).collect())
+}
+
 fn sync_tree(folder: &Path) -> std::io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
+    for path in entries(folder)? {
         match path.is_dir() {
             true => sync_tree(&path)?,
             false => File::open(&path)?.sync_all()?,

@@ -159,7 +159,10 @@ fn a_backup_that_is_damaged_or_not_whole_is_not_restored() {
 
     restore(&to, &place.data()).fails_naming(&["is not empty"]);
     restore(&to, &to.join("inside")).fails_naming(&["lies in"]);
+    // A volume of its own, as it was made.
+    fs::create_dir_all(again.join("lost+found")).unwrap();
     restore(&to, &again).ok();
+    assert!(again.join("lost+found").is_dir());
     run(&["audit".as_ref(), again.as_os_str()]).ok();
 }
 
