@@ -6,6 +6,7 @@ mod audit;
 mod backup;
 mod cat;
 mod check_config;
+mod completions;
 mod convert;
 mod crawl;
 mod dead_letters;
@@ -97,6 +98,7 @@ enum Command {
     DeadLetters(dead_letters::Args),
     Retry(retry::Args),
     Migrate(migrate::Args),
+    Completions(completions::Args),
     #[command(hide = true)]
     Manual(manual::Args),
 }
@@ -140,6 +142,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::DeadLetters(args) => dead_letters::run(args),
         Command::Retry(args) => retry::run(args),
         Command::Migrate(args) => migrate::run(args),
+        Command::Completions(args) => completions::run(args),
         Command::Manual(args) => manual::run(args),
     };
     match result {
