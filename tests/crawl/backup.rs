@@ -213,6 +213,31 @@ fn one_that_was_killed_half_way_is_none_and_its_folder_can_be_used_again() {
     run(&["audit".as_ref(), again.as_os_str()]).ok();
 }
 
+/// As above, of a crawl that runs: one backup at a time, and a crawl that ends meanwhile ends as ever.
+#[test]
+fn a_crawl_that_ends_meanwhile_leaves_no_backup() {
+    let (site, place) = (site(), Place::with(SMALL));
+    let process = Process::start(place.crawl(&site.seeds(), &["--delay", "0", "--stay"]));
+    eventually("it runs", || place.data().join("api.sock").exists());
+    assert!(command_ok(Command::new("mkfifo").arg(place.data().join("orders.jsonl"))));
+    let to = beside(&place, "backup");
+    let mut command = command(&["backup"]);
+    command.arg("-o").arg(place.data()).arg(&to);
+    let begun = Process::start(command);
+    eventually("it has begun", || to.join("backup.unfinished").exists());
+    backup(&place, &beside(&place, "another")).fails_naming(&["a backup is being taken already"]);
+    backup(&place, &to).fails_naming(&["a backup is being taken already"]);
+    // The crawl goes on beside it.
+    eventually("all is fetched", || site.visited_urls().is_superset(&site.pages()));
+    process.signal("TERM");
+    process.wait().ok();
+    begun.wait().fails_naming(&["broke off"]);
+    assert!(!to.exists() && !beside(&place, "another").exists(), "nothing is left behind");
+    fs::remove_file(place.data().join("orders.jsonl")).unwrap();
+    backup(&place, &to).ok();
+    run(&["audit".as_ref(), place.data().as_os_str()]).ok();
+}
+
 #[test]
 fn a_half_restored_folder_is_no_crawl() {
     let (site, place, to) = at_rest();
