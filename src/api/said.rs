@@ -273,6 +273,22 @@ pub struct Ordered {
     pub done: String,
 }
 
+/// What reading the configuration again has changed: `POST /api/v1/reload`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Reloaded {
+    pub changed: Vec<KeyChange>,
+    /// What was done, in a sentence.
+    pub done: String,
+}
+
+/// A key with its values as YAML, secrets masked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyChange {
+    pub key: String,
+    pub before: String,
+    pub now: String,
+}
+
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SeedsAdded {
     /// New to the crawl.

@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Semaphore;
 use tower_service::Service as _;
 
-use super::access::{Access, Peer};
+use super::access::Peer;
 use super::patient::Patient;
 use super::routes::router;
 use super::service::Service;
@@ -57,8 +57,8 @@ pub async fn listen(address: SocketAddr) -> Result<Port, ListenError> {
 
 impl Port {
     /// Serves until the runtime ends. To be called on one.
-    pub fn serve(self, service: Arc<dyn Service>, access: Access) {
-        let app = router(service, Access { is_loopback: self.address.ip().is_loopback(), ..access });
+    pub fn serve(self, service: Arc<dyn Service>) {
+        let app = router(service, self.address.ip().is_loopback());
         tokio::spawn(async move {
             let room = Arc::new(Semaphore::new(CONNECTIONS));
             loop {
@@ -117,7 +117,7 @@ pub fn listen_in(folder: &Path) -> std::io::Result<Socket> {
 impl Socket {
     /// Serves until the runtime ends. To be called on one.
     pub fn serve(self, service: Arc<dyn Service>) {
-        let app = router(service, Access::default());
+        let app = router(service, false);
         tokio::spawn(async move {
             loop {
                 match self.listener.accept().await {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 
 use crate::api::client::Client;
-use crate::api::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, SeedsAdded, Status, Why};
+use crate::api::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, SeedsAdded, Status, Why};
 use crate::crawl::CrawlError;
 use crate::crawl::console::{Console, Said};
 use crate::page_log::LogError;
@@ -104,6 +104,17 @@ impl Asked {
             Asked::Running(client) => client.post("/orders", order)?,
             Asked::Resting(console) => console.order(order, BY)?,
         })
+    }
+
+    /// Of a running crawl alone: a start reads the configuration anyway.
+    pub fn reload(&self) -> anyhow::Result<Reloaded> {
+        match self {
+            Asked::Running(client) => Ok(client.post("/reload", &())?),
+            Asked::Resting(console) => bail!(
+                "no crawl runs in {}: there is nothing to reload, the next start reads the configuration",
+                console.folder.display()
+            ),
+        }
     }
 
     pub fn add_seeds(&self, urls: &[String]) -> anyhow::Result<SeedsAdded> {

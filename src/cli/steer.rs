@@ -1,4 +1,4 @@
-//! What an operator orders: `seine pause`, `resume`, `host`, `hosts`, `seeds`, `orders`.
+//! What an operator orders: `seine pause`, `resume`, `reload`, `host`, `hosts`, `seeds`, `orders`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::asked::{Asked, ago};
 use super::folder::{Folder, NamedFolder};
 use super::why::told_of_host;
-use crate::api::said::{HostsQuery, Order, SeedsAdded, Which};
+use crate::api::said::{HostsQuery, KeyChange, Order, Reloaded, SeedsAdded, Which};
 use crate::clock::now_ms;
 use crate::config;
 use crate::telemetry::progress::grouped;
@@ -21,6 +21,17 @@ pub struct Pause {
 /// Let a paused crawl go on.
 #[derive(clap::Args)]
 pub struct Resume {
+    #[command(flatten)]
+    folder: NamedFolder,
+}
+
+/// Let a running crawl read its configuration again, as SIGHUP does: all that has changed is in force from then on, or nothing is.
+///
+/// What is read is what the crawl was started with: its file, and over it the environment and the options of then. A file that is
+/// wrong, or that changes what cannot be changed while it runs (destinations, the client, the store), changes nothing; which
+/// keys those are is said.
+#[derive(clap::Args)]
+pub struct Reload {
     #[command(flatten)]
     folder: NamedFolder,
 }
@@ -104,6 +115,17 @@ pub fn pause(args: Pause) -> anyhow::Result<ExitCode> {
 
 pub fn resume(args: Resume) -> anyhow::Result<ExitCode> {
     order(args.folder.path(), &Order::Resume)
+}
+
+pub fn reload(args: Reload) -> anyhow::Result<ExitCode> {
+    let Reloaded { changed, done } = Asked::of(args.folder.path())?.reload()?;
+    let mut text = String::new();
+    for KeyChange { key, before, now } in &changed {
+        let values = if before == now { "changed, and not shown".to_owned() } else { format!("{before} → {now}") };
+        text += &format!("{key}: {values}\n");
+    }
+    super::print(if changed.is_empty() { format!("{done}\n") } else { text }.as_str())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn order(folder: &Path, order: &Order) -> anyhow::Result<ExitCode> {

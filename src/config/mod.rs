@@ -5,6 +5,7 @@
 //! `link_storage.cache_size`. What is secret may stand in a file (`secret_file`).
 
 mod budgets;
+mod change;
 pub(crate) mod checked;
 mod derive_options;
 mod destinations;
@@ -31,6 +32,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+pub use change::{KeyChanged, changes};
 pub use checked::*;
 pub use error::{ConfigError, Origin, Problem, Warning};
 pub use render::{check_config, render, sample};

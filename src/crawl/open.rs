@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, RwLock};
+
 use super::error::CrawlError;
 use super::pauses::Pauses;
 use super::reach;
@@ -16,12 +18,13 @@ use super::start_room::StartRoom;
 use crate::api;
 use crate::budgets::Budget;
 use crate::clock::{self, now_ms};
-use crate::config::{Config, FrontierConfig, LogConfig, SinkConfig};
+use crate::config::{Config, FrontierConfig, Loaded, LogConfig, SinkConfig, StartedWith};
 use crate::fetch::{Client, ClientError};
 use crate::folders::make_private;
 use crate::frontier::scope::CurrentScope;
 use crate::frontier::{
-    CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Look, PageRecord, PageState, RefusedLinks,
+    CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Limits, Look, PageRecord, PageState,
+    RefusedLinks,
 };
 use crate::page_log::{LogError, PageLog, Recovery};
 use crate::parse::DeriveOptions;
@@ -36,7 +39,8 @@ use crate::visit::Visitor;
 use crate::visit::rules::RulesCache;
 
 pub(super) fn open(
-    config: Config,
+    loaded: Loaded,
+    started_with: StartedWith,
     folder: PathBuf,
     seeds: &[String],
     room: &mut StartRoom,
@@ -44,6 +48,7 @@ pub(super) fn open(
     if seeds.is_empty() && !folder.join("frontier").is_dir() {
         return Err(CrawlError::NoSeeds); // before anything is made
     }
+    let config = loaded.config.clone();
     make_private(&folder).map_err(|source| CrawlError::Folder { path: folder.clone(), source })?;
     let derive = DeriveOptions::new(&config);
     let (log, recovery) = open_log(&folder, &config.log, &derive)?;
@@ -62,18 +67,17 @@ pub(super) fn open(
     let (client, metrics) = client_and_metrics(&config, &folder)?;
     let shutdown = Shutdown::default();
     let supervisor = Supervisor::new(shutdown.clone());
-    let reserve = config.log.reserve_bytes;
-    let room = Room::new(frontier.clone(), log.clone(), reserve, supervisor.clone());
+    let room = Room::new(frontier.clone(), log.clone(), supervisor.clone());
     let config = Arc::new(config);
     let visitor = Visitor {
         frontier: frontier.clone(),
         log: log.clone(),
-        client,
+        client: Arc::new(client),
         scope: Arc::new(CurrentScope::new(scope, RefusedLinks::open(&*frontier)?)),
         config: config.clone(),
         derive,
         thresholds: config.thresholds(),
-        rules: RulesCache::new(&config.fetch.user_agent.name),
+        rules: Arc::new(RulesCache::new(&config.fetch.user_agent.name)),
         metrics: metrics.clone(),
         changed: Default::default(),
         parking: Default::default(),
@@ -84,11 +88,14 @@ pub(super) fn open(
     };
     Ok(Running {
         watches: config.sinks.iter().map(|sink| (sink.name().to_owned(), Watch::default())).collect(),
-        config,
+        sinks: config.sinks.clone(),
+        in_force: Mutex::new(loaded),
+        started_with,
+        following: Default::default(),
         folder,
         frontier,
         log,
-        visitor: Arc::new(visitor),
+        visitor: RwLock::new(Arc::new(visitor)),
         metrics,
         supervisor,
         shutdown,
@@ -125,14 +132,14 @@ fn open_log(folder: &Path, config: &LogConfig, derive: &DeriveOptions) -> Result
 }
 
 fn open_frontier(config: &Config, folder: &Path, room: &mut StartRoom) -> Result<EmbeddedFrontier, CrawlError> {
+    let Limits { budgets, max_pages_per_host, revisit_share, reserve_bytes } = limits(config);
     let options = FrontierOptions {
-        budgets: budgets(&config.frontier),
-        max_pages_per_host: config.frontier.max_pages_per_host,
+        budgets,
+        max_pages_per_host,
         default_delay: config.frontier.host_delay.max(config.frontier.ip_delay.unwrap_or_default()),
-        revisit_share: config.frontier.revisit_share,
+        revisit_share,
         cache_bytes: config.frontier.cache_bytes,
-        // Fetching pauses long before the frontier has to.
-        reserve_bytes: config.log.reserve_bytes / 4,
+        reserve_bytes,
     };
     let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?;
     set_clock(&frontier)?;
@@ -146,6 +153,13 @@ pub(super) fn budgets(config: &FrontierConfig) -> Vec<Budget> {
     let limit = config.max_pages.map(page_limit);
     let others = config.budgets.iter().copied().filter(|budget| !limit.is_some_and(|limit| limit == *budget));
     limit.into_iter().chain(others).collect()
+}
+
+pub(super) fn limits(config: &Config) -> Limits {
+    let FrontierConfig { max_pages_per_host, revisit_share, .. } = config.frontier;
+    // Fetching pauses long before the frontier has to.
+    let reserve_bytes = config.log.reserve_bytes / 4;
+    Limits { budgets: budgets(&config.frontier), max_pages_per_host, revisit_share, reserve_bytes }
 }
 
 /// What a look at the log's folder found that an operator should know.
@@ -204,7 +218,7 @@ const RECRAWL_NOTE: &str = "recrawl_policy";
 
 /// A recrawl that is switched on or off, or is to be another, is for the pages that are known already, too. They are looked at
 /// again from their last look on.
-fn apply_recrawl(frontier: &EmbeddedFrontier, config: &FrontierConfig) -> Result<(), FrontierError> {
+pub(super) fn apply_recrawl(frontier: &dyn Frontier, config: &FrontierConfig) -> Result<(), FrontierError> {
     let policy = serde_json::to_string(&config.revisit).unwrap_or_default();
     let before = frontier.note(RECRAWL_NOTE)?;
     if before.as_ref() == Some(&policy) || (before.is_none() && config.revisit.is_off()) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
 use super::console::Console;
@@ -12,7 +13,7 @@ use super::room::Room;
 use super::spending::Spending;
 use crate::budgets::{Budget, Period, What, Whom};
 use crate::clock::now_ms;
-use crate::config::Config;
+use crate::config::{Config, Loaded, SinkConfig, StartedWith};
 use crate::frontier::Frontier;
 use crate::page::EpochMs;
 use crate::page_log::PageLog;
@@ -25,11 +26,18 @@ use crate::visit::Visitor;
 
 /// One for the whole crawl.
 pub(crate) struct Running {
-    pub config: Arc<Config>,
+    /// What is in force as it was read last, and where it comes from.
+    pub in_force: Mutex<Loaded>,
+    pub started_with: StartedWith,
+    /// What is known is being brought in line with it.
+    pub following: Arc<Mutex<()>>,
+    /// Of this run: they stay as they are.
+    pub sinks: Vec<SinkConfig>,
     pub folder: PathBuf,
     pub frontier: Arc<dyn Frontier>,
     pub log: PageLog,
-    pub visitor: Arc<Visitor>,
+    /// With the configuration that is in force.
+    pub visitor: RwLock<Arc<Visitor>>,
     pub metrics: Arc<Metrics>,
     pub supervisor: Supervisor,
     /// No new leases once it is finishing; sinks end after their present batch once it is hurrying.
@@ -52,14 +60,23 @@ pub(super) fn page_limit(pages: u64) -> Budget {
 }
 
 impl Running {
+    /// To be asked anew for every visit: the configuration may be another by then.
+    pub fn visitor(&self) -> Arc<Visitor> {
+        self.visitor.read().clone()
+    }
+
+    pub fn config(&self) -> Arc<Config> {
+        self.visitor.read().config.clone()
+    }
+
     /// For what its operator asks and orders.
     pub fn console(&self) -> Console {
         Console {
             folder: self.folder.clone(),
-            config: self.config.clone(),
+            config: self.config(),
             frontier: self.frontier.clone(),
             log: self.log.clone(),
-            scope: self.visitor.scope.clone(),
+            scope: self.visitor().scope.clone(),
             pauses: self.pauses.clone(),
         }
     }
@@ -71,7 +88,7 @@ impl Running {
     }
 
     pub fn is_page_limit_reached(&self) -> bool {
-        self.config.frontier.max_pages.is_some_and(|pages| self.frontier.brought().pages >= pages)
+        self.config().frontier.max_pages.is_some_and(|pages| self.frontier.brought().pages >= pages)
     }
 
     /// Pages that may still be leased for the crawl's budgets, as if each that is leased were going to be one; none: any number.

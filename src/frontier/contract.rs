@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use super::Look;
 use super::claims::{Claim, Settled};
 use super::error::FrontierError;
 use super::lease::{HostTurn, Lease, Release, Turn};
@@ -115,6 +116,17 @@ pub trait Frontier: Send + Sync {
         Vec::new()
     }
 
+    /// Puts others in the place of those it was opened with. Hosts that rest because a budget is spent are asked about again.
+    fn set_limits(&self, limits: Limits) {
+        let _ = limits;
+    }
+
+    /// Asks of every URL in `page` what becomes of its next look; none: as it is. Returns for how many that was something
+    /// else. Written in batches: asked again after it was broken off, it goes on.
+    fn look_again(&self, _now: EpochMs, _look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError> {
+        Ok(0)
+    }
+
     /// What the crawl has brought, all runs together, by what is validated.
     fn brought(&self) -> Amounts {
         Amounts::default()
@@ -195,6 +207,15 @@ pub struct FrontierOptions {
     pub cache_bytes: u64,
     /// With fewer bytes free on its disk nothing is written: the store needs them for what it does in the background. 0:
     /// the disk is not looked at.
+    pub reserve_bytes: u64,
+}
+
+/// What of [`FrontierOptions`] can be another while it is open.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limits {
+    pub budgets: Vec<Budget>,
+    pub max_pages_per_host: Option<u64>,
+    pub revisit_share: f64,
     pub reserve_bytes: u64,
 }
 

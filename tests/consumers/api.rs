@@ -1,6 +1,7 @@
 //! The API against its own description: every path is asked for, and what is said is what openapi.json says.
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 
 use serde_json::{Value, json};
 
@@ -14,6 +15,16 @@ use crate::support::program::{Place, Process, eventually, free_port, get, run};
 fn said(address: SocketAddr, path: &str) -> (u16, Value) {
     let (status, body) = get(address, &format!("/api/v1{path}")).expect("the API answers");
     (status, serde_json::from_str(&body).unwrap_or_else(|error| panic!("{path}: {error}: {body}")))
+}
+
+/// What is said when something is done.
+fn posted(address: SocketAddr, path: &str) -> Value {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "POST /api/v1{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap_or_else(|error| panic!("{error}: {answer}"))
 }
 
 /// What a list holds, or the one thing that is said.
@@ -62,6 +73,11 @@ fn what_the_api_says_is_what_its_description_says() {
             assert_valid(&format!("api-{name}"), &each(answer));
         }
     }
+    std::fs::write(place.config(), std::fs::read_to_string(place.config()).unwrap() + "page_log.max_size: 1GiB\n")
+        .unwrap();
+    let reloaded = posted(address, "/reload");
+    assert_eq!(reloaded["changed"][0]["key"], "page_log.max_size");
+    assert_valid("api-Reloaded", &[reloaded]);
     let (status, problem) = said(address, "/url?url=mailto:nobody");
     assert_eq!(status, 400);
     assert_valid("api-Problem", &[problem]);

@@ -35,6 +35,7 @@ mod packaging;
 mod readers;
 mod readme;
 mod recrawl;
+mod reload;
 mod resume;
 mod robots;
 mod secrets;

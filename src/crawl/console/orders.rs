@@ -148,7 +148,7 @@ impl Console {
     }
 
     /// What was done is done, noted or not.
-    pub(super) fn note(&self, by: &str, order: Value, done: &str) {
+    pub(in crate::crawl) fn note(&self, by: &str, order: Value, done: &str) {
         tracing::info!(by, %order, done, "ordered");
         let ordered = Ordered { at_ms: now_ms(), by: by.to_owned(), order, done: done.to_owned() };
         let path = self.folder.join(FILE);

@@ -11,7 +11,8 @@ use crate::delivery::Position;
 use crate::frontier::keys::split;
 use crate::frontier::{
     Applied, Batch, BudgetStanding, Claim, Counts, Frontier, FrontierError, HostLook, HostOrder, HostTurn, Lease,
-    NoBudget, PageRecord, Proposal, Proposed, Release, Settled, Standing, Turn, UrlLook, Waiting, WhichHosts, Work,
+    Limits, Look, NoBudget, PageRecord, Proposal, Proposed, Release, Settled, Standing, Turn, UrlLook, Waiting,
+    WhichHosts, Work,
 };
 use crate::page::{EpochMs, Kind, Withheld};
 use crate::revisit::Trust;
@@ -221,6 +222,14 @@ impl Frontier for EmbeddedFrontier {
 
     fn budgets(&self, now: EpochMs) -> Vec<BudgetStanding> {
         self.standings(now)
+    }
+
+    fn set_limits(&self, limits: Limits) {
+        self.limit(limits);
+    }
+
+    fn look_again(&self, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError> {
+        self.look_at_all_again(now, look)
     }
 
     fn brought(&self) -> Amounts {

@@ -133,6 +133,20 @@ impl Schedule {
         }
     }
 
+    pub fn share(&mut self, revisit_share: f64) {
+        self.revisit_share = revisit_share;
+    }
+
+    /// Budgets are others now: whoever rests because one is spent may not have to.
+    pub fn wake_resting(&mut self) {
+        let resting = self.hosts.iter().filter(|(_, state)| state.spent.is_some()).map(|(host, _)| *host);
+        for host in resting.collect::<Vec<_>>() {
+            self.rest_for(host, None);
+            self.list(host);
+        }
+        self.resting.clear();
+    }
+
     /// Hosts that rest because this budget is spent.
     pub fn resting_for(&self, budget: &Budget) -> u64 {
         self.resting.iter().find(|(other, _)| other == budget).map_or(0, |(_, hosts)| *hosts)
