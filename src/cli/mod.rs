@@ -13,6 +13,7 @@ mod destination;
 mod exit;
 mod folder;
 mod health;
+mod limit;
 mod manual;
 mod migrate;
 mod recover;
@@ -87,6 +88,7 @@ enum Command {
     Pause(steer::Pause),
     Resume(steer::Resume),
     Reload(steer::Reload),
+    Limit(limit::Args),
     Orders(steer::Orders),
     Sinks(sinks::Args),
     Audit(audit::Args),
@@ -129,6 +131,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Pause(args) => steer::pause(args),
         Command::Resume(args) => steer::resume(args),
         Command::Reload(args) => steer::reload(args),
+        Command::Limit(args) => limit::run(args),
         Command::Orders(args) => steer::orders(args),
         Command::Sinks(args) => sinks::run(args),
         Command::Audit(args) => audit::run(args),

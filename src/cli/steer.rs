@@ -51,14 +51,15 @@ pub struct Hosts {
     json: bool,
 }
 
-/// Show one host, or block it, unblock it, or change the delay between its visits.
+/// Show one host, or block it, unblock it, or change the delay between its visits or how many of its pages are admitted.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   seine host example.com -o data                    what is known of it
   seine host example.com -o data block              its URLs wait
   seine host https://example.com:8443 delay 30s     at least so long between two visits
-  seine host example.com delay default              as configured again")]
+  seine host example.com delay default              as configured again
+  seine host example.com pages 200                  so many of its pages are admitted at most")]
 pub struct Host {
     /// example.com, or https://example.com:8443.
     host: String,
@@ -73,6 +74,10 @@ enum HostAction {
     /// Leave it alone; its URLs wait.
     Block,
     Unblock,
+    /// So many pages of it are admitted at most; default: as configured.
+    Pages {
+        pages: String,
+    },
     /// The delay between two visits, such as 30s; default: as configured. What robots.txt asks for holds if it is longer.
     Delay {
         delay: String,
@@ -163,9 +168,18 @@ pub fn host(args: Host) -> anyhow::Result<ExitCode> {
         }
         Some(HostAction::Block) => Order::BlockHost { host },
         Some(HostAction::Unblock) => Order::UnblockHost { host },
+        Some(HostAction::Pages { pages }) => Order::SetHostPages { host, pages: host_pages(&pages)? },
         Some(HostAction::Delay { delay }) => Order::SetHostDelay { host, delay_ms: delay_ms(&delay)? },
     };
     order(&folder.output, &wanted)
+}
+
+/// None: as configured.
+fn host_pages(text: &str) -> anyhow::Result<Option<u64>> {
+    match text {
+        "default" => Ok(None),
+        _ => Ok(Some(text.parse().map_err(|_| anyhow::anyhow!("{text:?} is no number of pages, nor default"))?)),
+    }
 }
 
 /// None: the configured one.

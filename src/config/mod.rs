@@ -40,7 +40,7 @@ pub use secret::Secret;
 pub use seeds::{SeedsError, read_seeds};
 pub use sinks::sink_words;
 pub use started_with::{StartedWith, StartedWithError};
-pub use values::{parse_duration, static_host};
+pub use values::{parse_duration, parse_size, static_host};
 
 use draft::Draft;
 use keys::Key;

@@ -6,6 +6,7 @@ mod deliver;
 mod dispatch;
 mod ending;
 mod error;
+mod limits;
 mod minutes;
 mod open;
 mod parts;

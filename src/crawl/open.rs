@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 
 use super::error::CrawlError;
+use super::limits::OrderedLimits;
 use super::pauses::Pauses;
 use super::reach;
 use super::readers;
@@ -21,7 +22,7 @@ use crate::clock::{self, now_ms};
 use crate::config::{Config, FrontierConfig, Loaded, LogConfig, SinkConfig, StartedWith};
 use crate::fetch::{Client, ClientError};
 use crate::folders::make_private;
-use crate::frontier::scope::CurrentScope;
+use crate::frontier::scope::{CurrentScope, Scope};
 use crate::frontier::{
     CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Limits, Look, PageRecord, PageState,
     RefusedLinks,
@@ -48,7 +49,7 @@ pub(super) fn open(
     if seeds.is_empty() && !folder.join("frontier").is_dir() {
         return Err(CrawlError::NoSeeds); // before anything is made
     }
-    let config = loaded.config.clone();
+    let mut config = loaded.config.clone();
     make_private(&folder).map_err(|source| CrawlError::Folder { path: folder.clone(), source })?;
     let derive = DeriveOptions::new(&config);
     let (log, recovery) = open_log(&folder, &config.log, &derive)?;
@@ -58,9 +59,8 @@ pub(super) fn open(
     }
     readers::meet(&log, &config, &folder)?;
     let frontier = open_frontier(&config, &folder, room)?;
-    let scope = scope(&config, &frontier, seeds, room)?;
-    room.write(&frontier, || propose_seeds(&frontier, seeds))?;
-    room.write(&frontier, || reach::apply(&frontier, &scope, &config))?;
+    let ordered = ordered_limits(&frontier, &mut config)?;
+    let scope = scope_with(seeds, &frontier, &config, room)?;
     let frontier: Arc<dyn Frontier> = Arc::new(frontier);
     let pauses = Arc::new(open_pauses(&*frontier, &folder)?);
     room.write(&*frontier, || try_seeds_again(&*frontier, seeds))?;
@@ -100,12 +100,35 @@ pub(super) fn open(
         supervisor,
         shutdown,
         pauses,
+        limits: Arc::new(ordered),
         rates: Rates::new(),
         started_ms: now_ms(),
         reader_gone: Default::default(),
         room: Arc::new(room),
         spending: Spending::default(),
     })
+}
+
+/// What the operator has ordered comes before what is configured.
+fn ordered_limits(frontier: &dyn Frontier, config: &mut Config) -> Result<OrderedLimits, FrontierError> {
+    let ordered = OrderedLimits::open(frontier)?;
+    ordered.lay_over(&mut config.frontier);
+    ordered.tell();
+    frontier.set_limits(limits(config));
+    Ok(ordered)
+}
+
+/// The scope, with the seeds proposed, and what is known brought in line with it.
+fn scope_with(
+    seeds: &[String],
+    frontier: &EmbeddedFrontier,
+    config: &Config,
+    room: &mut StartRoom,
+) -> Result<Scope, CrawlError> {
+    let scope = scope(config, frontier, seeds, room)?;
+    room.write(frontier, || propose_seeds(frontier, seeds))?;
+    room.write(frontier, || reach::apply(frontier, &scope, config))?;
+    Ok(scope)
 }
 
 fn open_pauses(frontier: &dyn Frontier, folder: &Path) -> Result<Pauses, FrontierError> {

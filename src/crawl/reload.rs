@@ -31,6 +31,7 @@ impl Running {
             return Err(Refusal::Conflict(detail));
         }
         self.put(&loaded.config)?;
+        self.follow();
         *in_force = loaded;
         let done = match &changed[..] {
             [] => "the configuration is what it was".to_owned(),
@@ -42,21 +43,27 @@ impl Running {
         Ok(Reloaded { changed: changed.into_iter().map(said).collect(), done })
     }
 
+    /// What the operator has ordered of limits holds from now on.
+    pub(super) fn limit_anew(&self) -> Result<(), Refusal> {
+        let in_force = self.in_force.lock();
+        self.put(&in_force.config)
+    }
+
     /// Puts a configuration in force of which only such keys differ as can. Visits under way end with the one they began with.
     fn put(&self, config: &Config) -> Result<(), Refusal> {
-        let visitor = self.visitor();
+        let (visitor, mut config) = (self.visitor(), config.clone());
+        self.limits.lay_over(&mut config.frontier);
         visitor.scope.change(|scope| {
             Scope::from_note(&config.scope, &scope.to_note(), &[]).map_err(|error| Refusal::Conflict(error.to_string()))
         })?;
         logging::filter_by(&config.logging.filter).map_err(|error| Refusal::Conflict(error.to_string()))?;
         self.log.configure(&config.log);
-        self.frontier.set_limits(limits(config));
-        let visitor =
-            Visitor { config: Arc::new(config.clone()), thresholds: config.thresholds(), ..Visitor::clone(&visitor) };
+        self.frontier.set_limits(limits(&config));
+        let thresholds = config.thresholds();
+        let visitor = Visitor { config: Arc::new(config), thresholds, ..Visitor::clone(&visitor) };
         *self.visitor.write() = Arc::new(visitor);
         self.visitor().changed.send_replace(());
         self.shutdown.wake();
-        self.follow();
         Ok(())
     }
 
@@ -72,7 +79,7 @@ impl Running {
                 apply_recrawl(&**frontier, &config.frontier)
             };
             match follow() {
-                Ok(()) => drop(changed.send_replace(())),
+                Ok(()) => changed.send_replace(()),
                 Err(error) => tracing::error!(
                     %error,
                     "what is known already was not brought in line with the configuration: the next start, or the next seine reload, does it"

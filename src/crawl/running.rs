@@ -8,6 +8,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
 use super::console::Console;
+use super::limits::OrderedLimits;
 use super::pauses::Pauses;
 use super::room::Room;
 use super::spending::Spending;
@@ -46,6 +47,8 @@ pub(crate) struct Running {
     pub watches: BTreeMap<String, Watch>,
     /// What its operator has paused.
     pub pauses: Arc<Pauses>,
+    /// Those it has ordered.
+    pub limits: Arc<OrderedLimits>,
     pub rates: Rates,
     pub started_ms: EpochMs,
     /// Told when nobody takes the pages any more, as with `| head`.
@@ -78,6 +81,7 @@ impl Running {
             log: self.log.clone(),
             scope: self.visitor().scope.clone(),
             pauses: self.pauses.clone(),
+            limits: self.limits.clone(),
         }
     }
 

@@ -161,7 +161,10 @@ impl Service for Running {
     }
 
     fn order(&self, order: Order, by: &str) -> Result<Done, Refusal> {
-        let done = self.console().order(&order, by);
+        let mut done = self.console().order(&order, by);
+        if matches!(order, Order::SetLimit { .. } | Order::ResetLimit { .. }) {
+            done = done.and_then(|done| self.limit_anew().map(|()| done));
+        }
         self.visitor().changed.send_replace(());
         self.shutdown.wake();
         done

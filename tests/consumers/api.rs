@@ -45,9 +45,13 @@ fn what_the_api_says_is_what_its_description_says() {
     let is_fetched = || get(address, "/api/v1/status").is_some_and(|(_, body)| body.contains("\"work_proposed\":0"));
     eventually("the site is fetched", is_fetched);
     let data = place.data();
-    for words in
-        [&["host", &site.origin(0), "delay", "5ms"][..], &["retry", "--dry-run"], &["seeds", "add", &site.origin(0)]]
-    {
+    for words in [
+        &["host", &site.origin(0), "delay", "5ms"][..],
+        &["host", &site.origin(0), "pages", "500"],
+        &["limit", "crawl/day/pages", "5000"],
+        &["retry", "--dry-run"],
+        &["seeds", "add", &site.origin(0)],
+    ] {
         run(&[words, &["-o", data.to_str().unwrap()]].concat()).ok();
     }
     eventually("there is a sample of the last minute", || said(address, "/history").1 != json!([]));
@@ -90,6 +94,9 @@ fn what_the_api_says_is_what_its_description_says() {
     let orders = [
         json!({"order": "pause"}),
         json!({"order": "set_host_delay", "host": "a.test", "delay_ms": null}),
+        json!({"order": "set_host_pages", "host": "a.test", "pages": 7}),
+        json!({"order": "set_limit", "limit": "host/day/pages", "most": null}),
+        json!({"order": "reset_limit", "limit": "pages"}),
         json!({"order": "retry", "reasons": ["timeout"]}),
     ];
     assert_valid("api-Order", &orders);

@@ -24,6 +24,7 @@ mod idle;
 mod kill;
 mod leaving;
 mod letters;
+mod limiting;
 mod limits;
 mod manager;
 mod memory;

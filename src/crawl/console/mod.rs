@@ -10,6 +10,7 @@ mod why;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::limits::OrderedLimits;
 use super::pauses::Pauses;
 use crate::config::Config;
 use crate::frontier::Frontier;
@@ -28,4 +29,5 @@ pub(crate) struct Console {
     pub log: PageLog,
     pub scope: Arc<CurrentScope>,
     pub pauses: Arc<Pauses>,
+    pub limits: Arc<OrderedLimits>,
 }

@@ -64,6 +64,22 @@ impl Console {
                 }
                 self.order_host(host, HostOrder::Delay(delay_ms.map(Duration::from_millis)))?
             }
+            Order::SetHostPages { host, pages } => {
+                if *pages == Some(0) {
+                    return Err(Refusal::Bad("a host has a page at least; block it to leave it alone".to_owned()));
+                }
+                self.order_host(host, HostOrder::Pages(*pages))?
+            }
+            Order::SetLimit { limit, most } => {
+                let name = self.limits.order(frontier, limit, Some(*most))?;
+                match most {
+                    Some(most) => format!("{name}: {} at most, whatever is configured", grouped(*most)),
+                    None => format!("{name}: no limit, whatever is configured"),
+                }
+            }
+            Order::ResetLimit { limit } => {
+                format!("{}: as configured", self.limits.order(frontier, limit, None)?)
+            }
             Order::Retry(retry) => {
                 let counts = self.retry(retry)?;
                 let urls: u64 = counts.iter().map(|count| count.urls).sum();
@@ -92,6 +108,11 @@ impl Console {
                     delay.as_millis()
                 )
             }
+            HostOrder::Pages(Some(pages)) => format!(
+                "{} pages of {origin} are admitted at most; links that were left out come again when they are met again",
+                grouped(pages)
+            ),
+            HostOrder::Pages(None) => format!("as many pages of {origin} are admitted as configured"),
             HostOrder::Delay(None) => format!("{origin} {is} visited with the configured delay"),
         })
     }

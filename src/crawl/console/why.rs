@@ -146,11 +146,11 @@ impl Known<'_> {
         }
         let config = &self.console.config.frontier;
         let mut reason = "it is in scope, and no seed, page or sitemap that was read has led to it".to_owned();
-        let admitted = self.host.as_ref().map_or(0, |host| host.pages);
-        if let Some(limit) = config.max_pages_per_host.filter(|limit| admitted >= *limit) {
-            reason += &format!(
-                "; or it was left out, as its host has had the {limit} pages of link_storage.max_pages_per_domain"
-            );
+        let host = self.host.as_ref();
+        let (admitted, ordered) = (host.map_or(0, |host| host.pages), host.and_then(|host| host.ordered_pages));
+        if let Some(limit) = ordered.or(config.max_pages_per_host).filter(|limit| admitted >= *limit) {
+            let by = if ordered.is_some() { "its operator's order" } else { "link_storage.max_pages_per_domain" };
+            reason += &format!("; or it was left out, as its host has had the {limit} pages of {by}");
         }
         if let Some(depth) = config.max_depth {
             reason += &format!("; links are followed {depth} deep");

@@ -144,6 +144,7 @@ impl<'a> Changes<'a> {
             trust: None,
             is_blocked: false,
             ordered_delay_ms: None,
+            ordered_pages: None,
         }
     }
 

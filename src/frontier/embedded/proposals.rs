@@ -121,7 +121,7 @@ impl Changes<'_> {
         let Proposal { kind, depth, priority, .. } = *part.proposal;
         let host = self.host(part.url.host, part.origin)?;
         if kind == Kind::Page {
-            if host.record.pages >= limit {
+            if host.record.pages >= host.record.ordered_pages.unwrap_or(limit) {
                 return Ok(false);
             }
             host.record.pages += 1;
