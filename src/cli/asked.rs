@@ -142,6 +142,11 @@ fn is_in_use(error: &CrawlError) -> bool {
     }
 }
 
+/// What an order could not do besides.
+pub fn warn(warning: &Option<String>) {
+    warning.iter().for_each(|warning| crate::telemetry::progress::say("WARN", warning));
+}
+
 /// A time for people: how long ago, or in how long.
 pub fn ago(time_ms: u64, now_ms: u64) -> String {
     let is_past = time_ms <= now_ms;

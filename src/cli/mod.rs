@@ -12,6 +12,7 @@ mod demo;
 mod destination;
 mod exit;
 mod folder;
+mod forget;
 mod health;
 mod limit;
 mod manual;
@@ -89,6 +90,7 @@ enum Command {
     Resume(steer::Resume),
     Reload(steer::Reload),
     Limit(limit::Args),
+    Forget(forget::Args),
     Orders(steer::Orders),
     Sinks(sinks::Args),
     Audit(audit::Args),
@@ -131,6 +133,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Pause(args) => steer::pause(args),
         Command::Resume(args) => steer::resume(args),
         Command::Reload(args) => steer::reload(args),
+        Command::Forget(args) => forget::run(args),
         Command::Limit(args) => limit::run(args),
         Command::Orders(args) => steer::orders(args),
         Command::Sinks(args) => sinks::run(args),

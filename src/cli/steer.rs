@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::asked::{Asked, ago};
+use super::asked::{Asked, ago, warn};
 use super::folder::{Folder, NamedFolder};
 use super::why::told_of_host;
 use crate::api::said::{HostsQuery, KeyChange, Order, Reloaded, SeedsAdded, Which};
@@ -123,7 +123,8 @@ pub fn resume(args: Resume) -> anyhow::Result<ExitCode> {
 }
 
 pub fn reload(args: Reload) -> anyhow::Result<ExitCode> {
-    let Reloaded { changed, done } = Asked::of(args.folder.path())?.reload()?;
+    let Reloaded { changed, done, warning } = Asked::of(args.folder.path())?.reload()?;
+    warn(&warning);
     let mut text = String::new();
     for KeyChange { key, before, now } in &changed {
         let values = if before == now { "changed, and not shown".to_owned() } else { format!("{before} → {now}") };
@@ -135,6 +136,7 @@ pub fn reload(args: Reload) -> anyhow::Result<ExitCode> {
 
 pub(super) fn order(folder: &Path, order: &Order) -> anyhow::Result<ExitCode> {
     let done = Asked::of(folder)?.order(order)?;
+    warn(&done.warning);
     super::print(&format!("{}\n", done.done))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -197,7 +199,8 @@ pub fn seeds(args: Seeds) -> anyhow::Result<ExitCode> {
         urls.extend(config::read_seeds(&file)?);
     }
     anyhow::ensure!(!urls.is_empty(), "no seeds: name URLs, or a file of them with -s");
-    let SeedsAdded { added, known, bad, bad_count } = Asked::of(&folder.output)?.add_seeds(&urls)?;
+    let SeedsAdded { added, known, bad, bad_count, warning } = Asked::of(&folder.output)?.add_seeds(&urls)?;
+    warn(&warning);
     let mut text = format!("{} new, {} known already and looked at again\n", grouped(added), grouped(known));
     if bad_count > 0 {
         text += &format!("{} are no http or https URLs: {}\n", grouped(bad_count), bad.join(" "));

@@ -43,6 +43,9 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         wait(running, &mut changed, LOOK_AGAIN).await;
         beat.idle();
     }
+    if !shutdown.is_finishing() {
+        tokio::task::block_in_place(|| running.console().end_forgetting())?;
+    }
     while !shutdown.is_finishing() {
         beat.idle();
         changed.mark_unchanged();

@@ -53,6 +53,7 @@ pub(super) fn open(
     make_private(&folder).map_err(|source| CrawlError::Folder { path: folder.clone(), source })?;
     let derive = DeriveOptions::new(&config);
     let (log, recovery) = open_log(&folder, &config.log, &derive)?;
+    let accepted_before = log.status().end.index;
     warn_of(&recovery);
     if let Some((_, why)) = recovery.unreadable.iter().find(|(name, _)| is_sink(name, &config)) {
         return Err(CrawlError::Cursor(why.clone()));
@@ -101,6 +102,8 @@ pub(super) fn open(
         shutdown,
         pauses,
         limits: Arc::new(ordered),
+        forgetting: Default::default(),
+        accepted_before,
         rates: Rates::new(),
         started_ms: now_ms(),
         reader_gone: Default::default(),

@@ -165,7 +165,7 @@ fn meaning(cause: Cause) -> String {
     }
 }
 
-pub(super) fn some(count: u64, what: &str) -> String {
+pub(in crate::crawl) fn some(count: u64, what: &str) -> String {
     let number = crate::telemetry::progress::grouped(count);
     if count == 1 { format!("{number} {what}") } else { format!("{number} {what}s") }
 }

@@ -38,9 +38,9 @@ impl Running {
             changed => format!("changed: {}", changed.iter().map(told).collect::<Vec<_>>().join(", ")),
         };
         let order = serde_json::json!({"order": "reload", "keys": changed.iter().map(|it| it.key).collect::<Vec<_>>()});
-        self.console().note(by, order, &done);
+        let warning = self.console().note(by, order, &done);
         let said = |KeyChanged { key, before, now, .. }| KeyChange { key: String::from(key), before, now };
-        Ok(Reloaded { changed: changed.into_iter().map(said).collect(), done })
+        Ok(Reloaded { changed: changed.into_iter().map(said).collect(), done, warning })
     }
 
     /// What the operator has ordered of limits holds from now on.

@@ -36,7 +36,17 @@ impl Console {
         frontier.set_limits(open::limits(&config));
         let scope = Arc::new(CurrentScope::new(scope, RefusedLinks::open(&frontier)?));
         let frontier = Arc::new(frontier);
-        Ok(Console { folder: folder.to_owned(), config: Arc::new(config), frontier, log, scope, pauses, limits })
+        Ok(Console {
+            folder: folder.to_owned(),
+            config: Arc::new(config),
+            frontier,
+            accepted_before: log.status().end.index,
+            log,
+            scope,
+            pauses,
+            limits,
+            forgetting: Default::default(),
+        })
     }
 }
 

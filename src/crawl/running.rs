@@ -49,6 +49,10 @@ pub(crate) struct Running {
     pub pauses: Arc<Pauses>,
     /// Those it has ordered.
     pub limits: Arc<OrderedLimits>,
+    /// Held while something is being forgotten.
+    pub forgetting: Arc<Mutex<()>>,
+    /// Events of the log that were accepted before this process came.
+    pub accepted_before: u64,
     pub rates: Rates,
     pub started_ms: EpochMs,
     /// Told when nobody takes the pages any more, as with `| head`.
@@ -82,6 +86,8 @@ impl Running {
             scope: self.visitor().scope.clone(),
             pauses: self.pauses.clone(),
             limits: self.limits.clone(),
+            forgetting: self.forgetting.clone(),
+            accepted_before: self.accepted_before,
         }
     }
 

@@ -132,6 +132,28 @@ pub trait Frontier: Send + Sync {
         Amounts::default()
     }
 
+    /// Keeps a host from being leased, or (false) no longer; not over a restart. Of a lease under way nothing more is asked
+    /// ([`Turn::Recalled`]): it ends soon.
+    fn recall(&self, _origin: &str, _recalled: bool) {}
+
+    /// Forgets URLs, as if nothing had ever led to them: those in flight, and those of a host that is leased, are left
+    /// ([`Frontier::recall`]). What was brought of them stays in the budgets' books.
+    fn forget(&self, _urls: &[String], _now: EpochMs) -> Result<Forgotten, FrontierError> {
+        Ok(Forgotten::default())
+    }
+
+    /// The same of up to `at_most` URLs of a host, from behind `after` on (none: from the first). Returns what to go on behind;
+    /// none: there were no more. The host stays, with its delays and whatever was ordered of it; its hints do not.
+    fn forget_host(
+        &self,
+        _origin: &str,
+        _after: Option<u64>,
+        _at_most: usize,
+        _now: EpochMs,
+    ) -> Result<(Forgotten, Option<u64>), FrontierError> {
+        Ok((Forgotten::default(), None))
+    }
+
     /// What is known of a host; none of one that was never heard of.
     fn look_at_host(&self, _origin: &str) -> Result<Option<HostLook>, FrontierError> {
         Ok(None)
@@ -176,6 +198,16 @@ pub trait Frontier: Send + Sync {
     fn restore(&self) -> Result<(), FrontierError> {
         Ok(())
     }
+}
+
+/// What came of forgetting URLs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    pub urls: u64,
+    /// Left, as they are in flight or their host is leased.
+    pub busy: u64,
+    /// Never heard of.
+    pub unknown: u64,
 }
 
 /// How a frontier's disk is. The texts say where and what is the matter.

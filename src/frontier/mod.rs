@@ -24,7 +24,7 @@ mod verdict;
 mod work;
 
 pub use claims::{Claim, Settled};
-pub use contract::{CLOCK_NOTE, Counts, Frontier, FrontierOptions, Limits, Standing};
+pub use contract::{CLOCK_NOTE, Counts, Forgotten, Frontier, FrontierOptions, Limits, Standing};
 pub use embedded::{EmbeddedFrontier, FORMAT, Look, Survey};
 pub use error::FrontierError;
 pub use lease::{Host, HostTurn, Lease, Release, Robots, RobotsAccess, Turn};

@@ -51,6 +51,8 @@ pub(super) enum Interrupted {
     Resting(EpochMs),
     /// Another worker has had the host for too long.
     Taken,
+    /// Its operator wants its host left alone, or back: the URL stays as it was.
+    Recalled,
     /// This machine cannot reach anybody: neither the URL's doing nor its host's.
     Outage,
     /// The crawl is stopping.

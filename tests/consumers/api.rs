@@ -97,6 +97,7 @@ fn what_the_api_says_is_what_its_description_says() {
         json!({"order": "set_host_pages", "host": "a.test", "pages": 7}),
         json!({"order": "set_limit", "limit": "host/day/pages", "most": null}),
         json!({"order": "reset_limit", "limit": "pages"}),
+        json!({"order": "forget", "hosts": ["a.test"]}),
         json!({"order": "retry", "reasons": ["timeout"]}),
     ];
     assert_valid("api-Order", &orders);

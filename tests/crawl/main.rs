@@ -18,6 +18,7 @@ mod ending;
 mod event;
 mod feeds;
 mod fetch_log;
+mod forgetting;
 mod full_disk;
 mod full_log;
 mod idle;

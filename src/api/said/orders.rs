@@ -46,8 +46,20 @@ pub enum Order {
     ResetLimit {
         limit: String,
     },
+    /// As if nothing had ever led there. Destinations are not told.
+    Forget(Forget),
     /// Puts what failed back among the URLs to fetch.
     Retry(Retry),
+}
+
+/// What is to be forgotten.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forget {
+    #[serde(default)]
+    pub urls: Vec<String>,
+    /// All URLs of `example.com`, or of `https://example.com:8443`.
+    #[serde(default)]
+    pub hosts: Vec<String>,
 }
 
 /// What is to be tried again; of an empty list, all.
@@ -68,13 +80,16 @@ pub struct Retry {
 }
 
 /// What came of an order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
     /// For people: what has changed.
     pub done: String,
     /// Of a retry: how many, by what they had failed with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<ReasonCount>,
+    /// It was done, and does not stand in the log of orders: why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +115,9 @@ pub struct Reloaded {
     pub changed: Vec<KeyChange>,
     /// What was done, in a sentence.
     pub done: String,
+    /// As of [`Done`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// A key with its values as YAML, secrets masked.
@@ -119,6 +137,9 @@ pub struct SeedsAdded {
     /// What is no http or https URL, the first few.
     pub bad: Vec<String>,
     pub bad_count: u64,
+    /// As of [`Done`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 impl SeedsAdded {
@@ -126,7 +147,8 @@ impl SeedsAdded {
     pub const NAMED: usize = 10;
 
     /// What came of one more part of a list.
-    pub fn add(&mut self, SeedsAdded { added, known, bad, bad_count }: SeedsAdded) {
+    pub fn add(&mut self, SeedsAdded { added, known, bad, bad_count, warning }: SeedsAdded) {
+        self.warning = self.warning.take().or(warning);
         self.added += added;
         self.known += known;
         self.bad_count += bad_count;

@@ -1,5 +1,6 @@
 //! What a crawl is asked, and told, by its operator: the same for one that runs and for one that rests in its folder.
 
+mod forget;
 mod hosts;
 mod orders;
 mod retry;
@@ -9,6 +10,8 @@ mod why;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::limits::OrderedLimits;
 use super::pauses::Pauses;
@@ -30,4 +33,8 @@ pub(crate) struct Console {
     pub scope: Arc<CurrentScope>,
     pub pauses: Arc<Pauses>,
     pub limits: Arc<OrderedLimits>,
+    /// Held while something is being forgotten.
+    pub forgetting: Arc<Mutex<()>>,
+    /// Events of the log that were accepted before this process came.
+    pub accepted_before: u64,
 }

@@ -18,6 +18,7 @@
 mod again;
 mod changes;
 mod contract;
+mod forget;
 mod hints;
 mod known;
 mod lease;
