@@ -8,7 +8,7 @@ use anyhow::bail;
 use crate::api::client::Client;
 use crate::api::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, SeedsAdded, Status, Why};
 use crate::crawl::CrawlError;
-use crate::crawl::console::{Console, Said};
+use crate::crawl::console::{Console, Said, no_url};
 use crate::page_log::LogError;
 use crate::telemetry::progress::span;
 
@@ -18,6 +18,8 @@ const BY: &str = "command line";
 /// How long a crawl is waited for that is just starting or ending, and how often it is looked for.
 const PATIENCE: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(100);
+/// Bytes of a URL that a request can name, whatever has to be escaped of it.
+const NAMEABLE: usize = 16 << 10;
 /// Seeds that a running crawl is given at once.
 const SEEDS: usize = 20_000;
 
@@ -83,6 +85,8 @@ impl Asked {
     }
 
     pub fn why(&self, url: &str) -> anyhow::Result<Why> {
+        // No request could name it.
+        anyhow::ensure!(url.len() <= NAMEABLE, no_url(url));
         Ok(match self {
             Asked::Running(client) => {
                 let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("url", url).finish();

@@ -27,6 +27,7 @@ mod stillness;
 mod summary;
 mod telling;
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -93,6 +94,9 @@ impl Crawl {
             }
             match api::listen_in(&running.folder) {
                 Ok(socket) => socket.serve(running.clone()),
+                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
+                    return Err(CrawlError::Socket { folder: running.folder.clone() });
+                }
                 // A file system without sockets, for example.
                 Err(error) => {
                     tracing::warn!(%error, "no socket in the data folder: seine status, why and others cannot ask")

@@ -52,13 +52,7 @@ pub(super) fn open(
     let mut config = loaded.config.clone();
     make_private(&folder).map_err(|source| CrawlError::Folder { path: folder.clone(), source })?;
     let derive = DeriveOptions::new(&config);
-    let (log, recovery) = open_log(&folder, &config.log, &derive)?;
-    let accepted_before = log.status().end.index;
-    warn_of(&recovery);
-    if let Some((_, why)) = recovery.unreadable.iter().find(|(name, _)| is_sink(name, &config)) {
-        return Err(CrawlError::Cursor(why.clone()));
-    }
-    readers::meet(&log, &config, &folder)?;
+    let log = log_for(&config, &folder, &derive)?;
     let frontier = open_frontier(&config, &folder, room)?;
     let ordered = ordered_limits(&frontier, &mut config)?;
     let scope = scope_with(seeds, &frontier, &config, room)?;
@@ -95,6 +89,7 @@ pub(super) fn open(
         following: Default::default(),
         folder,
         frontier,
+        accepted_before: log.status().end.index,
         log,
         visitor: RwLock::new(Arc::new(visitor)),
         metrics,
@@ -103,7 +98,6 @@ pub(super) fn open(
         pauses,
         limits: Arc::new(ordered),
         forgetting: Default::default(),
-        accepted_before,
         rates: Rates::new(),
         started_ms: now_ms(),
         reader_gone: Default::default(),
@@ -140,6 +134,17 @@ fn open_pauses(frontier: &dyn Frontier, folder: &Path) -> Result<Pauses, Frontie
         tracing::warn!("the crawl is paused, by its operator's order: seine resume -o {}", folder.display());
     }
     Ok(pauses)
+}
+
+/// The log, with the sinks' places in it.
+fn log_for(config: &Config, folder: &Path, derive: &DeriveOptions) -> Result<PageLog, CrawlError> {
+    let (log, recovery) = open_log(folder, &config.log, derive)?;
+    warn_of(&recovery);
+    if let Some((_, why)) = recovery.unreadable.iter().find(|(name, _)| is_sink(name, config)) {
+        return Err(CrawlError::Cursor(why.clone()));
+    }
+    readers::meet(&log, config, folder)?;
+    Ok(log)
 }
 
 /// A command that has a look at a crawl at rest (`seine status`) holds its lock for a moment; a crawl that runs answers.

@@ -91,6 +91,12 @@ fn what_the_api_says_is_what_its_description_says() {
         let (status, _) = said(address, &path.replace("{host}", "nobody.test"));
         assert_eq!(status == 405, is_posted, "{path}: {status}");
     }
+    process.signal("TERM");
+    process.wait().ok();
+}
+
+#[test]
+fn orders_are_as_the_description_has_them() {
     let orders = [
         json!({"order": "pause"}),
         json!({"order": "set_host_delay", "host": "a.test", "delay_ms": null}),
@@ -101,6 +107,4 @@ fn what_the_api_says_is_what_its_description_says() {
         json!({"order": "retry", "reasons": ["timeout"]}),
     ];
     assert_valid("api-Order", &orders);
-    process.signal("TERM");
-    process.wait().ok();
 }

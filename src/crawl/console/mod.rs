@@ -22,6 +22,7 @@ use crate::page_log::PageLog;
 
 pub(crate) use retry::reasons;
 pub(crate) use status::{Said, status_name};
+pub(crate) use why::no_url;
 
 /// Cheap to make of a running crawl.
 pub(crate) struct Console {

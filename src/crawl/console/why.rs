@@ -15,6 +15,7 @@ use crate::page::{EpochMs, FailureReason};
 use crate::page_log::{LogStatus, ReaderStatus};
 use crate::parse;
 use crate::parse::robots::{RobotsTxt, line_of};
+use crate::parse::url::MAX_URL_BYTES;
 use crate::sinks::dead_letters;
 
 /// All that is known, to say it with.
@@ -30,7 +31,7 @@ struct Known<'c> {
 impl Console {
     /// `asked`: a URL as people write it.
     pub fn why(&self, asked: &str) -> Result<Why, Refusal> {
-        let bad = || Refusal::Bad(format!("{asked:?} is no http or https URL"));
+        let bad = || Refusal::Bad(no_url(asked));
         let url = normalise_seed(asked).ok_or_else(bad)?;
         let origin = parse::url::origin(&url).ok_or_else(bad)?;
         let scope = self.scope.now();
@@ -277,6 +278,14 @@ fn said_of(page: &PageRecord) -> String {
         PageState::Withheld => "it asks not to be indexed".to_owned(),
         PageState::Alias => "its page is delivered under another URL".to_owned(),
         PageState::New | PageState::Unchanged | PageState::Changed => "it is there".to_owned(),
+    }
+}
+
+/// What is said of a text that is no URL; of one that is too long, that.
+pub(crate) fn no_url(asked: &str) -> String {
+    match asked.len() > MAX_URL_BYTES {
+        true => format!("a URL of {} bytes is in no crawl: {MAX_URL_BYTES} are the most that is fetched", asked.len()),
+        false => format!("{asked:?} is no http or https URL"),
     }
 }
 
