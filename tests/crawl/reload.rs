@@ -155,6 +155,34 @@ fn the_log_speaks_otherwise_and_a_token_is_another() {
     process.wait().ok();
 }
 
+#[test]
+fn files_beside_the_configuration_and_what_is_not_shown_are_compared_too() {
+    let (site, place) =
+        (site(), Place::with("crawler_manager.downloader.cookies: [{domain: a.test, cookie: \"session=first\"}]\n"));
+    let folder = place.data().with_extension("conf");
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("seine.yml");
+    let text = std::fs::read_to_string(place.config()).unwrap();
+    std::fs::write(&file, &text).unwrap();
+    let data = place.data();
+    let mut crawl = crate::support::program::command(&["crawl", "--stay", "--delay", "20ms", "--seed"]);
+    crawl.arg(site.origin(0) + "/").arg("-c").arg(&folder).arg("-o").arg(&data);
+    let process = Process::start(crawl);
+    eventually("it can be asked", || data.join("api.sock").exists() && !status(&place)["running"].is_null());
+    std::fs::write(folder.join("link_blacklist.txt"), ".*/5[0-9]\n").unwrap();
+    let said = seine(&place, &["reload"]).ok().stdout;
+    assert!(said.contains("link_blacklist.txt: changed"), "{said}");
+    std::fs::write(&file, text.replace("session=first", "session=second")).unwrap();
+    std::fs::remove_file(folder.join("link_blacklist.txt")).unwrap();
+    let said = seine(&place, &["reload"])
+        .fails_naming(&["restart to change crawler_manager.downloader.cookies (its value is not shown)"])
+        .stderr;
+    assert!(!said.contains("session="), "{said}");
+    eventually("the list is in force still", || live(&place) == PAGES as u64 - 9);
+    process.signal("TERM");
+    process.wait().ok();
+}
+
 /// The status of an answer to a question with a token.
 fn get_with(address: SocketAddr, path: &str, token: &str) -> Option<u16> {
     use std::io::{Read, Write};
