@@ -7,12 +7,14 @@ pub mod client;
 mod live;
 mod page;
 mod patient;
+mod places;
 mod problem;
 mod routes;
 pub mod said;
 mod seeds;
 mod server;
 mod service;
+mod words;
 
 pub use access::Access;
 pub use problem::Refusal;

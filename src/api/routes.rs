@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::access::{Access, Peer, Role};
+use super::access::{Peer, Role};
 use super::problem::Refusal;
 use super::said::{HostsQuery, Order};
 use super::service::{App, BODY_TIMEOUT, BROKEN_OFF, Service, json};
@@ -23,10 +23,10 @@ use super::{backup, live, page, seeds};
 const BODY_BYTES: usize = 1 << 20;
 const OPENAPI: &str = include_str!("openapi.json");
 
-pub(super) fn router(service: Arc<dyn Service>, access: Access) -> Router {
+pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
     let app = App {
         service,
-        access: Arc::new(access),
+        is_loopback,
         followers: Arc::new(Semaphore::new(live::CLIENTS)),
         backups: Arc::new(Semaphore::new(1)),
     };
@@ -38,6 +38,7 @@ pub(super) fn router(service: Arc<dyn Service>, access: Access) -> Router {
         .route("/hosts/{host}", get(host))
         .route("/url", get(why))
         .route("/orders", get(orders).post(order).layer(DefaultBodyLimit::max(BODY_BYTES)))
+        .route("/reload", post(reload))
         .route("/seeds", post(add_seeds).layer(DefaultBodyLimit::disable()))
         .route("/backup", post(take_backup))
         .route_layer(from_fn_with_state(app.clone(), let_in))
@@ -68,7 +69,7 @@ async fn let_in(
     next: Next,
 ) -> Result<Response, Refusal> {
     let role = if request.method().is_safe() { Role::Read } else { Role::Operate };
-    let by = app.access.check(&peer, request.headers(), role)?;
+    let by = app.service.access().check(&peer, app.is_loopback, request.headers(), role)?;
     request.extensions_mut().insert(By(by));
     Ok(next.run(request).await)
 }
@@ -161,6 +162,10 @@ fn refused_body(error: JsonRejection) -> Refusal {
         StatusCode::PAYLOAD_TOO_LARGE => Refusal::TooMuch(format!("an order has {BODY_BYTES} bytes at most")),
         _ => Refusal::Bad(error.body_text()),
     }
+}
+
+async fn reload(State(app): State<App>, Extension(By(by)): Extension<By>) -> Result<Response, Refusal> {
+    app.answer(move |service| service.reload(&by)).await
 }
 
 async fn add_seeds(

@@ -12,7 +12,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::destination::{INDEX, SERVERS, TOPIC, TYPE, given};
 use super::exit;
-use crate::config::{self, Config, StartedWith};
+use crate::config::{self, Loaded, StartedWith};
 use crate::crawl::{Crawl, CrawlError, Ended, normalise_seed};
 use crate::telemetry::logging;
 use crate::telemetry::progress::Screen;
@@ -109,7 +109,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let started_with = StartedWith::new(args.config.as_deref(), &environment, &options);
     let seeds = read_seeds(&args.seeds, args.seed_file.as_deref())?;
     let patience = (!args.stay).then_some(args.patience);
-    start(loaded.config, started_with, &loaded.warnings, args.output, seeds, patience, args.quiet)
+    start(loaded, started_with, args.output, seeds, patience, args.quiet)
 }
 
 const PATIENCE: &str = "1m";
@@ -121,20 +121,19 @@ pub(super) fn patience() -> Duration {
 
 /// Runs a crawl and prints its summary; `startCrawl` ends here too.
 pub(super) fn start(
-    config: Config,
+    loaded: Loaded,
     started_with: StartedWith,
-    warnings: &[config::Warning],
     folder: PathBuf,
     seeds: Vec<String>,
     patience: Option<Duration>,
     quiet: bool,
 ) -> anyhow::Result<ExitCode> {
     let screen = Screen::new(quiet);
-    logging::start(&config.logging, &screen)?;
-    for warning in warnings {
+    logging::start(&loaded.config.logging, &screen)?;
+    for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
-    let summary = match (Crawl { config, started_with, folder, seeds, patience, screen: screen.clone() }).run() {
+    let summary = match (Crawl { loaded, started_with, folder, seeds, patience, screen: screen.clone() }).run() {
         Err(error @ CrawlError::Stopped) => {
             screen.print(&format!("{error}\n"));
             return Ok(exit::stopped(patience.is_none()));

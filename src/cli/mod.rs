@@ -14,7 +14,9 @@ mod demo;
 mod destination;
 mod exit;
 mod folder;
+mod forget;
 mod health;
+mod limit;
 mod manual;
 mod migrate;
 mod recover;
@@ -88,6 +90,9 @@ enum Command {
     Seeds(steer::Seeds),
     Pause(steer::Pause),
     Resume(steer::Resume),
+    Reload(steer::Reload),
+    Limit(limit::Args),
+    Forget(forget::Args),
     Orders(steer::Orders),
     Sinks(sinks::Args),
     Audit(audit::Args),
@@ -132,6 +137,9 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Seeds(args) => steer::seeds(args),
         Command::Pause(args) => steer::pause(args),
         Command::Resume(args) => steer::resume(args),
+        Command::Reload(args) => steer::reload(args),
+        Command::Forget(args) => forget::run(args),
+        Command::Limit(args) => limit::run(args),
         Command::Orders(args) => steer::orders(args),
         Command::Sinks(args) => sinks::run(args),
         Command::Audit(args) => audit::run(args),

@@ -18,6 +18,11 @@ use crate::telemetry::fetch_log::FetchLogError;
 pub enum CrawlError {
     #[error("data folder {path} cannot be made: {source}; choose one you may write to with -o")]
     Folder { path: PathBuf, source: std::io::Error },
+    /// Its own commands could not ask it.
+    #[error(
+        "{folder}/api.sock is a folder with something in it, and a socket for the crawl's commands belongs there: move it away"
+    )]
+    Socket { folder: PathBuf },
     #[error("no seeds: give --seed URL or -s FILE (or -o with the folder of an earlier crawl)")]
     NoSeeds,
     #[error(transparent)]

@@ -99,7 +99,7 @@ pub(super) fn fill(running: &Running, sink: &SinkConfig, beat: &Beat) -> anyhow:
         sink: sink.clone(),
         folder: running.folder.join(sink.name()),
         letters: place.join(sink.name()),
-        derive: DeriveOptions::new(&running.config),
+        derive: DeriveOptions::new(&running.config()),
         state,
         state_file: Some(state_file(&running.folder, sink.name())),
         rate: None,
@@ -121,7 +121,8 @@ fn without_own(folder: &Path, sink: &SinkConfig) -> InputOptions {
 
 /// A sink that writes files brings them in order when it is opened: only then their names are those that they keep.
 fn wait_for_archives(running: &Running, sink: &SinkConfig, beat: &Beat) {
-    let others = running.config.sinks.iter().filter(|other| other.name() != sink.name());
+    let config = running.config();
+    let others = config.sinks.iter().filter(|other| other.name() != sink.name());
     let files: Vec<&Watch> = others
         .filter(|other| !other.destination.is_server() && other.destination != Destination::Stdout)
         // One that waits here, too, has written no archive.

@@ -65,7 +65,7 @@ impl Stillness {
 /// there and may take all the time, or gone, which is noticed.
 fn behind(running: &Running) -> impl Iterator<Item = (&str, u64, u64)> {
     let readers = running.log.status().readers;
-    let sinks = running.config.sinks.iter().filter(|sink| sink.destination != Destination::Stdout);
+    let sinks = running.sinks.iter().filter(|sink| sink.destination != Destination::Stdout);
     sinks.filter_map(move |sink| {
         let reader = readers.iter().find(|reader| reader.name == sink.name())?;
         let is_filling = filling::is_unfinished(&running.folder, &running.log, sink.name());

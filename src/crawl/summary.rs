@@ -64,7 +64,7 @@ impl Summary {
         seeds: &[String],
     ) -> Result<Summary, FrontierError> {
         let log = running.log.status();
-        let config_of = |name: &str| running.config.sinks.iter().find(|sink| sink.name() == name);
+        let config_of = |name: &str| running.sinks.iter().find(|sink| sink.name() == name);
         let sinks = log.sinks().map(|(name, books)| SinkSummary {
             name: name.to_owned(),
             delivered: books.delivered,

@@ -19,6 +19,7 @@ mod again;
 mod changes;
 mod contract;
 mod copy;
+mod forget;
 mod hints;
 mod known;
 mod lease;
