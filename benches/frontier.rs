@@ -124,7 +124,7 @@ fn url(host: u64, n: u64) -> String {
 }
 
 fn page(url: String) -> Proposal {
-    Proposal { url, kind: Kind::Page, depth: 1, priority: 1 }
+    Proposal { url, kind: Kind::Page, depth: 1, priority: 1, found: None }
 }
 
 fn hosts(urls: u64) -> u64 {
@@ -186,7 +186,7 @@ fn validate(frontier: &EmbeddedFrontier, urls: u64, fetched: Receiver<String>) {
         let first = fetched.recv().expect("work is left");
         for url in std::iter::once(first).chain(fetched.try_iter().take(PAGES_A_BATCH - 1)) {
             pages += 1;
-            add_links(&url, &mut discovered, &mut batch.proposals);
+            add_links(&url, pages, &mut discovered, &mut batch.proposals);
             batch.verdicts.push(verdict(url, pages));
         }
         batch.cursor = Position { index: pages, offset: pages };
@@ -218,7 +218,8 @@ fn validate(frontier: &EmbeddedFrontier, urls: u64, fetched: Receiver<String>) {
     row("whole bench", pages as f64 / whole.elapsed().as_secs_f64(), "pages/s, making of links included");
 }
 
-fn add_links(url: &str, discovered: &mut [u64], links: &mut Vec<Proposal>) {
+fn add_links(url: &str, number: u64, discovered: &mut [u64], links: &mut Vec<Proposal>) {
+    let found = Some(Found { way: Way::Link, on: Some(url.into()), at: time(number) });
     let host: u64 =
         url.trim_start_matches("https://www.site-").split('.').next().and_then(|n| n.parse().ok()).unwrap_or(0);
     let known = discovered[host as usize];
@@ -230,9 +231,14 @@ fn add_links(url: &str, discovered: &mut [u64], links: &mut Vec<Proposal>) {
             _ if link < NEW + NAVIGATION + ELSEWHERE => self::url(random(discovered.len() as u64), 0),
             _ => self::url(host, random(known)),
         };
-        links.push(page(url));
+        links.push(Proposal { found: found.clone(), ..page(url) });
     }
     discovered[host as usize] += NEW;
+}
+
+/// Of the how manieth page.
+fn time(number: u64) -> u64 {
+    1_790_000_000_000 + number
 }
 
 fn verdict(url: String, number: u64) -> Verdict {
@@ -247,18 +253,21 @@ fn verdict(url: String, number: u64) -> Verdict {
         digest: Some(digest),
         etag: Some(format!("\"{:x}\"", fastrand::u64(..))),
         last_modified: None,
-        fetched_ms: 1_790_000_000_000 + number,
+        fetched_ms: time(number),
         depth: 1,
-        history: Some(History::new(1_790_000_000_000 + number)),
+        history: Some(History::new(time(number))),
         final_url: None,
         noindex: false,
         is_to_be_reread: false,
         target: None,
         texts: Default::default(),
         canonical: None,
-        passed_at: None,
+        passed_at: Some(number),
+        past: Default::default(),
     };
-    Verdict { url, kind: Kind::Page, event_id, reached: None, change: Change::Page { record, due_again: None } }
+    let attempt = Attempt { at: time(number), outcome: Cause::Status(200), counts: true, digest: None };
+    let change = Change::Page { record, due_again: None };
+    Verdict { url, kind: Kind::Page, event_id, reached: None, attempt, change }
 }
 
 // ----------------------------------------------------------------------------------------------------------- the inserts

@@ -7,6 +7,7 @@ mod aliases;
 mod hints;
 mod kept;
 mod looks;
+mod told;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use aliases::{is_to_be_read, reached};
 use kept::{keep_validators, texts_given};
 pub use looks::Looks;
+use told::{attempt, found_on};
 
 use crate::budgets::Amounts;
 use crate::clock::{self, now_ms};
@@ -22,8 +24,8 @@ use crate::config::{FrontierConfig, Redirects};
 use crate::delivery::Entry;
 use crate::frontier::scope::CurrentScope;
 use crate::frontier::{
-    Batch, Brought, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Proposal, Verdict,
-    WHEN_MET_AGAIN,
+    Batch, Brought, Change, Found, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Proposal,
+    Verdict, WHEN_MET_AGAIN, Way,
 };
 use crate::page::{Again, Before, EpochMs, FailureReason, Kind, Outcome, PageChange, PageEvent, Withheld};
 use crate::page_log::{LogError, Reader};
@@ -165,6 +167,7 @@ impl Validator {
                 kind: event.kind,
                 event_id: event.id.clone(),
                 reached: reached(event),
+                attempt: attempt(event, &change),
                 change,
             });
             batch.cursor = entry.end;
@@ -271,12 +274,17 @@ impl Validator {
             derived.links.iter().filter(|link| !link.nofollow).partition(|link| scope.admits(&link.url));
         self.scope.refused.add(&refused, &event.url, event.ended_ms);
         let named = canonical.filter(|_| !derived.is_html);
-        for url in followed.iter().map(|link| link.url.as_str()).chain(named) {
-            proposals.push(Proposal { url: url.to_owned(), kind: Kind::Page, depth, priority });
+        let found = found_on(event, derived);
+        let urls = followed.iter().map(|link| (link.url.as_str(), &found));
+        let by_name = Found { way: Way::Canonical, ..found.clone() };
+        for (url, found) in urls.chain(named.map(|url| (url, &by_name))) {
+            let found = Some(found.clone());
+            proposals.push(Proposal { url: url.to_owned(), kind: Kind::Page, depth, priority, found });
         }
         for sitemap in derived.sitemaps.iter().filter(|url| scope.admits(url)) {
             // A sitemap index is as deep as what it points at: that keeps circles of them finite.
-            proposals.push(Proposal { url: sitemap.clone(), kind: Kind::Sitemap, depth, priority: 0 });
+            let (url, found) = (sitemap.clone(), Some(found.clone()));
+            proposals.push(Proposal { url, kind: Kind::Sitemap, depth, priority: 0, found });
         }
     }
 
@@ -355,6 +363,7 @@ impl Validator {
             texts: texts_given(event, change, there),
             canonical: self.canonical(event, derived, there).filter(|_| state.is_there()),
             passed_at: None,
+            past: Default::default(),
         };
         if let Some(response) = event.response() {
             keep_validators(&mut record, event, response, derived);

@@ -23,6 +23,8 @@ mod leases;
 mod memory;
 #[path = "frontier/model.rs"]
 mod model;
+#[path = "frontier/past.rs"]
+mod past;
 #[path = "frontier/records.rs"]
 mod records;
 #[path = "support/small_disk.rs"]

@@ -15,8 +15,8 @@ use seine::delivery::{Deriver, Entry, Position};
 use seine::frontier::RefusedLinks;
 use seine::frontier::scope::{CurrentScope, Scope};
 use seine::frontier::{
-    Batch, Cause, Change, Counts, EmbeddedFrontier, Frontier, FrontierOptions, Health, HostTurn, PageRecord, PageState,
-    Proposal, Release, Trouble, Verdict,
+    Attempt, Batch, Cause, Change, Counts, EmbeddedFrontier, Frontier, FrontierOptions, Health, HostTurn, PageRecord,
+    PageState, Proposal, Release, Trouble, Verdict,
 };
 use seine::page::{
     Again, Before, Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent, Response, TextChange,
@@ -27,6 +27,9 @@ use seine::revisit::{Belief, Budget, History, Lesson, Outlook, Override, Revisit
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
 use tempfile::TempDir;
+
+/// Of what no test of these asks.
+const ATTEMPT: Attempt = Attempt { at: 0, outcome: Cause::Status(200), counts: true, digest: None };
 
 const SEED: &str = "http://site.example/";
 
@@ -44,7 +47,7 @@ impl Bench {
         let options = FrontierOptions { default_delay: Duration::ZERO, ..FrontierOptions::default() };
         let folder = tempfile::tempdir().unwrap();
         let frontier = Arc::new(EmbeddedFrontier::open(folder.path(), options, 0).unwrap());
-        let seed = Proposal { url: SEED.into(), kind: Kind::Page, depth: 0, priority: 0 };
+        let seed = Proposal { url: SEED.into(), kind: Kind::Page, depth: 0, priority: 0, found: None };
         frontier.propose(&[seed], 1).unwrap();
         let scope = Scope::new(&ScopeConfig { obey_nofollow: true, ..ScopeConfig::default() }, &[SEED.into()]).unwrap();
         let metrics = Arc::new(Metrics::new());
@@ -313,6 +316,7 @@ fn what_was_gone_before_it_was_noted_stays_gone() {
         kind: Kind::Page,
         event_id: id,
         reached: None,
+        attempt: ATTEMPT,
         change: Change::Page { record: gone, due_again: None },
     };
     bench.end = Position { index: entry.end.index + 1, ..entry.end };
@@ -500,8 +504,14 @@ fn a_page_that_is_to_be_reread_brings_its_links_though_it_is_unchanged() {
     let record = bench.frontier.page(SEED).unwrap().unwrap();
     let marked = PageRecord { is_to_be_reread: true, event_id: event::id(bench.now + 1), ..record };
     let change = Change::Page { record: marked.clone(), due_again: Some(1) };
-    let verdict =
-        Verdict { url: SEED.into(), kind: Kind::Page, event_id: marked.event_id.clone(), reached: None, change };
+    let verdict = Verdict {
+        url: SEED.into(),
+        kind: Kind::Page,
+        event_id: marked.event_id.clone(),
+        reached: None,
+        attempt: ATTEMPT,
+        change,
+    };
     bench.end.index += 1;
     let batch = Batch { verdicts: vec![verdict], cursor: bench.end, ..Batch::default() };
     bench.frontier.apply(&batch, bench.now).unwrap();
@@ -626,7 +636,10 @@ fn what_failed_with_its_host_waits_until_that_is_met_again() {
     bench.validate(event);
     assert_eq!(bench.state(SEED), Some(PageState::Failed(FailureReason::HostUnreachable)));
     assert!(!bench.frontier.has_work(u64::MAX / 2));
-    bench.frontier.propose(&[Proposal { url: SEED.into(), kind: Kind::Page, depth: 0, priority: 0 }], 5).unwrap();
+    bench
+        .frontier
+        .propose(&[Proposal { url: SEED.into(), kind: Kind::Page, depth: 0, priority: 0, found: None }], 5)
+        .unwrap();
     assert_eq!(bench.work(), BTreeSet::from([SEED.to_owned()]));
 }
 

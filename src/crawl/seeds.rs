@@ -5,8 +5,8 @@ use super::start_room::StartRoom;
 use crate::clock::now_ms;
 use crate::config::{Config, ScopeRule};
 use crate::frontier::scope::Scope;
-use crate::frontier::{Frontier, FrontierError, Proposal};
-use crate::page::Kind;
+use crate::frontier::{Found, Frontier, FrontierError, Proposal, Way};
+use crate::page::{EpochMs, Kind};
 
 /// The scope of a crawl, kept with its frontier.
 pub(super) const SCOPE_NOTE: &str = "scope";
@@ -33,12 +33,16 @@ pub(super) fn scope(
     Ok(scope)
 }
 
-pub(super) fn seed_proposals(seeds: &[String]) -> Vec<Proposal> {
-    seeds.iter().map(|url| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0 }).collect()
+pub(super) fn seed_proposals(seeds: &[String], way: Way, now: EpochMs) -> Vec<Proposal> {
+    let found = Some(Found { way, on: None, at: now });
+    let proposal =
+        |url: &String| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0, found: found.clone() };
+    seeds.iter().map(proposal).collect()
 }
 
 pub(super) fn propose_seeds(frontier: &dyn Frontier, seeds: &[String]) -> Result<(), FrontierError> {
-    let proposed = frontier.propose(&seed_proposals(seeds), now_ms())?;
+    let now = now_ms();
+    let proposed = frontier.propose(&seed_proposals(seeds, Way::Seed, now), now)?;
     tracing::info!(new = proposed.added, known = proposed.known, "seeds");
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::lease::Robots;
 use super::page::PageRecord;
+use super::past::{Attempt, Found};
 use super::spending::Spent;
 use super::trouble::{Cause, Trouble};
 use crate::page::{EpochMs, Kind};
@@ -97,6 +98,13 @@ pub struct UrlLook {
     /// It is being asked for, or its answer is not validated yet.
     pub is_in_flight: bool,
     pub queued: Option<QueuedLook>,
+    /// Who led to it first. None: before that was noted.
+    pub first_found: Option<Found>,
+    /// Who did last, as far as it is remembered: of the last pages that this process read.
+    pub last_found: Option<Found>,
+    /// The last attempts, the oldest first, and how many there were.
+    pub attempts: Vec<Attempt>,
+    pub attempts_in_all: u16,
     /// What is known from its last look.
     pub page: Option<PageRecord>,
     /// URLs that lead to it and are its aliases, some of them.

@@ -3,6 +3,7 @@
 use minicbor::{Decode, Encode};
 
 use super::event_id;
+use super::past::Past;
 use crate::page::{EpochMs, FailureReason, Kind, PageChange, TextsGiven};
 use crate::revisit::{History, Lesson};
 
@@ -61,6 +62,9 @@ pub struct PageRecord {
     /// was noted.
     #[n(17)]
     pub passed_at: Option<u64>,
+    /// Who led to it, and what came before.
+    #[cbor(n(18), skip_if = "Past::is_empty")]
+    pub past: Past,
 }
 
 impl PageRecord {

@@ -1,6 +1,7 @@
 //! What the validator makes of events, as the frontier is told.
 
 use super::page::PageRecord;
+use super::past::Attempt;
 use super::spending::Brought;
 use super::trouble::{Cause, Trouble};
 use super::work::{Proposal, Proposed};
@@ -40,6 +41,8 @@ pub struct Verdict {
     pub event_id: String,
     /// Where its redirects led, normalised, whatever came of it; none when they led nowhere.
     pub reached: Option<String>,
+    /// For people, without its digest.
+    pub attempt: Attempt,
     pub change: Change,
 }
 

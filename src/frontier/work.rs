@@ -1,6 +1,7 @@
 //! URLs to fetch: as they are proposed, and as they are leased.
 
 use super::page::{PageRecord, PageState};
+use super::past::Found;
 use crate::page::{EpochMs, Kind, TextsGiven};
 
 /// Priority of a URL that the frontier first hears of by its verdict (a page log from elsewhere).
@@ -14,6 +15,8 @@ pub struct Proposal {
     pub depth: u16,
     /// 0 first, 255 last, among the due URLs of one host. Equal ones: first proposed, first leased.
     pub priority: u8,
+    /// Who led to it, for people.
+    pub found: Option<Found>,
 }
 
 /// What became of proposals.

@@ -60,6 +60,7 @@ impl Validator {
             texts: TextsGiven::new(),
             canonical: named.filter(|named| named != target),
             passed_at: None,
+            past: Default::default(),
         }
     }
 }

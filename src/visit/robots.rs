@@ -8,7 +8,7 @@ use super::rules::{self, MAX_ROBOTS_BYTES, Rules};
 use super::visitor::{Interrupted, Visitor};
 use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Limits};
-use crate::frontier::{FrontierError, Proposal, Robots, RobotsAccess};
+use crate::frontier::{Found, FrontierError, Proposal, Robots, RobotsAccess, Way};
 use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 use crate::parse;
 
@@ -103,9 +103,13 @@ impl Visitor {
         }
         let scope = self.scope.now();
         let in_scope = urls.into_iter().filter(|url| scope.admits(url));
+        let now = now_ms();
+        let on = format!("{}/robots.txt", host.origin());
+        let found = Some(Found { way: Way::RobotsTxt, on: Some(on.into()), at: now });
+        let (kind, priority) = (Kind::Sitemap, SITEMAP_PRIORITY);
         let proposals: Vec<Proposal> =
-            in_scope.map(|url| Proposal { url, kind: Kind::Sitemap, depth: 0, priority: SITEMAP_PRIORITY }).collect();
-        self.frontier.propose(&proposals, now_ms()).map(|_| ())
+            in_scope.map(|url| Proposal { url, kind, depth: 0, priority, found: found.clone() }).collect();
+        self.frontier.propose(&proposals, now).map(|_| ())
     }
 }
 

@@ -97,7 +97,8 @@ fn the_store_is_in_order_afterwards() {
     let failed = PageState::Failed(FailureReason::Connect);
     let record = PageRecord { state: failed, kind: Kind::Sitemap, digest: None, ..record(map, 6) };
     let change = Change::Page { record, due_again: None };
-    let verdict = Verdict { url: map.into(), kind: Kind::Sitemap, event_id: id(6), reached: None, change };
+    let verdict =
+        Verdict { url: map.into(), kind: Kind::Sitemap, event_id: id(6), reached: None, attempt: ATTEMPT, change };
     frontier.apply(&batch(2, vec![verdict], vec![]), 0).unwrap();
 
     let is_failed = |record: &PageRecord| matches!(record.state, PageState::Failed(_));
@@ -273,7 +274,7 @@ fn a_hint_makes_a_page_due_and_the_look_tells_what_it_was_worth() {
         let history = before.history.map(|history| history.seen(record.fetched_ms, PageChange::Changed, None));
         let change =
             Change::Page { record: PageRecord { state: PageState::Changed, history, ..record }, due_again: None };
-        Verdict { url: url("told"), kind: Kind::Page, event_id: id(event), reached: None, change }
+        Verdict { url: url("told"), kind: Kind::Page, event_id: id(event), reached: None, attempt: ATTEMPT, change }
     };
     frontier.apply(&batch(5, vec![look(30)], vec![]), 0).unwrap();
     let trust = frontier.trust(&url("new")).unwrap();

@@ -349,7 +349,7 @@ fn keeps_every_field_of_a_page(make: Make) {
     for (number, record) in records.iter().enumerate() {
         let change = Change::Page { record: record.clone(), due_again: None };
         let (url, event_id) = (record.url.clone(), record.event_id.clone());
-        let verdict = Verdict { url, kind: Kind::Page, event_id, reached: None, change };
+        let verdict = Verdict { url, kind: Kind::Page, event_id, reached: None, attempt: ATTEMPT, change };
         frontier.apply(&batch(number as u64 + 1, vec![verdict], vec![]), 0).unwrap();
     }
     frontier.reopen(0);

@@ -165,7 +165,7 @@ fn pauses_the_host_of_a_retry(make: Make) {
     let pause = |url: &str, event, not_before, failures| {
         let host = HostPause { not_before, trouble: Some(trouble(failures)) };
         let change = Change::Retry { at: 10, attempt: 1, put_off: false, cause: None, host };
-        Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: None, change }
+        Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: None, attempt: ATTEMPT, change }
     };
     let verdicts = vec![pause("http://a.example/1", 1, 700, 1), pause("http://a.example/2", 2, 300, 2)];
     frontier.apply(&batch(1, verdicts, vec![]), 0).unwrap();

@@ -193,13 +193,13 @@ impl Pair {
                 // The longest wait stands for that of a host that was given up.
                 let due = |due_in| if due_in == 49 { WHEN_MET_AGAIN } else { self.now + due_in };
                 let change = Change::Page { record, due_again: due_in.map(due) };
-                Verdict { url, kind: Kind::Page, event_id: id(self.event), reached: None, change }
+                Verdict { url, kind: Kind::Page, event_id: id(self.event), reached: None, attempt: ATTEMPT, change }
             }
             Outcome::Retry { due_in, attempt, pause } => {
                 let host = HostPause { not_before: self.now + pause, trouble: Some(trouble((*attempt).into())) };
                 let put_off = pause % 2 == 0;
                 let change = Change::Retry { at: self.now + due_in, attempt: *attempt, put_off, cause: None, host };
-                Verdict { url, kind: Kind::Page, event_id: id(self.event), reached: None, change }
+                Verdict { url, kind: Kind::Page, event_id: id(self.event), reached: None, attempt: ATTEMPT, change }
             }
             Outcome::Again => match &self.last {
                 Some(last) => last.clone(),

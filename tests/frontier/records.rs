@@ -64,6 +64,7 @@ fn page_record() -> impl Strategy<Value = PageRecord> {
                 texts,
                 canonical,
                 passed_at: None,
+                past: Default::default(),
             }
         },
     )
@@ -126,7 +127,7 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         let frontier = open(dir.path()).unwrap();
         let change = Change::Page { record: record.clone(), due_again: None };
-        let verdict = Verdict { url: URL.into(), kind: record.kind, event_id: record.event_id.clone(), reached: None, change };
+        let verdict = Verdict { url: URL.into(), kind: record.kind, event_id: record.event_id.clone(), reached: None, attempt: ATTEMPT, change };
         frontier.apply(&batch(1, vec![verdict], vec![]), 0).unwrap();
         let health = Some(Health::Troubled(trouble));
         let release = Release { robots: Some(robots.clone()), health, ..Release::default() };
@@ -222,6 +223,7 @@ fn of_pages_are_read_as_0_1_0_wrote_them() {
         texts: Default::default(),
         canonical: None,
         passed_at: None,
+        past: Default::default(),
     };
     assert_eq!(open(dir.path()).unwrap().page(URL).unwrap(), Some(record.clone()));
 

@@ -4,7 +4,7 @@ use seine::frontier::*;
 use seine::page::{EpochMs, Kind, Withheld};
 
 use crate::support::{
-    Store, all_fetched, batch, due, embedded, fetched, id, in_state, lease_one, pages, plain, record,
+    ATTEMPT, Store, all_fetched, batch, due, embedded, fetched, id, in_state, lease_one, pages, plain, record,
 };
 
 const PAGE: &str = "http://site.example/page";
@@ -17,7 +17,7 @@ fn visit(number: usize) -> String {
 
 fn judged(record: PageRecord, event: u64) -> Verdict {
     let (url, change) = (record.url.clone(), Change::Page { record, due_again: Some(LATER) });
-    Verdict { url, kind: Kind::Page, event_id: id(event), reached: None, change }
+    Verdict { url, kind: Kind::Page, event_id: id(event), reached: None, attempt: ATTEMPT, change }
 }
 
 /// A page under `url` that names `canonical`.

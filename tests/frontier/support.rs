@@ -87,12 +87,15 @@ pub fn plain() -> FrontierOptions {
 }
 
 pub fn page(url: &str) -> Proposal {
-    Proposal { url: url.into(), kind: Kind::Page, depth: 0, priority: 10 }
+    Proposal { url: url.into(), kind: Kind::Page, depth: 0, priority: 10, found: None }
 }
 
 pub fn pages(urls: &[&str]) -> Vec<Proposal> {
     urls.iter().map(|url| page(url)).collect()
 }
+
+/// Of what no test of these asks.
+pub const ATTEMPT: Attempt = Attempt { at: 0, outcome: Cause::Status(200), counts: true, digest: None };
 
 /// An event's id; larger numbers are later events.
 pub fn id(number: u64) -> String {
@@ -119,6 +122,7 @@ pub fn record(url: &str, event: u64) -> PageRecord {
         texts: Default::default(),
         canonical: None,
         passed_at: None,
+        past: Default::default(),
     }
 }
 
@@ -134,7 +138,7 @@ pub fn given_up() -> Trouble {
 
 pub fn fetched(url: &str, event: u64, due_again: Option<EpochMs>) -> Verdict {
     let change = Change::Page { record: record(url, event), due_again };
-    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: None, change }
+    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: None, attempt: ATTEMPT, change }
 }
 
 pub fn in_state(url: &str, event: u64, state: PageState) -> Verdict {
@@ -144,13 +148,14 @@ pub fn in_state(url: &str, event: u64, state: PageState) -> Verdict {
         kind: Kind::Page,
         event_id: id(event),
         reached: None,
+        attempt: ATTEMPT,
         change: Change::Page { record, due_again: None },
     }
 }
 
 pub fn retry(url: &str, event: u64, at: EpochMs, attempt: u16) -> Verdict {
     let change = Change::Retry { at, attempt, put_off: false, cause: None, host: HostPause::default() };
-    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: None, change }
+    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: None, attempt: ATTEMPT, change }
 }
 
 pub fn at(index: u64) -> Position {

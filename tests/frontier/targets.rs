@@ -4,7 +4,8 @@ use seine::frontier::*;
 use seine::page::{EpochMs, Kind};
 
 use crate::support::{
-    Make, Store, batch, check_counters, due, embedded, fetched, id, in_state, lease_one, pages, plain, record, urls,
+    ATTEMPT, Make, Store, batch, check_counters, due, embedded, fetched, id, in_state, lease_one, pages, plain, record,
+    urls,
 };
 
 const TARGET: &str = "http://new.example/";
@@ -27,7 +28,14 @@ fn alias(url: &str, event: u64, target: &str) -> Verdict {
 fn led(url: &str, event: u64, state: PageState, target: &str, due_again: Option<EpochMs>) -> Verdict {
     let record = PageRecord { state, target: Some(target.into()), ..record(url, event) };
     let change = Change::Page { record, due_again };
-    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: Some(target.into()), change }
+    Verdict {
+        url: url.into(),
+        kind: Kind::Page,
+        event_id: id(event),
+        reached: Some(target.into()),
+        attempt: ATTEMPT,
+        change,
+    }
 }
 
 fn old(number: usize) -> String {

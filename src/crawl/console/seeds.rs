@@ -6,6 +6,7 @@ use crate::api::said::SeedsAdded;
 use crate::clock::now_ms;
 use crate::crawl::normalise_seed;
 use crate::crawl::seeds::{SCOPE_NOTE, seed_proposals};
+use crate::frontier::Way;
 use crate::frontier::scope::Scope;
 
 impl Console {
@@ -26,7 +27,7 @@ impl Console {
         said.bad.truncate(SeedsAdded::NAMED);
         self.widen_scope(&seeds)?;
         let now = now_ms();
-        said.added = self.frontier.propose(&seed_proposals(&seeds), now)?.added;
+        said.added = self.frontier.propose(&seed_proposals(&seeds, Way::Added, now), now)?.added;
         said.known = seeds.len() as u64 - said.added;
         self.frontier.try_again(&seeds, now)?;
         self.frontier.flush()?;

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::records::{self, QueuedUrl, UrlState};
+use super::verdicts::attempts_before;
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, split};
 use crate::frontier::{Frontier, FrontierError, PageRecord, PageState, WHEN_MET_AGAIN};
 use crate::page::{EpochMs, Kind};
@@ -101,7 +102,8 @@ impl Changes<'_> {
             UrlState::Later { due, .. } => Some(due),
             UrlState::Done => None,
         };
-        let is_trying = self.queued(url, state)?.is_some_and(|item| item.attempt > 0 || !item.revisit);
+        let queued = self.queued(url, state)?;
+        let is_trying = queued.as_ref().is_some_and(|item| item.attempt > 0 || !item.revisit);
         let is_parked = was_due == Some(WHEN_MET_AGAIN);
         if due == was_due || is_parked || is_trying || self.is_in_flight(url) {
             return Ok(false);
@@ -112,7 +114,9 @@ impl Changes<'_> {
         match due {
             Some(due) => {
                 let rank = self.rank_again(state);
-                self.enqueue_later(url, due, rank, &QueuedUrl::revisit(path, page.kind, page.depth));
+                let attempts = queued.map(|item| item.attempts).unwrap_or_default();
+                let item = QueuedUrl { attempts, ..QueuedUrl::revisit(path, page.kind, page.depth) };
+                self.enqueue_later(url, due, rank, &item);
             }
             None => drop(self.states.insert(url, UrlState::Done)),
         }
@@ -143,7 +147,10 @@ impl Changes<'_> {
             }
             Some(page) => {
                 self.forget(url, &page, item.kind);
-                self.enqueue_ready(url, rank, records::to_bytes(&QueuedUrl { revisit: false, ..item }));
+                self.pass_source(page.past.proposed_as, rank.sequence())?;
+                let attempts = attempts_before(Some(item.attempts.clone()), Some(&page));
+                let item = QueuedUrl { revisit: false, attempts, ..item };
+                self.enqueue_ready(url, rank, records::to_bytes(&item));
             }
             None => self.enqueue_ready(url, rank, records::to_bytes(&item)),
         }

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
+use super::found::Met;
 use super::known::Known;
 use super::ledger::AccountKey;
 use super::open::EmbeddedFrontier;
-use super::records::{self, QueuedUrl, UrlState};
+use super::records::{self, QueuedUrl, Source, UrlState};
 use super::shelf::StoreGuard;
 use super::targets::TargetChanges;
 use crate::budgets::Account;
@@ -40,6 +41,9 @@ pub struct Changes<'a> {
     pub targets: TargetChanges,
     /// Known URLs to be remembered once the batch is written.
     pub seen: Vec<UrlKey>,
+    /// See [`super::found`]: by the number of the first URL that each stands for.
+    pub sources: BTreeMap<u64, Source>,
+    pub met: Met,
 }
 
 /// What a batch makes of one host.
@@ -74,6 +78,8 @@ impl<'a> Changes<'a> {
             brought: Vec::new(),
             targets: TargetChanges::new(),
             seen: Vec::new(),
+            sources: BTreeMap::new(),
+            met: Met::default(),
         })
     }
 
@@ -214,6 +220,7 @@ impl<'a> Changes<'a> {
         if !self.is_empty() {
             self.write()?;
         }
+        self.met.remember(&mut self.frontier.last_links.lock());
         self.states.into_keys().chain(self.seen).for_each(|url| known.insert(url));
         self.removed.into_iter().for_each(|url| known.remove(url));
         Ok(())
@@ -267,6 +274,9 @@ impl<'a> Changes<'a> {
                 Some(value) => batch.insert(&store.targets, key.as_slice(), value.as_slice()),
                 None => batch.remove(&store.targets, key.as_slice()),
             }
+        }
+        for (number, source) in &self.sources {
+            batch.insert(&store.sources, number.to_be_bytes(), records::to_bytes(source));
         }
         batch.insert(&store.notes, "totals", records::to_bytes(&self.totals));
         let latest = self.frontier.clock.fetch_max(self.now, Ordering::Relaxed).max(self.now);

@@ -11,7 +11,7 @@ use crate::delivery::Position;
 use crate::frontier::keys::split;
 use crate::frontier::{
     Applied, Batch, BudgetStanding, Claim, Counts, Forgotten, Frontier, FrontierCopy, FrontierError, HostLook,
-    HostOrder, HostTurn, Lease, Limits, Look, NoBudget, PageRecord, Proposal, Proposed, Release, Settled, Standing,
+    HostOrder, HostTurn, Lease, Limits, Look, NoBudget, PageRecord, Past, Proposal, Proposed, Release, Settled, Standing,
     Turn, UrlLook, Waiting, WhichHosts, Work,
 };
 use crate::page::{EpochMs, Kind, Withheld};
@@ -107,10 +107,11 @@ impl Frontier for EmbeddedFrontier {
         changes.commit(&mut known)?;
         // The store knows now.
         let judged = batch.verdicts.iter().filter_map(|verdict| self.key_of(&verdict.url).ok());
-        let mut claims = self.claims.lock();
+        let (mut claims, mut tried) = (self.claims.lock(), self.tried.lock());
         judged.for_each(|url| {
             claims.end(url);
             claims.forget(url);
+            tried.remove(&url);
         });
         Ok(Applied { verdicts, proposed })
     }
@@ -132,7 +133,8 @@ impl Frontier for EmbeddedFrontier {
     fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
         let (origin, path) = split(url)?;
         let keys = self.keys;
-        self.shelf.store()?.page(keys.url(keys.host(origin), path), origin)
+        let page = self.shelf.store()?.page(keys.url(keys.host(origin), path), origin)?;
+        Ok(page.map(|page| PageRecord { past: Past::default(), ..page }))
     }
 
     fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError> {

@@ -103,6 +103,9 @@ impl EmbeddedFrontier {
         let mut work = Vec::with_capacity(chosen.len());
         for candidate in chosen {
             let Some(item) = items.get(candidate.item) else { continue };
+            if !item.attempts.is_empty() {
+                self.tried.lock().insert(candidate.url, item.attempts.clone());
+            }
             let page = if item.revisit { store.page(candidate.url, &record.origin)? } else { None };
             let url = format!("{}{}", record.origin, item.path);
             let known = Work::new(url, item.kind, item.depth, item.attempt, page);

@@ -4,6 +4,7 @@ use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::records::{QueuedUrl, UrlState};
 use super::store::Store;
+use super::verdicts::attempts_before;
 use crate::frontier::keys::{Rank, UrlKey, ready_key, split};
 use crate::frontier::look::{COUNTED, HostLook, HostOrder, Place, QueuedLook, UrlLook};
 use crate::frontier::{Frontier, FrontierError, PageRecord};
@@ -31,6 +32,15 @@ impl EmbeddedFrontier {
         let Some(state) = store.state_of(url)? else { return Ok(None) };
         let queued = store.queued(url, state)?;
         let page = store.page(url, origin)?;
+        let number = match (&page, state) {
+            (Some(page), _) => page.past.proposed_as,
+            (None, UrlState::Ready(rank) | UrlState::Later { rank, .. }) => Some(rank.sequence()),
+            (None, UrlState::Done) => None,
+        };
+        let attempts = match (&queued, &page) {
+            (Some(queued), _) if !queued.attempts.is_empty() => queued.attempts.clone(),
+            (_, page) => attempts_before(None, page.as_ref()),
+        };
         Ok(Some(UrlLook {
             place: self.place_of(store, url, state)?,
             is_in_flight: self.schedule.lock().is_in_flight(url),
@@ -40,6 +50,10 @@ impl EmbeddedFrontier {
                 attempts: attempt,
                 cause,
             }),
+            first_found: self.first_found(store, number)?,
+            last_found: self.last_found(store, url)?,
+            attempts_in_all: attempts.in_all(),
+            attempts: attempts.to_vec(),
             aliases: self.aliases_of(store, url)?,
             owner: match page.as_ref().and_then(|page| page.target.as_deref()) {
                 Some(target) => self.owner_of(target)?.filter(|owner| owner != address),

@@ -20,6 +20,7 @@ mod changes;
 mod contract;
 mod copy;
 mod forget;
+mod found;
 mod hints;
 mod known;
 mod lease;

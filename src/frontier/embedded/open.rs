@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use parking_lot::{Mutex, RwLock};
 
+use super::found::LastLinks;
 use super::known::Known;
 use super::ledger::Ledger;
 use super::shelf::Shelf;
@@ -14,9 +15,9 @@ use crate::budgets::Whom;
 use crate::delivery::Position;
 use crate::frontier::addresses::Addresses;
 use crate::frontier::claims::Claims;
-use crate::frontier::keys::{HostKey, Keys};
+use crate::frontier::keys::{HostKey, Keys, UrlKey};
 use crate::frontier::schedule::{HostRecord, NEVER, Schedule};
-use crate::frontier::{FrontierError, FrontierOptions, Robots};
+use crate::frontier::{Attempts, FrontierError, FrontierOptions, Robots};
 use crate::page::EpochMs;
 
 /// A store for what must last, a schedule in memory for what must be quick.
@@ -31,6 +32,9 @@ pub struct EmbeddedFrontier {
     /// Hosts with this number and above were first seen by this process.
     pub(super) hosts_at_opening: u64,
     pub(super) writer: Mutex<Known>,
+    pub(super) last_links: Mutex<LastLinks>,
+    /// Attempts at URLs that are leased again, so that their verdicts need not read the queues.
+    pub(super) tried: Mutex<HashMap<UrlKey, Attempts>>,
     pub(super) host_writes: Mutex<HashMap<HostKey, Owed>>,
     pub(super) schedule: Mutex<Schedule>,
     pub(super) addresses: Mutex<Addresses>,
@@ -76,6 +80,8 @@ impl EmbeddedFrontier {
             default_delay_ms: u64::try_from(options.default_delay.as_millis()).unwrap_or(u64::MAX / 4),
             hosts_at_opening: totals.next_host,
             writer: Mutex::default(),
+            last_links: Mutex::default(),
+            tried: Mutex::default(),
             host_writes: Mutex::default(),
             schedule: Mutex::new(Schedule::new(totals, options.revisit_share)),
             addresses: Mutex::default(),

@@ -26,6 +26,7 @@ impl Changes<'_> {
         self.look_up(&mut parts, known)?;
         let mut proposed = Proposed::default();
         for part in &parts {
+            self.meet_url(part.url, part.proposal);
             // Twice in the same batch: known by now.
             if part.is_known || self.states.contains_key(&part.url) {
                 if part.proposal.kind == Kind::Page && part.proposal.depth == 0 {
@@ -130,7 +131,8 @@ impl Changes<'_> {
         host.was_idle |= host.record.work() == 0;
         let rank = self.next_rank(priority);
         let path = part.path.to_owned();
-        let item = QueuedUrl { path, kind, depth, attempt: 0, revisit: false, put_off: false, cause: None };
+        let item = QueuedUrl { path, revisit: false, ..QueuedUrl::revisit("", kind, depth) };
+        self.note_source(part.proposal, rank.sequence());
         self.enqueue_ready(part.url, rank, to_bytes(&item));
         self.totals.first_time += 1;
         Ok(true)

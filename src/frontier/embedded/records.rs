@@ -6,8 +6,8 @@ mod v1;
 
 use minicbor::{Decode, Encode};
 
-use crate::frontier::keys::Rank;
-use crate::frontier::{Cause, PageRecord};
+use crate::frontier::keys::{Rank, UrlKey};
+use crate::frontier::{Attempts, Cause, PageRecord, Way};
 use crate::page::{EpochMs, Kind};
 use crate::revisit::History;
 
@@ -53,12 +53,24 @@ pub struct QueuedUrl {
     /// What the last attempt failed with, for people.
     #[n(6)]
     pub cause: Option<Cause>,
+    /// The attempts so far, where there were any, for people.
+    #[cbor(n(7), skip_if = "Attempts::is_empty")]
+    pub attempts: Attempts,
 }
 
 impl QueuedUrl {
     /// One that has its answer, as it is queued to be asked for again.
     pub fn revisit(path: &str, kind: Kind, depth: u16) -> QueuedUrl {
-        QueuedUrl { path: path.to_owned(), kind, depth, attempt: 0, revisit: true, put_off: false, cause: None }
+        QueuedUrl {
+            path: path.to_owned(),
+            kind,
+            depth,
+            attempt: 0,
+            revisit: true,
+            put_off: false,
+            cause: None,
+            attempts: Attempts::default(),
+        }
     }
 }
 
@@ -75,6 +87,35 @@ pub struct Owner {
 impl Record for Owner {
     /// There were none.
     fn from_v1(_: v1::Input) -> Option<Owner> {
+        None
+    }
+}
+
+/// Who led to some URLs. See [`super::found`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Source {
+    /// None: not known.
+    #[n(0)]
+    pub way: Option<Way>,
+    /// When, in seconds since 1970.
+    #[cbor(n(1), skip_if = "is_default")]
+    pub at_s: u32,
+    /// The key of the URL that has the link.
+    #[n(2)]
+    pub host: Option<u64>,
+    #[n(3)]
+    pub path: Option<u64>,
+}
+
+impl Source {
+    pub fn on(&self) -> Option<UrlKey> {
+        Some(UrlKey { host: self.host?, path: self.path? })
+    }
+}
+
+impl Record for Source {
+    /// There were none.
+    fn from_v1(_: v1::Input) -> Option<Source> {
         None
     }
 }

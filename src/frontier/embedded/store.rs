@@ -10,7 +10,7 @@ use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy, Partitioni
 use fjall::config::{BloomConstructionPolicy, FilterPolicyEntry};
 use fjall::{CompressionType, Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode, Slice};
 
-use super::records::{self, QueuedUrl, UrlState};
+use super::records::{self, QueuedUrl, Source, UrlState};
 use crate::descriptors::Shares;
 use crate::frontier::keys::{HostKey, Keys, UrlKey, later_key, part, ready_key};
 use crate::frontier::schedule::{HostRecord, Totals};
@@ -18,7 +18,8 @@ use crate::frontier::{FrontierError, PageRecord};
 
 /// Written into every store; other values are other formats.
 const FORMAT: &str = "seine frontier 1";
-pub const KEYSPACES: [&str; 9] = ["urls", "ready", "later", "pages", "hosts", "robots", "accounts", "notes", "targets"];
+pub const KEYSPACES: [&str; 10] =
+    ["urls", "ready", "later", "pages", "hosts", "robots", "accounts", "notes", "targets", "sources"];
 
 /// What is written in order is not read again.
 const RESTORING_CACHE: u64 = 16 << 20;
@@ -31,7 +32,7 @@ const REMEDY_IO: &str = "look at the disk's space, rights and health, then start
 
 /// The keyspaces. `urls`: where each known URL is. `ready`, `later`: the queues. `pages`: records of fetched URLs.
 /// `hosts`, `robots`: one record a host. `accounts`: what the crawl, hosts and domains have brought, for budgets. `targets`: where
-/// redirects lead, owners and aliases. `notes`: everything else, with the totals.
+/// redirects lead, owners and aliases. `sources`: who led to URLs ([`super::found`]). `notes`: everything else, with the totals.
 pub struct Store {
     dir: PathBuf,
     pub db: Database,
@@ -45,6 +46,7 @@ pub struct Store {
     pub accounts: Keyspace,
     pub notes: Keyspace,
     pub targets: Keyspace,
+    pub sources: Keyspace,
     /// Why nothing can be written any more.
     trouble: OnceLock<String>,
 }
@@ -169,7 +171,7 @@ impl Store {
             .max_journaling_size(64 << 20)
             .open()?;
         let keyspace = |name| db.keyspace(name, || keyspace_options(name));
-        let [urls, ready, later, pages, hosts, robots, accounts, notes, targets] = KEYSPACES.map(keyspace);
+        let [urls, ready, later, pages, hosts, robots, accounts, notes, targets, sources] = KEYSPACES.map(keyspace);
         Ok(Store {
             dir: dir.to_owned(),
             keys: Keys { seed: 0 },
@@ -182,6 +184,7 @@ impl Store {
             accounts: accounts?,
             notes: notes?,
             targets: targets?,
+            sources: sources?,
             trouble: OnceLock::new(),
             db,
         })
@@ -263,6 +266,12 @@ impl Store {
         self.record(&self.robots, &host.to_be_bytes())
     }
 
+    /// That of a URL with this number among all that were proposed.
+    pub fn source(&self, number: u64) -> Result<Option<Source>, FrontierError> {
+        let entry = self.sources.range(..=number.to_be_bytes()).next_back();
+        Ok(entry.map(|entry| self.read(&self.sources, entry)).transpose()?.map(|(_, source)| source))
+    }
+
     /// Every host's record.
     pub fn each_host(&self, mut take: impl FnMut(HostKey, HostRecord)) -> Result<(), FrontierError> {
         for entry in self.hosts.iter() {
@@ -342,7 +351,7 @@ fn keyspace_options(name: &str) -> KeyspaceCreateOptions {
     let buffer_mib = match name {
         "urls" | "ready" => 8,
         "later" | "pages" => 4,
-        "notes" => 1,
+        "notes" | "sources" => 1,
         _ => 2,
     };
     let options = KeyspaceCreateOptions::default()
@@ -359,7 +368,7 @@ fn keyspace_options(name: &str) -> KeyspaceCreateOptions {
             .data_block_compression_policy(CompressionPolicy::disabled())
             .filter_policy(FilterPolicy::all(FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0)))),
         // Only ever read by range, where a filter is of no use; larger blocks compress paths better.
-        "ready" | "later" => options
+        "ready" | "later" | "sources" => options
             .filter_policy(FilterPolicy::disabled())
             .data_block_size_policy(BlockSizePolicy::all(16 << 10))
             .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4)),

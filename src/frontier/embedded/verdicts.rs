@@ -1,10 +1,12 @@
 //! Verdicts: what an event makes of its URL. They need no lease in memory: after a crash the same log is read again.
 
 use super::changes::Changes;
-use super::records::{QueuedUrl, UrlState};
+use super::records::{QueuedUrl, Source, UrlState};
 use crate::frontier::keys::{Rank, UrlKey, split};
 use crate::frontier::work::PRIORITY_UNKNOWN;
-use crate::frontier::{Cause, Change, FrontierError, HostPause, PageRecord, Verdict};
+use crate::frontier::{
+    Attempt, Attempts, Cause, Change, FrontierError, HostPause, PageRecord, PageState, Past, Verdict,
+};
 use crate::page::{EpochMs, Kind};
 
 /// A verdict's URL and all that is known of it.
@@ -14,6 +16,8 @@ struct Subject<'v> {
     path: &'v str,
     state: Option<UrlState>,
     page: Option<PageRecord>,
+    /// Leased by this process, and of no earlier verdict of this batch.
+    is_in_flight: bool,
 }
 
 impl Changes<'_> {
@@ -30,7 +34,8 @@ impl Changes<'_> {
         let (origin, path) = split(&verdict.url)?;
         let keys = self.frontier.keys;
         let url = keys.url(keys.host(origin), path);
-        let subject = Subject { verdict, url, path, state: self.state_of(url)?, page: self.page(url, origin)? };
+        let (state, page) = (self.state_of(url)?, self.page(url, origin)?);
+        let subject = Subject { verdict, url, path, state, page, is_in_flight: self.is_in_flight(url) };
         if self.is_old(&subject) {
             return Ok(false);
         }
@@ -75,13 +80,14 @@ impl Changes<'_> {
             let trust = host.record.trust.take().unwrap_or_default();
             host.record.trust = Some(Box::new(trust.after(lesson)));
         }
+        let past = self.past(subject, record)?;
         self.leave_queue(subject);
         let reached = subject.verdict.reached.as_deref();
         let is_at_once = self.turn_to(url, subject.page.as_ref(), record, reached)?;
         let due_again = if is_at_once { Some(self.now) } else { due_again };
         match due_again {
             Some(due) => {
-                let rank = self.rank_of(subject.state);
+                let rank = self.rank_of(subject);
                 let item = QueuedUrl::revisit(subject.path, subject.verdict.kind, record.depth);
                 self.enqueue_later(url, due, rank, &item);
             }
@@ -96,7 +102,7 @@ impl Changes<'_> {
             }
             self.totals.count_page(record.state, 1);
         }
-        self.pages.insert(url, record.clone());
+        self.pages.insert(url, PageRecord { past, ..record.clone() });
         Ok(())
     }
 
@@ -118,13 +124,17 @@ impl Changes<'_> {
             }
         }
         self.meet(subject, origin)?;
+        let queued_attempts = queued.as_ref().map(|queued| queued.attempts.clone());
+        let mut attempts = attempts_before(queued_attempts, subject.page.as_ref());
+        attempts.push(subject.verdict.attempt);
         self.leave_queue(subject);
-        let rank = self.rank_of(subject.state);
+        let rank = self.rank_of(subject);
         let depth = queued.as_ref().map(|item| item.depth).or(subject.page.as_ref().map(|page| page.depth));
         let item = QueuedUrl {
             attempt,
             put_off,
             cause,
+            attempts,
             revisit: subject.page.is_some(),
             ..QueuedUrl::revisit(subject.path, subject.verdict.kind, depth.unwrap_or(0))
         };
@@ -142,10 +152,56 @@ impl Changes<'_> {
     }
 
     /// A URL keeps its rank as long as it is queued.
-    fn rank_of(&mut self, state: Option<UrlState>) -> Rank {
-        match state {
+    fn rank_of(&mut self, subject: &Subject) -> Rank {
+        match subject.state {
             Some(UrlState::Ready(rank) | UrlState::Later { rank, .. }) => rank,
-            Some(UrlState::Done) | None => self.next_rank(PRIORITY_UNKNOWN),
+            Some(UrlState::Done) => self.next_rank(PRIORITY_UNKNOWN),
+            None => {
+                let rank = self.next_rank(PRIORITY_UNKNOWN);
+                self.sources.insert(rank.sequence(), Source::default());
+                rank
+            }
         }
     }
+
+    /// Those since the last answer. A URL in flight was read when it was leased.
+    fn attempts_queued(&self, subject: &Subject) -> Result<Option<Attempts>, FrontierError> {
+        if subject.is_in_flight {
+            return Ok(self.frontier.tried.lock().get(&subject.url).cloned());
+        }
+        let queued = subject.state.map(|state| self.queued(subject.url, state)).transpose()?.flatten();
+        Ok(queued.map(|queued| queued.attempts))
+    }
+
+    /// What the URL's new record keeps of before.
+    fn past(&self, subject: &Subject, record: &PageRecord) -> Result<Past, FrontierError> {
+        let before = subject.page.as_ref();
+        let mut attempts = attempts_before(self.attempts_queued(subject)?, before);
+        if !attempts.is_empty() {
+            // What was kept is not of this attempt.
+            let is_of_it = record.fetched_ms == subject.verdict.attempt.at && record.state.is_there();
+            let digest = record.digest.filter(|digest| is_of_it && before.and_then(|it| it.digest) != Some(*digest));
+            let digest = digest.and_then(|digest| digest.first_chunk().copied());
+            attempts.push(Attempt { digest, ..subject.verdict.attempt });
+        }
+        let proposed_as = match (before, subject.state) {
+            (Some(before), _) => before.past.proposed_as,
+            (None, Some(UrlState::Ready(rank) | UrlState::Later { rank, .. })) => Some(rank.sequence()),
+            (None, Some(UrlState::Done) | None) => None,
+        };
+        let was_delivered_at = || before.and_then(|before| before.past.delivered_at.or(before.passed_at));
+        let is_delivered = record.fetched_ms == subject.verdict.attempt.at && record.state != PageState::Unchanged;
+        let delivered_at = if is_delivered { None } else { was_delivered_at() };
+        Ok(Past { proposed_as, attempts, delivered_at })
+    }
+}
+
+/// Those that were before this one: since the last answer the queue has them, then the record, and of one alone the record is all.
+pub(super) fn attempts_before(queued: Option<Attempts>, page: Option<&PageRecord>) -> Attempts {
+    let queued = queued.filter(|attempts| !attempts.is_empty());
+    let mut attempts = queued.or_else(|| page.map(|page| page.past.attempts.clone())).unwrap_or_default();
+    if let Some(page) = page.filter(|_| attempts.is_empty()) {
+        attempts.push(Attempt::of(page));
+    }
+    attempts
 }

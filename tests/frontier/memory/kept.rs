@@ -61,7 +61,7 @@ impl Kept {
             origin_of(&proposal.url)?;
         }
         let mut proposed = Proposed::default();
-        for Proposal { url, kind, depth, priority } in work {
+        for Proposal { url, kind, depth, priority, .. } in work {
             let origin = origin_of(url)?;
             // Counted only where it matters: it looks at every URL there is.
             let is_troubled = self.hosts.get(&origin).is_some_and(|host| host.trouble.is_some());

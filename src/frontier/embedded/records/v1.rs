@@ -5,7 +5,7 @@ use crate::budgets::Account;
 use crate::delivery::Position;
 use crate::frontier::keys::Rank;
 use crate::frontier::schedule::{HostRecord, Totals};
-use crate::frontier::{Cause, PageRecord, PageState, Robots, RobotsAccess, Trouble};
+use crate::frontier::{Attempts, Cause, PageRecord, PageState, Robots, RobotsAccess, Trouble};
 use crate::page::{EpochMs, FailureReason, Kind};
 
 /// What is left to read.
@@ -22,6 +22,7 @@ impl Record for QueuedUrl {
             attempt: input.small()?,
             path: input.rest()?,
             cause: None,
+            attempts: Attempts::default(),
         })
     }
 }
@@ -157,6 +158,7 @@ impl Record for PageRecord {
             texts: Default::default(),
             canonical: None,
             passed_at: None,
+            past: Default::default(),
         })
     }
 }

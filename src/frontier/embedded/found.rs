@@ -1,0 +1,164 @@
+//! Who led to a URL: first, kept once for all the URLs that a page brought; and last, remembered for a while.
+//!
+//! The new URLs of a page are numbered one after the other as they are proposed. So one [`Source`] stands in `sources` for
+//! all of them, under the number of the first, and each is found by the last source at or before its own number.
+//!
+//! Who led to a URL last would have to be written with every link, and nine of ten lead to what is known already. That is
+//! remembered in memory alone, of the last pages.
+
+use std::sync::Arc;
+
+use super::changes::Changes;
+use super::open::EmbeddedFrontier;
+use super::records::Source;
+use super::store::Store;
+use crate::frontier::keys::{UrlKey, split};
+use crate::frontier::past::seconds;
+use crate::frontier::{Found, FrontierError, Proposal, Way};
+use crate::page::EpochMs;
+
+/// 4 MiB, and 1 MiB.
+const SLOTS: usize = 1 << 19;
+const PAGES: usize = 1 << 15;
+
+/// Who led to URLs last. Of two URLs in one slot the later one is remembered; two are taken for one when 51 bits of their
+/// keys agree.
+#[derive(Debug)]
+pub struct LastLinks {
+    /// 32 bits of the URL's key, and the number of the page.
+    slots: Box<[(u32, u32)]>,
+    /// The last so many; that of number `n`, from 1, at `n % PAGES`.
+    pages: Vec<Source>,
+    count: u32,
+}
+
+impl Default for LastLinks {
+    fn default() -> Self {
+        LastLinks { slots: vec![(0, 0); SLOTS].into_boxed_slice(), pages: Vec::new(), count: 0 }
+    }
+}
+
+impl LastLinks {
+    fn add(&mut self, source: &Source, urls: &[UrlKey]) {
+        self.count = self.count.wrapping_add(1).max(1);
+        let at = self.count as usize % PAGES;
+        if self.pages.len() <= at {
+            self.pages.resize(at + 1, Source::default());
+        }
+        self.pages[at] = source.clone();
+        for url in urls {
+            let (slot, mark) = place(*url);
+            self.slots[slot] = (mark, self.count);
+        }
+    }
+
+    pub fn of(&self, url: UrlKey) -> Option<&Source> {
+        let (slot, mark) = place(url);
+        let (is_of, page) = self.slots[slot];
+        let is_kept = page > 0 && self.count.wrapping_sub(page) < PAGES as u32;
+        self.pages.get(page as usize % PAGES).filter(|_| is_of == mark && is_kept)
+    }
+}
+
+fn place(url: UrlKey) -> (usize, u32) {
+    let mixed = url.path ^ url.host.rotate_left(32);
+    (mixed as usize % SLOTS, (mixed >> 32) as u32)
+}
+
+/// The links of a batch, page by page.
+#[derive(Debug, Default)]
+pub struct Met {
+    /// With where its links begin in `urls`.
+    pages: Vec<(Source, usize)>,
+    urls: Vec<UrlKey>,
+    /// What the last page's proposals say of it.
+    last: Option<Found>,
+    /// The number that the next new URL of the last page has, if its source is to stand for that, too.
+    next: Option<u64>,
+}
+
+impl Met {
+    /// Tells the memory, once the batch is in the store.
+    pub fn remember(self, links: &mut LastLinks) {
+        let ends = self.pages.iter().skip(1).map(|(_, start)| *start).chain([self.urls.len()]);
+        for ((source, start), end) in self.pages.iter().zip(ends) {
+            links.add(source, &self.urls[*start..end]);
+        }
+    }
+}
+
+impl Changes<'_> {
+    /// Something leads to `url`.
+    pub fn meet_url(&mut self, url: UrlKey, proposal: &Proposal) {
+        let Some(found) = &proposal.found else { return };
+        if !self.met.last.as_ref().is_some_and(|last| is_same(last, found)) {
+            self.met.pages.push((source(self.frontier, found), self.met.urls.len()));
+            self.met.last = Some(found.clone());
+            self.met.next = None;
+        }
+        self.met.urls.push(url);
+    }
+
+    /// A new URL has this number: of who led to it there is a source. To be called behind [`Changes::meet_url`] of the same.
+    pub fn note_source(&mut self, proposal: &Proposal, number: u64) {
+        if proposal.found.is_none() {
+            self.sources.insert(number, Source::default());
+        } else if self.met.next != Some(number) {
+            let source = self.met.pages.last().map(|(source, _)| source.clone()).unwrap_or_default();
+            self.sources.insert(number, source);
+        }
+        self.met.next = Some(number + 1).filter(|_| proposal.found.is_some());
+    }
+
+    /// What led to the URL of one number led to that of another.
+    pub fn pass_source(&mut self, from: Option<u64>, to: u64) -> Result<(), FrontierError> {
+        if from != Some(to) {
+            let source = from.map(|from| self.store.source(from)).transpose()?.flatten();
+            self.sources.insert(to, source.unwrap_or_default());
+        }
+        Ok(())
+    }
+}
+
+impl EmbeddedFrontier {
+    /// `number`: that of a URL among all that were proposed.
+    pub(super) fn first_found(&self, store: &Store, number: Option<u64>) -> Result<Option<Found>, FrontierError> {
+        let Some(source) = number.map(|number| store.source(number)).transpose()?.flatten() else { return Ok(None) };
+        named(store, &source)
+    }
+
+    pub(super) fn last_found(&self, store: &Store, url: UrlKey) -> Result<Option<Found>, FrontierError> {
+        let source = self.last_links.lock().of(url).cloned();
+        source.map_or(Ok(None), |source| named(store, &source))
+    }
+}
+
+/// As its URL has it. A page that is not known any more has no name.
+fn named(store: &Store, source: &Source) -> Result<Option<Found>, FrontierError> {
+    let Some(way) = source.way else { return Ok(None) };
+    let on = match source.on() {
+        Some(on) => match store.host(on.host)? {
+            Some(host) if way == Way::RobotsTxt => Some(format!("{}/robots.txt", host.origin)),
+            Some(host) => store.page(on, &host.origin)?.map(|page| page.url),
+            None => None,
+        },
+        None => None,
+    };
+    Ok(Some(Found { way, on: on.map(Arc::from), at: EpochMs::from(source.at_s) * 1000 }))
+}
+
+/// The links of one page share its URL.
+fn is_same(one: &Found, other: &Found) -> bool {
+    let is_same_page = match (&one.on, &other.on) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one == other,
+        (None, None) => true,
+        _ => false,
+    };
+    is_same_page && one.way == other.way && one.at == other.at
+}
+
+fn source(frontier: &EmbeddedFrontier, found: &Found) -> Source {
+    let on = found.on.as_deref().and_then(|on| split(on).ok());
+    let on = on.map(|(origin, path)| frontier.keys.url(frontier.keys.host(origin), path));
+    Source { way: Some(found.way), at_s: seconds(found.at), host: on.map(|on| on.host), path: on.map(|on| on.path) }
+}
