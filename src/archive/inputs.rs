@@ -15,14 +15,14 @@ use super::topic::{self, Partition, TopicError};
 use super::transfer_state;
 use super::trees::Trees;
 use crate::formats::Format;
-use crate::sinks::{pagestore, staging};
+use crate::sinks::{pagestore, place_notes, staging};
 
 /// How the names of files of many pages begin and end, those of sinks and ACHE's.
 const ARCHIVE_PREFIX: &str = "crawl_data-";
 const ARCHIVE_SUFFIXES: [&str; 6] = [".deflate", ".jsonl", ".csv", ".tianwang", ".warc", ".warc.gz"];
 
 /// Folders that sinks keep for themselves beside their files.
-const OF_SINKS: [&str; 2] = [staging::WRITING, pagestore::INDEX_FOLDER];
+const OF_SINKS: [&str; 3] = [staging::WRITING, pagestore::INDEX_FOLDER, place_notes::FOLDER];
 
 /// Something to read from its beginning to its end.
 #[derive(Debug, Clone)]

@@ -32,6 +32,44 @@ pub(super) fn open_file(
     Ok(Box::new(SoundReader { records, path: path.into(), known: None, has_ended: false }))
 }
 
+/// Opens a file of this format at a place where a record begins, as if the file began there.
+pub(super) fn open_file_at(
+    path: &Path,
+    format: Format,
+    start: u64,
+    counter: &Arc<AtomicU64>,
+) -> std::io::Result<Box<dyn ArchiveReader>> {
+    let file = open_or_renamed(path)?;
+    let length = file.metadata()?.len().saturating_sub(start);
+    let mut bytes = FromPlace { file, start };
+    bytes.rewind()?;
+    let beside = Box::new(opener_beside(path, counter));
+    format.reader(ReaderInput { bytes: Box::new(bytes), length, path: path.to_owned(), beside, is_check: false })
+}
+
+/// What of a file is behind a place.
+struct FromPlace {
+    file: File,
+    start: u64,
+}
+
+impl Read for FromPlace {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.file.read(buffer)
+    }
+}
+
+impl Seek for FromPlace {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        let to = match to {
+            SeekFrom::Start(at) => SeekFrom::Start(at + self.start),
+            relative => relative,
+        };
+        let at = self.file.seek(to)?;
+        at.checked_sub(self.start).ok_or_else(|| ErrorKind::InvalidInput.into())
+    }
+}
+
 /// Opens what lies beside a file, and not what a symbolic link there leads out to.
 fn opener_beside(
     path: &Path,

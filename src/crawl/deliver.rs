@@ -70,6 +70,10 @@ impl Feed for LogFeed<'_> {
         self.watch.clone()
     }
 
+    fn wants_places(&self) -> bool {
+        true
+    }
+
     fn stepped(&mut self, step: Step) {
         if step.passed > 0 {
             self.seconds.observe(step.took.as_secs_f64());

@@ -6,6 +6,7 @@
 //! * `queue`: those that are to be sent again, narrowed down to what breaks a request.
 //! * `touch`: pages that are as they were, of which only the time is news.
 //! * `verdict`: what the server says of each.
+//! * `place`: the document of one page, for people.
 //! * `probe`: whether the index takes pages at all.
 //!
 //! The caller's thread makes documents; a thread of the sink's own sends them, so that both go on at once. What the
@@ -16,6 +17,7 @@
 mod bulk;
 mod client;
 mod index;
+mod place;
 mod probe;
 mod queue;
 mod touch;
@@ -32,6 +34,7 @@ use tokio::task::JoinHandle;
 
 use self::bulk::{BulkFailure, BulkSender};
 use self::client::other;
+pub(super) use self::place::find;
 use self::queue::{Bulk, BulkDocument, BulkOutcome};
 use super::dead_letters::DeadLetters;
 use super::sink::SinkCount;

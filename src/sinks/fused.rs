@@ -1,5 +1,6 @@
 //! A sink that is not used on after an error: what it has in hand no longer matches what was acknowledged then.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::sink::{Delivered, Sink, SinkError};
@@ -45,6 +46,10 @@ impl Sink for Fused {
 
     fn show_to(&mut self, watch: Watch) {
         self.sink.show_to(watch);
+    }
+
+    fn note_places(&mut self, folder: &Path) {
+        self.sink.note_places(folder);
     }
 
     fn close(&mut self) -> Result<(), SinkError> {

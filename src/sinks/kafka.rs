@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, Producer};
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::dead_letters::DeadLetters;
 use super::kafka_client::{self as client, KafkaProducer, Report, trouble};
+use super::kafka_message::{headers, key_hash};
+use super::place_notes::{NotedPlace, PlaceNotes};
 use super::sink::{Delivered, Sink, SinkError, empty};
 use super::upkeep::{Due, has_no_page};
 use super::watch::Watch;
@@ -25,7 +25,6 @@ use crate::config::{KafkaConfig, Upkeep};
 use crate::delivery::{Entry, Position};
 use crate::formats::change;
 use crate::formats::encoder::Encoder;
-use crate::page::PageChange;
 use crate::shutdown::Shutdown;
 
 /// The longest single wait for reports.
@@ -45,6 +44,7 @@ pub struct KafkaSink {
     encoder: Box<dyn Encoder>,
     schema: &'static str,
     dead: DeadLetters,
+    notes: PlaceNotes,
     /// What was taken and has not been passed, in the log's order. The first has the number `first`.
     slots: VecDeque<MessageSlot>,
     first: usize,
@@ -74,7 +74,8 @@ struct MessageSlot {
 
 enum MessageState {
     InFlight(Arc<Entry>),
-    Delivered,
+    /// To this partition and offset.
+    Delivered(Option<(i32, i64)>),
     Skipped,
     /// With the reason.
     Dead(Arc<Entry>, String),
@@ -93,6 +94,7 @@ impl KafkaSink {
     ) -> Result<KafkaSink, SinkError> {
         Ok(KafkaSink {
             dead: DeadLetters::open(folder)?,
+            notes: PlaceNotes::default(),
             producer: client::connect(config, &shutdown)?,
             config: config.clone(),
             upkeep,
@@ -158,8 +160,11 @@ impl KafkaSink {
     fn send(&mut self, entry: &Arc<Entry>, sequence: usize) -> Result<Option<MessageState>, SinkError> {
         let key: String = url::form_urlencoded::byte_serialize(entry.event.url.as_bytes()).collect();
         loop {
-            let mut record =
-                BaseRecord::with_opaque_to(&self.config.topic, sequence).key(&key).headers(self.headers(entry));
+            let mut record = BaseRecord::with_opaque_to(&self.config.topic, sequence).key(&key).headers(headers(
+                entry,
+                self.upkeep,
+                self.schema,
+            ));
             record.payload = (self.upkeep.due(&entry.event) != Due::Tombstone).then_some(&self.value);
             let error = match self.producer.send(record) {
                 Ok(()) => {
@@ -189,26 +194,6 @@ impl KafkaSink {
         }
     }
 
-    /// `event_id`, `schema`, `status`, `change` (see [`PageChange`]), which events of before it was noted lack, of what has changed
-    /// the `distance`, where it is known, and of what is gone the `reason`.
-    fn headers(&self, entry: &Entry) -> OwnedHeaders {
-        let event = &entry.event;
-        let schema = if self.upkeep.due(event) == Due::Event { change::SCHEMA } else { self.schema };
-        let status = event.response().map(|response| response.status.to_string());
-        let reason = (event.change == Some(PageChange::Gone)).then(|| change::reason(event));
-        let distance = event.distance(self.upkeep.min_change).map(|bits| bits.to_string());
-        let headers = [
-            ("event_id", Some(event.id.as_str())),
-            ("schema", Some(schema)),
-            ("status", status.as_deref()),
-            ("change", event.change.map(PageChange::name)),
-            ("distance", distance.as_deref()),
-            ("reason", reason.as_deref()),
-        ];
-        let given = headers.into_iter().filter(|(_, value)| value.is_some());
-        given.fold(OwnedHeaders::new_with_capacity(6), |all, (key, value)| all.insert(Header { key, value }))
-    }
-
     /// Waits a while for reports and takes them in. True when some came.
     fn wait(&mut self) -> Result<bool, SinkError> {
         let reports = self.producer.context().take(LOOK);
@@ -235,12 +220,15 @@ impl KafkaSink {
         self.settle()
     }
 
-    fn note(&mut self, Report { sequence, problem }: Report) -> Result<(), SinkError> {
+    fn note(&mut self, Report { sequence, delivered }: Report) -> Result<(), SinkError> {
         use RDKafkaErrorCode::{InvalidDifferentRecord, InvalidMessageSize, InvalidRecord, MessageSizeTooLarge};
-        let Some(code) = problem else {
-            self.set(sequence, |_| MessageState::Delivered);
-            self.watch.moved();
-            return Ok(());
+        let code = match delivered {
+            Ok(place) => {
+                self.set(sequence, |_| MessageState::Delivered(place));
+                self.watch.moved();
+                return Ok(());
+            }
+            Err(code) => code,
         };
         match code {
             InvalidDifferentRecord => self.suspects.push(sequence),
@@ -282,7 +270,11 @@ impl KafkaSink {
         while let Some(slot) = self.slots.front() {
             match &slot.state {
                 MessageState::InFlight(_) => break,
-                MessageState::Delivered => self.so_far.delivered += 1,
+                MessageState::Delivered(place) => {
+                    self.so_far.delivered += 1;
+                    let noted = || place.map(|(partition, offset)| NotedPlace::offset(partition, offset));
+                    self.notes.add(slot.end.index, noted);
+                }
                 MessageState::Skipped => self.so_far.skipped += 1,
                 MessageState::Dead(entry, reason) => {
                     self.dead.add(&entry.event, reason)?;
@@ -293,6 +285,7 @@ impl KafkaSink {
             self.slots.pop_front();
             self.first += 1;
         }
+        self.notes.write(self.in_flight == 0);
         self.dead.sync()
     }
 
@@ -389,12 +382,11 @@ impl Sink for KafkaSink {
         self.watch = watch;
     }
 
+    fn note_places(&mut self, folder: &Path) {
+        self.notes = PlaceNotes::new(folder);
+    }
+
     fn close(&mut self) -> Result<(), SinkError> {
         Ok(())
     }
-}
-
-/// Messages of one URL have one key.
-fn key_hash(entry: &Entry) -> u64 {
-    xxh3_64(entry.event.url.as_bytes())
 }

@@ -95,7 +95,7 @@ fn read(
     Ok(())
 }
 
-fn event_id<'a>(message: &'a BorrowedMessage<'_>) -> Option<&'a str> {
+pub(super) fn event_id<'a>(message: &'a BorrowedMessage<'_>) -> Option<&'a str> {
     let header = message.headers()?.iter().find(|header| header.key == "event_id")?;
     std::str::from_utf8(header.value?).ok()
 }

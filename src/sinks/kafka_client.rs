@@ -9,6 +9,7 @@ use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, Top
 use rdkafka::client::{Client, DefaultClientContext};
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
+use rdkafka::message::Message;
 use rdkafka::metadata::{Metadata, MetadataTopic};
 use rdkafka::producer::{DeliveryResult, NoCustomPartitioner, Producer, ProducerContext, ThreadedProducer};
 use rdkafka::{ClientConfig, ClientContext};
@@ -38,8 +39,8 @@ pub(super) type KafkaProducer = ThreadedProducer<Reports>;
 /// What became of a message.
 pub(super) struct Report {
     pub sequence: usize,
-    /// None: every broker that must have it has it.
-    pub problem: Option<RDKafkaErrorCode>,
+    /// Partition and offset, where the broker told, or why it has it not; every broker that must have it has it.
+    pub delivered: Result<Option<(i32, i64)>, RDKafkaErrorCode>,
 }
 
 /// Where reports wait for the sink, and what the client last complained of.
@@ -96,8 +97,12 @@ impl ProducerContext<NoCustomPartitioner> for Reports {
     type DeliveryOpaque = usize;
 
     fn delivery(&self, result: &DeliveryResult<'_>, sequence: usize) {
-        let problem = result.as_ref().err().map(|(error, _)| code_of(error));
-        self.waiting.lock().push(Report { sequence, problem });
+        let delivered = match result {
+            // Nobody tells the offset where nobody acknowledges.
+            Ok(message) => Ok(Some((message.partition(), message.offset())).filter(|(_, offset)| *offset >= 0)),
+            Err((error, _)) => Err(code_of(error)),
+        };
+        self.waiting.lock().push(Report { sequence, delivered });
         self.arrived.notify_one();
     }
 }

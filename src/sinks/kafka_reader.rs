@@ -12,7 +12,7 @@ use super::kafka_client::ANSWER;
 
 /// One wait for messages.
 const LOOK: Duration = Duration::from_millis(200);
-/// Without a message for so long, although some are missing, a broker counts as gone.
+/// See [`TopicReader::patience`], unless said otherwise.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Reads partitions of one topic.
@@ -20,6 +20,8 @@ pub(crate) struct TopicReader {
     consumer: BaseConsumer,
     topic: String,
     last_sign: Instant,
+    /// Without a message for so long, although some are missing, a broker counts as gone.
+    patience: Duration,
 }
 
 /// What came next.
@@ -30,8 +32,8 @@ pub(crate) enum Next<'r> {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the broker sent nothing for {PATIENCE:?}")]
-pub(crate) struct Silence;
+#[error("the broker sent nothing for {0:?}")]
+pub(crate) struct Silence(Duration);
 
 impl TopicReader {
     /// `client`: how to reach the broker. `group`: the name it is told.
@@ -48,15 +50,21 @@ impl TopicReader {
             .set("queued.max.messages.kbytes", "32768")
             .set("fetch.message.max.bytes", "8388608")
             .create()?;
-        Ok(TopicReader { consumer, topic: topic.to_owned(), last_sign: Instant::now() })
+        Ok(TopicReader { consumer, topic: topic.to_owned(), last_sign: Instant::now(), patience: PATIENCE })
+    }
+
+    /// For who does not wait for long.
+    pub fn with_patience(self, patience: Duration) -> TopicReader {
+        TopicReader { patience, ..self }
     }
 
     /// The first offset of each partition, and the one behind its last; none when the broker shows no such topic.
     pub fn partitions(&self) -> KafkaResult<Option<BTreeMap<i32, (i64, i64)>>> {
         // All topics: asked for one by name, a broker may make it.
-        let metadata = self.consumer.fetch_metadata(None, ANSWER)?;
+        let answer = ANSWER.min(self.patience);
+        let metadata = self.consumer.fetch_metadata(None, answer)?;
         let Some(found) = metadata.topics().iter().find(|it| it.name() == self.topic) else { return Ok(None) };
-        let bounds = |number| self.consumer.fetch_watermarks(&self.topic, number, ANSWER);
+        let bounds = |number| self.consumer.fetch_watermarks(&self.topic, number, answer);
         let numbers = found.partitions().iter().map(|partition| partition.id());
         numbers.map(|number| Ok((number, bounds(number)?))).collect::<KafkaResult<_>>().map(Some)
     }
@@ -82,8 +90,8 @@ impl TopicReader {
                 Some(Err(KafkaError::PartitionEOF(number))) => return Ok(Next::End(number)),
                 // librdkafka goes on trying after each of these.
                 Some(Err(error)) => tracing::warn!(%error, "kafka"),
-                None if self.last_sign.elapsed() < PATIENCE => {}
-                None => return Err(Silence),
+                None if self.last_sign.elapsed() < self.patience => {}
+                None => return Err(Silence(self.patience)),
             }
         }
     }

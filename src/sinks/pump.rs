@@ -33,6 +33,11 @@ pub(crate) trait Feed {
         Watch::default()
     }
 
+    /// Whether somebody will ask where pages are.
+    fn wants_places(&self) -> bool {
+        false
+    }
+
     /// Called after every step, for who watches.
     fn stepped(&mut self, _step: Step) {}
 }
@@ -61,6 +66,9 @@ pub(crate) fn pump(
     let mut sink = super::open_with_letters(config, folder, letters, &before.state, shutdown.clone())?;
     feed.watch().opened();
     sink.show_to(feed.watch());
+    if feed.wants_places() {
+        sink.note_places(folder);
+    }
     // What the sink opened is noted before anything is delivered into it, so that a crash finds it.
     let opened = sink.flush()?;
     commit(feed, &before, &opened)?;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::local::{Disposition, LocalStore};
+use super::place_notes::{NotedPlace, PlaceNotes};
 use super::rolling::{Indexes, RollingFiles, RollingOptions};
 use super::sink::{SinkError, empty};
 use crate::config::SinkConfig;
@@ -20,6 +21,7 @@ pub(super) struct RollingSink {
     /// Of this machine.
     hostname: Option<String>,
     record: Vec<u8>,
+    notes: PlaceNotes,
 }
 
 impl RollingSink {
@@ -57,6 +59,7 @@ impl RollingSink {
             record_end: layout.record_end,
             hostname: rustix::system::uname().nodename().to_str().ok().map(str::to_owned),
             record: Vec::new(),
+            notes: PlaceNotes::default(),
         })
     }
 
@@ -79,13 +82,24 @@ impl LocalStore for RollingSink {
             let crawler_id = &entry.event.crawler_id;
             encoder.begin(&NewFile { name, crawler_id, hostname: hostname.as_deref() })
         })?;
+        let (files, length) = (&self.files, self.record.len());
+        self.notes.add(entry.end.index, || {
+            let (name, start) = files.place_of_last(length)?;
+            Some(NotedPlace::File { name: name.to_owned(), start })
+        });
         empty(&mut self.record);
         self.index(closed)?;
         Ok(Disposition::Delivered)
     }
 
     fn sync(&mut self) -> Result<serde_json::Value, SinkError> {
-        self.files.sync()
+        let state = self.files.sync()?;
+        self.notes.write(false);
+        Ok(state)
+    }
+
+    fn note_places(&mut self, folder: &Path) {
+        self.notes = PlaceNotes::new(folder);
     }
 
     fn close(&mut self) -> Result<(), SinkError> {

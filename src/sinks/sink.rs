@@ -1,5 +1,6 @@
 //! What a sink is to whoever drives it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::watch::Watch;
@@ -18,6 +19,9 @@ pub trait Sink: Send {
 
     /// Told once, before anything is delivered: where a sink that waits for a server shows whether it gets on.
     fn show_to(&mut self, _watch: Watch) {}
+
+    /// Told once, before anything is delivered: somebody will ask where pages are. `folder`: the sink's own.
+    fn note_places(&mut self, _folder: &Path) {}
 
     /// Ends cleanly: files are closed, connections too. Called after `flush`.
     fn close(&mut self) -> Result<(), SinkError>;

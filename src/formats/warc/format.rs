@@ -76,7 +76,9 @@ fn reader(input: ReaderInput) -> std::io::Result<Box<dyn ArchiveReader>> {
         let lacks = Lacks::default().and(Field::Status, !pages.has_status());
         lacks.and(Field::Relevance, !event.relevance.is_known())
     };
-    Ok(Box::new(CodecReader::new(WarcPages::new(reader), |event| event, lacks, WarcPages::truncated)))
+    let mut pages = CodecReader::new(WarcPages::new(reader), |event| event, lacks, WarcPages::truncated);
+    pages.offset = WarcPages::offset;
+    Ok(Box::new(pages))
 }
 
 /// Every record by itself, its digests compared. Responses count as pages.

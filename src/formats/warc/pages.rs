@@ -34,6 +34,8 @@ pub struct WarcPages<R> {
     crawler_id: Arc<str>,
     /// Whether the last page's answer said its status.
     has_status: bool,
+    /// Where that begins.
+    offset: Option<u64>,
     ended: bool,
 }
 
@@ -44,6 +46,7 @@ impl<R: Read> WarcPages<R> {
             capture: CaptureRecords::default(),
             crawler_id: Arc::from(""),
             has_status: true,
+            offset: None,
             ended: false,
         }
     }
@@ -58,9 +61,15 @@ impl<R: Read> WarcPages<R> {
         self.has_status
     }
 
+    /// Where the record of the last page begins, in bytes of the file: the one with its answer.
+    pub fn offset(&self) -> Option<u64> {
+        self.offset
+    }
+
     fn finish(&mut self) -> Option<Result<PageEvent, WarcError>> {
         let capture = std::mem::take(&mut self.capture);
         self.has_status = capture.main.as_ref().is_some_and(has_status);
+        self.offset = capture.main.as_ref().map(|record| record.location.offset);
         capture.into_event(&self.crawler_id)
     }
 }

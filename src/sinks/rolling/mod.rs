@@ -15,6 +15,7 @@ mod taken_back;
 use std::path::{Path, PathBuf};
 
 pub(super) use self::indexes::Indexes;
+pub(super) use self::names::OPEN;
 pub use self::names::{RollingOptions, readable_files};
 use self::open_file::OpenFile;
 use self::saved::SavedState;
@@ -60,6 +61,13 @@ impl RollingFiles {
         };
         current.append(record)?;
         Ok(closed)
+    }
+
+    /// Where the record stands that was added last, `length` bytes long: the file's name, and where it begins; 0 in a stream.
+    pub fn place_of_last(&self, length: usize) -> Option<(&str, u64)> {
+        self.current
+            .as_ref()
+            .map(|current| (current.name(), current.length().unwrap_or(0).saturating_sub(length as u64)))
     }
 
     /// Makes everything added durable, and of a stream readable. Returns the state to commit with it.

@@ -12,7 +12,7 @@ use crate::sinks::sink::SinkError;
 
 const PREFIX: &str = "crawl_data-";
 /// Behind the name of a file that cannot be read as it is while it is written.
-pub(super) const OPEN: &str = ".open";
+pub(in crate::sinks) const OPEN: &str = ".open";
 
 /// How files are rolled.
 #[derive(Debug, Clone, Copy)]

@@ -58,6 +58,11 @@ impl OpenFile {
         &self.name
     }
 
+    /// Its bytes, written or not; of a stream that is not known.
+    pub fn length(&self) -> Option<u64> {
+        self.stream.is_none().then_some(self.written + self.pending.len() as u64)
+    }
+
     /// The most that the file's size can be once `more` bytes are added and it is finished.
     pub fn at_most_after(&self, more: usize) -> u64 {
         let more = self.stream.as_ref().map_or(more as u64, |stream| stream.at_most_after(more));

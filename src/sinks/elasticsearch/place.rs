@@ -1,0 +1,42 @@
+//! The document of one page.
+
+use std::time::Duration;
+
+use elasticsearch::http::Method;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+
+use super::client::{Client, NoAnswer};
+use crate::config::ElasticConfig;
+use crate::formats::elastic::document_id;
+use crate::sinks::place::{NotTold, PagePlace};
+
+#[derive(Deserialize)]
+struct Answer {
+    _index: String,
+    _id: String,
+    _version: i64,
+}
+
+/// Asks the index, which may have got it from somebody else. `patience`: for the answer.
+pub(in crate::sinks) fn find(config: &ElasticConfig, url: &str, patience: Duration) -> Result<PagePlace, NotTold> {
+    let failed = |problem: String| NotTold(format!("the index cannot be asked: {problem}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| failed(error.to_string()))?;
+    let client = Client::new(config).map_err(|error| failed(error.to_string()))?;
+    let id = document_id(url);
+    let path = format!("/{}/_doc/{}?_source=false", config.index, utf8_percent_encode(&id, NON_ALPHANUMERIC));
+    let asked = async { tokio::time::timeout(patience, client.send(Method::Get, &path, None)).await };
+    let answer = match runtime.block_on(asked) {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(NoAnswer::Unreachable(why) | NoAnswer::Broken(why))) => return Err(failed(why)),
+        Err(_) => return Err(failed(format!("no answer within {} ms", patience.as_millis()))),
+    };
+    match (answer.status, serde_json::from_slice::<Answer>(&answer.body)) {
+        (200, Ok(Answer { _index: index, _id: id, _version: version })) => {
+            Ok(PagePlace::Document { index, id, version })
+        }
+        (404, _) => Err(NotTold(format!("{} holds no document of it: it was removed there", config.index))),
+        _ => Err(failed(answer.shown())),
+    }
+}

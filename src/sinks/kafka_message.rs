@@ -1,0 +1,35 @@
+//! What stands beside the value in a message.
+
+use rdkafka::message::{Header, OwnedHeaders};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::upkeep::Due;
+use crate::config::Upkeep;
+use crate::delivery::Entry;
+use crate::formats::change;
+use crate::page::PageChange;
+
+/// `event_id`, `schema`, `status`, `change` (see [`PageChange`]), which events of before it was noted lack, of what has changed
+/// the `distance`, where it is known, and of what is gone the `reason`.
+pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str) -> OwnedHeaders {
+    let event = &entry.event;
+    let schema = if upkeep.due(event) == Due::Event { change::SCHEMA } else { schema };
+    let status = event.response().map(|response| response.status.to_string());
+    let reason = (event.change == Some(PageChange::Gone)).then(|| change::reason(event));
+    let distance = event.distance(upkeep.min_change).map(|bits| bits.to_string());
+    let headers = [
+        ("event_id", Some(event.id.as_str())),
+        ("schema", Some(schema)),
+        ("status", status.as_deref()),
+        ("change", event.change.map(PageChange::name)),
+        ("distance", distance.as_deref()),
+        ("reason", reason.as_deref()),
+    ];
+    let given = headers.into_iter().filter(|(_, value)| value.is_some());
+    given.fold(OwnedHeaders::new_with_capacity(6), |all, (key, value)| all.insert(Header { key, value }))
+}
+
+/// Messages of one URL have one key.
+pub(super) fn key_hash(entry: &Entry) -> u64 {
+    xxh3_64(entry.event.url.as_bytes())
+}
