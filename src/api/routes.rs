@@ -131,11 +131,13 @@ async fn host(State(app): State<App>, Path(host): Path<String>) -> Result<Respon
 #[serde(deny_unknown_fields)]
 struct UrlQuery {
     url: String,
+    #[serde(default)]
+    delivered: bool,
 }
 
 async fn why(State(app): State<App>, query: Result<Query<UrlQuery>, QueryRejection>) -> Result<Response, Refusal> {
-    let Query(UrlQuery { url }) = query.map_err(|error| Refusal::Bad(error.body_text()))?;
-    app.answer(move |service| service.why(&url)).await
+    let Query(UrlQuery { url, delivered }) = query.map_err(|error| Refusal::Bad(error.body_text()))?;
+    app.answer(move |service| service.why(&url, delivered)).await
 }
 
 async fn orders(State(app): State<App>) -> Result<Response, Refusal> {

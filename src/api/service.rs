@@ -28,7 +28,8 @@ pub trait Service: Send + Sync + 'static {
     fn history(&self) -> Vec<Sample>;
     fn hosts(&self, query: &HostsQuery) -> Result<Hosts, Refusal>;
     fn host(&self, host: &str) -> Result<HostStatus, Refusal>;
-    fn why(&self, url: &str) -> Result<Why, Refusal>;
+    /// `places`: ask destinations, too, where they have it.
+    fn why(&self, url: &str, places: bool) -> Result<Why, Refusal>;
     /// The last orders, the latest first.
     fn orders(&self) -> Result<Vec<Ordered>, Refusal>;
     /// Reads the configuration again.

@@ -89,10 +89,13 @@ impl Asked {
         anyhow::ensure!(url.len() <= NAMEABLE, no_url(url));
         Ok(match self {
             Asked::Running(client) => {
-                let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("url", url).finish();
+                let query = url::form_urlencoded::Serializer::new(String::new())
+                    .append_pair("url", url)
+                    .append_pair("delivered", "true")
+                    .finish();
                 client.get(&format!("/url?{query}"))?
             }
-            Asked::Resting(console) => console.why(url)?,
+            Asked::Resting(console) => console.why(url, true)?,
         })
     }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::asked::{Asked, ago};
 use super::folder::Folder;
-use crate::api::said::{HostStatus, PageStory, Why};
+use crate::api::said::{AttemptStory, Attempts, DeliveredPlace, FoundLink, HostStatus, PageStory, SinkPlace, Why};
 use crate::clock::now_ms;
 use crate::telemetry::progress::grouped;
 
@@ -56,6 +56,12 @@ fn told(why: &Why, now: u64) -> String {
     if let Some(host) = &why.host {
         row("host", told_of_host(host, now));
     }
+    let last = why.found.last.as_ref().filter(|last| why.found.first.as_ref() != Some(last));
+    for (name, found) in [("found", why.found.first.as_ref()), ("last link", last)] {
+        if let Some(found) = found {
+            row(name, told_of_link(found, now));
+        }
+    }
     if let Some(queue) = &why.queue {
         let ahead = queue.ahead.map(|ahead| format!("{ahead} URLs of its host before it")).unwrap_or_default();
         let due = queue.due_ms.map(|due| format!("due {}", ago(due, now))).unwrap_or_default();
@@ -67,6 +73,10 @@ fn told(why: &Why, now: u64) -> String {
         let said: Vec<String> = said.into_iter().filter(|said| !said.is_empty()).collect();
         row(if queue.is_revisit { "next look" } else { "queue" }, said.join(", "));
     }
+    for (number, attempt) in why.attempts.last.iter().enumerate() {
+        let is_first = number == 0;
+        row(if is_first { "attempts" } else { "" }, told_of_attempt(attempt, is_first.then_some(&why.attempts), now));
+    }
     if let Some(page) = &why.page {
         told_of_page(page, now).into_iter().for_each(|(name, said)| row(name, said));
     }
@@ -77,16 +87,74 @@ fn told(why: &Why, now: u64) -> String {
         row("budget", budget.clone());
     }
     for sink in &why.sinks {
-        let mut said = sink.state.clone();
-        if let Some(ahead) = sink.ahead {
-            said += &format!(", {ahead} events before it");
-        }
-        if let Some(reason) = &sink.reason {
-            said += &format!(": {reason}");
-        }
-        row(&sink.sink, said);
+        row(&sink.sink, told_of_sink(sink));
     }
     text
+}
+
+fn told_of_sink(sink: &SinkPlace) -> String {
+    let mut said = sink.state.clone();
+    if let Some(ahead) = sink.ahead {
+        said += &format!(", {ahead} events before it");
+    }
+    if let Some(reason) = &sink.reason {
+        said += &format!(": {reason}");
+    }
+    if let Some(place) = &sink.place {
+        said += &format!(": {}", told_of_place(place));
+    }
+    if let Some(why) = &sink.place_unknown {
+        said += &format!("; where is not known: {why}");
+    }
+    said
+}
+
+fn told_of_place(place: &DeliveredPlace) -> String {
+    match place {
+        DeliveredPlace::Message { topic, partition, offset } => {
+            format!("topic {topic}, partition {partition}, offset {offset}")
+        }
+        DeliveredPlace::Document { index, id, version } => format!("index {index}, document {id}, version {version}"),
+        DeliveredPlace::Record { file, record, offset } => {
+            let record = record.map(|record| format!(", record {record}")).unwrap_or_default();
+            let offset = offset.map(|offset| format!(", byte {offset}")).unwrap_or_default();
+            format!("{file}{record}{offset}")
+        }
+    }
+}
+
+fn told_of_link(found: &FoundLink, now: u64) -> String {
+    let way = match found.way.as_str() {
+        "seed" => "given as a seed",
+        "added" => "given as a seed later",
+        "robots_txt" => "named by",
+        "sitemap" => "in the sitemap",
+        "feed" => "in the feed",
+        "canonical" => "named as canonical by",
+        _ => "by a link on",
+    };
+    let on = match (&found.on, &found.by) {
+        (Some(on), _) => format!(" {on}"),
+        (None, Some(by)) => format!(" by {by}"),
+        (None, None) if matches!(found.way.as_str(), "seed" | "added") => String::new(),
+        (None, None) => " a page that is not known any more".to_owned(),
+    };
+    format!("{way}{on}, {}", ago(found.at_ms, now))
+}
+
+/// `all`: for the first that is told.
+fn told_of_attempt(attempt: &AttemptStory, all: Option<&Attempts>, now: u64) -> String {
+    let mut said = format!("{}: {}", ago(attempt.at_ms, now), attempt.outcome);
+    if !attempt.counts {
+        said += ", its host's trouble";
+    }
+    if let Some(digest) = &attempt.digest {
+        said += &format!(", content sha256:{digest}…");
+    }
+    if let Some(all) = all.filter(|all| all.in_all > all.last.len() as u64) {
+        said += &format!(" (the last {} of {})", all.last.len(), all.in_all);
+    }
+    said
 }
 
 fn robots(why: &Why, now: u64) -> String {

@@ -148,8 +148,8 @@ impl Service for Running {
         self.console().host(host)
     }
 
-    fn why(&self, url: &str) -> Result<Why, Refusal> {
-        self.console().why(url)
+    fn why(&self, url: &str, places: bool) -> Result<Why, Refusal> {
+        self.console().why(url, places)
     }
 
     fn orders(&self) -> Result<Vec<Ordered>, Refusal> {

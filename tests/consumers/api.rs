@@ -58,7 +58,8 @@ fn what_the_api_says_is_what_its_description_says() {
 
     let described = json_of_file("src/api/openapi.json");
     assert_eq!(said(address, "/openapi.json").1, described);
-    let urls = ["/", "/missing", "/moved", "/never"].map(|path| format!("/url?url={}{path}", site.origin(0)));
+    let urls = ["/", "/missing", "/moved", "/never", "/?&delivered=true"];
+    let urls = urls.map(|path| format!("/url?url={}{}", site.origin(0), path.replace("?&", "&")));
     let host = format!("/hosts/{}", site.origin(0).replace(':', "%3A").replace('/', "%2F"));
     let asked: Vec<(&str, Vec<&str>)> = vec![
         ("/status", vec!["/status"]),

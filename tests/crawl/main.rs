@@ -36,6 +36,7 @@ mod namespace;
 mod open_files;
 mod outage;
 mod packaging;
+mod places;
 mod readers;
 mod readme;
 mod recrawl;

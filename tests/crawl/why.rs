@@ -99,6 +99,20 @@ fn every_end_has_its_reason_live_after_a_kill_and_at_rest() {
     assert_eq!(moved["page"]["final_url"], format!("{origin}/page/3"));
     let page = &why(&place, &urls)[&format!("{origin}/page/3")];
     assert_eq!(page["page"]["status"], 200);
+    // Who led to it: the page with the links, which is a seed.
+    let found = &page["found"];
+    assert_eq!((&found["first"]["way"], &found["first"]["on"]), (&"link".into(), &seeds[0].as_str().into()), "{page}");
+    assert_eq!(found["first"], found["last"], "{page}");
+    assert_eq!(page["attempts"]["in_all"], 1, "{page}");
+    let digest = page["page"]["digest"].as_str().unwrap();
+    let [attempt] = &page["attempts"]["last"].as_array().unwrap()[..] else { panic!("{page}") };
+    assert_eq!((&attempt["outcome"], &attempt["digest"]), (&"status 200".into(), &digest[..8].into()), "{page}");
+    assert_eq!(why(&place, &seeds)[&seeds[0]]["found"]["first"]["way"], "seed");
+    let added = format!("{origin}/never/linked/to");
+    run(&["seeds", "add", "-o", place.data().to_str().unwrap(), &added]).ok();
+    let added = why(&place, std::slice::from_ref(&added)).remove(&added).unwrap();
+    assert_eq!((&added["found"]["first"]["way"], added["found"]["first"]["on"].is_null()), (&"added".into(), true));
+    assert!(!added["found"]["first"]["by"].as_str().unwrap().is_empty(), "{added}");
     let others = ["http://other.test/7".to_owned(), format!("{origin}/never/heard/of")];
     let others: Vec<Value> = why(&place, &others).into_values().collect();
     assert_eq!(others[0]["state"], "unknown", "{}", others[0]);
@@ -107,10 +121,14 @@ fn every_end_has_its_reason_live_after_a_kill_and_at_rest() {
     assert!(process.kill(), "it was still running");
     let after = why(&place, &urls);
     assert_eq!(wrong(&after, &origin), Vec::<String>::new());
+    let page = &after[&format!("{origin}/page/3")]["found"];
+    assert_eq!((&page["first"]["on"], page["last"].is_null()), (&seeds[0].as_str().into(), true), "{page}");
 
     Process::start(place.crawl(&[], &["--delay", "0"])).wait().ok();
     assert_eq!(wrong(&why(&place, &urls), &origin), Vec::<String>::new());
     let told = run(&["why", "-o", place.data().to_str().unwrap(), &format!("{origin}/private/3")]).ok().stdout;
+    assert!(told.contains(&format!("by a link on {}, ", seeds[0])), "{told}");
+    assert!(told.contains("attempts") && told.contains(": robots_denied"), "{told}");
     assert!(told.contains("denied by line 4, \"Disallow: /private\""), "{told}");
 }
 
@@ -151,6 +169,7 @@ fn what_waits_says_for_what() {
             && said(&broken)["host"]["trouble"]["cause"] == "status 500"
             && said(&broken)["reason"].as_str().unwrap().contains("rests for")
             && said(&broken)["queue"]["last_failure"] == "status 500"
+            && said(&broken)["attempts"]["last"][0]["outcome"] == "status 500"
     });
     let waiting = said(&broken);
     assert!(waiting["queue"]["due_ms"].as_u64() > waiting["page"]["fetched_ms"].as_u64(), "{waiting}");

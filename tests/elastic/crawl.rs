@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::closed_port;
 use crate::node::{Node, wait_until};
@@ -58,6 +58,31 @@ pub fn every_page_of_a_crawl_is_a_document(node: &Node) {
     let folder = tempfile::tempdir().unwrap();
     end_well(crawl(&site, folder.path(), &node.url, "crawled"));
     check(node, &site, "crawled");
+
+    // Each is where it is said to be: the index and the document's version, as the server says.
+    let said = |seeds: &[String]| -> Vec<Value> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_seine"));
+        let output = command.args(["why", "--json", "-o"]).arg(folder.path()).args(seeds).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let seeds = site.seeds();
+    for (seed, said) in seeds.iter().zip(said(&seeds)) {
+        let document = node.document("crawled", seed);
+        let expected = json!({
+            "kind": "document", "index": document["_index"], "id": document["_id"], "version": document["_version"]
+        });
+        assert_eq!(said["sinks"][0]["place"], expected, "{said}");
+    }
+    // A server that does not answer is not waited for.
+    node.signal("STOP");
+    let asked = Instant::now();
+    let hung = said(&seeds[..1]);
+    let took = asked.elapsed();
+    node.signal("CONT");
+    let (sink, state) = (&hung[0]["sinks"][0], &hung[0]["state"]);
+    assert!(took < Duration::from_secs(10) && state == "live" && sink["state"] == "delivered", "{took:?} {hung:?}");
+    assert!(sink["place"].is_null() && !sink["place_unknown"].as_str().unwrap().is_empty(), "{sink}");
 
     // As the crawl was told, on its command line and by its variables.
     let mut command = Command::new(env!("CARGO_BIN_EXE_seine"));

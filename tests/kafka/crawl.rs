@@ -140,3 +140,73 @@ fn what_is_forbidden_leaves_the_topic_with_its_reason() {
     Process::start(place.crawl(&[], &options)).wait().ok();
     assert_eq!(live(), ["/", "/denied", "/outside", "/stays"]);
 }
+
+/// What is said of where URLs are in the topic, by path.
+fn told(place: &Place, origin: &str, paths: &[String]) -> BTreeMap<String, serde_json::Value> {
+    let data = place.data().display().to_string();
+    let urls = paths.iter().map(|path| format!("{origin}{path}"));
+    let arguments: Vec<String> = ["why", "--json", "-o", &data].map(str::to_owned).into_iter().chain(urls).collect();
+    let said = run(&arguments).ok().json_lines();
+    let path = |said: &serde_json::Value| said["url"].as_str().unwrap().strip_prefix(origin).unwrap().to_owned();
+    said.iter().map(|said| (path(said), said["sinks"][0].clone())).collect()
+}
+
+/// Paths whose message is not where it is said to be.
+fn misplaced(place: &Place, origin: &str, paths: &[String], topic: &str) -> Vec<String> {
+    let seen = BROKER.read(topic);
+    let is_there = |path: &str, said: &serde_json::Value| {
+        let at = (said["place"]["partition"].as_i64(), said["place"]["offset"].as_i64());
+        let message = seen.iter().find(|message| (Some(message.partition.into()), Some(message.offset)) == at);
+        said["place"]["topic"] == topic && message.is_some_and(|message| path_of(message, origin) == path)
+    };
+    let all = told(place, origin, paths);
+    all.iter().filter(|(path, said)| !is_there(path, said)).map(|(path, said)| format!("{path} {said}")).collect()
+}
+
+#[test]
+fn a_message_is_where_why_says_live_after_a_kill_and_at_rest() {
+    const PAGES: usize = 600;
+    let paths: Vec<String> = (0..PAGES).map(|n| format!("/{n}")).collect();
+    let all = paths.clone();
+    let site = Running::start(
+        1,
+        counted(move |ask, times| match ask.path() {
+            "/robots.txt" => Answer::text("").status(404),
+            "/" => Answer::html(links(&all.iter().map(String::as_str).chain(["/leaving"]).collect::<Vec<_>>())),
+            "/leaving" if times > 1 => Answer::text("").status(404),
+            path => Answer::html(format!("page {path}")),
+        }),
+    );
+    let (topic, origin) = ("placed", site.origin(0));
+    BROKER.make_topic(topic, &[]);
+    let place = Place::with("link_storage.recrawl: {interval: 2s, confirm_gone: 0}\n");
+    let options = ["--delay", "0", "--sink", "kafka", "--kafka-topic", topic, "--kafka-servers", &BROKER.plain];
+    let asked: Vec<String> = paths.iter().step_by(37).cloned().chain(["/leaving".to_owned()]).collect();
+    let process = Process::start(place.crawl(&[origin.clone() + "/"], &[&options[..], &["--stay"]].concat()));
+    eventually("all are delivered, and one has left", || {
+        let is_up = place.data().join("api.sock").exists();
+        is_up
+            && told(&place, &origin, &asked).iter().all(|(path, said)| {
+                said["state"] == if path == "/leaving" { "removed" } else { "delivered" } && !said["place"].is_null()
+            })
+    });
+    // A look may come between what is said and what is read: nothing is looked at again while the crawl is paused.
+    run(&["pause", "-o", place.data().to_str().unwrap()]).ok();
+    eventually("what was in flight is delivered", || misplaced(&place, &origin, &asked, topic).is_empty());
+    assert!(process.kill(), "it was still running");
+    assert_eq!(misplaced(&place, &origin, &asked, topic), Vec::<String>::new(), "after a kill");
+    run(&["resume", "-o", place.data().to_str().unwrap()]).ok();
+    let process = Process::start(place.crawl(&[], &[&options[..], &["--stay"]].concat()));
+    eventually("it runs", || {
+        let status = run(&["status", "--json", "-o", place.data().to_str().unwrap()]);
+        status.json_lines().iter().any(|status| !status["running"].is_null())
+    });
+    process.signal("TERM");
+    process.wait().ok();
+    assert_eq!(misplaced(&place, &origin, &asked, topic), Vec::<String>::new(), "at rest");
+    let leaving = told(&place, &origin, &asked)["/leaving"].clone();
+    let at = leaving["place"]["offset"].as_i64();
+    let tombstone =
+        BROKER.read(topic).into_iter().find(|seen| Some(seen.offset) == at && path_of(seen, &origin) == "/leaving");
+    assert!(tombstone.is_some_and(|message| message.headers["change"] == "gone"), "{leaving}");
+}

@@ -179,6 +179,10 @@ function showWhy(why) {
     add('leads to', why.page.final_url);
     add('digest', why.page.digest);
   }
+  for (const [name, found] of [['found', why.found.first], ['last link', why.found.last]]) {
+    if (found) add(name, found.way + (found.on ? ' ' + found.on : '') + ', ' + ago(found.at_ms, now));
+  }
+  add('attempts', why.attempts.last.map(it => ago(it.at_ms, now) + ': ' + it.outcome).join('; '));
   add('aliases', why.aliases.join(' '));
   for (const sink of why.sinks) add(sink.sink, sink.state + (sink.reason ? ': ' + sink.reason : ''));
   const answer = element('p');

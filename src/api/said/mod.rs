@@ -1,16 +1,18 @@
 //! What the API says and takes, as JSON; `openapi.json` describes the same. Times are milliseconds since 1970.
 
 mod orders;
+mod why;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::frontier::{Counts, Refused};
+use crate::frontier::Counts;
 use crate::page::EpochMs;
 
 pub use orders::*;
+pub use why::*;
 
 /// A crawl, running or at rest.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -204,96 +206,6 @@ pub struct HostTrouble {
     pub since_ms: EpochMs,
     pub failures: u32,
     pub is_given_up: bool,
-}
-
-/// The story of a URL.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Why {
-    /// Normalised: as the crawl knows it.
-    pub url: String,
-    /// One word: `live`, `gone`, `refused`, `failed`, `withheld`, `alias`, `waiting`, `in_flight`, `out_of_scope`, `unknown`.
-    pub state: String,
-    /// Why it is so, in a sentence.
-    pub reason: String,
-    pub scope: ScopeVerdict,
-    pub robots: RobotsVerdict,
-    pub host: Option<HostStatus>,
-    pub queue: Option<QueuePlace>,
-    pub page: Option<PageStory>,
-    /// URLs that lead to it and are its aliases, up to 20.
-    pub aliases: Vec<String>,
-    pub budget: Option<String>,
-    pub sinks: Vec<SinkPlace>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ScopeVerdict {
-    pub is_admitted: bool,
-    /// The rule that refuses it.
-    pub rule: Option<String>,
-    /// Links to its host that were refused, as far as they are remembered: of the hosts with the most.
-    pub refused: Option<Refused>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct RobotsVerdict {
-    /// `allowed`, `denied`, `unreachable`, `unknown` (never fetched), `ignored`.
-    pub verdict: String,
-    /// The line that decided, and its number.
-    pub line: Option<String>,
-    pub line_number: Option<u32>,
-    pub fetched_ms: Option<EpochMs>,
-    pub expires_ms: Option<EpochMs>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct QueuePlace {
-    /// When it may be asked for, as far as that can be told.
-    pub due_ms: Option<EpochMs>,
-    /// URLs of its host before it; counted up to 10,000.
-    pub ahead: Option<u64>,
-    pub depth: u16,
-    /// Attempts so far that it paid for.
-    pub attempts: u16,
-    /// What the last attempt failed with: `timeout`, `status 503`.
-    pub last_failure: Option<String>,
-    pub is_revisit: bool,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PageStory {
-    pub event_id: String,
-    pub status: u16,
-    pub fetched_ms: EpochMs,
-    /// When it was last there.
-    pub alive_ms: Option<EpochMs>,
-    /// Since when it answers that it is not there, while that is not confirmed.
-    pub missing_since_ms: Option<EpochMs>,
-    /// How often it had changed when it was looked at; and how often it does, as far as looks have told.
-    pub changes: u32,
-    pub changes_a_day: Option<f64>,
-    pub depth: u16,
-    /// SHA-256 of the content, hexadecimal.
-    pub digest: Option<String>,
-    pub etag: Option<String>,
-    pub last_modified: Option<String>,
-    /// Where its redirects led.
-    pub final_url: Option<String>,
-    /// Under which URL its page is delivered, if it is another's.
-    pub alias_of: Option<String>,
-    pub noindex: bool,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SinkPlace {
-    pub sink: String,
-    /// `pending`, `delivered`, `removed`, `dead`, `nothing` (the sink holds no such page), `missed` (it was accepted before the sink
-    /// came), `not_yet` (nothing is accepted), `unknown` (accepted before places were noted).
-    pub state: String,
-    /// Events of the log before it that the sink has not dealt with.
-    pub ahead: Option<u64>,
-    /// Why it is dead, or was removed.
-    pub reason: Option<String>,
 }
 
 impl Rate {

@@ -4,6 +4,8 @@ mod backup;
 mod forget;
 mod hosts;
 mod orders;
+mod past;
+mod places;
 mod retry;
 mod seeds;
 mod status;

@@ -2,6 +2,7 @@
 
 use super::Console;
 use super::hosts::host_status;
+use super::past::attempts;
 use crate::api::Refusal;
 use crate::api::said::{PageStory, QueuePlace, RobotsVerdict, ScopeVerdict, SinkPlace, Why};
 use crate::clock::now_ms;
@@ -29,8 +30,8 @@ struct Known<'c> {
 }
 
 impl Console {
-    /// `asked`: a URL as people write it.
-    pub fn why(&self, asked: &str) -> Result<Why, Refusal> {
+    /// `asked`: a URL as people write it. `places`: ask destinations, too, where they have it.
+    pub fn why(&self, asked: &str, places: bool) -> Result<Why, Refusal> {
         let bad = || Refusal::Bad(no_url(asked));
         let url = normalise_seed(asked).ok_or_else(bad)?;
         let origin = parse::url::origin(&url).ok_or_else(bad)?;
@@ -45,13 +46,18 @@ impl Console {
         };
         let (state, reason) = known.verdict();
         let page = known.look.as_ref().and_then(|look| look.page.as_ref());
-        let sinks = self.sink_places(page);
+        let mut sinks = self.sink_places(page);
+        if let Some(page) = page.filter(|_| places) {
+            self.find_places(page, &mut sinks);
+        }
         Ok(Why {
             state: state.to_owned(),
             reason,
             scope: known.scope_verdict(),
             robots: known.robots_verdict(),
             host: known.host.as_ref().map(|host| host_status(host, known.now)),
+            found: self.discovery(known.look.as_ref()),
+            attempts: attempts(known.look.as_ref()),
             queue: known.queue_place(),
             page: page.map(|page| story(page, known.look.as_ref().and_then(|look| look.owner.clone()))),
             aliases: known.look.as_ref().map(|look| look.aliases.clone()).unwrap_or_default(),
@@ -73,6 +79,8 @@ impl Console {
             state: state.to_owned(),
             ahead,
             reason,
+            place: None,
+            place_unknown: None,
         };
         let Some(page) = page else { return place("not_yet", None, None) };
         let Some(passed_at) = page.passed_at.filter(|index| *index <= log.end.index) else {

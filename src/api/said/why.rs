@@ -1,0 +1,168 @@
+//! What is said of one URL.
+
+use serde::{Deserialize, Serialize};
+
+use super::HostStatus;
+use crate::frontier::Refused;
+use crate::page::EpochMs;
+
+/// The story of a URL.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Why {
+    /// Normalised: as the crawl knows it.
+    pub url: String,
+    /// One word: `live`, `gone`, `refused`, `failed`, `withheld`, `alias`, `waiting`, `in_flight`, `out_of_scope`, `unknown`.
+    pub state: String,
+    /// Why it is so, in a sentence.
+    pub reason: String,
+    pub scope: ScopeVerdict,
+    pub robots: RobotsVerdict,
+    pub host: Option<HostStatus>,
+    pub found: Discovery,
+    pub attempts: Attempts,
+    pub queue: Option<QueuePlace>,
+    pub page: Option<PageStory>,
+    /// URLs that lead to it and are its aliases, up to 20.
+    pub aliases: Vec<String>,
+    pub budget: Option<String>,
+    pub sinks: Vec<SinkPlace>,
+}
+
+/// What led to a URL.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Discovery {
+    /// First; none: it was known before that was noted.
+    pub first: Option<FoundLink>,
+    /// Last; none: not remembered. A running crawl does of the last pages that it read, and none at rest.
+    pub last: Option<FoundLink>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundLink {
+    /// `seed`, `added` (a seed given later), `robots_txt`, `link`, `sitemap`, `feed`, `canonical`.
+    pub way: String,
+    /// Where the link is; none of a seed, and of a page that is not known any more.
+    pub on: Option<String>,
+    /// When that was read or given, to the second.
+    pub at_ms: EpochMs,
+    /// Who gave it later, as far as the log of orders says.
+    pub by: Option<String>,
+}
+
+/// Attempts at a URL.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Attempts {
+    /// As far as they were noted.
+    pub in_all: u64,
+    /// The last ones, the oldest first: six, or four where each brought other content.
+    pub last: Vec<AttemptStory>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptStory {
+    /// Its end, to the second.
+    pub at_ms: EpochMs,
+    /// `status 200`, or a reason of failure.
+    pub outcome: String,
+    /// The URL paid for it; not what was its host's trouble.
+    pub counts: bool,
+    /// The beginning of the content's SHA-256, hexadecimal, where it was another than before.
+    pub digest: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ScopeVerdict {
+    pub is_admitted: bool,
+    /// The rule that refuses it.
+    pub rule: Option<String>,
+    /// Links to its host that were refused, as far as they are remembered: of the hosts with the most.
+    pub refused: Option<Refused>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RobotsVerdict {
+    /// `allowed`, `denied`, `unreachable`, `unknown` (never fetched), `ignored`.
+    pub verdict: String,
+    /// The line that decided, and its number.
+    pub line: Option<String>,
+    pub line_number: Option<u32>,
+    pub fetched_ms: Option<EpochMs>,
+    pub expires_ms: Option<EpochMs>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct QueuePlace {
+    /// When it may be asked for, as far as that can be told.
+    pub due_ms: Option<EpochMs>,
+    /// URLs of its host before it; counted up to 10,000.
+    pub ahead: Option<u64>,
+    pub depth: u16,
+    /// Attempts so far that it paid for.
+    pub attempts: u16,
+    /// What the last attempt failed with: `timeout`, `status 503`.
+    pub last_failure: Option<String>,
+    pub is_revisit: bool,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PageStory {
+    pub event_id: String,
+    pub status: u16,
+    pub fetched_ms: EpochMs,
+    /// When it was last there.
+    pub alive_ms: Option<EpochMs>,
+    /// Since when it answers that it is not there, while that is not confirmed.
+    pub missing_since_ms: Option<EpochMs>,
+    /// How often it had changed when it was looked at; and how often it does, as far as looks have told.
+    pub changes: u32,
+    pub changes_a_day: Option<f64>,
+    pub depth: u16,
+    /// SHA-256 of the content, hexadecimal.
+    pub digest: Option<String>,
+    pub etag: Option<String>,
+    pub last_modified: Option<String>,
+    /// Where its redirects led.
+    pub final_url: Option<String>,
+    /// Under which URL its page is delivered, if it is another's.
+    pub alias_of: Option<String>,
+    pub noindex: bool,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SinkPlace {
+    pub sink: String,
+    /// `pending`, `delivered`, `removed`, `dead`, `nothing` (the sink holds no such page), `missed` (it was accepted before the sink
+    /// came), `not_yet` (nothing is accepted), `unknown` (accepted before places were noted).
+    pub state: String,
+    /// Events of the log before it that the sink has not dealt with.
+    pub ahead: Option<u64>,
+    /// Why it is dead, or was removed.
+    pub reason: Option<String>,
+    /// Where it is, where that was asked and can be told …
+    pub place: Option<DeliveredPlace>,
+    /// … and why it cannot.
+    pub place_unknown: Option<String>,
+}
+
+/// Where a destination has a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum DeliveredPlace {
+    Message {
+        topic: String,
+        partition: i32,
+        offset: i64,
+    },
+    Document {
+        index: String,
+        id: String,
+        version: i64,
+    },
+    /// `record`: the how manieth, from 1; `offset`: where it begins, in bytes of the file or, where that is one compressed stream, of what
+    /// is in it. Neither of a file that is the page's alone.
+    Record {
+        file: String,
+        record: Option<u64>,
+        offset: Option<u64>,
+    },
+}

@@ -1,0 +1,151 @@
+//! Where a page is at each destination that has it. A destination may be slow, or away: it is asked by a thread of its own, and
+//! not waited for longer than a moment.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Console;
+use crate::api::said::{DeliveredPlace, SinkPlace};
+use crate::archive::place::{self as archive_place, RecordPlace};
+use crate::config::{Destination, SinkConfig};
+use crate::frontier::PageRecord;
+use crate::sinks::place::{self, NotTold, PagePlace, SoughtPage};
+
+/// For all of them together.
+const WAIT: Duration = Duration::from_secs(2);
+/// Destinations that are being asked at once, by whoever; those that hang included.
+const AT_ONCE: usize = 16;
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+/// Given back when the thread ends, however late.
+struct Turn;
+
+impl Turn {
+    fn take() -> Option<Turn> {
+        let taken =
+            ASKED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |asked| (asked < AT_ONCE).then_some(asked + 1));
+        taken.is_ok().then_some(Turn)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        ASKED.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+type Told = Result<Option<DeliveredPlace>, NotTold>;
+
+impl Console {
+    /// Says of each sink that has the page where.
+    pub(super) fn find_places(&self, page: &PageRecord, sinks: &mut [SinkPlace]) {
+        let until = Instant::now() + WAIT;
+        let (sender, receiver) = mpsc::channel();
+        let mut waiting = 0;
+        for (number, sink) in sinks.iter_mut().enumerate().filter(|(_, sink)| has_it(sink)) {
+            let Some(config) = self.config.sinks.iter().find(|config| config.name() == sink.sink) else {
+                sink.place_unknown = Some("the sink is not configured any more".to_owned());
+                continue;
+            };
+            let Some(turn) = Turn::take() else {
+                sink.place_unknown = Some("not asked: too many are being asked just now".to_owned());
+                continue;
+            };
+            let (config, folder, sought) = (config.clone(), self.folder.join(config.name()), sought(page));
+            let sender = sender.clone();
+            let asked = thread::Builder::new().name("why".to_owned()).spawn(move || {
+                let _turn = turn;
+                // Nobody may be waiting any more.
+                let _ = sender.send((number, find(&config, &folder, &sought, until)));
+            });
+            waiting += usize::from(asked.is_ok());
+            sink.place_unknown = Some(format!("not told within {} s", WAIT.as_secs()));
+        }
+        while waiting > 0 {
+            let Ok((number, told)) = receiver.recv_timeout(until.saturating_duration_since(Instant::now())) else {
+                break;
+            };
+            waiting -= 1;
+            if let Some(sink) = sinks.get_mut(number) {
+                say(sink, told);
+            }
+        }
+    }
+}
+
+/// What is passed may be there: formats of archives hold what was refused, too.
+fn has_it(sink: &SinkPlace) -> bool {
+    matches!(sink.state.as_str(), "delivered" | "removed" | "passed")
+}
+
+fn say(sink: &mut SinkPlace, told: Told) {
+    (sink.place, sink.place_unknown) = match told {
+        Ok(place) => (place, None),
+        Err(NotTold(_)) if sink.state != "delivered" => (None, None),
+        Err(NotTold(why)) => (None, Some(why)),
+    };
+}
+
+/// The last event, and the last that had a page to deliver: a destination may have got that alone.
+fn sought(page: &PageRecord) -> Vec<SoughtPage> {
+    let of = |event: u64, event_id: Option<String>| SoughtPage {
+        url: page.url.clone(),
+        fetched_ms: page.fetched_ms,
+        event,
+        event_id,
+    };
+    let last = page.passed_at.map(|event| of(event, Some(page.event_id.clone())));
+    last.into_iter().chain(page.past.delivered_at.map(|event| of(event, None))).collect()
+}
+
+fn find(config: &SinkConfig, folder: &std::path::Path, sought: &[SoughtPage], until: Instant) -> Told {
+    let mut told = Ok(None);
+    for page in sought {
+        let patience = until.saturating_duration_since(Instant::now());
+        told = match place::find(config, folder, page, patience) {
+            Ok(Some(PagePlace::Among { file, start, pages })) => among(config, file, (start, pages), page, until),
+            Ok(place) => Ok(place.map(said)),
+            Err(error) => Err(error),
+        };
+        if matches!(told, Ok(Some(_))) || matches!(config.destination, Destination::Elasticsearch(_)) {
+            break;
+        }
+    }
+    told
+}
+
+fn among(
+    config: &SinkConfig,
+    file: PathBuf,
+    (start, pages): (u64, Option<u64>),
+    page: &SoughtPage,
+    until: Instant,
+) -> Told {
+    let not_told = |problem: String| NotTold(format!("{}: {problem}", file.display()));
+    let Some(format) = config.format else { return Ok(None) };
+    // The answer is to be there in time.
+    let until = until - Duration::from_millis(100);
+    let found = archive_place::find((&file, format), (start, pages), (&page.url, page.fetched_ms), until);
+    match found.map_err(|error| not_told(error.to_string()))? {
+        Some(RecordPlace { number, offset }) => {
+            Ok(Some(DeliveredPlace::Record { file: file.display().to_string(), record: number, offset }))
+        }
+        None if Instant::now() >= until => {
+            Err(not_told("it is large, and its record was not found in time".to_owned()))
+        }
+        None => Err(not_told("its record is not there".to_owned())),
+    }
+}
+
+fn said(place: PagePlace) -> DeliveredPlace {
+    match place {
+        PagePlace::Message { topic, partition, offset } => DeliveredPlace::Message { topic, partition, offset },
+        PagePlace::Document { index, id, version } => DeliveredPlace::Document { index, id, version },
+        PagePlace::Among { file, .. } | PagePlace::File(file) => {
+            DeliveredPlace::Record { file: file.display().to_string(), record: None, offset: None }
+        }
+    }
+}
