@@ -276,7 +276,7 @@ impl Validator {
         let named = canonical.filter(|_| !derived.is_html);
         let found = found_on(event, derived);
         let urls = followed.iter().map(|link| (link.url.as_str(), &found));
-        let by_name = Found { way: Way::Canonical, ..found.clone() };
+        let by_name = Arc::new(Found { way: Way::Canonical, ..Found::clone(&found) });
         for (url, found) in urls.chain(named.map(|url| (url, &by_name))) {
             let found = Some(found.clone());
             proposals.push(Proposal { url: url.to_owned(), kind: Kind::Page, depth, priority, found });

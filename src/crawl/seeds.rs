@@ -1,5 +1,7 @@
 //! Seeds, and the scope that their hosts make.
 
+use std::sync::Arc;
+
 use super::error::CrawlError;
 use super::start_room::StartRoom;
 use crate::clock::now_ms;
@@ -34,7 +36,7 @@ pub(super) fn scope(
 }
 
 pub(super) fn seed_proposals(seeds: &[String], way: Way, now: EpochMs) -> Vec<Proposal> {
-    let found = Some(Found { way, on: None, at: now });
+    let found = Some(Arc::new(Found { way, on: None, at: now }));
     let proposal =
         |url: &String| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0, found: found.clone() };
     seeds.iter().map(proposal).collect()

@@ -1,7 +1,5 @@
 //! What a URL went through: who led to it, and what its attempts brought. For people; nothing is decided by it.
 
-use std::sync::Arc;
-
 use minicbor::{Decode, Encode};
 
 use super::page::{PageRecord, PageState};
@@ -52,7 +50,7 @@ impl Way {
 pub struct Found {
     pub way: Way,
     /// The URL that has the link; none of what somebody gave, and where it is not known any more.
-    pub on: Option<Arc<str>>,
+    pub on: Option<String>,
     /// When that was read, or given. Kept in seconds.
     pub at: EpochMs,
 }

@@ -1,5 +1,7 @@
 //! URLs to fetch: as they are proposed, and as they are leased.
 
+use std::sync::Arc;
+
 use super::page::{PageRecord, PageState};
 use super::past::Found;
 use crate::page::{EpochMs, Kind, TextsGiven};
@@ -15,8 +17,8 @@ pub struct Proposal {
     pub depth: u16,
     /// 0 first, 255 last, among the due URLs of one host. Equal ones: first proposed, first leased.
     pub priority: u8,
-    /// Who led to it, for people.
-    pub found: Option<Found>,
+    /// Who led to it, for people; one for all the links of a page.
+    pub found: Option<Arc<Found>>,
 }
 
 /// What became of proposals.

@@ -25,23 +25,21 @@ pub struct SoughtPage {
 /// Where a page is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PagePlace {
-    Message {
-        topic: String,
-        partition: i32,
-        offset: i64,
-    },
-    Document {
-        index: String,
-        id: String,
-        version: i64,
-    },
-    /// In a file of many: at or behind `start`, in bytes of the file, among so many pages; none: anywhere in it.
-    Among {
-        file: PathBuf,
-        start: u64,
-        pages: Option<u64>,
-    },
+    Message { topic: String, partition: i32, offset: i64 },
+    Document { index: String, id: String, version: i64 },
+    Among(Pages),
     File(PathBuf),
+}
+
+/// Pages of a file of many, one of them the one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pages {
+    pub file: PathBuf,
+    /// The first of them, from 1 …
+    pub first: u64,
+    /// … and where that begins, in bytes; none in a stream, which is read from its beginning.
+    pub start: Option<u64>,
+    pub count: u64,
 }
 
 /// What cannot be told, and why.
@@ -83,18 +81,13 @@ pub(super) fn noted(folder: &Path, page: &SoughtPage) -> Result<Span, NotTold> {
 }
 
 fn in_files(config: &SinkConfig, folder: &Path, page: &SoughtPage) -> Result<PagePlace, NotTold> {
-    let Span { from, to, place: NotedPlace::File { name, start } } = noted(folder, page)? else {
+    let Span { from, to, place: NotedPlace::File { name, page: first, start } } = noted(folder, page)? else {
         return Err(NotTold(NOT_NOTED.to_owned()));
     };
     let done = folder.join(&name);
     let file = if done.exists() { done } else { folder.join(name + rolling::OPEN) };
-    // A stream is read from its beginning.
-    let is_stream = config.format.is_some_and(Format::is_stream);
-    Ok(PagePlace::Among {
-        file,
-        start: if is_stream { 0 } else { start },
-        pages: (!is_stream).then_some(to - from + 1),
-    })
+    let start = Some(start).filter(|_| !config.format.is_some_and(Format::is_stream));
+    Ok(PagePlace::Among(Pages { file, first, start, count: to - from + 1 }))
 }
 
 fn there(path: PathBuf) -> Result<PagePlace, NotTold> {

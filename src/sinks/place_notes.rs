@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-/// In the sink's own folder.
+/// In the data folder: beside the sinks' own, in which others look for pages alone. Each sink has one of its name there.
 pub const FOLDER: &str = "~places";
 const FILE: &str = "notes";
 const OLD: &str = "notes.old";
@@ -38,8 +38,8 @@ pub struct Span {
 pub enum NotedPlace {
     /// The first and the last offset, by partition.
     Offsets(BTreeMap<i32, (i64, i64)>),
-    /// A file, and where the first record begins, in bytes; 0 of one in a stream.
-    File { name: String, start: u64 },
+    /// A file, the how manieth page in it, from 1, is the first, and where its record begins, in bytes; 0 in a stream.
+    File { name: String, page: u64, start: u64 },
 }
 
 impl NotedPlace {
@@ -91,7 +91,7 @@ impl PlaceNotes {
     /// `folder`: the sink's own. Nothing is made before the first note.
     pub fn new(folder: &Path) -> PlaceNotes {
         let mut notes = PlaceNotes::default();
-        notes.folder = Some(folder.join(FOLDER));
+        notes.folder = Some(notes_of(folder));
         notes
     }
 
@@ -154,6 +154,11 @@ impl PlaceNotes {
     }
 }
 
+/// `folder`: the sink's own.
+fn notes_of(folder: &Path) -> PathBuf {
+    folder.with_file_name(FOLDER).join(folder.file_name().unwrap_or_default())
+}
+
 impl Drop for PlaceNotes {
     fn drop(&mut self) {
         self.write(true);
@@ -169,7 +174,7 @@ fn line(span: &Span) -> Vec<u8> {
 /// The last span that has event number `index`; none: it was not noted, or is forgotten.
 pub(super) fn find(folder: &Path, index: u64) -> std::io::Result<Option<Span>> {
     for name in [FILE, OLD] {
-        let text = match std::fs::read(folder.join(FOLDER).join(name)) {
+        let text = match std::fs::read(notes_of(folder).join(name)) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             Err(error) => return Err(error),

@@ -84,8 +84,8 @@ impl LocalStore for RollingSink {
         })?;
         let (files, length) = (&self.files, self.record.len());
         self.notes.add(entry.end.index, || {
-            let (name, start) = files.place_of_last(length)?;
-            Some(NotedPlace::File { name: name.to_owned(), start })
+            let (name, page, start) = files.place_of_last(length)?;
+            Some(NotedPlace::File { name: name.to_owned(), page, start })
         });
         empty(&mut self.record);
         self.index(closed)?;

@@ -1,18 +1,20 @@
 //! What is kept of an event for people alone.
 
+use std::sync::Arc;
+
 use crate::frontier::{Attempt, Change, Found, Way};
 use crate::page::{Kind, PageEvent};
 use crate::parse::Derived;
 use crate::visit::retry;
 
 /// How what is linked to there came to be known.
-pub(super) fn found_on(event: &PageEvent, derived: &Derived) -> Found {
+pub(super) fn found_on(event: &PageEvent, derived: &Derived) -> Arc<Found> {
     let way = match event.kind {
         Kind::Sitemap => Way::Sitemap,
         Kind::Page if derived.feed.is_some() => Way::Feed,
         Kind::Page => Way::Link,
     };
-    Found { way, on: Some(event.url.as_str().into()), at: event.ended_ms }
+    Arc::new(Found { way, on: Some(event.url.clone()), at: event.ended_ms })
 }
 
 /// The attempt that an event tells of.

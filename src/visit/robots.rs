@@ -1,5 +1,7 @@
 //! A host's robots.txt, as part of a visit: fetched when it is not known, its redirects followed, its sitemaps proposed.
 
+use std::sync::Arc;
+
 use url::Url;
 
 use super::host::LeasedHost;
@@ -105,7 +107,7 @@ impl Visitor {
         let in_scope = urls.into_iter().filter(|url| scope.admits(url));
         let now = now_ms();
         let on = format!("{}/robots.txt", host.origin());
-        let found = Some(Found { way: Way::RobotsTxt, on: Some(on.into()), at: now });
+        let found = Some(Arc::new(Found { way: Way::RobotsTxt, on: Some(on), at: now }));
         let (kind, priority) = (Kind::Sitemap, SITEMAP_PRIORITY);
         let proposals: Vec<Proposal> =
             in_scope.map(|url| Proposal { url, kind, depth: 0, priority, found: found.clone() }).collect();

@@ -16,11 +16,11 @@ fn open(folder: &tempfile::TempDir) -> EmbeddedFrontier {
 }
 
 fn found(way: Way, on: &str, at: u64) -> Found {
-    Found { way, on: Some(Arc::from(on)), at }
+    Found { way, on: Some(on.to_owned()), at }
 }
 
 fn linked(url: &str, found: &Found) -> Proposal {
-    Proposal { found: Some(found.clone()), ..page(url) }
+    Proposal { found: Some(Arc::new(found.clone())), ..page(url) }
 }
 
 fn given(way: Way) -> Option<Found> {
@@ -48,7 +48,7 @@ fn who_led_to_a_url_first_is_kept_and_who_did_last_is_remembered() {
     let folder = tempfile::tempdir().unwrap();
     let frontier = open(&folder);
     let (root, other, map) = ("http://a.example/", "http://b.example/page", "http://a.example/map.xml");
-    let seeds = [root, other].map(|url| Proposal { found: given(Way::Seed), ..page(url) });
+    let seeds = [root, other].map(|url| Proposal { found: given(Way::Seed).map(Arc::new), ..page(url) });
     let named = found(Way::RobotsTxt, "http://a.example/robots.txt", NOW);
     let map_found = Proposal { kind: Kind::Sitemap, ..linked(map, &named) };
     frontier.propose(&[&seeds[..], &[map_found]].concat(), NOW).unwrap();

@@ -158,7 +158,7 @@ pub enum DeliveredPlace {
         id: String,
         version: i64,
     },
-    /// `record`: the how manieth, from 1; `offset`: where it begins, in bytes of the file or, where that is one compressed stream, of what
+    /// `record`: the how manieth page of the file, from 1; `offset`: where it begins, in bytes of the file or, where that is one compressed stream, of what
     /// is in it. Neither of a file that is the page's alone.
     Record {
         file: String,

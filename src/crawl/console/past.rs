@@ -19,7 +19,7 @@ impl Console {
     fn found_link(&self, found: &Found) -> FoundLink {
         let Found { way, on, at } = found;
         let by = if *way == Way::Added { self.who_added(*at) } else { None };
-        FoundLink { way: way.name().to_owned(), on: on.as_deref().map(str::to_owned), at_ms: *at, by }
+        FoundLink { way: way.name().to_owned(), on: on.clone(), at_ms: *at, by }
     }
 
     /// Who gave the seeds of that second: the first such order noted since, if it is among the last.

@@ -1,7 +1,7 @@
 //! Where a page is at each destination that has it. A destination may be slow, or away: it is asked by a thread of its own, and
 //! not waited for longer than a moment.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -11,11 +11,14 @@ use super::Console;
 use crate::api::said::{DeliveredPlace, SinkPlace};
 use crate::archive::place::{self as archive_place, RecordPlace};
 use crate::config::{Destination, SinkConfig};
+use crate::formats::Format;
 use crate::frontier::PageRecord;
-use crate::sinks::place::{self, NotTold, PagePlace, SoughtPage};
+use crate::sinks::place::{self, NotTold, PagePlace, Pages, SoughtPage};
 
 /// For all of them together.
 const WAIT: Duration = Duration::from_secs(2);
+/// Of that, for giving the answer.
+const SPARE: Duration = Duration::from_millis(100);
 /// Destinations that are being asked at once, by whoever; those that hang included.
 const AT_ONCE: usize = 16;
 static ASKED: AtomicUsize = AtomicUsize::new(0);
@@ -45,11 +48,11 @@ impl Console {
         let until = Instant::now() + WAIT;
         let (sender, receiver) = mpsc::channel();
         let mut waiting = 0;
-        for (number, sink) in sinks.iter_mut().enumerate().filter(|(_, sink)| has_it(sink)) {
-            let Some(config) = self.config.sinks.iter().find(|config| config.name() == sink.sink) else {
-                sink.place_unknown = Some("the sink is not configured any more".to_owned());
+        for (number, sink) in sinks.iter_mut().enumerate() {
+            let Some(config) = self.config.sinks.iter().find(|config| config.name() == sink.sink) else { continue };
+            if !may_have_it(sink, config) {
                 continue;
-            };
+            }
             let Some(turn) = Turn::take() else {
                 sink.place_unknown = Some("not asked: too many are being asked just now".to_owned());
                 continue;
@@ -76,9 +79,14 @@ impl Console {
     }
 }
 
-/// What is passed may be there: formats of archives hold what was refused, too.
-fn has_it(sink: &SinkPlace) -> bool {
-    matches!(sink.state.as_str(), "delivered" | "removed" | "passed")
+/// What is passed may be there: formats of archives hold what was refused, too. A stream, which would be read from its beginning,
+/// does not.
+fn may_have_it(sink: &SinkPlace, config: &SinkConfig) -> bool {
+    match sink.state.as_str() {
+        "delivered" | "removed" => true,
+        "passed" => !config.format.is_some_and(Format::is_stream),
+        _ => false,
+    }
 }
 
 fn say(sink: &mut SinkPlace, told: Told) {
@@ -101,12 +109,12 @@ fn sought(page: &PageRecord) -> Vec<SoughtPage> {
     last.into_iter().chain(page.past.delivered_at.map(|event| of(event, None))).collect()
 }
 
-fn find(config: &SinkConfig, folder: &std::path::Path, sought: &[SoughtPage], until: Instant) -> Told {
+fn find(config: &SinkConfig, folder: &Path, sought: &[SoughtPage], until: Instant) -> Told {
     let mut told = Ok(None);
     for page in sought {
         let patience = until.saturating_duration_since(Instant::now());
         told = match place::find(config, folder, page, patience) {
-            Ok(Some(PagePlace::Among { file, start, pages })) => among(config, file, (start, pages), page, until),
+            Ok(Some(PagePlace::Among(pages))) => among(config, &pages, page, until),
             Ok(place) => Ok(place.map(said)),
             Err(error) => Err(error),
         };
@@ -117,24 +125,21 @@ fn find(config: &SinkConfig, folder: &std::path::Path, sought: &[SoughtPage], un
     told
 }
 
-fn among(
-    config: &SinkConfig,
-    file: PathBuf,
-    (start, pages): (u64, Option<u64>),
-    page: &SoughtPage,
-    until: Instant,
-) -> Told {
-    let not_told = |problem: String| NotTold(format!("{}: {problem}", file.display()));
+fn among(config: &SinkConfig, pages: &Pages, page: &SoughtPage, until: Instant) -> Told {
+    let not_told = |problem: String| NotTold(format!("{}: {problem}", pages.file.display()));
     let Some(format) = config.format else { return Ok(None) };
     // The answer is to be there in time.
-    let until = until - Duration::from_millis(100);
-    let found = archive_place::find((&file, format), (start, pages), (&page.url, page.fetched_ms), until);
+    let until = until - SPARE;
+    let found = archive_place::find(pages, format, (&page.url, page.fetched_ms), until);
     match found.map_err(|error| not_told(error.to_string()))? {
         Some(RecordPlace { number, offset }) => {
-            Ok(Some(DeliveredPlace::Record { file: file.display().to_string(), record: number, offset }))
+            Ok(Some(DeliveredPlace::Record { file: pages.file.display().to_string(), record: Some(number), offset }))
         }
         None if Instant::now() >= until => {
-            Err(not_told("it is large, and its record was not found in time".to_owned()))
+            let (first, last) = (pages.first, pages.first + pages.count - 1);
+            Err(not_told(format!(
+                "it is one of the records {first} to {last}; the file is large, and was not read to there in time"
+            )))
         }
         None => Err(not_told("its record is not there".to_owned())),
     }
@@ -144,7 +149,7 @@ fn said(place: PagePlace) -> DeliveredPlace {
     match place {
         PagePlace::Message { topic, partition, offset } => DeliveredPlace::Message { topic, partition, offset },
         PagePlace::Document { index, id, version } => DeliveredPlace::Document { index, id, version },
-        PagePlace::Among { file, .. } | PagePlace::File(file) => {
+        PagePlace::Among(Pages { file, .. }) | PagePlace::File(file) => {
             DeliveredPlace::Record { file: file.display().to_string(), record: None, offset: None }
         }
     }

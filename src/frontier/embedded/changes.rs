@@ -102,8 +102,12 @@ impl<'a> Changes<'a> {
 
     /// Leased, or fetched and without a verdict, this batch's included.
     pub fn is_in_flight(&self, url: UrlKey) -> bool {
-        let has_verdict = self.hosts.get(&url.host).is_some_and(|host| host.finished.contains(&url));
-        !has_verdict && self.frontier.schedule.lock().is_in_flight(url)
+        !self.has_verdict(url) && self.frontier.schedule.lock().is_in_flight(url)
+    }
+
+    /// In this batch.
+    pub fn has_verdict(&self, url: UrlKey) -> bool {
+        self.hosts.get(&url.host).is_some_and(|host| host.finished.contains(&url))
     }
 
     /// The host's change so far; a host never heard of is made.

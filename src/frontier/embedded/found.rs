@@ -17,11 +17,11 @@ use crate::frontier::past::seconds;
 use crate::frontier::{Found, FrontierError, Proposal, Way};
 use crate::page::EpochMs;
 
-/// 4 MiB, and 1 MiB.
-const SLOTS: usize = 1 << 19;
-const PAGES: usize = 1 << 15;
+/// 1 MiB, so that it stays near the processor, and a quarter.
+const SLOTS: usize = 1 << 17;
+const PAGES: usize = 1 << 13;
 
-/// Who led to URLs last. Of two URLs in one slot the later one is remembered; two are taken for one when 51 bits of their
+/// Who led to URLs last. Of two URLs in one slot the later one is remembered; two are taken for one when 49 bits of their
 /// keys agree.
 #[derive(Debug)]
 pub struct LastLinks {
@@ -72,12 +72,17 @@ pub struct Met {
     pages: Vec<(Source, usize)>,
     urls: Vec<UrlKey>,
     /// What the last page's proposals say of it.
-    last: Option<Found>,
+    last: Option<Arc<Found>>,
     /// The number that the next new URL of the last page has, if its source is to stand for that, too.
     next: Option<u64>,
 }
 
 impl Met {
+    /// So many URLs will be met.
+    pub fn expect(&mut self, urls: usize) {
+        self.urls.reserve(urls);
+    }
+
     /// Tells the memory, once the batch is in the store.
     pub fn remember(self, links: &mut LastLinks) {
         let ends = self.pages.iter().skip(1).map(|(_, start)| *start).chain([self.urls.len()]);
@@ -91,7 +96,7 @@ impl Changes<'_> {
     /// Something leads to `url`.
     pub fn meet_url(&mut self, url: UrlKey, proposal: &Proposal) {
         let Some(found) = &proposal.found else { return };
-        if !self.met.last.as_ref().is_some_and(|last| is_same(last, found)) {
+        if !self.met.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, found) || last == found) {
             self.met.pages.push((source(self.frontier, found), self.met.urls.len()));
             self.met.last = Some(found.clone());
             self.met.next = None;
@@ -144,17 +149,7 @@ fn named(store: &Store, source: &Source) -> Result<Option<Found>, FrontierError>
         },
         None => None,
     };
-    Ok(Some(Found { way, on: on.map(Arc::from), at: EpochMs::from(source.at_s) * 1000 }))
-}
-
-/// The links of one page share its URL.
-fn is_same(one: &Found, other: &Found) -> bool {
-    let is_same_page = match (&one.on, &other.on) {
-        (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one == other,
-        (None, None) => true,
-        _ => false,
-    };
-    is_same_page && one.way == other.way && one.at == other.at
+    Ok(Some(Found { way, on, at: EpochMs::from(source.at_s) * 1000 }))
 }
 
 fn source(frontier: &EmbeddedFrontier, found: &Found) -> Source {

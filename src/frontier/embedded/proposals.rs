@@ -25,6 +25,7 @@ impl Changes<'_> {
         self.meet_again(&parts)?;
         self.look_up(&mut parts, known)?;
         let mut proposed = Proposed::default();
+        self.met.expect(parts.len());
         for part in &parts {
             self.meet_url(part.url, part.proposal);
             // Twice in the same batch: known by now.

@@ -13,6 +13,7 @@ use crate::page::{EpochMs, Kind};
 struct Subject<'v> {
     verdict: &'v Verdict,
     url: UrlKey,
+    origin: &'v str,
     path: &'v str,
     state: Option<UrlState>,
     page: Option<PageRecord>,
@@ -23,23 +24,30 @@ struct Subject<'v> {
 impl Changes<'_> {
     /// Returns how many verdicts changed something.
     pub fn add_verdicts(&mut self, verdicts: &[Verdict]) -> Result<u64, FrontierError> {
+        let keys = self.frontier.keys;
+        let parts = verdicts.iter().map(|verdict| split(&verdict.url)).collect::<Result<Vec<_>, _>>()?;
+        let urls: Vec<UrlKey> = parts.iter().map(|(origin, path)| keys.url(keys.host(origin), path)).collect();
+        // Asked once for all: whoever leases wants that lock, too.
+        let in_flight: Vec<bool> = {
+            let schedule = self.frontier.schedule.lock();
+            urls.iter().map(|url| schedule.is_in_flight(*url)).collect()
+        };
         let mut changed = 0;
-        for verdict in verdicts {
-            changed += u64::from(self.add_verdict(verdict)?);
+        for (((verdict, (origin, path)), url), is_in_flight) in verdicts.iter().zip(parts).zip(urls).zip(in_flight) {
+            let (state, page) = (self.state_of(url)?, self.page(url, origin)?);
+            let is_in_flight = is_in_flight && !self.has_verdict(url);
+            changed +=
+                u64::from(self.add_verdict(Subject { verdict, url, origin, path, state, page, is_in_flight })?);
         }
         Ok(changed)
     }
 
-    fn add_verdict(&mut self, verdict: &Verdict) -> Result<bool, FrontierError> {
-        let (origin, path) = split(&verdict.url)?;
-        let keys = self.frontier.keys;
-        let url = keys.url(keys.host(origin), path);
-        let (state, page) = (self.state_of(url)?, self.page(url, origin)?);
-        let subject = Subject { verdict, url, path, state, page, is_in_flight: self.is_in_flight(url) };
+    fn add_verdict(&mut self, subject: Subject) -> Result<bool, FrontierError> {
+        let origin = subject.origin;
         if self.is_old(&subject) {
             return Ok(false);
         }
-        match &verdict.change {
+        match &subject.verdict.change {
             Change::Page { record, due_again } => {
                 self.meet(&subject, origin)?;
                 self.add_page(&subject, record, *due_again)?;

@@ -60,14 +60,16 @@ impl RollingFiles {
             }
         };
         current.append(record)?;
+        current.pages += 1;
         Ok(closed)
     }
 
-    /// Where the record stands that was added last, `length` bytes long: the file's name, and where it begins; 0 in a stream.
-    pub fn place_of_last(&self, length: usize) -> Option<(&str, u64)> {
-        self.current
-            .as_ref()
-            .map(|current| (current.name(), current.length().unwrap_or(0).saturating_sub(length as u64)))
+    /// Where the page stands that was added last, in `length` bytes: the file's name, the how manieth there, and where it begins; 0
+    /// in a stream.
+    pub fn place_of_last(&self, length: usize) -> Option<(&str, u64, u64)> {
+        let current = self.current.as_ref()?;
+        let start = current.length().map_or(0, |end| end.saturating_sub(length as u64));
+        Some((current.name(), current.pages, start))
     }
 
     /// Makes everything added durable, and of a stream readable. Returns the state to commit with it.

@@ -21,6 +21,8 @@ pub(super) struct OpenFile {
     path: PathBuf,
     file: File,
     stream: Option<ZlibStream>,
+    /// Pages in it.
+    pub pages: u64,
     /// Not yet written to `file`.
     pending: Vec<u8>,
     /// Bytes in `file`.
@@ -51,7 +53,7 @@ impl OpenFile {
             FileContent::Stream => Some(ZlibStream::new(rolling.level)),
             FileContent::Records(_) => None,
         };
-        Ok(OpenFile { name, path, file, stream, pending: Vec::new(), written: 0, synced: 0 })
+        Ok(OpenFile { name, path, file, stream, pages: 0, pending: Vec::new(), written: 0, synced: 0 })
     }
 
     pub fn name(&self) -> &str {
