@@ -195,7 +195,6 @@ fn a_message_is_where_why_says_live_after_a_kill_and_at_rest() {
     eventually("what was in flight is delivered", || misplaced(&place, &origin, &asked, topic).is_empty());
     assert!(process.kill(), "it was still running");
     assert_eq!(misplaced(&place, &origin, &asked, topic), Vec::<String>::new(), "after a kill");
-    run(&["resume", "-o", place.data().to_str().unwrap()]).ok();
     let process = Process::start(place.crawl(&[], &[&options[..], &["--stay"]].concat()));
     eventually("it runs", || {
         let status = run(&["status", "--json", "-o", place.data().to_str().unwrap()]);

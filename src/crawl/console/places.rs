@@ -112,7 +112,7 @@ fn sought(page: &PageRecord) -> Vec<SoughtPage> {
 fn find(config: &SinkConfig, folder: &Path, sought: &[SoughtPage], until: Instant) -> Told {
     let mut told = Ok(None);
     for page in sought {
-        let patience = until.saturating_duration_since(Instant::now());
+        let patience = until.saturating_duration_since(Instant::now() + SPARE);
         told = match place::find(config, folder, page, patience) {
             Ok(Some(PagePlace::Among(pages))) => among(config, &pages, page, until),
             Ok(place) => Ok(place.map(said)),
