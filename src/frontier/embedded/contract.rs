@@ -11,8 +11,8 @@ use crate::delivery::Position;
 use crate::frontier::keys::split;
 use crate::frontier::{
     Applied, Batch, BudgetStanding, Claim, Counts, Forgotten, Frontier, FrontierCopy, FrontierError, HostLook,
-    HostOrder, HostTurn, Lease, Limits, Look, NoBudget, PageRecord, Past, Proposal, Proposed, Release, Settled, Standing,
-    Turn, UrlLook, Waiting, WhichHosts, Work,
+    HostOrder, HostTurn, Lease, Limits, Look, NoBudget, PageRecord, Past, Proposal, Proposed, Release, Settled,
+    Standing, Turn, UrlLook, Waiting, WhichHosts, Work,
 };
 use crate::page::{EpochMs, Kind, Withheld};
 use crate::revisit::Trust;

@@ -59,10 +59,11 @@ impl EmbeddedFrontier {
         }
         let removed: Vec<UrlKey> = changes.removed.iter().copied().collect();
         changes.commit(&mut known)?;
-        let mut claims = self.claims.lock();
+        let (mut claims, mut tried) = (self.claims.lock(), self.tried.lock());
         for url in removed {
             claims.end(url);
             claims.forget(url);
+            tried.remove(&url);
         }
         Ok(forgotten)
     }
