@@ -1,7 +1,6 @@
 //! The validator: the page log's first reader. It takes each entry of `page_proposed`, compares it with `page`, adds it
-//! when it is new or changed, and its links to `work_proposed` (the data model of
-//! ARCHITECTURE.md). One batch, its links and its cursor are
-//! applied at once or not at all.
+//! when it is new or changed, and its links to `work_proposed` (the data model of ARCHITECTURE.md). One batch, its links and
+//! its cursor are applied at once or not at all.
 
 mod aliases;
 mod hints;
