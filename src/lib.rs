@@ -27,6 +27,7 @@
 //! * [`telemetry`]: logs, metrics, health, progress.
 //! * [`api`]: the HTTP API: what is asked of a crawl, and ordered.
 //! * [`crawl`]: puts the parts together into a running crawl.
+//! * `work`: a crawler that works for another, over its API.
 //! * [`demo`]: the website that `seine demo` crawls.
 //! * [`cli`]: one file a command.
 
@@ -56,3 +57,4 @@ pub mod supervisor;
 pub mod telemetry;
 pub mod validate;
 pub mod visit;
+pub(crate) mod work;

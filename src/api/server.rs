@@ -116,8 +116,8 @@ pub fn listen_in(folder: &Path) -> std::io::Result<Socket> {
 
 impl Socket {
     /// Serves until the runtime ends. To be called on one.
-    pub fn serve(self, service: Arc<dyn Service>) {
-        let app = router(service, Access::default());
+    pub fn serve(self, service: Arc<dyn Service>, access: Access) {
+        let app = router(service, access);
         tokio::spawn(async move {
             loop {
                 match self.listener.accept().await {

@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 use super::access::Access;
 use super::problem::Refusal;
 use super::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Sample, SeedsAdded, Status, Why};
+use super::work::WorkDesk;
 
 /// What is served, asked anew for every request. Calls may block.
 pub trait Service: Send + Sync + 'static {
@@ -32,6 +33,8 @@ pub trait Service: Send + Sync + 'static {
     fn order(&self, order: Order, by: &str) -> Result<Done, Refusal>;
     /// URLs as people write them.
     fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal>;
+    /// Where other crawlers get work.
+    fn work(&self) -> &dyn WorkDesk;
 }
 
 /// Nothing of a body comes for so long, and the rest is not waited for.
@@ -44,6 +47,8 @@ pub(super) struct App {
     pub access: Arc<Access>,
     /// Places of those who follow what happens.
     pub followers: Arc<Semaphore>,
+    /// Places of those who send pages.
+    pub uploads: Arc<Semaphore>,
 }
 
 impl App {

@@ -27,6 +27,7 @@ mod ticker;
 mod verify;
 mod version;
 mod why;
+mod work;
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
@@ -94,6 +95,7 @@ enum Command {
     DeadLetters(dead_letters::Args),
     Retry(retry::Args),
     Migrate(migrate::Args),
+    Work(work::Args),
     #[command(hide = true)]
     Manual(manual::Args),
 }
@@ -135,6 +137,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::DeadLetters(args) => dead_letters::run(args),
         Command::Retry(args) => retry::run(args),
         Command::Migrate(args) => migrate::run(args),
+        Command::Work(args) => work::run(args),
         Command::Manual(args) => manual::run(args),
     };
     match result {

@@ -26,6 +26,7 @@ pub struct Config {
     pub log: LogConfig,
     pub sinks: Vec<SinkConfig>,
     pub http: HttpConfig,
+    pub work: WorkConfig,
     pub logging: LoggingConfig,
 }
 
@@ -304,6 +305,21 @@ pub struct HttpConfig {
     pub operate_token: Option<Secret>,
 }
 
+/// `work.*`: other crawlers that fetch for this one.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WorkConfig {
+    /// Names, and what each shows that it is that one. None: no work is given out.
+    pub clients: Vec<(String, Secret)>,
+    /// How long a client has for a lease before it must have renewed it.
+    pub lease: Duration,
+    /// Hosts that one client may have at a time.
+    pub max_hosts: usize,
+    /// Of what a proven client sends, the part that is fetched again by ourselves; 0 to 1.
+    pub verify_share: f64,
+    /// Pages of a client that must agree with what we see before it is proven.
+    pub prove_after: u32,
+}
+
 /// `fetch_log.*`: a line an attempt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FetchLogConfig {
@@ -342,6 +358,7 @@ impl Config {
             log: LogConfig::default(),
             sinks: Vec::new(),
             http: HttpConfig::default(),
+            work: WorkConfig::default(),
             logging: LoggingConfig::default(),
         }
     }

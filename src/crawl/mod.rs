@@ -1,6 +1,7 @@
 //! A running crawl: opens the stores, starts the parts under the supervisor, watches for the end.
 
 pub(crate) mod audit;
+mod clients;
 pub(crate) mod console;
 mod deliver;
 mod dispatch;
@@ -17,7 +18,7 @@ mod rest;
 mod room;
 mod running;
 mod seeds;
-mod signals;
+pub(crate) mod signals;
 mod spending;
 mod start_room;
 mod status;
@@ -86,11 +87,10 @@ impl Crawl {
             })?;
             if let Some(port) = port {
                 tracing::info!("metrics at http://{}/metrics, the API at /api/v1", port.address);
-                let (read_token, operate_token) = (config.http.read_token.clone(), config.http.operate_token.clone());
-                port.serve(running.clone(), Access { read_token, operate_token, is_loopback: false });
+                port.serve(running.clone(), access(&config));
             }
             match api::listen_in(&running.folder) {
-                Ok(socket) => socket.serve(running.clone()),
+                Ok(socket) => socket.serve(running.clone(), access(&config)),
                 // A file system without sockets, for example.
                 Err(error) => {
                     tracing::warn!(%error, "no socket in the data folder: seine status, why and others cannot ask")
@@ -125,6 +125,12 @@ impl Crawl {
             None => Ok(summary),
         }
     }
+}
+
+/// Who may ask for what.
+fn access(config: &Config) -> Access {
+    let (read_token, operate_token) = (config.http.read_token.clone(), config.http.operate_token.clone());
+    Access { read_token, operate_token, clients: config.work.clients.clone(), is_loopback: false }
 }
 
 /// Seeds as they were typed, normalised.

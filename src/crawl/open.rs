@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::clients::Clients;
 use super::error::CrawlError;
 use super::pauses::Pauses;
 use super::reach;
@@ -65,6 +66,7 @@ pub(super) fn open(
     let reserve = config.log.reserve_bytes;
     let room = Room::new(frontier.clone(), log.clone(), reserve, supervisor.clone());
     let config = Arc::new(config);
+    let clients = Clients::open(&config.work, &folder, frontier.clone())?;
     let visitor = Visitor {
         frontier: frontier.clone(),
         log: log.clone(),
@@ -98,6 +100,8 @@ pub(super) fn open(
         reader_gone: Default::default(),
         room: Arc::new(room),
         spending: Spending::default(),
+        clients: Arc::new(clients),
+        has_caught_up: Default::default(),
     })
 }
 

@@ -11,6 +11,7 @@ use crate::api::said::{
     Done, HostStatus, Hosts, HostsQuery, Live, Order, Ordered, OutcomeCount, PartStatus, Pending, Rate, Sample,
     SeedsAdded, Status, Why,
 };
+use crate::api::work::WorkDesk;
 use crate::api::{Refusal, Service};
 use crate::clock::now_ms;
 use crate::frontier::Standing;
@@ -155,6 +156,10 @@ impl Service for Running {
         self.visitor.changed.send_replace(());
         self.shutdown.wake();
         done
+    }
+
+    fn work(&self) -> &dyn WorkDesk {
+        self
     }
 
     fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal> {

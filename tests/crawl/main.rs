@@ -10,6 +10,7 @@ mod canonical;
 #[path = "../demo/catalogue.rs"]
 mod catalogue;
 mod changes;
+mod clients;
 mod clock;
 mod data_folder;
 mod demo;
