@@ -21,6 +21,7 @@
 //! * [`formats`]: one file a format: bytes ⇄ records, both ways, no I/O.
 //! * [`sinks`]: destinations, each taking any encoder that suits it.
 //! * [`archive`]: files of any format, read as pages and written as any other.
+//! * [`backup`]: a copy of a crawl from which it can go on.
 //! * [`shutdown`]: the way to the end of a run, one value that everybody watches.
 //! * [`supervisor`]: keeps every long-running part alive; the only one that retries.
 //! * [`folders`]: a crawl's own folders are for its owner alone.
@@ -33,6 +34,7 @@
 
 pub mod api;
 pub mod archive;
+pub mod backup;
 pub mod budgets;
 pub mod cli;
 pub mod clock;

@@ -71,9 +71,16 @@ impl Validator {
         Ok(Validator { frontier, scope, config, metrics, looks })
     }
 
-    /// Reads the log until it is closed and read to its end. Rings `applied` after every batch.
-    pub fn run(&self, reader: &mut Reader, beat: &Beat, applied: &dyn Fn()) -> Result<(), ValidateError> {
-        while !reader.is_closed_and_drained() {
+    /// Reads the log until it is closed and read to its end, or `is_old` says that the configuration is another by now. Rings
+    /// `applied` after every batch.
+    pub fn run(
+        &self,
+        reader: &mut Reader,
+        beat: &Beat,
+        is_old: &dyn Fn() -> bool,
+        applied: &dyn Fn(),
+    ) -> Result<(), ValidateError> {
+        while !reader.is_closed_and_drained() && !is_old() {
             let entries = reader.next(BATCH_EVENTS, BATCH_BYTES, IDLE)?;
             if entries.is_empty() {
                 self.pass_damage(reader)?;

@@ -24,20 +24,19 @@ pub enum Peer {
     Network(SocketAddr),
 }
 
-/// The rules of one server.
+/// The rules of one server, as they are now.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     pub read_token: Option<Secret>,
     pub operate_token: Option<Secret>,
     /// Crawlers that may take work, by name.
     pub clients: Vec<(String, Secret)>,
-    /// It listens on this machine's own address and on no other.
-    pub is_loopback: bool,
 }
 
 impl Access {
-    /// The name of whoever asks, for the log of orders; or why not.
-    pub fn check(&self, peer: &Peer, headers: &HeaderMap, wanted: Role) -> Result<String, Refusal> {
+    /// The name of whoever asks, for the log of orders; or why not. `is_loopback`: the server listens on this machine's own address
+    /// and on no other.
+    pub fn check(&self, peer: &Peer, is_loopback: bool, headers: &HeaderMap, wanted: Role) -> Result<String, Refusal> {
         let address = match peer {
             Peer::Owner => return Ok("command line".to_owned()),
             Peer::Network(address) => address,
@@ -46,7 +45,7 @@ impl Access {
         let role = match (self.has_tokens(), bearer(headers)) {
             (true, Some(token)) => self.role_of(token).ok_or_else(|| Refusal::Unknown(NOT_OURS.to_owned()))?,
             (true, None) => return Err(Refusal::Unknown(TOKEN_WANTED.to_owned())),
-            (false, _) if self.is_loopback => {
+            (false, _) if is_loopback => {
                 refuse_other_names(headers)?;
                 Role::Operate
             }

@@ -1,10 +1,11 @@
 //! Asking a running crawl through the socket in its data folder.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper::{Method, Request, header};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
@@ -67,6 +68,18 @@ impl Client {
         self.ask(Method::POST, path, "text/uri-list", urls.join("\n").into_bytes())
     }
 
+    /// What is answered, as it comes.
+    pub fn post_for_stream(&self, path: &str) -> Result<AnswerStream<'_>, AskError> {
+        let (is_success, body) = self.in_time(self.send(Method::POST, path, "application/json", Vec::new()))?;
+        match is_success {
+            true => Ok(AnswerStream { client: self, body, rest: bytes::Bytes::new() }),
+            false => {
+                let text = self.in_time(async { body.collect().await.map_err(|error| self.failed(error)) })?;
+                Err(self.refused(&text.to_bytes()))
+            }
+        }
+    }
+
     fn ask<A: DeserializeOwned>(
         &self,
         method: Method,
@@ -74,39 +87,53 @@ impl Client {
         content_type: &str,
         body: Vec<u8>,
     ) -> Result<A, AskError> {
-        let answer = self
-            .runtime
-            .block_on(async { tokio::time::timeout(PATIENCE, self.exchange(method, path, content_type, body)).await });
-        let late = |_| connection(&self.folder, format!("it does not answer for {} s", PATIENCE.as_secs()));
-        let (is_success, bytes) = answer.map_err(late)??;
-        let foreign =
-            |problem: serde_json::Error| AskError::Answer { folder: shown(&self.folder), problem: problem.to_string() };
+        let (is_success, bytes) = self.in_time(async {
+            let (is_success, body) = self.send(method, path, content_type, body).await?;
+            let body = body.collect().await.map_err(|error| self.failed(error))?;
+            Ok((is_success, body.to_bytes()))
+        })?;
         match is_success {
-            true => serde_json::from_slice(&bytes).map_err(foreign),
-            false => {
-                let Problem { detail, .. } = serde_json::from_slice(&bytes).map_err(foreign)?;
-                Err(AskError::Refused(detail))
-            }
+            true => serde_json::from_slice(&bytes).map_err(|problem| self.foreign(&problem)),
+            false => Err(self.refused(&bytes)),
         }
     }
 
-    async fn exchange(
+    fn in_time<T>(&self, asked: impl Future<Output = Result<T, AskError>>) -> Result<T, AskError> {
+        let late = |_| connection(&self.folder, format!("it does not answer for {} s", PATIENCE.as_secs()));
+        self.runtime.block_on(async { tokio::time::timeout(PATIENCE, asked).await }).map_err(late)?
+    }
+
+    fn failed(&self, problem: impl ToString) -> AskError {
+        connection(&self.folder, problem.to_string())
+    }
+
+    fn foreign(&self, problem: &serde_json::Error) -> AskError {
+        AskError::Answer { folder: shown(&self.folder), problem: problem.to_string() }
+    }
+
+    fn refused(&self, problem: &[u8]) -> AskError {
+        match serde_json::from_slice(problem) {
+            Ok(Problem { detail, .. }) => AskError::Refused(detail),
+            Err(error) => self.foreign(&error),
+        }
+    }
+
+    /// Whether it is done, and what it says.
+    async fn send(
         &self,
         method: Method,
         path: &str,
         content_type: &str,
         body: Vec<u8>,
-    ) -> Result<(bool, bytes::Bytes), AskError> {
-        let failed = |problem: String| connection(&self.folder, problem);
+    ) -> Result<(bool, Incoming), AskError> {
         // The first question has the connection that showed that somebody is there.
         let first = self.stream.take();
         let stream = match first {
             Some(stream) => stream,
-            None => open(&self.folder).await.map_err(|error| failed(error.to_string()))?,
+            None => open(&self.folder).await.map_err(|error| self.failed(error))?,
         };
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| failed(error.to_string()))?;
+        let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+        let (mut sender, connection) = handshake.map_err(|error| self.failed(error))?;
         tokio::spawn(connection);
         let request = Request::builder()
             .method(method)
@@ -114,11 +141,31 @@ impl Client {
             .header(header::HOST, "localhost")
             .header(header::CONTENT_TYPE, content_type)
             .body(Full::new(bytes::Bytes::from(body)))
-            .map_err(|error| failed(error.to_string()))?;
-        let response = sender.send_request(request).await.map_err(|error| failed(error.to_string()))?;
-        let is_success = response.status().is_success();
-        let body = response.into_body().collect().await.map_err(|error| failed(error.to_string()))?;
-        Ok((is_success, body.to_bytes()))
+            .map_err(|error| self.failed(error))?;
+        let response = sender.send_request(request).await.map_err(|error| self.failed(error))?;
+        Ok((response.status().is_success(), response.into_body()))
+    }
+}
+
+/// A long answer. A crawl that says nothing more for a while has broken off.
+pub struct AnswerStream<'a> {
+    client: &'a Client,
+    body: Incoming,
+    rest: bytes::Bytes,
+}
+
+impl Read for AnswerStream<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        while self.rest.is_empty() {
+            let frame = async { Ok(self.body.frame().await) };
+            match self.client.in_time(frame).map_err(std::io::Error::other)? {
+                None => return Ok(0),
+                Some(frame) => self.rest = frame.map_err(std::io::Error::other)?.into_data().unwrap_or_default(),
+            }
+        }
+        let length = self.rest.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&self.rest.split_to(length));
+        Ok(length)
     }
 }
 

@@ -2,16 +2,19 @@
 //! `/api/v1/openapi.json`. Knows no crawl: whoever serves it is a [`Service`].
 
 mod access;
+mod backup;
 pub mod client;
 mod live;
 mod page;
 mod patient;
+mod places;
 mod problem;
 mod routes;
 pub mod said;
 mod seeds;
 mod server;
 mod service;
+mod words;
 pub mod work;
 
 pub use access::Access;

@@ -27,6 +27,9 @@ pub enum Refusal {
     /// As things are it cannot be done.
     #[error("{0}")]
     Conflict(String),
+    /// An address that is longer than any that means something.
+    #[error("{0}")]
+    TooLong(String),
     /// More than is taken at once.
     #[error("{0}")]
     TooMuch(String),
@@ -54,6 +57,7 @@ impl Refusal {
             Refusal::NotFound(_) => StatusCode::NOT_FOUND,
             Refusal::NoSuchMethod(_) => StatusCode::METHOD_NOT_ALLOWED,
             Refusal::Conflict(_) => StatusCode::CONFLICT,
+            Refusal::TooLong(_) => StatusCode::URI_TOO_LONG,
             Refusal::TooMuch(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Refusal::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Refusal::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -61,12 +65,18 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
+impl Refusal {
+    pub(super) fn document(&self) -> String {
         let status = self.status();
         let title = status.canonical_reason().unwrap_or("Problem").to_owned();
         let problem = Problem { title, status: status.as_u16(), detail: self.to_string() };
-        let body = serde_json::to_string(&problem).unwrap_or_default();
+        serde_json::to_string(&problem).unwrap_or_default()
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let (status, body) = (self.status(), self.document());
         let mut response = (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
         if status == StatusCode::UNAUTHORIZED {
             let bearer = header::HeaderValue::from_static("Bearer realm=\"seine\"");

@@ -13,11 +13,11 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::access::{Access, Peer, Role};
+use super::access::{Peer, Role};
 use super::problem::Refusal;
 use super::said::{HostsQuery, Order};
 use super::service::{App, BODY_TIMEOUT, BROKEN_OFF, Service, json};
-use super::{live, page, seeds, work};
+use super::{backup, live, page, seeds, work};
 
 /// Of an order's body.
 const BODY_BYTES: usize = 1 << 20;
@@ -25,11 +25,12 @@ const BODY_BYTES: usize = 1 << 20;
 const UPLOADS: usize = 8;
 const OPENAPI: &str = include_str!("openapi.json");
 
-pub(super) fn router(service: Arc<dyn Service>, access: Access) -> Router {
+pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
     let app = App {
         service,
-        access: Arc::new(access),
+        is_loopback,
         followers: Arc::new(Semaphore::new(live::CLIENTS)),
+        backups: Arc::new(Semaphore::new(1)),
         uploads: Arc::new(Semaphore::new(UPLOADS)),
     };
     let work = Router::new()
@@ -47,7 +48,9 @@ pub(super) fn router(service: Arc<dyn Service>, access: Access) -> Router {
         .route("/url", get(why))
         .route("/orders", get(orders).post(order).layer(DefaultBodyLimit::max(BODY_BYTES)))
         .route("/clients", get(work::clients))
+        .route("/reload", post(reload))
         .route("/seeds", post(add_seeds).layer(DefaultBodyLimit::disable()))
+        .route("/backup", post(take_backup))
         .route_layer(from_fn_with_state(app.clone(), let_in))
         .nest("/work", work)
         // What the API is is no secret.
@@ -77,14 +80,14 @@ async fn let_in(
     next: Next,
 ) -> Result<Response, Refusal> {
     let role = if request.method().is_safe() { Role::Read } else { Role::Operate };
-    let by = app.access.check(&peer, request.headers(), role)?;
+    let by = app.service.access().check(&peer, app.is_loopback, request.headers(), role)?;
     request.extensions_mut().insert(By(by));
     Ok(next.run(request).await)
 }
 
 /// The same for the crawlers that take work: each is known by a token of its own, wherever it asks from.
 async fn let_client_in(State(app): State<App>, mut request: Request, next: Next) -> Result<Response, Refusal> {
-    let client = app.access.client(request.headers())?;
+    let client = app.service.access().client(request.headers())?;
     request.extensions_mut().insert(work::Client(client));
     Ok(next.run(request).await)
 }
@@ -168,11 +171,19 @@ async fn order(
     app.answer(move |service| service.order(order, &by)).await
 }
 
+async fn take_backup(State(app): State<App>, Extension(By(by)): Extension<By>) -> Result<Response, Refusal> {
+    backup::stream(app, by)
+}
+
 fn refused_body(error: JsonRejection) -> Refusal {
     match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => Refusal::TooMuch(format!("an order has {BODY_BYTES} bytes at most")),
         _ => Refusal::Bad(error.body_text()),
     }
+}
+
+async fn reload(State(app): State<App>, Extension(By(by)): Extension<By>) -> Result<Response, Refusal> {
+    app.answer(move |service| service.reload(&by)).await
 }
 
 async fn add_seeds(

@@ -1,5 +1,6 @@
 //! Listening: on an address of the network, and on the socket in the data folder that its owner's commands use.
 
+use std::convert::Infallible;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -8,18 +9,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::header;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::Semaphore;
 use tower_service::Service as _;
 
-use super::access::{Access, Peer};
+use super::access::Peer;
 use super::patient::Patient;
+use super::places::{Place, Places};
 use super::routes::router;
 use super::service::Service;
+use super::words::InOurWords;
 
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -33,8 +36,6 @@ pub struct ListenError {
 
 /// Who connects and does not ask for so long, the first time or again, is hung up on.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// Connections at a time; more wait in the system's backlog.
-const CONNECTIONS: usize = 256;
 /// When no connection can be accepted (no file descriptor is left, for example), the next may go better.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
@@ -57,18 +58,21 @@ pub async fn listen(address: SocketAddr) -> Result<Port, ListenError> {
 
 impl Port {
     /// Serves until the runtime ends. To be called on one.
-    pub fn serve(self, service: Arc<dyn Service>, access: Access) {
-        let app = router(service, Access { is_loopback: self.address.ip().is_loopback(), ..access });
+    pub fn serve(self, service: Arc<dyn Service>) {
+        let app = router(service, self.address.ip().is_loopback());
+        let places = Places::new();
         tokio::spawn(async move {
-            let room = Arc::new(Semaphore::new(CONNECTIONS));
             loop {
-                let Ok(permit) = room.clone().acquire_owned().await else { return };
+                let place = places.take().await;
                 match self.listener.accept().await {
                     Ok((stream, address)) => {
-                        let connection = answer(stream, app.clone(), Peer::Network(address));
+                        let place = Arc::new(place);
+                        let connection = answer(stream, app.clone(), Peer::Network(address), Some(place.clone()));
                         tokio::spawn(async move {
-                            connection.await;
-                            drop(permit);
+                            tokio::select! {
+                                () = connection => {}
+                                () = place.wanted() => {}
+                            }
                         });
                     }
                     Err(error) => {
@@ -101,10 +105,13 @@ pub fn is_answered(folder: &Path) -> bool {
     socket_in(folder).and_then(|(_folder, path)| std::os::unix::net::UnixStream::connect(path)).is_ok()
 }
 
-/// Listens in the data folder, which is ours: what an earlier process left there is replaced.
+/// Listens in the data folder, which is ours: what an earlier process left there is replaced, a file or an empty folder as well.
+/// [`ErrorKind::DirectoryNotEmpty`]: a folder with something in it is in the way.
 pub fn listen_in(folder: &Path) -> std::io::Result<Socket> {
     let path = folder.join(SOCKET);
-    match std::fs::remove_file(&path) {
+    let is_folder = std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
+    let removed = if is_folder { std::fs::remove_dir(&path) } else { std::fs::remove_file(&path) };
+    match removed {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
@@ -116,12 +123,12 @@ pub fn listen_in(folder: &Path) -> std::io::Result<Socket> {
 
 impl Socket {
     /// Serves until the runtime ends. To be called on one.
-    pub fn serve(self, service: Arc<dyn Service>, access: Access) {
-        let app = router(service, access);
+    pub fn serve(self, service: Arc<dyn Service>) {
+        let app = router(service, false);
         tokio::spawn(async move {
             loop {
                 match self.listener.accept().await {
-                    Ok((stream, _)) => drop(tokio::spawn(answer(stream, app.clone(), Peer::Owner))),
+                    Ok((stream, _)) => drop(tokio::spawn(answer(stream, app.clone(), Peer::Owner, None))),
                     Err(error) => {
                         tracing::warn!(%error, "the data folder's socket: cannot accept a connection");
                         tokio::time::sleep(ACCEPT_AGAIN).await;
@@ -138,13 +145,29 @@ impl Drop for Socket {
     }
 }
 
-async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, app: Router, peer: Peer) {
+/// Who follows what happens asks for as long as it likes.
+const ENDLESS: &str = "text/event-stream";
+
+async fn answer(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    app: Router,
+    peer: Peer,
+    place: Option<Arc<Place>>,
+) {
     let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(peer.clone());
-        app.clone().call(request)
+        let (mut app, place) = (app.clone(), place.clone());
+        async move {
+            place.iter().for_each(|place| place.is_busy());
+            let response = app.call(request).await?;
+            if response.headers().get(header::CONTENT_TYPE).is_none_or(|content| content != ENDLESS) {
+                place.iter().for_each(|place| place.is_idle());
+            }
+            Ok::<_, Infallible>(response)
+        }
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     // Who breaks off has had enough.
-    let _ = http.serve_connection(TokioIo::new(Patient::new(stream)), service).await;
+    let _ = http.serve_connection(TokioIo::new(Patient::new(InOurWords::new(stream))), service).await;
 }

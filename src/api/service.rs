@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::access::Access;
 use super::problem::Refusal;
-use super::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Sample, SeedsAdded, Status, Why};
+use super::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, Sample, SeedsAdded, Status, Why};
 use super::work::WorkDesk;
 
 /// What is served, asked anew for every request. Calls may block.
@@ -22,6 +22,8 @@ pub trait Service: Send + Sync + 'static {
     fn ready(&self) -> Result<Vec<String>, Vec<String>>;
     /// Alive, or what makes the process one that could as well be started anew.
     fn alive(&self) -> Result<(), String>;
+    /// Who may ask and who may order.
+    fn access(&self) -> Access;
     fn status(&self) -> Result<Status, Refusal>;
     /// The last day, the oldest first.
     fn history(&self) -> Vec<Sample>;
@@ -30,7 +32,11 @@ pub trait Service: Send + Sync + 'static {
     fn why(&self, url: &str) -> Result<Why, Refusal>;
     /// The last orders, the latest first.
     fn orders(&self) -> Result<Vec<Ordered>, Refusal>;
+    /// Reads the configuration again.
+    fn reload(&self, by: &str) -> Result<Reloaded, Refusal>;
     fn order(&self, order: Order, by: &str) -> Result<Done, Refusal>;
+    /// A copy of the crawl is written to `out`: `backup/` says of what.
+    fn backup(&self, out: &mut dyn std::io::Write, by: &str);
     /// URLs as people write them.
     fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal>;
     /// Where other crawlers get work.
@@ -44,11 +50,14 @@ pub(super) const BROKEN_OFF: &str = "the rest of the body did not come in time";
 #[derive(Clone)]
 pub(super) struct App {
     pub service: Arc<dyn Service>,
-    pub access: Arc<Access>,
+    /// It listens on this machine's own address and on no other.
+    pub is_loopback: bool,
     /// Places of those who follow what happens.
     pub followers: Arc<Semaphore>,
     /// Places of those who send pages.
     pub uploads: Arc<Semaphore>,
+    /// Of those who take a backup.
+    pub backups: Arc<Semaphore>,
 }
 
 impl App {

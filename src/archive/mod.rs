@@ -15,6 +15,7 @@ pub mod fill;
 pub(crate) mod filter;
 pub mod inputs;
 pub mod migrate;
+mod pace;
 pub mod read;
 mod readers;
 pub mod recover;

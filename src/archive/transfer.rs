@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use super::fill::{self, Filled};
-use super::filter::PageFilter;
 use super::inputs::{ArchiveInput, ArchiveInputs, FoundInput, SkipReason};
+use super::pace::Pace;
 use super::read::{Page, Pages, Problem, RecordLocation};
 use super::transfer_state::TransferState;
 use crate::config::SinkConfig;
@@ -18,20 +17,26 @@ use crate::formats::Format;
 use crate::page::EpochMs;
 use crate::parse::DeriveOptions;
 use crate::shutdown::Shutdown;
-use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, pump};
+use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, Step, pump};
+use crate::sinks::watch::Watch;
 
 /// A decoded body is not cut below this, whatever a crawl would do: what an archive holds is to be kept.
 const MAX_DECODED_BYTES: u64 = 256 << 20;
 /// As many parts are named that were passed over or break off.
 const MAX_NAMED: usize = 100;
 
+/// Which pages are meant.
+pub type Wanted = Box<dyn FnMut(&Page) -> anyhow::Result<bool>>;
+
 /// What goes where.
 pub struct Transfer {
     pub source: ArchiveInputs,
-    pub filter: PageFilter,
+    pub wanted: Wanted,
     pub sink: SinkConfig,
     /// The sink's own.
     pub folder: PathBuf,
+    /// Dead letters are kept below it.
+    pub letters: PathBuf,
     pub derive: DeriveOptions,
     /// Where progress is kept, and what it was at the start; none for a destination that cannot go on.
     pub state: TransferState,
@@ -40,6 +45,10 @@ pub struct Transfer {
     pub rate: Option<f64>,
     /// Has the bytes read from disk added.
     pub read: Arc<AtomicU64>,
+    /// Where the sink shows whether it gets on.
+    pub watch: Watch,
+    /// It ends early once that hurries, and goes on when it is run again.
+    pub shutdown: Shutdown,
 }
 
 /// Who wants to know how it goes.
@@ -52,6 +61,11 @@ pub trait TransferObserver {
 
     /// Now and then.
     fn progress(&mut self, so_far: &Summary);
+
+    /// Nothing is read for now; asked again and again.
+    fn is_paused(&mut self) -> bool {
+        false
+    }
 }
 
 /// What came of it, over all runs of one task.
@@ -106,14 +120,14 @@ impl Summary {
 
 impl Transfer {
     /// Runs to the end of the archive. A failure leaves what was acknowledged in the state file.
-    pub fn run(self, watch: &mut dyn TransferObserver) -> anyhow::Result<Summary> {
-        let Transfer { source, filter, sink, folder, derive, state, state_file, rate, read } = self;
+    pub fn run(self, observer: &mut dyn TransferObserver) -> anyhow::Result<Summary> {
+        let Transfer { source, wanted, sink, folder, letters, derive, state, state_file, .. } = self;
         let derive = DeriveOptions { max_decoded_bytes: derive.max_decoded_bytes.max(MAX_DECODED_BYTES), ..derive };
         let before = state.cursor.position.index;
         let deriver = Deriver::new(derive);
         let mut feed = ArchiveFeed {
             source,
-            filter,
+            wanted,
             resume: state.settled.clone(),
             pages: None,
             sent: VecDeque::new(),
@@ -125,21 +139,22 @@ impl Transfer {
             changed_ms: 0,
             deriver,
             summary: Summary { before, ..Summary::default() },
-            read,
+            read: self.read,
             state,
             state_file,
-            pace: rate.map(|rate| Pace { rate, started: Instant::now(), count: 0 }),
+            pace: self.rate.map(Pace::new),
             ended: false,
-            watch,
+            watch: self.watch,
+            observer,
         };
-        pump(&mut feed, &sink, &folder, &Shutdown::default())?;
-        feed.finish()
+        pump(&mut feed, &sink, (&folder, &letters), &self.shutdown)?;
+        if feed.ended { feed.finish() } else { Ok(feed.so_far()) }
     }
 }
 
 struct ArchiveFeed<'a> {
     source: ArchiveInputs,
-    filter: PageFilter,
+    wanted: Wanted,
     /// Where an earlier run stopped, until that place is found.
     resume: Option<(String, u64)>,
     pages: Option<Pages>,
@@ -160,7 +175,8 @@ struct ArchiveFeed<'a> {
     state_file: Option<PathBuf>,
     pace: Option<Pace>,
     ended: bool,
-    watch: &'a mut dyn TransferObserver,
+    watch: Watch,
+    observer: &'a mut dyn TransferObserver,
 }
 
 /// A page on its way, and what the books are once it is settled.
@@ -173,33 +189,15 @@ struct Sent {
     without_content: u64,
 }
 
-/// Holds a transfer to a rate.
-struct Pace {
-    rate: f64,
-    started: Instant,
-    count: u64,
-}
-
-impl Pace {
-    /// How many pages go at once: those of a tenth of a second.
-    fn batch(&self) -> usize {
-        (self.rate / 10.0).clamp(1.0, BATCH_EVENTS as f64) as usize
-    }
-
-    /// Waits until `count` more pages are due.
-    fn wait(&mut self, count: usize) {
-        self.count += count as u64;
-        let due = Duration::try_from_secs_f64(self.count as f64 / self.rate).unwrap_or(Duration::MAX);
-        std::thread::sleep(due.saturating_sub(self.started.elapsed()));
-    }
-}
-
 impl Feed for ArchiveFeed<'_> {
     fn cursor(&self) -> Cursor {
         self.state.cursor.clone()
     }
 
     fn next(&mut self) -> anyhow::Result<Vec<Arc<Entry>>> {
+        if self.observer.is_paused() {
+            return Ok(Vec::new());
+        }
         let most = self.pace.as_ref().map_or(BATCH_EVENTS, Pace::batch);
         let (mut entries, mut bytes) = (Vec::new(), 0);
         while entries.len() < most && bytes < BATCH_BYTES {
@@ -230,9 +228,15 @@ impl Feed for ArchiveFeed<'_> {
             self.state.without_content = sent.without_content;
         }
         self.state.cursor = cursor;
-        self.save()?;
+        self.save()
+    }
+
+    fn watch(&self) -> Watch {
+        self.watch.clone()
+    }
+
+    fn stepped(&mut self, _: Step) {
         self.tell();
-        Ok(())
     }
 }
 
@@ -247,7 +251,7 @@ impl ArchiveFeed<'_> {
                 continue;
             };
             match pages.next() {
-                Some(Ok(page)) if !self.filter.takes(&page) => self.left_out += 1,
+                Some(Ok(page)) if !(self.wanted)(&page)? => self.left_out += 1,
                 Some(Ok(mut page)) => {
                     self.count_format(page.format);
                     match self.to {
@@ -261,7 +265,7 @@ impl ArchiveFeed<'_> {
                 }
                 Some(Err(problem)) => {
                     self.unreadable += 1;
-                    self.watch.problem(&problem);
+                    self.observer.problem(&problem);
                 }
                 None => self.end_part(),
             }
@@ -323,7 +327,7 @@ impl ArchiveFeed<'_> {
         if let SkipReason::Unread(why) = why {
             self.summary.unread += 1;
             let place = RecordLocation { input: name, number: 0, offset: None };
-            return self.watch.problem(&Problem { place, text: format!("passed over, {why}") });
+            return self.observer.problem(&Problem { place, text: format!("passed over, {why}") });
         }
         self.summary.emptied += u64::from(*why == SkipReason::Emptied);
         if self.summary.passed_over.len() < MAX_NAMED {
@@ -337,7 +341,7 @@ impl ArchiveFeed<'_> {
         let count = self.summary.formats.entry(format).or_default();
         *count += 1;
         if *count == 1 {
-            self.watch.format(format);
+            self.observer.format(format);
         }
     }
 
@@ -378,7 +382,7 @@ impl ArchiveFeed<'_> {
 
     fn tell(&mut self) {
         let so_far = self.so_far();
-        self.watch.progress(&so_far);
+        self.observer.progress(&so_far);
     }
 
     /// Everything is settled.

@@ -51,19 +51,24 @@ pub enum TransferStateError {
 impl TransferState {
     /// The state of this task; new when there is no file.
     pub fn load(path: &Path, task: Vec<String>) -> Result<TransferState, TransferStateError> {
-        let text = match std::fs::read(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Ok(TransferState { task, ..TransferState::default() });
-            }
-            Err(source) => return Err(file_error("reading", path, source)),
+        let Some(state) = TransferState::read(path)? else {
+            return Ok(TransferState { task, ..TransferState::default() });
         };
-        let state: TransferState = serde_json::from_slice(&text)
-            .map_err(|source| TransferStateError::Unreadable { path: path.into(), source })?;
         if state.task != task {
             return Err(TransferStateError::OtherTask { path: path.into(), theirs: state.task.join(" ") });
         }
         Ok(state)
+    }
+
+    /// The state of whatever task; none when there is no file.
+    pub fn read(path: &Path) -> Result<Option<TransferState>, TransferStateError> {
+        match std::fs::read(path) {
+            Ok(text) => serde_json::from_slice(&text)
+                .map(Some)
+                .map_err(|source| TransferStateError::Unreadable { path: path.into(), source }),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(file_error("reading", path, source)),
+        }
     }
 
     /// Durable when this returns.

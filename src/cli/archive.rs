@@ -13,7 +13,7 @@ use crate::archive::fill;
 use crate::archive::filter::{self, PageFilter};
 use crate::archive::inputs::InputOptions;
 use crate::archive::read::Problem;
-use crate::archive::transfer::{Summary, TransferObserver};
+use crate::archive::transfer::{Summary, TransferObserver, Wanted};
 use crate::config::{self, Config, Destination, Loaded, SinkConfig};
 use crate::formats::Format;
 use crate::telemetry::progress::{Screen, grouped};
@@ -119,6 +119,12 @@ impl FilterArgs {
         words.extend(self.statuses.iter().map(|(first, last)| format!("--status {first}-{last}")));
         words.extend(self.types.iter().map(|it| format!("--type {it}")));
         words
+    }
+
+    /// As a transfer wants it.
+    pub fn wanted(self) -> Wanted {
+        let filter = self.filter();
+        Box::new(move |page| Ok(filter.takes(page)))
     }
 
     pub fn filter(self) -> PageFilter {

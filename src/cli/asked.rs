@@ -6,18 +6,20 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 
 use crate::api::client::Client;
-use crate::api::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, SeedsAdded, Status, Why};
+use crate::api::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, SeedsAdded, Status, Why};
 use crate::crawl::CrawlError;
-use crate::crawl::console::{Console, Said};
+use crate::crawl::console::{Console, Said, no_url};
 use crate::page_log::LogError;
 use crate::telemetry::progress::span;
 
 /// Orders that are given here are noted as given by this.
-const BY: &str = "command line";
+pub(super) const BY: &str = "command line";
 
 /// How long a crawl is waited for that is just starting or ending, and how often it is looked for.
 const PATIENCE: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(100);
+/// Bytes of a URL that a request can name, whatever has to be escaped of it.
+const NAMEABLE: usize = 16 << 10;
 /// Seeds that a running crawl is given at once.
 const SEEDS: usize = 20_000;
 
@@ -83,6 +85,8 @@ impl Asked {
     }
 
     pub fn why(&self, url: &str) -> anyhow::Result<Why> {
+        // No request could name it.
+        anyhow::ensure!(url.len() <= NAMEABLE, no_url(url));
         Ok(match self {
             Asked::Running(client) => {
                 let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("url", url).finish();
@@ -104,6 +108,17 @@ impl Asked {
             Asked::Running(client) => client.post("/orders", order)?,
             Asked::Resting(console) => console.order(order, BY)?,
         })
+    }
+
+    /// Of a running crawl alone: a start reads the configuration anyway.
+    pub fn reload(&self) -> anyhow::Result<Reloaded> {
+        match self {
+            Asked::Running(client) => Ok(client.post("/reload", &())?),
+            Asked::Resting(console) => bail!(
+                "no crawl runs in {}: there is nothing to reload, the next start reads the configuration",
+                console.folder.display()
+            ),
+        }
     }
 
     pub fn add_seeds(&self, urls: &[String]) -> anyhow::Result<SeedsAdded> {
@@ -129,6 +144,11 @@ fn is_in_use(error: &CrawlError) -> bool {
         CrawlError::Frontier(error) => error.is_in_use(),
         _ => false,
     }
+}
+
+/// What an order could not do besides.
+pub fn warn(warning: &Option<String>) {
+    warning.iter().for_each(|warning| crate::telemetry::progress::say("WARN", warning));
 }
 
 /// A time for people: how long ago, or in how long.

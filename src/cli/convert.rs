@@ -13,6 +13,8 @@ use crate::archive::transfer_state::{self, TransferState};
 use crate::config::Destination;
 use crate::formats::Format;
 use crate::parse::DeriveOptions;
+use crate::shutdown::Shutdown;
+use crate::sinks::watch::Watch;
 
 /// Write an archive's pages as files of another format.
 ///
@@ -68,14 +70,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let state_file = args.to_folder.join(transfer_state::FILE_NAME);
     let summary = Transfer {
         source,
-        filter: args.filter_args.filter(),
+        wanted: args.filter_args.wanted(),
         sink,
         folder: args.to_folder.clone(),
+        letters: args.to_folder.clone(),
         derive: DeriveOptions::new(&config),
         state,
         state_file: Some(state_file.clone()),
         rate: None,
         read: told.ticker.read().clone(),
+        watch: Watch::default(),
+        shutdown: Shutdown::default(),
     }
     .run(&mut told)
     .context("the conversion stopped; run the same command again to go on")?;

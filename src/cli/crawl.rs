@@ -12,7 +12,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::destination::{INDEX, SERVERS, TOPIC, TYPE, given};
 use super::exit;
-use crate::config::{self, Config, StartedWith};
+use crate::config::{self, Loaded, StartedWith};
 use crate::crawl::{Crawl, CrawlError, Ended, normalise_seed};
 use crate::telemetry::logging;
 use crate::telemetry::progress::Screen;
@@ -45,6 +45,9 @@ pub struct Args {
     /// Where pages go; repeatable. Instead of what the configuration says.
     #[arg(long = "sink", value_name = "NAME", value_parser = sink_names(), ignore_case = true)]
     sinks: Vec<String>,
+    /// An archive of this crawl, such as data/files: a sink that is new gets from it what the page log does not hold any more; repeatable.
+    #[arg(long, value_name = "FROM")]
+    from_archive: Vec<String>,
     /// The Elasticsearch index, for --sink elasticsearch.
     #[arg(short, long = "elasticIndex", value_name = "INDEX")]
     elastic_index: Option<String>,
@@ -107,7 +110,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let started_with = StartedWith::new(args.config.as_deref(), &environment, &options);
     let seeds = read_seeds(&args.seeds, args.seed_file.as_deref())?;
     let patience = (!args.stay).then_some(args.patience);
-    start(loaded.config, started_with, &loaded.warnings, args.output, seeds, patience, args.quiet)
+    start(loaded, started_with, args.output, seeds, patience, args.quiet)
 }
 
 const PATIENCE: &str = "1m";
@@ -119,20 +122,19 @@ pub(super) fn patience() -> Duration {
 
 /// Runs a crawl and prints its summary; `startCrawl` ends here too.
 pub(super) fn start(
-    config: Config,
+    loaded: Loaded,
     started_with: StartedWith,
-    warnings: &[config::Warning],
     folder: PathBuf,
     seeds: Vec<String>,
     patience: Option<Duration>,
     quiet: bool,
 ) -> anyhow::Result<ExitCode> {
     let screen = Screen::new(quiet);
-    logging::start(&config.logging, &screen)?;
-    for warning in warnings {
+    logging::start(&loaded.config.logging, &screen)?;
+    for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
-    let summary = match (Crawl { config, started_with, folder, seeds, patience, screen: screen.clone() }).run() {
+    let summary = match (Crawl { loaded, started_with, folder, seeds, patience, screen: screen.clone() }).run() {
         Err(error @ CrawlError::Stopped) => {
             screen.print(&format!("{error}\n"));
             return Ok(exit::stopped(patience.is_none()));
@@ -180,6 +182,9 @@ impl Args {
         let mut set = |key: &str, value: String| keys.push((key.to_owned(), value));
         if !self.sinks.is_empty() {
             set("target_storage.data_formats", self.sinks.join(",").to_ascii_uppercase());
+        }
+        if !self.from_archive.is_empty() {
+            set("target_storage.from_archive", config::list_value(&self.from_archive));
         }
         if self.max_depth.is_some() {
             set("link_storage.link_strategy.outlinks", "true".into());

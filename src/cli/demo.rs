@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::exit;
-use crate::config::{self, Config, StartedWith};
+use crate::config::{self, Loaded, StartedWith};
 use crate::crawl::Crawl;
 use crate::demo;
 use crate::telemetry::logging;
@@ -49,12 +49,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let site = site_runtime.block_on(demo::start())?;
     clear_earlier(&args.output)?;
     let screen = Screen::new(false);
-    let config = config(&site)?;
-    logging::start(&config.logging, &screen)?;
+    let (loaded, started_with) = configuration(&site)?;
+    logging::start(&loaded.config.logging, &screen)?;
     screen.print(&format!("Crawling a website of {} hosts that seine serves on this machine.\n\n", site.hosts.len()));
     let crawl = Crawl {
-        config,
-        started_with: StartedWith::default(),
+        loaded,
+        started_with,
         folder: args.output,
         seeds: site.seeds.clone(),
         patience: Some(super::crawl::patience()),
@@ -66,7 +66,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// The demo's own configuration: keys laid over the defaults, as a user's options are.
-fn config(site: &demo::DemoSite) -> anyhow::Result<Config> {
+fn configuration(site: &demo::DemoSite) -> anyhow::Result<(Loaded, StartedWith)> {
     let millis = |time: Duration| time.as_millis().to_string();
     let hosts: Vec<&str> = site.hosts.keys().map(String::as_str).collect();
     let mut keys = vec![
@@ -86,7 +86,7 @@ fn config(site: &demo::DemoSite) -> anyhow::Result<Config> {
     ];
     let addresses: Vec<_> = site.hosts.iter().map(|(name, ips)| config::static_host(name, ips)).collect();
     keys.extend(addresses.iter().map(|(key, ips)| (key.as_str(), ips.clone())));
-    Ok(config::load_with(None, &[], &keys)?.config)
+    Ok((config::load_with(None, &[], &keys)?, StartedWith::new(None, &[], &keys)))
 }
 
 fn clear_earlier(folder: &Path) -> anyhow::Result<()> {

@@ -3,8 +3,10 @@
 mod archive;
 mod asked;
 mod audit;
+mod backup;
 mod cat;
 mod check_config;
+mod completions;
 mod convert;
 mod crawl;
 mod dead_letters;
@@ -12,7 +14,9 @@ mod demo;
 mod destination;
 mod exit;
 mod folder;
+mod forget;
 mod health;
+mod limit;
 mod manual;
 mod migrate;
 mod recover;
@@ -87,15 +91,21 @@ enum Command {
     Seeds(steer::Seeds),
     Pause(steer::Pause),
     Resume(steer::Resume),
+    Reload(steer::Reload),
+    Limit(limit::Args),
+    Forget(forget::Args),
     Orders(steer::Orders),
     Sinks(sinks::Args),
     Audit(audit::Args),
+    Backup(backup::Backup),
+    Restore(backup::Restore),
     CheckConfig(check_config::Args),
     Health(health::Args),
     DeadLetters(dead_letters::Args),
     Retry(retry::Args),
     Migrate(migrate::Args),
     Work(work::Args),
+    Completions(completions::Args),
     #[command(hide = true)]
     Manual(manual::Args),
 }
@@ -129,15 +139,21 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Seeds(args) => steer::seeds(args),
         Command::Pause(args) => steer::pause(args),
         Command::Resume(args) => steer::resume(args),
+        Command::Reload(args) => steer::reload(args),
+        Command::Forget(args) => forget::run(args),
+        Command::Limit(args) => limit::run(args),
         Command::Orders(args) => steer::orders(args),
         Command::Sinks(args) => sinks::run(args),
         Command::Audit(args) => audit::run(args),
+        Command::Backup(args) => backup::backup(args),
+        Command::Restore(args) => backup::restore(args),
         Command::CheckConfig(args) => check_config::run(args),
         Command::Health(args) => health::run(args),
         Command::DeadLetters(args) => dead_letters::run(args),
         Command::Retry(args) => retry::run(args),
         Command::Migrate(args) => migrate::run(args),
         Command::Work(args) => work::run(args),
+        Command::Completions(args) => completions::run(args),
         Command::Manual(args) => manual::run(args),
     };
     match result {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use super::asked::Asked;
+use super::asked::{Asked, warn};
 use super::folder::NamedFolder;
 use crate::api::said::{Order, ReasonCount, Retry};
 use crate::crawl::console::reasons;
@@ -46,6 +46,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Args { folder, reasons, hosts, pattern, dry_run } = args;
     let asked = Asked::of(folder.path())?;
     let done = asked.order(&Order::Retry(Retry { reasons, hosts, pattern, dry_run }))?;
+    warn(&done.warning);
     let mut text = String::new();
     for ReasonCount { reason, urls } in &done.counts {
         let _ = writeln!(text, "  {:<18} {:>9}   {}", reason, grouped(*urls), meaning(reason));

@@ -62,13 +62,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let seeds = super::crawl::read_seeds(&[], Some(&args.seeds))?;
     let folder = args.output.join(&loaded.config.crawler_id);
-    super::crawl::start(
-        loaded.config,
-        started_with,
-        &loaded.warnings,
-        folder,
-        seeds,
-        Some(super::crawl::patience()),
-        false,
-    )
+    super::crawl::start(loaded, started_with, folder, seeds, Some(super::crawl::patience()), false)
 }

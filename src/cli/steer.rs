@@ -1,12 +1,12 @@
-//! What an operator orders: `seine pause`, `resume`, `host`, `hosts`, `seeds`, `orders`.
+//! What an operator orders: `seine pause`, `resume`, `reload`, `host`, `hosts`, `seeds`, `orders`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::asked::{Asked, ago};
+use super::asked::{Asked, ago, warn};
 use super::folder::{Folder, NamedFolder};
 use super::why::told_of_host;
-use crate::api::said::{HostsQuery, Order, SeedsAdded, Which};
+use crate::api::said::{HostsQuery, KeyChange, Order, Reloaded, SeedsAdded, Which};
 use crate::clock::now_ms;
 use crate::config;
 use crate::telemetry::progress::grouped;
@@ -21,6 +21,17 @@ pub struct Pause {
 /// Let a paused crawl go on.
 #[derive(clap::Args)]
 pub struct Resume {
+    #[command(flatten)]
+    folder: NamedFolder,
+}
+
+/// Let a running crawl read its configuration again, as SIGHUP does: all that has changed is in force from then on, or nothing is.
+///
+/// What is read is what the crawl was started with: its file, and over it the environment and the options of then. A file that is
+/// wrong, or that changes what cannot be changed while it runs (destinations, the client, the store), changes nothing; which
+/// keys those are is said.
+#[derive(clap::Args)]
+pub struct Reload {
     #[command(flatten)]
     folder: NamedFolder,
 }
@@ -40,14 +51,15 @@ pub struct Hosts {
     json: bool,
 }
 
-/// Show one host, or block it, unblock it, or change the delay between its visits.
+/// Show one host, or block it, unblock it, or change the delay between its visits or how many of its pages are admitted.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   seine host example.com -o data                    what is known of it
   seine host example.com -o data block              its URLs wait
   seine host https://example.com:8443 delay 30s     at least so long between two visits
-  seine host example.com delay default              as configured again")]
+  seine host example.com delay default              as configured again
+  seine host example.com pages 200                  so many of its pages are admitted at most")]
 pub struct Host {
     /// example.com, or https://example.com:8443.
     host: String,
@@ -62,6 +74,10 @@ enum HostAction {
     /// Leave it alone; its URLs wait.
     Block,
     Unblock,
+    /// So many pages of it are admitted at most; default: as configured.
+    Pages {
+        pages: String,
+    },
     /// The delay between two visits, such as 30s; default: as configured. What robots.txt asks for holds if it is longer.
     Delay {
         delay: String,
@@ -106,8 +122,21 @@ pub fn resume(args: Resume) -> anyhow::Result<ExitCode> {
     order(args.folder.path(), &Order::Resume)
 }
 
+pub fn reload(args: Reload) -> anyhow::Result<ExitCode> {
+    let Reloaded { changed, done, warning } = Asked::of(args.folder.path())?.reload()?;
+    warn(&warning);
+    let mut text = String::new();
+    for KeyChange { key, before, now } in &changed {
+        let values = if before == now { "changed, and not shown".to_owned() } else { format!("{before} → {now}") };
+        text += &format!("{key}: {values}\n");
+    }
+    super::print(if changed.is_empty() { format!("{done}\n") } else { text }.as_str())?;
+    Ok(ExitCode::SUCCESS)
+}
+
 pub(super) fn order(folder: &Path, order: &Order) -> anyhow::Result<ExitCode> {
     let done = Asked::of(folder)?.order(order)?;
+    warn(&done.warning);
     super::print(&format!("{}\n", done.done))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -141,9 +170,18 @@ pub fn host(args: Host) -> anyhow::Result<ExitCode> {
         }
         Some(HostAction::Block) => Order::BlockHost { host },
         Some(HostAction::Unblock) => Order::UnblockHost { host },
+        Some(HostAction::Pages { pages }) => Order::SetHostPages { host, pages: host_pages(&pages)? },
         Some(HostAction::Delay { delay }) => Order::SetHostDelay { host, delay_ms: delay_ms(&delay)? },
     };
     order(&folder.output, &wanted)
+}
+
+/// None: as configured.
+fn host_pages(text: &str) -> anyhow::Result<Option<u64>> {
+    match text {
+        "default" => Ok(None),
+        _ => Ok(Some(text.parse().map_err(|_| anyhow::anyhow!("{text:?} is no number of pages, nor default"))?)),
+    }
 }
 
 /// None: the configured one.
@@ -161,7 +199,8 @@ pub fn seeds(args: Seeds) -> anyhow::Result<ExitCode> {
         urls.extend(config::read_seeds(&file)?);
     }
     anyhow::ensure!(!urls.is_empty(), "no seeds: name URLs, or a file of them with -s");
-    let SeedsAdded { added, known, bad, bad_count } = Asked::of(&folder.output)?.add_seeds(&urls)?;
+    let SeedsAdded { added, known, bad, bad_count, warning } = Asked::of(&folder.output)?.add_seeds(&urls)?;
+    warn(&warning);
     let mut text = format!("{} new, {} known already and looked at again\n", grouped(added), grouped(known));
     if bad_count > 0 {
         text += &format!("{} are no http or https URLs: {}\n", grouped(bad_count), bad.join(" "));

@@ -18,7 +18,7 @@ pub(super) struct Ticker {
 }
 
 struct Figures {
-    /// What is counted: pages, records.
+    /// What is counted: pages, records; empty: bytes alone.
     what: &'static str,
     started: Instant,
     count: AtomicU64,
@@ -107,7 +107,10 @@ impl Figures {
     fn line(&self, (count, read): (u64, u64)) -> String {
         let seconds = self.started.elapsed().as_secs_f64().max(0.001);
         let each = count as f64 / seconds;
-        let mut line = format!("{} {}  {each:.0}/s  {} read", grouped(count), self.what, bytes(read));
+        let mut line = match self.what {
+            "" => format!("{}  {}/s", bytes(read), bytes((read as f64 / seconds) as u64)),
+            what => format!("{} {what}  {each:.0}/s  {} read", grouped(count), bytes(read)),
+        };
         if self.total > 0 {
             let share = (read as f64 / self.total as f64).min(1.0);
             let left = if share > 0.0 { seconds / share - seconds } else { 0.0 };

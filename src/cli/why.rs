@@ -114,6 +114,9 @@ pub(super) fn told_of_host(host: &HostStatus, now: u64) -> String {
     if let Some(delay) = host.ordered_delay_ms {
         said += &format!(", {delay} ms between two visits by order");
     }
+    if let Some(pages) = host.ordered_pages {
+        said += &format!(", {pages} pages admitted at most by order");
+    }
     if let Some(due) = host.due_ms.filter(|due| *due > now) {
         said += &format!(", to be visited {}", ago(due, now));
     }

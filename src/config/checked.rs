@@ -25,6 +25,8 @@ pub struct Config {
     pub scope: ScopeConfig,
     pub log: LogConfig,
     pub sinks: Vec<SinkConfig>,
+    /// Archives of the crawl: a sink that comes later is filled from them first.
+    pub from_archive: Vec<String>,
     pub http: HttpConfig,
     pub work: WorkConfig,
     pub logging: LoggingConfig,
@@ -357,6 +359,7 @@ impl Config {
             scope: ScopeConfig::default(),
             log: LogConfig::default(),
             sinks: Vec::new(),
+            from_archive: Vec::new(),
             http: HttpConfig::default(),
             work: WorkConfig::default(),
             logging: LoggingConfig::default(),

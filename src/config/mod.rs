@@ -5,6 +5,7 @@
 //! `link_storage.cache_size`. What is secret may stand in a file (`secret_file`).
 
 mod budgets;
+mod change;
 pub(crate) mod checked;
 mod derive_options;
 mod destinations;
@@ -31,6 +32,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+pub use change::{KeyChanged, changes};
 pub use checked::*;
 pub use error::{ConfigError, Origin, Problem, Warning};
 pub use render::{check_config, render, sample};
@@ -38,7 +40,7 @@ pub use secret::Secret;
 pub use seeds::{SeedsError, read_seeds};
 pub use sinks::sink_words;
 pub use started_with::{StartedWith, StartedWithError};
-pub use values::{parse_duration, static_host};
+pub use values::{list_value, parse_duration, parse_size, static_host};
 
 use draft::Draft;
 use keys::Key;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use super::change::is_live;
 use super::error::{ConfigError, Origin};
 use super::keys::{self, Key};
 use super::settings::DATA_FORMATS;
@@ -65,6 +66,8 @@ const INTRODUCTION: &str = "\
 #
 # Durations: 500ms, 5s, 2m, 1h, 7d; a number alone is milliseconds. Sizes: 64MB (millions), 64MiB (2^20); a number
 # alone is bytes. `seine check-config -c FILE` tells what is in force, and where each value comes from.
+#
+# What is marked [reload] can be changed while a crawl runs: `seine reload -o DATA`, or SIGHUP, has it read this file again.
 ";
 
 const LACKING: &str = "
@@ -79,10 +82,11 @@ fn explained(key: &Key) -> String {
         DATA_FORMATS => format!("{} {}", words(), key.doc),
         _ => key.doc.to_owned(),
     };
-    match key.ache {
+    let doc = match key.ache {
         Some(ache) if ache != key.default => format!("{doc} (ACHE's default: {ache})"),
         _ => doc,
-    }
+    };
+    if is_live(key.name) { format!("{doc} [reload]") } else { doc }
 }
 
 /// What may stand in `data_formats`, with what each is.

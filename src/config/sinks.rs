@@ -86,6 +86,16 @@ impl SinksDraft {
     }
 }
 
+pub(super) fn set_from_archive(draft: &mut Draft, names: Vec<String>) -> Result<(), String> {
+    match names.iter().any(|name| name.trim().is_empty()) {
+        true => Err("files, folders, patterns, or kafka://HOST:PORT/TOPIC".into()),
+        false => {
+            draft.config.from_archive = names;
+            Ok(())
+        }
+    }
+}
+
 pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), String> {
     let words: Vec<String> = sink_words().iter().map(|(word, _)| word.to_ascii_uppercase()).collect();
     let available = format!("one or several of {}", words.join(", "));

@@ -76,6 +76,11 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     duration(&Node::plain(text), Unit::Millis, Duration::ZERO).map_err(|expected| format!("expected {expected}"))
 }
 
+/// A size as the command line takes it: with a unit, or in bytes.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    size(&Node::plain(text), 1).map_err(|expected| format!("expected {expected}"))
+}
+
 /// Bytes, or with `kB`, `MB`, `GB`, `TB` (thousands) or `KiB`, `MiB`, `GiB`, `TiB` (1024s), in any case.
 pub(super) fn size(node: &Node, least: u64) -> Result<u64, String> {
     let expected = || format!("a size such as 64MB or 64MiB, or a number of bytes, at least {}", shown_size(least));
@@ -235,6 +240,11 @@ pub(super) fn shown_text(text: &str) -> String {
 pub(super) fn shown_list(items: &[String]) -> String {
     let items: Vec<String> = items.iter().map(|item| shown_text(item)).collect();
     format!("[{}]", items.join(", "))
+}
+
+/// The value of a key that is a list.
+pub fn list_value(items: &[String]) -> String {
+    shown_list(items)
 }
 
 /// Values whose names speak of secrets are masked.

@@ -9,6 +9,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::error::CrawlError;
+use crate::backup::refuse_half_restored;
 use crate::config::{Config, Destination, Removed, SinkConfig};
 use crate::frontier::{Counts, EmbeddedFrontier, Frontier, FrontierOptions, Survey};
 use crate::page::PageEvent;
@@ -110,6 +111,7 @@ const DOCUMENTS_GONE: &str = "documents were deleted, or the index was made anew
 /// Adds everything up. `destinations`: those to be looked at too. An error when the crawl runs, or when something cannot
 /// be read at all.
 pub fn audit(folder: &Path, destinations: &[SinkConfig]) -> Result<Audit, CrawlError> {
+    refuse_half_restored(folder)?;
     let (log, recovery) = PageLog::open(&folder.join("log"), &Config::default().log, DeriveOptions::default())?;
     if let Some((_, why)) = recovery.unreadable.first() {
         return Err(CrawlError::Cursor(why.clone()));

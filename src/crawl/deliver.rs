@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use prometheus::Histogram;
 
+use super::filling::fill;
 use super::running::Running;
 use crate::config::SinkConfig;
 use crate::delivery::{Cursor, Entry};
@@ -20,12 +21,17 @@ const IDLE: Duration = Duration::from_millis(200);
 /// from the committed cursor with a new sink.
 pub(crate) fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> anyhow::Result<()> {
     let name = config.name();
+    fill(running, config, beat)?;
+    if running.shutdown.is_hurrying() {
+        return Ok(());
+    }
     let reader = running.log.reader(name)?;
     let seconds = running.metrics.delivery_seconds.with_label_values(&[name]);
     let watch = running.watches.get(name).cloned().unwrap_or_default();
     let is_paused = || running.pauses.is_sink_paused(name);
     let mut feed = LogFeed { reader, seconds, beat, watch, shutdown: &running.shutdown, is_paused: &is_paused };
-    pump(&mut feed, config, &running.folder.join(name), &running.shutdown)
+    let folder = running.folder.join(name);
+    pump(&mut feed, config, (&folder, &folder), &running.shutdown)
 }
 
 struct LogFeed<'a> {

@@ -38,22 +38,26 @@ pub(crate) async fn dispatch(running: &Arc<Running>, beat: &Beat) -> anyhow::Res
 }
 
 async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> anyhow::Result<()> {
-    let workers = Arc::new(Semaphore::new(workers(running.config.fetch.concurrency)));
-    let mut changed = running.visitor.changed.subscribe();
+    let mut workers = Workers::new(running.config().fetch.concurrency);
+    let mut changed = running.visitor().changed.subscribe();
     let shutdown = &running.shutdown;
     // What was accepted before a crash is finished first: its URLs are still in work_proposed.
     while !running.is_validated() && !shutdown.is_finishing() {
         wait(running, &mut changed, LOOK_AGAIN).await;
         beat.idle();
     }
+    if !shutdown.is_finishing() {
+        tokio::task::block_in_place(|| running.console().end_forgetting())?;
+    }
     running.has_caught_up.store(true, Ordering::Relaxed);
     while !shutdown.is_finishing() {
         beat.idle();
         changed.mark_unchanged();
-        let opening = running.visitor.outage.opening(now_ms());
+        workers.are(running.config().fetch.concurrency);
+        let opening = running.visitor().outage.opening(now_ms());
         let (hosts, urls) = match opening {
-            Opening::Open => how_much(running, workers.available_permits() as u64),
-            Opening::Probe => (how_much(running, workers.available_permits() as u64).0.min(1), 1),
+            Opening::Open => how_much(running, workers.free()),
+            Opening::Probe => (how_much(running, workers.free()).0.min(1), 1),
             Opening::Closed(_) => (0, 0),
         };
         let leases = match hosts {
@@ -76,26 +80,58 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         beat.progress(leases.len() as u64);
         let is_probe = opening == Opening::Probe;
         if is_probe {
-            running.visitor.outage.probing();
+            running.visitor().outage.probing();
         }
         for lease in leases {
-            let permit = workers.clone().acquire_owned().await?;
+            let permit = workers.places.clone().acquire_owned().await?;
             let running = running.clone();
             tasks.spawn(async move {
                 work(&running, lease).await;
                 drop(permit);
                 if is_probe {
-                    running.visitor.outage.probed(now_ms());
+                    running.visitor().outage.probed(now_ms());
                 }
-                running.visitor.changed.send_replace(());
+                running.visitor().changed.send_replace(());
             });
         }
     }
     Ok(())
 }
 
+/// Places of workers: as many as are configured, which may be others while it runs.
+struct Workers {
+    places: Arc<Semaphore>,
+    configured: usize,
+    /// Places that are there, and that are wanted: those that are too many go as they come free.
+    count: usize,
+    wanted: usize,
+}
+
+impl Workers {
+    fn new(configured: usize) -> Workers {
+        let count = allowed(configured);
+        Workers { places: Arc::new(Semaphore::new(count)), configured, count, wanted: count }
+    }
+
+    fn are(&mut self, configured: usize) {
+        if self.configured != configured {
+            (self.configured, self.wanted) = (configured, allowed(configured));
+        }
+        if self.wanted > self.count {
+            self.places.add_permits(self.wanted - self.count);
+            self.count = self.wanted;
+        } else {
+            self.count -= self.places.forget_permits(self.count - self.wanted);
+        }
+    }
+
+    fn free(&self) -> u64 {
+        self.places.available_permits() as u64
+    }
+}
+
 /// As many as are configured, unless there are too few files to open for so many connections.
-fn workers(configured: usize) -> usize {
+fn allowed(configured: usize) -> usize {
     let Shares { limit, workers, .. } = Shares::now();
     if workers < configured {
         tracing::warn!(
@@ -114,8 +150,8 @@ fn how_much(running: &Running, free: u64) -> (u64, u64) {
     if !running.may_lease() {
         return (0, 0);
     }
-    let delay = running.config.frontier.host_delay.as_millis().max(1);
-    let beside = running.config.fetch.connections_per_host as u64;
+    let delay = running.config().frontier.host_delay.as_millis().max(1);
+    let beside = running.config().fetch.connections_per_host as u64;
     let urls = ((LEASE_TIME.as_millis() / delay) as u64 * beside).clamp(beside, MAX_URLS.max(beside));
     match running.pages_left() {
         Some(left) if left < free * urls => (free.min(left), 1),
@@ -126,7 +162,7 @@ fn how_much(running: &Running, free: u64) -> (u64, u64) {
 /// A worker's whole life: one lease. A panic costs this lease's time and nothing else.
 async fn work(running: &Running, lease: Lease) {
     let spare = lease.clone();
-    let visitor = running.visitor.clone();
+    let visitor = running.visitor().clone();
     match tokio::spawn(async move { visitor.visit(lease).await }).await {
         Ok(Ok(())) => {}
         // Said once where the room is looked at; its URLs are still in work_proposed.
@@ -136,7 +172,7 @@ async fn work(running: &Running, lease: Lease) {
         Ok(Err(error)) => tracing::error!(host = spare.host.origin, %error, "the frontier failed under a worker"),
         Err(panic) => {
             tracing::error!(host = spare.host.origin, %panic, "a worker panicked; its URLs go back to the frontier");
-            let rest = now_ms() + running.config.frontier.backoff_base.as_millis() as u64;
+            let rest = now_ms() + running.config().frontier.backoff_base.as_millis() as u64;
             if let Err(error) = running.frontier.release(spare, Release { not_before: rest, ..Release::default() }) {
                 tracing::error!(%error, "the frontier did not take the host back");
             }

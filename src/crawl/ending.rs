@@ -59,7 +59,12 @@ pub(super) async fn watch(
             received = signals.next() => match received {
                 Received::End => break Ended::Stopped,
                 Received::HangUp => {
-                    tracing::warn!("SIGHUP is ignored: the crawl goes on; SIGTERM or Ctrl-C end it");
+                    let running = running.clone();
+                    tokio::task::spawn_blocking(move || {
+                        if let Err(why) = running.read_again("SIGHUP") {
+                            tracing::error!(%why, "the configuration is not changed");
+                        }
+                    });
                 }
             },
             () = running.reader_gone.notified() => break Ended::ReaderGone,

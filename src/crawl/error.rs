@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use crate::api::ListenError;
+use crate::archive::inputs::InputError;
+use crate::archive::transfer_state::TransferStateError;
+use crate::backup::BackupError;
 use crate::config::StartedWithError;
 use crate::fetch::ClientError;
 use crate::frontier::FrontierError;
@@ -15,6 +18,11 @@ use crate::telemetry::fetch_log::FetchLogError;
 pub enum CrawlError {
     #[error("data folder {path} cannot be made: {source}; choose one you may write to with -o")]
     Folder { path: PathBuf, source: std::io::Error },
+    /// Its own commands could not ask it.
+    #[error(
+        "{folder}/api.sock is a folder with something in it, and a socket for the crawl's commands belongs there: move it away"
+    )]
+    Socket { folder: PathBuf },
     #[error("no seeds: give --seed URL or -s FILE (or -o with the folder of an earlier crawl)")]
     NoSeeds,
     #[error(transparent)]
@@ -36,6 +44,12 @@ pub enum CrawlError {
     Sink(#[from] SinkError),
     #[error(transparent)]
     StartedWith(#[from] StartedWithError),
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    #[error("target_storage.from_archive: {0}")]
+    Archive(#[from] InputError),
+    #[error(transparent)]
+    Filling(#[from] TransferStateError),
     /// By a signal, before it began.
     #[error("stopped while it waited for room on the disk; the same command goes on")]
     Stopped,

@@ -36,7 +36,6 @@ pub(super) fn tell_start(config: &Config, started_with: &StartedWith, folder: &P
 
 /// Tells once in an interval what was done in it.
 pub(super) struct Minutes {
-    interval: Option<Duration>,
     last: Instant,
     before: Figures,
 }
@@ -52,7 +51,8 @@ struct Figures {
 
 impl Figures {
     fn of(running: &Running) -> Figures {
-        let failed = running.visitor.client.counts().failed().map(|(reason, count)| (reason.name().to_owned(), count));
+        let client = running.visitor().client.clone();
+        let failed = client.counts().failed().map(|(reason, count)| (reason.name().to_owned(), count));
         Figures {
             pages: running.frontier.brought().pages,
             bytes: running.metrics.bytes_fetched(),
@@ -64,13 +64,13 @@ impl Figures {
 
 impl Minutes {
     pub fn new(running: &Running) -> Minutes {
-        let interval = running.config.logging.interval;
-        Minutes { interval, last: Instant::now(), before: Figures::of(running) }
+        Minutes { last: Instant::now(), before: Figures::of(running) }
     }
 
     /// Tells it when it is time. To be called often.
     pub fn look(&mut self, running: &Running) {
-        let Some(interval) = self.interval.filter(|interval| self.last.elapsed() >= *interval) else { return };
+        let interval = running.config().logging.interval;
+        let Some(interval) = interval.filter(|interval| self.last.elapsed() >= *interval) else { return };
         let took = std::mem::replace(&mut self.last, Instant::now()).elapsed().max(interval);
         let now = Figures::of(running);
         self.tell(running, &now, took);

@@ -7,6 +7,8 @@ mod deliver;
 mod dispatch;
 mod ending;
 mod error;
+mod filling;
+mod limits;
 mod minutes;
 mod open;
 mod parts;
@@ -14,6 +16,7 @@ mod patience;
 mod pauses;
 mod reach;
 mod readers;
+mod reload;
 mod rest;
 mod room;
 mod running;
@@ -26,12 +29,13 @@ mod stillness;
 mod summary;
 mod telling;
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::api::{self, Access};
-use crate::config::{Config, StartedWith};
+use crate::api;
+use crate::config::{Loaded, StartedWith};
 use crate::descriptors;
 use crate::parse;
 use crate::supervisor::Phase;
@@ -52,8 +56,8 @@ pub(crate) use summary::meaning;
 
 /// What a crawl is started with.
 pub struct Crawl {
-    pub config: Config,
-    /// Where `config` comes from; kept in the folder.
+    pub loaded: Loaded,
+    /// Where it comes from; kept in the folder, and read again when that is asked for.
     pub started_with: StartedWith,
     /// The data folder; a crawl that stopped there goes on.
     pub folder: PathBuf,
@@ -71,9 +75,10 @@ impl Crawl {
     pub fn run(self) -> Result<Summary, CrawlError> {
         descriptors::raise();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CrawlError::Runtime)?;
-        let Crawl { config, started_with, folder, seeds, patience, screen } = self;
+        let Crawl { loaded, started_with, folder, seeds, patience, screen } = self;
         let manager = Manager::of_environment();
-        minutes::tell_start(&config, &started_with, &folder);
+        let config = &loaded.config;
+        minutes::tell_start(config, &started_with, &folder);
         // Before anything is stored: a port in use ends it here.
         let port = config.http.listen.map(|address| runtime.block_on(api::listen(address))).transpose()?;
         let (running, signals) = {
@@ -81,16 +86,19 @@ impl Crawl {
             let _opening = Opening::begin(&manager, &folder);
             let mut room = StartRoom::new(Signals::listen()); // opening a large crawl takes a while, too
             let running = room.open(|room| {
-                let running = open::open(config.clone(), folder.clone(), &seeds, room)?;
+                let running = open::open(loaded.clone(), started_with.clone(), folder.clone(), &seeds, room)?;
                 started_with.save(&running.folder)?;
                 Ok(Arc::new(running))
             })?;
             if let Some(port) = port {
                 tracing::info!("metrics at http://{}/metrics, the API at /api/v1", port.address);
-                port.serve(running.clone(), access(&config));
+                port.serve(running.clone());
             }
             match api::listen_in(&running.folder) {
-                Ok(socket) => socket.serve(running.clone(), access(&config)),
+                Ok(socket) => socket.serve(running.clone()),
+                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
+                    return Err(CrawlError::Socket { folder: running.folder.clone() });
+                }
                 // A file system without sockets, for example.
                 Err(error) => {
                     tracing::warn!(%error, "no socket in the data folder: seine status, why and others cannot ask")
@@ -110,7 +118,7 @@ impl Crawl {
             seeds::end_round(&*running.frontier)?;
         }
         readers::part(&running.log);
-        if let Err(error) = running.visitor.scope.refused.keep(&*running.frontier) {
+        if let Err(error) = running.visitor().scope.refused.keep(&*running.frontier) {
             tracing::debug!(%error, "which links were refused is not kept");
         }
         match running.frontier.flush() {
@@ -125,12 +133,6 @@ impl Crawl {
             None => Ok(summary),
         }
     }
-}
-
-/// Who may ask for what.
-fn access(config: &Config) -> Access {
-    let (read_token, operate_token) = (config.http.read_token.clone(), config.http.operate_token.clone());
-    Access { read_token, operate_token, clients: config.work.clients.clone(), is_loopback: false }
 }
 
 /// Seeds as they were typed, normalised.

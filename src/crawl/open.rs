@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, RwLock};
+
 use super::clients::Clients;
 use super::error::CrawlError;
+use super::limits::OrderedLimits;
 use super::pauses::Pauses;
 use super::reach;
 use super::readers;
@@ -15,14 +18,16 @@ use super::seeds::{propose_seeds, scope, try_seeds_again};
 use super::spending::Spending;
 use super::start_room::StartRoom;
 use crate::api;
+use crate::backup::refuse_half_restored;
 use crate::budgets::Budget;
 use crate::clock::{self, now_ms};
-use crate::config::{Config, FrontierConfig, LogConfig, SinkConfig};
+use crate::config::{Config, FrontierConfig, Loaded, LogConfig, SinkConfig, StartedWith};
 use crate::fetch::{Client, ClientError};
 use crate::folders::make_private;
-use crate::frontier::scope::CurrentScope;
+use crate::frontier::scope::{CurrentScope, Scope};
 use crate::frontier::{
-    CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Look, PageRecord, PageState, RefusedLinks,
+    CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Limits, Look, PageRecord, PageState,
+    RefusedLinks,
 };
 use crate::page_log::{LogError, PageLog, Recovery};
 use crate::parse::DeriveOptions;
@@ -37,45 +42,41 @@ use crate::visit::Visitor;
 use crate::visit::rules::RulesCache;
 
 pub(super) fn open(
-    config: Config,
+    loaded: Loaded,
+    started_with: StartedWith,
     folder: PathBuf,
     seeds: &[String],
     room: &mut StartRoom,
 ) -> Result<Running, CrawlError> {
+    refuse_half_restored(&folder)?;
     if seeds.is_empty() && !folder.join("frontier").is_dir() {
         return Err(CrawlError::NoSeeds); // before anything is made
     }
+    let mut config = loaded.config.clone();
     make_private(&folder).map_err(|source| CrawlError::Folder { path: folder.clone(), source })?;
     let derive = DeriveOptions::new(&config);
-    let (log, recovery) = open_log(&folder, &config.log, &derive)?;
-    warn_of(&recovery);
-    if let Some((_, why)) = recovery.unreadable.iter().find(|(name, _)| is_sink(name, &config)) {
-        return Err(CrawlError::Cursor(why.clone()));
-    }
-    readers::meet(&log, &config, &folder)?;
+    let log = log_for(&config, &folder, &derive)?;
     let frontier = open_frontier(&config, &folder, room)?;
-    let scope = scope(&config, &frontier, seeds, room)?;
-    room.write(&frontier, || propose_seeds(&frontier, seeds))?;
-    room.write(&frontier, || reach::apply(&frontier, &scope, &config))?;
+    let ordered = ordered_limits(&frontier, &mut config)?;
+    let scope = scope_with(seeds, &frontier, &config, room)?;
     let frontier: Arc<dyn Frontier> = Arc::new(frontier);
     let pauses = Arc::new(open_pauses(&*frontier, &folder)?);
     room.write(&*frontier, || try_seeds_again(&*frontier, seeds))?;
     let (client, metrics) = client_and_metrics(&config, &folder)?;
     let shutdown = Shutdown::default();
     let supervisor = Supervisor::new(shutdown.clone());
-    let reserve = config.log.reserve_bytes;
-    let room = Room::new(frontier.clone(), log.clone(), reserve, supervisor.clone());
+    let room = Room::new(frontier.clone(), log.clone(), supervisor.clone());
     let config = Arc::new(config);
     let clients = Clients::open(&config.work, &folder, frontier.clone())?;
     let visitor = Visitor {
         frontier: frontier.clone(),
         log: log.clone(),
-        client,
+        client: Arc::new(client),
         scope: Arc::new(CurrentScope::new(scope, RefusedLinks::open(&*frontier)?)),
         config: config.clone(),
         derive,
         thresholds: config.thresholds(),
-        rules: RulesCache::new(&config.fetch.user_agent.name),
+        rules: Arc::new(RulesCache::new(&config.fetch.user_agent.name)),
         metrics: metrics.clone(),
         changed: Default::default(),
         parking: Default::default(),
@@ -86,15 +87,21 @@ pub(super) fn open(
     };
     Ok(Running {
         watches: config.sinks.iter().map(|sink| (sink.name().to_owned(), Watch::default())).collect(),
-        config,
+        sinks: config.sinks.clone(),
+        in_force: Mutex::new(loaded),
+        started_with,
+        following: Default::default(),
         folder,
         frontier,
+        accepted_before: log.status().end.index,
         log,
-        visitor: Arc::new(visitor),
+        visitor: RwLock::new(Arc::new(visitor)),
         metrics,
         supervisor,
         shutdown,
         pauses,
+        limits: Arc::new(ordered),
+        forgetting: Default::default(),
         rates: Rates::new(),
         started_ms: now_ms(),
         reader_gone: Default::default(),
@@ -105,12 +112,45 @@ pub(super) fn open(
     })
 }
 
+/// What the operator has ordered comes before what is configured.
+fn ordered_limits(frontier: &dyn Frontier, config: &mut Config) -> Result<OrderedLimits, FrontierError> {
+    let ordered = OrderedLimits::open(frontier)?;
+    ordered.lay_over(&mut config.frontier);
+    ordered.tell();
+    frontier.set_limits(limits(config));
+    Ok(ordered)
+}
+
+/// The scope, with the seeds proposed, and what is known brought in line with it.
+fn scope_with(
+    seeds: &[String],
+    frontier: &EmbeddedFrontier,
+    config: &Config,
+    room: &mut StartRoom,
+) -> Result<Scope, CrawlError> {
+    let scope = scope(config, frontier, seeds, room)?;
+    room.write(frontier, || propose_seeds(frontier, seeds))?;
+    room.write(frontier, || reach::apply(frontier, &scope, config))?;
+    Ok(scope)
+}
+
 fn open_pauses(frontier: &dyn Frontier, folder: &Path) -> Result<Pauses, FrontierError> {
     let pauses = Pauses::open(frontier)?;
     if pauses.is_crawl_paused() {
         tracing::warn!("the crawl is paused, by its operator's order: seine resume -o {}", folder.display());
     }
     Ok(pauses)
+}
+
+/// The log, with the sinks' places in it.
+fn log_for(config: &Config, folder: &Path, derive: &DeriveOptions) -> Result<PageLog, CrawlError> {
+    let (log, recovery) = open_log(folder, &config.log, derive)?;
+    warn_of(&recovery);
+    if let Some((_, why)) = recovery.unreadable.iter().find(|(name, _)| is_sink(name, config)) {
+        return Err(CrawlError::Cursor(why.clone()));
+    }
+    readers::meet(&log, config, folder)?;
+    Ok(log)
 }
 
 /// A command that has a look at a crawl at rest (`seine status`) holds its lock for a moment; a crawl that runs answers.
@@ -129,14 +169,14 @@ fn open_log(folder: &Path, config: &LogConfig, derive: &DeriveOptions) -> Result
 }
 
 fn open_frontier(config: &Config, folder: &Path, room: &mut StartRoom) -> Result<EmbeddedFrontier, CrawlError> {
+    let Limits { budgets, max_pages_per_host, revisit_share, reserve_bytes } = limits(config);
     let options = FrontierOptions {
-        budgets: budgets(&config.frontier),
-        max_pages_per_host: config.frontier.max_pages_per_host,
+        budgets,
+        max_pages_per_host,
         default_delay: config.frontier.host_delay.max(config.frontier.ip_delay.unwrap_or_default()),
-        revisit_share: config.frontier.revisit_share,
+        revisit_share,
         cache_bytes: config.frontier.cache_bytes,
-        // Fetching pauses long before the frontier has to.
-        reserve_bytes: config.log.reserve_bytes / 4,
+        reserve_bytes,
     };
     let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?;
     set_clock(&frontier)?;
@@ -150,6 +190,13 @@ pub(super) fn budgets(config: &FrontierConfig) -> Vec<Budget> {
     let limit = config.max_pages.map(page_limit);
     let others = config.budgets.iter().copied().filter(|budget| !limit.is_some_and(|limit| limit == *budget));
     limit.into_iter().chain(others).collect()
+}
+
+pub(super) fn limits(config: &Config) -> Limits {
+    let FrontierConfig { max_pages_per_host, revisit_share, .. } = config.frontier;
+    // Fetching pauses long before the frontier has to.
+    let reserve_bytes = config.log.reserve_bytes / 4;
+    Limits { budgets: budgets(&config.frontier), max_pages_per_host, revisit_share, reserve_bytes }
 }
 
 /// What a look at the log's folder found that an operator should know.
@@ -208,7 +255,7 @@ const RECRAWL_NOTE: &str = "recrawl_policy";
 
 /// A recrawl that is switched on or off, or is to be another, is for the pages that are known already, too. They are looked at
 /// again from their last look on.
-fn apply_recrawl(frontier: &EmbeddedFrontier, config: &FrontierConfig) -> Result<(), FrontierError> {
+pub(super) fn apply_recrawl(frontier: &dyn Frontier, config: &FrontierConfig) -> Result<(), FrontierError> {
     let policy = serde_json::to_string(&config.revisit).unwrap_or_default();
     let before = frontier.note(RECRAWL_NOTE)?;
     if before.as_ref() == Some(&policy) || (before.is_none() && config.revisit.is_off()) {

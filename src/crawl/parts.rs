@@ -28,13 +28,18 @@ pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
 
     let at = running.clone();
     supervisor.start(VALIDATING, STUCK_AFTER, move |beat| {
-        let (scope, config) = (at.visitor.scope.clone(), at.config.frontier.clone());
-        let validator = Validator::new(at.frontier.clone(), scope, config, at.metrics.clone())?;
         let mut reader = at.log.follower(VALIDATOR, at.frontier.cursor()?)?;
-        Ok(validator.run(&mut reader, beat, &|| at.visitor.changed.send_replace(()))?)
+        while !reader.is_closed_and_drained() {
+            let visitor = at.visitor();
+            let (scope, config) = (visitor.scope.clone(), visitor.config.frontier.clone());
+            let validator = Validator::new(at.frontier.clone(), scope, config, at.metrics.clone())?;
+            let is_old = || !Arc::ptr_eq(&visitor.config, &at.config());
+            validator.run(&mut reader, beat, &is_old, &|| visitor.changed.send_replace(()))?;
+        }
+        Ok(())
     });
 
-    for sink in running.config.sinks.clone() {
+    for sink in running.sinks.clone() {
         let at = running.clone();
         supervisor.start(&format!("sink {}", sink.name()), STUCK_AFTER, move |beat| match deliver(&at, &sink, beat) {
             Err(error) if matches!(error.downcast_ref(), Some(SinkError::ReaderGone)) => {

@@ -52,7 +52,7 @@ impl Patience {
     pub fn run_out(&mut self, running: &Running) -> Option<Waits> {
         let now = now_ms();
         let counts = running.frontier.counts();
-        let is_paused = running.visitor.outage.pause(now).is_some();
+        let is_paused = running.visitor().outage.pause(now).is_some();
         match only_waits(running, &counts, is_paused, now, self.limit) {
             Some(true) if self.since.is_none() || counts.page > self.answers => {
                 (self.since, self.answers) = (Some(Instant::now()), counts.page);
@@ -83,7 +83,7 @@ fn only_waits(running: &Running, counts: &Counts, is_paused: bool, now: EpochMs,
     }
     // A host that is well rests between two visits, and a URL between two attempts: as long as that is soon, it is work. Of
     // one that has answered for all it was asked, only looks at known pages may be left, days from now.
-    let soon = limit.max(running.config.frontier.max_crawl_delay);
+    let soon = limit.max(running.config().frontier.max_crawl_delay);
     let next = running.frontier.next_due_well();
     Some(next.is_none_or(|due| is_later(due, now, soon)))
 }
@@ -104,7 +104,7 @@ fn is_later(due: EpochMs, now: EpochMs, wait: Duration) -> bool {
 fn waits(running: &Running, counts: &Counts, now: EpochMs) -> Waits {
     Waits {
         at: now,
-        away: running.visitor.outage.away(),
+        away: running.visitor().outage.away(),
         hosts: counts.hosts_with_work,
         urls: counts.work_proposed,
         waiting: running.frontier.waiting(now, NAMED),
@@ -165,7 +165,7 @@ fn meaning(cause: Cause) -> String {
     }
 }
 
-pub(super) fn some(count: u64, what: &str) -> String {
+pub(in crate::crawl) fn some(count: u64, what: &str) -> String {
     let number = crate::telemetry::progress::grouped(count);
     if count == 1 { format!("{number} {what}") } else { format!("{number} {what}s") }
 }

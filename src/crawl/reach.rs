@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::now_ms;
 use crate::config::{Canonical, Config, ScopeRule};
 use crate::frontier::scope::Scope;
-use crate::frontier::{EmbeddedFrontier, Frontier, FrontierError, Look, PageRecord, PageState};
+use crate::frontier::{Frontier, FrontierError, Look, PageRecord, PageState};
 use crate::page::FailureReason;
 
 /// The reach that everything known was brought in line with. Folders of before have none.
@@ -66,7 +66,7 @@ struct Concerned {
 }
 
 /// Brings what is known in line with the configuration. Broken off, it begins again.
-pub(super) fn apply(frontier: &EmbeddedFrontier, scope: &Scope, config: &Config) -> Result<(), FrontierError> {
+pub(super) fn apply(frontier: &dyn Frontier, scope: &Scope, config: &Config) -> Result<(), FrontierError> {
     // What cannot be read is as if it were not there.
     let before = frontier.note(NOTE)?.and_then(|note| serde_json::from_str::<Reach>(&note).ok());
     let mut now = Reach::of(scope, config);

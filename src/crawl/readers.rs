@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
+use super::error::CrawlError;
+use super::filling;
 use crate::config::{Config, Destination, STDOUT, SinkConfig};
-use crate::page_log::{LogError, LogStatus, PageLog};
+use crate::page_log::{LogStatus, PageLog};
 use crate::telemetry::progress::{bytes, grouped};
 
 /// Says which sinks have come since the log began, and what they miss, and for which the log keeps events although they
 /// are not of this run.
-pub(super) fn meet(log: &PageLog, config: &Config, folder: &Path) -> Result<(), LogError> {
+pub(super) fn meet(log: &PageLog, config: &Config, folder: &Path) -> Result<(), CrawlError> {
     if config.sinks.iter().any(|sink| sink.name == STDOUT) {
         // It prints what this run brings, and goes on where a run that was killed had stopped.
         log.begin_at_end(STDOUT)?;
@@ -17,19 +19,69 @@ pub(super) fn meet(log: &PageLog, config: &Config, folder: &Path) -> Result<(), 
     }
     let status = log.status();
     for sink in &config.sinks {
-        let is_new = !status.readers.iter().any(|reader| reader.name == sink.name());
-        if is_new && status.oldest.index > 0 {
-            tracing::warn!(
-                sink = sink.name(),
-                missed = status.oldest.index,
-                "this sink is new: so many events were accepted before and are not in the page log any more, and it does not \
-                 get them; {}",
-                remedy(sink, &status, config, folder)
-            );
+        match status.readers.iter().find(|reader| reader.name == sink.name()) {
+            None => meet_new(log, sink, &status, config, folder)?,
+            Some(reader) if reader.missed > 0 => tell_filling(sink, reader.missed, config, folder)?,
+            Some(_) => {}
         }
     }
     for text in left_behind(&status, config, folder) {
         tracing::warn!("page log: {text}");
+    }
+    Ok(())
+}
+
+/// What is not in the log any more it gets from an archive, or does not get.
+fn meet_new(
+    log: &PageLog,
+    sink: &SinkConfig,
+    status: &LogStatus,
+    config: &Config,
+    folder: &Path,
+) -> Result<(), CrawlError> {
+    let missed = status.oldest.index;
+    // It may have been here before, and given up.
+    filling::forget(folder, sink.name()).map_err(|source| CrawlError::Folder { path: folder.to_owned(), source })?;
+    if missed == 0 {
+        return Ok(());
+    }
+    if can_be_filled(sink) && !config.from_archive.is_empty() {
+        filling::begin(folder, sink, config, missed)?;
+        // From now on the log keeps for it what the archive need not have.
+        drop(log.reader(sink.name())?);
+        tracing::info!(
+            sink = sink.name(),
+            missed,
+            "this sink is new: it gets from the archive what is not in the page log any more"
+        );
+        return Ok(());
+    }
+    tracing::warn!(
+        sink = sink.name(),
+        missed,
+        "this sink is new: so many events were accepted before and are not in the page log any more, and it does not get \
+         them; {}",
+        remedy(sink, status, config, folder)
+    );
+    Ok(())
+}
+
+/// What only passes has nothing to be filled.
+fn can_be_filled(sink: &SinkConfig) -> bool {
+    !matches!(sink.destination, Destination::Stdout | Destination::Void)
+}
+
+/// Of a sink that came in an earlier run.
+fn tell_filling(sink: &SinkConfig, missed: u64, config: &Config, folder: &Path) -> Result<(), CrawlError> {
+    match filling::state(folder, sink.name(), missed)? {
+        Some(state) if state.done => {}
+        Some(_) => tracing::info!(sink = sink.name(), "an earlier run began to fill it from an archive: that goes on"),
+        None if config.from_archive.is_empty() || !can_be_filled(sink) => {}
+        None => tracing::warn!(
+            sink = sink.name(),
+            missed,
+            "it came in an earlier run, and a sink is filled from an archive when it comes: seine replay sends it what it misses"
+        ),
     }
     Ok(())
 }
@@ -46,7 +98,9 @@ fn remedy(sink: &SinkConfig, status: &LogStatus, config: &Config, folder: &Path)
     let archive = config.sinks.iter().find(is_archive).map(|archive| folder.join(archive.name()));
     match (archive, sink.destination.is_server()) {
         (Some(archive), true) => format!(
-            "this sends it what the crawl's archive holds, beside the crawl, too: seine replay {} --to {} -o {} (with the crawl's -c)",
+            "give it up (seine sinks remove) and start with --from-archive {} to have it filled first, or send it what the \
+             crawl's archive holds, beside the crawl, too: seine replay {} --to {} -o {} (with the crawl's -c)",
+            archive.display(),
             archive.display(),
             sink.name(),
             folder.display()

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use super::console::Console;
 use super::error::CrawlError;
+use super::limits::OrderedLimits;
 use super::open;
 use super::pauses::Pauses;
 use super::seeds::SCOPE_NOTE;
+use crate::backup::refuse_half_restored;
 use crate::clock::now_ms;
 use crate::config::{Config, StartedWith, environment};
 use crate::frontier::scope::{CurrentScope, Scope};
@@ -18,7 +20,8 @@ use crate::parse::DeriveOptions;
 impl Console {
     /// Of a crawl that no process runs.
     pub fn of_folder(folder: &Path) -> Result<Console, CrawlError> {
-        let config = Arc::new(last_config(folder));
+        refuse_half_restored(folder)?;
+        let mut config = last_config(folder);
         let (log, _) = PageLog::open(&folder.join("log"), &config.log, DeriveOptions::default())?;
         let options = FrontierOptions { budgets: open::budgets(&config.frontier), ..FrontierOptions::default() };
         let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?;
@@ -30,9 +33,22 @@ impl Console {
             None => Scope::new(&config.scope, &[])?,
         };
         let pauses = Arc::new(Pauses::open(&frontier)?);
+        let limits = Arc::new(OrderedLimits::open(&frontier)?);
+        limits.lay_over(&mut config.frontier);
+        frontier.set_limits(open::limits(&config));
         let scope = Arc::new(CurrentScope::new(scope, RefusedLinks::open(&frontier)?));
         let frontier = Arc::new(frontier);
-        Ok(Console { folder: folder.to_owned(), config, frontier, log, scope, pauses })
+        Ok(Console {
+            folder: folder.to_owned(),
+            config: Arc::new(config),
+            frontier,
+            accepted_before: log.status().end.index,
+            log,
+            scope,
+            pauses,
+            limits,
+            forgetting: Default::default(),
+        })
     }
 }
 

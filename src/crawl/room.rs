@@ -22,8 +22,6 @@ const LAST_BACK_OFF: Duration = Duration::from_secs(30);
 pub(crate) struct Room {
     frontier: Arc<dyn Frontier>,
     log: PageLog,
-    /// To stay free on the log's disk.
-    reserve_bytes: u64,
     supervisor: Supervisor,
     state: Mutex<State>,
     /// The frontier is being looked after.
@@ -40,8 +38,8 @@ struct State {
 }
 
 impl Room {
-    pub fn new(frontier: Arc<dyn Frontier>, log: PageLog, reserve_bytes: u64, supervisor: Supervisor) -> Room {
-        Room { frontier, log, reserve_bytes, supervisor, state: Mutex::default(), busy: AtomicBool::new(false) }
+    pub fn new(frontier: Arc<dyn Frontier>, log: PageLog, supervisor: Supervisor) -> Room {
+        Room { frontier, log, supervisor, state: Mutex::default(), busy: AtomicBool::new(false) }
     }
 
     /// What waits for room on a disk, and why; none when there is enough.
@@ -54,9 +52,10 @@ impl Room {
         if let Standing::Away(why) | Standing::NoRoom(why) = self.frontier.standing() {
             return Some(why);
         }
-        let reserve = self.reserve_bytes;
+        let log = self.log.status();
+        let reserve = log.reserve_bytes;
         let enough = if waits { reserve.saturating_add(reserve / 8) } else { reserve };
-        let free = self.log.status().free_bytes.filter(|free| *free < enough)?;
+        let free = log.free_bytes.filter(|free| *free < enough)?;
         Some(format!(
             "page log: only {} MiB are free on its disk, less than page_log.disk_reserve; free some space, \
              fetching waits for it and goes on by itself",

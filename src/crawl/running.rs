@@ -5,16 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
 use super::clients::Clients;
 use super::console::Console;
+use super::limits::OrderedLimits;
 use super::pauses::Pauses;
 use super::room::Room;
 use super::spending::Spending;
 use crate::budgets::{Budget, Period, What, Whom};
 use crate::clock::now_ms;
-use crate::config::Config;
+use crate::config::{Config, Loaded, SinkConfig, StartedWith};
 use crate::frontier::Frontier;
 use crate::page::EpochMs;
 use crate::page_log::PageLog;
@@ -27,11 +29,18 @@ use crate::visit::Visitor;
 
 /// One for the whole crawl.
 pub(crate) struct Running {
-    pub config: Arc<Config>,
+    /// What is in force as it was read last, and where it comes from.
+    pub in_force: Mutex<Loaded>,
+    pub started_with: StartedWith,
+    /// What is known is being brought in line with it.
+    pub following: Arc<Mutex<()>>,
+    /// Of this run: they stay as they are.
+    pub sinks: Vec<SinkConfig>,
     pub folder: PathBuf,
     pub frontier: Arc<dyn Frontier>,
     pub log: PageLog,
-    pub visitor: Arc<Visitor>,
+    /// With the configuration that is in force.
+    pub visitor: RwLock<Arc<Visitor>>,
     pub metrics: Arc<Metrics>,
     pub supervisor: Supervisor,
     /// No new leases once it is finishing; sinks end after their present batch once it is hurrying.
@@ -40,6 +49,12 @@ pub(crate) struct Running {
     pub watches: BTreeMap<String, Watch>,
     /// What its operator has paused.
     pub pauses: Arc<Pauses>,
+    /// Those it has ordered.
+    pub limits: Arc<OrderedLimits>,
+    /// Held while something is being forgotten.
+    pub forgetting: Arc<Mutex<()>>,
+    /// Events of the log that were accepted before this process came.
+    pub accepted_before: u64,
     pub rates: Rates,
     pub started_ms: EpochMs,
     /// Told when nobody takes the pages any more, as with `| head`.
@@ -58,15 +73,27 @@ pub(super) fn page_limit(pages: u64) -> Budget {
 }
 
 impl Running {
+    /// To be asked anew for every visit: the configuration may be another by then.
+    pub fn visitor(&self) -> Arc<Visitor> {
+        self.visitor.read().clone()
+    }
+
+    pub fn config(&self) -> Arc<Config> {
+        self.visitor.read().config.clone()
+    }
+
     /// For what its operator asks and orders.
     pub fn console(&self) -> Console {
         Console {
             folder: self.folder.clone(),
-            config: self.config.clone(),
+            config: self.config(),
             frontier: self.frontier.clone(),
             log: self.log.clone(),
-            scope: self.visitor.scope.clone(),
+            scope: self.visitor().scope.clone(),
             pauses: self.pauses.clone(),
+            limits: self.limits.clone(),
+            forgetting: self.forgetting.clone(),
+            accepted_before: self.accepted_before,
         }
     }
 
@@ -77,7 +104,7 @@ impl Running {
     }
 
     pub fn is_page_limit_reached(&self) -> bool {
-        self.config.frontier.max_pages.is_some_and(|pages| self.frontier.brought().pages >= pages)
+        self.config().frontier.max_pages.is_some_and(|pages| self.frontier.brought().pages >= pages)
     }
 
     /// Pages that may still be leased for the crawl's budgets, as if each that is leased were going to be one; none: any number.

@@ -6,7 +6,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) enum Received {
     /// SIGTERM or SIGINT.
     End,
-    /// SIGHUP: the terminal is gone.
+    /// SIGHUP: the configuration is to be read again.
     HangUp,
 }
 

@@ -8,11 +8,11 @@ use super::readers;
 use super::running::Running;
 use super::stillness::trouble;
 use crate::api::said::{
-    Done, HostStatus, Hosts, HostsQuery, Live, Order, Ordered, OutcomeCount, PartStatus, Pending, Rate, Sample,
-    SeedsAdded, Status, Why,
+    Done, HostStatus, Hosts, HostsQuery, Live, Order, Ordered, OutcomeCount, PartStatus, Pending, Rate, Reloaded,
+    Sample, SeedsAdded, Status, Why,
 };
 use crate::api::work::WorkDesk;
-use crate::api::{Refusal, Service};
+use crate::api::{Access, Refusal, Service};
 use crate::clock::now_ms;
 use crate::frontier::Standing;
 use crate::supervisor::Phase;
@@ -32,7 +32,7 @@ impl Running {
             notice = Some("disk full, fetching waits for room".to_owned());
         } else if self.shutdown.is_finishing() {
             notice = Some("finishing".to_owned());
-        } else if let Some(away) = self.visitor.outage.pause(now_ms()) {
+        } else if let Some(away) = self.visitor().outage.pause(now_ms()) {
             notice = notice.or(Some(away.notice(now_ms())));
         } else if let Some(budget) = self.crawls_spent() {
             notice = notice.or(Some(format!("budget spent: {budget}")));
@@ -53,16 +53,17 @@ impl Running {
 
 impl Service for Running {
     fn metrics(&self) -> String {
-        let dns = self.visitor.client.dns().counts();
+        let client = self.visitor().client.clone();
+        let dns = client.dns().counts();
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let overdue = self.frontier.next_due().map_or(0, |due| now_ms().saturating_sub(due));
-        let away = self.visitor.outage.away();
+        let away = self.visitor().outage.away();
         let is_away = |part| away.iter().any(|away| away.part == part);
         self.metrics.expose(&Snapshot {
             counts: self.frontier.counts(),
             overdue: Duration::from_millis(overdue),
             log: &self.log.status(),
-            log_limit: self.config.log.max_bytes,
+            log_limit: self.config().log.max_bytes,
             budgets: &self.frontier.budgets(now_ms()),
             lacks_room: self.room.is_said_to_lack(),
             frontier_away: self.alive().is_err(),
@@ -78,7 +79,7 @@ impl Service for Running {
                 ("failed", read(&dns.failed)),
             ],
             dns_private: read(&dns.refused_private),
-            requests: self.visitor.client.counts(),
+            requests: client.counts(),
         })
     }
 
@@ -95,7 +96,7 @@ impl Service for Running {
         if !self.log.status().room {
             reasons.push("page log: at its disk limit (page_log.max_size), fetching waits for the sinks".to_owned());
         }
-        for away in self.visitor.outage.away() {
+        for away in self.visitor().outage.away() {
             reasons.push(format!(
                 "{} away for {} s: {}",
                 away.part,
@@ -105,7 +106,7 @@ impl Service for Running {
         }
         reasons.extend(self.room.lacks());
         let is_ready = reasons.is_empty();
-        reasons.extend(readers::left_behind(&self.log.status(), &self.config, &self.folder));
+        reasons.extend(readers::left_behind(&self.log.status(), &self.config(), &self.folder));
         if is_ready { Ok(reasons) } else { Err(reasons) }
     }
 
@@ -113,6 +114,15 @@ impl Service for Running {
         match self.frontier.standing() {
             Standing::Away(why) => Err(why),
             Standing::Well | Standing::NoRoom(_) => Ok(()),
+        }
+    }
+
+    fn access(&self) -> Access {
+        let config = self.config();
+        Access {
+            read_token: config.http.read_token.clone(),
+            operate_token: config.http.operate_token.clone(),
+            clients: config.work.clients.clone(),
         }
     }
 
@@ -151,11 +161,23 @@ impl Service for Running {
         self.console().orders()
     }
 
+    fn reload(&self, by: &str) -> Result<Reloaded, Refusal> {
+        self.read_again(by)
+    }
+
     fn order(&self, order: Order, by: &str) -> Result<Done, Refusal> {
-        let done = self.console().order(&order, by);
-        self.visitor.changed.send_replace(());
+        let mut done = self.console().order(&order, by);
+        if matches!(order, Order::SetLimit { .. } | Order::ResetLimit { .. }) {
+            done = done.and_then(|done| self.limit_anew().map(|()| done));
+        }
+        self.visitor().changed.send_replace(());
         self.shutdown.wake();
         done
+    }
+
+    fn backup(&self, out: &mut dyn std::io::Write, by: &str) {
+        // It is said in the log, and in what is written.
+        let _ = self.console().backup(out, by);
     }
 
     fn work(&self) -> &dyn WorkDesk {
@@ -164,7 +186,7 @@ impl Service for Running {
 
     fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal> {
         let added = self.console().add_seeds(urls, by);
-        self.visitor.changed.send_replace(());
+        self.visitor().changed.send_replace(());
         added
     }
 }
@@ -182,7 +204,7 @@ impl Running {
 
     /// What the scope has refused; to be called often.
     pub(super) fn keep_refused(&self) {
-        if let Err(error) = self.visitor.scope.refused.keep_now_and_then(&*self.frontier) {
+        if let Err(error) = self.visitor().scope.refused.keep_now_and_then(&*self.frontier) {
             tracing::debug!(%error, "which links were refused is kept later");
         }
     }

@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use super::filling;
 use super::running::Running;
 use crate::config::Destination;
+use crate::sinks::watch::Watch;
 
 /// What is acknowledged without the sink's place in the log moving (parts of a batch, a page that is being looked for) counts
 /// as moving for so many times as long as it would be waited for: a sink that is made anew is told the same again.
@@ -63,10 +65,13 @@ impl Stillness {
 /// there and may take all the time, or gone, which is noticed.
 fn behind(running: &Running) -> impl Iterator<Item = (&str, u64, u64)> {
     let readers = running.log.status().readers;
-    let sinks = running.config.sinks.iter().filter(|sink| sink.destination != Destination::Stdout);
+    let sinks = running.sinks.iter().filter(|sink| sink.destination != Destination::Stdout);
     sinks.filter_map(move |sink| {
-        let reader = readers.iter().find(|reader| reader.name == sink.name() && reader.pending > 0)?;
-        Some((sink.name(), reader.position.index, reader.pending))
+        let reader = readers.iter().find(|reader| reader.name == sink.name())?;
+        let is_filling = filling::is_unfinished(&running.folder, &running.log, sink.name());
+        // What it gets from an archive counts as the log's.
+        let filled = running.watches.get(sink.name()).map_or(0, Watch::pages_filled);
+        (reader.pending > 0 || is_filling).then(|| (sink.name(), reader.position.index + filled, reader.pending))
     })
 }
 

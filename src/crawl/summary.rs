@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::ending::Ended;
+use super::filling;
 use super::running::Running;
 use super::stillness::trouble;
 use crate::frontier::{Counts, FrontierError, PageRecord, PageState};
@@ -43,6 +44,8 @@ pub struct SinkSummary {
     pub skipped: u64,
     pub dead: u64,
     pub pending: u64,
+    /// It has not got all of the archive that it is filled from.
+    pub is_filling: bool,
     /// None for sinks that keep no files.
     pub folder: Option<PathBuf>,
     /// One that this run delivers to.
@@ -61,13 +64,14 @@ impl Summary {
         seeds: &[String],
     ) -> Result<Summary, FrontierError> {
         let log = running.log.status();
-        let config_of = |name: &str| running.config.sinks.iter().find(|sink| sink.name() == name);
+        let config_of = |name: &str| running.sinks.iter().find(|sink| sink.name() == name);
         let sinks = log.sinks().map(|(name, books)| SinkSummary {
             name: name.to_owned(),
             delivered: books.delivered,
             skipped: books.skipped,
             dead: books.dead,
             pending: books.pending,
+            is_filling: filling::is_unfinished(&running.folder, &running.log, name),
             folder: Some(running.folder.join(name))
                 .filter(|it| !config_of(name).is_some_and(|sink| sink.destination.is_server()) && it.is_dir()),
             of_this_run: config_of(name).is_some(),
@@ -98,7 +102,7 @@ impl Summary {
 
     /// A sink of this run has not got everything: the same command goes on.
     pub fn is_pending(&self) -> bool {
-        self.sinks.iter().any(|sink| sink.of_this_run && sink.pending > 0)
+        self.sinks.iter().any(|sink| sink.of_this_run && (sink.pending > 0 || sink.is_filling))
     }
 
     /// A sink of this run has dead letters: somebody has to look at them.
@@ -245,6 +249,9 @@ impl Summary {
             }
         }
         writeln!(out)?;
+        if sink.is_filling {
+            writeln!(out, "              not all of the archive that it is filled from: the next run goes on")?;
+        }
         if let Some(trouble) = &sink.trouble {
             writeln!(out, "              waits: {trouble}")?;
         }

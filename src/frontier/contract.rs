@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use super::Look;
 use super::claims::{Claim, Settled};
+use super::copy::FrontierCopy;
 use super::error::FrontierError;
 use super::lease::{HostTurn, Lease, Release, Turn};
 use super::look::{HostLook, HostOrder, UrlLook, WhichHosts};
@@ -121,9 +123,42 @@ pub trait Frontier: Send + Sync {
         Vec::new()
     }
 
+    /// Puts others in the place of those it was opened with. Hosts that rest because a budget is spent are asked about again.
+    fn set_limits(&self, limits: Limits) {
+        let _ = limits;
+    }
+
+    /// Asks of every URL in `page` what becomes of its next look; none: as it is. Returns for how many that was something
+    /// else. Written in batches: asked again after it was broken off, it goes on.
+    fn look_again(&self, _now: EpochMs, _look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError> {
+        Ok(0)
+    }
+
     /// What the crawl has brought, all runs together, by what is validated.
     fn brought(&self) -> Amounts {
         Amounts::default()
+    }
+
+    /// Keeps a host from being leased, or (false) no longer; not over a restart. Of a lease under way nothing more is asked
+    /// ([`Turn::Recalled`]): it ends soon.
+    fn recall(&self, _origin: &str, _recalled: bool) {}
+
+    /// Forgets URLs, as if nothing had ever led to them: those in flight, and those of a host that is leased, are left
+    /// ([`Frontier::recall`]). What was brought of them stays in the budgets' books.
+    fn forget(&self, _urls: &[String], _now: EpochMs) -> Result<Forgotten, FrontierError> {
+        Ok(Forgotten::default())
+    }
+
+    /// The same of up to `at_most` URLs of a host, from behind `after` on (none: from the first). Returns what to go on behind;
+    /// none: there were no more. The host stays, with its delays and whatever was ordered of it; its hints do not.
+    fn forget_host(
+        &self,
+        _origin: &str,
+        _after: Option<u64>,
+        _at_most: usize,
+        _now: EpochMs,
+    ) -> Result<(Forgotten, Option<u64>), FrontierError> {
+        Ok((Forgotten::default(), None))
     }
 
     /// What is known of a host; none of one that was never heard of.
@@ -160,6 +195,11 @@ pub trait Frontier: Send + Sync {
     /// Writes everything to disk (fsync), for a clean end.
     fn flush(&self) -> Result<(), FrontierError>;
 
+    /// The frontier as it is now, to be read while it goes on; none of one that keeps nothing on a disk.
+    fn copy(&self) -> Result<Option<Box<dyn FrontierCopy + '_>>, FrontierError> {
+        Ok(None)
+    }
+
     /// Whether its disk takes what is written.
     fn standing(&self) -> Standing {
         Standing::Well
@@ -170,6 +210,16 @@ pub trait Frontier: Send + Sync {
     fn restore(&self) -> Result<(), FrontierError> {
         Ok(())
     }
+}
+
+/// What came of forgetting URLs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    pub urls: u64,
+    /// Left, as they are in flight or their host is leased.
+    pub busy: u64,
+    /// Never heard of.
+    pub unknown: u64,
 }
 
 /// How a frontier's disk is. The texts say where and what is the matter.
@@ -201,6 +251,15 @@ pub struct FrontierOptions {
     pub cache_bytes: u64,
     /// With fewer bytes free on its disk nothing is written: the store needs them for what it does in the background. 0:
     /// the disk is not looked at.
+    pub reserve_bytes: u64,
+}
+
+/// What of [`FrontierOptions`] can be another while it is open.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limits {
+    pub budgets: Vec<Budget>,
+    pub max_pages_per_host: Option<u64>,
+    pub revisit_share: f64,
     pub reserve_bytes: u64,
 }
 

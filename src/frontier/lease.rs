@@ -72,6 +72,8 @@ pub enum HostTurn {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
+    /// Nothing more is to be asked of the host: it is blocked, or wanted back ([`super::Frontier::recall`]).
+    Recalled,
     Now,
     At(EpochMs),
 }

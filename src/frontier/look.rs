@@ -27,6 +27,8 @@ pub struct HostLook {
     pub is_blocked: bool,
     /// The delay between visits that its operator wants.
     pub ordered_delay: Option<Duration>,
+    /// Pages that its operator admits at most.
+    pub ordered_pages: Option<u64>,
     /// A budget of it is spent.
     pub spent: Option<Spent>,
     /// None while it is well.
@@ -54,6 +56,8 @@ pub enum HostOrder {
     Unblock,
     /// The delay between visits; none: the configured one again. What robots.txt asks for holds if it is longer.
     Delay(Option<Duration>),
+    /// Pages that are admitted at most; none: as configured again.
+    Pages(Option<u64>),
 }
 
 /// Where a known URL is.

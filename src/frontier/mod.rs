@@ -7,6 +7,7 @@
 mod addresses;
 mod claims;
 mod contract;
+mod copy;
 mod embedded;
 mod error;
 mod event_id;
@@ -24,7 +25,8 @@ mod verdict;
 mod work;
 
 pub use claims::{Claim, Settled};
-pub use contract::{CLOCK_NOTE, Counts, Frontier, FrontierOptions, Standing};
+pub use contract::{CLOCK_NOTE, Counts, Forgotten, Frontier, FrontierOptions, Limits, Standing};
+pub use copy::{CopiedRecord, FrontierCopy};
 pub use embedded::{EmbeddedFrontier, FORMAT, Look, Survey};
 pub use error::FrontierError;
 pub use lease::{Host, HostTurn, Lease, Release, Robots, RobotsAccess, Turn};

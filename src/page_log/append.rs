@@ -9,6 +9,7 @@ use super::error::LogError;
 use super::log::PageLog;
 use super::queue::{COMPANY, Pending, QUEUE_BYTES};
 use super::record;
+use crate::config::LogConfig;
 use crate::delivery::Position;
 use crate::disk;
 use crate::page::{PageEvent, codec};
@@ -87,13 +88,13 @@ impl PageLog {
     /// Whether the log is below its disk limit, with what waits to be written counted in, and its disk has what is to stay
     /// free.
     pub fn room(&self) -> bool {
-        let reserve = self.inner.config.reserve_bytes;
+        let LogConfig { reserve_bytes: reserve, max_bytes, .. } = self.inner.config();
         // Not to know is no reason to stop: a write will tell.
         if reserve > 0 && disk::free_bytes(&self.inner.lock).is_ok_and(|free| free < reserve) {
             return false;
         }
         let waiting = QUEUE_BYTES.saturating_sub(self.inner.space.available_permits());
-        self.inner.state.lock().bytes() + (waiting as u64) < self.inner.config.max_bytes
+        self.inner.state.lock().bytes() + (waiting as u64) < max_bytes
     }
 
     /// Waits while the log is at its disk limit. Also returns once the log is closed.

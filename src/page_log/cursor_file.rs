@@ -135,22 +135,33 @@ fn slot(stored: &Stored, bytes: usize) -> Option<Vec<u8>> {
     Some(slot)
 }
 
-/// A new file with room for twice what is to be stored, put in place of an old one in one step.
-fn make(path: &Path, stored: &Stored) -> io::Result<(File, usize)> {
+/// A file of its own for a cursor as it is.
+pub(super) fn bytes_of(follower: bool, cursor: &Cursor) -> io::Result<Vec<u8>> {
+    file_bytes(&Stored { sequence: 1, follower, cursor: cursor.clone() })
+}
+
+/// A new file with room for twice what is to be stored.
+fn file_bytes(stored: &Stored) -> io::Result<Vec<u8>> {
     let slot_bytes = (serde_json::to_vec(stored)?.len() * 2).next_power_of_two().max(SMALLEST_SLOT);
     let filled = slot(stored, slot_bytes).ok_or_else(|| io::Error::other("cursor does not fit its slot"))?;
     let empty = vec![b' '; slot_bytes];
-    let new = path.with_extension("new");
-    let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&new)?;
     // The even sequence's slot is the first.
     let slots = if stored.sequence.is_multiple_of(2) { [filled, empty] } else { [empty, filled] };
-    file.write_all(&slots.concat())?;
+    Ok(slots.concat())
+}
+
+/// A new file, put in place of an old one in one step; and the bytes of its slots.
+fn make(path: &Path, stored: &Stored) -> io::Result<(File, usize)> {
+    let bytes = file_bytes(stored)?;
+    let new = path.with_extension("new");
+    let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&new)?;
+    file.write_all(&bytes)?;
     file.sync_all()?;
     fs::rename(&new, path)?;
     if let Some(dir) = path.parent() {
         File::open(dir)?.sync_all()?;
     }
-    Ok((file, slot_bytes))
+    Ok((file, bytes.len() / 2))
 }
 
 fn read_slots(path: &Path, mut file: &File) -> Result<(usize, Stored), LogError> {

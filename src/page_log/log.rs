@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, RwLock};
 use tokio::sync::{Semaphore, watch};
 
 use super::batch::Writer;
@@ -24,7 +24,7 @@ pub struct PageLog {
 #[derive(Debug)]
 pub(super) struct Inner {
     pub dir: PathBuf,
-    pub config: LogConfig,
+    pub config: RwLock<LogConfig>,
     pub queue: Mutex<Queue>,
     /// The queue has something, has enough, or is closed.
     pub filled: Condvar,
@@ -45,27 +45,38 @@ impl PageLog {
     pub fn status(&self) -> LogStatus {
         let queued = self.inner.queue.lock().items.len();
         let free_bytes = disk::free_bytes(&self.inner.lock).ok();
+        let config = self.inner.config();
         let state = self.inner.state.lock();
         LogStatus {
             end: state.end,
             oldest: state.oldest(),
             bytes: state.bytes(),
             segments: state.segments.len(),
-            room: state.bytes() < self.inner.config.max_bytes,
+            room: state.bytes() < config.max_bytes,
             free_bytes,
-            reserve_bytes: self.inner.config.reserve_bytes,
+            reserve_bytes: config.reserve_bytes,
             queued,
             damage: state.damage.clone(),
             readers: state.reader_status(),
         }
     }
+
+    /// Puts another configuration in the place of the one it was opened with.
+    pub fn configure(&self, config: &LogConfig) {
+        *self.inner.config.write() = config.clone();
+        self.inner.tell_room(&self.inner.state.lock());
+    }
 }
 
 impl Inner {
+    pub fn config(&self) -> LogConfig {
+        self.config.read().clone()
+    }
+
     /// Tells those who wait for room how it is. To be called with the state as it is now.
     pub fn tell_room(&self, state: &State) {
         let closed = self.queue.lock().closed;
-        let now = closed || state.bytes() < self.config.max_bytes;
+        let now = closed || state.bytes() < self.config().max_bytes;
         let changed = self.room.send_if_modified(|room| std::mem::replace(room, now) != now);
         if changed && !now {
             let last = state.readers.iter().min_by_key(|(_, slot)| slot.held);

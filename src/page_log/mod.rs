@@ -14,6 +14,7 @@
 
 mod append;
 mod batch;
+mod copy;
 mod cursor_file;
 mod error;
 mod forget;
@@ -29,6 +30,7 @@ mod status;
 mod writer;
 
 pub use append::Ticket;
+pub use copy::{CopiedSegment, LogCopy};
 pub use error::LogError;
 pub use log::PageLog;
 pub use open::{Recovery, Torn};

@@ -5,7 +5,7 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, RwLock};
 use tokio::sync::{Semaphore, watch};
 
 use super::batch::Writer;
@@ -70,6 +70,7 @@ impl PageLog {
             readers,
             damage: recovery.damage.iter().take(MOST_DAMAGE).cloned().collect(),
             finished: false,
+            holds: 0,
         };
         recovery.segments = state.segments.len();
         recovery.events = end.index - state.oldest().index;
@@ -89,7 +90,7 @@ impl PageLog {
         let room = watch::Sender::new(state.bytes() < config.max_bytes);
         let inner = Inner {
             dir: dir.to_owned(),
-            config: config.clone(),
+            config: RwLock::new(config.clone()),
             queue: Mutex::default(),
             filled: Condvar::new(),
             space: Arc::new(Semaphore::new(QUEUE_BYTES)),

@@ -22,6 +22,8 @@ pub(super) struct State {
     pub damage: Vec<Damage>,
     /// The writer has drained the queue after `close`.
     pub finished: bool,
+    /// So many just copy the log: nothing is freed.
+    pub holds: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -88,7 +90,7 @@ impl State {
         };
         self.tail.trim(passed);
         let mut freed = Vec::new();
-        while self.segments.get(1).is_some_and(|next| next.start.index <= held.index) {
+        while self.holds == 0 && self.segments.get(1).is_some_and(|next| next.start.index <= held.index) {
             freed.extend(self.segments.pop_front().map(|segment| segment.path));
         }
         freed

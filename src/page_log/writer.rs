@@ -63,7 +63,8 @@ impl PageLog {
 impl Inner {
     /// A segment is closed at this length. Well below the disk limit: only closed segments can be freed.
     fn segment_bytes(&self) -> u64 {
-        self.config.segment_bytes.min(self.config.max_bytes / 4)
+        let config = self.config();
+        config.segment_bytes.min(config.max_bytes / 4)
     }
 
     /// Waits for events, then a little for company, and takes up to `left` bytes of them, or one.
@@ -79,7 +80,7 @@ impl Inner {
                 return Taken::Nothing;
             }
         };
-        let patience = first + self.config.commit_interval;
+        let patience = first + self.config().commit_interval;
         while queue.bytes < COMPANY && !queue.closed {
             if self.filled.wait_until(&mut queue, patience).timed_out() {
                 break;

@@ -50,9 +50,16 @@ pub(crate) struct Step {
 
 /// Runs until the feed has ended and all of it is settled, or the process hurries to its end. Called again after a failure, it starts
 /// from the committed cursor with a new sink.
-pub(crate) fn pump(feed: &mut dyn Feed, config: &SinkConfig, folder: &Path, shutdown: &Shutdown) -> anyhow::Result<()> {
+/// `folder`: the sink's own, and that of its dead letters.
+pub(crate) fn pump(
+    feed: &mut dyn Feed,
+    config: &SinkConfig,
+    (folder, letters): (&Path, &Path),
+    shutdown: &Shutdown,
+) -> anyhow::Result<()> {
     let before = feed.cursor();
-    let mut sink = super::open(config, folder, &before.state, shutdown.clone())?;
+    let mut sink = super::open_with_letters(config, folder, letters, &before.state, shutdown.clone())?;
+    feed.watch().opened();
     sink.show_to(feed.watch());
     // What the sink opened is noted before anything is delivered into it, so that a crash finds it.
     let opened = sink.flush()?;

@@ -8,8 +8,9 @@ use std::sync::OnceLock;
 use tracing_subscriber::filter::FilterExt;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
+use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 use super::progress::{self, Screen};
 use super::repeats::Repeats;
@@ -24,11 +25,11 @@ pub struct LoggingError {
 
 /// Of the process's log.
 static REPEATS: OnceLock<Repeats> = OnceLock::new();
+static FILTER: OnceLock<Handle<EnvFilter, Registry>> = OnceLock::new();
 
 /// Starts logging for the whole process. Lines go above the progress line of `screen`, never through it.
 pub fn start(config: &LoggingConfig, screen: &Screen) -> Result<(), LoggingError> {
-    let filter =
-        EnvFilter::try_new(&config.filter).map_err(|source| LoggingError { filter: config.filter.clone(), source })?;
+    let (filter, handle) = reload::Layer::new(parsed(&config.filter)?);
     let filter = filter.and(REPEATS.get_or_init(Repeats::default).clone());
     let lines = tracing_subscriber::fmt::layer().with_writer(AboveProgress(screen.clone()));
     let lines = match config.json {
@@ -37,11 +38,26 @@ pub fn start(config: &LoggingConfig, screen: &Screen) -> Result<(), LoggingError
     };
     // A second start in one process (tests) keeps the first.
     let started = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
+    if started.is_ok() {
+        let _ = FILTER.set(handle);
+    }
     if started.is_ok() && config.json {
         progress::speak_json();
         std::panic::set_hook(Box::new(tell_panic));
     }
     Ok(())
+}
+
+/// Puts another filter in the place of the one that logging was started with.
+pub fn filter_by(text: &str) -> Result<(), LoggingError> {
+    let filter = parsed(text)?;
+    // Without a log there is nothing to filter.
+    let _ = FILTER.get().map(|handle| handle.reload(filter));
+    Ok(())
+}
+
+fn parsed(filter: &str) -> Result<EnvFilter, LoggingError> {
+    EnvFilter::try_new(filter).map_err(|source| LoggingError { filter: filter.to_owned(), source })
 }
 
 /// Tells what was said so often that it was only counted; all of it when the log `is_over`.

@@ -61,7 +61,8 @@ impl Visitor {
         } else {
             own.go_on()
         }
-        let asked = if url.origin().ascii_serialization() != own.origin() {
+        let is_others = url.origin().ascii_serialization() != own.origin();
+        let asked = if is_others {
             self.parked(&mut own, self.ask_other(url, request)).await
         } else if self.config.fetch.connections_per_host == 1 {
             self.ask(&mut own, url, request).await
@@ -71,6 +72,7 @@ impl Visitor {
         match asked {
             Err(Interrupted::Resting(at)) if !is_first => Ok(busy(url, at)),
             Err(Interrupted::Taken) if !is_first => Ok(busy(url, now_ms() + TAKEN_REST_MS)),
+            Err(Interrupted::Recalled) if is_others && !is_first => Ok(busy(url, now_ms() + TAKEN_REST_MS)),
             asked => asked,
         }
     }
@@ -290,6 +292,7 @@ impl Visitor {
             self.sleep_until(host.not_before, host.patience).await?;
             match self.frontier.claim_address(&host.lease, ip, whole_rest(delay), now_ms()) {
                 Turn::Now => return Ok(Ok(())),
+                Turn::Recalled => return Err(Interrupted::Recalled),
                 Turn::At(turn) => host.not_before = turn.max(now_ms() + 1),
             }
         }

@@ -19,23 +19,25 @@ use crate::parse::DeriveOptions;
 use crate::shutdown::Shutdown;
 use crate::telemetry::Metrics;
 
-/// One for the whole crawl.
+/// One for the whole crawl, or as many as configurations it has had since its start: they share all but that, and a visit ends with
+/// the one it began with.
+#[derive(Clone)]
 pub struct Visitor {
     pub frontier: Arc<dyn Frontier>,
     pub log: PageLog,
-    pub client: Client,
+    pub client: Arc<Client>,
     pub scope: Arc<CurrentScope>,
     pub config: Arc<Config>,
     pub derive: DeriveOptions,
     /// The changes that sinks ask for at least, in bits; none where nobody wants to know how much a page has changed.
     pub thresholds: BTreeSet<u8>,
-    pub rules: RulesCache,
+    pub rules: Arc<RulesCache>,
     pub metrics: Arc<Metrics>,
     /// Marked changed whenever a host was given back or work came in.
     pub changed: watch::Sender<()>,
-    pub parking: Parking,
+    pub parking: Arc<Parking>,
     /// Told whenever a claim on a redirect's target is settled.
-    pub settled: Notify,
+    pub settled: Arc<Notify>,
     /// Whether this machine can reach anybody.
     pub outage: Arc<Outage>,
     /// No new requests once it is finishing.
@@ -49,6 +51,8 @@ pub(super) enum Interrupted {
     Resting(EpochMs),
     /// Another worker has had the host for too long.
     Taken,
+    /// Its operator wants its host left alone, or back: the URL stays as it was.
+    Recalled,
     /// This machine cannot reach anybody: neither the URL's doing nor its host's.
     Outage,
     /// The crawl is stopping.

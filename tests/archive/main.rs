@@ -105,7 +105,10 @@ fn pages(path: &Path) -> Vec<Page> {
 fn transfer(from: &Path, to: &Path, sink: &str) -> Transfer {
     Transfer {
         source: source(from),
-        filter: Default::default(),
+        wanted: Box::new(|_| Ok(true)),
+        letters: to.into(),
+        watch: Default::default(),
+        shutdown: Default::default(),
         sink: sink_config(sink),
         folder: to.into(),
         derive: options(),

@@ -1,6 +1,7 @@
 //! The API against its own description: every path is asked for, and what is said is what openapi.json says.
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 
 use serde_json::{Value, json};
 
@@ -14,6 +15,16 @@ use crate::support::program::{Place, Process, eventually, free_port, get, run};
 fn said(address: SocketAddr, path: &str) -> (u16, Value) {
     let (status, body) = get(address, &format!("/api/v1{path}")).expect("the API answers");
     (status, serde_json::from_str(&body).unwrap_or_else(|error| panic!("{path}: {error}: {body}")))
+}
+
+/// What is said when something is done.
+fn posted(address: SocketAddr, path: &str) -> Value {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "POST /api/v1{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap_or_else(|error| panic!("{error}: {answer}"))
 }
 
 /// What a list holds, or the one thing that is said.
@@ -34,9 +45,13 @@ fn what_the_api_says_is_what_its_description_says() {
     let is_fetched = || get(address, "/api/v1/status").is_some_and(|(_, body)| body.contains("\"work_proposed\":0"));
     eventually("the site is fetched", is_fetched);
     let data = place.data();
-    for words in
-        [&["host", &site.origin(0), "delay", "5ms"][..], &["retry", "--dry-run"], &["seeds", "add", &site.origin(0)]]
-    {
+    for words in [
+        &["host", &site.origin(0), "delay", "5ms"][..],
+        &["host", &site.origin(0), "pages", "500"],
+        &["limit", "crawl/day/pages", "5000"],
+        &["retry", "--dry-run"],
+        &["seeds", "add", &site.origin(0)],
+    ] {
         run(&[words, &["-o", data.to_str().unwrap()]].concat()).ok();
     }
     eventually("there is a sample of the last minute", || said(address, "/history").1 != json!([]));
@@ -62,6 +77,11 @@ fn what_the_api_says_is_what_its_description_says() {
             assert_valid(&format!("api-{name}"), &each(answer));
         }
     }
+    std::fs::write(place.config(), std::fs::read_to_string(place.config()).unwrap() + "page_log.max_size: 1GiB\n")
+        .unwrap();
+    let reloaded = posted(address, "/reload");
+    assert_eq!(reloaded["changed"][0]["key"], "page_log.max_size");
+    assert_valid("api-Reloaded", &[reloaded]);
     let (status, problem) = said(address, "/url?url=mailto:nobody");
     assert_eq!(status, 400);
     assert_valid("api-Problem", &[problem]);
@@ -71,12 +91,20 @@ fn what_the_api_says_is_what_its_description_says() {
         let (status, _) = said(address, &path.replace("{host}", "nobody.test"));
         assert_eq!(status == 405, is_posted, "{path}: {status}");
     }
+    process.signal("TERM");
+    process.wait().ok();
+}
+
+#[test]
+fn orders_are_as_the_description_has_them() {
     let orders = [
         json!({"order": "pause"}),
         json!({"order": "set_host_delay", "host": "a.test", "delay_ms": null}),
+        json!({"order": "set_host_pages", "host": "a.test", "pages": 7}),
+        json!({"order": "set_limit", "limit": "host/day/pages", "most": null}),
+        json!({"order": "reset_limit", "limit": "pages"}),
+        json!({"order": "forget", "hosts": ["a.test"]}),
         json!({"order": "retry", "reasons": ["timeout"]}),
     ];
     assert_valid("api-Order", &orders);
-    process.signal("TERM");
-    process.wait().ok();
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use seine::demo::server::{Answer, Ask};
 use serde_json::Value;
 
-use crate::support::program::{Place, Process, eventually, free_port, get};
+use crate::support::program::{Place, Process, eventually, free_port, get, run};
 use crate::support::{Running, links};
 
 const READ: &str = "0123456789abcdef-read";
@@ -173,6 +173,52 @@ fn those_who_follow_leave_places_for_others() {
     refused(ask(address, "GET /api/v1/events", &[], ""), 503, "64 clients follow already");
     assert_eq!(get(address, "/healthz").map(|(status, _)| status), Some(200));
     drop(followers);
+    process.signal("TERM");
+    process.wait().ok();
+}
+
+#[test]
+fn idle_connections_keep_nobody_out() {
+    let (site, place) = (site(), Place::new());
+    let (process, address) = start(&place, &site);
+    let idle: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let began = std::time::Instant::now();
+    for path in ["/healthz", "/readyz", "/api/v1/status"] {
+        assert_eq!(get(address, path).map(|(status, _)| status), Some(200), "{path}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    // Who follows what happens is not idle.
+    let mut follower = TcpStream::connect(address).unwrap();
+    follower.write_all(b"GET /api/v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    let more: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
+    assert_eq!(get(address, "/healthz").map(|(status, _)| status), Some(200));
+    follower.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut events = String::new();
+    while events.matches("event: status").count() < 3 {
+        let mut some = [0; 4096];
+        let read = follower.read(&mut some).unwrap();
+        assert!(read > 0, "the follower was hung up on: {events}");
+        events += &String::from_utf8_lossy(&some[..read]);
+    }
+    drop((idle, more));
+    process.signal("TERM");
+    process.wait().ok();
+}
+
+#[test]
+fn what_the_http_library_refuses_is_said_in_our_words() {
+    let (site, place) = (site(), Place::new());
+    let (process, address) = start(&place, &site);
+    let long = format!("GET /api/v1/url?url=http://a.test/{}", "a".repeat(70_000));
+    refused(ask(address, &long, &[], ""), 414, "4096");
+    let long = format!("GET /api/v1/url?url=http://a.test/{}", "a".repeat(20_000));
+    refused(ask(address, &long, &[], ""), 400, "20014 bytes is in no crawl");
+    refused(ask(address, "GET /api/v1/status", &["no header"], ""), 400, "HTTP/1.1");
+    let data = place.data();
+    for length in [20_000, 70_000, 120_000] {
+        let url = format!("http://a.test/{}", "a".repeat(length));
+        run(&["why", "-o", data.to_str().unwrap(), &url]).fails_naming(&["is in no crawl: 4096"]);
+    }
     process.signal("TERM");
     process.wait().ok();
 }

@@ -5,12 +5,13 @@ use std::net::SocketAddr;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
 use crate::manager::Manager;
 use crate::small_disk::{self, fill, make_room};
-use crate::support::program::{Place, Process, Ran, cat, count, eventually, free_port, get, run};
+use crate::support::program::{DEADLINE, Place, Process, Ran, cat, count, eventually, free_port, get, run};
 use crate::support::{Plan, TestSite};
 
 /// Every format that is written to files.
@@ -306,6 +307,55 @@ fn wait_and_go_on(trial: &Trial, disk: &Path) {
     let status = waiting.child.wait().unwrap();
     let ran = Ran { status, stdout: String::new(), stderr: waiting.said() }.ok();
     trial.check_kept(&ran, &["files"]);
+    small_disk::done();
+}
+
+#[test]
+fn orders_on_a_full_disk_are_refused_and_change_nothing() {
+    small_disk::run("full_disk::orders", 160);
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn orders() {
+    let Some(disk) = small_disk::here() else { return };
+    let trial = Trial::new(&disk, "page_log.disk_reserve: 8MiB\nhttp.enabled: true\n", &[]);
+    let listen = trial.address.to_string();
+    let process =
+        Process::start(trial.place.crawl(&trial.site.seeds(), &["--delay", "0", "--stay", "--listen", &listen]));
+    let data = trial.place.data();
+    let seine = |words: &[&str]| run(&[words, &["-o", data.to_str().unwrap()]].concat());
+    let counts = || get(trial.address, "/api/v1/status").map(|(_, text)| serde_json::from_str::<Value>(&text).unwrap());
+    let is_done =
+        |said: &Value| said["frontier"]["work_proposed"] == 0 && said["frontier"]["live"].as_u64() > Some(100);
+    eventually("all is fetched", || counts().is_some_and(|said| is_done(&said)));
+    let before = counts().unwrap()["frontier"].clone();
+    let host = trial.site.running.origin(0);
+    let forget = ["forget", "--host", &host];
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // The store gives some of it back in the background.
+        scope.spawn(|| {
+            let began = std::time::Instant::now();
+            while !is_over.load(Ordering::Relaxed) && began.elapsed() < DEADLINE {
+                drop(fill(&disk, 0))
+            }
+        });
+        eventually("it is full", || trial.status("/readyz").0 == 503);
+        for words in [&["pause"][..], &forget, &["limit", "pages", "1000"], &["host", &host, "block"]] {
+            seine(words).fails_naming(&["free"]);
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let said = counts().unwrap();
+    assert_eq!((&said["frontier"], &said["is_paused"]), (&before, &false.into()));
+    make_room(&disk);
+    eventually("there is room again", || trial.status("/readyz").0 == 200);
+    let said = seine(&forget).ok().stdout;
+    assert!(said.contains("URLs forgotten"), "{said}");
+    process.signal("TERM");
+    process.wait().ok();
+    run(&["audit".as_ref(), data.as_os_str()]).ok();
     small_disk::done();
 }
 

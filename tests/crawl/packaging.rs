@@ -39,3 +39,21 @@ fn each_command_has_a_man_page_and_is_completed() {
     assert!(read("man1/seine-dead-letters-list.1").contains("sink"));
     assert!(!folder.path().join("man1/seine-manual.1").exists(), "that command is for packages alone");
 }
+
+#[test]
+fn a_shell_is_told_what_to_complete() {
+    let bash = run(&["completions", "bash"]).ok().stdout;
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("seine.bash");
+    fs::write(&script, &bash).unwrap();
+    // As the shell does at the second Tab behind `seine back`.
+    let complete =
+        "source \"$1\"; COMP_WORDS=(seine back); COMP_CWORD=1; _seine seine back seine; echo \"${COMPREPLY[@]}\"";
+    let output = std::process::Command::new("bash").args(["-c", complete, "bash"]).arg(&script).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said.trim(), "backup", "{}", String::from_utf8_lossy(&output.stderr));
+    for (shell, begins) in [("zsh", "#compdef seine"), ("fish", "# Print an optspec")] {
+        assert!(run(&["completions", shell]).ok().stdout.starts_with(begins), "{shell}");
+    }
+    run(&["completions", "cmd"]).fails_naming(&["possible values", "zsh"]);
+}

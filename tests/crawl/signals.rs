@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use seine::demo::server::Answer;
 
-use crate::support::program::{Place, Process, eventually};
+use crate::support::program::{Place, Process, eventually, run};
 use crate::support::{Final, Plan, Running, TestSite, link};
 
 #[test]
@@ -97,16 +97,17 @@ fn a_second_signal_ends_it_at_once_and_nothing_is_lost() {
     }
 }
 
-/// The terminal is closed, or the connection to it breaks.
+/// The terminal is closed, the connection to it breaks, or somebody wants its configuration read again.
 #[test]
-fn a_hang_up_does_not_end_it_and_is_told() {
+fn a_hang_up_does_not_end_it_and_has_it_read_its_configuration() {
     let site = TestSite::start(Plan { pages: 60, failing_every: 0, ..Plan::default() });
     let place = Place::new();
     let process = Process::start(place.crawl(&site.seeds(), &["--delay", "20ms"]));
     eventually("the crawl is under way", || site.running.visits.len() >= 5);
     process.signal("HUP");
     let ran = process.wait().ok();
-    assert!(ran.stderr.contains("SIGHUP is ignored"), "{}", ran.stderr);
     assert!(ran.stderr.contains("Done: nothing is left to fetch."), "{}", ran.stderr);
+    let orders = run(&["orders".as_ref(), place.data().as_os_str(), "--json".as_ref()]).ok().json_lines();
+    assert_eq!((&orders[0]["by"], orders.len()), (&"SIGHUP".into(), 1));
     assert_eq!(place.kept().into_keys().collect::<BTreeSet<_>>(), site.pages());
 }

@@ -197,3 +197,91 @@ fn top_ends_when_nobody_looks_any_more() {
     process.signal("TERM");
     process.wait().ok();
 }
+
+#[test]
+fn after_the_answer_to_a_block_nothing_is_asked_of_the_host() {
+    let (site, place) = (site(2), Place::new());
+    let seeds = [site.origin(0) + "/", site.origin(1) + "/"];
+    // A lease has as many URLs as a second has turns.
+    let process = Process::start(place.crawl(&seeds, &["--delay", "30ms", "--stay"]));
+    eventually("both are fetched from", || answers(&place) && asked(&site, 0) > 3 && asked(&site, 1) > 3);
+    seine(&place, &["host", &site.origin(0), "block"]).ok();
+    let (blocked, other) = (asked(&site, 0), asked(&site, 1));
+    assert!(blocked < PAGES, "there is nothing left to ask for");
+    eventually("the other goes on", || asked(&site, 1) > (other + 30).min(PAGES));
+    assert_eq!(asked(&site, 0), blocked);
+    seine(&place, &["host", &site.origin(0), "unblock"]).ok();
+    eventually("it goes on, nothing is lost", || status(&place)["frontier"]["live"] == 2 * (PAGES + 1));
+    assert_eq!(asked(&site, 0), PAGES + 2, "each is asked for once, and the guessed sitemap");
+    process.signal("TERM");
+    process.wait().ok();
+}
+
+#[test]
+fn a_redirect_to_a_blocked_host_waits_for_it() {
+    let second = std::sync::Arc::new(parking_lot::Mutex::new(String::new()));
+    let target = second.clone();
+    let answer = move |ask: &Ask| match ask.path() {
+        "/" => Answer::html(links(&["/moved", "/here"])),
+        "/moved" => Answer::redirect(302, &format!("{}/there", target.lock())),
+        "/here" | "/there" => Answer::html("<p>here"),
+        _ => Answer::text("").status(404),
+    };
+    let (site, place) = (Running::start(2, std::sync::Arc::new(answer)), Place::new());
+    *second.lock() = site.origin(1);
+    let more = ["--delay", "0", "--scope", "any", "--patience", "1s"];
+    Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--max-depth", "0"])).wait().ok();
+    seine(&place, &["host", &site.origin(1), "block"]).ok();
+    Process::start(place.crawl(&[], &more)).wait().exits(4);
+    assert_eq!(asked(&site, 1), 0);
+    assert_eq!(status(&place)["frontier"]["live"], 2);
+    let moved = format!("{}/moved", site.origin(0));
+    let why: Value = serde_json::from_str(&seine(&place, &["why", "--json", &moved]).ok().stdout).unwrap();
+    assert_eq!((&why["state"], &why["queue"]["attempts"]), (&"waiting".into(), &0.into()), "{why}");
+    seine(&place, &["host", &site.origin(1), "unblock"]).ok();
+    // It would be tried again after an hour by itself.
+    seine(&place, &["seeds", "add", &moved]).ok();
+    Process::start(place.crawl(&[], &more)).wait().ok();
+    assert_eq!((asked(&site, 1) > 0, status(&place)["frontier"]["live"].as_u64()), (true, Some(3)));
+}
+
+#[test]
+fn an_order_that_cannot_be_noted_is_done_and_says_so() {
+    let (site, place) = (site(1), Place::new());
+    Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+    std::fs::create_dir(place.data().join("orders.jsonl")).unwrap();
+    let said = seine(&place, &["pause"]).ok();
+    assert!(said.stderr.contains("this is done, and not in the log of orders"), "{}", said.stderr);
+    assert_eq!(status(&place)["is_paused"], true);
+    let process = Process::start(place.crawl(&[], &["--stay"]));
+    eventually("it can be asked", || answers(&place));
+    let more = format!("{}/more", site.origin(0));
+    for words in [&["resume"][..], &["reload"], &["seeds", "add", &more], &["forget", &more]] {
+        let said = seine(&place, words).ok();
+        assert!(said.stderr.contains("orders.jsonl"), "{words:?}: {}", said.stderr);
+    }
+    process.signal("TERM");
+    process.wait().ok();
+}
+
+#[test]
+fn whatever_lies_where_its_socket_belongs_it_answers_or_says_so() {
+    let (site, place) = (site(1), Place::new());
+    Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+    let socket = place.data().join("api.sock");
+    std::fs::create_dir(&socket).unwrap();
+    assert_eq!(status(&place)["running"], Value::Null);
+    let process = Process::start(place.crawl(&[], &["--stay"]));
+    eventually("an empty folder is replaced", || {
+        socket.metadata().is_ok_and(|found| !found.is_dir()) && answers(&place)
+    });
+    process.kill();
+    assert!(socket.exists(), "a killed crawl leaves it");
+    let process = Process::start(place.crawl(&[], &["--stay"]));
+    eventually("a stale one, too", || answers(&place));
+    process.signal("TERM");
+    process.wait().ok();
+    std::fs::create_dir(&socket).unwrap();
+    std::fs::write(socket.join("mine"), "").unwrap();
+    Process::start(place.crawl(&[], &["--stay"])).wait().fails_naming(&["api.sock is a folder", "move it away"]);
+}

@@ -197,11 +197,11 @@ impl MiniCrawl {
         let visitor = Visitor {
             frontier: frontier.clone(),
             log: log.clone(),
-            client,
+            client: client.into(),
             scope,
             derive,
             thresholds: config.thresholds(),
-            rules: RulesCache::new(&config.fetch.user_agent.name),
+            rules: RulesCache::new(&config.fetch.user_agent.name).into(),
             metrics,
             changed: Default::default(),
             parking: Default::default(),

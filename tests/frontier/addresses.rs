@@ -110,6 +110,7 @@ proptest! {
                     prop_assert!(now >= free_at, "{now} is before {free_at}");
                     free_at = now + delays[host];
                 }
+                Turn::Recalled => prop_assert!(false, "nobody recalls a host"),
                 Turn::At(at) => {
                     prop_assert!(at > now);
                     let late = lateness[(asked + host) % lateness.len()];

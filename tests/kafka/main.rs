@@ -9,6 +9,7 @@ mod crawl;
 mod delivery;
 #[path = "../support/event.rs"]
 mod event;
+mod filling;
 mod formats;
 mod gone;
 mod letters;

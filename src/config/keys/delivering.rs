@@ -53,6 +53,14 @@ pub(super) const SINKS: &[Key] = &[
          a page), pagestore, kafka, elasticsearch, stdout, void. Options are the keys below, without what stands before them; what is not \
          there is as below. With it, data_formats is [] unless it is set beside it.",
     ),
+    ours(
+        "target_storage.from_archive",
+        "[]",
+        List(sinks::set_from_archive),
+        "Archives of this crawl (files, folders, patterns, topics), such as [data/files]. A destination that comes later than the crawl \
+         gets from them what the page log does not hold any more, before what the log holds. Once; what was begun is finished by later \
+         runs, too.",
+    ),
     ache(
         "target_storage.data_format.files.max_file_size",
         "256MiB",

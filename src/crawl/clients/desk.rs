@@ -25,16 +25,16 @@ const UNPROVEN_URLS: u64 = 4;
 
 impl WorkDesk for Running {
     fn max_body_bytes(&self) -> u64 {
-        self.visitor.client.limits().body_bytes
+        self.visitor().client.limits().body_bytes
     }
 
     fn terms(&self) -> Work {
-        let user_agent = self.config.fetch.user_agent.header();
+        let user_agent = self.config().fetch.user_agent.header();
         Work { user_agent, max_body_bytes: self.max_body_bytes(), leases: Vec::new() }
     }
 
     fn changed(&self) -> watch::Receiver<()> {
-        self.visitor.changed.subscribe()
+        self.visitor().changed.subscribe()
     }
 
     fn lease(&self, client: &str, hosts: usize) -> Result<Vec<Leasing>, Refusal> {
@@ -60,7 +60,7 @@ impl WorkDesk for Running {
 
     fn take(&self, client: &str, page: PageSent, taken: &mut PagesTaken) {
         let (url, lease) = (page.url.clone(), page.lease.clone());
-        let proposal = Proposal::of_json(page, &self.visitor.client);
+        let proposal = Proposal::of_json(page, &self.visitor().client);
         self.count(client, taken, url, proposal.and_then(|proposal| self.propose(client, &lease, proposal)));
     }
 
@@ -72,7 +72,7 @@ impl WorkDesk for Running {
             match record {
                 ArchiveRecord::Page(event) => {
                     let url = event.url.clone();
-                    let proposal = Proposal::of_event(*event, &self.visitor.client);
+                    let proposal = Proposal::of_event(*event, &self.visitor().client);
                     self.count(client, taken, url, proposal.and_then(|proposal| self.propose(client, lease, proposal)));
                 }
                 ArchiveRecord::Other => continue,
@@ -94,10 +94,10 @@ impl WorkDesk for Running {
 impl Running {
     /// Hosts that are due now; none where nothing is to be fetched at the moment.
     fn lease_to(&self, client: &str, standing: &Standing, hosts: usize) -> Result<Vec<Leasing>, Refusal> {
-        if !self.may_lease() || self.visitor.outage.opening(now_ms()) != Opening::Open {
+        if !self.may_lease() || self.visitor().outage.opening(now_ms()) != Opening::Open {
             return Ok(Vec::new());
         }
-        let delay = self.config.frontier.host_delay.as_millis().max(1);
+        let delay = self.config().frontier.host_delay.as_millis().max(1);
         let most = if standing.is_proven(self.clients.config()) { MAX_URLS } else { UNPROVEN_URLS };
         let urls = ((LOAN_TIME.as_millis() / delay) as u64).clamp(1, most);
         let (hosts, urls) = match self.pages_left() {
@@ -105,7 +105,7 @@ impl Running {
             _ => (hosts, urls),
         };
         let leases = self.frontier.lease(now_ms(), hosts, urls as usize)?;
-        Ok(self.clients.lend(client, leases, &self.visitor))
+        Ok(self.clients.lend(client, leases, &self.visitor()))
     }
 
     /// What a client says of a URL, if it is the client's to say. The error says why not.

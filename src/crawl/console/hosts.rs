@@ -90,6 +90,7 @@ pub(super) fn host_status(look: &HostLook, now: EpochMs) -> HostStatus {
         pages: look.pages,
         due_ms: look.due.filter(|due| *due < WHEN_MET_AGAIN),
         ordered_delay_ms: look.ordered_delay.map(|delay| delay.as_millis() as u64),
+        ordered_pages: look.ordered_pages,
         trouble,
     }
 }

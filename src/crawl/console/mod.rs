@@ -1,5 +1,7 @@
 //! What a crawl is asked, and told, by its operator: the same for one that runs and for one that rests in its folder.
 
+mod backup;
+mod forget;
 mod hosts;
 mod orders;
 mod retry;
@@ -10,6 +12,9 @@ mod why;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
+use super::limits::OrderedLimits;
 use super::pauses::Pauses;
 use crate::config::Config;
 use crate::frontier::Frontier;
@@ -18,6 +23,7 @@ use crate::page_log::PageLog;
 
 pub(crate) use retry::reasons;
 pub(crate) use status::{Said, status_name};
+pub(crate) use why::no_url;
 
 /// Cheap to make of a running crawl.
 pub(crate) struct Console {
@@ -28,4 +34,9 @@ pub(crate) struct Console {
     pub log: PageLog,
     pub scope: Arc<CurrentScope>,
     pub pauses: Arc<Pauses>,
+    pub limits: Arc<OrderedLimits>,
+    /// Held while something is being forgotten.
+    pub forgetting: Arc<Mutex<()>>,
+    /// Events of the log that were accepted before this process came.
+    pub accepted_before: u64,
 }

@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -11,6 +11,7 @@ use super::Console;
 use crate::api::Refusal;
 use crate::api::said::{Done, Order, Ordered};
 use crate::clock::now_ms;
+use crate::crawl::filling;
 use crate::frontier::HostOrder;
 use crate::telemetry::progress::{bytes, grouped};
 
@@ -20,20 +21,25 @@ const FILE: &str = "orders.jsonl";
 const SHOWN: usize = 100;
 /// Where the last ones are looked for, from the end of the file.
 const LOOKED_THROUGH: u64 = 1 << 20;
+/// A host that is blocked has its request under way answered within this, as a rule.
+const LETTING_GO: Duration = Duration::from_secs(3);
+const LOOK: Duration = Duration::from_millis(10);
 /// No host is left alone for longer by a delay.
 const LONGEST_DELAY_MS: u64 = 24 * 3600 * 1000;
 
 impl Console {
     pub fn order(&self, order: &Order, by: &str) -> Result<Done, Refusal> {
-        let done = self.obey(order)?;
+        let done = self.obey(order, by)?;
         let is_a_question = matches!(order, Order::Retry(retry) if retry.dry_run);
-        if !is_a_question {
-            self.note(by, serde_json::to_value(order).unwrap_or_default(), &done.done);
+        // What is forgotten is noted as each order of it is done.
+        if is_a_question || matches!(order, Order::Forget(_)) {
+            return Ok(done);
         }
-        Ok(done)
+        let warning = self.note(by, serde_json::to_value(order).unwrap_or_default(), &done.done);
+        Ok(Done { warning, ..done })
     }
 
-    fn obey(&self, order: &Order) -> Result<Done, Refusal> {
+    fn obey(&self, order: &Order, by: &str) -> Result<Done, Refusal> {
         let frontier = &*self.frontier;
         let done = match order {
             Order::Pause | Order::Resume => {
@@ -64,6 +70,23 @@ impl Console {
                 }
                 self.order_host(host, HostOrder::Delay(delay_ms.map(Duration::from_millis)))?
             }
+            Order::SetHostPages { host, pages } => {
+                if *pages == Some(0) {
+                    return Err(Refusal::Bad("a host has a page at least; block it to leave it alone".to_owned()));
+                }
+                self.order_host(host, HostOrder::Pages(*pages))?
+            }
+            Order::SetLimit { limit, most } => {
+                let name = self.limits.order(frontier, limit, Some(*most))?;
+                match most {
+                    Some(most) => format!("{name}: {} at most, whatever is configured", grouped(*most)),
+                    None => format!("{name}: no limit, whatever is configured"),
+                }
+            }
+            Order::ResetLimit { limit } => {
+                format!("{}: as configured", self.limits.order(frontier, limit, None)?)
+            }
+            Order::Forget(forget) => return self.forget(forget, by),
             Order::Retry(retry) => {
                 let counts = self.retry(retry)?;
                 let urls: u64 = counts.iter().map(|count| count.urls).sum();
@@ -71,10 +94,10 @@ impl Console {
                     true => format!("{} would be tried again", grouped(urls)),
                     false => format!("{} to fetch again", grouped(urls)),
                 };
-                return Ok(Done { done, counts });
+                return Ok(Done { done, counts, warning: None });
             }
         };
-        Ok(Done { done, counts: Vec::new() })
+        Ok(Done { done, ..Done::default() })
     }
 
     fn order_host(&self, host: &str, order: HostOrder) -> Result<String, Refusal> {
@@ -82,8 +105,12 @@ impl Console {
         for origin in &origins {
             self.frontier.order_host(origin, order, now_ms())?;
         }
+        let is_asked = order == HostOrder::Block && !self.is_let_go(&origins)?;
         let (origin, is) = (origins.join(" and "), if origins.len() > 1 { "are" } else { "is" });
         Ok(match order {
+            HostOrder::Block if is_asked => {
+                format!("{origin} {is} blocked: a request that was sent is not answered yet, no other follows")
+            }
             HostOrder::Block => format!("{origin} {is} blocked: what is to be fetched there waits"),
             HostOrder::Unblock => format!("{origin} {is} not blocked"),
             HostOrder::Delay(Some(delay)) => {
@@ -92,8 +119,28 @@ impl Console {
                     delay.as_millis()
                 )
             }
+            HostOrder::Pages(Some(pages)) => format!(
+                "{} pages of {origin} are admitted at most; links that were left out come again when they are met again",
+                grouped(pages)
+            ),
+            HostOrder::Pages(None) => format!("as many pages of {origin} are admitted as configured"),
             HostOrder::Delay(None) => format!("{origin} {is} visited with the configured delay"),
         })
+    }
+
+    /// Waits until nobody asks these hosts for anything; not for long, as an answer may take its time.
+    fn is_let_go(&self, origins: &[String]) -> Result<bool, Refusal> {
+        let began = Instant::now();
+        loop {
+            let mut is_leased = false;
+            for origin in origins {
+                is_leased |= self.frontier.look_at_host(origin)?.is_some_and(|look| look.is_leased);
+            }
+            if !is_leased || began.elapsed() > LETTING_GO {
+                return Ok(!is_leased);
+            }
+            std::thread::sleep(LOOK);
+        }
     }
 
     fn remove_sink(&self, sink: &str) -> Result<String, Refusal> {
@@ -106,6 +153,9 @@ impl Console {
         let before = self.log.status();
         let pending = before.readers.iter().find(|reader| reader.name == sink).map_or(0, |reader| reader.pending);
         self.log.forget(sink)?;
+        if let Err(error) = filling::forget(&self.folder, sink) {
+            tracing::warn!(sink, %error, "how it was filled from an archive is still noted");
+        }
         self.pauses.pause_sink(&*self.frontier, sink, false)?;
         let freed = bytes(before.bytes.saturating_sub(self.log.status().bytes));
         Ok(format!("{sink} is given up, with {} events that it had not delivered; {freed} freed", grouped(pending)))
@@ -147,8 +197,8 @@ impl Console {
         Ok(last.into_iter().rev().collect())
     }
 
-    /// What was done is done, noted or not.
-    pub(super) fn note(&self, by: &str, order: Value, done: &str) {
+    /// What was done is done, noted or not: who pauses a crawl whose disk is full is not refused. Why it was not noted is said.
+    pub(in crate::crawl) fn note(&self, by: &str, order: Value, done: &str) -> Option<String> {
         tracing::info!(by, %order, done, "ordered");
         let ordered = Ordered { at_ms: now_ms(), by: by.to_owned(), order, done: done.to_owned() };
         let path = self.folder.join(FILE);
@@ -158,9 +208,9 @@ impl Console {
                 file.write_all(format!("{whole}{}\n", serde_json::to_string(&ordered)?).as_bytes())?;
                 file.sync_data()
             });
-        if let Err(error) = written {
-            tracing::error!(path = %path.display(), %error, "an order could not be noted");
-        }
+        let error = written.err()?;
+        tracing::error!(path = %path.display(), %error, "an order could not be noted");
+        Some(format!("this is done, and not in the log of orders: {} cannot be written: {error}", path.display()))
     }
 }
 

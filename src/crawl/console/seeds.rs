@@ -30,7 +30,7 @@ impl Console {
         said.known = seeds.len() as u64 - said.added;
         self.frontier.try_again(&seeds, now)?;
         self.frontier.flush()?;
-        self.note(by, serde_json::json!({"order": "add_seeds", "urls": seeds.len()}), &told(&said));
+        said.warning = self.note(by, serde_json::json!({"order": "add_seeds", "urls": seeds.len()}), &told(&said));
         Ok(said)
     }
 

@@ -36,6 +36,7 @@ impl Console {
             frontier: self.frontier.counts(),
             page_proposed: log.page_proposed(),
             budgets: budgets.collect(),
+            ordered_limits: self.limits.all(),
             log: LogStatus {
                 bytes: log.bytes,
                 limit_bytes: self.config.log.max_bytes,

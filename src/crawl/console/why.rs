@@ -15,6 +15,7 @@ use crate::page::{EpochMs, FailureReason};
 use crate::page_log::{LogStatus, ReaderStatus};
 use crate::parse;
 use crate::parse::robots::{RobotsTxt, line_of};
+use crate::parse::url::MAX_URL_BYTES;
 use crate::sinks::dead_letters;
 
 /// All that is known, to say it with.
@@ -30,7 +31,7 @@ struct Known<'c> {
 impl Console {
     /// `asked`: a URL as people write it.
     pub fn why(&self, asked: &str) -> Result<Why, Refusal> {
-        let bad = || Refusal::Bad(format!("{asked:?} is no http or https URL"));
+        let bad = || Refusal::Bad(no_url(asked));
         let url = normalise_seed(asked).ok_or_else(bad)?;
         let origin = parse::url::origin(&url).ok_or_else(bad)?;
         let scope = self.scope.now();
@@ -146,11 +147,11 @@ impl Known<'_> {
         }
         let config = &self.console.config.frontier;
         let mut reason = "it is in scope, and no seed, page or sitemap that was read has led to it".to_owned();
-        let admitted = self.host.as_ref().map_or(0, |host| host.pages);
-        if let Some(limit) = config.max_pages_per_host.filter(|limit| admitted >= *limit) {
-            reason += &format!(
-                "; or it was left out, as its host has had the {limit} pages of link_storage.max_pages_per_domain"
-            );
+        let host = self.host.as_ref();
+        let (admitted, ordered) = (host.map_or(0, |host| host.pages), host.and_then(|host| host.ordered_pages));
+        if let Some(limit) = ordered.or(config.max_pages_per_host).filter(|limit| admitted >= *limit) {
+            let by = if ordered.is_some() { "its operator's order" } else { "link_storage.max_pages_per_domain" };
+            reason += &format!("; or it was left out, as its host has had the {limit} pages of {by}");
         }
         if let Some(depth) = config.max_depth {
             reason += &format!("; links are followed {depth} deep");
@@ -277,6 +278,14 @@ fn said_of(page: &PageRecord) -> String {
         PageState::Withheld => "it asks not to be indexed".to_owned(),
         PageState::Alias => "its page is delivered under another URL".to_owned(),
         PageState::New | PageState::Unchanged | PageState::Changed => "it is there".to_owned(),
+    }
+}
+
+/// What is said of a text that is no URL; of one that is too long, that.
+pub(crate) fn no_url(asked: &str) -> String {
+    match asked.len() > MAX_URL_BYTES {
+        true => format!("a URL of {} bytes is in no crawl: {MAX_URL_BYTES} are the most that is fetched", asked.len()),
+        false => format!("{asked:?} is no http or https URL"),
     }
 }
 

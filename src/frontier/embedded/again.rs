@@ -176,9 +176,11 @@ impl Changes<'_> {
 }
 
 impl EmbeddedFrontier {
-    /// Asks of every URL in `page` what becomes of its next look; none: as it is. Returns for how many that was something
-    /// else. Written in batches: asked again after it was broken off, it goes on.
-    pub fn look_again(&self, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError> {
+    pub(super) fn look_at_all_again(
+        &self,
+        now: EpochMs,
+        look: &dyn Fn(&PageRecord) -> Option<Look>,
+    ) -> Result<u64, FrontierError> {
         /// Pages looked at before what is to change is written.
         const BATCH: usize = 1000;
         let (mut count, mut after) = (0, None);

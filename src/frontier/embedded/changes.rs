@@ -28,6 +28,8 @@ pub struct Changes<'a> {
     pub pages: HashMap<UrlKey, PageRecord>,
     /// Records taken out of `pages`.
     pub forgotten: HashSet<UrlKey>,
+    /// URLs of which nothing is left.
+    pub removed: HashSet<UrlKey>,
     /// Queue entries by key: put in, or (none) taken out.
     ready: BTreeMap<(HostKey, Rank), Option<Vec<u8>>>,
     later: BTreeMap<(HostKey, EpochMs, Rank), Option<Vec<u8>>>,
@@ -65,6 +67,7 @@ impl<'a> Changes<'a> {
             hosts: HashMap::new(),
             pages: HashMap::new(),
             forgotten: HashSet::new(),
+            removed: HashSet::new(),
             ready: BTreeMap::new(),
             later: BTreeMap::new(),
             accounts: BTreeMap::new(),
@@ -78,6 +81,7 @@ impl<'a> Changes<'a> {
     pub fn state_of(&self, url: UrlKey) -> Result<Option<UrlState>, FrontierError> {
         match self.states.get(&url) {
             Some(state) => Ok(Some(*state)),
+            None if self.removed.contains(&url) => Ok(None),
             None => self.store.state_of(url),
         }
     }
@@ -144,6 +148,7 @@ impl<'a> Changes<'a> {
             trust: None,
             is_blocked: false,
             ordered_delay_ms: None,
+            ordered_pages: None,
         }
     }
 
@@ -210,6 +215,7 @@ impl<'a> Changes<'a> {
             self.write()?;
         }
         self.states.into_keys().chain(self.seen).for_each(|url| known.insert(url));
+        self.removed.into_iter().for_each(|url| known.remove(url));
         Ok(())
     }
 
@@ -228,6 +234,9 @@ impl<'a> Changes<'a> {
         let mut batch = store.db.batch();
         for (url, state) in &self.states {
             batch.insert(&store.urls, url.to_bytes(), state.to_bytes());
+        }
+        for url in &self.removed {
+            batch.remove(&store.urls, url.to_bytes());
         }
         for ((host, rank), item) in std::mem::take(&mut self.ready) {
             let key = ready_key(host, rank);

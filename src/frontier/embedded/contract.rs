@@ -10,8 +10,9 @@ use crate::budgets::Amounts;
 use crate::delivery::Position;
 use crate::frontier::keys::split;
 use crate::frontier::{
-    Applied, Batch, BudgetStanding, Claim, Counts, Frontier, FrontierError, HostLook, HostOrder, HostTurn, Lease,
-    NoBudget, PageRecord, Proposal, Proposed, Release, Settled, Standing, Turn, UrlLook, Waiting, WhichHosts, Work,
+    Applied, Batch, BudgetStanding, Claim, Counts, Forgotten, Frontier, FrontierCopy, FrontierError, HostLook,
+    HostOrder, HostTurn, Lease, Limits, Look, NoBudget, PageRecord, Proposal, Proposed, Release, Settled, Standing,
+    Turn, UrlLook, Waiting, WhichHosts, Work,
 };
 use crate::page::{EpochMs, Kind, Withheld};
 use crate::revisit::Trust;
@@ -49,7 +50,11 @@ impl Frontier for EmbeddedFrontier {
     }
 
     fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
-        self.addresses.lock().claim(self.keys.host(&lease.host.origin), ip, delay, now)
+        let host = self.keys.host(&lease.host.origin);
+        if self.schedule.lock().is_recalled(host) {
+            return Turn::Recalled;
+        }
+        self.addresses.lock().claim(host, ip, delay, now)
     }
 
     fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
@@ -230,8 +235,38 @@ impl Frontier for EmbeddedFrontier {
         self.standings(now)
     }
 
+    fn recall(&self, origin: &str, recalled: bool) {
+        self.schedule.lock().recall(self.keys.host(origin), recalled);
+    }
+
+    fn forget(&self, urls: &[String], now: EpochMs) -> Result<Forgotten, FrontierError> {
+        self.forget_urls(urls, now)
+    }
+
+    fn forget_host(
+        &self,
+        origin: &str,
+        after: Option<u64>,
+        at_most: usize,
+        now: EpochMs,
+    ) -> Result<(Forgotten, Option<u64>), FrontierError> {
+        self.forget_some_of(origin, after, at_most, now)
+    }
+
+    fn set_limits(&self, limits: Limits) {
+        self.limit(limits);
+    }
+
+    fn look_again(&self, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError> {
+        self.look_at_all_again(now, look)
+    }
+
     fn brought(&self) -> Amounts {
         self.ledger.lock().brought()
+    }
+
+    fn copy(&self) -> Result<Option<Box<dyn FrontierCopy + '_>>, FrontierError> {
+        self.snapshot().map(Some)
     }
 
     fn standing(&self) -> Standing {

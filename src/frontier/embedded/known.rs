@@ -6,7 +6,7 @@ use crate::frontier::keys::UrlKey;
 /// 8 MiB.
 const SLOTS: usize = 1 << 20;
 
-/// One URL a slot, the last one wins. A known URL stays known, so nothing here ever grows stale. Two URLs are taken for
+/// One URL a slot, the last one wins. A known URL stays known until it is forgotten, so nothing here ever grows stale. Two URLs are taken for
 /// one when 64 bits of hash agree, as they are in the store's keys.
 #[derive(Debug)]
 pub struct Known {
@@ -28,6 +28,13 @@ impl Known {
     pub fn insert(&mut self, url: UrlKey) {
         let (slot, mark) = place(url);
         self.slots[slot] = mark;
+    }
+
+    pub fn remove(&mut self, url: UrlKey) {
+        let (slot, mark) = place(url);
+        if self.slots[slot] == mark {
+            self.slots[slot] = 0;
+        }
     }
 }
 

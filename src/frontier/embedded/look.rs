@@ -92,6 +92,7 @@ impl EmbeddedFrontier {
             HostOrder::Delay(delay) => {
                 record.ordered_delay_ms = delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX / 4));
             }
+            HostOrder::Pages(pages) => record.ordered_pages = pages,
         }
         changes.commit(&mut known)?;
         self.flush()

@@ -18,6 +18,8 @@
 mod again;
 mod changes;
 mod contract;
+mod copy;
+mod forget;
 mod hints;
 mod known;
 mod lease;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use super::known::Known;
 use super::ledger::Ledger;
@@ -23,7 +23,8 @@ use crate::page::EpochMs;
 pub struct EmbeddedFrontier {
     pub(super) shelf: Shelf,
     pub(super) keys: Keys,
-    pub(super) max_pages_per_host: Option<u64>,
+    /// All there can be, where there is no limit.
+    pub(super) max_pages_per_host: AtomicU64,
     /// No host is visited before this; see [`FrontierOptions::default_delay`].
     pub(super) opened_at: EpochMs,
     pub(super) default_delay_ms: u64,
@@ -34,7 +35,7 @@ pub struct EmbeddedFrontier {
     pub(super) schedule: Mutex<Schedule>,
     pub(super) addresses: Mutex<Addresses>,
     /// Of whom there are budgets.
-    pub(super) counts_for: Vec<Whom>,
+    pub(super) counts_for: RwLock<Vec<Whom>>,
     /// When this run began.
     pub(super) run: EpochMs,
     pub(super) ledger: Mutex<Ledger>,
@@ -69,7 +70,7 @@ impl EmbeddedFrontier {
         let frontier = EmbeddedFrontier {
             shelf,
             keys,
-            max_pages_per_host: options.max_pages_per_host,
+            max_pages_per_host: AtomicU64::new(options.max_pages_per_host.unwrap_or(u64::MAX)),
             // The delay of visits just before the end is to pass by the clock they were made by.
             opened_at: run,
             default_delay_ms: u64::try_from(options.default_delay.as_millis()).unwrap_or(u64::MAX / 4),
@@ -78,7 +79,7 @@ impl EmbeddedFrontier {
             host_writes: Mutex::default(),
             schedule: Mutex::new(Schedule::new(totals, options.revisit_share)),
             addresses: Mutex::default(),
-            counts_for: counts_for(&options.budgets),
+            counts_for: RwLock::new(counts_for(&options.budgets)),
             run,
             ledger: Mutex::new(Ledger::new(options.budgets, run, crawl)),
             claims: Mutex::default(),

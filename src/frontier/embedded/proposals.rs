@@ -1,5 +1,7 @@
 //! Proposals: which URLs are new?
 
+use std::sync::atomic::Ordering;
+
 use super::changes::Changes;
 use super::known::Known;
 use super::records::{QueuedUrl, UrlState, to_bytes};
@@ -115,11 +117,11 @@ impl Changes<'_> {
 
     /// False when the host has its limit of pages. A host is made even then: it was seen.
     fn admit(&mut self, part: &Parts) -> Result<bool, FrontierError> {
-        let limit = self.frontier.max_pages_per_host.unwrap_or(u64::MAX);
+        let limit = self.frontier.max_pages_per_host.load(Ordering::Relaxed);
         let Proposal { kind, depth, priority, .. } = *part.proposal;
         let host = self.host(part.url.host, part.origin)?;
         if kind == Kind::Page {
-            if host.record.pages >= limit {
+            if host.record.pages >= host.record.ordered_pages.unwrap_or(limit) {
                 return Ok(false);
             }
             host.record.pages += 1;

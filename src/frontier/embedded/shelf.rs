@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
@@ -25,7 +26,7 @@ pub struct Shelf {
     dir: PathBuf,
     cache_bytes: u64,
     /// Below so many free bytes nothing is written; 0: the disk is not looked at.
-    reserve_bytes: u64,
+    reserve_bytes: AtomicU64,
     /// None while it is away.
     store: RwLock<Option<Store>>,
     /// Last: given up when the store is closed.
@@ -36,6 +37,7 @@ impl Shelf {
     /// Opens the store in the folder `dir`, or makes it.
     pub fn open(dir: &Path, cache_bytes: u64, reserve_bytes: u64) -> Result<Shelf, FrontierError> {
         let (store, lock) = store::open(dir, cache_bytes)?;
+        let reserve_bytes = AtomicU64::new(reserve_bytes);
         Ok(Shelf { dir: dir.to_owned(), cache_bytes, reserve_bytes, store: RwLock::new(Some(store)), lock })
     }
 
@@ -74,6 +76,11 @@ impl Shelf {
         store::unreadable(&self.dir, keyspace)
     }
 
+    /// What could not be read.
+    pub fn failed(&self, source: fjall::Error) -> FrontierError {
+        store::failed(&self.dir, source)
+    }
+
     /// True when the store is to be closed and opened again. Finds out, too, that fjall failed in the background.
     pub fn is_broken(&self) -> bool {
         let store = self.store.read_recursive();
@@ -97,17 +104,22 @@ impl Shelf {
         *self.store.write() = Some(store);
     }
 
+    pub fn reserve(&self, bytes: u64) {
+        self.reserve_bytes.store(bytes, Ordering::Relaxed);
+    }
+
     pub fn waiting(&self, why: String) -> FrontierError {
         FrontierError::Waiting { path: self.dir.display().to_string(), why }
     }
 
     fn lack_of_room(&self) -> Option<String> {
-        if self.reserve_bytes == 0 {
+        let reserve = self.reserve_bytes.load(Ordering::Relaxed);
+        if reserve == 0 {
             return None;
         }
         // Not to know is no reason to stop: a write will tell.
         let free = self.lock.free_bytes().ok()?;
-        let lacks = free < self.reserve_bytes;
+        let lacks = free < reserve;
         lacks.then(|| format!("only {} MiB are free on its disk", free >> 20))
     }
 

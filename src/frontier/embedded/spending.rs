@@ -1,18 +1,20 @@
 //! Budgets: accounts are read from the store when something is to be asked for, and written with what was brought.
 
+use std::sync::atomic::Ordering;
+
 use super::changes::Changes;
 use super::ledger::{AccountKey, CRAWL, Ledger};
 use super::open::EmbeddedFrontier;
 use super::store::Store;
 use crate::budgets::{Account, Amounts, Budget, Whom};
 use crate::frontier::keys::{UrlKey, split};
-use crate::frontier::{Brought, BudgetStanding, FrontierError, NoBudget};
+use crate::frontier::{Brought, BudgetStanding, FrontierError, Limits, NoBudget};
 use crate::page::{EpochMs, Kind};
 use crate::parse::url;
 
 impl EmbeddedFrontier {
     pub(super) fn hold_for(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<(), NoBudget>, FrontierError> {
-        if self.counts_for.is_empty() {
+        if self.counts_for.read().is_empty() {
             return Ok(Ok(()));
         }
         let (key, accounts) = (self.key_of(url)?, self.accounts_of(url));
@@ -25,6 +27,21 @@ impl EmbeddedFrontier {
             }
         }
         Ok(ledger.hold(key, accounts, Amounts::expected(kind), now))
+    }
+
+    /// What is asked for already was let go by the limits of then.
+    pub(super) fn limit(&self, limits: Limits) {
+        let Limits { budgets, max_pages_per_host, revisit_share, reserve_bytes } = limits;
+        self.max_pages_per_host.store(max_pages_per_host.unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.shelf.reserve(reserve_bytes);
+        let mut schedule = self.schedule.lock();
+        let mut ledger = self.ledger.lock();
+        *self.counts_for.write() = counts_for(&budgets);
+        schedule.share(revisit_share);
+        if ledger.budgets != budgets {
+            ledger.budgets = budgets;
+            schedule.wake_resting();
+        }
     }
 
     pub(super) fn key_of(&self, url: &str) -> Result<UrlKey, FrontierError> {
@@ -40,7 +57,8 @@ impl EmbeddedFrontier {
             Whom::Host => AccountKey { of, name: self.keys.host(host) },
             Whom::Domain => AccountKey { of, name: self.keys.host(url::registrable_domain(host)) },
         };
-        let others = self.counts_for.iter().copied().filter(|of| *of != Whom::Crawl);
+        let counts_for = self.counts_for.read();
+        let others = counts_for.iter().copied().filter(|of| *of != Whom::Crawl);
         std::iter::once(Whom::Crawl).chain(others).map(key).collect()
     }
 

@@ -18,7 +18,10 @@ use crate::frontier::{FrontierError, PageRecord};
 
 /// Written into every store; other values are other formats.
 const FORMAT: &str = "seine frontier 1";
-const KEYSPACES: [&str; 9] = ["urls", "ready", "later", "pages", "hosts", "robots", "accounts", "notes", "targets"];
+pub const KEYSPACES: [&str; 9] = ["urls", "ready", "later", "pages", "hosts", "robots", "accounts", "notes", "targets"];
+
+/// What is written in order is not read again.
+const RESTORING_CACHE: u64 = 16 << 20;
 
 const REMEDY_FOREIGN: &str = "this is no frontier of this version of Seine: open it with the version that made it, or \
                               choose another data folder";
@@ -84,7 +87,7 @@ pub fn open(dir: &Path, cache_bytes: u64) -> Result<(Store, FolderLock), Frontie
     let lock = FolderLock(lock);
     let place = place(dir);
     if !place.try_exists().map_err(io)? {
-        create(dir, &place, cache_bytes)?;
+        create(dir, &place, cache_bytes, begin)?;
     }
     Ok((attach(dir, cache_bytes)?, lock))
 }
@@ -108,21 +111,38 @@ pub fn attach(dir: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
 
 /// Makes a new store beside its place and moves it there when it is whole: fjall cannot open a folder whose making was
 /// interrupted.
-fn create(dir: &Path, place: &Path, cache_bytes: u64) -> Result<(), FrontierError> {
-    let io = |source| error(dir, REMEDY_IO, source);
+fn create<E: From<FrontierError>>(
+    dir: &Path,
+    place: &Path,
+    cache_bytes: u64,
+    fill: impl FnOnce(&Store) -> Result<(), E>,
+) -> Result<(), E> {
+    let io = |source: std::io::Error| error(dir, REMEDY_IO, source);
     let draft = dir.join("store.new");
     if draft.try_exists().map_err(io)? {
         fs::remove_dir_all(&draft).map_err(io)?;
     }
     let store = Store::attach(dir, &draft, cache_bytes)?;
-    let mut batch = store.db.batch().durability(Some(PersistMode::SyncAll));
+    fill(&store)?;
+    store.db.persist(PersistMode::SyncAll).map_err(|source| store.failed(source))?;
+    drop(store);
+    fs::rename(&draft, place).map_err(io)?;
+    Ok(File::open(dir).and_then(|folder| folder.sync_all()).map_err(io)?)
+}
+
+/// A store of nothing.
+fn begin(store: &Store) -> Result<(), FrontierError> {
+    let mut batch = store.db.batch();
     batch.insert(&store.notes, "format", FORMAT);
     batch.insert(&store.notes, "seed", fastrand::u64(..).to_be_bytes());
     batch.insert(&store.notes, "totals", records::to_bytes(&Totals::default()));
-    batch.commit().map_err(|source| store.failed(source))?;
-    drop(store);
-    fs::rename(&draft, place).map_err(io)?;
-    File::open(dir).and_then(|folder| folder.sync_all()).map_err(io)
+    batch.commit().map_err(|source| store.failed(source))
+}
+
+/// Makes a store in `dir`, which has none, of what `fill` writes. Durable when this returns.
+pub fn make<E: From<FrontierError>>(dir: &Path, fill: impl FnOnce(&Store) -> Result<(), E>) -> Result<(), E> {
+    crate::folders::make_private(dir).map_err(|source| error(dir, REMEDY_IO, source))?;
+    create(dir, &place(dir), RESTORING_CACHE, fill)
 }
 
 impl Store {
@@ -276,13 +296,17 @@ impl Store {
     }
 
     pub fn failed(&self, source: fjall::Error) -> FrontierError {
-        error(&self.dir, remedy(&source), Problem::Fjall(source))
+        failed(&self.dir, source)
     }
 
     /// A value that says nothing we know, in this keyspace.
     pub fn unreadable(&self, keyspace: &str) -> FrontierError {
         unreadable(&self.dir, keyspace)
     }
+}
+
+pub fn failed(dir: &Path, source: fjall::Error) -> FrontierError {
+    error(dir, remedy(&source), Problem::Fjall(source))
 }
 
 pub fn unreadable(dir: &Path, keyspace: &str) -> FrontierError {

@@ -56,6 +56,9 @@ pub struct HostRecord {
     /// The delay between visits that its operator wants (ms), in the place of the configured one.
     #[n(14)]
     pub ordered_delay_ms: Option<u64>,
+    /// Pages that its operator admits at most, in the place of the configured limit.
+    #[n(15)]
+    pub ordered_pages: Option<u64>,
 }
 
 impl HostRecord {
@@ -75,6 +78,7 @@ impl HostRecord {
             is_leased: false,
             is_blocked: self.is_blocked,
             ordered_delay: self.ordered_delay_ms.map(Duration::from_millis),
+            ordered_pages: self.ordered_pages,
             spent: None,
             trouble: self.trouble,
             robots: None,

@@ -57,8 +57,9 @@ impl Schedule {
             self.count(host, Some(&record));
             self.hosts.insert(host, HostState::new(record));
         }
+        let is_recalled = self.recalled.contains(&host);
         let state = self.hosts.get_mut(&host)?;
-        let claim = if state.lease.is_some() {
+        let claim = if state.lease.is_some() || is_recalled {
             HostClaim::Taken
         } else if state.record.is_blocked {
             HostClaim::At(now + BLOCKED_REST_MS)

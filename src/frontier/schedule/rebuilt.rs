@@ -21,6 +21,7 @@ impl Schedule {
         let mut before = std::mem::take(self);
         (self.totals, self.revisit_share) = (totals, before.revisit_share);
         self.last_lease = before.last_lease;
+        self.recalled = std::mem::take(&mut before.recalled);
         self.leases = before.leases;
         for (host, record) in records {
             let old = before.hosts.remove(&host);

@@ -33,6 +33,8 @@ pub struct Schedule {
     pub(super) given_up: HashSet<HostKey>,
     /// Hosts that their operator wants left alone and that have work.
     pub(super) blocked: BTreeSet<HostKey>,
+    /// Hosts that are not leased for the time being.
+    pub(super) recalled: HashSet<HostKey>,
     /// Hosts that rest because a budget is spent, by budget.
     pub(super) resting: Vec<(Budget, u64)>,
     pub(super) last_lease: u64,
@@ -135,6 +137,39 @@ impl Schedule {
         }
     }
 
+    /// The contract is that of [`crate::frontier::Frontier::recall`].
+    pub fn recall(&mut self, host: HostKey, recalled: bool) {
+        match recalled {
+            true => self.recalled.insert(host),
+            false => self.recalled.remove(&host),
+        };
+        self.list(host);
+    }
+
+    /// Whether nothing more is to be asked of a host that is leased.
+    pub fn is_recalled(&self, host: HostKey) -> bool {
+        self.recalled.contains(&host) || self.record(host).is_some_and(|record| record.is_blocked)
+    }
+
+    /// Whether a URL is in flight, or may be about to be: its host is leased.
+    pub fn is_busy(&self, url: UrlKey) -> bool {
+        self.is_in_flight(url) || self.hosts.get(&url.host).is_some_and(|state| state.lease.is_some())
+    }
+
+    pub fn share(&mut self, revisit_share: f64) {
+        self.revisit_share = revisit_share;
+    }
+
+    /// Budgets are others now: whoever rests because one is spent may not have to.
+    pub fn wake_resting(&mut self) {
+        let resting = self.hosts.iter().filter(|(_, state)| state.spent.is_some()).map(|(host, _)| *host);
+        for host in resting.collect::<Vec<_>>() {
+            self.rest_for(host, None);
+            self.list(host);
+        }
+        self.resting.clear();
+    }
+
     /// Hosts that rest because this budget is spent.
     pub fn resting_for(&self, budget: &Budget) -> u64 {
         self.resting.iter().find(|(other, _)| other == budget).map_or(0, |(_, hosts)| *hosts)
@@ -211,7 +246,7 @@ impl Schedule {
     /// Brings the host's entry in `due` up to date; a host without anything to do is forgotten, the store has it.
     pub(super) fn list(&mut self, host: HostKey) {
         let Some(state) = self.hosts.get_mut(&host) else { return };
-        let due = state.due();
+        let due = if self.recalled.contains(&host) { None } else { state.due() };
         if due != state.listed {
             if let Some(old) = state.listed {
                 self.due.remove(&(old, state.record.number, host));

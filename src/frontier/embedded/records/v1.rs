@@ -57,6 +57,7 @@ impl Record for HostRecord {
             trust: None,
             is_blocked: false,
             ordered_delay_ms: None,
+            ordered_pages: None,
         })
     }
 }

@@ -1,11 +1,16 @@
 //! What the API says and takes, as JSON; `openapi.json` describes the same. Times are milliseconds since 1970.
 
+mod orders;
+
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::frontier::{Counts, Refused};
 use crate::page::EpochMs;
+
+pub use orders::*;
 
 /// A crawl, running or at rest.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -21,6 +26,8 @@ pub struct Status {
     pub frontier: Counts,
     pub page_proposed: u64,
     pub budgets: Vec<BudgetStatus>,
+    /// By their operator's order, by name: `pages`, `host-pages`, `host/day/pages`; none: no limit.
+    pub ordered_limits: BTreeMap<String, Option<u64>>,
     pub log: LogStatus,
     pub sinks: Vec<SinkStatus>,
 }
@@ -186,6 +193,8 @@ pub struct HostStatus {
     pub due_ms: Option<EpochMs>,
     /// Between two visits, by its operator's order; none: as configured.
     pub ordered_delay_ms: Option<u64>,
+    /// Pages that are admitted at most, by its operator's order; none: as configured.
+    pub ordered_pages: Option<u64>,
     pub trouble: Option<HostTrouble>,
 }
 
@@ -195,107 +204,6 @@ pub struct HostTrouble {
     pub since_ms: EpochMs,
     pub failures: u32,
     pub is_given_up: bool,
-}
-
-/// What an operator wants: `POST /api/v1/orders`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Order {
-    /// Nothing more is fetched; what is accepted is delivered.
-    Pause,
-    Resume,
-    PauseSink {
-        sink: String,
-    },
-    ResumeSink {
-        sink: String,
-    },
-    /// Gives up what a sink that is not configured any more has not delivered.
-    RemoveSink {
-        sink: String,
-    },
-    BlockHost {
-        host: String,
-    },
-    UnblockHost {
-        host: String,
-    },
-    /// None: the configured delay again.
-    SetHostDelay {
-        host: String,
-        delay_ms: Option<u64>,
-    },
-    /// Puts what failed back among the URLs to fetch.
-    Retry(Retry),
-}
-
-/// What is to be tried again; of an empty list, all.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Retry {
-    /// Reasons of failure, `refused`, `gone`; empty: whatever failed.
-    #[serde(default)]
-    pub reasons: Vec<String>,
-    /// `example.com`, or `https://example.com:8443`.
-    #[serde(default)]
-    pub hosts: Vec<String>,
-    /// A regular expression that the whole URL is to match, as in scope.
-    #[serde(default)]
-    pub pattern: Option<String>,
-    /// Only count.
-    #[serde(default)]
-    pub dry_run: bool,
-}
-
-/// What came of an order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Done {
-    /// For people: what has changed.
-    pub done: String,
-    /// Of a retry: how many, by what they had failed with.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub counts: Vec<ReasonCount>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReasonCount {
-    pub reason: String,
-    pub urls: u64,
-}
-
-/// One line of the log of orders: who did what.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Ordered {
-    pub at_ms: EpochMs,
-    /// `command line`, or the API's role and the address that it came from.
-    pub by: String,
-    /// The order as it was given, or `{"order": "add_seeds", "urls": 12}`.
-    pub order: serde_json::Value,
-    pub done: String,
-}
-
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct SeedsAdded {
-    /// New to the crawl.
-    pub added: u64,
-    /// Known already; they are looked at again.
-    pub known: u64,
-    /// What is no http or https URL, the first few.
-    pub bad: Vec<String>,
-    pub bad_count: u64,
-}
-
-impl SeedsAdded {
-    /// Bad ones that are named.
-    pub const NAMED: usize = 10;
-
-    /// What came of one more part of a list.
-    pub fn add(&mut self, SeedsAdded { added, known, bad, bad_count }: SeedsAdded) {
-        self.added += added;
-        self.known += known;
-        self.bad_count += bad_count;
-        self.bad.extend(bad);
-        self.bad.truncate(Self::NAMED);
-    }
 }
 
 /// The story of a URL.

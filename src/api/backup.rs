@@ -1,0 +1,54 @@
+//! A copy of the crawl, as a stream: `backup/` says of what.
+
+use std::io::{Error, ErrorKind, Write};
+
+use axum::body::Body;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http_body_util::channel::{Channel, Sender};
+use tokio::runtime::Handle;
+
+use super::problem::Refusal;
+use super::service::App;
+
+/// So much goes out at once; and so many wait for a reader.
+const PIECE_BYTES: usize = 64 << 10;
+const PIECES: usize = 16;
+
+/// One at a time. Whoever takes nothing of it for a while is hung up on, as everywhere.
+pub(super) fn stream(app: App, by: String) -> Result<Response, Refusal> {
+    let Ok(place) = app.backups.clone().try_acquire_owned() else {
+        return Err(Refusal::Conflict("a backup is being taken already; wait for its end".to_owned()));
+    };
+    let (sender, body) = Channel::<Bytes, Refusal>::new(PIECES);
+    let mut out = Outgoing { sender, runtime: Handle::current(), pending: Vec::with_capacity(PIECE_BYTES) };
+    tokio::task::spawn_blocking(move || {
+        let _place = place;
+        app.service.backup(&mut out, &by);
+    });
+    let headers = [(header::CONTENT_TYPE, "application/octet-stream"), (header::CACHE_CONTROL, "no-store")];
+    Ok((headers, Body::new(body)).into_response())
+}
+
+struct Outgoing {
+    sender: Sender<Bytes, Refusal>,
+    runtime: Handle,
+    pending: Vec<u8>,
+}
+
+impl Write for Outgoing {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.pending.len() >= PIECE_BYTES {
+            self.flush()?;
+        }
+        self.pending.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        let piece = Bytes::from(std::mem::replace(&mut self.pending, Vec::with_capacity(PIECE_BYTES)));
+        let sent = self.runtime.block_on(self.sender.send_data(piece));
+        sent.map_err(|_| Error::new(ErrorKind::BrokenPipe, "whoever took the backup has hung up"))
+    }
+}

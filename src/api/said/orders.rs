@@ -1,0 +1,158 @@
+//! What an operator orders, and what comes of it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::page::EpochMs;
+
+/// What an operator wants: `POST /api/v1/orders`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Order {
+    /// Nothing more is fetched; what is accepted is delivered.
+    Pause,
+    Resume,
+    PauseSink {
+        sink: String,
+    },
+    ResumeSink {
+        sink: String,
+    },
+    /// Gives up what a sink that is not configured any more has not delivered.
+    RemoveSink {
+        sink: String,
+    },
+    BlockHost {
+        host: String,
+    },
+    UnblockHost {
+        host: String,
+    },
+    /// None: the configured delay again.
+    SetHostDelay {
+        host: String,
+        delay_ms: Option<u64>,
+    },
+    /// How many pages of the host are admitted at most; none: as configured.
+    SetHostPages {
+        host: String,
+        pages: Option<u64>,
+    },
+    /// `pages`, `host-pages`, or an entry of `budget.rules` as `host/day/bytes_received`. `most`: pages or bytes; none: any number.
+    SetLimit {
+        limit: String,
+        most: Option<u64>,
+    },
+    /// It is as configured again.
+    ResetLimit {
+        limit: String,
+    },
+    /// As if nothing had ever led there. Destinations are not told.
+    Forget(Forget),
+    /// Puts what failed back among the URLs to fetch.
+    Retry(Retry),
+}
+
+/// What is to be forgotten.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forget {
+    #[serde(default)]
+    pub urls: Vec<String>,
+    /// All URLs of `example.com`, or of `https://example.com:8443`.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+}
+
+/// What is to be tried again; of an empty list, all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retry {
+    /// Reasons of failure, `refused`, `gone`; empty: whatever failed.
+    #[serde(default)]
+    pub reasons: Vec<String>,
+    /// `example.com`, or `https://example.com:8443`.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// A regular expression that the whole URL is to match, as in scope.
+    #[serde(default)]
+    pub pattern: Option<String>,
+    /// Only count.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// What came of an order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    /// For people: what has changed.
+    pub done: String,
+    /// Of a retry: how many, by what they had failed with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<ReasonCount>,
+    /// It was done, and does not stand in the log of orders: why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReasonCount {
+    pub reason: String,
+    pub urls: u64,
+}
+
+/// One line of the log of orders: who did what.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Ordered {
+    pub at_ms: EpochMs,
+    /// `command line`, or the API's role and the address that it came from.
+    pub by: String,
+    /// The order as it was given, or `{"order": "add_seeds", "urls": 12}`.
+    pub order: serde_json::Value,
+    pub done: String,
+}
+
+/// What reading the configuration again has changed: `POST /api/v1/reload`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Reloaded {
+    pub changed: Vec<KeyChange>,
+    /// What was done, in a sentence.
+    pub done: String,
+    /// As of [`Done`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
+}
+
+/// A key with its values as YAML, secrets masked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyChange {
+    pub key: String,
+    pub before: String,
+    pub now: String,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct SeedsAdded {
+    /// New to the crawl.
+    pub added: u64,
+    /// Known already; they are looked at again.
+    pub known: u64,
+    /// What is no http or https URL, the first few.
+    pub bad: Vec<String>,
+    pub bad_count: u64,
+    /// As of [`Done`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
+}
+
+impl SeedsAdded {
+    /// Bad ones that are named.
+    pub const NAMED: usize = 10;
+
+    /// What came of one more part of a list.
+    pub fn add(&mut self, SeedsAdded { added, known, bad, bad_count, warning }: SeedsAdded) {
+        self.warning = self.warning.take().or(warning);
+        self.added += added;
+        self.known += known;
+        self.bad_count += bad_count;
+        self.bad.extend(bad);
+        self.bad.truncate(Self::NAMED);
+    }
+}

@@ -1,0 +1,108 @@
+//! What the HTTP library refuses by itself, before anything of ours is asked, it refuses without a word: it is said as everything else
+//! is, by a problem document.
+
+use std::io::{Error, ErrorKind, IoSlice, Result};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::problem::Refusal;
+
+pub(super) struct InOurWords<S> {
+    stream: S,
+    instead: Option<Instead>,
+}
+
+/// What is written in the place of the library's answer.
+struct Instead {
+    ours: Vec<u8>,
+    written: usize,
+    /// Bytes of its own.
+    theirs: usize,
+}
+
+impl<S> InOurWords<S> {
+    pub fn new(stream: S) -> InOurWords<S> {
+        InOurWords { stream, instead: None }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> InOurWords<S> {
+    /// None for what is not the library's own: that goes as it is. It is asked with the same again until it is written.
+    fn replaced(&mut self, context: &mut Context, first: &[u8], theirs: usize) -> Option<Poll<Result<usize>>> {
+        if self.instead.is_none() {
+            let ours = in_our_words(first)?;
+            self.instead = Some(Instead { ours, written: 0, theirs });
+        }
+        Some(self.write_instead(context))
+    }
+
+    fn write_instead(&mut self, context: &mut Context) -> Poll<Result<usize>> {
+        let Some(Instead { ours, written, theirs }) = &mut self.instead else { return Poll::Ready(Ok(0)) };
+        while *written < ours.len() {
+            match ready!(Pin::new(&mut self.stream).poll_write(context, &ours[*written..]))? {
+                0 => return Poll::Ready(Err(Error::from(ErrorKind::WriteZero))),
+                more => *written += more,
+            }
+        }
+        let theirs = *theirs;
+        self.instead = None;
+        Poll::Ready(Ok(theirs))
+    }
+}
+
+/// Of an answer that begins so; ours have a content type.
+fn in_our_words(head: &[u8]) -> Option<Vec<u8>> {
+    let refusal = match head.get(..13)? {
+        b"HTTP/1.1 414 " => Refusal::TooLong(
+            "the address has more than 65,534 bytes; a URL of 4096 is the longest that is fetched".to_owned(),
+        ),
+        b"HTTP/1.1 431 " => Refusal::TooMuch("the head of the request is too long".to_owned()),
+        b"HTTP/1.1 400 " if memchr::memmem::find(head, b"content-type").is_none() => {
+            Refusal::Bad("this is no request of HTTP/1.1".to_owned())
+        }
+        _ => return None,
+    };
+    let (status, body) = (refusal.status(), refusal.document());
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    Some(head.into_bytes())
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for InOurWords<S> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context, into: &mut ReadBuf) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, into)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for InOurWords<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context, bytes: &[u8]) -> Poll<Result<usize>> {
+        match self.replaced(context, bytes, bytes.len()) {
+            Some(written) => written,
+            None => Pin::new(&mut self.stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context, all: &[IoSlice]) -> Poll<Result<usize>> {
+        let first = all.first().map_or(&[][..], |first| first);
+        match self.replaced(context, first, all.iter().map(|slice| slice.len()).sum()) {
+            Some(written) => written,
+            None => Pin::new(&mut self.stream).poll_write_vectored(context, all),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,110 @@
+//! A folder that is being made: a file in it says so until it is whole, and nobody takes it for one before.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::error::BackupError;
+use crate::folders::make_private;
+
+const BACKUP_MARK: &str = "backup.unfinished";
+const RESTORE_MARK: &str = "restore.unfinished";
+/// The file system's own, at the top of a volume: what is empty but for it is empty.
+const LOST_AND_FOUND: &str = "lost+found";
+
+/// A crawl is not begun, nor looked at, in what a killed restore has left.
+pub fn refuse_half_restored(folder: &Path) -> Result<(), BackupError> {
+    match folder.join(RESTORE_MARK).exists() {
+        true => Err(BackupError::HalfRestored(folder.to_owned())),
+        false => Ok(()),
+    }
+}
+
+/// Dropped before it is whole, it takes away what was written.
+pub struct Draft {
+    pub folder: PathBuf,
+    mark: PathBuf,
+    /// Locked: another process that was killed leaves the mark, and nobody at it.
+    lock: File,
+    was_there: bool,
+    is_whole: bool,
+}
+
+impl Draft {
+    /// In a folder that is empty, or not there, or holds one that was broken off, which is taken away.
+    pub fn of_backup(folder: &Path) -> Result<Draft, BackupError> {
+        Draft::begin(folder, BACKUP_MARK)
+    }
+
+    /// As [`Draft::of_backup`].
+    pub fn of_restored(folder: &Path) -> Result<Draft, BackupError> {
+        Draft::begin(folder, RESTORE_MARK)
+    }
+
+    fn begin(folder: &Path, mark_name: &str) -> Result<Draft, BackupError> {
+        let was_there = folder.exists();
+        make_private(folder).map_err(BackupError::file("making", folder))?;
+        let mark = folder.join(mark_name);
+        let is_empty = entries(folder).map_err(BackupError::file("reading", folder))?.is_empty();
+        if !is_empty && !mark.exists() {
+            return Err(BackupError::NotEmpty(folder.to_owned()));
+        }
+        let lock = File::options().create(true).truncate(false).write(true).open(&mark);
+        let lock = lock.map_err(BackupError::file("making", &mark))?;
+        lock.try_lock().map_err(|_| BackupError::InUse(folder.to_owned()))?;
+        let draft = Draft { folder: folder.to_owned(), mark, lock, was_there, is_whole: false };
+        draft.empty().map_err(BackupError::file("emptying", folder))?;
+        Ok(draft)
+    }
+
+    /// All that is in it is made durable, then `last` is done, and from then on it is whole.
+    pub fn finish(mut self, last: impl FnOnce(&Path) -> Result<(), BackupError>) -> Result<(), BackupError> {
+        sync_tree(&self.folder).map_err(BackupError::file("syncing", &self.folder))?;
+        last(&self.folder)?;
+        fs::remove_file(&self.mark).map_err(BackupError::file("removing", &self.mark))?;
+        self.is_whole = true;
+        File::open(&self.folder).and_then(|it| it.sync_all()).map_err(BackupError::file("syncing", &self.folder))
+    }
+
+    /// But for the mark.
+    fn empty(&self) -> std::io::Result<()> {
+        for path in entries(&self.folder)? {
+            match path.is_dir() {
+                _ if path == self.mark => {}
+                true => fs::remove_dir_all(&path)?,
+                false => fs::remove_file(&path)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.is_whole {
+            let emptied = self.empty().and_then(|()| fs::remove_file(&self.mark));
+            let removed = emptied.and_then(|()| if self.was_there { Ok(()) } else { fs::remove_dir(&self.folder) });
+            if let Err(error) = removed
+                && error.kind() != ErrorKind::NotFound
+            {
+                tracing::warn!(folder = %self.folder.display(), %error, "what was begun there stays");
+            }
+        }
+        let _ = self.lock.unlock();
+    }
+}
+
+fn entries(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    Ok(paths.into_iter().filter(|path| path.file_name().is_none_or(|name| name != LOST_AND_FOUND)).collect())
+}
+
+fn sync_tree(folder: &Path) -> std::io::Result<()> {
+    for path in entries(folder)? {
+        match path.is_dir() {
+            true => sync_tree(&path)?,
+            false => File::open(&path)?.sync_all()?,
+        }
+    }
+    File::open(folder)?.sync_all()
+}

@@ -1,0 +1,125 @@
+//! What a backup consists of, with sizes and digests. It is written last, and durable before it has its name.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use data_encoding::HEXLOWER;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::error::BackupError;
+use super::stream::Facts;
+use crate::page::EpochMs;
+
+pub(super) const FILE: &str = "manifest.json";
+/// Other values are other layouts.
+const FORMAT: &str = "seine backup 1";
+/// No backup of ours has a longer one.
+const LONGEST: u64 = 64 << 20;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    pub format: String,
+    /// The version that took it.
+    pub seine: String,
+    pub taken_ms: EpochMs,
+    /// The data folder, as it was named from its root on.
+    pub of: PathBuf,
+    pub facts: Facts,
+    /// Folders of sinks with what they have written, which is not in the backup.
+    pub left_out: Vec<PathBuf>,
+    pub files: Vec<KeptFile>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptFile {
+    /// In the backup.
+    pub path: PathBuf,
+    pub bytes: u64,
+    /// SHA-256, hexadecimal.
+    pub sha256: String,
+}
+
+impl Manifest {
+    pub fn new(of: &Path, taken_ms: EpochMs, facts: Facts, left_out: Vec<PathBuf>, files: Vec<KeptFile>) -> Manifest {
+        let of = std::path::absolute(of).unwrap_or_else(|_| of.to_owned());
+        let seine = env!("CARGO_PKG_VERSION").to_owned();
+        Manifest { format: FORMAT.to_owned(), seine, taken_ms, of, facts, left_out, files }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+
+    pub(super) fn write(&self, folder: &Path) -> Result<(), BackupError> {
+        let (path, new) = (folder.join(FILE), folder.join("manifest.new"));
+        let text = serde_json::to_vec_pretty(self).expect("a struct of texts and numbers is always JSON");
+        let written = File::create(&new).and_then(|mut file| {
+            file.write_all(&text)?;
+            file.sync_all()?;
+            std::fs::rename(&new, &path)
+        });
+        written.map_err(BackupError::file("writing", &path))
+    }
+
+    /// Of the backup in `folder`. Its files are not looked at.
+    pub fn load(folder: &Path) -> Result<Manifest, BackupError> {
+        let path = folder.join(FILE);
+        let mut text = Vec::new();
+        let read = File::open(&path).and_then(|file| file.take(LONGEST).read_to_end(&mut text));
+        match read {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(BackupError::NotWhole(folder.to_owned())),
+            read => read.map_err(BackupError::file("reading", &path))?,
+        };
+        let foreign = |problem: String| BackupError::Manifest { path: path.clone(), problem };
+        let value: serde_json::Value =
+            serde_json::from_slice(&text).map_err(|error| foreign(format!("it is no JSON ({error})")))?;
+        if value["format"] != FORMAT {
+            return Err(foreign(format!("its format is {}, not {FORMAT:?}", value["format"])));
+        }
+        let manifest: Manifest = serde_json::from_value(value).map_err(|error| foreign(error.to_string()))?;
+        match manifest.files.iter().find(|file| !is_inside(&file.path)) {
+            Some(file) => Err(foreign(format!("it names {}, which is none of a backup", file.path.display()))),
+            None => Ok(manifest),
+        }
+    }
+
+    /// Compares every file with its size and digest. `read`: has the bytes added that were read.
+    pub(super) fn check(&self, folder: &Path, read: &AtomicU64) -> Result<(), BackupError> {
+        self.files.iter().try_for_each(|file| file.check(&folder.join(&file.path), read))
+    }
+}
+
+impl KeptFile {
+    fn check(&self, path: &Path, read: &AtomicU64) -> Result<(), BackupError> {
+        let damaged = |problem: String| BackupError::Damaged { path: path.to_owned(), problem };
+        let mut file = match File::open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(damaged("the file is missing".to_owned())),
+            file => file.map_err(BackupError::file("opening", path))?,
+        };
+        let (mut digest, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; 256 << 10]);
+        loop {
+            let length = file.read(&mut buffer).map_err(BackupError::file("reading", path))?;
+            if length == 0 {
+                break;
+            }
+            digest.update(&buffer[..length]);
+            bytes += length as u64;
+            read.fetch_add(length as u64, Ordering::Relaxed);
+        }
+        if bytes != self.bytes {
+            return Err(damaged(format!("it has {bytes} bytes and had {}", self.bytes)));
+        }
+        match HEXLOWER.encode(&digest.finalize()) == self.sha256 {
+            true => Ok(()),
+            false => Err(damaged("its bytes are not those that were written (SHA-256)".to_owned())),
+        }
+    }
+}
+
+/// A path that leads to a place below, whatever stands there.
+pub(super) fn is_inside(path: &Path) -> bool {
+    path.components().next().is_some() && path.components().all(|part| matches!(part, Component::Normal(_)))
+}

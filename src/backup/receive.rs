@@ -1,0 +1,188 @@
+//! A folder made of what a crawl says of itself.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use data_encoding::HEXLOWER;
+use sha2::{Digest, Sha256};
+use zstd::stream::write::Encoder;
+
+use super::draft::Draft;
+use super::error::BackupError;
+use super::manifest::{KeptFile, Manifest, is_inside};
+use super::send::STARTED_WITH;
+use super::stream::{self, Facts, Piece};
+use crate::clock::wall_ms;
+use crate::folders::make_private;
+
+/// The tables of the frontier are compressed, and so named.
+pub(super) const TABLES: &str = "frontier";
+pub(super) const COMPRESSED: &str = "zst";
+/// The least that zstd does: three times less, at some hundred megabytes a second.
+const LEVEL: i32 = 1;
+
+/// Makes a backup in the folder `to` of the stream `input`, which a crawl in the data folder `of` writes. Whole and durable when this
+/// returns; nothing is left behind an error. `written`: how many bytes it has so far.
+pub fn receive(input: &mut dyn Read, of: &Path, to: &Path, written: &AtomicU64) -> Result<Manifest, BackupError> {
+    refuse_inside(to, of)?;
+    let draft = Draft::of_backup(to)?;
+    let taken_ms = wall_ms();
+    let mut files = Files { folder: draft.folder.clone(), open: None, kept: Vec::new(), before: 0 };
+    let facts = files.take_all(input, written)?;
+    // It goes from the data folder into the backup, and through no connection.
+    if let Some(mut file) = open_if_there(&of.join(STARTED_WITH))? {
+        files.begin(STARTED_WITH)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(BackupError::file("reading", &of.join(STARTED_WITH)))?;
+        files.write(&bytes)?;
+        files.end()?;
+    }
+    let left_out = what_sinks_wrote(of, &facts);
+    let manifest = Manifest::new(of, taken_ms, facts, left_out, files.kept);
+    draft.finish(|folder| manifest.write(folder))?;
+    Ok(manifest)
+}
+
+/// `inner` may not be there yet.
+pub(super) fn refuse_inside(inner: &Path, outer: &Path) -> Result<(), BackupError> {
+    let real = |path: &Path| path.canonicalize().ok();
+    let absolute = std::path::absolute(inner).map_err(BackupError::file("finding", inner))?;
+    let found = absolute.ancestors().find_map(real);
+    match (found, real(outer)) {
+        (Some(found), Some(outer)) if found.starts_with(&outer) => {
+            Err(BackupError::Inside { inner: inner.to_owned(), outer })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn open_if_there(path: &Path) -> Result<Option<File>, BackupError> {
+    match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        file => file.map(Some).map_err(BackupError::file("opening", path)),
+    }
+}
+
+/// Folders of sinks that have more than dead letters.
+fn what_sinks_wrote(of: &Path, facts: &Facts) -> Vec<PathBuf> {
+    let has_more = |name: &&String| {
+        let entries = std::fs::read_dir(of.join(name.as_str()));
+        entries.is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(|it| it.file_name() != "dead_letters")))
+    };
+    facts.readers.iter().filter(has_more).map(PathBuf::from).collect()
+}
+
+/// The files of a backup, as they come.
+struct Files {
+    folder: PathBuf,
+    open: Option<OpenFile>,
+    kept: Vec<KeptFile>,
+    /// Bytes in `kept`.
+    before: u64,
+}
+
+struct OpenFile {
+    name: PathBuf,
+    path: PathBuf,
+    out: Out,
+}
+
+enum Out {
+    Plain(Digesting),
+    Compressed(Encoder<'static, Digesting>),
+}
+
+/// A file, and what was written to it.
+struct Digesting {
+    file: File,
+    digest: Sha256,
+    bytes: u64,
+}
+
+impl Write for Digesting {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.digest.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Files {
+    fn take_all(&mut self, input: &mut dyn Read, written: &AtomicU64) -> Result<Facts, BackupError> {
+        loop {
+            match stream::next(input)? {
+                Piece::File(name) => {
+                    self.end()?;
+                    self.begin(&name)?;
+                }
+                Piece::Data(bytes) => self.write(&bytes)?,
+                Piece::End(facts) => {
+                    self.end()?;
+                    return Ok(facts);
+                }
+            }
+            let open = self.open.as_ref().map_or(0, |open| open.out.bytes());
+            written.store(self.before + open, Ordering::Relaxed);
+        }
+    }
+
+    fn begin(&mut self, name: &str) -> Result<(), BackupError> {
+        let mut name = PathBuf::from(name);
+        if !is_inside(&name) {
+            return Err(BackupError::Foreign("a file is to lie elsewhere"));
+        }
+        let is_table = name.starts_with(TABLES);
+        if is_table {
+            name.set_extension(COMPRESSED);
+        }
+        let path = self.folder.join(&name);
+        let failed = |source| BackupError::File { action: "making", path: path.clone(), source };
+        make_private(path.parent().unwrap_or(&self.folder)).map_err(failed)?;
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+        let plain = Digesting { file, digest: Sha256::new(), bytes: 0 };
+        let out = match is_table {
+            true => Out::Compressed(Encoder::new(plain, LEVEL).map_err(failed)?),
+            false => Out::Plain(plain),
+        };
+        self.open = Some(OpenFile { name, path, out });
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), BackupError> {
+        let Some(open) = &mut self.open else { return Err(BackupError::Foreign("bytes are of no file")) };
+        let written = match &mut open.out {
+            Out::Plain(out) => out.write_all(bytes),
+            Out::Compressed(out) => out.write_all(bytes),
+        };
+        written.map_err(BackupError::file("writing", &open.path))
+    }
+
+    /// Durable later: who waits for a disk here reads nothing meanwhile, and a crawl does not wait for ever.
+    fn end(&mut self) -> Result<(), BackupError> {
+        let Some(OpenFile { name, path, out }) = self.open.take() else { return Ok(()) };
+        let Digesting { digest, bytes, .. } = match out {
+            Out::Plain(out) => out,
+            Out::Compressed(out) => out.finish().map_err(BackupError::file("writing", &path))?,
+        };
+        self.before += bytes;
+        self.kept.push(KeptFile { path: name, bytes, sha256: HEXLOWER.encode(&digest.finalize()) });
+        Ok(())
+    }
+}
+
+impl Out {
+    fn bytes(&self) -> u64 {
+        match self {
+            Out::Plain(out) => out.bytes,
+            Out::Compressed(out) => out.get_ref().bytes,
+        }
+    }
+}

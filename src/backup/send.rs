@@ -1,0 +1,168 @@
+//! What a crawl says of itself. Nothing of it waits: of the stores a moment is taken, and read while they go on.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use super::stream::{Facts, Pieces};
+use crate::frontier::{Frontier, FrontierCopy, FrontierError};
+use crate::page_log::{LogCopy, LogError, PageLog};
+
+/// In the data folder, beside the stores.
+const ORDERS: &str = "orders.jsonl";
+/// In the folder of a sink.
+const DEAD_LETTERS: &str = "dead_letters";
+/// In the data folder: how far sinks are that are filled from an archive of the crawl …
+pub const FILLINGS: &str = "from.archive";
+/// … and what may hold passwords.
+pub(super) const STARTED_WITH: &str = "started-with.json";
+/// Of a record's key and value.
+const LENGTHS: usize = 8;
+
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    #[error(transparent)]
+    Frontier(#[from] FrontierError),
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error("reading {}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("this frontier is on no disk")]
+    NoStore,
+    /// Whoever keeps the copy takes no more.
+    #[error("nobody takes the copy any more: {0}")]
+    Gone(#[from] io::Error),
+}
+
+/// Writes a copy of the crawl in the data folder `folder` to `out`. What goes wrong here is said there too.
+pub fn send(folder: &Path, frontier: &dyn Frontier, log: &PageLog, out: &mut dyn Write) -> Result<(), SendError> {
+    let mut pieces = Pieces::to(out);
+    match send_all(folder, frontier, log, &mut pieces) {
+        Err(error @ SendError::Gone(_)) => Err(error),
+        Err(error) => {
+            pieces.fail(&error.to_string())?;
+            Err(error)
+        }
+        sent => sent,
+    }
+}
+
+fn send_all(folder: &Path, frontier: &dyn Frontier, log: &PageLog, pieces: &mut Pieces) -> Result<(), SendError> {
+    let (log, store) = log.copy(|| frontier.copy()?.ok_or(SendError::NoStore))?;
+    let names = log.cursors.iter().filter_map(|(path, _)| path.file_stem()?.to_str().map(str::to_owned));
+    let facts = Facts {
+        validated: store.cursor().index,
+        oldest: log.oldest.index,
+        accepted: log.end.index,
+        readers: names.collect(),
+    };
+    // First: files of the log that are freed meanwhile take room until they are read.
+    send_log(log, pieces)?;
+    send_letters(folder, pieces)?;
+    send_file(&folder.join(ORDERS), ORDERS, pieces)?;
+    send_frontier(&*store, pieces)?;
+    Ok(pieces.end(&facts)?)
+}
+
+fn send_log(log: LogCopy, pieces: &mut Pieces) -> Result<(), SendError> {
+    for (name, bytes) in &log.cursors {
+        pieces.begin(&format!("log/{}", name.display()))?;
+        pieces.write_all(bytes)?;
+    }
+    for segment in log.segments {
+        let (path, bytes) = (segment.path().to_owned(), segment.bytes);
+        pieces.begin(&format!("log/{}", segment.name.display()))?;
+        let copied = copy(segment.open(), &path, pieces)?;
+        if copied < bytes {
+            let source = io::Error::new(ErrorKind::UnexpectedEof, "it is shorter than what was accepted in it");
+            return Err(SendError::File { path, source });
+        }
+    }
+    Ok(())
+}
+
+/// Of every sink there ever was. One that is written to meanwhile may end with half a letter, as after a kill.
+fn send_letters(folder: &Path, pieces: &mut Pieces) -> Result<(), SendError> {
+    for sink in names_in(folder)? {
+        send_files(folder, &format!("{sink}/{DEAD_LETTERS}"), |name| !name.ends_with(".new"), pieces)?;
+    }
+    // How far sinks are that are filled from an archive, and what was refused of it.
+    send_files(folder, FILLINGS, |name| name.ends_with(".json") && name != STARTED_WITH, pieces)?;
+    for sink in names_in(&folder.join(FILLINGS))? {
+        send_files(folder, &format!("{FILLINGS}/{sink}/{DEAD_LETTERS}"), |name| !name.ends_with(".new"), pieces)?;
+    }
+    Ok(())
+}
+
+fn send_files(
+    folder: &Path,
+    below: &str,
+    is_wanted: impl Fn(&str) -> bool,
+    pieces: &mut Pieces,
+) -> Result<(), SendError> {
+    for name in names_in(&folder.join(below))?.into_iter().filter(|name| is_wanted(name)) {
+        send_file(&folder.join(below).join(&name), &format!("{below}/{name}"), pieces)?;
+    }
+    Ok(())
+}
+
+/// The names in a folder that are text, in order; none where there is no such folder.
+fn names_in(folder: &Path) -> Result<Vec<String>, SendError> {
+    let read = || -> io::Result<Vec<String>> {
+        let entries = std::fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+        Ok(entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok()).collect())
+    };
+    match read() {
+        Ok(mut names) => {
+            names.sort();
+            Ok(names)
+        }
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Vec::new()),
+        Err(source) => Err(SendError::File { path: folder.to_owned(), source }),
+    }
+}
+
+/// A file that is not there is left out.
+fn send_file(path: &Path, name: &str, pieces: &mut Pieces) -> Result<(), SendError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(SendError::File { path: path.to_owned(), source }),
+    };
+    pieces.begin(name)?;
+    copy(file, path, pieces).map(|_| ())
+}
+
+/// Tells what cannot be read from what cannot be written.
+fn copy(mut from: impl Read, path: &Path, pieces: &mut Pieces) -> Result<u64, SendError> {
+    let mut buffer = vec![0; 64 << 10];
+    let mut copied = 0;
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(copied),
+            Ok(length) => {
+                pieces.write_all(&buffer[..length])?;
+                copied += length as u64;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(source) => return Err(SendError::File { path: path.to_owned(), source }),
+        }
+    }
+}
+
+/// A file for each table; a record is two lengths (4 bytes each, little-endian), its key and its value.
+fn send_frontier(store: &dyn FrontierCopy, pieces: &mut Pieces) -> Result<(), SendError> {
+    for table in store.tables() {
+        pieces.begin(&format!("frontier/{table}"))?;
+        for record in store.records(table) {
+            let (key, value) = record?;
+            let mut lengths = [0; LENGTHS];
+            lengths[..4].copy_from_slice(&(key.len() as u32).to_le_bytes());
+            lengths[4..].copy_from_slice(&(value.len() as u32).to_le_bytes());
+            pieces.write_all(&lengths)?;
+            pieces.write_all(&key)?;
+            pieces.write_all(&value)?;
+        }
+    }
+    Ok(())
+}

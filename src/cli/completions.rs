@@ -1,0 +1,24 @@
+//! `seine completions`: what a shell completes by, made from the command line's own definition.
+
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+/// Print what a shell completes seine's commands and options by.
+///
+/// bash: seine completions bash > ~/.local/share/bash-completion/completions/seine
+/// zsh: seine completions zsh > a folder of $fpath, as _seine
+/// fish: seine completions fish > ~/.config/fish/completions/seine.fish
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    shell: Shell,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut super::Seine::command(), "seine", &mut script);
+    super::print(&String::from_utf8_lossy(&script))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,168 @@
+//! Forgetting URLs and hosts. The order is on disk before its first batch: killed on the way, the next start ends it.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::Console;
+use crate::api::Refusal;
+use crate::api::said::{Done, Forget, Order};
+use crate::clock::now_ms;
+use crate::crawl::patience::some;
+use crate::frontier::{Forgotten, FrontierError};
+use crate::parse;
+use crate::telemetry::progress::grouped;
+
+/// Orders that are not done yet.
+const NOTE: &str = "forgetting";
+/// URLs forgotten by one batch.
+const BATCH: usize = 1000;
+/// URLs that one order may name; a host has as many as it has.
+const MOST: usize = 100_000;
+/// What is being asked for, or waits to be validated, is waited for so long.
+const PATIENCE: Duration = Duration::from_secs(30);
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// With URLs normalised, and hosts as origins.
+#[derive(Serialize, Deserialize)]
+struct Pending {
+    by: String,
+    forget: Forget,
+}
+
+impl Console {
+    pub(super) fn forget(&self, forget: &Forget, by: &str) -> Result<Done, Refusal> {
+        let forget = self.normalised(forget)?;
+        let _one_after_the_other = self.forgetting.lock();
+        let mut pending = self.pending()?;
+        pending.push(Pending { by: by.to_owned(), forget });
+        self.keep(&pending)?;
+        if self.is_behind()? {
+            let done = "noted: it is forgotten as soon as a run has validated what the last one accepted".to_owned();
+            return Ok(Done { done, ..Done::default() });
+        }
+        let mut last = Done::default();
+        while !pending.is_empty() {
+            last = self.forget_pending(&mut pending)?;
+        }
+        Ok(last)
+    }
+
+    /// Ends what was ordered and not done; for a start, when all is validated that was accepted before.
+    pub(in crate::crawl) fn end_forgetting(&self) -> Result<(), Refusal> {
+        let _one_after_the_other = self.forgetting.lock();
+        let mut pending = self.pending()?;
+        while !pending.is_empty() {
+            self.forget_pending(&mut pending)?;
+        }
+        Ok(())
+    }
+
+    /// The first of them. What is in the log of orders twice was done twice: nothing is lost between the two.
+    fn forget_pending(&self, pending: &mut Vec<Pending>) -> Result<Done, Refusal> {
+        let Some(Pending { by, forget }) = pending.first() else { return Ok(Done::default()) };
+        let forgotten = self.forget_recalled(forget)?;
+        let done = told(&forgotten);
+        let order = serde_json::to_value(Order::Forget(forget.clone())).unwrap_or_default();
+        let warning = self.note(by, order, &done);
+        pending.remove(0);
+        self.keep(pending)?;
+        Ok(Done { done, warning, ..Done::default() })
+    }
+
+    /// Nothing more is asked of the hosts meanwhile.
+    fn forget_recalled(&self, forget: &Forget) -> Result<Forgotten, Refusal> {
+        let of_urls = forget.urls.iter().filter_map(|url| parse::url::origin(url));
+        let origins: BTreeSet<&str> = forget.hosts.iter().map(String::as_str).chain(of_urls).collect();
+        origins.iter().for_each(|origin| self.frontier.recall(origin, true));
+        let forgotten = self.forget_all(forget);
+        origins.iter().for_each(|origin| self.frontier.recall(origin, false));
+        forgotten.map_err(|error| match Refusal::from(error) {
+            Refusal::Unavailable(why) => Refusal::Unavailable(format!("{why}; the next start forgets what is left")),
+            other => other,
+        })
+    }
+
+    fn forget_all(&self, forget: &Forget) -> Result<Forgotten, FrontierError> {
+        let began = Instant::now();
+        let mut listed = 0;
+        let mut of_hosts = 0;
+        loop {
+            let (mut busy_listed, mut busy) = (0, 0);
+            for urls in forget.urls.chunks(BATCH) {
+                let some = self.frontier.forget(urls, now_ms())?;
+                listed += some.urls;
+                busy_listed += some.busy;
+            }
+            for host in &forget.hosts {
+                let some = self.forget_host(host)?;
+                of_hosts += some.urls;
+                busy += some.busy;
+            }
+            busy += busy_listed;
+            if busy == 0 || began.elapsed() > PATIENCE {
+                self.frontier.flush()?;
+                let unknown = (forget.urls.len() as u64).saturating_sub(listed + busy_listed);
+                return Ok(Forgotten { urls: listed + of_hosts, busy, unknown });
+            }
+            std::thread::sleep(AGAIN);
+        }
+    }
+
+    fn forget_host(&self, origin: &str) -> Result<Forgotten, FrontierError> {
+        let (mut sum, mut after) = (Forgotten::default(), None);
+        loop {
+            let (some, last) = self.frontier.forget_host(origin, after, BATCH, now_ms())?;
+            sum.urls += some.urls;
+            sum.busy += some.busy;
+            match last {
+                Some(last) => after = Some(last),
+                None => return Ok(sum),
+            }
+        }
+    }
+
+    fn normalised(&self, forget: &Forget) -> Result<Forget, Refusal> {
+        if forget.urls.is_empty() && forget.hosts.is_empty() {
+            return Err(Refusal::Bad("what is to be forgotten is not said: URLs, or hosts".to_owned()));
+        }
+        if forget.urls.len() > MOST {
+            return Err(Refusal::TooMuch(format!("{MOST} URLs at most are forgotten by one order")));
+        }
+        let bad = |url: &String| Refusal::Bad(format!("{url:?} is no http or https URL"));
+        let urls = forget.urls.iter().map(|url| parse::url::parse(url).ok_or_else(|| bad(url)));
+        let mut hosts = Vec::new();
+        for host in &forget.hosts {
+            hosts.extend(self.origins_of(host)?);
+        }
+        Ok(Forget { urls: urls.collect::<Result<_, _>>()?, hosts })
+    }
+
+    /// What was accepted before this process came is not all validated: whatever is forgotten of it would come back.
+    fn is_behind(&self) -> Result<bool, Refusal> {
+        Ok(self.frontier.cursor()?.index < self.accepted_before)
+    }
+
+    fn pending(&self) -> Result<Vec<Pending>, Refusal> {
+        let kept = self.frontier.note(NOTE)?;
+        Ok(kept.and_then(|note| serde_json::from_str(&note).ok()).unwrap_or_default())
+    }
+
+    fn keep(&self, pending: &[Pending]) -> Result<(), Refusal> {
+        self.frontier.set_note(NOTE, &serde_json::to_string(pending).unwrap_or_default())?;
+        Ok(self.frontier.flush()?)
+    }
+}
+
+fn told(forgotten: &Forgotten) -> String {
+    let Forgotten { urls, busy, unknown } = *forgotten;
+    let mut text = format!("{} forgotten", some(urls, "URL"));
+    if unknown > 0 {
+        text += &format!(", {} not known", grouped(unknown));
+    }
+    if busy > 0 {
+        text += &format!(", {} left, as they are being asked for: order it again", grouped(busy));
+    }
+    text
+}

@@ -1,0 +1,235 @@
+//! A sink that comes later than the crawl gets what it has missed from an archive of the crawl, before it takes its place in the page
+//! log (`target_storage.from_archive`).
+//!
+//! Its place is kept from the moment it comes, so the log holds everything from there on; what the archive has of that part is left out,
+//! and so is what is gone meanwhile. How far it is stands in [`FILLINGS`], with the place: that is what later runs go by, whether the
+//! option is given again or not.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::error::CrawlError;
+use super::running::Running;
+use crate::archive::inputs::{ArchiveInputs, InputOptions};
+use crate::archive::read::{Page, Problem};
+use crate::archive::transfer::{Summary, Transfer, TransferObserver};
+use crate::archive::transfer_state::{TransferState, TransferStateError};
+use crate::backup::FILLINGS;
+use crate::config::{Config, Destination, Removed, SinkConfig, StartedWith};
+use crate::formats::Format;
+use crate::formats::held::Field;
+use crate::frontier::{Frontier, PageState};
+use crate::page::PageEvent;
+use crate::page_log::PageLog;
+use crate::parse::DeriveOptions;
+use crate::sinks::watch::Watch;
+use crate::supervisor::Beat;
+use crate::telemetry::progress::grouped;
+
+const WAIT: Duration = Duration::from_millis(100);
+const TASK: &str = "from_archive";
+
+/// Notes, durably, that a sink which is new and misses what was accepted before `behind` is to be filled. Before it has a place.
+pub(super) fn begin(folder: &Path, sink: &SinkConfig, config: &Config, behind: u64) -> Result<(), CrawlError> {
+    let options = InputOptions { without: Some(folder.join(sink.name())), ..InputOptions::default() };
+    // A name that is wrong is told before anything is made.
+    ArchiveInputs::open(&config.from_archive, options)?;
+    let absolute = |name: &String| std::path::absolute(name).map_or(name.clone(), |path| path.display().to_string());
+    let names = config.from_archive.iter().map(absolute);
+    let task = [TASK.to_owned(), behind.to_string()].into_iter().chain(names).collect();
+    let place = folder.join(FILLINGS);
+    crate::folders::make_private(&place).map_err(|source| CrawlError::Folder { path: place, source })?;
+    TransferState { task, ..TransferState::default() }.save(&state_file(folder, sink.name()))?;
+    Ok(())
+}
+
+/// Nothing is known any more of how a sink was filled.
+pub(super) fn forget(folder: &Path, sink: &str) -> std::io::Result<()> {
+    match std::fs::remove_file(state_file(folder, sink)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn state_file(folder: &Path, sink: &str) -> PathBuf {
+    folder.join(FILLINGS).join(format!("{sink}.json"))
+}
+
+/// How far the filling of a sink is that took its place behind the event `behind`; none when none was begun.
+pub(super) fn state(folder: &Path, sink: &str, behind: u64) -> Result<Option<TransferState>, TransferStateError> {
+    let state = TransferState::read(&state_file(folder, sink))?;
+    Ok(state.filter(|state| state.task.get(1).is_some_and(|place| *place == behind.to_string())))
+}
+
+/// Whether something of the archive is still to be delivered to a sink.
+pub(super) fn is_unfinished(folder: &Path, log: &PageLog, sink: &str) -> bool {
+    let missed = log.status().readers.into_iter().find(|reader| reader.name == sink).map_or(0, |reader| reader.missed);
+    missed > 0 && matches!(state(folder, sink, missed), Ok(Some(state)) if !state.done)
+}
+
+/// Delivers what is left of the archive, or what can be until the process hurries to its end. Called again after a failure, it goes on.
+pub(super) fn fill(running: &Running, sink: &SinkConfig, beat: &Beat) -> anyhow::Result<()> {
+    let missed = |log: &PageLog| log.status().readers.into_iter().find(|it| it.name == sink.name()).map(|it| it.missed);
+    let behind = missed(&running.log).unwrap_or_default();
+    let Some(state) = state(&running.folder, sink.name(), behind)?.filter(|state| behind > 0 && !state.done) else {
+        return Ok(());
+    };
+    wait_for_archives(running, sink, beat);
+    if running.shutdown.is_hurrying() {
+        return Ok(());
+    }
+    let place = running.folder.join(FILLINGS);
+    // For `seine dead-letters replay` there.
+    StartedWith::load(&running.folder)?.save(&place)?;
+    let names = state.task[2..].to_vec();
+    tracing::info!(
+        sink = sink.name(),
+        archive = names.join(", "),
+        before = state.cursor.position.index,
+        "filling it from an archive"
+    );
+    let watch = running.watches.get(sink.name()).cloned().unwrap_or_default();
+    let transfer = Transfer {
+        source: ArchiveInputs::open(&names, without_own(&running.folder, sink))?,
+        wanted: wanted(running, sink)?,
+        sink: sink.clone(),
+        folder: running.folder.join(sink.name()),
+        letters: place.join(sink.name()),
+        derive: DeriveOptions::new(&running.config()),
+        state,
+        state_file: Some(state_file(&running.folder, sink.name())),
+        rate: None,
+        read: Default::default(),
+        watch: watch.clone(),
+        shutdown: running.shutdown.clone(),
+    };
+    let mut told = Told { running, sink: sink.name(), beat, watch, before: 0 };
+    let summary = transfer.run(&mut told).context("filling it from an archive")?;
+    if !running.shutdown.is_hurrying() {
+        told.end(&summary, &place);
+    }
+    Ok(())
+}
+
+fn without_own(folder: &Path, sink: &SinkConfig) -> InputOptions {
+    InputOptions { without: Some(folder.join(sink.name())), ..InputOptions::default() }
+}
+
+/// A sink that writes files brings them in order when it is opened: only then their names are those that they keep.
+fn wait_for_archives(running: &Running, sink: &SinkConfig, beat: &Beat) {
+    let config = running.config();
+    let others = config.sinks.iter().filter(|other| other.name() != sink.name());
+    let files: Vec<&Watch> = others
+        .filter(|other| !other.destination.is_server() && other.destination != Destination::Stdout)
+        // One that waits here, too, has written no archive.
+        .filter(|other| !is_unfinished(&running.folder, &running.log, other.name()))
+        .filter_map(|other| running.watches.get(other.name()))
+        .collect();
+    while files.iter().any(|other| !other.was_opened()) && !running.shutdown.is_hurrying() {
+        beat.idle();
+        running.shutdown.rest(WAIT);
+    }
+}
+
+/// What comes by the log is left out here; so is what was fetched since this run began, all of which does. And what has left the
+/// destinations since, where it does leave them.
+fn wanted(running: &Running, sink: &SinkConfig) -> anyhow::Result<crate::archive::transfer::Wanted> {
+    let mut in_log = HashSet::new();
+    running.log.scan(&mut |_, event| {
+        if event.response().is_some() {
+            in_log.insert(fetch_of(event));
+        }
+    })?;
+    let (began, frontier) = (running.started_ms, running.frontier.clone());
+    let leaves = sink.upkeep.removed != Removed::Keep;
+    Ok(Box::new(move |page: &Page| {
+        let event = &page.event;
+        let is_timed = !page.lacks.has(Field::Fetched);
+        if is_timed && (event.ended_ms >= began || in_log.contains(&fetch_of(event))) {
+            return Ok(false);
+        }
+        Ok(!leaves || !has_left(&*frontier, &event.url)?)
+    }))
+}
+
+/// Of formats that keep whole seconds, too.
+fn fetch_of(event: &PageEvent) -> u64 {
+    xxh3_64(format!("{} {}", event.ended_ms / 1000, event.url).as_bytes())
+}
+
+fn has_left(frontier: &dyn Frontier, url: &str) -> anyhow::Result<bool> {
+    // What no frontier can hold is none of its pages.
+    if normalised(url).is_none() {
+        return Ok(false);
+    }
+    let page = frontier.page(url)?;
+    Ok(page.is_some_and(|page| matches!(page.state, PageState::Gone | PageState::Withheld | PageState::Alias)))
+}
+
+fn normalised(url: &str) -> Option<String> {
+    crate::parse::url::parse(url).filter(|it| it == url)
+}
+
+struct Told<'a> {
+    running: &'a Running,
+    sink: &'a str,
+    beat: &'a Beat,
+    watch: Watch,
+    before: u64,
+}
+
+impl TransferObserver for Told<'_> {
+    fn problem(&mut self, problem: &Problem) {
+        tracing::warn!(sink = self.sink, %problem, "the archive it is filled from");
+    }
+
+    fn format(&mut self, _: Format) {}
+
+    fn progress(&mut self, so_far: &Summary) {
+        let settled = so_far.delivered + so_far.skipped + so_far.dead;
+        match settled.checked_sub(self.before) {
+            Some(more) if more > 0 => {
+                self.beat.progress(more);
+                self.watch.filled(more);
+            }
+            _ => self.beat.idle(),
+        }
+        self.before = settled;
+    }
+
+    fn is_paused(&mut self) -> bool {
+        let is_paused = self.running.pauses.is_sink_paused(self.sink);
+        if is_paused {
+            self.beat.idle();
+            self.running.shutdown.rest(WAIT);
+        }
+        is_paused
+    }
+}
+
+impl Told<'_> {
+    fn end(&self, summary: &Summary, place: &Path) {
+        let Summary { delivered, skipped, dead, left_out, unreadable, .. } = summary;
+        tracing::info!(
+            sink = self.sink,
+            delivered,
+            skipped,
+            left_out,
+            unreadable,
+            "filled from the archive; it goes on with the page log"
+        );
+        if *dead > 0 {
+            tracing::warn!(
+                sink = self.sink,
+                "{} pages of the archive were refused: seine dead-letters list --sink {} -o {}",
+                grouped(*dead),
+                self.sink,
+                place.display()
+            );
+        }
+    }
+}

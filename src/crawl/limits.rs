@@ -1,0 +1,126 @@
+//! Limits that the operator has ordered, in the place of the configured ones. Kept with the frontier: they hold over restarts, until
+//! they are to be as configured again.
+
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
+
+use crate::api::Refusal;
+use crate::budgets::{Budget, Period, What, Whom};
+use crate::config::FrontierConfig;
+use crate::frontier::{Frontier, FrontierError};
+
+const NOTE: &str = "limits";
+/// `target_storage.visited_page_limit`, the option `--max-pages`.
+const PAGES: &str = "pages";
+/// `link_storage.max_pages_per_domain`.
+const HOST_PAGES: &str = "host-pages";
+
+/// By name, and at most how much; none: any number.
+type Ordered = BTreeMap<String, Option<u64>>;
+
+/// One for a crawl.
+#[derive(Debug, Default)]
+pub(crate) struct OrderedLimits(Mutex<Ordered>);
+
+/// What can be limited.
+enum Limit {
+    Pages,
+    HostPages,
+    /// Of `budget.rules`.
+    Of(Whom, Period, What),
+}
+
+impl OrderedLimits {
+    pub fn open(frontier: &dyn Frontier) -> Result<OrderedLimits, FrontierError> {
+        let kept = frontier.note(NOTE)?.and_then(|note| serde_json::from_str(&note).ok());
+        Ok(OrderedLimits(Mutex::new(kept.unwrap_or_default())))
+    }
+
+    pub fn all(&self) -> Ordered {
+        self.0.lock().clone()
+    }
+
+    /// `most`: none for any number; outer none: as configured again. On disk before it holds. Returns the limit's own name.
+    pub fn order(&self, frontier: &dyn Frontier, name: &str, most: Option<Option<u64>>) -> Result<String, Refusal> {
+        let name = Limit::named(name)?.name();
+        if most == Some(Some(0)) {
+            return Err(Refusal::Bad("a limit is 1 at least; pause the crawl, or block the host".to_owned()));
+        }
+        let mut ordered = self.0.lock();
+        let mut changed = ordered.clone();
+        match most {
+            Some(most) => changed.insert(name.clone(), most),
+            None => changed.remove(&name),
+        };
+        frontier.set_note(NOTE, &serde_json::to_string(&changed).unwrap_or_default())?;
+        frontier.flush()?;
+        *ordered = changed;
+        Ok(name)
+    }
+
+    /// What the operator has ordered comes before what is configured.
+    pub fn lay_over(&self, config: &mut FrontierConfig) {
+        for (name, most) in self.0.lock().iter() {
+            match Limit::named(name) {
+                Ok(Limit::Pages) => config.max_pages = *most,
+                Ok(Limit::HostPages) => config.max_pages_per_host = *most,
+                Ok(Limit::Of(of, per, what)) => {
+                    let twin = Budget { of, what, per, most: 0 };
+                    config.budgets.retain(|budget| !budget.is_twin_of(&twin));
+                    config.budgets.extend(most.map(|most| Budget { most, ..twin }));
+                }
+                // Of a later version.
+                Err(error) => tracing::warn!(limit = name, %error, "an ordered limit is passed over"),
+            }
+        }
+    }
+
+    /// Says which limits are not those of the configuration.
+    pub fn tell(&self) {
+        for (limit, most) in self.0.lock().iter() {
+            let most = most.map_or_else(|| "none".to_owned(), |most| most.to_string());
+            tracing::warn!(
+                limit,
+                most,
+                "limited by the operator's order, whatever is configured: seine limit {limit} default undoes it"
+            );
+        }
+    }
+}
+
+impl Limit {
+    /// `host/pages` is `host/life/pages`.
+    fn named(name: &str) -> Result<Limit, Refusal> {
+        let parts: Vec<&str> = name.split('/').collect();
+        let limit = match parts[..] {
+            [PAGES] => Some(Limit::Pages),
+            [HOST_PAGES] => Some(Limit::HostPages),
+            [of, what] => Limit::of(of, Period::Life.name(), what),
+            [of, per, what] => Limit::of(of, per, what),
+            _ => None,
+        };
+        limit.ok_or_else(|| {
+            Refusal::Bad(format!(
+                "{name:?} is no limit: it is pages (of the crawl, as --max-pages), host-pages (of each host, as \
+                 link_storage.max_pages_per_domain), or a budget as crawl/day/pages: crawl, host or domain, then life, run or day, \
+                 then pages, bytes_received or bytes_decoded"
+            ))
+        })
+    }
+
+    fn of(of: &str, per: &str, what: &str) -> Option<Limit> {
+        let of = [Whom::Crawl, Whom::Host, Whom::Domain].into_iter().find(|whom| whom.name() == of)?;
+        let per = [Period::Life, Period::Run, Period::Day].into_iter().find(|period| period.name() == per)?;
+        let what = [What::Pages, What::BytesReceived, What::BytesDecoded].into_iter().find(|it| it.name() == what)?;
+        Some(Limit::Of(of, per, what))
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Limit::Pages => PAGES.to_owned(),
+            Limit::HostPages => HOST_PAGES.to_owned(),
+            Limit::Of(of, per, what) => format!("{}/{}/{}", of.name(), per.name(), what.name()),
+        }
+    }
+}

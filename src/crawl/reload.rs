@@ -1,0 +1,101 @@
+//! The configuration read again while the crawl runs: what can be changed is, or nothing is.
+
+use std::sync::Arc;
+
+use super::open::{apply_recrawl, limits};
+use super::reach;
+use super::running::Running;
+use crate::api::Refusal;
+use crate::api::said::{KeyChange, Reloaded};
+use crate::config::{Config, KeyChanged, changes};
+use crate::frontier::FrontierError;
+use crate::frontier::scope::Scope;
+use crate::telemetry::logging;
+use crate::visit::Visitor;
+
+impl Running {
+    /// Reads the file again, with the environment and the options that the process was started with. A file that is wrong changes
+    /// nothing, nor does one that changes what cannot be while the crawl runs.
+    pub(super) fn read_again(&self, by: &str) -> Result<Reloaded, Refusal> {
+        let mut in_force = self.in_force.lock();
+        let loaded = self.started_with.configuration(None, &[], &[]);
+        let loaded = loaded.map_err(|error| Refusal::Conflict(format!("{error}; {AS_IT_WAS}")))?;
+        for warning in &loaded.warnings {
+            tracing::warn!("{warning}");
+        }
+        let changed = changes(&in_force, &loaded);
+        let fixed: Vec<String> = changed.iter().filter(|change| !change.is_live).map(told).collect();
+        if !fixed.is_empty() {
+            let fixed = fixed.join(", ");
+            let detail = format!("restart to change {fixed}: this cannot be changed while the crawl runs; {AS_IT_WAS}");
+            return Err(Refusal::Conflict(detail));
+        }
+        self.put(&loaded.config)?;
+        self.follow();
+        *in_force = loaded;
+        let done = match &changed[..] {
+            [] => "the configuration is what it was".to_owned(),
+            changed => format!("changed: {}", changed.iter().map(told).collect::<Vec<_>>().join(", ")),
+        };
+        let order = serde_json::json!({"order": "reload", "keys": changed.iter().map(|it| it.key).collect::<Vec<_>>()});
+        let warning = self.console().note(by, order, &done);
+        let said = |KeyChanged { key, before, now, .. }| KeyChange { key: String::from(key), before, now };
+        Ok(Reloaded { changed: changed.into_iter().map(said).collect(), done, warning })
+    }
+
+    /// What the operator has ordered of limits holds from now on.
+    pub(super) fn limit_anew(&self) -> Result<(), Refusal> {
+        let in_force = self.in_force.lock();
+        self.put(&in_force.config)
+    }
+
+    /// Puts a configuration in force of which only such keys differ as can. Visits under way end with the one they began with.
+    fn put(&self, config: &Config) -> Result<(), Refusal> {
+        let (visitor, mut config) = (self.visitor(), config.clone());
+        self.limits.lay_over(&mut config.frontier);
+        visitor.scope.change(|scope| {
+            Scope::from_note(&config.scope, &scope.to_note(), &[]).map_err(|error| Refusal::Conflict(error.to_string()))
+        })?;
+        logging::filter_by(&config.logging.filter).map_err(|error| Refusal::Conflict(error.to_string()))?;
+        self.log.configure(&config.log);
+        self.frontier.set_limits(limits(&config));
+        let thresholds = config.thresholds();
+        let visitor = Visitor { config: Arc::new(config), thresholds, ..Visitor::clone(&visitor) };
+        *self.visitor.write() = Arc::new(visitor);
+        self.visitor().changed.send_replace(());
+        self.shutdown.wake();
+        Ok(())
+    }
+
+    /// What is known is brought in line with the configuration, beside the crawl, as a start does it. Broken off by the crawl's end,
+    /// the next start does it.
+    fn follow(&self) {
+        let (visitor, following) = (self.visitor(), self.following.clone());
+        std::thread::spawn(move || {
+            let _one_after_the_other = following.lock();
+            let Visitor { frontier, scope, config, changed, .. } = &*visitor;
+            let follow = || -> Result<(), FrontierError> {
+                reach::apply(&**frontier, &scope.now(), config)?;
+                apply_recrawl(&**frontier, &config.frontier)
+            };
+            match follow() {
+                Ok(()) => changed.send_replace(()),
+                Err(error) => tracing::error!(
+                    %error,
+                    "what is known already was not brought in line with the configuration: the next start, or the next seine reload, does it"
+                ),
+            }
+        });
+    }
+}
+
+const AS_IT_WAS: &str = "the configuration is as it was";
+
+/// `logging.filter (info → debug)`.
+fn told(change: &KeyChanged) -> String {
+    let KeyChanged { key, before, now, .. } = change;
+    match before == now {
+        true => format!("{key} (its value is not shown)"),
+        false => format!("{key} ({before} → {now})"),
+    }
+}

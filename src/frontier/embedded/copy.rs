@@ -1,0 +1,88 @@
+//! The store as a copy reads it, by a snapshot of all keyspaces at once; and a store made of such a copy.
+
+use std::path::Path;
+
+use fjall::{Guard, Keyspace, Readable, Snapshot};
+
+use super::open::EmbeddedFrontier;
+use super::shelf::Shelf;
+use super::store::{self, KEYSPACES, Store};
+use crate::delivery::Position;
+use crate::frontier::schedule::Totals;
+use crate::frontier::{CopiedRecord, FrontierCopy, FrontierError};
+
+/// Whether the store still stands is looked at as often.
+const LOOK_EVERY: u64 = 4096;
+
+struct StoreCopy<'a> {
+    shelf: &'a Shelf,
+    snapshot: Snapshot,
+    keyspaces: [Keyspace; KEYSPACES.len()],
+    cursor: Position,
+}
+
+impl EmbeddedFrontier {
+    pub(super) fn snapshot(&self) -> Result<Box<dyn FrontierCopy + '_>, FrontierError> {
+        let store = self.shelf.store()?;
+        let snapshot = store.db.snapshot();
+        let totals = snapshot.get(&store.notes, "totals").map_err(|source| store.failed(source))?;
+        let totals: Option<Totals> = totals.and_then(|bytes| super::records::from_bytes(&bytes));
+        let cursor = totals.ok_or_else(|| store.unreadable("notes"))?.cursor;
+        Ok(Box::new(StoreCopy { shelf: &self.shelf, snapshot, keyspaces: store.keyspaces(), cursor }))
+    }
+
+    /// Makes a frontier in the folder `dir`, which holds none, of a copy's records: `next` gives those of a table, by their keys, and
+    /// none behind the last. Durable when this returns.
+    pub fn make_of_copy<E: From<FrontierError>>(
+        dir: &Path,
+        mut next: impl FnMut(&'static str) -> Result<Option<CopiedRecord>, E>,
+    ) -> Result<(), E> {
+        store::make(dir, |store| {
+            let failed = |source| E::from(store.failed(source));
+            for (name, keyspace) in KEYSPACES.into_iter().zip(store.keyspaces()) {
+                let mut ingestion = keyspace.start_ingestion().map_err(failed)?;
+                while let Some((key, value)) = next(name)? {
+                    ingestion.write(key, value).map_err(failed)?;
+                }
+                ingestion.finish().map_err(failed)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl FrontierCopy for StoreCopy<'_> {
+    fn cursor(&self) -> Position {
+        self.cursor
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        &KEYSPACES
+    }
+
+    fn records(&self, table: &str) -> Box<dyn Iterator<Item = Result<CopiedRecord, FrontierError>> + '_> {
+        let Some(at) = KEYSPACES.iter().position(|name| *name == table) else {
+            return Box::new(std::iter::empty());
+        };
+        let numbered = (0_u64..).zip(self.snapshot.iter(&self.keyspaces[at]));
+        Box::new(numbered.map(|(number, guard)| self.record(number, guard)))
+    }
+}
+
+impl StoreCopy<'_> {
+    /// A store that failed waits to be closed, and opened again, until nobody reads it any more.
+    fn record(&self, number: u64, guard: Guard) -> Result<CopiedRecord, FrontierError> {
+        if number.is_multiple_of(LOOK_EVERY) {
+            drop(self.shelf.store()?);
+        }
+        guard.into_inner().map_err(|source| self.shelf.failed(source))
+    }
+}
+
+impl Store {
+    /// In the order of [`KEYSPACES`].
+    fn keyspaces(&self) -> [Keyspace; KEYSPACES.len()] {
+        let Store { urls, ready, later, pages, hosts, robots, accounts, notes, targets, .. } = self;
+        [urls, ready, later, pages, hosts, robots, accounts, notes, targets].map(Keyspace::clone)
+    }
+}

@@ -1,0 +1,93 @@
+//! Limits raised and lowered while a crawl runs and while it rests: they hold over a kill, whatever is configured.
+
+use seine::demo::server::{Answer, Ask};
+use serde_json::Value;
+
+use crate::support::program::{Place, Process, Ran, eventually, run};
+use crate::support::{Running, links};
+
+const PAGES: usize = 60;
+
+/// A front page that links to `/0` and so on.
+fn site() -> Running {
+    let answer = |ask: &Ask| match ask.path() {
+        "/robots.txt" => Answer::text("").status(404),
+        "/" => {
+            let pages: Vec<String> = (0..PAGES).map(|number| format!("/{number}")).collect();
+            Answer::html(links(&pages.iter().map(String::as_str).collect::<Vec<_>>()))
+        }
+        path => Answer::html(format!("<p>{path}</p>")),
+    };
+    Running::start(1, std::sync::Arc::new(answer))
+}
+
+fn seine(place: &Place, words: &[&str]) -> Ran {
+    let data = place.data();
+    run(&[words, &["-o", data.to_str().unwrap()]].concat())
+}
+
+fn status(place: &Place) -> Value {
+    serde_json::from_str(&seine(place, &["status", "--json"]).ok().stdout).unwrap()
+}
+
+fn live(place: &Place) -> u64 {
+    status(place)["frontier"]["live"].as_u64().unwrap()
+}
+
+fn start(place: &Place, seeds: &[String], more: &[&str]) -> Process {
+    let process = Process::start(place.crawl(seeds, more));
+    eventually("it can be asked", || place.data().join("api.sock").exists() && !status(place)["running"].is_null());
+    process
+}
+
+#[test]
+fn limits_are_lowered_and_raised_while_it_runs_and_hold_over_a_kill() {
+    let (site, place) = (site(), Place::with("budget.rules: [{of: crawl, pages: 1000}]\n"));
+    let process = start(&place, &[site.origin(0) + "/"], &["--delay", "20ms", "--stay"]);
+    let said = seine(&place, &["limit", "crawl/pages", "5"]).ok().stdout;
+    assert!(said.contains("crawl/life/pages: 5 at most"), "{said}");
+    eventually("it brings no more", || live(&place) >= 5 && status(&place)["frontier"]["in_flight"] == 0);
+    let brought = live(&place);
+    assert!(brought < PAGES as u64, "there is nothing left to limit");
+    assert!(process.kill());
+
+    let process = start(&place, &[], &["--delay", "0", "--stay"]);
+    let said = status(&place);
+    assert_eq!((&said["budgets"][0]["limit"], &said["ordered_limits"]["crawl/life/pages"]), (&5.into(), &5.into()));
+    let shown = seine(&place, &["limit"]).ok().stdout;
+    assert!(shown.contains("of 5") && shown.contains("by order"), "{shown}");
+    seine(&place, &["limit", "crawl/pages", "40"]).ok();
+    eventually("it goes on, and no further than it may", || live(&place) == 40);
+    seine(&place, &["limit", "pages", "50"]).ok();
+    seine(&place, &["limit", "crawl/pages", "none"]).ok();
+    let said = process.wait().ok().stderr;
+    assert!(said.contains("limit of pages") && said.contains("by the operator's order"), "{said}");
+    assert_eq!(live(&place), 50);
+
+    // At rest, too; and as configured again.
+    seine(&place, &["limit", "pages", "default"]).ok();
+    for (limit, most, words) in [
+        ("page", "5", "is no limit"),
+        ("host/week/pages", "5", "is no limit"),
+        ("pages", "0", "least"),
+        ("pages", "x", "expected"),
+    ] {
+        seine(&place, &["limit", limit, most]).fails_naming(&[words]);
+    }
+    Process::start(place.crawl(&[], &["--delay", "0"])).wait().ok();
+    assert_eq!(live(&place), PAGES as u64 + 1);
+}
+
+#[test]
+fn one_host_has_a_limit_of_its_own() {
+    let (site, place) = (site(), Place::with("link_storage.max_pages_per_domain: 3\n"));
+    Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--max-depth", "0"])).wait().ok();
+    seine(&place, &["host", &site.origin(0), "pages", "10"]).ok();
+    seine(&place, &["host", &site.origin(0), "pages", "ten"]).fails_naming(&["no number of pages"]);
+    assert!(seine(&place, &["host", &site.origin(0)]).ok().stdout.contains("10 pages admitted at most by order"));
+    // Links are followed now, and the front page is read again for them.
+    Process::start(place.crawl(&[], &["--delay", "0"])).wait().ok();
+    assert_eq!(live(&place), 10);
+    let why = seine(&place, &["why", &format!("{}/59", site.origin(0))]).ok().stdout;
+    assert!(why.contains("10 pages of its operator's order"), "{why}");
+}
