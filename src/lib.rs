@@ -54,6 +54,7 @@ pub mod page_log;
 pub mod parse;
 pub mod revisit;
 pub mod shutdown;
+pub(crate) mod signals;
 pub mod sinks;
 pub mod supervisor;
 pub mod telemetry;

@@ -128,6 +128,7 @@ pub struct PageSent {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FailureSent {
     pub reason: String,
     #[serde(default)]

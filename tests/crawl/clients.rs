@@ -18,7 +18,7 @@ use crate::support::{Plan, Running, TestSite, links};
 const ALICE: &str = "0123456789abcdef-alice";
 const BOB: &str = "0123456789abcdef-bob";
 /// Pages on the host that clients get.
-const PAGES: usize = 40;
+const PAGES: usize = 120;
 
 /// The first host keeps the server's only worker busy; the second one is for clients.
 fn site() -> Running {
@@ -221,7 +221,7 @@ fn what_is_not_the_clients_to_say_is_refused() {
 
 #[test]
 fn a_liar_is_shut_out_and_what_was_taken_of_it_is_fetched_again() {
-    let crawl = Crawl::start("work.prove_after: 3\nwork.verify_share: 30\n");
+    let crawl = Crawl::start("work.prove_after: 3\nwork.verify_share: 40\n");
     crawl.work(ALICE, |crawl| crawl.client("alice")["is_proven"] == true);
     let mut lies = 0;
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -332,4 +332,48 @@ fn three_workers_killed_at_random_end_with_exactly_the_sites_pages() {
     assert!(accepted > 0 && kills > 3, "{accepted} pages taken, {kills} kills");
     assert!(gap >= DELAY, "a host was visited again after {gap:?} (seed {seed})");
     check_pages(&place, &site);
+}
+
+/// As a stream of lines, and as WARC records.
+#[test]
+fn pages_come_as_a_stream_too() {
+    let crawl = Crawl::start("work.prove_after: 1\nwork.verify_share: 0\n");
+    crawl.work(ALICE, |crawl| crawl.client("alice")["is_proven"] == true);
+    let authorization = format!("authorization: Bearer {ALICE}");
+    let taken = |answer: (u16, String, String)| -> Value {
+        assert_eq!(answer.0, 200, "{}", answer.2);
+        serde_json::from_str(&answer.2).unwrap()
+    };
+    let lease = crawl.lease(ALICE);
+    let pages = urls(&lease).iter().map(|url| format!("{}\n", crawl.page(&lease, url))).collect::<String>();
+    let headers = [&*authorization, "content-type: application/x-ndjson"];
+    let lines = format!("{pages}\nno page\n{{\"lease\": 5}}\n");
+    let said = taken(ask(crawl.address, "POST /api/v1/work/pages", &headers, &lines));
+    let (accepted, held) = (said["accepted"].as_u64().unwrap(), said["held"].as_u64().unwrap());
+    assert_eq!(accepted + held, urls(&lease).len() as u64, "{said}");
+    assert_eq!(said["refused"].as_array().unwrap().len(), 2);
+
+    let lease = crawl.lease(ALICE);
+    let record = |url: &String| {
+        let html = true_page(url::Url::parse(url).unwrap().path());
+        let message =
+            format!("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n{html}", html.len());
+        format!(
+            "WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-000000000000>\r\n\
+             WARC-Date: 2026-11-23T00:00:00Z\r\nWARC-Target-URI: {url}\r\nContent-Type: application/http; msgtype=response\r\n\
+             Content-Length: {}\r\n\r\n{message}\r\n\r\n",
+            message.len()
+        )
+    };
+    let sent: Vec<String> =
+        urls(&lease).into_iter().filter(|url| !url.ends_with("/moved") && !url.ends_with("/missing")).collect();
+    let warc = sent.iter().map(record).collect::<String>();
+    let headers = [&*authorization, "content-type: application/warc"];
+    let to = format!("POST /api/v1/work/pages?lease={}", lease["lease"].as_str().unwrap());
+    let said = taken(ask(crawl.address, &to, &headers, &warc));
+    assert_eq!(said, json!({"accepted": sent.len(), "held": 0, "refused": []}));
+    eventually("they are delivered", || sent.iter().all(|url| crawl.latest().contains_key(url)));
+    let (status, _, why) = ask(crawl.address, &to, &headers, "no WARC");
+    assert!(status == 400 || why.contains("\"accepted\":0"), "{status} {why}");
+    crawl.process.signal("TERM");
 }
