@@ -28,6 +28,7 @@
 //! * [`telemetry`]: logs, metrics, health, progress.
 //! * [`api`]: the HTTP API: what is asked of a crawl, and ordered.
 //! * [`crawl`]: puts the parts together into a running crawl.
+//! * `work`: a crawler that works for another, over its API.
 //! * [`demo`]: the website that `seine demo` crawls.
 //! * [`cli`]: one file a command.
 
@@ -53,8 +54,10 @@ pub mod page_log;
 pub mod parse;
 pub mod revisit;
 pub mod shutdown;
+pub(crate) mod signals;
 pub mod sinks;
 pub mod supervisor;
 pub mod telemetry;
 pub mod validate;
 pub mod visit;
+pub(crate) mod work;

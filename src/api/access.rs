@@ -29,6 +29,8 @@ pub enum Peer {
 pub struct Access {
     pub read_token: Option<Secret>,
     pub operate_token: Option<Secret>,
+    /// Crawlers that may take work, by name.
+    pub clients: Vec<(String, Secret)>,
 }
 
 impl Access {
@@ -55,6 +57,25 @@ impl Access {
                 Err(Refusal::Forbidden("this token may look and not steer: http.api.operate_token may".to_owned()))
             }
         }
+    }
+
+    /// The name of a crawler that takes work.
+    pub fn client(&self, headers: &HeaderMap) -> Result<String, Refusal> {
+        refuse_foreign_pages(headers)?;
+        if self.clients.is_empty() {
+            return Err(Refusal::Forbidden("no work is given out: work.clients says to whom it would be".to_owned()));
+        }
+        let token = bearer(headers).ok_or_else(|| {
+            Refusal::Unknown("a client's token is wanted: Authorization: Bearer …, one of work.clients".to_owned())
+        })?;
+        // All are compared, whichever it is.
+        let mut known = None;
+        for (name, secret) in &self.clients {
+            if is_same(Some(secret), token) {
+                known = Some(name.clone());
+            }
+        }
+        known.ok_or_else(|| Refusal::Unknown("this token is of none of work.clients".to_owned()))
     }
 
     fn has_tokens(&self) -> bool {

@@ -15,8 +15,9 @@ mod seeds;
 mod server;
 mod service;
 mod words;
+pub mod work;
 
 pub use access::Access;
-pub use problem::Refusal;
+pub use problem::{Problem, Refusal};
 pub use server::{ListenError, Port, Socket, is_answered, listen, listen_in};
 pub use service::Service;

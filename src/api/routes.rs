@@ -7,7 +7,7 @@ use axum::extract::{DefaultBodyLimit, Json, Path, Query, Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use axum::{Extension, Router};
 use serde::Deserialize;
 use tokio::sync::Semaphore;
@@ -17,10 +17,12 @@ use super::access::{Peer, Role};
 use super::problem::Refusal;
 use super::said::{HostsQuery, Order};
 use super::service::{App, BODY_TIMEOUT, BROKEN_OFF, Service, json};
-use super::{backup, live, page, seeds};
+use super::{backup, live, page, seeds, work};
 
 /// Of an order's body.
 const BODY_BYTES: usize = 1 << 20;
+/// Requests with pages at a time: each may hold a page in memory.
+const UPLOADS: usize = 8;
 const OPENAPI: &str = include_str!("openapi.json");
 
 pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
@@ -29,7 +31,14 @@ pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
         is_loopback,
         followers: Arc::new(Semaphore::new(live::CLIENTS)),
         backups: Arc::new(Semaphore::new(1)),
+        uploads: Arc::new(Semaphore::new(UPLOADS)),
     };
+    let work = Router::new()
+        .route("/leases", post(work::lease))
+        .route("/leases/{lease}", delete(work::release))
+        .route("/leases/{lease}/renew", post(work::renew))
+        .route("/pages", post(work::pages).layer(DefaultBodyLimit::disable()))
+        .route_layer(from_fn_with_state(app.clone(), let_client_in));
     let api = Router::new()
         .route("/status", get(status))
         .route("/history", get(history))
@@ -38,10 +47,12 @@ pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
         .route("/hosts/{host}", get(host))
         .route("/url", get(why))
         .route("/orders", get(orders).post(order).layer(DefaultBodyLimit::max(BODY_BYTES)))
+        .route("/clients", get(work::clients))
         .route("/reload", post(reload))
         .route("/seeds", post(add_seeds).layer(DefaultBodyLimit::disable()))
         .route("/backup", post(take_backup))
         .route_layer(from_fn_with_state(app.clone(), let_in))
+        .nest("/work", work)
         // What the API is is no secret.
         .route("/openapi.json", get(openapi));
     Router::new()
@@ -71,6 +82,13 @@ async fn let_in(
     let role = if request.method().is_safe() { Role::Read } else { Role::Operate };
     let by = app.service.access().check(&peer, app.is_loopback, request.headers(), role)?;
     request.extensions_mut().insert(By(by));
+    Ok(next.run(request).await)
+}
+
+/// The same for the crawlers that take work: each is known by a token of its own, wherever it asks from.
+async fn let_client_in(State(app): State<App>, mut request: Request, next: Next) -> Result<Response, Refusal> {
+    let client = app.service.access().client(request.headers())?;
+    request.extensions_mut().insert(work::Client(client));
     Ok(next.run(request).await)
 }
 

@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 use super::access::Access;
 use super::problem::Refusal;
 use super::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, Sample, SeedsAdded, Status, Why};
+use super::work::WorkDesk;
 
 /// What is served, asked anew for every request. Calls may block.
 pub trait Service: Send + Sync + 'static {
@@ -39,6 +40,8 @@ pub trait Service: Send + Sync + 'static {
     fn backup(&self, out: &mut dyn std::io::Write, by: &str);
     /// URLs as people write them.
     fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal>;
+    /// Where other crawlers get work.
+    fn work(&self) -> &dyn WorkDesk;
 }
 
 /// Nothing of a body comes for so long, and the rest is not waited for.
@@ -52,6 +55,8 @@ pub(super) struct App {
     pub is_loopback: bool,
     /// Places of those who follow what happens.
     pub followers: Arc<Semaphore>,
+    /// Places of those who send pages.
+    pub uploads: Arc<Semaphore>,
     /// Of those who take a backup.
     pub backups: Arc<Semaphore>,
 }

@@ -20,7 +20,8 @@ use crate::telemetry::progress::Screen;
 const MAX_PAGES: &str = "target_storage.visited_page_limit";
 const MAX_DEPTH: &str = "link_storage.link_classifier.max_depth";
 const DELAY: &str = "link_storage.scheduler.host_min_access_interval";
-const CONCURRENCY: &str = "crawler_manager.downloader.download_thread_pool_size";
+pub(super) const ALLOW_PRIVATE: &str = "crawler_manager.downloader.allow_private_addresses";
+pub(super) const CONCURRENCY: &str = "crawler_manager.downloader.download_thread_pool_size";
 
 /// Crawl from seeds until nothing is left to fetch.
 ///
@@ -195,7 +196,7 @@ impl Args {
             }
         }
         if self.allow_private {
-            set("crawler_manager.downloader.allow_private_addresses", "true".into());
+            set(ALLOW_PRIVATE, "true".into());
         }
         for (name, ips) in self.resolved() {
             let (key, ips) = config::static_host(name, &ips);

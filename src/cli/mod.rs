@@ -31,6 +31,7 @@ mod ticker;
 mod verify;
 mod version;
 mod why;
+mod work;
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
@@ -103,6 +104,7 @@ enum Command {
     DeadLetters(dead_letters::Args),
     Retry(retry::Args),
     Migrate(migrate::Args),
+    Work(work::Args),
     Completions(completions::Args),
     #[command(hide = true)]
     Manual(manual::Args),
@@ -150,6 +152,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::DeadLetters(args) => dead_letters::run(args),
         Command::Retry(args) => retry::run(args),
         Command::Migrate(args) => migrate::run(args),
+        Command::Work(args) => work::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Manual(args) => manual::run(args),
     };

@@ -28,6 +28,7 @@ pub struct Config {
     /// Archives of the crawl: a sink that comes later is filled from them first.
     pub from_archive: Vec<String>,
     pub http: HttpConfig,
+    pub work: WorkConfig,
     pub logging: LoggingConfig,
 }
 
@@ -306,6 +307,21 @@ pub struct HttpConfig {
     pub operate_token: Option<Secret>,
 }
 
+/// `work.*`: other crawlers that fetch for this one.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WorkConfig {
+    /// Names, and what each shows that it is that one. None: no work is given out.
+    pub clients: Vec<(String, Secret)>,
+    /// How long a client has for a lease before it must have renewed it.
+    pub lease: Duration,
+    /// Hosts that one client may have at a time.
+    pub max_hosts: usize,
+    /// Of what a proven client sends, the part that is fetched again by ourselves; 0 to 1.
+    pub verify_share: f64,
+    /// Pages of a client that must agree with what we see before it is proven.
+    pub prove_after: u32,
+}
+
 /// `fetch_log.*`: a line an attempt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FetchLogConfig {
@@ -345,6 +361,7 @@ impl Config {
             sinks: Vec::new(),
             from_archive: Vec::new(),
             http: HttpConfig::default(),
+            work: WorkConfig::default(),
             logging: LoggingConfig::default(),
         }
     }

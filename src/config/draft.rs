@@ -263,6 +263,28 @@ pub(super) fn set_http_host(draft: &mut Draft, host: &str) -> Result<(), String>
 }
 
 /// Who guesses at it must have no chance.
+/// `NAME:TOKEN`, separated by blanks or line ends.
+pub(super) fn set_clients(clients: &mut Vec<(String, Secret)>, text: Option<&str>) -> Result<(), String> {
+    const EXPECTED: &str = "NAME:TOKEN, one a line or with blanks between them";
+    let mut read: Vec<(String, Secret)> = Vec::new();
+    for entry in text.unwrap_or_default().split_whitespace() {
+        let (name, token) = entry.split_once(':').ok_or_else(|| format!("{EXPECTED}; an entry has no colon"))?;
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.bytes().all(is_name) {
+            return Err(format!("{EXPECTED}; a name has up to 64 letters, digits, dots, hyphens and underscores"));
+        }
+        if read.iter().any(|(other, _)| other == name) {
+            return Err(format!("{EXPECTED}; {name} is there twice"));
+        }
+        let mut secret = None;
+        set_token(&mut secret, Some(token))
+            .map_err(|expected| format!("{EXPECTED}; as the token of {name} {expected}"))?;
+        read.extend(secret.map(|secret| (name.to_owned(), secret)));
+    }
+    *clients = read;
+    Ok(())
+}
+
 pub(super) fn set_token(token: &mut Option<Secret>, text: Option<&str>) -> Result<(), String> {
     const SHORTEST: usize = 16;
     if text.is_some_and(|text| text.len() < SHORTEST || !text.bytes().all(|byte| byte.is_ascii_graphic())) {

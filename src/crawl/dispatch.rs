@@ -1,6 +1,7 @@
 //! The dispatcher: leases hosts that are due and hands each to a worker task, as many at a time as the configuration says.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
@@ -29,6 +30,8 @@ pub(crate) async fn dispatch(running: &Arc<Running>, beat: &Beat) -> anyhow::Res
     let result = lease_on(running, beat, &tasks).await;
     tasks.close();
     tasks.wait().await;
+    running.clients.visits.close();
+    running.clients.visits.wait().await;
     result?;
     running.log.close();
     Ok(())
@@ -46,6 +49,7 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
     if !shutdown.is_finishing() {
         tokio::task::block_in_place(|| running.console().end_forgetting())?;
     }
+    running.has_caught_up.store(true, Ordering::Relaxed);
     while !shutdown.is_finishing() {
         beat.idle();
         changed.mark_unchanged();
@@ -143,7 +147,7 @@ fn allowed(configured: usize) -> usize {
 /// How many hosts to lease, and how many URLs of each: what workers are free for, what the log has room for, and what is
 /// left until `max_pages`.
 fn how_much(running: &Running, free: u64) -> (u64, u64) {
-    if !running.log.status().room || running.room.lacks().is_some() || running.pauses.is_crawl_paused() {
+    if !running.may_lease() {
         return (0, 0);
     }
     let delay = running.config().frontier.host_delay.as_millis().max(1);

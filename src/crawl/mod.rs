@@ -1,6 +1,7 @@
 //! A running crawl: opens the stores, starts the parts under the supervisor, watches for the end.
 
 pub(crate) mod audit;
+mod clients;
 pub(crate) mod console;
 mod deliver;
 mod dispatch;
@@ -20,7 +21,6 @@ mod rest;
 mod room;
 mod running;
 mod seeds;
-mod signals;
 mod spending;
 mod start_room;
 mod status;
@@ -37,12 +37,12 @@ use crate::api;
 use crate::config::{Loaded, StartedWith};
 use crate::descriptors;
 use crate::parse;
+use crate::signals::Signals;
 use crate::supervisor::Phase;
 use crate::telemetry::fetch_log::FetchLog;
 use crate::telemetry::manager::Manager;
 use crate::telemetry::progress::{Progress, Screen};
 use ending::Shown;
-use signals::Signals;
 use start_room::StartRoom;
 use telling::Opening;
 

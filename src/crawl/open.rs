@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 
+use super::clients::Clients;
 use super::error::CrawlError;
 use super::limits::OrderedLimits;
 use super::pauses::Pauses;
@@ -66,6 +67,7 @@ pub(super) fn open(
     let supervisor = Supervisor::new(shutdown.clone());
     let room = Room::new(frontier.clone(), log.clone(), supervisor.clone());
     let config = Arc::new(config);
+    let clients = Clients::open(&config.work, &folder, frontier.clone())?;
     let visitor = Visitor {
         frontier: frontier.clone(),
         log: log.clone(),
@@ -105,6 +107,8 @@ pub(super) fn open(
         reader_gone: Default::default(),
         room: Arc::new(room),
         spending: Spending::default(),
+        clients: Arc::new(clients),
+        has_caught_up: Default::default(),
     })
 }
 

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
+use super::clients::Clients;
 use super::console::Console;
 use super::limits::OrderedLimits;
 use super::pauses::Pauses;
@@ -59,6 +61,10 @@ pub(crate) struct Running {
     pub reader_gone: Notify,
     pub room: Arc<Room>,
     pub spending: Spending,
+    /// Other crawlers that fetch for this one.
+    pub clients: Arc<Clients>,
+    /// What was accepted before this start is validated: hosts may be leased.
+    pub has_caught_up: AtomicBool,
 }
 
 /// The limit of pages is a budget of the crawl that ends it.
@@ -116,6 +122,12 @@ impl Running {
     /// Nobody is asked, and everything accepted is validated.
     pub fn is_at_rest(&self) -> bool {
         self.frontier.counts().hosts_leased == 0 && self.is_validated()
+    }
+
+    /// Whether hosts may be leased at all now, to whomever.
+    pub fn may_lease(&self) -> bool {
+        let is_open = self.has_caught_up.load(Ordering::Relaxed) && !self.shutdown.is_finishing();
+        is_open && self.log.status().room && self.room.lacks().is_none() && !self.pauses.is_crawl_paused()
     }
 
     pub fn is_validated(&self) -> bool {

@@ -9,8 +9,8 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::error::CrawlError;
-use super::signals::Signals;
 use crate::frontier::{Frontier, FrontierError};
+use crate::signals::Signals;
 
 const LOOK: Duration = Duration::from_secs(1);
 

@@ -11,6 +11,7 @@ use crate::api::said::{
     Done, HostStatus, Hosts, HostsQuery, Live, Order, Ordered, OutcomeCount, PartStatus, Pending, Rate, Reloaded,
     Sample, SeedsAdded, Status, Why,
 };
+use crate::api::work::WorkDesk;
 use crate::api::{Access, Refusal, Service};
 use crate::clock::now_ms;
 use crate::frontier::Standing;
@@ -118,7 +119,11 @@ impl Service for Running {
 
     fn access(&self) -> Access {
         let config = self.config();
-        Access { read_token: config.http.read_token.clone(), operate_token: config.http.operate_token.clone() }
+        Access {
+            read_token: config.http.read_token.clone(),
+            operate_token: config.http.operate_token.clone(),
+            clients: config.work.clients.clone(),
+        }
     }
 
     fn status(&self) -> Result<Status, Refusal> {
@@ -173,6 +178,10 @@ impl Service for Running {
     fn backup(&self, out: &mut dyn std::io::Write, by: &str) {
         // It is said in the log, and in what is written.
         let _ = self.console().backup(out, by);
+    }
+
+    fn work(&self) -> &dyn WorkDesk {
+        self
     }
 
     fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal> {

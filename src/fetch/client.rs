@@ -195,10 +195,7 @@ impl Client {
         };
         if limits.is_wanted_only && kept.is_success() && !self.is_wanted(kept.content_type()) {
             let sent = kept.content_type().unwrap_or_default();
-            return Err(Failure {
-                reason: FailureReason::UnwantedType,
-                message: format!("media type {sent} is not wanted"),
-            });
+            return Err(unwanted(sent));
         }
         let announced = head.announced.unwrap_or(0);
         let begun = Instant::now();
@@ -227,7 +224,8 @@ impl Client {
         headers
     }
 
-    fn is_wanted(&self, content_type: Option<&str>) -> bool {
+    /// Whether a body of this type is read at all.
+    pub(crate) fn is_wanted(&self, content_type: Option<&str>) -> bool {
         let Some(sent) = content_type.filter(|_| !self.mime_types.is_empty()) else { return true };
         let sent = parse::media_type(sent).to_ascii_lowercase();
         self.mime_types.iter().any(|wanted| match wanted.strip_suffix('*') {
@@ -252,6 +250,12 @@ impl UserAgent {
         }
         parts + ")"
     }
+}
+
+/// A page of a media type that is not wanted.
+pub(crate) fn unwanted(content_type: &str) -> Failure {
+    let message = format!("media type {content_type} is not wanted");
+    Failure { reason: FailureReason::UnwantedType, message }
 }
 
 /// Reads until the end, the byte limit, a time limit or a break, and says which of the last three it was.

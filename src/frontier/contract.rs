@@ -39,6 +39,12 @@ pub trait Frontier: Send + Sync {
     /// Leases one host by its origin, without URLs, for a visit that a redirect leads to. A host never heard of is made.
     fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError>;
 
+    /// A leased host is visited by somebody else, who may go on until `until` whatever happens to us: it is on disk that nobody is
+    /// leased the host before, until it is given back.
+    fn lend(&self, _lease: &Lease, _until: EpochMs) -> Result<(), FrontierError> {
+        Ok(())
+    }
+
     /// Claims the next visit of `ip` for this lease's host. `Now` starts that visit: no other host on the same address
     /// gets `Now` for `delay`. `At(t)`: come back then; a turn is kept for the host.
     fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn;

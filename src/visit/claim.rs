@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::config::{Canonical, Redirects};
-use crate::frontier::{Claim, Settled, Work};
+use crate::frontier::{Claim, FrontierError, Settled, Work};
 use crate::page::Kind;
 
 /// How long the outcome of another's claim is waited for.
@@ -51,6 +51,13 @@ impl Claimed<'_> {
         }
         let mut own = host.lock().await;
         visitor.parked(&mut own, self.wait(target, PATIENCE)).await
+    }
+
+    /// Claims `target` if nobody else is asking for it, or has it.
+    pub(super) fn claim_at_once(&self, target: &str) -> Result<bool, FrontierError> {
+        let visitor = self.visitor;
+        let is_anybodys = visitor.config.frontier.redirects == Redirects::Follow;
+        Ok(is_anybodys || visitor.frontier.claim_target(target, &self.url)? == Claim::Granted)
     }
 
     async fn wait(&self, target: &str, patience: Duration) -> Result<Claim, Interrupted> {

@@ -11,7 +11,7 @@ use super::visitor::{Interrupted, Shared, Visitor};
 use crate::clock::{event_id, now_ms};
 use crate::config::Secret;
 use crate::fetch::Jar;
-use crate::fetch::client::{Conditions, Limits};
+use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::frontier::{Claim, Work};
 use crate::large::BodyRoom;
 use crate::page::{Again, EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageEvent, Relevance, Withheld};
@@ -58,7 +58,7 @@ impl Visitor {
             return Ok(fetched);
         };
         match self.claim(&fetched, host, &work.url).await? {
-            Claim::Granted => self.follow(&mut fetched, host, work, url).await?,
+            Claim::Granted => self.follow(&mut fetched, host, work, url, None).await?,
             Claim::Owned { by } => {
                 let message = format!("its page is delivered as that of {by}, which redirects here");
                 fetched.event.outcome = failed(FailureReason::Alias, message);
@@ -90,12 +90,14 @@ impl Visitor {
         event.again = self.again(event, Whose::Host, now_ms());
     }
 
-    async fn follow(
+    /// `given`: the answer of `url`, where somebody else has asked for it.
+    pub(super) async fn follow(
         &self,
         fetched: &mut Fetched<'_>,
         host: &Shared,
         work: &Work,
         mut url: Url,
+        mut given: Option<Exchange>,
     ) -> Result<(), Interrupted> {
         let mut request = Request {
             work,
@@ -112,7 +114,10 @@ impl Visitor {
         loop {
             let validators = if url.as_str() == gave { self.validators(work) } else { Conditions::default() };
             request.conditions = Conditions { cookies: way.begin(&url), ..validators };
-            let asked = self.ask_whoever(host, &url, &request, fetched.event.hops.is_empty()).await?;
+            let asked = match given.take() {
+                Some(exchange) => self.asked(&mut *host.lock().await, exchange, &request).await?,
+                None => self.ask_whoever(host, &url, &request, fetched.event.hops.is_empty()).await?,
+            };
             let event = &mut fetched.event;
             let Asked { exchange, location, whose, not_before, bytes_beside } = asked;
             event.bytes_beside += bytes_beside;
@@ -150,7 +155,7 @@ impl Visitor {
 
     /// What the last answer is asked for by, if not for whatever there is: on for the URL that gave it, and for no other on the
     /// way to it. A page that was not delivered, and now is to be, must come.
-    fn validators(&self, work: &Work) -> Conditions {
+    pub(super) fn validators(&self, work: &Work) -> Conditions {
         let is_released = work.was_withheld && work.noindex && !self.config.scope.obey_noindex;
         match is_released {
             true => Conditions::default(),

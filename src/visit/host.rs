@@ -23,6 +23,8 @@ pub struct LeasedHost {
     /// The last answer says that it should be left alone for now.
     pub is_ailing: bool,
     is_borrowed: bool,
+    /// Somebody else asked for its URLs: what is left of them is worth a longer wait.
+    pub(super) is_lent: bool,
     /// A budget of it is spent.
     pub(super) spent: Option<Spent>,
     /// Bytes received of it that no event has counted yet ([`crate::page::PageEvent::bytes_beside`]).
@@ -55,6 +57,7 @@ impl LeasedHost {
             trouble,
             is_ailing: false,
             is_borrowed: false,
+            is_lent: false,
             spent: None,
             bytes_beside: 0,
             last_words: None,
@@ -88,7 +91,7 @@ impl LeasedHost {
 
     /// Another URL's turn: nothing of it was asked yet.
     pub fn begin(&mut self) {
-        self.patience = SHORT_PATIENCE;
+        self.patience = if self.is_lent { LONG_PATIENCE } else { SHORT_PATIENCE };
         self.is_ailing = false;
     }
 

@@ -26,7 +26,7 @@ use crate::parse::decode::DecodeProblem;
 use crate::parse::{self, Derived};
 
 /// URLs whose events wait to be accepted.
-type Tickets = Mutex<Vec<(String, Ticket)>>;
+pub(super) type Tickets = Mutex<Vec<(String, Ticket)>>;
 
 /// What a worker must know of a page, and what it can hand on.
 struct Read {
@@ -65,19 +65,20 @@ impl Visitor {
         let mut host = LeasedHost::new(lease);
         let tickets = Tickets::default();
         let worked = self.work_through(&mut host, &tickets).await;
-        let tickets = tickets.into_inner();
-        let mut fetched = Vec::with_capacity(tickets.len());
-        for (url, ticket) in tickets {
-            match ticket.accepted_after().await {
-                Ok((_, took)) => {
-                    self.metrics.accept_seconds.observe(took.as_secs_f64());
-                    fetched.push(url);
-                }
-                Err(error) => {
-                    tracing::debug!(%url, %error, "not accepted, stays in work_proposed");
-                    self.frontier.unreserve(&url);
-                    self.frontier.settle_claim(&url, Settled::GivenUp);
-                }
+        self.end(host, tickets, Vec::new(), worked).await
+    }
+
+    /// A visit's end: what is accepted by now, `fetched` and what has tickets, and the host back to the frontier.
+    pub(super) async fn end(
+        &self,
+        host: LeasedHost,
+        tickets: Tickets,
+        mut fetched: Vec<String>,
+        worked: Result<(), Interrupted>,
+    ) -> Result<(), FrontierError> {
+        for (url, ticket) in tickets.into_inner() {
+            if self.is_accepted(&url, ticket).await {
+                fetched.push(url);
             }
         }
         self.give_back(host, fetched)?;
@@ -87,25 +88,25 @@ impl Visitor {
         }
     }
 
+    /// Waits until the page log has an event, or has ended without it.
+    pub(super) async fn is_accepted(&self, url: &str, ticket: Ticket) -> bool {
+        match ticket.accepted_after().await {
+            Ok((_, took)) => {
+                self.metrics.accept_seconds.observe(took.as_secs_f64());
+                true
+            }
+            Err(error) => {
+                tracing::debug!(%url, %error, "not accepted, stays in work_proposed");
+                self.frontier.unreserve(url);
+                self.frontier.settle_claim(url, Settled::GivenUp);
+                false
+            }
+        }
+    }
+
     async fn work_through(&self, host: &mut LeasedHost, tickets: &Tickets) -> Result<(), Interrupted> {
-        self.turn_away(host, tickets).await?;
-        if host.lease.work.is_empty() {
+        if !self.begin(host, tickets).await? {
             return Ok(());
-        }
-        if self.is_given_up(host).is_none() {
-            let first = host.lease.work.first().cloned();
-            if let Some(work) = first
-                && self.set_aside(host, &work)?.is_none()
-            {
-                return Ok(());
-            }
-            match self.learn_rules(host).await {
-                Err(Interrupted::Resting(_)) if self.is_given_up(host).is_some() => {}
-                learned => learned?,
-            }
-        }
-        if host.has_new_delay(&self.config.frontier) {
-            return Err(Interrupted::Resting(host.not_before));
         }
         let rest = Mutex::new(VecDeque::from(std::mem::take(&mut host.lease.work)));
         let shared = Shared::new(std::mem::replace(host, LeasedHost::absent()));
@@ -113,6 +114,30 @@ impl Visitor {
         let worked = all(lanes).await;
         *host = shared.into_inner();
         worked
+    }
+
+    /// What must be known before anything of a lease is asked for. False: nothing is to be.
+    pub(super) async fn begin(&self, host: &mut LeasedHost, tickets: &Tickets) -> Result<bool, Interrupted> {
+        self.turn_away(host, tickets).await?;
+        if host.lease.work.is_empty() {
+            return Ok(false);
+        }
+        if self.is_given_up(host).is_none() {
+            let first = host.lease.work.first().cloned();
+            if let Some(work) = first
+                && self.set_aside(host, &work)?.is_none()
+            {
+                return Ok(false);
+            }
+            match self.learn_rules(host).await {
+                Err(Interrupted::Resting(_)) if self.is_given_up(host).is_some() => {}
+                learned => learned?,
+            }
+        }
+        match host.has_new_delay(&self.config.frontier) {
+            true => Err(Interrupted::Resting(host.not_before)),
+            false => Ok(true),
+        }
     }
 
     /// What scope and depth do not admit as they are now fails without a visit: not even robots.txt is asked for.
@@ -153,7 +178,7 @@ impl Visitor {
     }
 
     /// One URL, from its fetch to the page log. False: its host is to be left alone now.
-    async fn work_on(&self, host: &Shared, work: Work, tickets: &Tickets) -> Result<bool, Interrupted> {
+    pub(super) async fn work_on(&self, host: &Shared, work: Work, tickets: &Tickets) -> Result<bool, Interrupted> {
         let not_before = host.lock().await.not_before;
         self.await_log(not_before).await?;
         let given_up = self.is_given_up(&*host.lock().await);
@@ -174,7 +199,7 @@ impl Visitor {
     }
 
     /// Judges what came, and hands it to the page log.
-    async fn accept(
+    pub(super) async fn accept(
         &self,
         Fetched { mut event, room, claimed }: Fetched<'_>,
         work: Work,
@@ -221,7 +246,7 @@ impl Visitor {
     }
 
     /// A host is not kept while the log is full: it is given back with the rest it needs.
-    async fn await_log(&self, not_before: EpochMs) -> Result<(), Interrupted> {
+    pub(super) async fn await_log(&self, not_before: EpochMs) -> Result<(), Interrupted> {
         match self.log.room() {
             true => self.let_validator_catch_up().await,
             false => Err(Interrupted::Resting(not_before)),

@@ -8,6 +8,7 @@ mod claim;
 mod follow;
 mod host;
 mod lease;
+pub(crate) mod lent;
 pub mod outage;
 mod parking;
 mod place;
@@ -16,6 +17,7 @@ mod request;
 pub mod retry;
 mod robots;
 pub mod rules;
+pub(crate) mod sketch;
 mod visitor;
 mod witness;
 

@@ -144,7 +144,7 @@ impl Visitor {
     }
 
     /// What an exchange means for its host.
-    async fn asked(
+    pub(super) async fn asked(
         &self,
         host: &mut LeasedHost,
         mut exchange: Exchange,
@@ -258,6 +258,16 @@ impl Visitor {
         host: &mut LeasedHost,
         url: &Url,
     ) -> Result<Result<(), Failure>, Interrupted> {
+        self.wait_for_turns(host, url, 1).await
+    }
+
+    /// The same for so many visits one after the other: its address is nobody else's meanwhile.
+    pub(super) async fn wait_for_turns(
+        &self,
+        host: &mut LeasedHost,
+        url: &Url,
+        visits: u32,
+    ) -> Result<Result<(), Failure>, Interrupted> {
         let name = url.host_str().unwrap_or_default();
         let resolved = self.client.dns().resolve(name).await;
         self.outage.resolved(self.client.dns().answered_ms(), now_ms());
@@ -276,7 +286,8 @@ impl Visitor {
             .config
             .frontier
             .ip_delay
-            .unwrap_or(host.lease.host.ordered_delay.unwrap_or(self.config.frontier.host_delay));
+            .unwrap_or(host.lease.host.ordered_delay.unwrap_or(self.config.frontier.host_delay))
+            .saturating_mul(visits);
         loop {
             self.sleep_until(host.not_before, host.patience).await?;
             match self.frontier.claim_address(&host.lease, ip, whole_rest(delay), now_ms()) {

@@ -11,6 +11,8 @@ use crate::site;
 use crate::support::Running;
 use crate::support::program::{Place, Process, eventually, free_port, get, run};
 
+const TOKEN: &str = "0123456789abcdef-alice";
+
 /// One answer, as JSON.
 fn said(address: SocketAddr, path: &str) -> (u16, Value) {
     let (status, body) = get(address, &format!("/api/v1{path}")).expect("the API answers");
@@ -38,7 +40,7 @@ fn each(said: Value) -> Vec<Value> {
 #[test]
 fn what_the_api_says_is_what_its_description_says() {
     let site: Running = site::start();
-    let place = Place::new();
+    let place = Place::with(&format!("work.clients: alice:{TOKEN}\n"));
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let more = ["--delay", "0", "--stay", "--listen", &address.to_string()];
     let process = Process::start(place.crawl(&[site.origin(0) + "/"], &more));
@@ -68,6 +70,7 @@ fn what_the_api_says_is_what_its_description_says() {
         ("/hosts/{host}", vec![&host]),
         ("/url", urls.iter().map(String::as_str).collect()),
         ("/orders", vec!["/orders"]),
+        ("/clients", vec!["/clients"]),
     ];
     for (path, questions) in asked {
         let answer = &described["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"];
@@ -89,11 +92,37 @@ fn what_the_api_says_is_what_its_description_says() {
     // Every path of the description is there; what is asked for by POST says so. Events have no end: the page listens to them.
     for (path, methods) in described["paths"].as_object().unwrap().iter().filter(|(path, _)| *path != "/events") {
         let is_posted = methods.get("get").is_none();
-        let (status, _) = said(address, &path.replace("{host}", "nobody.test"));
+        let (status, _) = said(address, &path.replace("{host}", "nobody.test").replace("{lease}", "0-1"));
         assert_eq!(status == 405, is_posted, "{path}: {status}");
     }
+    check_work(address);
     process.signal("TERM");
     process.wait().ok();
+}
+
+/// What a client asks for, and what it is answered.
+fn check_work(address: SocketAddr) {
+    let page = json!({"lease": "0-1", "url": "http://a.test/", "status": 200, "headers": [["content-type", "text/html"]], "body": "PGI+"});
+    let failure = json!({"lease": "0-1", "url": "http://a.test/", "failure": {"reason": "timeout", "message": "30 s"}});
+    let wanted = json!({"hosts": 2, "wait_ms": 1});
+    assert_valid("api-LeaseWanted", std::slice::from_ref(&wanted));
+    assert_valid("api-PageSent", &[page.clone(), failure.clone()]);
+    let posted = |path: &str, said: &Value| -> Value {
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        let said = said.to_string();
+        let head = format!(
+            "POST /api/v1/work{path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {TOKEN}\r\ncontent-type: application/json\r\n\
+             connection: close\r\ncontent-length: {}\r\n\r\n{said}",
+            said.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+    };
+    assert_valid("api-Work", &[posted("/leases", &wanted)]);
+    assert_valid("api-PagesTaken", &[posted("/pages", &page), posted("/pages", &failure)]);
+    assert_valid("api-Problem", &[posted("/leases/0-1/renew", &Value::Null)]);
 }
 
 #[test]

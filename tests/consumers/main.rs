@@ -6,6 +6,7 @@
 
 mod api;
 mod browser;
+mod clients;
 mod examples;
 mod index;
 mod messages;

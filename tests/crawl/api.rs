@@ -32,7 +32,7 @@ fn start(place: &Place, site: &Running) -> (Process, SocketAddr) {
 }
 
 /// One request as it is written here: status, head and body.
-fn ask(address: SocketAddr, first: &str, headers: &[&str], body: &str) -> (u16, String, String) {
+pub fn ask(address: SocketAddr, first: &str, headers: &[&str], body: &str) -> (u16, String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     let has_host = headers.iter().any(|header| header.starts_with("host:"));

@@ -130,7 +130,7 @@ fn kill_and_go_on(settings: &str, more: &[&str]) -> (Place, TestSite) {
     (place, site)
 }
 
-fn check_pages(place: &Place, site: &TestSite) {
+pub fn check_pages(place: &Place, site: &TestSite) {
     let kept = place.kept();
     assert_eq!(kept.keys().cloned().collect::<BTreeSet<_>>(), site.pages());
     let twice: BTreeMap<_, _> = kept.iter().filter(|(_, times)| **times > 1).collect();

@@ -11,6 +11,7 @@ mod canonical;
 #[path = "../demo/catalogue.rs"]
 mod catalogue;
 mod changes;
+mod clients;
 mod clock;
 mod data_folder;
 mod demo;

@@ -78,6 +78,7 @@ pub(super) const GROUPS: &[Group] = &[
     Group { title: "Files other than FILES", keys: archives::KEYS },
     Group { title: "Elasticsearch and OpenSearch", keys: delivering::ELASTIC },
     Group { title: "Metrics, health and the API, over HTTP", keys: watching::HTTP },
+    Group { title: "Other crawlers that fetch for this one", keys: watching::WORK },
     Group { title: "Seine's own log", keys: watching::LOGGING },
 ];
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Kind::{Bool, Count, MaybeDuration, MaybeText, OneOf, Size, Text};
+use super::Kind::{self, Bool, Count, MaybeDuration, MaybeText, OneOf, Size, Text};
 use super::{Key, ache, ours, secret};
 use crate::config::draft;
 use crate::config::values::Unit::Millis;
@@ -35,6 +35,42 @@ pub(super) const HTTP: &[Key] = &[
         MaybeText(|d, v| draft::set_token(&mut d.config.http.operate_token, v)),
         "Who sends it may also steer the crawl. The command line on the crawl's machine needs none.",
     )),
+];
+
+pub(super) const WORK: &[Key] = &[
+    secret(ours(
+        "work.clients",
+        "null",
+        MaybeText(|d, v| draft::set_clients(&mut d.config.work.clients, v)),
+        "Crawlers that may take work from this one over the API and send pages back: NAME:TOKEN, several with blanks or line ends between \
+         them. Pages have the name as their crawler id. null: no work is given out.",
+    )),
+    ours(
+        "work.lease",
+        "1m",
+        Kind::Duration(Millis, Duration::from_secs(1), |d, v| d.config.work.lease = v),
+        "A host that a client has taken and neither sends pages of nor renews is given to others after so long.",
+    ),
+    ours(
+        "work.max_hosts",
+        "64",
+        Count(1, 10_000, |d, v| d.config.work.max_hosts = v as usize),
+        "Hosts that one client may have at a time. It begins with fewer; those it brings nothing back of cost it half of them.",
+    ),
+    ours(
+        "work.verify_share",
+        "5",
+        Count(0, 100, |d, v| d.config.work.verify_share = v as f64 / 100.0),
+        "Of the pages that a proven client sends, so many in a hundred are fetched again by ourselves, and ours are taken. Whose pages \
+         disagree too often is shut out, and all that was taken of it unseen is fetched again.",
+    ),
+    ours(
+        "work.prove_after",
+        "20",
+        Count(1, 100_000, |d, v| d.config.work.prove_after = v as u32),
+        "Until so many pages of a client agreed with what we see ourselves, all of its pages are fetched again, and ours are taken: no \
+         page and no link of it counts before that.",
+    ),
 ];
 
 pub(super) const LOGGING: &[Key] = &[

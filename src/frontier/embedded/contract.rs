@@ -42,6 +42,13 @@ impl Frontier for EmbeddedFrontier {
         self.lease_one(origin, now)
     }
 
+    fn lend(&self, lease: &Lease, until: EpochMs) -> Result<(), FrontierError> {
+        let store = self.shelf.writable()?;
+        let _in_order = self.host_writes.lock();
+        let lent = self.schedule.lock().lend(lease.id, until);
+        lent.map_or(Ok(()), |(host, record)| store.write_visit(host, &record, None))
+    }
+
     fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
         let host = self.keys.host(&lease.host.origin);
         if self.schedule.lock().is_recalled(host) {

@@ -36,7 +36,7 @@ impl Schedule {
         state.listed = None;
         state.lease = Some(self.last_lease);
         state.finished_meanwhile = Some(Vec::new());
-        self.leases.insert(self.last_lease, Leased { host, urls: Vec::new() });
+        self.leases.insert(self.last_lease, Leased { host, urls: Vec::new(), is_lent: false });
         Some(Claim {
             lease: self.last_lease,
             host,
@@ -68,7 +68,7 @@ impl Schedule {
         } else {
             self.last_lease += 1;
             state.lease = Some(self.last_lease);
-            self.leases.insert(self.last_lease, Leased { host, urls: Vec::new() });
+            self.leases.insert(self.last_lease, Leased { host, urls: Vec::new(), is_lent: false });
             HostClaim::Leased(self.last_lease, state.record.clone())
         };
         self.list(host);
@@ -133,6 +133,15 @@ impl Schedule {
         }
     }
 
+    /// Notes at a lease's start until when somebody else may visit the host. None when there is no such lease.
+    pub fn lend(&mut self, lease: u64, until: EpochMs) -> Option<(HostKey, HostRecord)> {
+        let leased = self.leases.get_mut(&lease)?;
+        let state = self.hosts.get_mut(&leased.host)?;
+        leased.is_lent = true;
+        state.record.not_before = state.record.not_before.max(until);
+        Some((leased.host, state.record.clone()))
+    }
+
     /// Ends a lease of which nothing was handed out.
     pub fn give_back(&mut self, lease: u64) {
         self.end(lease, &HashSet::new());
@@ -146,9 +155,12 @@ impl Schedule {
         fetched: &HashSet<UrlKey>,
         release: &Release,
     ) -> Option<(HostKey, HostRecord)> {
-        let host = self.leases.get(&lease)?.host;
+        let leased = self.leases.get(&lease)?;
+        let (host, is_lent) = (leased.host, leased.is_lent);
         let mut record = self.hosts.get(&host)?.record.clone();
-        record.not_before = record.not_before.max(release.not_before);
+        // Whoever had it is known to be done with it.
+        let before = if is_lent { 0 } else { record.not_before };
+        record.not_before = before.max(release.not_before);
         if let Some(health) = release.health {
             record.trouble = health.trouble();
         }
@@ -168,7 +180,7 @@ impl Schedule {
     }
 
     fn end(&mut self, lease: u64, fetched: &HashSet<UrlKey>) {
-        let Some(Leased { host, urls }) = self.leases.remove(&lease) else { return };
+        let Some(Leased { host, urls, .. }) = self.leases.remove(&lease) else { return };
         let Some(state) = self.hosts.get_mut(&host) else { return };
         (state.lease, state.finished_meanwhile) = (None, None);
         for url in urls.iter().filter(|url| !fetched.contains(url)) {

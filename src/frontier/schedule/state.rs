@@ -14,6 +14,8 @@ use crate::page::EpochMs;
 pub(super) struct Leased {
     pub(super) host: HostKey,
     pub(super) urls: Vec<UrlKey>,
+    /// Somebody else visits the host, and may do so for as long as its record says.
+    pub(super) is_lent: bool,
 }
 
 #[derive(Debug, Default)]

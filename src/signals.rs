@@ -3,7 +3,7 @@
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Received {
+pub(crate) enum Received {
     /// SIGTERM or SIGINT.
     End,
     /// SIGHUP: the configuration is to be read again.
@@ -12,7 +12,7 @@ pub(super) enum Received {
 
 /// All are listened for all the time: a signal that comes while nobody waits for it is not lost, and SIGHUP, listened for,
 /// does not kill.
-pub(super) struct Signals {
+pub(crate) struct Signals {
     terminate: Option<Signal>,
     interrupt: Option<Signal>,
     hang_up: Option<Signal>,

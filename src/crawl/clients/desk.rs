@@ -1,0 +1,164 @@
+//! What clients ask for, and what they are answered.
+
+use std::time::Duration;
+
+use tokio::sync::{oneshot, watch};
+
+use super::journal::Journal;
+use super::proposal::Proposal;
+use super::standing::Standing;
+use crate::api::Refusal;
+use crate::api::work::{ClientStatus, Leasing, PageRefused, PageSent, PagesTaken, Released, Renewed, Work, WorkDesk};
+use crate::clock::now_ms;
+use crate::crawl::running::Running;
+use crate::formats::records::{ArchiveRecord, ReaderInput};
+use crate::formats::warc;
+use crate::visit::lent::{Sent, Taken};
+use crate::visit::outage::Opening;
+
+/// A host is lent for about so much work …
+const LOAN_TIME: Duration = Duration::from_secs(30);
+/// … and never more URLs than this.
+const MAX_URLS: u64 = 32;
+/// As long as a client is not proven, all of its pages are fetched twice: it gets few at a time.
+const UNPROVEN_URLS: u64 = 4;
+
+impl WorkDesk for Running {
+    fn max_body_bytes(&self) -> u64 {
+        self.visitor().client.limits().body_bytes
+    }
+
+    fn terms(&self) -> Work {
+        let user_agent = self.config().fetch.user_agent.header();
+        Work { user_agent, max_body_bytes: self.max_body_bytes(), leases: Vec::new() }
+    }
+
+    fn changed(&self) -> watch::Receiver<()> {
+        self.visitor().changed.subscribe()
+    }
+
+    fn lease(&self, client: &str, hosts: usize) -> Result<Vec<Leasing>, Refusal> {
+        let standing = self.clients.standing(client);
+        if let Some(out) = &standing.shut_out {
+            return Err(Refusal::Forbidden(format!("{client} is shut out: {}", out.why)));
+        }
+        let (has, most) = (self.clients.count_of(client), standing.max_hosts(self.clients.config()));
+        if has >= most {
+            let why = format!("{client} has {has} hosts, and may have {most}: send their pages back, or release them");
+            return Err(Refusal::Conflict(why));
+        }
+        self.lease_to(client, &standing, hosts.min(most - has))
+    }
+
+    fn renew(&self, client: &str, lease: &str) -> Result<Renewed, Refusal> {
+        self.clients.renew_lease(client, lease)
+    }
+
+    fn release(&self, client: &str, lease: &str) -> Result<Released, Refusal> {
+        self.clients.release_lease(client, lease)
+    }
+
+    fn take(&self, client: &str, page: PageSent, taken: &mut PagesTaken) {
+        let (url, lease) = (page.url.clone(), page.lease.clone());
+        let proposal = Proposal::of_json(page, &self.visitor().client);
+        self.count(client, taken, url, proposal.and_then(|proposal| self.propose(client, &lease, proposal)));
+    }
+
+    fn take_warc(&self, client: &str, lease: &str, warc: Vec<u8>, taken: &mut PagesTaken) -> Result<(), Refusal> {
+        let unreadable = |error: std::io::Error| Refusal::Bad(format!("not WARC: {error}"));
+        let mut reader = warc::FORMAT.reader(ReaderInput::alone(warc)).map_err(unreadable)?;
+        let mut records = 0;
+        while let Some(record) = reader.next() {
+            match record {
+                ArchiveRecord::Page(event) => {
+                    let url = event.url.clone();
+                    let proposal = Proposal::of_event(*event, &self.visitor().client);
+                    self.count(client, taken, url, proposal.and_then(|proposal| self.propose(client, lease, proposal)));
+                }
+                ArchiveRecord::Other => continue,
+                ArchiveRecord::Problem(why) => taken.refused.push(PageRefused { url: String::new(), why }),
+            }
+            records += 1;
+        }
+        match records {
+            0 => Err(Refusal::Bad("no WARC response record in what was sent".to_owned())),
+            _ => Ok(()),
+        }
+    }
+
+    fn clients(&self) -> Vec<ClientStatus> {
+        self.clients.statuses()
+    }
+}
+
+impl Running {
+    /// Hosts that are due now; none where nothing is to be fetched at the moment.
+    fn lease_to(&self, client: &str, standing: &Standing, hosts: usize) -> Result<Vec<Leasing>, Refusal> {
+        if !self.may_lease() || self.visitor().outage.opening(now_ms()) != Opening::Open {
+            return Ok(Vec::new());
+        }
+        let delay = self.config().frontier.host_delay.as_millis().max(1);
+        let most = if standing.is_proven(self.clients.config()) { MAX_URLS } else { UNPROVEN_URLS };
+        let urls = ((LOAN_TIME.as_millis() / delay) as u64).clamp(1, most);
+        let (hosts, urls) = match self.pages_left() {
+            Some(left) if left < hosts as u64 * urls => (hosts.min(left as usize), 1),
+            _ => (hosts, urls),
+        };
+        let leases = self.frontier.lease(now_ms(), hosts, urls as usize)?;
+        Ok(self.clients.lend(client, leases, &self.visitor()))
+    }
+
+    /// What a client says of a URL, if it is the client's to say. The error says why not.
+    fn propose(&self, client: &str, lease: &str, proposal: Proposal) -> Result<Taken, String> {
+        let standing = self.clients.standing(client);
+        if standing.shut_out.is_some() {
+            return Err(format!("{client} is shut out"));
+        }
+        let config = self.clients.config();
+        let is_proven = standing.is_proven(config);
+        let is_checked = !is_proven || fastrand::f64() < config.verify_share;
+        let mut is_too_fast = false;
+        let given = self.clients.with_loan(client, lease, |loan| {
+            let has_conditions = *loan
+                .urls
+                .get(&proposal.url)
+                .ok_or_else(|| Refusal::NotFound("not, or not any more, among the URLs of this lease".to_owned()))?;
+            if proposal.status() == Some(304) && !has_conditions {
+                return Err(Refusal::Bad("304 for a URL that was given without conditions".to_owned()));
+            }
+            is_too_fast = !loan.is_in_time();
+            Ok((loan.give_back(&proposal.url), loan.since_ms))
+        });
+        let (pages, since_ms) = given.map_err(|refusal| refusal.to_string())?;
+        if is_too_fast {
+            self.clients.was_too_fast(client);
+            return Err("sooner than its host may be asked so often: see delay_ms".to_owned());
+        }
+        let url = proposal.url.clone();
+        if !is_checked {
+            let noted = Journal::of(&self.folder, client).add(&url);
+            noted.map_err(|error| format!("cannot be taken now: the server cannot note it ({error})"))?;
+        }
+        let (answer, answered) = oneshot::channel();
+        let exchange = proposal.into_exchange(since_ms);
+        let sent = Sent { url, exchange, is_checked, is_believed: is_proven, answer };
+        let is_sent = pages.is_some_and(|pages| pages.blocking_send(sent).is_ok());
+        match is_sent.then(|| answered.blocking_recv().ok()).flatten() {
+            None | Some(Taken::NotTaken) => Err("the lease has ended, or the page log takes nothing now".to_owned()),
+            Some(taken) => Ok(taken),
+        }
+    }
+
+    fn count(&self, client: &str, taken: &mut PagesTaken, url: String, what: Result<Taken, String>) {
+        match &what {
+            Ok(Taken::Accepted) => taken.accepted += 1,
+            Ok(Taken::Held | Taken::NotTaken) => taken.held += 1,
+            Err(why) => taken.refused.push(PageRefused { url, why: why.clone() }),
+        }
+        self.clients.change(client, false, |standing| match what {
+            Ok(Taken::Accepted) => standing.accepted += 1,
+            Ok(Taken::Held | Taken::NotTaken) => standing.held += 1,
+            Err(_) => standing.refused += 1,
+        });
+    }
+}

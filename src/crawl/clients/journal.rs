@@ -1,0 +1,102 @@
+//! What was taken of a client unseen: a list of URLs in the data folder, so that it can be fetched again should the client be
+//! shut out. `clients/NAME.sent` while it is believed, `clients/NAME.in_question` afterwards.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use crate::clock::now_ms;
+use crate::folders::make_private;
+use crate::frontier::{Frontier, FrontierError};
+
+const FOLDER: &str = "clients";
+/// The older part of what a client has sent is forgotten when it is longer, half of this at a time.
+const MOST_BYTES: u64 = 256 << 20;
+/// URLs that are put back at once.
+const BATCH: usize = 1000;
+
+/// One client's.
+pub(super) struct Journal {
+    sent: PathBuf,
+    older: PathBuf,
+    in_question: PathBuf,
+}
+
+impl Journal {
+    pub fn of(data_folder: &Path, client: &str) -> Journal {
+        let path = |what: &str| data_folder.join(FOLDER).join(format!("{client}.{what}"));
+        Journal { sent: path("sent"), older: path("sent.older"), in_question: path("in_question") }
+    }
+
+    /// Notes a URL whose page is about to be taken.
+    pub fn add(&self, url: &str) -> std::io::Result<()> {
+        if let Some(folder) = self.sent.parent() {
+            make_private(folder)?;
+        }
+        let mut file = OpenOptions::new().create(true).append(true).open(&self.sent)?;
+        if file.metadata()?.len() > MOST_BYTES / 2 {
+            std::fs::rename(&self.sent, &self.older)?;
+            file = OpenOptions::new().create(true).append(true).open(&self.sent)?;
+        }
+        // In one write, so that lines of several threads do not mix.
+        file.write_all(format!("{url}\n").as_bytes())
+    }
+
+    /// Has everything fetched again, and returns how many URLs these are. Killed on the way, it is to be called again.
+    pub fn question(&self, frontier: &dyn Frontier) -> Result<u64, QuestionError> {
+        let mut count = 0;
+        for path in [&self.older, &self.sent] {
+            let failed = |source| QuestionError::File { path: path.clone(), source };
+            let file = match File::open(path) {
+                Ok(file) => BufReader::new(file),
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(failed(error)),
+            };
+            let mut asked = OpenOptions::new().create(true).append(true).open(&self.in_question).map_err(failed)?;
+            let mut urls = Vec::with_capacity(BATCH);
+            for line in file.lines() {
+                urls.push(line.map_err(failed)?);
+                if urls.len() == BATCH {
+                    count += put_back(frontier, &mut urls, &mut asked).map_err(|error| error.of(path))?;
+                }
+            }
+            count += put_back(frontier, &mut urls, &mut asked).map_err(|error| error.of(path))?;
+            std::fs::remove_file(path).map_err(failed)?;
+        }
+        Ok(count)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum QuestionError {
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    Frontier(#[from] FrontierError),
+}
+
+enum PutBackError {
+    Io(std::io::Error),
+    Frontier(FrontierError),
+}
+
+impl PutBackError {
+    fn of(self, path: &Path) -> QuestionError {
+        match self {
+            PutBackError::Io(source) => QuestionError::File { path: path.to_owned(), source },
+            PutBackError::Frontier(error) => QuestionError::Frontier(error),
+        }
+    }
+}
+
+fn put_back(frontier: &dyn Frontier, urls: &mut Vec<String>, asked: &mut File) -> Result<u64, PutBackError> {
+    frontier.try_again(urls, now_ms()).map_err(PutBackError::Frontier)?;
+    let mut lines = urls.join("\n");
+    if !lines.is_empty() {
+        lines.push('\n');
+    }
+    asked.write_all(lines.as_bytes()).map_err(PutBackError::Io)?;
+    let count = urls.len() as u64;
+    urls.clear();
+    Ok(count)
+}

@@ -1,0 +1,196 @@
+//! Hosts that clients have: leased, renewed, released, each known by its fence.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::Clients;
+use crate::api::Refusal;
+use crate::api::work::{HostLease, Leasing, Released, Renewed, UrlToFetch};
+use crate::clock::now_ms;
+use crate::frontier::{Lease, Release};
+use crate::page::EpochMs;
+use crate::visit::Visitor;
+use crate::visit::lent::{Lent, Loan, Offer, Sent};
+
+/// Pages of one host that wait for the one before.
+const WAITING_PAGES: usize = 4;
+const NO_LEASE: &str = "no lease of this client: it has lapsed, was released, or all of it has come back";
+
+/// A host that a client has.
+pub(super) struct LoanOut {
+    pub client: Arc<str>,
+    /// None once it is ended from our side.
+    pages: Option<mpsc::Sender<Sent>>,
+    renewed: watch::Sender<EpochMs>,
+    pub until: EpochMs,
+    pub since_ms: EpochMs,
+    since: Instant,
+    pub delay: Duration,
+    /// URLs that are still to come back, and whether each was given with conditions.
+    pub urls: HashMap<String, bool>,
+    pub given: usize,
+    /// Since it was leased, or renewed.
+    has_progress: bool,
+    pub is_released: bool,
+}
+
+impl LoanOut {
+    /// Whoever is about to send more is late.
+    pub fn end(&mut self) {
+        self.pages = None;
+        self.until = 0;
+    }
+
+    /// Whether one more page at this moment has taken the time that the delays between the visits before it take.
+    pub fn is_in_time(&self) -> bool {
+        let visits = (self.given - self.urls.len()) as u32;
+        // Clocks that tick differently, and delays cut to milliseconds.
+        self.since.elapsed() + Duration::from_millis(50) >= self.delay.saturating_mul(visits).mul_f64(0.95)
+    }
+
+    /// A URL of it has come back: where its page goes.
+    pub fn give_back(&mut self, url: &str) -> Option<mpsc::Sender<Sent>> {
+        self.urls.remove(url)?;
+        self.has_progress = true;
+        self.pages.clone()
+    }
+}
+
+impl Clients {
+    /// Lends leased hosts to a client. Each is offered as soon as its robots.txt is known. To be called on the runtime.
+    pub fn lend(self: &Arc<Self>, client: &str, leases: Vec<Lease>, visitor: &Arc<Visitor>) -> Vec<Leasing> {
+        leases.into_iter().map(|lease| self.lend_one(client.into(), lease, visitor)).collect()
+    }
+
+    fn lend_one(self: &Arc<Self>, client: Arc<str>, lease: Lease, visitor: &Arc<Visitor>) -> Leasing {
+        let fence = format!("{}-{}", self.life, lease.id);
+        let (offer, offered) = oneshot::channel();
+        let (pages, sent) = mpsc::channel(WAITING_PAGES);
+        let (renewals, renewed) = watch::channel(0);
+        let loan = Loan { to: client.clone(), time: self.config.lease, offer, pages: sent, renewed };
+        let out = LoanOut {
+            client,
+            pages: Some(pages),
+            renewed: renewals,
+            until: EpochMs::MAX,
+            since_ms: now_ms(),
+            since: Instant::now(),
+            delay: Duration::ZERO,
+            urls: HashMap::new(),
+            given: 0,
+            has_progress: true,
+            is_released: false,
+        };
+        self.loans.lock().insert(fence.clone(), out);
+        let (clients, visitor, at) = (self.clone(), visitor.clone(), fence.clone());
+        let visits = self.visits.clone();
+        visits.spawn(async move {
+            let lent = lend(&visitor, lease, loan).await;
+            let clients_too = clients.clone();
+            // It writes to the disk.
+            let _ = tokio::task::spawn_blocking(move || clients_too.ended(&at, &lent)).await;
+            visitor.changed.send_replace(());
+        });
+        let (given, to_client) = oneshot::channel();
+        let clients = self.clone();
+        tokio::spawn(async move {
+            let Ok(offer) = offered.await else { return };
+            let lease = clients.give(&fence, offer);
+            // Nobody waits for it any more: it is nobody's fault, and others are to have it.
+            if let Some(lease) = lease
+                && given.send(lease).is_err()
+                && let Some(loan) = clients.loans.lock().get_mut(&fence)
+            {
+                loan.is_released = true;
+                loan.end();
+            }
+        });
+        to_client
+    }
+
+    /// Notes what is offered, in the form it is told.
+    fn give(&self, fence: &str, offer: Offer) -> Option<HostLease> {
+        let mut loans = self.loans.lock();
+        let loan = loans.get_mut(fence)?;
+        let Offer { origin, delay, until, urls } = offer;
+        (loan.delay, loan.until, loan.given, loan.since) = (delay, until, urls.len(), Instant::now());
+        loan.since_ms = now_ms();
+        loan.urls =
+            urls.iter().map(|url| (url.url.clone(), url.etag.is_some() || url.last_modified.is_some())).collect();
+        let urls = urls.into_iter().map(|url| UrlToFetch {
+            url: url.url,
+            robots: "allowed".to_owned(),
+            etag: url.etag,
+            last_modified: url.last_modified,
+        });
+        Some(HostLease {
+            lease: fence.to_owned(),
+            origin,
+            delay_ms: delay.as_millis() as u64,
+            lasts_ms: until.saturating_sub(now_ms()),
+            urls: urls.collect(),
+        })
+    }
+
+    /// Hosts that a client has.
+    pub fn count_of(&self, client: &str) -> usize {
+        self.loans.lock().values().filter(|loan| *loan.client == *client).count()
+    }
+
+    /// As long again as at first, if something came back since.
+    pub fn renew_lease(&self, client: &str, fence: &str) -> Result<Renewed, Refusal> {
+        self.with_loan(client, fence, |loan| {
+            if !std::mem::take(&mut loan.has_progress) {
+                let why = "nothing of it has come back since it was leased or renewed: it lapses at its time";
+                return Err(Refusal::Conflict(why.to_owned()));
+            }
+            let time = self.config.lease.saturating_add(loan.delay.saturating_mul(loan.urls.len() as u32));
+            loan.until = loan.until.max(now_ms() + time.as_millis() as u64);
+            loan.renewed.send_replace(loan.until);
+            Ok(Renewed { lasts_ms: loan.until.saturating_sub(now_ms()) })
+        })
+    }
+
+    /// The client is done with it.
+    pub fn release_lease(&self, client: &str, fence: &str) -> Result<Released, Refusal> {
+        self.with_loan(client, fence, |loan| {
+            loan.is_released = true;
+            loan.end();
+            Ok(Released { urls: loan.urls.len() as u64 })
+        })
+    }
+
+    /// A lease that is this client's, and not late.
+    pub(super) fn with_loan<T>(
+        &self,
+        client: &str,
+        fence: &str,
+        then: impl FnOnce(&mut LoanOut) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let mut loans = self.loans.lock();
+        let loan = loans.get_mut(fence).filter(|loan| *loan.client == *client && loan.until > now_ms());
+        loan.map_or_else(|| Err(Refusal::Conflict(NO_LEASE.to_owned())), then)
+    }
+}
+
+/// A loan from its beginning to its end. A panic costs this host's lease and nothing else.
+async fn lend(visitor: &Arc<Visitor>, lease: Lease, loan: Loan) -> Lent {
+    let (spare, at) = (lease.clone(), visitor.clone());
+    let ended = tokio::spawn(async move { at.lend(lease, loan).await }).await;
+    match ended {
+        Ok(Ok(lent)) => return lent,
+        Ok(Err(error)) if error.is_waiting() => tracing::debug!(host = spare.host.origin, %error, "a loan ended early"),
+        Ok(Err(error)) => tracing::error!(host = spare.host.origin, %error, "the frontier failed under a loan"),
+        Err(panic) => {
+            tracing::error!(host = spare.host.origin, %panic, "a loan's worker panicked; its URLs go back to the frontier");
+            let rest = now_ms() + visitor.config.frontier.backoff_base.as_millis() as u64;
+            if let Err(error) = visitor.frontier.release(spare, Release { not_before: rest, ..Release::default() }) {
+                tracing::error!(%error, "the frontier did not take the host back");
+            }
+        }
+    }
+    Lent::default()
+}

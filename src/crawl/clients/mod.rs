@@ -1,0 +1,162 @@
+//! Other people's crawlers: who has which host, what they may have, and what becomes of what they send. What a client sends is a
+//! proposal: that it was given out to this client, under this fence, and is not late, is checked here; what it says of the page is
+//! judged, and now and then seen for ourselves, by the visit whose host is lent (`visit/lent.rs`).
+
+mod desk;
+mod journal;
+mod loans;
+mod proposal;
+mod standing;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio_util::task::TaskTracker;
+
+use crate::api::work::ClientStatus;
+use crate::clock::{event_id, now_ms};
+use crate::config::WorkConfig;
+use crate::frontier::{Frontier, FrontierError};
+use crate::visit::lent::Lent;
+use journal::Journal;
+use loans::LoanOut;
+use standing::Standing;
+
+/// One for the whole crawl.
+pub(crate) struct Clients {
+    config: WorkConfig,
+    folder: PathBuf,
+    frontier: Arc<dyn Frontier>,
+    /// Of this process: a fence of the one before is nobody's.
+    life: String,
+    /// By fence.
+    loans: Mutex<HashMap<String, LoanOut>>,
+    /// Their visits: the page log stays open until the last of them has ended.
+    pub visits: TaskTracker,
+    standings: Mutex<BTreeMap<String, Standing>>,
+}
+
+/// In the frontier's notes, with the client's name behind it.
+const NOTE: &str = "client:";
+
+impl Clients {
+    pub fn open(config: &WorkConfig, folder: &Path, frontier: Arc<dyn Frontier>) -> Result<Clients, FrontierError> {
+        let mut standings = BTreeMap::new();
+        for (name, _) in &config.clients {
+            let kept = frontier.note(&format!("{NOTE}{name}"))?;
+            standings.insert(name.clone(), kept.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default());
+        }
+        let (config, folder) = (config.clone(), folder.to_owned());
+        let clients = Clients {
+            config,
+            folder,
+            frontier,
+            life: event_id(),
+            loans: Mutex::default(),
+            visits: TaskTracker::new(),
+            standings: Mutex::new(standings),
+        };
+        clients.question_again();
+        Ok(clients)
+    }
+
+    pub fn config(&self) -> &WorkConfig {
+        &self.config
+    }
+
+    fn standing(&self, client: &str) -> Standing {
+        self.standings.lock().get(client).cloned().unwrap_or_default()
+    }
+
+    /// Changes what is known of a client; kept now and then, and whenever `is_kept`.
+    fn change(&self, client: &str, is_kept: bool, change: impl FnOnce(&mut Standing)) {
+        let now = {
+            let mut standings = self.standings.lock();
+            let standing = standings.entry(client.to_owned()).or_default();
+            change(standing);
+            standing.clone()
+        };
+        let json = serde_json::to_string(&now).unwrap_or_default();
+        if is_kept && let Err(error) = self.frontier.set_note(&format!("{NOTE}{client}"), &json) {
+            tracing::warn!(client, %error, "what is known of a client is not kept");
+        }
+    }
+
+    /// A loan is over, and what was ours of it is done.
+    fn ended(&self, fence: &str, lent: &Lent) {
+        let Some(loan) = self.loans.lock().remove(fence) else { return };
+        let was_out = self.standing(&loan.client).shut_out.is_some();
+        self.change(&loan.client, true, |standing| {
+            if loan.given > 0 {
+                standing.ended(loan.given, lent.left, !loan.is_released && lent.left > 0);
+            }
+            lent.agreed.iter().for_each(|agrees| standing.checked(*agrees, now_ms()));
+        });
+        if let Some(out) = self.standing(&loan.client).shut_out.filter(|_| !was_out) {
+            self.shut_out(&loan.client, &out.why);
+        }
+    }
+
+    /// A client is believed no more: it gets nothing, and what was taken of it unseen is fetched again.
+    fn shut_out(&self, client: &str, why: &str) {
+        self.loans.lock().values_mut().filter(|loan| *loan.client == *client).for_each(LoanOut::end);
+        match Journal::of(&self.folder, client).question(&*self.frontier) {
+            Ok(urls) => {
+                tracing::warn!(client, why, urls, "a client is shut out; what was taken of it unseen is fetched again");
+                self.change(client, true, |standing| standing.in_question += urls);
+            }
+            Err(error) => {
+                tracing::error!(client, why, %error, "a client is shut out; what was taken of it is fetched again at the next start");
+            }
+        }
+    }
+
+    /// What a crash, or a full disk, has left of that.
+    fn question_again(&self) {
+        let out: Vec<String> = {
+            let standings = self.standings.lock();
+            standings.iter().filter(|(_, standing)| standing.shut_out.is_some()).map(|(name, _)| name.clone()).collect()
+        };
+        for client in out {
+            match Journal::of(&self.folder, &client).question(&*self.frontier) {
+                Ok(0) => {}
+                Ok(urls) => self.change(&client, true, |standing| standing.in_question += urls),
+                Err(error) => {
+                    tracing::error!(client, %error, "what was taken of a client that is shut out is not fetched again yet")
+                }
+            }
+        }
+    }
+
+    /// A client asked a host faster than it was told to, or says so.
+    fn was_too_fast(&self, client: &str) {
+        let was_out = self.standing(client).shut_out.is_some();
+        self.change(client, true, |standing| standing.checked(false, now_ms()));
+        if let Some(out) = self.standing(client).shut_out.filter(|_| !was_out) {
+            self.shut_out(client, &out.why);
+        }
+    }
+
+    pub fn statuses(&self) -> Vec<ClientStatus> {
+        let loans = self.loans.lock();
+        let hosts = |name: &str| loans.values().filter(|loan| *loan.client == *name).count() as u64;
+        let standings = self.standings.lock();
+        let status = |(name, standing): (&String, &Standing)| ClientStatus {
+            name: name.clone(),
+            is_proven: standing.is_proven(&self.config),
+            shut_out: standing.shut_out.as_ref().map(|out| out.why.clone()),
+            hosts: hosts(name),
+            max_hosts: standing.max_hosts(&self.config) as u64,
+            accepted: standing.accepted,
+            held: standing.held,
+            refused: standing.refused,
+            agreed: standing.agreed,
+            disagreed: standing.disagreed,
+            lapsed: standing.lapsed,
+            in_question: standing.in_question,
+        };
+        standings.iter().map(status).collect()
+    }
+}

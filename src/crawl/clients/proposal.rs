@@ -1,0 +1,159 @@
+//! What a client sends is a proposal: its form and its size are looked at before anything else.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use data_encoding::HEXLOWER_PERMISSIVE;
+use sha2::{Digest, Sha256};
+
+use crate::api::work::PageSent;
+use crate::clock::now_ms;
+use crate::fetch::client::{Client, Exchange, unwanted};
+use crate::page::{EpochMs, Failure, FailureReason, Headers, HttpVersion, Outcome, PageEvent, Response, Truncated};
+
+const MAX_HEADERS: usize = 256;
+const MAX_HEADER_BYTES: usize = 256 << 10;
+const MAX_MESSAGE: usize = 1000;
+
+/// What is claimed of a URL, whoever claims it. Its times are ours: it began when it says and ended just now.
+pub(super) struct Proposal {
+    pub url: String,
+    outcome: Outcome,
+    request_headers: Headers,
+    ip: Option<std::net::IpAddr>,
+    took_ms: u64,
+}
+
+impl Proposal {
+    /// The error says what is wrong with it.
+    pub fn of_json(page: PageSent, client: &Client) -> Result<Proposal, String> {
+        let PageSent { url, headers, request_headers, ip, took_ms, .. } = &page;
+        let (url, ip, took_ms) = (url.clone(), *ip, *took_ms);
+        let request_headers = checked_headers(request_headers.clone())?.redacted();
+        let headers = checked_headers(headers.clone())?;
+        let outcome = match (page.status, page.failure) {
+            (None, Some(failure)) => {
+                let reason = FailureReason::by_name(&failure.reason)
+                    .ok_or_else(|| format!("{:?} is no reason of a failure", failure.reason))?;
+                let message = failure.message.chars().take(MAX_MESSAGE).collect();
+                Outcome::Failure(Failure { reason, message })
+            }
+            (Some(status), None) => {
+                let body = STANDARD.decode(&page.body).map_err(|error| format!("body is no base64: {error}"))?;
+                check_digest(page.digest.as_deref(), &body)?;
+                let response = Response {
+                    status,
+                    reason: checked_reason(page.reason)?,
+                    version: version(page.version.as_deref())?,
+                    headers,
+                    body: body.into(),
+                    truncated: page.truncated,
+                    wire: None,
+                };
+                checked_response(response, client)?
+            }
+            _ => return Err("a page has either a status or a failure".to_owned()),
+        };
+        Ok(Proposal { url, outcome, request_headers, ip, took_ms })
+    }
+
+    /// Of a page that an archive holds.
+    pub fn of_event(mut event: PageEvent, client: &Client) -> Result<Proposal, String> {
+        // Where it led is followed by ourselves.
+        if let (Some(hop), Outcome::Response(response)) = (event.hops.drain(..).next(), &mut event.outcome) {
+            (response.status, response.headers, response.body) = (hop.status, hop.headers, Bytes::new());
+        }
+        let took_ms = event.ended_ms.saturating_sub(event.started_ms);
+        let outcome = match event.outcome {
+            Outcome::Response(response) => {
+                let headers = checked_headers(response.headers.0)?;
+                checked_response(Response { headers, wire: None, ..response }, client)?
+            }
+            failure @ Outcome::Failure(_) => failure,
+        };
+        let request_headers = checked_headers(event.request_headers.0)?.redacted();
+        Ok(Proposal { url: event.url, outcome, request_headers, ip: event.ip, took_ms })
+    }
+
+    pub fn status(&self) -> Option<u16> {
+        match &self.outcome {
+            Outcome::Response(response) => Some(response.status),
+            Outcome::Failure(_) => None,
+        }
+    }
+
+    /// As if we had asked. `since`: when it was given out.
+    pub fn into_exchange(self, since: EpochMs) -> Exchange {
+        let ended_ms = now_ms();
+        let started_ms = ended_ms.saturating_sub(self.took_ms).max(since).min(ended_ms);
+        let Proposal { outcome, request_headers, ip, .. } = self;
+        Exchange { request_headers, outcome, ip, started_ms, ended_ms, room: None }
+    }
+}
+
+fn checked_headers(headers: Vec<(String, String)>) -> Result<Headers, String> {
+    if headers.len() > MAX_HEADERS {
+        return Err(format!("more than {MAX_HEADERS} headers"));
+    }
+    let bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if bytes > MAX_HEADER_BYTES {
+        return Err(format!("headers of more than {MAX_HEADER_BYTES} bytes"));
+    }
+    let mut checked = Headers::default();
+    for (name, value) in headers {
+        let Ok(name) = http::HeaderName::from_bytes(name.as_bytes()) else {
+            return Err(format!("{name:?} is no name of a header"));
+        };
+        // As bytes on the wire, each a character of its own.
+        if value.chars().any(|character| matches!(character, '\r' | '\n' | '\0') || u32::from(character) > 0xff) {
+            return Err(format!("the value of {name} has characters that no header may have"));
+        }
+        checked.push(name.as_str(), value);
+    }
+    Ok(checked)
+}
+
+fn checked_reason(reason: String) -> Result<String, String> {
+    match reason.len() <= 200 && reason.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
+        true => Ok(reason),
+        false => Err("the reason phrase is none".to_owned()),
+    }
+}
+
+fn version(said: Option<&str>) -> Result<HttpVersion, String> {
+    match said {
+        None | Some("HTTP/1.1") => Ok(HttpVersion::Http11),
+        Some("HTTP/1.0") => Ok(HttpVersion::Http10),
+        Some("HTTP/2") => Ok(HttpVersion::Http2),
+        Some(other) => Err(format!("version is {other:?}, not HTTP/1.0, HTTP/1.1 or HTTP/2")),
+    }
+}
+
+fn check_digest(said: Option<&str>, body: &[u8]) -> Result<(), String> {
+    let Some(said) = said else { return Ok(()) };
+    let expected = said.strip_prefix("sha256:").and_then(|hex| HEXLOWER_PERMISSIVE.decode(hex.as_bytes()).ok());
+    let expected = expected.ok_or("digest is not sha256: and 64 hexadecimal digits")?;
+    match expected == Sha256::digest(body).as_slice() {
+        true => Ok(()),
+        false => Err("the body's digest is another: it did not come as it was sent".to_owned()),
+    }
+}
+
+/// With what we would have read of it ourselves.
+fn checked_response(mut response: Response, client: &Client) -> Result<Outcome, String> {
+    if !(200..600).contains(&response.status) {
+        return Err(format!("{} is no status of an answer", response.status));
+    }
+    if matches!(response.status, 204 | 304) && !response.body.is_empty() {
+        return Err(format!("an answer of {} has no body", response.status));
+    }
+    let limits = client.limits();
+    if response.is_success() && !client.is_wanted(response.content_type()) {
+        return Ok(Outcome::Failure(unwanted(response.content_type().unwrap_or_default())));
+    }
+    if response.body.len() as u64 > limits.body_bytes {
+        response.body = Bytes::copy_from_slice(&response.body[..limits.body_bytes as usize]);
+        response.truncated = Some(Truncated::Length);
+    }
+    Ok(Outcome::Response(response))
+}

@@ -1,0 +1,380 @@
+//! A lease whose URLs somebody else asks for: one of the client crawlers that take work from the server and send pages back (the
+//! data model's `work_proposed` and `page_proposed`). What must be known before is found out here: robots.txt, the delay, whose
+//! page a URL is, budgets. What comes back is judged as if we had asked. For what a client cannot be taken at its word, we ask
+//! ourselves once it is done with the host: failures, where redirects lead, and the pages that are to be checked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use url::Url;
+
+use super::claim::Claimed;
+use super::follow::Fetched;
+use super::host::LeasedHost;
+use super::lease::Tickets;
+use super::place::Place;
+use super::redirect;
+use super::retry;
+use super::sketch::Sketch;
+use super::visitor::{Interrupted, Shared, Visitor};
+use crate::clock::now_ms;
+use crate::fetch::client::{Conditions, Exchange};
+use crate::frontier::{FrontierError, Lease, Work};
+use crate::page::{EpochMs, FailureReason, Kind, Outcome, PageEvent, Response};
+
+/// A host is lent for about so much work, its delay counted in.
+const LOAN_TIME: Duration = Duration::from_secs(30);
+
+/// A loan, as far as the visit has to do with it.
+pub(crate) struct Loan {
+    /// Whose crawler it is: the crawler id of its pages.
+    pub to: Arc<str>,
+    /// A client has so long, and as long again whenever it renews, the delays between visits not counted.
+    pub time: Duration,
+    pub offer: oneshot::Sender<Offer>,
+    /// Closed: the client is done with it.
+    pub pages: mpsc::Receiver<Sent>,
+    /// Until when the client has it now; 0 until it renews for the first time.
+    pub renewed: watch::Receiver<EpochMs>,
+}
+
+/// What a client may ask a host for: one URL after the other, with the delay between the end of a visit and the start of the next.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    pub origin: String,
+    pub delay: Duration,
+    pub until: EpochMs,
+    pub urls: Vec<OfferedUrl>,
+}
+
+#[derive(Debug)]
+pub(crate) struct OfferedUrl {
+    pub url: String,
+    pub etag: Option<String>,
+    pub last_modified: Option<String>,
+}
+
+/// What a client says that a URL of its loan has brought.
+pub(crate) struct Sent {
+    pub url: String,
+    pub exchange: Exchange,
+    /// It is to be asked for again by ourselves.
+    pub is_checked: bool,
+    /// The client is proven: what it says that its host asks for is heeded.
+    pub is_believed: bool,
+    pub answer: oneshot::Sender<Taken>,
+}
+
+/// What becomes of a page that was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// It is in the page log, durably.
+    Accepted,
+    /// We ask ourselves, or follow where it leads.
+    Held,
+    /// Not now, or not any more: the URL is still to be fetched.
+    NotTaken,
+}
+
+/// How a loan went.
+#[derive(Debug, Default)]
+pub(crate) struct Lent {
+    /// Of those that were offered, the URLs that nothing came back for.
+    pub left: usize,
+    /// Of the pages that were checked and could be compared: whether they agreed with what we saw.
+    pub agreed: Vec<bool>,
+}
+
+/// A URL that is lent, with what is held for it. Given back however the loan ends.
+struct LentUrl<'v> {
+    work: Work,
+    url: Url,
+    place: Place,
+    claimed: Option<Claimed<'v>>,
+}
+
+/// What is left for ourselves.
+#[derive(Default)]
+struct Ours<'v> {
+    work: Vec<Work>,
+    redirected: Vec<(LentUrl<'v>, Exchange)>,
+    checked: Vec<(Work, Option<Sketch>)>,
+}
+
+impl Visitor {
+    /// Lends a leased host, asks for what is left, and gives it back. An error is the frontier's; the host is given back all the same.
+    pub(crate) async fn lend(&self, lease: Lease, loan: Loan) -> Result<Lent, FrontierError> {
+        let mut host = LeasedHost::new(lease);
+        host.is_lent = true;
+        let (tickets, mut fetched, mut lent) = (Tickets::default(), Vec::new(), Lent::default());
+        let worked = self.lend_out(&mut host, &tickets, loan, &mut fetched, &mut lent).await;
+        self.end(host, tickets, fetched, worked).await.map(|()| lent)
+    }
+
+    /// `fetched`: has the URLs added whose events are accepted.
+    async fn lend_out(
+        &self,
+        host: &mut LeasedHost,
+        tickets: &Tickets,
+        loan: Loan,
+        fetched: &mut Vec<String>,
+        lent: &mut Lent,
+    ) -> Result<(), Interrupted> {
+        if !self.begin(host, tickets).await? {
+            return Ok(());
+        }
+        let (mut urls, mut ours) = self.divide(host)?;
+        if let Some(first) = urls.first()
+            && self.wait_for_turns(host, &first.url, urls.len() as u32).await?.is_err()
+        {
+            ours.work.extend(urls.drain(..).map(|url| url.work)); // our own visit finds out what that means
+        }
+        let shared = Shared::new(std::mem::replace(host, LeasedHost::absent()));
+        let mut worked = Ok(());
+        if !urls.is_empty() {
+            worked = self.await_pages(&shared, &mut urls, &mut ours, loan, fetched).await;
+            lent.left = urls.len();
+        }
+        drop(urls);
+        if worked.is_ok() {
+            worked = self.ask_ourselves(&shared, ours, tickets, &mut lent.agreed).await;
+        }
+        *host = shared.into_inner();
+        worked
+    }
+
+    /// What somebody else may ask for, of the lease's URLs, and what not: whose answer decides alone what becomes of a URL, or of its
+    /// host, is asked for by ourselves.
+    fn divide(&self, host: &mut LeasedHost) -> Result<(Vec<LentUrl<'_>>, Ours<'_>), Interrupted> {
+        let (mut urls, mut ours) = (Vec::new(), Ours::default());
+        let delay = host.delay(&self.config.frontier).as_millis().max(1);
+        let most = (LOAN_TIME.as_millis() / delay).max(1);
+        for work in std::mem::take(&mut host.lease.work) {
+            if urls.len() as u128 >= most {
+                break; // for the next lease
+            }
+            let is_first_word = work.attempt == 0 && !work.was_put_off && work.missing_since.is_none();
+            let url = Url::parse(&work.url).ok().filter(|url| {
+                let may_ask = self.refusal(host, url, work.kind).is_none();
+                host.trouble.is_none() && work.kind == Kind::Page && is_first_word && may_ask
+            });
+            let Some(url) = url else {
+                ours.work.push(work);
+                continue;
+            };
+            let Some(place) = self.set_aside(host, &work)? else { break };
+            let claimed = self.claims(&work);
+            let is_ours_to_give = claimed.as_ref().map_or(Ok(true), |claimed| claimed.claim_at_once(&work.url))?;
+            match is_ours_to_give {
+                true => urls.push(LentUrl { work, url, place, claimed }),
+                false => ours.work.push(work),
+            }
+        }
+        Ok((urls, ours))
+    }
+
+    /// Offers the URLs, and takes what comes, until all have come back or the loan is over.
+    async fn await_pages<'v>(
+        &'v self,
+        host: &Shared,
+        urls: &mut Vec<LentUrl<'v>>,
+        ours: &mut Ours<'v>,
+        mut loan: Loan,
+        fetched: &mut Vec<String>,
+    ) -> Result<(), Interrupted> {
+        let (offer, lease) = {
+            let host = host.lock().await;
+            (self.offer(&host, urls, loan.time), host.lease.clone())
+        };
+        let mut until = offer.until;
+        self.frontier.lend(&lease, until)?; // before anybody knows: whatever becomes of us, nobody asks the host beside the client
+        if loan.offer.send(offer).is_err() {
+            return Ok(());
+        }
+        while !urls.is_empty() {
+            let over = Duration::from_millis(until.saturating_sub(now_ms()));
+            tokio::select! {
+                biased;
+                () = self.shutdown.finishing() => {
+                    let mut host = host.lock().await;
+                    host.not_before = host.not_before.max(until);
+                    return Err(Interrupted::Stopping);
+                }
+                sent = loan.pages.recv() => match sent {
+                    Some(sent) => self.take(host, urls, ours, sent, &loan.to, fetched).await?,
+                    None => break,
+                },
+                renewed = loan.renewed.changed() => match renewed {
+                    Ok(()) => {
+                        until = until.max(*loan.renewed.borrow_and_update());
+                        self.frontier.lend(&lease, until)?;
+                    }
+                    Err(_) => break,
+                },
+                () = tokio::time::sleep(over) => break,
+            }
+        }
+        host.lock().await.visited(now_ms(), &self.config.frontier);
+        Ok(())
+    }
+
+    fn offer(&self, host: &LeasedHost, urls: &[LentUrl<'_>], time: Duration) -> Offer {
+        let delay = host.delay(&self.config.frontier);
+        let offered = urls.iter().map(|LentUrl { work, .. }| {
+            let is_of_it = work.final_url.as_ref().is_none_or(|from| *from == work.url);
+            let Conditions { etag, last_modified, .. } =
+                if is_of_it { self.validators(work) } else { Conditions::default() };
+            OfferedUrl { url: work.url.clone(), etag, last_modified }
+        });
+        let time = time.saturating_add(delay.saturating_mul(urls.len() as u32));
+        Offer {
+            origin: host.origin().to_owned(),
+            delay,
+            until: now_ms() + time.as_millis() as u64,
+            urls: offered.collect(),
+        }
+    }
+
+    /// One page that was sent.
+    async fn take<'v>(
+        &'v self,
+        host: &Shared,
+        urls: &mut Vec<LentUrl<'v>>,
+        ours: &mut Ours<'v>,
+        sent: Sent,
+        by: &Arc<str>,
+        fetched: &mut Vec<String>,
+    ) -> Result<(), Interrupted> {
+        let Sent { url, exchange, is_checked, is_believed, answer } = sent;
+        let Some(at) = urls.iter().position(|lent| lent.work.url == url) else {
+            let _ = answer.send(Taken::NotTaken);
+            return Ok(());
+        };
+        let lent = urls.remove(at);
+        // Whoever sent it may have gone: what was taken is taken.
+        let say = |taken| {
+            let _ = answer.send(taken);
+        };
+        if is_hearsay(&exchange.outcome) {
+            if let (true, Some(until)) = (is_believed, self.asked_until(&exchange)) {
+                let mut host = host.lock().await;
+                host.not_before = host.not_before.max(until);
+            }
+            ours.work.push(lent.work);
+            say(Taken::Held);
+        } else if is_checked {
+            let event = PageEvent { outcome: exchange.outcome, ..self.blank_event(&lent.work) };
+            ours.checked.push((lent.work, self.seen(&event)));
+            say(Taken::Held);
+        } else if redirect::location(&exchange.outcome).is_some() {
+            ours.redirected.push((lent, exchange));
+            say(Taken::Held);
+        } else {
+            let url = lent.work.url.clone();
+            let accepted = Tickets::default();
+            self.accept_given(host, lent, exchange, by, &accepted).await?;
+            let ticket = accepted.into_inner().pop();
+            let is_accepted = match ticket {
+                Some((url, ticket)) => self.is_accepted(&url, ticket).await,
+                None => false,
+            };
+            if is_accepted {
+                fetched.push(url);
+            }
+            say(if is_accepted { Taken::Accepted } else { Taken::NotTaken });
+        }
+        Ok(())
+    }
+
+    fn asked_until(&self, exchange: &Exchange) -> Option<EpochMs> {
+        retry::asked_until(&exchange.outcome, exchange.ended_ms, &self.config.frontier)
+    }
+
+    /// Judges what somebody else was answered, follows it where it redirects, and hands it to the page log.
+    async fn accept_given(
+        &self,
+        host: &Shared,
+        lent: LentUrl<'_>,
+        exchange: Exchange,
+        by: &Arc<str>,
+        tickets: &Tickets,
+    ) -> Result<(), Interrupted> {
+        let LentUrl { work, url, place, claimed } = lent;
+        let not_before = host.lock().await.not_before;
+        self.await_log(not_before).await?;
+        let mut fetched = Fetched { event: self.blank_event(&work), room: None, claimed };
+        fetched.event.crawler_id = by.clone();
+        self.follow(&mut fetched, host, &work, url, Some(exchange)).await?;
+        self.accept(fetched, work, Some(place), tickets).await
+    }
+
+    /// What a client is not taken at its word for.
+    async fn ask_ourselves(
+        &self,
+        host: &Shared,
+        ours: Ours<'_>,
+        tickets: &Tickets,
+        agreed: &mut Vec<bool>,
+    ) -> Result<(), Interrupted> {
+        let Ours { work, redirected, checked } = ours;
+        let by = self.crawler_id.clone();
+        for (lent, exchange) in redirected {
+            self.accept_given(host, lent, exchange, &by, tickets).await?;
+        }
+        for (work, theirs) in checked {
+            self.check(host, work, theirs, tickets, agreed).await?;
+        }
+        for work in work {
+            if !self.work_on(host, work, tickets).await? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for a URL again whose page somebody has sent: ours is taken.
+    async fn check(
+        &self,
+        host: &Shared,
+        work: Work,
+        theirs: Option<Sketch>,
+        tickets: &Tickets,
+        agreed: &mut Vec<bool>,
+    ) -> Result<(), Interrupted> {
+        let not_before = host.lock().await.not_before;
+        self.await_log(not_before).await?;
+        let Some(place) = self.set_aside(&mut *host.lock().await, &work)? else { return Ok(()) };
+        let fetched = self.fetch(host, &work).await?;
+        if let (Some(theirs), Some(ours)) = (theirs, self.seen(&fetched.event)) {
+            let agrees = theirs.agrees_with(&ours);
+            if !agrees {
+                tracing::debug!(url = work.url, ?theirs, ?ours, "a client's page is not what we see");
+            }
+            agreed.push(agrees);
+        }
+        self.accept(fetched, work, Some(place), tickets).await
+    }
+
+    /// The first answer to a URL, to be compared with another; none of a failure.
+    fn seen(&self, event: &PageEvent) -> Option<Sketch> {
+        if let Some(hop) = event.hops.first() {
+            return Some(Sketch::of_redirect(hop.status, &hop.target));
+        }
+        let response = event.response()?;
+        if let Some(location) = redirect::location(&event.outcome) {
+            let target = Url::parse(&event.url).ok().and_then(|url| redirect::target(&url, &location));
+            let target = target.map_or(location, |target| target.url.to_string());
+            return Some(Sketch::of_redirect(response.status, &target));
+        }
+        tokio::task::block_in_place(|| Sketch::of(event, &self.derive))
+    }
+}
+
+/// What somebody else says of a host's trouble, or of a page that did not come whole: we hear it from the host.
+fn is_hearsay(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Failure(failure) => failure.reason != FailureReason::UnwantedType,
+        Outcome::Response(response) => response.status == 429 || response.status >= 500 || Response::is_cut(response),
+    }
+}

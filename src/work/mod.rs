@@ -1,0 +1,224 @@
+//! A crawler that works for another: it leases hosts from a server over its API, asks them for what it is told to, with the same
+//! fetcher, and sends back what they answer. It keeps nothing: killed, it has cost its leases' time.
+
+mod server;
+mod visit;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio_util::task::TaskTracker;
+
+use crate::api::work::{LeaseWanted, Work};
+use crate::clock::now_ms;
+use crate::config::{FetchConfig, Secret};
+use crate::fetch::{Client, ClientError};
+use crate::shutdown::Shutdown;
+use crate::signals::Signals;
+use crate::telemetry::progress::{Screen, bytes, grouped};
+use crate::visit::outage::{Opening, Outage};
+use server::Server;
+
+pub use server::ServerError;
+
+/// What a worker is started with.
+pub struct Worker {
+    /// Where the server is: `http://crawl.example:8080`.
+    pub server: url::Url,
+    pub token: Secret,
+    /// How it fetches; the server says as whom.
+    pub fetch: FetchConfig,
+    /// A server that cannot be reached for so long is given up.
+    pub patience: Duration,
+    pub screen: Screen,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum WorkError {
+    #[error("cannot start: {0}")]
+    Runtime(std::io::Error),
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(transparent)]
+    Server(#[from] ServerError),
+}
+
+/// What it has done so far.
+#[derive(Default)]
+pub(crate) struct Done {
+    pub accepted: AtomicU64,
+    pub held: AtomicU64,
+    pub refused: AtomicU64,
+    pub bytes: AtomicU64,
+}
+
+/// What all of its visits share.
+struct Working {
+    server: Server,
+    /// Asks as the server says; made with the first work.
+    client: Client,
+    user_agent: String,
+    max_body_bytes: u64,
+    outage: Arc<Outage>,
+    done: Arc<Done>,
+    shutdown: Shutdown,
+}
+
+/// Where nothing is due, so long is waited for something.
+const WAIT: Duration = Duration::from_secs(10);
+/// Before the server is asked again that could not be reached, or had nothing to give; doubled each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+const PROGRESS: Duration = Duration::from_secs(60);
+
+impl Worker {
+    /// Works until a signal comes, or the server is away for too long. Says what it has done.
+    pub fn run(self) -> Result<String, WorkError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(WorkError::Runtime)?;
+        let ended = runtime.block_on(self.work());
+        runtime.shutdown_background();
+        ended
+    }
+
+    async fn work(self) -> Result<String, WorkError> {
+        let (shutdown, done) = (Shutdown::default(), Arc::new(Done::default()));
+        let mut signals = Signals::listen();
+        let finishing = shutdown.clone();
+        tokio::spawn(async move {
+            signals.end().await;
+            finishing.finish();
+            signals.end().await;
+            std::process::exit(130); // what was not sent is somebody else's in a minute
+        });
+        tokio::spawn(tell_progress(done.clone(), self.screen.clone()));
+        let visits = TaskTracker::new();
+        let ended = self.take_work(&shutdown, &done, &visits).await;
+        visits.close();
+        visits.wait().await;
+        self.screen.clear();
+        ended.map(|()| done.to_string())
+    }
+
+    async fn take_work(&self, shutdown: &Shutdown, done: &Arc<Done>, visits: &TaskTracker) -> Result<(), WorkError> {
+        // It brings what TLS needs, for the server as well.
+        let first = Client::new(&self.fetch)?;
+        let server = Server::new(self.server.clone(), self.token.clone())?;
+        let outage = Arc::new(Outage::default());
+        let mut working = Arc::new(Working {
+            server,
+            client: first,
+            user_agent: self.fetch.user_agent.header(),
+            max_body_bytes: self.fetch.max_body_bytes,
+            outage,
+            done: done.clone(),
+            shutdown: shutdown.clone(),
+        });
+        let (mut pause, mut reached) = (FIRST_PAUSE, Instant::now());
+        while !shutdown.is_finishing() {
+            let free = self.fetch.concurrency.saturating_sub(visits.len());
+            let opening = working.outage.opening(now_ms());
+            let is_probe = opening == Opening::Probe;
+            if free == 0 || matches!(opening, Opening::Closed(_)) {
+                rest(shutdown, FIRST_PAUSE).await;
+                continue;
+            }
+            let hosts = if is_probe { 1 } else { free };
+            let wanted = LeaseWanted { hosts, wait_ms: WAIT.as_millis() as u64 };
+            let asked = tokio::select! {
+                asked = working.server.lease(&wanted) => asked,
+                () = shutdown.finishing() => break,
+            };
+            match asked {
+                Ok(work) => {
+                    reached = Instant::now();
+                    pause = if work.leases.is_empty() { longer(pause) } else { FIRST_PAUSE };
+                    working = self.as_told(working, &work)?;
+                    for lease in work.leases {
+                        if is_probe {
+                            working.outage.probing();
+                        }
+                        let working = working.clone();
+                        visits.spawn(async move {
+                            visit::visit(&working, lease).await;
+                            if is_probe {
+                                working.outage.probed(now_ms());
+                            }
+                        });
+                    }
+                }
+                // It has as many as it may.
+                Err(error) if error.is_for_later() => {
+                    reached = Instant::now();
+                    rest(shutdown, pause).await;
+                    pause = longer(pause);
+                }
+                Err(error) if error.is_away() && reached.elapsed() < self.patience => {
+                    tracing::warn!(%error, "the server cannot be asked; tried again");
+                    rest(shutdown, pause).await;
+                    pause = longer(pause);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks as the server's crawler, as its robots.txt were asked for.
+    fn as_told(&self, working: Arc<Working>, work: &Work) -> Result<Arc<Working>, WorkError> {
+        if working.user_agent == work.user_agent && working.max_body_bytes == work.max_body_bytes {
+            return Ok(working);
+        }
+        let mut fetch = self.fetch.clone();
+        fetch.user_agent.string = Some(work.user_agent.clone());
+        fetch.max_body_bytes = work.max_body_bytes;
+        Ok(Arc::new(Working {
+            server: working.server.clone(),
+            client: Client::new(&fetch)?,
+            user_agent: work.user_agent.clone(),
+            max_body_bytes: work.max_body_bytes,
+            outage: working.outage.clone(),
+            done: working.done.clone(),
+            shutdown: working.shutdown.clone(),
+        }))
+    }
+}
+
+fn longer(pause: Duration) -> Duration {
+    (pause * 2).min(LONGEST_PAUSE)
+}
+
+async fn rest(shutdown: &Shutdown, time: Duration) {
+    tokio::select! {
+        () = tokio::time::sleep(time) => {}
+        () = shutdown.finishing() => {}
+    }
+}
+
+async fn tell_progress(done: Arc<Done>, screen: Screen) {
+    let mut ticks = tokio::time::interval(Duration::from_secs(1));
+    let mut told = Instant::now();
+    loop {
+        ticks.tick().await;
+        screen.live(|| done.to_string());
+        if told.elapsed() >= PROGRESS {
+            told = Instant::now();
+            tracing::info!("{done}");
+        }
+    }
+}
+
+impl std::fmt::Display for Done {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (accepted, held, refused) = (read(&self.accepted), read(&self.held), read(&self.refused));
+        write!(out, "{} pages taken", grouped(accepted))?;
+        if held > 0 {
+            write!(out, ", {} that the server looks at itself", grouped(held))?;
+        }
+        if refused > 0 {
+            write!(out, ", {} refused", grouped(refused))?;
+        }
+        write!(out, ", {}", bytes(read(&self.bytes)))
+    }
+}

@@ -1,0 +1,139 @@
+//! A host that was leased: its URLs one after the other, each sent back as soon as it is answered.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use data_encoding::HEXLOWER;
+use sha2::{Digest, Sha256};
+use url::Url;
+
+use super::{Working, rest};
+use crate::api::work::{FailureSent, HostLease, PageSent, UrlToFetch};
+use crate::clock::now_ms;
+use crate::fetch::client::{Conditions, Exchange};
+use crate::page::{HttpVersion, Outcome};
+use crate::visit::outage::Says;
+
+/// A page that could not be sent is sent again after so long, as long as the lease lasts.
+const SEND_AGAIN: Duration = Duration::from_millis(500);
+
+pub(super) async fn visit(working: &Working, lease: HostLease) {
+    let delay = Duration::from_millis(lease.delay_ms);
+    let mut ends = Instant::now() + Duration::from_millis(lease.lasts_ms);
+    let half = Duration::from_millis(lease.lasts_ms / 2);
+    let (mut next, mut left) = (Instant::now(), lease.urls.len());
+    for wanted in &lease.urls {
+        rest(&working.shutdown, next.saturating_duration_since(Instant::now())).await;
+        if working.shutdown.is_finishing() {
+            break;
+        }
+        if ends.saturating_duration_since(Instant::now()) < half
+            && let Ok(renewed) = working.server.renew(&lease.lease).await
+        {
+            ends = Instant::now() + Duration::from_millis(renewed.lasts_ms);
+        }
+        // Whoever has the host then is not to be disturbed.
+        if Instant::now() >= ends {
+            return;
+        }
+        let Some(exchange) = ask(working, wanted).await else { break };
+        next = Instant::now() + delay;
+        if !send(working, page(&lease.lease, wanted, exchange), ends).await {
+            return;
+        }
+        left -= 1;
+    }
+    if left > 0
+        && let Err(error) = working.server.release(&lease.lease).await
+    {
+        tracing::debug!(host = lease.origin, %error, "a host that is not needed any more was not released: it lapses");
+    }
+}
+
+/// None where it says nothing of the host, but of this machine: the URL is for others.
+async fn ask(working: &Working, wanted: &UrlToFetch) -> Option<Exchange> {
+    let url = Url::parse(&wanted.url).ok()?;
+    let UrlToFetch { etag, last_modified, .. } = wanted.clone();
+    let conditions = Conditions { etag, last_modified, cookies: None };
+    let exchange = working.client.get(&url, &conditions, working.client.limits()).await;
+    let now = now_ms();
+    match (Says::of(&exchange.outcome), exchange.outcome.failure()) {
+        (Says::Answered, _) => working.outage.answered(now),
+        (Says::Failed(sign), Some(failure)) => {
+            let who = url.host_str().unwrap_or_default();
+            if working.outage.failed(sign, who, true, &failure.message, now) {
+                tracing::warn!(
+                    why = failure.message,
+                    "this machine seems to reach nobody: it takes less work until it does"
+                );
+                return None;
+            }
+        }
+        (Says::Failed(_) | Says::Nothing, _) => {}
+    }
+    Some(exchange)
+}
+
+fn page(lease: &str, wanted: &UrlToFetch, exchange: Exchange) -> PageSent {
+    let Exchange { request_headers, outcome, ip, started_ms, ended_ms, .. } = exchange;
+    let page = PageSent {
+        lease: lease.to_owned(),
+        url: wanted.url.clone(),
+        request_headers: request_headers.0,
+        ip,
+        took_ms: ended_ms.saturating_sub(started_ms),
+        ..PageSent::default()
+    };
+    match outcome {
+        Outcome::Failure(failure) => {
+            let failure = FailureSent { reason: failure.reason.name().to_owned(), message: failure.message };
+            PageSent { failure: Some(failure), ..page }
+        }
+        Outcome::Response(response) => PageSent {
+            status: Some(response.status),
+            reason: response.reason,
+            version: Some(
+                match response.version {
+                    HttpVersion::Http10 => "HTTP/1.0",
+                    HttpVersion::Http11 => "HTTP/1.1",
+                    HttpVersion::Http2 => "HTTP/2",
+                }
+                .to_owned(),
+            ),
+            headers: response.headers.0,
+            digest: Some(format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(&response.body)))),
+            body: STANDARD.encode(&response.body),
+            truncated: response.truncated,
+            ..page
+        },
+    }
+}
+
+/// False when the lease is over.
+async fn send(working: &Working, page: PageSent, ends: Instant) -> bool {
+    loop {
+        match working.server.send(&page).await {
+            Ok(taken) => {
+                let done = &working.done;
+                done.accepted.fetch_add(taken.accepted, Ordering::Relaxed);
+                done.held.fetch_add(taken.held, Ordering::Relaxed);
+                done.refused.fetch_add(taken.refused.len() as u64, Ordering::Relaxed);
+                done.bytes.fetch_add(page.body.len() as u64 / 4 * 3, Ordering::Relaxed);
+                for refused in &taken.refused {
+                    tracing::debug!(url = refused.url, why = refused.why, "a page was refused");
+                }
+                return taken.refused.is_empty();
+            }
+            Err(error) if error.is_away() && Instant::now() < ends => {
+                tracing::debug!(url = page.url, %error, "a page could not be sent; sent again");
+                tokio::time::sleep(SEND_AGAIN).await;
+            }
+            Err(error) => {
+                tracing::warn!(url = page.url, %error, "a page could not be sent: its URL is for others");
+                return false;
+            }
+        }
+    }
+}

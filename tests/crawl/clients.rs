@@ -1,0 +1,379 @@
+//! Other people's crawlers: they take hosts, send pages back, lie, are late, and die.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use seine::demo::server::{Answer, Ask};
+use serde_json::{Value, json};
+
+use crate::api::ask;
+use crate::kill::check_pages;
+use crate::support::program::{Place, Process, command, eventually, free_port, get};
+use crate::support::{Plan, Running, TestSite, links};
+
+const ALICE: &str = "0123456789abcdef-alice";
+const BOB: &str = "0123456789abcdef-bob";
+/// Pages on the host that clients get.
+const PAGES: usize = 120;
+
+/// The first host keeps the server's only worker busy; the second one is for clients.
+fn site() -> Running {
+    let answer = |ask: &Ask| match (ask.path(), ask.host == "127.0.0.11") {
+        ("/robots.txt", _) => Answer::text("User-agent: *\nDisallow: /private\n"),
+        ("/", true) => Answer::html("late").after(Duration::from_secs(600)),
+        ("/", false) => {
+            let pages: Vec<String> = (0..PAGES).map(|page| format!("/{page}")).collect();
+            let others = ["/private", "/moved", "/missing"].map(str::to_owned);
+            Answer::html(links(&[pages, others.into()].concat().iter().map(String::as_str).collect::<Vec<_>>()))
+        }
+        ("/moved", _) => Answer::text("").status(301).header("location", "/0"),
+        ("/missing", _) => Answer::html("<p>no</p>").status(404),
+        (path, _) => Answer::html(true_page(path)),
+    };
+    Running::start(2, std::sync::Arc::new(answer))
+}
+
+fn true_page(path: &str) -> String {
+    format!("<title>{path}</title><p>The page {path} says what it says, and {path} is all there is to it.</p>")
+}
+
+struct Crawl {
+    site: Running,
+    place: Place,
+    address: SocketAddr,
+    process: Process,
+}
+
+impl Crawl {
+    fn start(settings: &str) -> Crawl {
+        // The server waits for its own host for as long as a test takes.
+        let clients = format!(
+            "work.clients: \"alice:{ALICE} bob:{BOB}\"\ncrawler_manager.downloader.header_timeout: 10m\ncrawler_manager.downloader.total_timeout: 10m\n"
+        );
+        let (site, place) = (site(), Place::with(&format!("{clients}{settings}")));
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+        let process = Crawl::process(&place, &site, address, true);
+        Crawl { site, place, address, process }
+    }
+
+    fn process(place: &Place, site: &Running, address: SocketAddr, has_seeds: bool) -> Process {
+        let seeds = if has_seeds { vec![site.origin(0) + "/", site.origin(1) + "/"] } else { Vec::new() };
+        let listen = address.to_string();
+        let more = ["--delay", "0", "--concurrency", "1", "--stay", "--listen", &listen];
+        let process = Process::start(place.crawl(&seeds, &more));
+        let is_busy = || {
+            let late = |visit: &crate::support::visits::Visit| visit.path == "/" && visit.host == "127.0.0.11";
+            site.visits.all().iter().any(late)
+        };
+        eventually("the server is busy with its own host", is_busy);
+        eventually("it can be asked", || get(address, "/healthz").is_some());
+        process
+    }
+
+    fn said(&self, token: &str, first: &str, said: &Value) -> (u16, Value) {
+        let headers = [&*format!("authorization: Bearer {token}"), "content-type: application/json"];
+        let (status, _, body) = ask(self.address, first, &headers, &said.to_string());
+        (status, serde_json::from_str(&body).unwrap_or_else(|error| panic!("{first}: {error}: {body}")))
+    }
+
+    /// The next lease, which there is.
+    fn lease(&self, token: &str) -> Value {
+        let mut lease = Value::Null;
+        eventually("there is work", || {
+            let (status, work) = self.said(token, "POST /api/v1/work/leases", &json!({"hosts": 1, "wait_ms": 1000}));
+            lease = work["leases"][0].clone();
+            status == 200 && !lease.is_null()
+        });
+        lease
+    }
+
+    fn send(&self, token: &str, page: &Value) -> Value {
+        let (status, taken) = self.said(token, "POST /api/v1/work/pages", page);
+        assert_eq!(status, 200, "{taken}");
+        taken
+    }
+
+    /// What the server says of why it does not take a page.
+    #[track_caller]
+    fn refuses(&self, token: &str, page: &Value, words: &str) {
+        let taken = self.send(token, page);
+        let why = taken["refused"][0]["why"].as_str().unwrap_or_else(|| panic!("{page} was taken: {taken}"));
+        assert!(why.contains(words), "{words:?} is not in {why:?}");
+    }
+
+    fn client(&self, name: &str) -> Value {
+        let (status, clients) = self.said("none", "GET /api/v1/clients", &Value::Null);
+        assert_eq!(status, 200);
+        clients.as_array().unwrap().iter().find(|client| client["name"] == name).unwrap().clone()
+    }
+
+    /// Sends the true page of each URL of leases, until `is_enough`.
+    fn work(&self, token: &str, is_enough: impl Fn(&Crawl) -> bool) {
+        while !is_enough(self) {
+            let lease = self.lease(token);
+            for url in urls(&lease) {
+                self.send(token, &self.page(&lease, &url));
+            }
+        }
+    }
+
+    fn page(&self, lease: &Value, url: &str) -> Value {
+        let url_of = url::Url::parse(url).unwrap();
+        let address = SocketAddr::from((self.site.addresses[1], self.site.port));
+        let (status, head, body) = ask(address, &format!("GET {}", url_of.path()), &[], "");
+        let headers: Vec<(&str, &str)> = head.lines().skip(1).filter_map(|line| line.split_once(": ")).collect();
+        json!({"lease": lease["lease"], "url": url, "status": status, "headers": headers, "body": STANDARD.encode(body)})
+    }
+
+    fn latest(&self) -> BTreeMap<String, Value> {
+        self.place.cat().into_iter().map(|page| (page["url"].as_str().unwrap().to_owned(), page)).collect()
+    }
+}
+
+fn urls(lease: &Value) -> Vec<String> {
+    lease["urls"].as_array().unwrap().iter().map(|url| url["url"].as_str().unwrap().to_owned()).collect()
+}
+
+fn lie(lease: &Value, url: &str) -> Value {
+    let html = format!("<title>Buy</title><p>Cheap watches, pills and casinos of {url}, only today, hurry up.</p>");
+    json!({"lease": lease["lease"], "url": url, "status": 200, "headers": [["content-type", "text/html"]], "body": STANDARD.encode(html)})
+}
+
+#[test]
+fn what_a_client_sends_is_checked_until_it_is_proven_and_taken_then() {
+    let crawl = Crawl::start("work.prove_after: 3\nwork.verify_share: 0\n");
+    let lease = crawl.lease(ALICE);
+    assert_eq!(lease["origin"], crawl.site.origin(1));
+    let first = urls(&lease);
+    assert_eq!(first, [crawl.site.origin(1) + "/"]);
+    let taken = crawl.send(ALICE, &crawl.page(&lease, &first[0]));
+    assert_eq!(taken, json!({"accepted": 0, "held": 1, "refused": []}));
+    // It is seen by the server itself, and its links come in.
+    crawl.work(ALICE, |crawl| crawl.client("alice")["accepted"].as_u64().unwrap() > 20);
+    let alice = crawl.client("alice");
+    assert_eq!((&alice["is_proven"], &alice["disagreed"]), (&json!(true), &json!(0)), "{alice}");
+    crawl.work(ALICE, |crawl| {
+        crawl.client("alice")["accepted"].as_u64().unwrap() > 20 && {
+            let asked = |page: usize| crawl.site.visits.all().iter().any(|visit| visit.path == format!("/{page}"));
+            (0..PAGES).all(asked)
+        }
+    });
+    let kept = || crawl.place.cat().len();
+    eventually("all pages are delivered", || kept() >= PAGES + 2);
+    let pages = crawl.latest();
+    let all = (0..PAGES).map(|page| format!("/{page}")).chain(["/".to_owned(), "/moved".to_owned()]);
+    let all: Vec<String> = all.map(|path| crawl.site.origin(1) + &path).collect();
+    assert!(all.iter().all(|url| pages.contains_key(url)), "{:?}", pages.keys());
+    assert_eq!(pages.len(), all.len());
+    // Nobody asks for what robots.txt forbids, and the server follows redirects.
+    assert!(!crawl.site.visits.all().iter().any(|visit| visit.path == "/private"));
+    crawl.process.signal("TERM");
+}
+
+#[test]
+fn what_is_not_the_clients_to_say_is_refused() {
+    let crawl = Crawl::start("work.prove_after: 1\nwork.verify_share: 0\nwork.lease: 2s\n");
+    let root = crawl.lease(ALICE);
+    let page = crawl.page(&root, &urls(&root)[0]);
+    let with = |key: &str, value: Value| {
+        let mut page = page.clone();
+        page[key] = value;
+        page
+    };
+    crawl.refuses(BOB, &page, "no lease of this client");
+    crawl.refuses(ALICE, &with("lease", json!("0-1")), "no lease of this client");
+    crawl.refuses(ALICE, &with("url", json!(crawl.site.origin(1) + "/never")), "among the URLs of this lease");
+    crawl.refuses(ALICE, &with("url", json!("http://elsewhere.test/")), "among the URLs of this lease");
+    crawl.refuses(ALICE, &with("status", json!(99)), "no status");
+    crawl.refuses(ALICE, &with("body", json!("%%%")), "no base64");
+    crawl.refuses(ALICE, &with("digest", json!(format!("sha256:{}", "0".repeat(64)))), "digest is another");
+    crawl.refuses(ALICE, &with("headers", json!([["content-type", "text/html\r\nx: y"]])), "no header may have");
+    crawl.refuses(ALICE, &with("failure", json!({"reason": "timeout"})), "either a status or a failure");
+    let not_modified = json!({"lease": root["lease"], "url": urls(&root)[0], "status": 304});
+    crawl.refuses(ALICE, &not_modified, "without conditions");
+    assert_eq!(crawl.send(ALICE, &page)["held"], 1);
+    crawl.refuses(ALICE, &page, "lease");
+    // Released, and lapsed, it is another's.
+    let lease = crawl.lease(ALICE);
+    let url = urls(&lease)[0].clone();
+    let (status, released) =
+        crawl.said(ALICE, &format!("DELETE /api/v1/work/leases/{}", lease["lease"].as_str().unwrap()), &Value::Null);
+    assert_eq!((status, released["urls"].as_u64()), (200, Some(urls(&lease).len() as u64)));
+    crawl.refuses(ALICE, &crawl.page(&lease, &url), "no lease of this client");
+    let lapsing = crawl.lease(ALICE);
+    let began = Instant::now();
+    let others = crawl.lease(BOB);
+    assert!(began.elapsed() > Duration::from_millis(1500), "it had not lapsed");
+    assert_eq!(others["origin"], lapsing["origin"]);
+    crawl.refuses(ALICE, &crawl.page(&lapsing, &urls(&lapsing)[0]), "no lease of this client");
+    crawl.refuses(ALICE, &crawl.page(&others, &urls(&others)[0]), "no lease of this client");
+    assert_eq!(crawl.client("alice")["lapsed"], 1);
+    // Who is nobody gets nothing, and a client nothing else.
+    let wanted = json!({"hosts": 1});
+    assert_eq!(crawl.said("0123456789abcdef-eve", "POST /api/v1/work/leases", &wanted).0, 401);
+    assert_eq!(crawl.said(BOB, "POST /api/v1/work/leases", &json!({"hosts": 1, "urls": 3})).0, 400);
+    crawl.process.signal("TERM");
+}
+
+#[test]
+fn a_liar_is_shut_out_and_what_was_taken_of_it_is_fetched_again() {
+    let crawl = Crawl::start("work.prove_after: 3\nwork.verify_share: 40\n");
+    crawl.work(ALICE, |crawl| crawl.client("alice")["is_proven"] == true);
+    let mut lies = 0;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while crawl.client("alice")["shut_out"].is_null() {
+        assert!(Instant::now() < deadline, "{}", crawl.client("alice"));
+        let (status, work) = crawl.said(ALICE, "POST /api/v1/work/leases", &json!({"hosts": 1, "wait_ms": 1000}));
+        if status == 403 {
+            break;
+        }
+        let Some(lease) = work["leases"].get(0) else { continue };
+        for url in urls(lease) {
+            lies += crawl.send(ALICE, &lie(lease, &url))["accepted"].as_u64().unwrap();
+        }
+    }
+    let (status, why) = crawl.said(ALICE, "POST /api/v1/work/leases", &json!({"hosts": 1}));
+    assert_eq!(status, 403, "{why}");
+    assert!(why["detail"].as_str().unwrap().contains("were not what we saw"), "{why}");
+    println!("{lies} lies taken before it was shut out");
+    // Somebody else's turn, until there is nothing left; the truth is what is there in the end.
+    let process = crawl.process;
+    process.signal("TERM");
+    process.wait().ok();
+    let crawl = Crawl { process: Crawl::process(&crawl.place, &crawl.site, crawl.address, false), ..crawl };
+    assert_eq!(crawl.said(ALICE, "POST /api/v1/work/leases", &json!({"hosts": 1})).0, 403, "over a restart too");
+    let is_true = |page: &Value| page["content"].as_str().is_none_or(|content| !content.contains("Cheap watches"));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while crawl.latest().len() < PAGES + 2 || !crawl.latest().values().all(is_true) {
+        assert!(Instant::now() < deadline, "{:?}", crawl.latest().values().filter(|page| !is_true(page)).count());
+        let (_, work) = crawl.said(BOB, "POST /api/v1/work/leases", &json!({"hosts": 1, "wait_ms": 500}));
+        let Some(lease) = work["leases"].get(0) else { continue };
+        for url in urls(lease) {
+            crawl.send(BOB, &crawl.page(lease, &url));
+        }
+    }
+    // All of it, what was true included.
+    let alice = crawl.client("alice");
+    assert!(alice["accepted"].as_u64().unwrap() >= lies && alice["in_question"] == alice["accepted"], "{alice}");
+    crawl.process.signal("TERM");
+}
+
+#[test]
+fn a_host_that_is_lent_is_left_alone_by_a_server_that_was_killed() {
+    let crawl = Crawl::start("work.lease: 5s\n");
+    let lease = crawl.lease(ALICE);
+    let until = Instant::now() + Duration::from_millis(lease["lasts_ms"].as_u64().unwrap());
+    let Crawl { site, place, address, process } = crawl;
+    assert!(process.kill());
+    let killed = Instant::now();
+    let crawl = Crawl { process: Crawl::process(&place, &site, address, false), site, place, address };
+    crawl.refuses(ALICE, &crawl.page(&lease, &urls(&lease)[0]), "no lease of this client");
+    let again = crawl.lease(BOB);
+    assert_eq!(again["origin"], lease["origin"]);
+    assert!(until.saturating_duration_since(Instant::now()) < Duration::from_millis(100), "lent again too early");
+    assert_ne!(again["lease"], lease["lease"]);
+    // This test asks as nobody.
+    let by_server =
+        crawl.site.visits.all().into_iter().filter(|visit| visit.host == "127.0.0.12" && !visit.user_agent.is_empty());
+    let too_soon = by_server.filter(|visit| visit.at > killed && visit.at < until).count();
+    assert_eq!(too_soon, 0);
+    crawl.process.signal("TERM");
+}
+
+/// `seine work`, three of them, each killed again and again.
+#[test]
+fn three_workers_killed_at_random_end_with_exactly_the_sites_pages() {
+    const DELAY: Duration = Duration::from_millis(20);
+    let seed = fastrand::u64(..);
+    println!("kill moments from seed {seed}");
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let site = TestSite::start(Plan { pages: 300, hosts: 6, seed: rng.u64(..), ..Plan::default() });
+    let tokens = ["a", "b", "c"].map(|name| (name, format!("0123456789abcdef-{name}")));
+    let clients: Vec<String> = tokens.iter().map(|(name, token)| format!("{name}:{token}")).collect();
+    let settings = format!(
+        "work.clients: \"{}\"\nwork.lease: 1s\nwork.prove_after: 3\nwork.verify_share: 10\n",
+        clients.join(" ")
+    );
+    let place = Place::with(&settings);
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let more = ["--delay", "20ms", "--concurrency", "1", "--listen", &address.to_string()];
+    let mut server = Process::start(place.crawl(&site.seeds(), &more));
+    let start = |token: &str| {
+        let server = format!("http://{address}");
+        let mut work: Command =
+            command(&["work", "--server", &server, "--concurrency", "2", "--allow-private", "--quiet"]);
+        work.env("SEINE_WORK_TOKEN", token);
+        Process::start(work)
+    };
+    let mut workers: Vec<Process> = tokens.iter().map(|(_, token)| start(token)).collect();
+    let (mut kills, mut accepted) = (0, 0);
+    while !server.has_ended() {
+        let visits = site.running.visits.len() + rng.usize(1..25);
+        eventually("the crawl goes on", || site.running.visits.len() >= visits || server.has_ended());
+        if let Some((200, body)) = get(address, "/api/v1/clients") {
+            let clients: Vec<Value> = serde_json::from_str(&body).unwrap();
+            accepted = clients.iter().map(|client| client["accepted"].as_u64().unwrap()).sum::<u64>().max(accepted);
+            assert!(clients.iter().all(|client| client["disagreed"] == 0), "{body}");
+        }
+        let which = rng.usize(0..3);
+        kills += usize::from(workers.remove(which).kill());
+        workers.insert(which, start(&tokens[which].1));
+    }
+    server.wait().ok();
+    let gap = site.shortest_gap();
+    println!(
+        "{kills} kills, {accepted} pages taken of workers, shortest gap {gap:?}, {} requests",
+        site.visits().len()
+    );
+    assert!(accepted > 0 && kills > 3, "{accepted} pages taken, {kills} kills");
+    assert!(gap >= DELAY, "a host was visited again after {gap:?} (seed {seed})");
+    check_pages(&place, &site);
+}
+
+/// As a stream of lines, and as WARC records.
+#[test]
+fn pages_come_as_a_stream_too() {
+    let crawl = Crawl::start("work.prove_after: 1\nwork.verify_share: 0\n");
+    crawl.work(ALICE, |crawl| crawl.client("alice")["is_proven"] == true);
+    let authorization = format!("authorization: Bearer {ALICE}");
+    let taken = |answer: (u16, String, String)| -> Value {
+        assert_eq!(answer.0, 200, "{}", answer.2);
+        serde_json::from_str(&answer.2).unwrap()
+    };
+    let lease = crawl.lease(ALICE);
+    let pages = urls(&lease).iter().map(|url| format!("{}\n", crawl.page(&lease, url))).collect::<String>();
+    let headers = [&*authorization, "content-type: application/x-ndjson"];
+    let lines = format!("{pages}\nno page\n{{\"lease\": 5}}\n");
+    let said = taken(ask(crawl.address, "POST /api/v1/work/pages", &headers, &lines));
+    let (accepted, held) = (said["accepted"].as_u64().unwrap(), said["held"].as_u64().unwrap());
+    assert_eq!(accepted + held, urls(&lease).len() as u64, "{said}");
+    assert_eq!(said["refused"].as_array().unwrap().len(), 2);
+
+    let lease = crawl.lease(ALICE);
+    let record = |url: &String| {
+        let html = true_page(url::Url::parse(url).unwrap().path());
+        let message =
+            format!("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n{html}", html.len());
+        format!(
+            "WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-000000000000>\r\n\
+             WARC-Date: 2026-11-23T00:00:00Z\r\nWARC-Target-URI: {url}\r\nContent-Type: application/http; msgtype=response\r\n\
+             Content-Length: {}\r\n\r\n{message}\r\n\r\n",
+            message.len()
+        )
+    };
+    let sent: Vec<String> =
+        urls(&lease).into_iter().filter(|url| !url.ends_with("/moved") && !url.ends_with("/missing")).collect();
+    let warc = sent.iter().map(record).collect::<String>();
+    let headers = [&*authorization, "content-type: application/warc"];
+    let to = format!("POST /api/v1/work/pages?lease={}", lease["lease"].as_str().unwrap());
+    let said = taken(ask(crawl.address, &to, &headers, &warc));
+    assert_eq!(said, json!({"accepted": sent.len(), "held": 0, "refused": []}));
+    eventually("they are delivered", || sent.iter().all(|url| crawl.latest().contains_key(url)));
+    let (status, _, why) = ask(crawl.address, &to, &headers, "no WARC");
+    assert!(status == 400 || why.contains("\"accepted\":0"), "{status} {why}");
+    crawl.process.signal("TERM");
+}
