@@ -9,6 +9,7 @@ mod page;
 mod patient;
 mod places;
 mod problem;
+mod rates;
 mod routes;
 pub mod said;
 mod seeds;

@@ -33,6 +33,9 @@ pub enum Refusal {
     /// More than is taken at once.
     #[error("{0}")]
     TooMuch(String),
+    /// Too many requests.
+    #[error("{0}")]
+    TooOften(String),
     /// Not now: the disk is full, or the store away.
     #[error("{0}")]
     Unavailable(String),
@@ -59,6 +62,7 @@ impl Refusal {
             Refusal::Conflict(_) => StatusCode::CONFLICT,
             Refusal::TooLong(_) => StatusCode::URI_TOO_LONG,
             Refusal::TooMuch(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Refusal::TooOften(_) => StatusCode::TOO_MANY_REQUESTS,
             Refusal::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Refusal::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -78,6 +82,9 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let (status, body) = (self.status(), self.document());
         let mut response = (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
+        }
         if status == StatusCode::UNAUTHORIZED {
             let bearer = header::HeaderValue::from_static("Bearer realm=\"seine\"");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use super::access::{Peer, Role};
 use super::problem::Refusal;
+use super::rates::{ASKING, REFUSED, Rate, WORKING};
 use super::said::{HostsQuery, Order};
 use super::service::{App, BODY_TIMEOUT, BROKEN_OFF, Service, json};
 use super::{backup, live, page, seeds, work};
@@ -30,6 +31,7 @@ pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
         service,
         is_loopback,
         followers: Arc::new(Semaphore::new(live::CLIENTS)),
+        rates: Arc::default(),
         backups: Arc::new(Semaphore::new(1)),
         uploads: Arc::new(Semaphore::new(UPLOADS)),
     };
@@ -80,16 +82,36 @@ async fn let_in(
     next: Next,
 ) -> Result<Response, Refusal> {
     let role = if request.method().is_safe() { Role::Read } else { Role::Operate };
-    let by = app.service.access().check(&peer, app.is_loopback, request.headers(), role)?;
+    let checked = app.service.access().check(&peer, app.is_loopback, request.headers(), role);
+    let by = app.let_ask(&peer, checked, ASKING)?;
     request.extensions_mut().insert(By(by));
     Ok(next.run(request).await)
 }
 
 /// The same for the crawlers that take work: each is known by a token of its own, wherever it asks from.
-async fn let_client_in(State(app): State<App>, mut request: Request, next: Next) -> Result<Response, Refusal> {
-    let client = app.service.access().client(request.headers())?;
+async fn let_client_in(
+    State(app): State<App>,
+    Extension(peer): Extension<Peer>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Refusal> {
+    let client = app.let_ask(&peer, app.service.access().client(request.headers()), WORKING)?;
     request.extensions_mut().insert(work::Client(client));
     Ok(next.run(request).await)
+}
+
+impl App {
+    /// Whoever asks, if not too often; who is refused may ask less often still.
+    fn let_ask(&self, peer: &Peer, checked: Result<String, Refusal>, rate: Rate) -> Result<String, Refusal> {
+        let Peer::Network(address) = peer else { return checked };
+        match checked {
+            Ok(by) => self.rates.take(by.clone(), rate).map(|()| by),
+            Err(refusal) => {
+                self.rates.take(format!("refused {}", address.ip()), REFUSED)?;
+                Err(refusal)
+            }
+        }
+    }
 }
 
 async fn elsewhere() -> Refusal {

@@ -11,6 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::access::Access;
 use super::problem::Refusal;
+use super::rates::Rates;
 use super::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, Sample, SeedsAdded, Status, Why};
 use super::work::WorkDesk;
 
@@ -57,6 +58,8 @@ pub(super) struct App {
     pub followers: Arc<Semaphore>,
     /// Places of those who send pages.
     pub uploads: Arc<Semaphore>,
+    /// How often each has asked.
+    pub rates: Arc<Rates>,
     /// Of those who take a backup.
     pub backups: Arc<Semaphore>,
 }

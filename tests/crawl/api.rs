@@ -222,3 +222,39 @@ fn what_the_http_library_refuses_is_said_in_our_words() {
     process.signal("TERM");
     process.wait().ok();
 }
+
+#[test]
+fn who_asks_too_often_is_told_to_wait() {
+    let (site, place) = (site(), Place::with(&format!("http.api.read_token: {READ}\n")));
+    let (process, address) = start(&place, &site);
+    // All of them at once, answered one after the other.
+    let statuses = |token: &str, times: usize| -> Vec<u16> {
+        let request =
+            format!("GET /api/v1/orders HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n");
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut writing = stream.try_clone().unwrap();
+        let last = request.replace("host: localhost", "host: localhost\r\nconnection: close");
+        let all = request.repeat(times - 1) + &last;
+        let writer = std::thread::spawn(move || writing.write_all(all.as_bytes()));
+        let mut answers = String::new();
+        stream.read_to_string(&mut answers).unwrap();
+        writer.join().unwrap().unwrap();
+        answers.match_indices("HTTP/1.1 ").map(|(at, _)| answers[at + 9..at + 12].parse().unwrap()).collect()
+    };
+    let asked = statuses(READ, 3000);
+    let good = asked.iter().filter(|status| **status == 200).count();
+    assert!(asked.len() == 3000 && good >= 400 && asked.contains(&429), "{good} of {}", asked.len());
+    // Nobody else pays for it; who guesses tokens has fewer tries.
+    let guessed = statuses("0123456789abcdef-guess", 300);
+    let tried = guessed.iter().filter(|status| **status == 401).count();
+    assert!((50..300).contains(&tried) && guessed.contains(&429), "{tried}");
+    let data = place.data();
+    for _ in 0..3 {
+        run(&["orders", "-o", data.to_str().unwrap()]).ok();
+    }
+    let (status, head, _) = ask(address, "GET /api/v1/orders", &["authorization: Bearer 0123456789abcdef-guess"], "");
+    assert!(status == 401 || head.to_ascii_lowercase().contains("retry-after: 1"), "{head}");
+    process.signal("TERM");
+    process.wait().ok();
+}
