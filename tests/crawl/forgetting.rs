@@ -5,6 +5,7 @@ use std::time::Duration;
 use seine::demo::server::{Answer, Ask};
 use serde_json::Value;
 
+use crate::steering::seine;
 use crate::support::program::{Place, Process, Ran, command, eventually, run};
 use crate::support::{Running, links};
 
@@ -29,11 +30,6 @@ fn site(hosts: usize) -> Running {
         path => Answer::html(format!("<p>{path}</p>")),
     };
     Running::start(hosts, std::sync::Arc::new(answer))
-}
-
-fn seine(place: &Place, words: &[&str]) -> Ran {
-    let data = place.data();
-    run(&[words, &["-o", data.to_str().unwrap()]].concat())
 }
 
 fn json(ran: Ran) -> Value {

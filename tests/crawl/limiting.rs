@@ -1,34 +1,7 @@
 //! Limits raised and lowered while a crawl runs and while it rests: they hold over a kill, whatever is configured.
 
-use seine::demo::server::{Answer, Ask};
-use serde_json::Value;
-
-use crate::support::program::{Place, Process, Ran, eventually, run};
-use crate::support::{Running, links};
-
-const PAGES: usize = 60;
-
-/// A front page that links to `/0` and so on.
-fn site() -> Running {
-    let answer = |ask: &Ask| match ask.path() {
-        "/robots.txt" => Answer::text("").status(404),
-        "/" => {
-            let pages: Vec<String> = (0..PAGES).map(|number| format!("/{number}")).collect();
-            Answer::html(links(&pages.iter().map(String::as_str).collect::<Vec<_>>()))
-        }
-        path => Answer::html(format!("<p>{path}</p>")),
-    };
-    Running::start(1, std::sync::Arc::new(answer))
-}
-
-fn seine(place: &Place, words: &[&str]) -> Ran {
-    let data = place.data();
-    run(&[words, &["-o", data.to_str().unwrap()]].concat())
-}
-
-fn status(place: &Place) -> Value {
-    serde_json::from_str(&seine(place, &["status", "--json"]).ok().stdout).unwrap()
-}
+use crate::steering::{PAGES, seine, site, status};
+use crate::support::program::{Place, Process, eventually};
 
 fn live(place: &Place) -> u64 {
     status(place)["frontier"]["live"].as_u64().unwrap()
@@ -42,7 +15,7 @@ fn start(place: &Place, seeds: &[String], more: &[&str]) -> Process {
 
 #[test]
 fn limits_are_lowered_and_raised_while_it_runs_and_hold_over_a_kill() {
-    let (site, place) = (site(), Place::with("budget.rules: [{of: crawl, pages: 1000}]\n"));
+    let (site, place) = (site(1), Place::with("budget.rules: [{of: crawl, pages: 1000}]\n"));
     let process = start(&place, &[site.origin(0) + "/"], &["--delay", "20ms", "--stay"]);
     let said = seine(&place, &["limit", "crawl/pages", "5"]).ok().stdout;
     assert!(said.contains("crawl/life/pages: 5 at most"), "{said}");
@@ -80,7 +53,7 @@ fn limits_are_lowered_and_raised_while_it_runs_and_hold_over_a_kill() {
 
 #[test]
 fn one_host_has_a_limit_of_its_own() {
-    let (site, place) = (site(), Place::with("link_storage.max_pages_per_domain: 3\n"));
+    let (site, place) = (site(1), Place::with("link_storage.max_pages_per_domain: 3\n"));
     Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--max-depth", "0"])).wait().ok();
     seine(&place, &["host", &site.origin(0), "pages", "10"]).ok();
     seine(&place, &["host", &site.origin(0), "pages", "ten"]).fails_naming(&["no number of pages"]);

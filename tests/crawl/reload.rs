@@ -2,37 +2,14 @@
 
 use std::net::SocketAddr;
 
-use seine::demo::server::{Answer, Ask};
 use serde_json::Value;
 
-use crate::support::program::{Place, Process, Ran, eventually, free_port, run};
-use crate::support::{Running, links};
+use crate::steering::{PAGES, seine, site, status};
+use crate::support::Running;
+use crate::support::program::{Place, Process, eventually, free_port};
 
-const PAGES: usize = 60;
 const DELAY: &str = "link_storage.scheduler.host_min_access_interval";
 const BLACKLIST: &str = "link_storage.link_strategy.blacklist";
-
-/// A front page that links to `/0` and so on.
-fn site() -> Running {
-    let answer = |ask: &Ask| match ask.path() {
-        "/robots.txt" => Answer::text("").status(404),
-        "/" => {
-            let pages: Vec<String> = (0..PAGES).map(|number| format!("/{number}")).collect();
-            Answer::html(links(&pages.iter().map(String::as_str).collect::<Vec<_>>()))
-        }
-        path => Answer::html(format!("<p>{path}</p>")),
-    };
-    Running::start(1, std::sync::Arc::new(answer))
-}
-
-fn seine(place: &Place, words: &[&str]) -> Ran {
-    let data = place.data();
-    run(&[words, &["-o", data.to_str().unwrap()]].concat())
-}
-
-fn status(place: &Place) -> Value {
-    serde_json::from_str(&seine(place, &["status", "--json"]).ok().stdout).unwrap()
-}
 
 fn orders(place: &Place) -> Vec<Value> {
     seine(place, &["orders", "--json"]).ok().json_lines()
@@ -58,7 +35,7 @@ fn is_fifty(path: &str) -> bool {
 
 #[test]
 fn delays_and_scope_change_while_it_runs_and_what_is_known_follows() {
-    let (site, place) = (site(), Place::with(&format!("{DELAY}: 100ms\n")));
+    let (site, place) = (site(1), Place::with(&format!("{DELAY}: 100ms\n")));
     let process = start(&place, &site, &[]);
     eventually("it fetches", || asked(&site, |path| path != "/robots.txt") > 3);
     place.set(DELAY, "0");
@@ -89,7 +66,7 @@ fn delays_and_scope_change_while_it_runs_and_what_is_known_follows() {
 
 #[test]
 fn what_cannot_be_changed_is_named_and_nothing_is_changed_with_it() {
-    let (site, place) = (site(), Place::with(&format!("{DELAY}: 1h\n")));
+    let (site, place) = (site(1), Place::with(&format!("{DELAY}: 1h\n")));
     let process = start(&place, &site, &[]);
     let right = std::fs::read_to_string(place.config()).unwrap();
     for (key, value) in [(DELAY, "0"), ("crawler_id", "other"), ("target_storage.data_formats", "[FILES, WARC]")] {
@@ -114,7 +91,7 @@ fn what_cannot_be_changed_is_named_and_nothing_is_changed_with_it() {
 
 #[test]
 fn a_hang_up_reads_it_again_and_a_larger_budget_lets_hosts_go_on() {
-    let (site, place) = (site(), Place::with(&format!("{DELAY}: 0\nbudget.rules: [{{of: host, pages: 5}}]\n")));
+    let (site, place) = (site(1), Place::with(&format!("{DELAY}: 0\nbudget.rules: [{{of: host, pages: 5}}]\n")));
     let process = start(&place, &site, &[]);
     eventually("its host rests", || status(&place)["budgets"][0]["resting_hosts"] == 1);
     place.set("budget.rules", "[{of: host, pages: 20}, {of: crawl, pages: 30}]");
@@ -134,7 +111,7 @@ fn a_hang_up_reads_it_again_and_a_larger_budget_lets_hosts_go_on() {
 #[test]
 fn the_log_speaks_otherwise_and_a_token_is_another() {
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
-    let (site, place) = (site(), Place::new());
+    let (site, place) = (site(1), Place::new());
     let token = place.write("token", "0123456789abcdef-first\n");
     place.set("http.api.read_token_file", token.to_str().unwrap());
     let said = place.data().with_extension("said");
@@ -158,7 +135,7 @@ fn the_log_speaks_otherwise_and_a_token_is_another() {
 #[test]
 fn files_beside_the_configuration_and_what_is_not_shown_are_compared_too() {
     let (site, place) =
-        (site(), Place::with("crawler_manager.downloader.cookies: [{domain: a.test, cookie: \"session=first\"}]\n"));
+        (site(1), Place::with("crawler_manager.downloader.cookies: [{domain: a.test, cookie: \"session=first\"}]\n"));
     let folder = place.data().with_extension("conf");
     std::fs::create_dir(&folder).unwrap();
     let file = folder.join("seine.yml");

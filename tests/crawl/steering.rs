@@ -7,9 +7,9 @@ use crate::support::program::{Place, Process, Ran, command, eventually, run};
 use crate::support::{Running, links};
 
 /// `PAGES` pages a host, all linked from its front page.
-const PAGES: usize = 60;
+pub const PAGES: usize = 60;
 
-fn site(hosts: usize) -> Running {
+pub fn site(hosts: usize) -> Running {
     let answer = |ask: &Ask| match ask.path() {
         "/robots.txt" => Answer::text("").status(404),
         "/" => {
@@ -21,12 +21,12 @@ fn site(hosts: usize) -> Running {
     Running::start(hosts, std::sync::Arc::new(answer))
 }
 
-fn seine(place: &Place, words: &[&str]) -> Ran {
+pub fn seine(place: &Place, words: &[&str]) -> Ran {
     let data = place.data();
     run(&[words, &["-o", data.to_str().unwrap()]].concat())
 }
 
-fn status(place: &Place) -> Value {
+pub fn status(place: &Place) -> Value {
     serde_json::from_str(&seine(place, &["status", "--json"]).ok().stdout).unwrap()
 }
 
