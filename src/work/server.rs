@@ -44,7 +44,7 @@ impl ServerError {
 
     /// As things are it gives nothing more.
     pub fn is_for_later(&self) -> bool {
-        matches!(self, ServerError::Refused { status: 409, .. })
+        matches!(self, ServerError::Refused { status: 409 | 429, .. })
     }
 }
 

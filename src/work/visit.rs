@@ -41,7 +41,7 @@ pub(super) async fn visit(working: &Working, lease: HostLease) {
         let Some(exchange) = ask(working, wanted).await else { break };
         next = Instant::now() + delay;
         if !send(working, page(&lease.lease, wanted, exchange), ends).await {
-            return;
+            break;
         }
         left -= 1;
     }
@@ -111,8 +111,9 @@ fn page(lease: &str, wanted: &UrlToFetch, exchange: Exchange) -> PageSent {
     }
 }
 
-/// False when the lease is over.
+/// False when no more of this host is to be asked for.
 async fn send(working: &Working, page: PageSent, ends: Instant) -> bool {
+    let mut is_again = false;
     loop {
         match working.server.send(&page).await {
             Ok(taken) => {
@@ -124,10 +125,12 @@ async fn send(working: &Working, page: PageSent, ends: Instant) -> bool {
                 for refused in &taken.refused {
                     tracing::debug!(url = refused.url, why = refused.why, "a page was refused");
                 }
-                return taken.refused.is_empty();
+                // Sent again, it may have come the first time, with the answer lost.
+                return taken.refused.is_empty() || is_again;
             }
             Err(error) if error.is_away() && Instant::now() < ends => {
                 tracing::debug!(url = page.url, %error, "a page could not be sent; sent again");
+                is_again = true;
                 tokio::time::sleep(SEND_AGAIN).await;
             }
             Err(error) => {
