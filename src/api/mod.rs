@@ -15,6 +15,7 @@ pub mod said;
 mod seeds;
 mod server;
 mod service;
+mod uploads;
 mod words;
 pub mod work;
 

@@ -22,8 +22,6 @@ use super::{backup, live, page, seeds, work};
 
 /// Of an order's body.
 const BODY_BYTES: usize = 1 << 20;
-/// Requests with pages at a time: each may hold a page in memory.
-const UPLOADS: usize = 8;
 const OPENAPI: &str = include_str!("openapi.json");
 
 pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
@@ -33,7 +31,7 @@ pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
         followers: Arc::new(Semaphore::new(live::CLIENTS)),
         rates: Arc::default(),
         backups: Arc::new(Semaphore::new(1)),
-        uploads: Arc::new(Semaphore::new(UPLOADS)),
+        uploads: Arc::default(),
     };
     let work = Router::new()
         .route("/leases", post(work::lease))

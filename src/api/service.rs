@@ -13,6 +13,7 @@ use super::access::Access;
 use super::problem::Refusal;
 use super::rates::Rates;
 use super::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, Sample, SeedsAdded, Status, Why};
+use super::uploads::Uploads;
 use super::work::WorkDesk;
 
 /// What is served, asked anew for every request. Calls may block.
@@ -57,7 +58,7 @@ pub(super) struct App {
     /// Places of those who follow what happens.
     pub followers: Arc<Semaphore>,
     /// Places of those who send pages.
-    pub uploads: Arc<Semaphore>,
+    pub uploads: Arc<Uploads>,
     /// How often each has asked.
     pub rates: Arc<Rates>,
     /// Of those who take a backup.

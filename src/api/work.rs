@@ -11,21 +11,27 @@ use axum::response::Response;
 use http_body_util::BodyExt;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::problem::Refusal;
 use super::service::{App, BODY_TIMEOUT, BROKEN_OFF, json};
-use crate::page::Truncated;
+use crate::clock::now_ms;
+use crate::page::{EpochMs, Truncated};
 
 /// A client waits no longer for work that is not there.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// Looked for again after so long, as hosts become due by themselves, or as soon as something changes.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// A host whose robots.txt takes longer is for the next who asks.
+/// A host whose robots.txt takes longer is for the next who asks …
 const PREPARING: Duration = Duration::from_secs(10);
+/// … and so is one that is so much later than the first: the time of those that are ready runs.
+const LATE: Duration = Duration::from_secs(1);
 /// Bytes of a stream of WARC records at once; and what a page in JSON may have besides its body.
 const WARC_BYTES: usize = 64 << 20;
 const BESIDE_BODY: u64 = 1 << 20;
+/// A stream of which so many pages are refused is not read to its end: each is answered, in memory.
+const MOST_REFUSED: usize = 1000;
 
 /// The name of the client that asks.
 #[derive(Clone)]
@@ -173,8 +179,30 @@ pub struct ClientStatus {
     pub in_question: u64,
 }
 
+/// A host that can be given out. Dropped before its client is told of it, it is for others at once.
+pub struct Prepared {
+    lease: HostLease,
+    until: EpochMs,
+    told: oneshot::Sender<()>,
+}
+
+impl Prepared {
+    /// The other end is told when the client is, or that it never will be.
+    pub fn new(lease: HostLease, until: EpochMs) -> (Prepared, oneshot::Receiver<()>) {
+        let (told, is_told) = oneshot::channel();
+        (Prepared { lease, until, told }, is_told)
+    }
+
+    /// What its client is told now; none when it is over.
+    fn tell(self) -> Option<HostLease> {
+        let lasts_ms = self.until.saturating_sub(now_ms());
+        let is_told = lasts_ms > 0 && self.told.send(()).is_ok();
+        is_told.then_some(HostLease { lasts_ms, ..self.lease })
+    }
+}
+
 /// A lease that is being prepared.
-pub type Leasing = oneshot::Receiver<HostLease>;
+pub type Leasing = oneshot::Receiver<Prepared>;
 
 /// Whoever gives work out. Calls may block.
 pub trait WorkDesk {
@@ -210,7 +238,7 @@ pub(super) async fn lease(
         changed.mark_unchanged();
         let client = client.clone();
         let leasing = app.on(move |service| service.work().lease(&client, wanted.hosts)).await?;
-        let leases = prepared(leasing).await;
+        let leases: Vec<_> = prepared(leasing).await.into_iter().filter_map(Prepared::tell).collect();
         if !leases.is_empty() || Instant::now() >= until {
             return Ok(json(Work { leases, ..app.service.work().terms() }));
         }
@@ -219,15 +247,16 @@ pub(super) async fn lease(
 }
 
 /// Those that are ready in time; none of them waits for another.
-async fn prepared(leasing: Vec<Leasing>) -> Vec<HostLease> {
-    let deadline = Instant::now() + PREPARING;
-    let mut leases = Vec::new();
-    for lease in leasing {
-        if let Ok(Ok(lease)) = timeout_at(deadline, lease).await {
-            leases.push(lease);
+async fn prepared(leasing: Vec<Leasing>) -> Vec<Prepared> {
+    let mut deadline = Instant::now() + PREPARING;
+    let (mut preparing, mut ready) = (leasing.into_iter().collect::<JoinSet<_>>(), Vec::new());
+    while let Ok(Some(prepared)) = timeout_at(deadline, preparing.join_next()).await {
+        if let Ok(Ok(prepared)) = prepared {
+            deadline = deadline.min(Instant::now() + LATE);
+            ready.push(prepared);
         }
     }
-    leases
+    ready
 }
 
 pub(super) async fn renew(
@@ -259,8 +288,10 @@ pub(super) async fn pages(
     body: Body,
 ) -> Result<Response, Refusal> {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let _place = app.uploads.try_acquire().map_err(|_| {
-        Refusal::Unavailable("as many send pages already as are taken at a time: try again in a moment".to_owned())
+    let clients = app.service.access().clients.len();
+    let _place = app.uploads.place(&client, clients).ok_or_else(|| {
+        let why = format!("{client} sends as many pages already as are taken of it at a time: try again in a moment");
+        Refusal::Unavailable(why)
     })?;
     match content_type.split(';').next().unwrap_or_default().trim() {
         "application/json" => take_one(&app, client, body).await.map(json),
@@ -277,7 +308,7 @@ pub(super) async fn pages(
     }
 }
 
-/// A page a line. A line that is none is refused, and the next one read.
+/// A page a line. A line that is none is refused, and the next one read, unless there is no end to it.
 async fn take_lines(app: &App, client: String, mut body: Body) -> Result<PagesTaken, Refusal> {
     let most = most_of_a_page(app);
     let (mut rest, mut taken, mut scanned) = (Vec::new(), PagesTaken::default(), 0);
@@ -287,6 +318,13 @@ async fn take_lines(app: &App, client: String, mut body: Body) -> Result<PagesTa
             let line: Vec<u8> = rest.drain(..scanned + length + 1).collect();
             scanned = 0;
             taken = take_line(app, &client, line, taken).await?;
+            if let (true, Some(last)) = (taken.refused.len() >= MOST_REFUSED, taken.refused.last()) {
+                let why = &last.why;
+                let kept = format!("{} accepted and {} held stay so", taken.accepted, taken.held);
+                return Err(Refusal::TooMuch(format!(
+                    "{MOST_REFUSED} pages of these were refused, the last as {why:?}; {kept}"
+                )));
+            }
         }
         scanned = rest.len();
         if rest.len() > most {

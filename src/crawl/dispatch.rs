@@ -47,7 +47,10 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         beat.idle();
     }
     if !shutdown.is_finishing() {
-        tokio::task::block_in_place(|| running.console().end_forgetting())?;
+        tokio::task::block_in_place(|| {
+            running.clients.question_again();
+            running.console().end_forgetting()
+        })?;
     }
     running.has_caught_up.store(true, Ordering::Relaxed);
     while !shutdown.is_finishing() {

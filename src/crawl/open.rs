@@ -67,7 +67,7 @@ pub(super) fn open(
     let supervisor = Supervisor::new(shutdown.clone());
     let room = Room::new(frontier.clone(), log.clone(), supervisor.clone());
     let config = Arc::new(config);
-    let clients = Clients::open(&config.work, &folder, frontier.clone())?;
+    let clients = Clients::open(&config.work, &folder, frontier.clone(), log.clone(), shutdown.clone())?;
     let visitor = Visitor {
         frontier: frontier.clone(),
         log: log.clone(),

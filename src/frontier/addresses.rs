@@ -50,6 +50,16 @@ impl Addresses {
         let delay = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX / 4);
         self.by_ip.entry(ip).or_default().claim(host, delay, now)
     }
+
+    /// Nobody else's turn for so long from now on, if it would be earlier. The contract is that of
+    /// [`super::Frontier::hold_address`].
+    pub fn hold(&mut self, ip: IpAddr, time: Duration, now: EpochMs) {
+        let time = u64::try_from(time.as_millis()).unwrap_or(u64::MAX / 4);
+        let line = self.by_ip.entry(ip).or_default();
+        if line.free_at < now + time {
+            line.start(time, now);
+        }
+    }
 }
 
 impl Line {

@@ -84,6 +84,10 @@ pub trait Frontier: Send + Sync {
         Ok(None)
     }
 
+    /// An address is visited for longer than was claimed, by somebody else than us: nobody else's turn is earlier than after
+    /// `time` (ms resolution).
+    fn hold_address(&self, _ip: IpAddr, _time: Duration, _now: EpochMs) {}
+
     /// What looks have told of the hints of a URL's host; none before there were any.
     fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError>;
 
@@ -142,6 +146,12 @@ pub trait Frontier: Send + Sync {
     /// Keeps a host from being leased, or (false) no longer; not over a restart. Of a lease under way nothing more is asked
     /// ([`Turn::Recalled`]): it ends soon.
     fn recall(&self, _origin: &str, _recalled: bool) {}
+
+    /// Whether nothing more is to be asked of a host: it is wanted back, or blocked. For whoever does not ask for its turns, as
+    /// somebody else visits it.
+    fn is_recalled(&self, _origin: &str) -> bool {
+        false
+    }
 
     /// Forgets URLs, as if nothing had ever led to them: those in flight, and those of a host that is leased, are left
     /// ([`Frontier::recall`]). What was brought of them stays in the budgets' books.

@@ -6,13 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch};
 use url::Url;
 
 use super::claim::Claimed;
 use super::follow::Fetched;
 use super::host::LeasedHost;
 use super::lease::Tickets;
+use super::loan::{Lent, Loan, Offer, OfferedUrl, Sent, Taken};
 use super::place::Place;
 use super::redirect;
 use super::retry;
@@ -26,64 +26,15 @@ use crate::page::{EpochMs, FailureReason, Kind, Outcome, PageEvent, Response};
 /// A host is lent for about so much work, its delay counted in.
 const LOAN_TIME: Duration = Duration::from_secs(30);
 
-/// A loan, as far as the visit has to do with it.
-pub(crate) struct Loan {
-    /// Whose crawler it is: the crawler id of its pages.
-    pub to: Arc<str>,
-    /// A client has so long, and as long again whenever it renews, the delays between visits not counted.
-    pub time: Duration,
-    pub offer: oneshot::Sender<Offer>,
-    /// Closed: the client is done with it.
-    pub pages: mpsc::Receiver<Sent>,
-    /// Until when the client has it now; 0 until it renews for the first time.
-    pub renewed: watch::Receiver<EpochMs>,
-}
+/// So often it is looked whether the operator wants a lent host left alone, or back.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-/// What a client may ask a host for: one URL after the other, with the delay between the end of a visit and the start of the next.
-#[derive(Debug)]
-pub(crate) struct Offer {
-    pub origin: String,
-    pub delay: Duration,
-    pub until: EpochMs,
-    pub urls: Vec<OfferedUrl>,
-}
-
-#[derive(Debug)]
-pub(crate) struct OfferedUrl {
-    pub url: String,
-    pub etag: Option<String>,
-    pub last_modified: Option<String>,
-}
-
-/// What a client says that a URL of its loan has brought.
-pub(crate) struct Sent {
-    pub url: String,
-    pub exchange: Exchange,
-    /// It is to be asked for again by ourselves.
-    pub is_checked: bool,
-    /// The client is proven: what it says that its host asks for is heeded.
-    pub is_believed: bool,
-    pub answer: oneshot::Sender<Taken>,
-}
-
-/// What becomes of a page that was sent.
+/// Why no more pages are waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taken {
-    /// It is in the page log, durably.
-    Accepted,
-    /// We ask ourselves, or follow where it leads.
-    Held,
-    /// Not now, or not any more: the URL is still to be fetched.
-    NotTaken,
-}
-
-/// How a loan went.
-#[derive(Debug, Default)]
-pub(crate) struct Lent {
-    /// Of those that were offered, the URLs that nothing came back for.
-    pub left: usize,
-    /// Of the pages that were checked and could be compared: whether they agreed with what we saw.
-    pub agreed: Vec<bool>,
+enum Ended {
+    /// All have come back, or nobody wants it any more.
+    Done,
+    Lapsed,
 }
 
 /// A URL that is lent, with what is held for it. Given back however the loan ends.
@@ -126,15 +77,16 @@ impl Visitor {
         }
         let (mut urls, mut ours) = self.divide(host)?;
         if let Some(first) = urls.first()
-            && self.wait_for_turns(host, &first.url, urls.len() as u32).await?.is_err()
+            && self.wait_for_turns(host, &first.url, urls.len() as u32 + 1).await?.is_err()
         {
             ours.work.extend(urls.drain(..).map(|url| url.work)); // our own visit finds out what that means
         }
         let shared = Shared::new(std::mem::replace(host, LeasedHost::absent()));
         let mut worked = Ok(());
         if !urls.is_empty() {
-            worked = self.await_pages(&shared, &mut urls, &mut ours, loan, fetched).await;
+            let ended = self.await_pages(&shared, &mut urls, &mut ours, loan, fetched).await;
             lent.left = urls.len();
+            worked = ended.map(|ended| lent.has_lapsed = ended == Ended::Lapsed);
         }
         drop(urls);
         if worked.is_ok() {
@@ -182,7 +134,7 @@ impl Visitor {
         ours: &mut Ours<'v>,
         mut loan: Loan,
         fetched: &mut Vec<String>,
-    ) -> Result<(), Interrupted> {
+    ) -> Result<Ended, Interrupted> {
         let (offer, lease) = {
             let host = host.lock().await;
             (self.offer(&host, urls, loan.time), host.lease.clone())
@@ -190,33 +142,52 @@ impl Visitor {
         let mut until = offer.until;
         self.frontier.lend(&lease, until)?; // before anybody knows: whatever becomes of us, nobody asks the host beside the client
         if loan.offer.send(offer).is_err() {
-            return Ok(());
+            return Ok(Ended::Done);
         }
+        let mut ended = Ended::Done;
         while !urls.is_empty() {
             let over = Duration::from_millis(until.saturating_sub(now_ms()));
-            tokio::select! {
+            // The client does not know of these, and may go on until its time is over.
+            let interrupted = tokio::select! {
                 biased;
-                () = self.shutdown.finishing() => {
-                    let mut host = host.lock().await;
-                    host.not_before = host.not_before.max(until);
-                    return Err(Interrupted::Stopping);
-                }
+                () = self.shutdown.finishing() => Some(Interrupted::Stopping),
+                () = self.recalled(&lease.host.origin) => Some(Interrupted::Recalled),
                 sent = loan.pages.recv() => match sent {
-                    Some(sent) => self.take(host, urls, ours, sent, &loan.to, fetched).await?,
+                    Some(sent) => {
+                        self.take(host, urls, ours, sent, &loan.to, fetched).await?;
+                        self.hold_address(&lease, urls.len() + 1).await; // it takes longer than its delays alone
+                        None
+                    }
                     None => break,
                 },
                 renewed = loan.renewed.changed() => match renewed {
                     Ok(()) => {
                         until = until.max(*loan.renewed.borrow_and_update());
                         self.frontier.lend(&lease, until)?;
+                        None
                     }
                     Err(_) => break,
                 },
-                () = tokio::time::sleep(over) => break,
+                () = tokio::time::sleep(over) => {
+                    ended = Ended::Lapsed;
+                    break;
+                }
+            };
+            if let Some(interrupted) = interrupted {
+                let mut host = host.lock().await;
+                host.not_before = host.not_before.max(until);
+                return Err(interrupted);
             }
         }
         host.lock().await.visited(now_ms(), &self.config.frontier);
-        Ok(())
+        Ok(ended)
+    }
+
+    /// Until the operator wants the host left alone, or back.
+    async fn recalled(&self, origin: &str) {
+        while !self.frontier.is_recalled(origin) {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
     }
 
     fn offer(&self, host: &LeasedHost, urls: &[LentUrl<'_>], time: Duration) -> Offer {

@@ -14,7 +14,7 @@ use super::rules::Rules;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Exchange, Limits};
-use crate::frontier::{Turn, Work};
+use crate::frontier::{Lease, Turn, Work};
 use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 
 /// After the stop, a request that was sent already has this long to be answered.
@@ -281,13 +281,7 @@ impl Visitor {
                 return Ok(Err(failure));
             }
         };
-        // The address's own delay: what one host's robots.txt asks for is no reason to let its neighbours wait.
-        let delay = self
-            .config
-            .frontier
-            .ip_delay
-            .unwrap_or(host.lease.host.ordered_delay.unwrap_or(self.config.frontier.host_delay))
-            .saturating_mul(visits);
+        let delay = self.address_delay(&host.lease).saturating_mul(visits);
         loop {
             self.sleep_until(host.not_before, host.patience).await?;
             match self.frontier.claim_address(&host.lease, ip, whole_rest(delay), now_ms()) {
@@ -295,6 +289,22 @@ impl Visitor {
                 Turn::Recalled => return Err(Interrupted::Recalled),
                 Turn::At(turn) => host.not_before = turn.max(now_ms() + 1),
             }
+        }
+    }
+
+    /// The address's own: what one host's robots.txt asks for is no reason to let its neighbours wait.
+    fn address_delay(&self, lease: &Lease) -> Duration {
+        let config = &self.config.frontier;
+        config.ip_delay.unwrap_or(lease.host.ordered_delay.unwrap_or(config.host_delay))
+    }
+
+    /// So many visits of somebody else's to a leased host are still to come: its address is nobody else's meanwhile.
+    pub(super) async fn hold_address(&self, lease: &Lease, visits: usize) {
+        let url = Url::parse(&lease.host.origin).ok();
+        let Some(name) = url.as_ref().and_then(Url::host_str) else { return };
+        if let Ok(addresses) = self.client.dns().resolve(name).await {
+            let time = self.address_delay(lease).saturating_mul(u32::try_from(visits).unwrap_or(u32::MAX));
+            self.frontier.hold_address(addresses[0], whole_rest(time), now_ms());
         }
     }
 

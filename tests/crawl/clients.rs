@@ -15,8 +15,8 @@ use crate::kill::check_pages;
 use crate::support::program::{Place, Process, command, eventually, free_port, get};
 use crate::support::{Plan, Running, TestSite, links};
 
-const ALICE: &str = "0123456789abcdef-alice";
-const BOB: &str = "0123456789abcdef-bob";
+pub const ALICE: &str = "0123456789abcdef-alice";
+pub const BOB: &str = "0123456789abcdef-bob";
 /// Pages on the host that clients get.
 const PAGES: usize = 120;
 
@@ -41,15 +41,15 @@ fn true_page(path: &str) -> String {
     format!("<title>{path}</title><p>The page {path} says what it says, and {path} is all there is to it.</p>")
 }
 
-struct Crawl {
-    site: Running,
-    place: Place,
-    address: SocketAddr,
-    process: Process,
+pub struct Crawl {
+    pub site: Running,
+    pub place: Place,
+    pub address: SocketAddr,
+    pub process: Process,
 }
 
 impl Crawl {
-    fn start(settings: &str) -> Crawl {
+    pub fn start(settings: &str) -> Crawl {
         // The server waits for its own host for as long as a test takes.
         let clients = format!(
             "work.clients: \"alice:{ALICE} bob:{BOB}\"\ncrawler_manager.downloader.header_timeout: 10m\ncrawler_manager.downloader.total_timeout: 10m\n"
@@ -60,7 +60,7 @@ impl Crawl {
         Crawl { site, place, address, process }
     }
 
-    fn process(place: &Place, site: &Running, address: SocketAddr, has_seeds: bool) -> Process {
+    pub fn process(place: &Place, site: &Running, address: SocketAddr, has_seeds: bool) -> Process {
         let seeds = if has_seeds { vec![site.origin(0) + "/", site.origin(1) + "/"] } else { Vec::new() };
         let listen = address.to_string();
         let more = ["--delay", "0", "--concurrency", "1", "--stay", "--listen", &listen];
@@ -74,14 +74,14 @@ impl Crawl {
         process
     }
 
-    fn said(&self, token: &str, first: &str, said: &Value) -> (u16, Value) {
+    pub fn said(&self, token: &str, first: &str, said: &Value) -> (u16, Value) {
         let headers = [&*format!("authorization: Bearer {token}"), "content-type: application/json"];
         let (status, _, body) = ask(self.address, first, &headers, &said.to_string());
         (status, serde_json::from_str(&body).unwrap_or_else(|error| panic!("{first}: {error}: {body}")))
     }
 
     /// The next lease, which there is.
-    fn lease(&self, token: &str) -> Value {
+    pub fn lease(&self, token: &str) -> Value {
         let mut lease = Value::Null;
         eventually("there is work", || {
             let (status, work) = self.said(token, "POST /api/v1/work/leases", &json!({"hosts": 1, "wait_ms": 1000}));
@@ -91,7 +91,7 @@ impl Crawl {
         lease
     }
 
-    fn send(&self, token: &str, page: &Value) -> Value {
+    pub fn send(&self, token: &str, page: &Value) -> Value {
         let (status, taken) = self.said(token, "POST /api/v1/work/pages", page);
         assert_eq!(status, 200, "{taken}");
         taken
@@ -99,13 +99,13 @@ impl Crawl {
 
     /// What the server says of why it does not take a page.
     #[track_caller]
-    fn refuses(&self, token: &str, page: &Value, words: &str) {
+    pub fn refuses(&self, token: &str, page: &Value, words: &str) {
         let taken = self.send(token, page);
         let why = taken["refused"][0]["why"].as_str().unwrap_or_else(|| panic!("{page} was taken: {taken}"));
         assert!(why.contains(words), "{words:?} is not in {why:?}");
     }
 
-    fn client(&self, name: &str) -> Value {
+    pub fn client(&self, name: &str) -> Value {
         let (status, clients) = self.said("none", "GET /api/v1/clients", &Value::Null);
         assert_eq!(status, 200);
         clients.as_array().unwrap().iter().find(|client| client["name"] == name).unwrap().clone()
@@ -121,7 +121,7 @@ impl Crawl {
         }
     }
 
-    fn page(&self, lease: &Value, url: &str) -> Value {
+    pub fn page(&self, lease: &Value, url: &str) -> Value {
         let url_of = url::Url::parse(url).unwrap();
         let address = SocketAddr::from((self.site.addresses[1], self.site.port));
         let (status, head, body) = ask(address, &format!("GET {}", url_of.path()), &[], "");
@@ -134,7 +134,7 @@ impl Crawl {
     }
 }
 
-fn urls(lease: &Value) -> Vec<String> {
+pub fn urls(lease: &Value) -> Vec<String> {
     lease["urls"].as_array().unwrap().iter().map(|url| url["url"].as_str().unwrap().to_owned()).collect()
 }
 

@@ -27,6 +27,7 @@ mod full_log;
 mod idle;
 mod kill;
 mod leaving;
+mod lending;
 mod letters;
 mod limiting;
 mod limits;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::journal::Journal;
 use super::proposal::Proposal;
@@ -11,9 +11,10 @@ use crate::api::Refusal;
 use crate::api::work::{ClientStatus, Leasing, PageRefused, PageSent, PagesTaken, Released, Renewed, Work, WorkDesk};
 use crate::clock::now_ms;
 use crate::crawl::running::Running;
+use crate::fetch::client::Exchange;
 use crate::formats::records::{ArchiveRecord, ReaderInput};
 use crate::formats::warc;
-use crate::visit::lent::{Sent, Taken};
+use crate::visit::loan::{Sent, Taken};
 use crate::visit::outage::Opening;
 
 /// A host is lent for about so much work …
@@ -38,9 +39,19 @@ impl WorkDesk for Running {
     }
 
     fn lease(&self, client: &str, hosts: usize) -> Result<Vec<Leasing>, Refusal> {
+        let _one_after_the_other = self.clients.leasing.lock();
         let standing = self.clients.standing(client);
         if let Some(out) = &standing.shut_out {
             return Err(Refusal::Forbidden(format!("{client} is shut out: {}", out.why)));
+        }
+        let rest = standing.rests_until.saturating_sub(now_ms());
+        if rest > 0 {
+            let why = format!(
+                "{client} has brought nothing back of its last {} leases: the next in {} s",
+                standing.barren,
+                rest.div_ceil(1000)
+            );
+            return Err(Refusal::Conflict(why));
         }
         let (has, most) = (self.clients.count_of(client), standing.max_hosts(self.clients.config()));
         if has >= most {
@@ -110,13 +121,6 @@ impl Running {
 
     /// What a client says of a URL, if it is the client's to say. The error says why not.
     fn propose(&self, client: &str, lease: &str, proposal: Proposal) -> Result<Taken, String> {
-        let standing = self.clients.standing(client);
-        if standing.shut_out.is_some() {
-            return Err(format!("{client} is shut out"));
-        }
-        let config = self.clients.config();
-        let is_proven = standing.is_proven(config);
-        let is_checked = !is_proven || fastrand::f64() < config.verify_share;
         let mut is_too_fast = false;
         let given = self.clients.with_loan(client, lease, |loan| {
             let has_conditions = *loan
@@ -134,13 +138,30 @@ impl Running {
             self.clients.was_too_fast(client);
             return Err("sooner than its host may be asked so often: see delay_ms".to_owned());
         }
-        let url = proposal.url.clone();
+        self.hand_over(client, proposal.url.clone(), proposal.into_exchange(since_ms), pages)
+    }
+
+    /// To the visit whose host is lent, unless its client is believed no more.
+    fn hand_over(
+        &self,
+        client: &str,
+        url: String,
+        exchange: Exchange,
+        pages: Option<mpsc::Sender<Sent>>,
+    ) -> Result<Taken, String> {
+        let _taking = self.clients.taking.read();
+        let standing = self.clients.standing(client);
+        if standing.shut_out.is_some() {
+            return Err(format!("{client} is shut out"));
+        }
+        let config = self.clients.config();
+        let is_proven = standing.is_proven(config);
+        let is_checked = !is_proven || fastrand::f64() < config.verify_share;
         if !is_checked {
             let noted = Journal::of(&self.folder, client).add(&url);
             noted.map_err(|error| format!("cannot be taken now: the server cannot note it ({error})"))?;
         }
         let (answer, answered) = oneshot::channel();
-        let exchange = proposal.into_exchange(since_ms);
         let sent = Sent { url, exchange, is_checked, is_believed: is_proven, answer };
         let is_sent = pages.is_some_and(|pages| pages.blocking_send(sent).is_ok());
         match is_sent.then(|| answered.blocking_recv().ok()).flatten() {

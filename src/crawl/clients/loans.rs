@@ -8,12 +8,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Clients;
 use crate::api::Refusal;
-use crate::api::work::{HostLease, Leasing, Released, Renewed, UrlToFetch};
+use crate::api::work::{HostLease, Leasing, Prepared, Released, Renewed, UrlToFetch};
 use crate::clock::now_ms;
 use crate::frontier::{Lease, Release};
 use crate::page::EpochMs;
 use crate::visit::Visitor;
-use crate::visit::lent::{Lent, Loan, Offer, Sent};
+use crate::visit::loan::{Lent, Loan, Offer, Sent};
 
 /// Pages of one host that wait for the one before.
 const WAITING_PAGES: usize = 4;
@@ -34,7 +34,6 @@ pub(super) struct LoanOut {
     pub given: usize,
     /// Since it was leased, or renewed.
     has_progress: bool,
-    pub is_released: bool,
 }
 
 impl LoanOut {
@@ -75,14 +74,13 @@ impl Clients {
             client,
             pages: Some(pages),
             renewed: renewals,
-            until: EpochMs::MAX,
+            until: 0, // nobody has it yet
             since_ms: now_ms(),
             since: Instant::now(),
             delay: Duration::ZERO,
             urls: HashMap::new(),
             given: 0,
             has_progress: true,
-            is_released: false,
         };
         self.loans.lock().insert(fence.clone(), out);
         let (clients, visitor, at) = (self.clone(), visitor.clone(), fence.clone());
@@ -98,13 +96,11 @@ impl Clients {
         let clients = self.clone();
         tokio::spawn(async move {
             let Ok(offer) = offered.await else { return };
-            let lease = clients.give(&fence, offer);
-            // Nobody waits for it any more: it is nobody's fault, and others are to have it.
-            if let Some(lease) = lease
-                && given.send(lease).is_err()
+            let Some((prepared, told)) = clients.give(&fence, offer) else { return };
+            // Nobody waits for it any more: others are to have it.
+            if (given.send(prepared).is_err() || told.await.is_err())
                 && let Some(loan) = clients.loans.lock().get_mut(&fence)
             {
-                loan.is_released = true;
                 loan.end();
             }
         });
@@ -112,7 +108,7 @@ impl Clients {
     }
 
     /// Notes what is offered, in the form it is told.
-    fn give(&self, fence: &str, offer: Offer) -> Option<HostLease> {
+    fn give(&self, fence: &str, offer: Offer) -> Option<(Prepared, oneshot::Receiver<()>)> {
         let mut loans = self.loans.lock();
         let loan = loans.get_mut(fence)?;
         let Offer { origin, delay, until, urls } = offer;
@@ -126,13 +122,14 @@ impl Clients {
             etag: url.etag,
             last_modified: url.last_modified,
         });
-        Some(HostLease {
+        let lease = HostLease {
             lease: fence.to_owned(),
             origin,
             delay_ms: delay.as_millis() as u64,
             lasts_ms: until.saturating_sub(now_ms()),
             urls: urls.collect(),
-        })
+        };
+        Some(Prepared::new(lease, until))
     }
 
     /// Hosts that a client has.
@@ -157,7 +154,6 @@ impl Clients {
     /// The client is done with it.
     pub fn release_lease(&self, client: &str, fence: &str) -> Result<Released, Refusal> {
         self.with_loan(client, fence, |loan| {
-            loan.is_released = true;
             loan.end();
             Ok(Released { urls: loan.urls.len() as u64 })
         })

@@ -11,15 +11,18 @@ mod standing;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio_util::task::TaskTracker;
 
 use crate::api::work::ClientStatus;
 use crate::clock::{event_id, now_ms};
 use crate::config::WorkConfig;
 use crate::frontier::{Frontier, FrontierError};
-use crate::visit::lent::Lent;
+use crate::page_log::PageLog;
+use crate::shutdown::Shutdown;
+use crate::visit::loan::Lent;
 use journal::Journal;
 use loans::LoanOut;
 use standing::Standing;
@@ -35,31 +38,47 @@ pub(crate) struct Clients {
     loans: Mutex<HashMap<String, LoanOut>>,
     /// Their visits: the page log stays open until the last of them has ended.
     pub visits: TaskTracker,
+    /// Held while hosts are leased to a client: how many it has does not change meanwhile.
+    leasing: Mutex<()>,
+    /// Shared by whoever is just taking a page unseen. Had alone, all of them are in the page log, or never will be.
+    taking: RwLock<()>,
+    log: PageLog,
+    shutdown: Shutdown,
     standings: Mutex<BTreeMap<String, Standing>>,
 }
 
 /// In the frontier's notes, with the client's name behind it.
 const NOTE: &str = "client:";
+/// So often it is looked whether the validator has come far enough.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 impl Clients {
-    pub fn open(config: &WorkConfig, folder: &Path, frontier: Arc<dyn Frontier>) -> Result<Clients, FrontierError> {
+    pub fn open(
+        config: &WorkConfig,
+        folder: &Path,
+        frontier: Arc<dyn Frontier>,
+        log: PageLog,
+        shutdown: Shutdown,
+    ) -> Result<Clients, FrontierError> {
         let mut standings = BTreeMap::new();
         for (name, _) in &config.clients {
             let kept = frontier.note(&format!("{NOTE}{name}"))?;
             standings.insert(name.clone(), kept.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default());
         }
         let (config, folder) = (config.clone(), folder.to_owned());
-        let clients = Clients {
+        Ok(Clients {
             config,
             folder,
             frontier,
             life: event_id(),
             loans: Mutex::default(),
             visits: TaskTracker::new(),
+            leasing: Mutex::default(),
+            taking: RwLock::default(),
+            log,
+            shutdown,
             standings: Mutex::new(standings),
-        };
-        clients.question_again();
-        Ok(clients)
+        })
     }
 
     pub fn config(&self) -> &WorkConfig {
@@ -90,7 +109,7 @@ impl Clients {
         let was_out = self.standing(&loan.client).shut_out.is_some();
         self.change(&loan.client, true, |standing| {
             if loan.given > 0 {
-                standing.ended(loan.given, lent.left, !loan.is_released && lent.left > 0);
+                standing.ended(loan.given, lent, &self.config, now_ms());
             }
             lent.agreed.iter().for_each(|agrees| standing.checked(*agrees, now_ms()));
         });
@@ -102,6 +121,14 @@ impl Clients {
     /// A client is believed no more: it gets nothing, and what was taken of it unseen is fetched again.
     fn shut_out(&self, client: &str, why: &str) {
         self.loans.lock().values_mut().filter(|loan| *loan.client == *client).for_each(LoanOut::end);
+        if !self.is_taken_validated() {
+            tracing::warn!(
+                client,
+                why,
+                "a client is shut out; what was taken of it unseen is fetched again at the next start"
+            );
+            return;
+        }
         match Journal::of(&self.folder, client).question(&*self.frontier) {
             Ok(urls) => {
                 tracing::warn!(client, why, urls, "a client is shut out; what was taken of it unseen is fetched again");
@@ -113,8 +140,22 @@ impl Clients {
         }
     }
 
-    /// What a crash, or a full disk, has left of that.
-    fn question_again(&self) {
+    /// Waits until what was taken by now is validated: what is not is still in flight, and stays as it is if it is asked for again.
+    /// False when the crawl ends before.
+    fn is_taken_validated(&self) -> bool {
+        drop(self.taking.write());
+        let end = self.log.status().end.index;
+        while self.frontier.cursor().is_ok_and(|cursor| cursor.index < end) {
+            if self.shutdown.is_finishing() {
+                return false;
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        true
+    }
+
+    /// What a crash, an end, or a full disk has left of that; once everything is validated that was accepted before.
+    pub fn question_again(&self) {
         let out: Vec<String> = {
             let standings = self.standings.lock();
             standings.iter().filter(|(_, standing)| standing.shut_out.is_some()).map(|(name, _)| name.clone()).collect()

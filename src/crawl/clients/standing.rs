@@ -1,9 +1,12 @@
 //! What a client has shown of itself, and what it may have for that. Arithmetic alone.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::config::WorkConfig;
 use crate::page::EpochMs;
+use crate::visit::loan::Lent;
 
 /// Of the last checks that could be compared, so many count …
 const REMEMBERED: u32 = 64;
@@ -12,6 +15,10 @@ const TOO_MANY: u32 = 3;
 const TOO_LARGE_A_PART: u32 = 10;
 /// Hosts that a client may have at first.
 const FIRST_HOSTS: usize = 4;
+/// Leases in a row of which nothing came back, before the client gets none for a while: as long as a lease, then twice as long …
+const BARREN: u32 = 4;
+/// … and never longer than this.
+const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
 
 /// Kept over restarts, a note a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +34,9 @@ pub(super) struct Standing {
     pub held: u64,
     pub refused: u64,
     pub lapsed: u64,
+    /// Leases in a row that lapsed with nothing brought back, and until when it gets no other for that.
+    pub barren: u32,
+    pub rests_until: EpochMs,
     /// See [`ClientStatus::in_question`](crate::api::work::ClientStatus).
     pub in_question: u64,
     pub shut_out: Option<ShutOut>,
@@ -49,6 +59,8 @@ impl Default for Standing {
             held: 0,
             refused: 0,
             lapsed: 0,
+            barren: 0,
+            rests_until: 0,
             in_question: 0,
             shut_out: None,
         }
@@ -80,15 +92,27 @@ impl Standing {
         }
     }
 
-    /// A lease of it has ended: with all that was given out, or with nothing of it.
-    pub fn ended(&mut self, given: usize, left: usize, has_lapsed: bool) {
-        if has_lapsed {
-            self.lapsed += 1;
+    /// A lease of it has ended, of which so many URLs were `given`.
+    pub fn ended(&mut self, given: usize, lent: &Lent, config: &WorkConfig, now: EpochMs) {
+        if lent.left < given {
+            self.barren = 0;
         }
-        if left == 0 {
-            self.hosts = self.hosts.saturating_add(1);
-        } else if has_lapsed && left == given {
-            self.hosts = (self.hosts / 2).max(1);
+        if lent.left == 0 {
+            self.hosts = self.max_hosts(config).saturating_add(1);
+        }
+        if !lent.has_lapsed {
+            return;
+        }
+        self.lapsed += 1;
+        if lent.left * 2 >= given {
+            self.hosts = (self.max_hosts(config) / 2).max(1);
+        }
+        if lent.left == given {
+            self.barren += 1;
+        }
+        if let (true, Some(times)) = (lent.left == given, self.barren.checked_sub(BARREN)) {
+            let rest = config.lease.saturating_mul(1 << times.min(16)).min(LONGEST_REST);
+            self.rests_until = now + rest.as_millis() as u64;
         }
     }
 }

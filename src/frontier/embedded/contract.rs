@@ -57,6 +57,10 @@ impl Frontier for EmbeddedFrontier {
         self.addresses.lock().claim(host, ip, delay, now)
     }
 
+    fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs) {
+        self.addresses.lock().hold(ip, time, now);
+    }
+
     fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
         let keys = self.keys;
         // What is no URL is none of the lease's either.
@@ -239,6 +243,10 @@ impl Frontier for EmbeddedFrontier {
 
     fn recall(&self, origin: &str, recalled: bool) {
         self.schedule.lock().recall(self.keys.host(origin), recalled);
+    }
+
+    fn is_recalled(&self, origin: &str) -> bool {
+        self.schedule.lock().is_recalled(self.keys.host(origin))
     }
 
     fn forget(&self, urls: &[String], now: EpochMs) -> Result<Forgotten, FrontierError> {
