@@ -25,8 +25,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// A host whose robots.txt takes longer is for the next who asks …
 const PREPARING: Duration = Duration::from_secs(10);
-/// … and so is one that is so much later than the first: the time of those that are ready runs.
-const LATE: Duration = Duration::from_secs(1);
+/// … and so is one that is so much later than the first: the time of those that are ready runs, and hosts at one address, whose
+/// turns come one after the other, must not be told of together.
+const LATE: Duration = Duration::from_millis(100);
 /// Bytes of a stream of WARC records at once; and what a page in JSON may have besides its body.
 const WARC_BYTES: usize = 64 << 20;
 const BESIDE_BODY: u64 = 1 << 20;

@@ -262,7 +262,6 @@ pub(super) fn set_http_host(draft: &mut Draft, host: &str) -> Result<(), String>
     Ok(())
 }
 
-/// Who guesses at it must have no chance.
 /// `NAME:TOKEN`, separated by blanks or line ends.
 pub(super) fn set_clients(clients: &mut Vec<(String, Secret)>, text: Option<&str>) -> Result<(), String> {
     const EXPECTED: &str = "NAME:TOKEN, one a line or with blanks between them";
@@ -285,6 +284,7 @@ pub(super) fn set_clients(clients: &mut Vec<(String, Secret)>, text: Option<&str
     Ok(())
 }
 
+/// Who guesses at it must have no chance.
 pub(super) fn set_token(token: &mut Option<Secret>, text: Option<&str>) -> Result<(), String> {
     const SHORTEST: usize = 16;
     if text.is_some_and(|text| text.len() < SHORTEST || !text.bytes().all(|byte| byte.is_ascii_graphic())) {

@@ -48,10 +48,7 @@ pub(super) fn open(
     seeds: &[String],
     room: &mut StartRoom,
 ) -> Result<Running, CrawlError> {
-    refuse_half_restored(&folder)?;
-    if seeds.is_empty() && !folder.join("frontier").is_dir() {
-        return Err(CrawlError::NoSeeds); // before anything is made
-    }
+    refuse_what_is_no_crawl(&folder, seeds)?;
     let mut config = loaded.config.clone();
     make_private(&folder).map_err(|source| CrawlError::Folder { path: folder.clone(), source })?;
     let derive = DeriveOptions::new(&config);
@@ -110,6 +107,15 @@ pub(super) fn open(
         clients: Arc::new(clients),
         has_caught_up: Default::default(),
     })
+}
+
+/// Before anything is made.
+fn refuse_what_is_no_crawl(folder: &Path, seeds: &[String]) -> Result<(), CrawlError> {
+    refuse_half_restored(folder)?;
+    match seeds.is_empty() && !folder.join("frontier").is_dir() {
+        true => Err(CrawlError::NoSeeds),
+        false => Ok(()),
+    }
 }
 
 /// What the operator has ordered comes before what is configured.

@@ -219,7 +219,7 @@ impl Visitor {
     ) -> Result<(), Interrupted> {
         let Sent { url, exchange, is_checked, is_believed, answer } = sent;
         let Some(at) = urls.iter().position(|lent| lent.work.url == url) else {
-            let _ = answer.send(Taken::NotTaken);
+            let _ = answer.send(Taken::Left);
             return Ok(());
         };
         let lent = urls.remove(at);
@@ -253,7 +253,7 @@ impl Visitor {
             if is_accepted {
                 fetched.push(url);
             }
-            say(if is_accepted { Taken::Accepted } else { Taken::NotTaken });
+            say(if is_accepted { Taken::Accepted } else { Taken::Left });
         }
         Ok(())
     }

@@ -56,7 +56,7 @@ pub(crate) enum Taken {
     /// We ask ourselves, or follow where it leads.
     Held,
     /// Not now, or not any more: the URL is still to be fetched.
-    NotTaken,
+    Left,
 }
 
 /// How a loan went.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::task::TaskTracker;
 
-use crate::api::work::{LeaseWanted, Work};
+use crate::api::work::{HostLease, LeaseWanted, Work};
 use crate::clock::now_ms;
 use crate::config::{FetchConfig, Secret};
 use crate::fetch::{Client, ClientError};
@@ -134,18 +134,7 @@ impl Worker {
                     reached = Instant::now();
                     pause = if work.leases.is_empty() { longer(pause) } else { FIRST_PAUSE };
                     working = self.as_told(working, &work)?;
-                    for lease in work.leases {
-                        if is_probe {
-                            working.outage.probing();
-                        }
-                        let working = working.clone();
-                        visits.spawn(async move {
-                            visit::visit(&working, lease).await;
-                            if is_probe {
-                                working.outage.probed(now_ms());
-                            }
-                        });
-                    }
+                    work.leases.into_iter().for_each(|lease| begin(&working, lease, is_probe, visits));
                 }
                 // It has as many as it may.
                 Err(error) if error.is_for_later() => {
@@ -182,6 +171,20 @@ impl Worker {
             shutdown: working.shutdown.clone(),
         }))
     }
+}
+
+/// `is_probe`: this machine reached nobody, and finds out whether it does now.
+fn begin(working: &Arc<Working>, lease: HostLease, is_probe: bool, visits: &TaskTracker) {
+    if is_probe {
+        working.outage.probing();
+    }
+    let working = working.clone();
+    visits.spawn(async move {
+        visit::visit(&working, lease).await;
+        if is_probe {
+            working.outage.probed(now_ms());
+        }
+    });
 }
 
 fn longer(pause: Duration) -> Duration {

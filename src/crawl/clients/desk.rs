@@ -165,7 +165,7 @@ impl Running {
         let sent = Sent { url, exchange, is_checked, is_believed: is_proven, answer };
         let is_sent = pages.is_some_and(|pages| pages.blocking_send(sent).is_ok());
         match is_sent.then(|| answered.blocking_recv().ok()).flatten() {
-            None | Some(Taken::NotTaken) => Err("the lease has ended, or the page log takes nothing now".to_owned()),
+            None | Some(Taken::Left) => Err("the lease has ended, or the page log takes nothing now".to_owned()),
             Some(taken) => Ok(taken),
         }
     }
@@ -173,12 +173,12 @@ impl Running {
     fn count(&self, client: &str, taken: &mut PagesTaken, url: String, what: Result<Taken, String>) {
         match &what {
             Ok(Taken::Accepted) => taken.accepted += 1,
-            Ok(Taken::Held | Taken::NotTaken) => taken.held += 1,
+            Ok(Taken::Held | Taken::Left) => taken.held += 1,
             Err(why) => taken.refused.push(PageRefused { url, why: why.clone() }),
         }
         self.clients.change(client, false, |standing| match what {
             Ok(Taken::Accepted) => standing.accepted += 1,
-            Ok(Taken::Held | Taken::NotTaken) => standing.held += 1,
+            Ok(Taken::Held | Taken::Left) => standing.held += 1,
             Err(_) => standing.refused += 1,
         });
     }
