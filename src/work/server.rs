@@ -44,7 +44,12 @@ impl ServerError {
 
     /// As things are it gives nothing more.
     pub fn is_for_later(&self) -> bool {
-        matches!(self, ServerError::Refused { status: 409 | 429, .. })
+        matches!(self, ServerError::Refused { status: 409, .. }) || self.is_busy()
+    }
+
+    /// It is asked too often.
+    pub fn is_busy(&self) -> bool {
+        matches!(self, ServerError::Refused { status: 429, .. })
     }
 }
 

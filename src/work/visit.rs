@@ -128,7 +128,7 @@ async fn send(working: &Working, page: PageSent, ends: Instant) -> bool {
                 // Sent again, it may have come the first time, with the answer lost.
                 return taken.refused.is_empty() || is_again;
             }
-            Err(error) if error.is_away() && Instant::now() < ends => {
+            Err(error) if (error.is_away() || error.is_busy()) && Instant::now() < ends => {
                 tracing::debug!(url = page.url, %error, "a page could not be sent; sent again");
                 is_again = true;
                 tokio::time::sleep(SEND_AGAIN).await;
