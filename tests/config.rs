@@ -941,3 +941,22 @@ fn what_a_crawl_was_started_with_keeps_the_path_and_not_the_secret() {
     let now = [text(("SEINE__HTTP__API__READ_TOKEN", "fedcba9876543210"))];
     assert_eq!(value(&now).as_ref().map(Secret::expose), Some("fedcba9876543210"));
 }
+
+#[test]
+fn each_client_has_a_name_and_a_token_of_its_own() {
+    let token = "0123456789abcdef-one";
+    let loaded = read(&format!("work.clients: \"alice:{token} bob:{token}-more\"\n")).unwrap();
+    let names: Vec<&str> = loaded.config.work.clients.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["alice", "bob"]);
+    let cases = [
+        (format!("alice:{token} bob:{token}"), "bob and alice have the same token"),
+        (format!("alice:{token} alice:{token}2"), "alice is there twice"),
+        (format!("../alice:{token}"), "a name has up to 64 letters"),
+        ("alice:short".to_owned(), "as the token of alice 16 or more letters"),
+        ("alice".to_owned(), "an entry has no colon"),
+    ];
+    for (clients, words) in cases {
+        let told = error(&format!("work.clients: \"{clients}\"\n"));
+        assert!(told.contains(words) && !told.contains(token), "{told}");
+    }
+}

@@ -7,6 +7,7 @@ use anyhow::bail;
 
 use crate::api::client::Client;
 use crate::api::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, SeedsAdded, Status, Why};
+use crate::api::work::ClientStatus;
 use crate::crawl::CrawlError;
 use crate::crawl::console::{Console, Said, no_url};
 use crate::page_log::LogError;
@@ -54,6 +55,13 @@ impl Asked {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    pub fn clients(&self) -> anyhow::Result<Vec<ClientStatus>> {
+        Ok(match self {
+            Asked::Running(client) => client.get("/clients")?,
+            Asked::Resting(console) => console.clients()?,
+        })
     }
 
     pub fn is_running(&self) -> bool {

@@ -6,6 +6,7 @@ mod audit;
 mod backup;
 mod cat;
 mod check_config;
+mod clients;
 mod completions;
 mod convert;
 mod crawl;
@@ -105,6 +106,7 @@ enum Command {
     Retry(retry::Args),
     Migrate(migrate::Args),
     Work(work::Args),
+    Clients(clients::Args),
     Completions(completions::Args),
     #[command(hide = true)]
     Manual(manual::Args),
@@ -153,6 +155,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Retry(args) => retry::run(args),
         Command::Migrate(args) => migrate::run(args),
         Command::Work(args) => work::run(args),
+        Command::Clients(args) => clients::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Manual(args) => manual::run(args),
     };

@@ -278,7 +278,11 @@ pub(super) fn set_clients(clients: &mut Vec<(String, Secret)>, text: Option<&str
         let mut secret = None;
         set_token(&mut secret, Some(token))
             .map_err(|expected| format!("{EXPECTED}; as the token of {name} {expected}"))?;
-        read.extend(secret.map(|secret| (name.to_owned(), secret)));
+        let Some(secret) = secret else { continue };
+        if let Some((other, _)) = read.iter().find(|(_, known)| *known == secret) {
+            return Err(format!("{EXPECTED}; {name} and {other} have the same token"));
+        }
+        read.push((name.to_owned(), secret));
     }
     *clients = read;
     Ok(())

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::api::ask;
 use crate::kill::check_pages;
+use crate::steering::seine;
 use crate::support::program::{Place, Process, command, eventually, free_port, get};
 use crate::support::{Plan, Running, TestSite, links};
 
@@ -169,9 +170,14 @@ fn what_a_client_sends_is_checked_until_it_is_proven_and_taken_then() {
     let all: Vec<String> = all.map(|path| crawl.site.origin(1) + &path).collect();
     assert!(all.iter().all(|url| pages.contains_key(url)), "{:?}", pages.keys());
     assert_eq!(pages.len(), all.len());
+    let said = seine(&crawl.place, &["clients"]).ok().stdout;
+    assert!(said.contains("alice") && said.contains(" proven; ") && said.contains("not proven yet"), "{said}");
     // Nobody asks for what robots.txt forbids, and the server follows redirects.
     assert!(!crawl.site.visits.all().iter().any(|visit| visit.path == "/private"));
     crawl.process.signal("TERM");
+    crawl.process.wait().ok();
+    let at_rest = seine(&crawl.place, &["clients", "--json"]).ok().json_lines();
+    assert_eq!((&at_rest[0]["name"], &at_rest[0]["is_proven"]), (&json!("alice"), &json!(true)));
 }
 
 #[test]

@@ -60,11 +60,7 @@ impl Clients {
         log: PageLog,
         shutdown: Shutdown,
     ) -> Result<Clients, FrontierError> {
-        let mut standings = BTreeMap::new();
-        for (name, _) in &config.clients {
-            let kept = frontier.note(&format!("{NOTE}{name}"))?;
-            standings.insert(name.clone(), kept.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default());
-        }
+        let standings = kept(config, &*frontier)?;
         let (config, folder) = (config.clone(), folder.to_owned());
         Ok(Clients {
             config,
@@ -184,20 +180,22 @@ impl Clients {
         let loans = self.loans.lock();
         let hosts = |name: &str| loans.values().filter(|loan| *loan.client == *name).count() as u64;
         let standings = self.standings.lock();
-        let status = |(name, standing): (&String, &Standing)| ClientStatus {
-            name: name.clone(),
-            is_proven: standing.is_proven(&self.config),
-            shut_out: standing.shut_out.as_ref().map(|out| out.why.clone()),
-            hosts: hosts(name),
-            max_hosts: standing.max_hosts(&self.config) as u64,
-            accepted: standing.accepted,
-            held: standing.held,
-            refused: standing.refused,
-            agreed: standing.agreed,
-            disagreed: standing.disagreed,
-            lapsed: standing.lapsed,
-            in_question: standing.in_question,
-        };
+        let status = |(name, standing): (&String, &Standing)| standing.status(name, hosts(name), &self.config);
         standings.iter().map(status).collect()
     }
+}
+
+/// What is known of the clients of a crawl at rest.
+pub(super) fn at_rest(config: &WorkConfig, frontier: &dyn Frontier) -> Result<Vec<ClientStatus>, FrontierError> {
+    Ok(kept(config, frontier)?.iter().map(|(name, standing)| standing.status(name, 0, config)).collect())
+}
+
+/// What was kept of those that are configured.
+fn kept(config: &WorkConfig, frontier: &dyn Frontier) -> Result<BTreeMap<String, Standing>, FrontierError> {
+    let mut standings = BTreeMap::new();
+    for (name, _) in &config.clients {
+        let kept = frontier.note(&format!("{NOTE}{name}"))?;
+        standings.insert(name.clone(), kept.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default());
+    }
+    Ok(standings)
 }

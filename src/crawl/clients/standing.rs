@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::api::work::ClientStatus;
 use crate::config::WorkConfig;
 use crate::page::EpochMs;
 use crate::visit::loan::Lent;
@@ -68,6 +69,24 @@ impl Default for Standing {
 }
 
 impl Standing {
+    /// As people are shown it. `hosts`: that it has now.
+    pub fn status(&self, name: &str, hosts: u64, config: &WorkConfig) -> ClientStatus {
+        ClientStatus {
+            name: name.to_owned(),
+            is_proven: self.is_proven(config),
+            shut_out: self.shut_out.as_ref().map(|out| out.why.clone()),
+            hosts,
+            max_hosts: self.max_hosts(config) as u64,
+            accepted: self.accepted,
+            held: self.held,
+            refused: self.refused,
+            agreed: self.agreed,
+            disagreed: self.disagreed,
+            lapsed: self.lapsed,
+            in_question: self.in_question,
+        }
+    }
+
     pub fn is_proven(&self, config: &WorkConfig) -> bool {
         self.shut_out.is_none() && self.agreed >= u64::from(config.prove_after)
     }

@@ -16,8 +16,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::clients;
 use super::limits::OrderedLimits;
 use super::pauses::Pauses;
+use crate::api::Refusal;
+use crate::api::work::ClientStatus;
 use crate::config::Config;
 use crate::frontier::Frontier;
 use crate::frontier::scope::CurrentScope;
@@ -41,4 +44,11 @@ pub(crate) struct Console {
     pub forgetting: Arc<Mutex<()>>,
     /// Events of the log that were accepted before this process came.
     pub accepted_before: u64,
+}
+
+impl Console {
+    /// Crawlers that take work from this one, as they were when it last ran.
+    pub fn clients(&self) -> Result<Vec<ClientStatus>, Refusal> {
+        Ok(clients::at_rest(&self.config.work, &*self.frontier)?)
+    }
 }

@@ -1,0 +1,54 @@
+//! `seine clients`: the crawlers that take work from this one.
+
+use std::process::ExitCode;
+
+use super::asked::Asked;
+use super::folder::Folder;
+use crate::api::work::ClientStatus;
+use crate::telemetry::progress::grouped;
+
+/// List the crawlers that take work from this one (work.clients): what they have, have brought, and how far they are believed.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    folder: Folder,
+    /// One JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let clients = Asked::of(&args.folder.output)?.clients()?;
+    let mut text = String::new();
+    for client in &clients {
+        text += &match args.json {
+            true => format!("{}\n", serde_json::to_string(client)?),
+            false => lines(client),
+        };
+    }
+    if text.is_empty() && !args.json {
+        text = "no crawler takes work from this one: work.clients names those that may\n".into();
+    }
+    super::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn lines(client: &ClientStatus) -> String {
+    let ClientStatus { name, hosts, max_hosts, accepted, held, refused, agreed, disagreed, lapsed, .. } = client;
+    let belief = match (&client.shut_out, client.is_proven) {
+        (Some(why), _) => format!("shut out: {why}; {} of its pages are fetched again", grouped(client.in_question)),
+        (None, true) => "proven".to_owned(),
+        (None, false) => "not proven yet: all of its pages are fetched again".to_owned(),
+    };
+    format!(
+        "{name:<16} {:>13} pages accepted, {} looked at ourselves, {} refused; {hosts} hosts of {max_hosts}\n{:<16} {belief}; \
+         {} pages agreed, {} did not; {} leases lapsed\n",
+        grouped(*accepted),
+        grouped(*held),
+        grouped(*refused),
+        "",
+        grouped(*agreed),
+        grouped(*disagreed),
+        grouped(*lapsed),
+    )
+}
