@@ -227,7 +227,8 @@ fn what_is_not_the_clients_to_say_is_refused() {
 
 #[test]
 fn a_liar_is_shut_out_and_what_was_taken_of_it_is_fetched_again() {
-    let crawl = Crawl::start("work.prove_after: 3\nwork.verify_share: 40\n");
+    // A host that it has when it is shut out rests until its lease would have ended.
+    let crawl = Crawl::start("work.prove_after: 3\nwork.verify_share: 40\nwork.lease: 2s\n");
     crawl.work(ALICE, |crawl| crawl.client("alice")["is_proven"] == true);
     let mut lies = 0;
     let deadline = Instant::now() + Duration::from_secs(60);
