@@ -282,10 +282,11 @@ impl<'a> ElasticDocument<'a> {
         let title = derived.title.as_deref();
         let visible = visible_text(tree);
         self.title = Some(title.unwrap_or_default().into());
-        self.text = Some(main_text(tree));
+        let html = derived.text();
+        self.text = Some(main_text(&html));
         self.words = Some(words(tree, title, Some(host), &visible));
         self.words_meta = Some(meta_words(tree));
-        self.html = Some(derived.text());
+        self.html = Some(html);
     }
 
     /// Appends the document to `out`, without a line feed and without one in it.

@@ -160,7 +160,7 @@ impl WebIndexRecord {
         };
         let description = meta("description", limits.description);
         let (content_snippet, content_snippet_quality) =
-            snippet(&main_text(tree), &description, &facts.text, limits.content_snippet);
+            snippet(&main_text(&text.facts.text()), &description, &facts.text, limits.content_snippet);
         Some(WebIndexRecord {
             original_url: event.url.clone(),
             final_url: event.final_url.clone(),

@@ -37,8 +37,8 @@ pub fn simhash(text: &str) -> Option<u64> {
 /// that is no HTML, all of it. None for what says nothing, and for what is no text.
 pub fn of_page(page: &Derived, content_type: Option<&str>) -> Option<u64> {
     if page.is_html {
-        let tree = Tree::parse(&page.text());
-        return simhash(&main_text(&tree)).or_else(|| simhash(&visible_text(&tree)));
+        let text = page.text();
+        return simhash(&main_text(&text)).or_else(|| simhash(&visible_text(&Tree::parse(&text))));
     }
     let kind = content_type.map(media_type).and_then(|essence| essence.get(..5));
     kind.filter(|kind| kind.eq_ignore_ascii_case("text/")).and_then(|_| simhash(&page.text()))

@@ -1,0 +1,318 @@
+//! Cuts a page into blocks: pieces between two tags that break lines.
+
+use std::mem::take;
+
+use super::elements::Tag;
+use super::letters::{Sign, find_space};
+
+/// Columns of the imagined lines that a block is wrapped into.
+const LINE: usize = 80;
+
+/// A piece of the page between two tags that break lines.
+#[derive(Debug, Clone, Default)]
+pub struct Block {
+    pub text: String,
+    words: usize,
+    linked_words: usize,
+    /// Words in all lines but the last …
+    words_in_full_lines: usize,
+    /// … and how many lines that are; a block of one line counts as full.
+    full_lines: usize,
+}
+
+impl Block {
+    /// Words a line.
+    pub fn text_density(&self) -> f32 {
+        self.words_in_full_lines as f32 / self.full_lines as f32
+    }
+
+    /// The share of words that are in links.
+    pub fn link_density(&self) -> f32 {
+        if self.words == 0 { 0.0 } else { self.linked_words as f32 / self.words as f32 }
+    }
+
+    /// Without whole lines the only one counts.
+    fn with_a_line(mut self) -> Block {
+        if self.words_in_full_lines == 0 {
+            self.words_in_full_lines = self.words;
+            self.full_lines = 1;
+        }
+        self
+    }
+
+    pub fn merge(&mut self, next: Block) {
+        self.text.push('\n');
+        self.text.push_str(&next.text);
+        self.words += next.words;
+        self.linked_words += next.linked_words;
+        self.words_in_full_lines += next.words_in_full_lines;
+        self.full_lines += next.full_lines;
+        *self = take(self).with_a_line();
+    }
+}
+
+/// What a tag does to the text around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Neither the tag nor its content is there.
+    Ignore,
+    /// Text runs on.
+    Inline,
+    /// Text runs on, behind a blank.
+    Blank,
+    /// A blank, and the words inside are linked.
+    Link,
+    Body,
+    /// A new block.
+    Break,
+}
+
+impl Action {
+    pub fn of(tag: Tag) -> Action {
+        match tag {
+            Tag::Style
+            | Tag::Script
+            | Tag::Option
+            | Tag::Object
+            | Tag::Embed
+            | Tag::Applet
+            | Tag::Link
+            | Tag::Noscript => Action::Ignore,
+            Tag::Strike
+            | Tag::U
+            | Tag::B
+            | Tag::I
+            | Tag::Em
+            | Tag::Strong
+            | Tag::Span
+            | Tag::Sup
+            | Tag::Code
+            | Tag::Tt
+            | Tag::Sub
+            | Tag::Var
+            | Tag::Font => Action::Inline,
+            Tag::Abbr | Tag::Acronym => Action::Blank,
+            Tag::A => Action::Link,
+            Tag::Body => Action::Body,
+            _ => Action::Break,
+        }
+    }
+}
+
+/// Hears of a page's elements and text.
+#[derive(Default)]
+pub struct Reader {
+    blocks: Vec<Block>,
+    block: Block,
+    /// Where in the block's text the last run without a blank begins: it may go on behind a tag, so its words are counted at the
+    /// next blank.
+    run: usize,
+    /// A blank is due before the next word.
+    blank: bool,
+    /// A tag has broken the line since the last text.
+    broken: bool,
+    in_body: i32,
+    in_ignored: i32,
+    /// How many links are open. One within another counts as its end, and both ends are counted.
+    in_links: i32,
+    /// Between a link's beginning and its end: a link that was closed in what is ignored goes on.
+    is_linked: bool,
+    wrap: Wrap,
+}
+
+/// The present line of a block.
+#[derive(Default)]
+struct Wrap {
+    /// UTF-16 units in it, blanks included.
+    length: usize,
+    words: usize,
+    /// Lines finished.
+    lines: usize,
+}
+
+impl Reader {
+    pub fn open(&mut self, action: Action) {
+        match action {
+            Action::Ignore => {
+                self.in_ignored += 1;
+                self.broken = true;
+            }
+            Action::Inline => {}
+            Action::Blank => self.blank = true,
+            Action::Link => {
+                self.in_links += 1;
+                if self.in_links > 1 {
+                    self.end_link();
+                }
+                self.mark(true);
+            }
+            Action::Body => {
+                self.end_block();
+                self.in_body += 1;
+            }
+            Action::Break => self.broken = true,
+        }
+    }
+
+    pub fn close(&mut self, action: Action) {
+        match action {
+            Action::Ignore => {
+                self.in_ignored -= 1;
+                self.broken = true;
+            }
+            Action::Inline => {}
+            Action::Blank => self.blank = true,
+            Action::Link => self.end_link(),
+            Action::Body => {
+                self.end_block();
+                self.in_body -= 1;
+            }
+            Action::Break => self.broken = true,
+        }
+        if self.broken {
+            self.end_block();
+        }
+    }
+
+    fn end_link(&mut self) {
+        self.in_links -= 1;
+        if self.in_links == 0 {
+            self.mark(false);
+        }
+    }
+
+    /// A link begins or ends here, unless nothing is heard here.
+    fn mark(&mut self, is_linked: bool) {
+        if self.in_ignored == 0 {
+            self.blank = true;
+            if self.in_body > 0 {
+                self.end_run();
+                self.is_linked = is_linked;
+            }
+        }
+    }
+
+    pub fn text(&mut self, text: &str) {
+        if take(&mut self.broken) {
+            self.end_block();
+        }
+        if self.in_ignored != 0 || self.in_body == 0 {
+            return;
+        }
+        let mut rest = text;
+        while let Some((end, next)) = find_space(rest) {
+            if end > 0 {
+                self.piece(&rest[..end]);
+            }
+            self.blank = true;
+            rest = &rest[next..];
+        }
+        if !rest.is_empty() {
+            self.piece(rest);
+        }
+    }
+
+    /// Text without a blank in it.
+    fn piece(&mut self, piece: &str) {
+        if take(&mut self.blank) && !self.block.text.is_empty() {
+            self.end_run();
+            self.block.text.push(' ');
+            self.run += 1;
+        }
+        self.block.text.push_str(piece);
+    }
+
+    fn end_run(&mut self) {
+        let run = self.block.text.get(self.run..).unwrap_or_default();
+        let (words, linked_words, wrap) = (&mut self.block.words, &mut self.block.linked_words, &mut self.wrap);
+        let mut each = |length| {
+            *words += 1;
+            *linked_words += usize::from(self.is_linked);
+            wrap.word(length, *words == 1);
+        };
+        match run.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            true if run.is_empty() => {}
+            true => each(run.len()),
+            false => words_of(run).for_each(each),
+        }
+        self.run = self.block.text.len();
+    }
+
+    fn end_block(&mut self) {
+        self.end_run();
+        let wrap = take(&mut self.wrap);
+        let mut block = take(&mut self.block);
+        self.run = 0;
+        self.blank = false;
+        if block.text.is_empty() {
+            return;
+        }
+        block.full_lines = wrap.lines;
+        block.words_in_full_lines = if wrap.lines == 0 { 0 } else { block.words - wrap.words };
+        self.blocks.push(block.with_a_line());
+    }
+
+    pub fn finish(mut self) -> Vec<Block> {
+        self.end_block();
+        self.blocks
+    }
+}
+
+impl Wrap {
+    fn word(&mut self, length: usize, is_first: bool) {
+        self.length += length + usize::from(!is_first);
+        self.words += 1;
+        if self.length > LINE {
+            *self = Wrap { length, words: 1, lines: self.lines + 1 };
+        }
+    }
+}
+
+/// The lengths in UTF-16 units of the words in a run without blanks. It is cut where letters, digits, their accents or `_` meet another
+/// sign, unless that is one that stands in and beside words; what has neither letter nor number is no word.
+fn words_of(run: &str) -> impl Iterator<Item = usize> {
+    let mut characters = run.chars().map(|c| (Sign::of(c), c.len_utf16())).peekable();
+    // An accent belongs to the letter before it.
+    let (mut has_base, mut last) = (false, Kind::Joining);
+    std::iter::from_fn(move || {
+        loop {
+            let (mut length, mut is_word) = (0, false);
+            while let Some(&(sign, units)) = characters.peek() {
+                let kind = Kind::of(sign, has_base);
+                if length > 0 && last.is_parted_from(kind) {
+                    break;
+                }
+                characters.next();
+                has_base = sign == Sign::Letter || sign == Sign::Mark && has_base;
+                length += units;
+                is_word |= matches!(sign, Sign::Letter | Sign::Number);
+                last = kind;
+            }
+            if length == 0 || is_word {
+                return Some(length).filter(|length| *length > 0);
+            }
+        }
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Word,
+    Joining,
+    Other,
+}
+
+impl Kind {
+    fn of(sign: Sign, has_base: bool) -> Kind {
+        match sign {
+            Sign::Letter | Sign::Line => Kind::Word,
+            Sign::Mark if has_base => Kind::Word,
+            Sign::Joining => Kind::Joining,
+            _ => Kind::Other,
+        }
+    }
+
+    fn is_parted_from(self, next: Kind) -> bool {
+        matches!((self, next), (Kind::Word, Kind::Other) | (Kind::Other, Kind::Word))
+    }
+}
