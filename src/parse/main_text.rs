@@ -20,15 +20,69 @@ use reader::{Block, Reader};
 pub fn main_text(page: &str) -> String {
     let mut reader = Reader::default();
     balance::read(page, &mut reader);
-    let blocks = fuse(reader.finish());
-    let mut text = String::new();
-    for (index, block) in blocks.iter().enumerate() {
-        let previous = index.checked_sub(1).and_then(|before| blocks.get(before));
-        if is_content(previous, block, blocks.get(index + 1)) {
-            block.text.lines().for_each(|line| add_line(&mut text, line));
+    reader.finish()
+}
+
+/// Takes a page's blocks, and keeps the text of those that are content. A block is judged when the next is whole: no more than three
+/// are there at a time.
+#[derive(Debug, Default)]
+struct Classifier {
+    text: String,
+    /// Of the block before the one to be judged.
+    previous: Densities,
+    block: Option<Block>,
+    /// May still grow.
+    next: Option<Block>,
+}
+
+/// Beyond the first and the last block there is nothing, of no density.
+#[derive(Debug, Clone, Copy, Default)]
+struct Densities {
+    text: f32,
+    link: f32,
+}
+
+impl Classifier {
+    /// Boilerpipe's `SimpleBlockFusionProcessor`: neighbours of the same density are one block. (`BlockProximityFusion`, the
+    /// extractor's second step, only joins blocks known as content, and none is yet.)
+    fn add(&mut self, block: Block) {
+        match &mut self.next {
+            Some(next) if next.densities().text == block.densities().text => next.merge(block),
+            _ => self.pass_on(Some(block)),
         }
     }
-    text
+
+    fn pass_on(&mut self, block: Option<Block>) {
+        let next = std::mem::replace(&mut self.next, block);
+        let judged = std::mem::replace(&mut self.block, next);
+        let Some(judged) = judged else { return };
+        let densities = judged.densities();
+        let next = self.block.as_ref().map(Block::densities).unwrap_or_default();
+        if is_content(self.previous, densities, next) {
+            judged.text.lines().for_each(|line| add_line(&mut self.text, line));
+        }
+        self.previous = densities;
+    }
+
+    fn finish(mut self) -> String {
+        self.pass_on(None);
+        self.pass_on(None);
+        self.text
+    }
+}
+
+/// Boilerpipe's `DensityRulesClassifier`: a decision tree learnt from news pages.
+fn is_content(previous: Densities, block: Densities, next: Densities) -> bool {
+    if block.link > 0.333333 {
+        return false;
+    }
+    if previous.link > 0.555556 {
+        return next.text > 11.0;
+    }
+    if block.text > 9.0 {
+        return next.text != 0.0;
+    }
+    next.text > 10.0 || previous.text > 4.0
 }
 
 /// Without its no-break spaces; nothing if it has nothing else.
@@ -43,33 +97,4 @@ fn add_line(text: &mut String, line: &str) {
     if text.len() > begun {
         text.push('\n');
     }
-}
-
-/// Boilerpipe's `SimpleBlockFusionProcessor`: neighbours of the same density are one block. (`BlockProximityFusion`, the
-/// extractor's second step, only joins blocks known as content, and none is yet.)
-fn fuse(blocks: Vec<Block>) -> Vec<Block> {
-    let mut fused: Vec<Block> = Vec::with_capacity(blocks.len());
-    for block in blocks {
-        match fused.last_mut() {
-            Some(last) if last.text_density() == block.text_density() => last.merge(block),
-            _ => fused.push(block),
-        }
-    }
-    fused
-}
-
-/// Boilerpipe's `DensityRulesClassifier`: a decision tree learnt from news pages. Beyond the first and the last block
-/// there is nothing, of no density.
-fn is_content(previous: Option<&Block>, block: &Block, next: Option<&Block>) -> bool {
-    let density_of = |block: Option<&Block>| block.map_or(0.0, Block::text_density);
-    if block.link_density() > 0.333333 {
-        return false;
-    }
-    if previous.map_or(0.0, Block::link_density) > 0.555556 {
-        return density_of(next) > 11.0;
-    }
-    if block.text_density() > 9.0 {
-        return density_of(next) != 0.0;
-    }
-    density_of(next) > 10.0 || density_of(previous) > 4.0
 }

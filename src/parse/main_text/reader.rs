@@ -4,6 +4,7 @@ use std::mem::take;
 
 use super::elements::Tag;
 use super::letters::{Sign, find_space};
+use super::{Classifier, Densities};
 
 /// Columns of the imagined lines that a block is wrapped into.
 const LINE: usize = 80;
@@ -21,14 +22,12 @@ pub struct Block {
 }
 
 impl Block {
-    /// Words a line.
-    pub fn text_density(&self) -> f32 {
-        self.words_in_full_lines as f32 / self.full_lines as f32
-    }
-
-    /// The share of words that are in links.
-    pub fn link_density(&self) -> f32 {
-        if self.words == 0 { 0.0 } else { self.linked_words as f32 / self.words as f32 }
+    /// Words a line, and the share of words that are in links.
+    pub(super) fn densities(&self) -> Densities {
+        Densities {
+            text: self.words_in_full_lines as f32 / self.full_lines as f32,
+            link: if self.words == 0 { 0.0 } else { self.linked_words as f32 / self.words as f32 },
+        }
     }
 
     /// Without whole lines the only one counts.
@@ -102,7 +101,7 @@ impl Action {
 /// Hears of a page's elements and text.
 #[derive(Default)]
 pub struct Reader {
-    blocks: Vec<Block>,
+    classifier: Classifier,
     block: Block,
     /// Where in the block's text the last run without a blank begins: it may go on behind a tag, so its words are counted at the
     /// next blank.
@@ -249,12 +248,13 @@ impl Reader {
         }
         block.full_lines = wrap.lines;
         block.words_in_full_lines = if wrap.lines == 0 { 0 } else { block.words - wrap.words };
-        self.blocks.push(block.with_a_line());
+        self.classifier.add(block.with_a_line());
     }
 
-    pub fn finish(mut self) -> Vec<Block> {
+    /// The text of the blocks that are content.
+    pub fn finish(mut self) -> String {
         self.end_block();
-        self.blocks
+        self.classifier.finish()
     }
 }
 
