@@ -27,6 +27,7 @@ pub mod main_text;
 mod media_type;
 pub mod meta;
 mod prescan;
+mod query;
 pub mod robots;
 pub mod simhash;
 pub mod sitemap;

@@ -23,7 +23,10 @@
 use std::borrow::Cow;
 use std::net::Ipv4Addr;
 
-use url::{ParseError, Position, Url};
+use encoding_rs::{Encoding, UTF_8};
+use url::{EncodingOverride, ParseError, Position, Url};
+
+use super::query;
 
 /// For the URLs of one page's links, before repeats are taken out: ten times what the longest pages of the web need.
 pub const MAX_LINK_BYTES: usize = 16 << 20;
@@ -59,6 +62,15 @@ pub fn resolve(base: &Url, href: &str) -> Option<String> {
     resolve_plain(base, href).or_else(|| finish(join(base, href)?))
 }
 
+/// [`resolve`], of a document in `encoding`: browsers write the query of a link in it (WHATWG URL, "query state").
+pub fn resolve_in(base: &Url, href: &str, encoding: &'static Encoding) -> Option<String> {
+    let encoding = encoding.output_encoding();
+    if encoding == UTF_8 || href.is_ascii() || href.len() > MAX_REFERENCE_BYTES {
+        return resolve(base, href);
+    }
+    finish(join_by(base, href, Some(&|query| Cow::Owned(query::encode(query, encoding))))?)
+}
+
 /// The short way for what most links of the web are, an absolute URL or path in normal form: nothing to parse.
 fn resolve_plain(base: &Url, href: &str) -> Option<String> {
     let (origin, tail) = match origin(href) {
@@ -71,11 +83,16 @@ fn resolve_plain(base: &Url, href: &str) -> Option<String> {
 /// Resolves a reference as WHATWG says, without normalising it. Known gap, from the `url` crate: hosts with an `xn--` label
 /// that is not Punycode are refused; the fetcher could not ask for them either.
 pub fn join(base: &Url, href: &str) -> Option<Url> {
-    match base.join(href) {
+    join_by(base, href, None)
+}
+
+fn join_by(base: &Url, href: &str, encode: EncodingOverride) -> Option<Url> {
+    let join = |href: &str| Url::options().base_url(Some(base)).encoding_override(encode).parse(href);
+    match join(href) {
         Ok(url) => Some(url),
         // The crate finds no host where browsers skip slashes: `///example.org/`.
         Err(ParseError::EmptyHost) if base.is_special() && href.starts_with(['/', '\\']) => {
-            base.join(&format!("//{}", href.trim_start_matches(['/', '\\']))).ok()
+            join(&format!("//{}", href.trim_start_matches(['/', '\\']))).ok()
         }
         Err(_) => None,
     }
