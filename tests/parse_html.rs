@@ -1,5 +1,7 @@
 //! Reading pages: content codings, charsets, links in one pass and by tree, what robots are told, hostile input.
 
+#[path = "parse_html/alternates.rs"]
+mod alternates;
 #[path = "parse_html/both_ways.rs"]
 mod both_ways;
 #[path = "parse_html/charsets.rs"]

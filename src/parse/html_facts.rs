@@ -4,6 +4,7 @@
 //! that the HTML standard prescribes. Both hand every element to one `Collector`, so they can only differ in which
 //! elements they see.
 
+use super::media_type::{HTML_TYPES, media_type};
 use super::meta::{self, RobotsMeta};
 
 /// A page may have any number of links; these are read, the rest is not ([`HtmlFacts::is_cut`]). As in sitemaps.
@@ -29,6 +30,8 @@ pub struct HtmlFacts {
     pub meta: Vec<(String, String)>,
     /// The first `<link rel=canonical>`.
     pub canonical: Option<String>,
+    /// There is a `<link rel=shortlink>`: as WordPress has it, the page is a single post.
+    pub has_shortlink: bool,
     /// The first `<meta http-equiv=refresh>` with a URL: seconds to wait, and the URL.
     pub refresh: Option<(u32, String)>,
     pub robots: RobotsMeta,
@@ -51,6 +54,8 @@ pub enum LinkSource {
     A,
     Area,
     Link,
+    /// `<link rel=alternate>` to a feed.
+    Feed,
     Frame,
     Iframe,
     /// `<meta http-equiv=refresh>`.
@@ -105,14 +110,13 @@ impl Collector {
 
     fn link_element(&mut self, attribute: &impl Fn(&str) -> Option<String>) {
         let Some(rel) = attribute("rel") else { return };
-        if !is_page_relation(&rel) {
-            return;
-        }
+        self.facts.has_shortlink |= has_token(&rel, "shortlink");
+        let Some(source) = relation(&rel, || attribute("type")) else { return };
         let href = attribute("href");
         if self.facts.canonical.is_none() && has_token(&rel, "canonical") {
             self.facts.canonical = reference(href.clone());
         }
-        self.link(href, is_nofollow(&rel), LinkSource::Link);
+        self.link(href, is_nofollow(&rel), source);
     }
 
     fn meta(&mut self, attribute: &impl Fn(&str) -> Option<String>) {
@@ -168,11 +172,11 @@ pub(super) fn is_nofollow(rel: &str) -> bool {
     ["nofollow", "ugc", "sponsored"].iter().any(|hint| has_token(rel, hint))
 }
 
-/// Whether `rel` says that the target is a page: the HTML standard's hyperlink types and their old names. Everything
-/// else (style sheets, icons, hints to a browser's cache and network, services' endpoints) is not.
-pub(super) fn is_page_relation(rel: &str) -> bool {
-    const PAGES: [&str; 20] = [
-        "alternate",
+/// What `rel` says that the target is, when it is worth following: a page ([`LinkSource::Link`]), by the HTML standard's
+/// hyperlink types and their old names, or a feed. Everything else (style sheets, icons, hints to a browser's cache and
+/// network, services' endpoints, a shorter URL of the page itself) is not. `media_type` gives the link's `type`.
+pub(super) fn relation(rel: &str, media_type: impl FnOnce() -> Option<String>) -> Option<LinkSource> {
+    const PAGES: [&str; 18] = [
         "canonical",
         "next",
         "prev",
@@ -189,11 +193,32 @@ pub(super) fn is_page_relation(rel: &str) -> bool {
         "help",
         "license",
         "privacy-policy",
-        "shortlink",
         "tag",
         "terms-of-service",
     ];
-    !has_token(rel, "stylesheet") && PAGES.iter().any(|page| has_token(rel, page))
+    let has_any = |tokens: &[&str]| tokens.iter().any(|token| has_token(rel, token));
+    if has_any(&["stylesheet"]) {
+        None
+    } else if has_any(&PAGES) {
+        Some(LinkSource::Link)
+    } else if has_any(&["alternate"]) && !has_any(&["icon", "shortlink"]) {
+        alternate(media_type().as_deref())
+    } else {
+        None
+    }
+}
+
+/// The same page in another language or for another device is a page, and a feed tells what is new. In another format (JSON
+/// of an interface, oEmbed, an editor's, PDF) it is what has been fetched already.
+fn alternate(content_type: Option<&str>) -> Option<LinkSource> {
+    const FEEDS: [&str; 4] = ["application/rss+xml", "application/atom+xml", "text/xml", "application/xml"];
+    let essence = content_type.map(media_type).unwrap_or_default();
+    let is_one_of = |types: &[&str]| types.iter().any(|known| essence.eq_ignore_ascii_case(known));
+    if essence.is_empty() || is_one_of(&HTML_TYPES) {
+        Some(LinkSource::Link)
+    } else {
+        is_one_of(&FEEDS).then_some(LinkSource::Feed)
+    }
 }
 
 /// White space collapsed to single blanks and cut to at most `max` bytes.

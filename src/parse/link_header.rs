@@ -9,6 +9,8 @@ pub struct HeaderLink {
     pub target: String,
     /// The `rel` parameter: relation types with blanks between.
     pub rel: String,
+    /// The `type` parameter: the target's media type, as a hint.
+    pub media_type: Option<String>,
 }
 
 /// The links of one header value that are about the page itself (no `anchor` parameter). What is malformed is skipped.
@@ -20,8 +22,8 @@ pub fn parse(value: &str) -> Vec<HeaderLink> {
         let Some((target, after)) = after.split_once('>') else { break };
         let (parameters, after) = cut(after, b',');
         rest = after;
-        if let Some(rel) = rel_of(parameters) {
-            links.push(HeaderLink { target: target.trim().to_owned(), rel });
+        if let Some((rel, media_type)) = rel_and_type(parameters) {
+            links.push(HeaderLink { target: target.trim().to_owned(), rel, media_type });
         }
     }
     links
@@ -54,21 +56,21 @@ fn cut(text: &str, separator: u8) -> (&str, &str) {
     (text, "")
 }
 
-/// The first `rel`; none when there is none or the link is about another page.
-fn rel_of(parameters: &str) -> Option<String> {
-    let mut rel = None;
+/// The first `rel` and the first `type`; none when there is no `rel` or the link is about another page.
+fn rel_and_type(parameters: &str) -> Option<(String, Option<String>)> {
+    let (mut rel, mut media_type) = (None, None);
     let mut rest = parameters;
     while !rest.is_empty() {
         let (parameter, after) = cut(rest, b';');
         rest = after;
         let Some((name, value)) = parameter.split_once('=') else { continue };
-        let name = name.trim();
-        if name.eq_ignore_ascii_case("anchor") {
-            return None;
-        }
-        if rel.is_none() && name.eq_ignore_ascii_case("rel") {
-            rel = Some(value.trim().trim_matches('"').to_owned());
+        let value = || value.trim().trim_matches('"').to_owned();
+        match name.trim().to_ascii_lowercase().as_str() {
+            "anchor" => return None,
+            "rel" => drop(rel.get_or_insert_with(value)),
+            "type" => drop(media_type.get_or_insert_with(value)),
+            _ => {}
         }
     }
-    rel
+    Some((rel?, media_type))
 }

@@ -9,7 +9,7 @@ pub fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
 }
 
 /// The media types of HTML, by the names that servers have for them.
-const HTML_TYPES: [&str; 4] =
+pub(super) const HTML_TYPES: [&str; 4] =
     ["text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml", "application/xhtml"];
 
 /// The media type of a `Content-Type` header without its parameters, in whatever case it stands. Read as servers write it:

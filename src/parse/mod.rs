@@ -1,7 +1,6 @@
 //! Pure functions of bytes: what a page says and where it points. No I/O, no clock, no recursion over a tree.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use ::url::Url as BaseUrl;
@@ -23,6 +22,7 @@ pub mod html_text;
 pub mod html_tree;
 pub(crate) mod language;
 pub mod link_header;
+mod links;
 pub mod main_text;
 mod media_type;
 pub mod meta;
@@ -37,9 +37,9 @@ pub mod words;
 use decode::{DecodeProblem, Decoded, decode_body};
 use html_facts::HtmlFacts;
 use html_tree::Tree;
+use links::Document;
 pub use media_type::{is_html, media_type};
 use meta::RobotsMeta;
-use url::MAX_LINK_BYTES;
 
 /// What is derived from an event: once, and shared by everyone who needs it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -224,71 +224,21 @@ fn derive_body(response: &Response, decoded: Decoded, options: &DeriveOptions) -
 /// What markup and headers say of a page, resolved.
 fn add_facts(derived: &mut Derived, facts: HtmlFacts, event: &PageEvent, response: &Response, options: &DeriveOptions) {
     derived.robots = derived.robots.merge(facts.robots);
+    let Ok(page) = BaseUrl::parse(&event.final_url) else { return };
+    let encoding = derived.charset.and_then(|name| Encoding::for_label(name.as_bytes())).unwrap_or(UTF_8);
+    let document = Document::new(&page, &facts, encoding);
+    let from_headers = links::of_headers(response);
+    derived.canonical = document.canonical().or_else(|| links::canonical(&from_headers, &page));
+    derived.links = document.links(&from_headers);
+    if !options.obey_nofollow {
+        derived.links.iter_mut().for_each(|link| link.nofollow = false);
+    } else if derived.robots.nofollow {
+        derived.links.iter_mut().for_each(|link| link.nofollow = true);
+    }
     derived.title = facts.title;
     derived.lang = facts.lang;
-    let Ok(page) = BaseUrl::parse(&event.final_url) else { return };
-    let base = facts.base.as_deref().and_then(|href| page.join(href).ok()).filter(is_web);
-    let base = base.as_ref().unwrap_or(&page);
-
-    let from_headers = header_links(response);
-    let canonical = facts.canonical.as_deref().and_then(|href| url::resolve(base, href));
-    derived.canonical = canonical.or_else(|| canonical_among(&from_headers, &page));
-
-    let page_nofollow = options.obey_nofollow && derived.robots.nofollow;
-    let flag = |nofollow: bool| page_nofollow || (options.obey_nofollow && nofollow);
-    let of_headers = from_headers.iter().filter_map(|(target, rel)| {
-        Some(Link { url: url::resolve(&page, target)?, nofollow: flag(html_facts::is_nofollow(rel)) })
-    });
-    let of_markup = facts
-        .links
-        .iter()
-        .filter_map(|link| Some(Link { url: url::resolve(base, &link.href)?, nofollow: flag(link.nofollow) }));
-    derived.links = unique(within_bytes(of_headers.chain(of_markup), MAX_LINK_BYTES));
 }
 
 fn canonical_of_headers(event: &PageEvent, response: &Response) -> Option<String> {
-    canonical_among(&header_links(response), &BaseUrl::parse(&event.final_url).ok()?)
-}
-
-fn canonical_among(headers: &[(String, String)], page: &BaseUrl) -> Option<String> {
-    let (target, _) = headers.iter().find(|(_, rel)| html_facts::has_token(rel, "canonical"))?;
-    url::resolve(page, target)
-}
-
-/// A long base makes a long URL of every short reference; the links beyond so many bytes are left out.
-fn within_bytes(links: impl Iterator<Item = Link>, max: usize) -> Vec<Link> {
-    let mut total = 0;
-    let fits = |link: &Link| {
-        total += link.url.len();
-        total <= max
-    };
-    links.take_while(fits).collect()
-}
-
-fn is_web(url: &BaseUrl) -> bool {
-    matches!(url.scheme(), "http" | "https")
-}
-
-/// Targets and relations of the `Link` headers that name pages, and the `Refresh` header's URL.
-fn header_links(response: &Response) -> Vec<(String, String)> {
-    let links = response.headers.all("link").flat_map(link_header::parse).map(|link| (link.target, link.rel));
-    let refresh =
-        response.headers.get("refresh").and_then(html_facts::parse_refresh).map(|(_, url)| (url, String::new()));
-    links.filter(|(_, rel)| html_facts::is_page_relation(rel)).chain(refresh).collect()
-}
-
-/// Each URL once, where it first appears; it may be followed if any of its links may.
-fn unique(links: Vec<Link>) -> Vec<Link> {
-    let mut first: HashMap<&str, usize> = HashMap::with_capacity(links.len());
-    let mut kept: Vec<Option<bool>> = Vec::with_capacity(links.len());
-    for (at, link) in links.iter().enumerate() {
-        let earlier = *first.entry(&link.url).or_insert(at);
-        if earlier == at {
-            kept.push(Some(link.nofollow));
-        } else {
-            kept.push(None);
-            kept[earlier] = kept[earlier].map(|nofollow| nofollow && link.nofollow);
-        }
-    }
-    links.into_iter().zip(kept).filter_map(|(link, kept)| Some(Link { nofollow: kept?, url: link.url })).collect()
+    links::canonical(&links::of_headers(response), &BaseUrl::parse(&event.final_url).ok()?)
 }

@@ -35,6 +35,7 @@ mod manager;
 mod memory;
 #[path = "../support/namespace.rs"]
 mod namespace;
+mod offered;
 mod open_files;
 mod outage;
 mod packaging;

@@ -1,5 +1,7 @@
 //! The encoding of a page, and the page as text.
 
+use seine::parse::url;
+
 use super::*;
 
 fn charset_of(body: &[u8], content_type: &str) -> &'static str {
@@ -82,4 +84,60 @@ fn utf_8_is_not_copied() {
     let body = "<p>größe</p>".as_bytes();
     assert!(matches!(charset::decode_text(body, encoding_rs::UTF_8), std::borrow::Cow::Borrowed("<p>größe</p>")));
     assert_eq!(charset::decode_text(b"\xef\xbb\xbfx", encoding_rs::UTF_8), "x");
+}
+
+/// As browsers send them: the query in the page's charset, the path in UTF-8.
+#[test]
+fn queries_of_links_are_in_the_charset_of_the_page() {
+    let links = |content_type: &str, label: &str, page: &str| {
+        let (body, _, _) = encoding_rs::Encoding::for_label(label.as_bytes()).unwrap().encode(page);
+        let answer = response(&[("content-type", content_type)], body.into_owned());
+        let derived = derive(&event("https://a.example/", answer), &options());
+        (
+            derived.canonical.clone(),
+            urls(&derived).into_iter().map(|url| url["https://a.example".len()..].to_owned()).collect(),
+        )
+    };
+    let of = |label: &str, page: &str| -> Vec<String> { links(&format!("text/html; charset={label}"), label, page).1 };
+    assert_eq!(of("gbk", "<a href='/中?q=中文&p=a#文'>"), ["/%E4%B8%AD?p=a&q=%D6%D0%CE%C4"]);
+    assert_eq!(of("utf-8", "<a href='/中?q=中文'>"), ["/%E4%B8%AD?q=%E4%B8%AD%E6%96%87"]);
+    assert_eq!(
+        of("windows-1251", "<area href='?q=мир'><iframe src='?q=%D0%BC'></iframe>"),
+        ["/?q=%EC%E8%F0", "/?q=%D0%BC"]
+    );
+    assert_eq!(of("shift_jis", "<link rel=next href='?q=表&r=ソ'>"), ["/?q=%95%5C&r=%83%5C"]);
+    // What the charset does not have is a reference, which does not end the parameter.
+    assert_eq!(of("iso-8859-1", "<a href='?q=&#20013;é&r=1'>"), ["/?q=%26%2320013%3B%E9&r=1"]);
+    assert_eq!(of("gbk", "<meta http-equiv=refresh content='0;url=/?q=中'>"), ["/?q=%D6%D0"]);
+    // UTF-16 pages send UTF-8, as the standard has it.
+    let utf16: Vec<u8> = "\u{feff}<a href='?q=中'>".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let derived = derive(&event("https://a.example/", response(&[("content-type", "text/html")], utf16)), &options());
+    assert_eq!(urls(&derived), ["https://a.example/?q=%E4%B8%AD"]);
+    // A charset that the page alone names counts as well, and for what is canonical.
+    let (canonical, found): (_, Vec<String>) =
+        links("text/html", "big5", "<meta charset=big5><link rel=canonical href='/?q=中'>");
+    assert_eq!((canonical.as_deref(), &*found[0]), (Some("https://a.example/?q=%A4%A4"), "/?q=%A4%A4"));
+}
+
+/// Headers are not of the page's charset.
+#[test]
+fn queries_in_headers_are_utf_8() {
+    let headers = [("content-type", "text/html; charset=gbk"), ("link", "</?q=\u{e4}\u{b8}\u{ad}>; rel=next")];
+    let derived = derive(&event("https://a.example/", response(&headers, "")), &options());
+    assert_eq!(urls(&derived), ["https://a.example/?q=%E4%B8%AD"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever stands in a link, its URL is in normal form and comes out of its charset again.
+    #[test]
+    fn a_query_in_any_charset_gives_a_normal_url(label in "(gbk|gb18030|big5|shift_jis|euc-kr|euc-jp|iso-2022-jp|koi8-r|windows-1252)", query in "[a-z中文я表é€😀&=;%# ]{0,12}") {
+        let base = ::url::Url::parse("http://a.example/").unwrap();
+        let encoding = encoding_rs::Encoding::for_label(label.as_bytes()).unwrap();
+        if let Some(found) = url::resolve_in(&base, &format!("?{query}"), encoding) {
+            prop_assert!(found.is_ascii());
+            prop_assert_eq!(url::parse(&found), Some(found.clone()), "{:?}", query);
+        }
+    }
 }

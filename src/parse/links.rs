@@ -1,0 +1,142 @@
+//! The links of a page: what its markup and its headers refer to, resolved and normalised, each once.
+
+use std::collections::HashMap;
+
+use ::url::Url as BaseUrl;
+use encoding_rs::Encoding;
+
+use super::Link;
+use super::html_facts::{self, HtmlFacts, LinkSource};
+use super::link_header;
+use super::url::{self, MAX_LINK_BYTES};
+use crate::page::Response;
+
+/// A target in a header, as written.
+pub(super) struct HeaderTarget {
+    target: String,
+    rel: String,
+    source: LinkSource,
+}
+
+/// The `Link` headers that name pages or feeds, and the `Refresh` header's URL.
+pub(super) fn of_headers(response: &Response) -> Vec<HeaderTarget> {
+    let links = response.headers.all("link").flat_map(link_header::parse).filter_map(|link| {
+        let source = html_facts::relation(&link.rel, || link.media_type)?;
+        Some(HeaderTarget { target: link.target, rel: link.rel, source })
+    });
+    let refresh = response.headers.get("refresh").and_then(html_facts::parse_refresh);
+    let refresh = refresh.map(|(_, target)| HeaderTarget { target, rel: String::new(), source: LinkSource::Refresh });
+    links.chain(refresh).collect()
+}
+
+/// What a header names as canonical.
+pub(super) fn canonical(headers: &[HeaderTarget], page: &BaseUrl) -> Option<String> {
+    let named = headers.iter().find(|header| html_facts::has_token(&header.rel, "canonical"))?;
+    url::resolve(page, &named.target)
+}
+
+/// A page whose links are resolved.
+pub(super) struct Document<'a> {
+    page: &'a BaseUrl,
+    base: BaseUrl,
+    facts: &'a HtmlFacts,
+    encoding: &'static Encoding,
+}
+
+impl<'a> Document<'a> {
+    /// `encoding`: the page's own, which the queries of its links are in.
+    pub fn new(page: &'a BaseUrl, facts: &'a HtmlFacts, encoding: &'static Encoding) -> Document<'a> {
+        let is_web = |url: &BaseUrl| matches!(url.scheme(), "http" | "https");
+        let base = facts.base.as_deref().and_then(|href| page.join(href).ok()).filter(is_web);
+        Document { page, base: base.unwrap_or_else(|| page.clone()), facts, encoding }
+    }
+
+    /// What the markup names as canonical.
+    pub fn canonical(&self) -> Option<String> {
+        self.resolve(self.facts.canonical.as_deref()?)
+    }
+
+    /// Those of the headers, then those of the markup. They are flagged by their own `rel` alone.
+    pub fn links(&self, headers: &[HeaderTarget]) -> Vec<Link> {
+        let feeds = Feeds::of(self.page, self.facts);
+        let of_headers = headers.iter().filter_map(|header| {
+            let url = url::resolve(self.page, &header.target)?;
+            Some((Link { url, nofollow: html_facts::is_nofollow(&header.rel) }, header.source))
+        });
+        let of_markup =
+            self.facts.links.iter().filter_map(|link| {
+                Some((Link { url: self.resolve(&link.href)?, nofollow: link.nofollow }, link.source))
+            });
+        let wanted = of_headers.chain(of_markup).filter(|(link, source)| {
+            // Only what a page offers as a feed is judged: who links to one has a reason.
+            *source != LinkSource::Feed || !feeds.is_of_comments(&link.url)
+        });
+        unique(within_bytes(wanted.map(|(link, _)| link), MAX_LINK_BYTES))
+    }
+
+    fn resolve(&self, href: &str) -> Option<String> {
+        url::resolve_in(&self.base, href, self.encoding)
+    }
+}
+
+/// The feeds that a page offers. Those of comments name no pages but those whose comments they are: nothing is learned from
+/// them, and every post has its own.
+struct Feeds {
+    /// The page itself, without a slash at its end, when it is a single post.
+    post: Option<String>,
+}
+
+impl Feeds {
+    fn of(page: &BaseUrl, facts: &HtmlFacts) -> Feeds {
+        let page = url::normalize(page).filter(|_| facts.has_shortlink);
+        let post = page.map(|page| page.split('?').next().unwrap_or_default().trim_end_matches('/').to_owned());
+        // The front page, which may be a single one, has the feed of the site.
+        Feeds { post: post.filter(|post| url::origin(post) != Some(post)) }
+    }
+
+    /// `feed`: normalised. WordPress: `/comments/feed/`, `/post/feed/` (`/category/news/feed/` is of posts), `?feed=comments-rss2`,
+    /// `?feed=rss2&p=5`. Blogger: `/feeds/8839/comments/default`.
+    fn is_of_comments(&self, feed: &str) -> bool {
+        let (path, query) = feed.split_once('?').unwrap_or((feed, ""));
+        let path_of = |url| url::path_and_query(url).trim_matches('/');
+        let names_comments = |segment: &str| segment.split('.').next() == Some("comments");
+        let parameters = || query.split('&').map(|parameter| parameter.split_once('=').unwrap_or((parameter, "")));
+        let is_feed = parameters().any(|(name, _)| name == "feed");
+        let below_post = self.post.as_deref().and_then(|post| path.strip_prefix(post)?.strip_prefix('/'));
+        let is_of_post = below_post.is_some_and(|rest| rest.split('/').next() == Some("feed"));
+        is_of_post
+            || path_of(path).split('/').any(names_comments)
+            || is_feed
+                && parameters().any(|(name, value)| match name {
+                    "feed" => value.starts_with("comments"),
+                    "p" | "page_id" | "attachment_id" => true,
+                    _ => false,
+                })
+    }
+}
+
+/// A long base makes a long URL of every short reference; the links beyond so many bytes are left out.
+fn within_bytes(links: impl Iterator<Item = Link>, max: usize) -> Vec<Link> {
+    let mut total = 0;
+    let fits = |link: &Link| {
+        total += link.url.len();
+        total <= max
+    };
+    links.take_while(fits).collect()
+}
+
+/// Each URL once, where it first appears; it may be followed if any of its links may.
+fn unique(links: Vec<Link>) -> Vec<Link> {
+    let mut first: HashMap<&str, usize> = HashMap::with_capacity(links.len());
+    let mut kept: Vec<Option<bool>> = Vec::with_capacity(links.len());
+    for (at, link) in links.iter().enumerate() {
+        let earlier = *first.entry(&link.url).or_insert(at);
+        if earlier == at {
+            kept.push(Some(link.nofollow));
+        } else {
+            kept.push(None);
+            kept[earlier] = kept[earlier].map(|nofollow| nofollow && link.nofollow);
+        }
+    }
+    links.into_iter().zip(kept).filter_map(|(link, kept)| Some(Link { nofollow: kept?, url: link.url })).collect()
+}
