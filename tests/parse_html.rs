@@ -16,6 +16,8 @@ mod hostile;
 mod links;
 #[path = "support/event.rs"]
 mod made;
+#[path = "parse_html/parameters.rs"]
+mod parameters;
 #[path = "parse_html/simhash.rs"]
 mod simhash;
 #[path = "parse_html/text_and_robots.rs"]
@@ -52,7 +54,7 @@ fn html_event(body: &str) -> PageEvent {
 }
 
 fn options() -> DeriveOptions {
-    DeriveOptions { max_decoded_bytes: 1 << 20, obey_nofollow: true, agent: AGENT.into() }
+    DeriveOptions { max_decoded_bytes: 1 << 20, obey_nofollow: true, agent: AGENT.into(), ..DeriveOptions::default() }
 }
 
 /// From one tree; no text for what is not a successful HTML response.

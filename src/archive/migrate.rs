@@ -263,7 +263,12 @@ fn look(url: &str, folder: &Path, id: u64) -> Details {
     if let Outcome::Response(response) = &mut event.outcome {
         response.body = body.into();
     }
-    let options = DeriveOptions { max_decoded_bytes: LOOKED_AT, obey_nofollow: false, agent: String::new() };
+    let options = DeriveOptions {
+        max_decoded_bytes: LOOKED_AT,
+        obey_nofollow: false,
+        agent: String::new(),
+        drop_parameters: Default::default(),
+    };
     let derived = derive(&event, &options);
     let is_feed = derived.feed.is_some() || folder.join(META).is_file();
     let said = derived.feed.map_or(derived.lang, |feed| feed.language);

@@ -160,6 +160,9 @@ pub struct ScopeConfig {
     pub obey_nofollow: bool,
     /// Pages with meta robots or X-Robots-Tag noindex are read and not delivered.
     pub obey_noindex: bool,
+    /// Parameters that are taken out of links, in a data folder that is new or where this is set: names, or how they begin
+    /// and a `*`.
+    pub drop_parameters: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

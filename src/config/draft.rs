@@ -162,6 +162,18 @@ pub(super) fn set_patterns(place: &mut Vec<String>, patterns: Vec<String>) -> Re
     Ok(())
 }
 
+pub(super) fn set_drop_parameters(draft: &mut Draft, patterns: Vec<String>) -> Result<(), String> {
+    let is_pattern = |text: &String| {
+        let name = text.strip_suffix('*').unwrap_or(text);
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"*&=#?".contains(&byte))
+    };
+    if let Some(odd) = patterns.iter().find(|text| !is_pattern(text)) {
+        return Err(format!("names of parameters such as fbclid, or how they begin, such as utm_*; {odd} is none"));
+    }
+    draft.config.scope.drop_parameters = patterns;
+    Ok(())
+}
+
 pub(super) fn set_link_classifier(draft: &mut Draft, name: &str) {
     draft.depth_classifier = name == "MaxDepthLinkClassifier";
     if !draft.depth_classifier && name != "LinkClassifierBreadthSearch" {

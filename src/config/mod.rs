@@ -57,6 +57,17 @@ pub struct Loaded {
     pub effective: Vec<Effective>,
 }
 
+impl Loaded {
+    /// The parameters to take out of links, when somebody has said so.
+    pub fn drop_parameters(&self) -> Option<&[String]> {
+        let is_set = |entry: &Effective| entry.key == DROP_PARAMETERS && entry.origin != Origin::Default;
+        self.effective.iter().any(is_set).then_some(self.config.scope.drop_parameters.as_slice())
+    }
+}
+
+/// A data folder has a say in what it is when it is not set.
+const DROP_PARAMETERS: &str = "link_storage.link_strategy.drop_parameters";
+
 /// One key as it is in force.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effective {

@@ -25,7 +25,6 @@ use crate::formats::held::Field;
 use crate::frontier::{Frontier, PageState};
 use crate::page::PageEvent;
 use crate::page_log::PageLog;
-use crate::parse::DeriveOptions;
 use crate::sinks::watch::Watch;
 use crate::supervisor::Beat;
 use crate::telemetry::progress::grouped;
@@ -99,7 +98,7 @@ pub(super) fn fill(running: &Running, sink: &SinkConfig, beat: &Beat) -> anyhow:
         sink: sink.clone(),
         folder: running.folder.join(sink.name()),
         letters: place.join(sink.name()),
-        derive: DeriveOptions::new(&running.config()),
+        derive: running.visitor().derive.clone(),
         state,
         state_file: Some(state_file(&running.folder, sink.name())),
         rate: None,

@@ -11,6 +11,7 @@ mod filling;
 mod limits;
 mod minutes;
 mod open;
+mod parameters;
 mod parts;
 mod patience;
 mod pauses;

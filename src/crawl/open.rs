@@ -9,6 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use super::clients::Clients;
 use super::error::CrawlError;
 use super::limits::OrderedLimits;
+use super::parameters;
 use super::pauses::Pauses;
 use super::reach;
 use super::readers;
@@ -51,9 +52,7 @@ pub(super) fn open(
     refuse_what_is_no_crawl(&folder, seeds)?;
     let mut config = loaded.config.clone();
     make_private(&folder).map_err(|source| CrawlError::Folder { path: folder.clone(), source })?;
-    let derive = DeriveOptions::new(&config);
-    let log = log_for(&config, &folder, &derive)?;
-    let frontier = open_frontier(&config, &folder, room)?;
+    let (log, frontier, derive) = stores(&loaded, &mut config, &folder, room)?;
     let ordered = ordered_limits(&frontier, &mut config)?;
     let scope = scope_with(seeds, &frontier, &config, room)?;
     let frontier: Arc<dyn Frontier> = Arc::new(frontier);
@@ -116,6 +115,21 @@ fn refuse_what_is_no_crawl(folder: &Path, seeds: &[String]) -> Result<(), CrawlE
         true => Err(CrawlError::NoSeeds),
         false => Ok(()),
     }
+}
+
+/// The log, the frontier, and how pages are read, in which the data folder has a say.
+fn stores(
+    loaded: &Loaded,
+    config: &mut Config,
+    folder: &Path,
+    room: &mut StartRoom,
+) -> Result<(PageLog, EmbeddedFrontier, DeriveOptions), CrawlError> {
+    let log = log_for(config, folder, &DeriveOptions::new(config))?;
+    let frontier = open_frontier(config, folder, room)?;
+    config.scope.drop_parameters = room.write(&frontier, || parameters::in_force(&frontier, loaded))?;
+    let derive = DeriveOptions::new(config);
+    log.derive_by(derive.clone());
+    Ok((log, frontier, derive))
 }
 
 /// What the operator has ordered comes before what is configured.

@@ -40,11 +40,11 @@ impl StartRoom {
     }
 
     /// Writes what the frontier takes only when there is room.
-    pub fn write(
+    pub fn write<T>(
         &mut self,
         frontier: &dyn Frontier,
-        write: impl Fn() -> Result<(), FrontierError>,
-    ) -> Result<(), CrawlError> {
+        write: impl Fn() -> Result<T, FrontierError>,
+    ) -> Result<T, CrawlError> {
         loop {
             match write() {
                 Err(error) if error.is_waiting() => {

@@ -38,7 +38,7 @@ impl PageLog {
     ///
     /// `derived` is kept for readers that keep up, unless it is large or too much is kept already.
     pub async fn append(&self, event: PageEvent, derived: Option<Arc<Derived>>) -> Result<Ticket, LogError> {
-        let kept = derived.and_then(|derived| self.inner.deriver.keep(&event, derived));
+        let kept = derived.and_then(|derived| self.inner.deriver().keep(&event, derived));
         let mut head = Vec::with_capacity(2048);
         codec::encode_head(&event, &mut head);
         let body = codec::body(&event);

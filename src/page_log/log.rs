@@ -8,12 +8,13 @@ use parking_lot::{Condvar, Mutex, RwLock};
 use tokio::sync::{Semaphore, watch};
 
 use super::batch::Writer;
-use super::queue::Queue;
+use super::queue::{KEPT_BYTES, Queue};
 use super::state::State;
 use super::status::LogStatus;
 use crate::config::LogConfig;
 use crate::delivery::{Deriver, Position};
 use crate::disk;
+use crate::parse::DeriveOptions;
 
 /// The page log. Cheap to clone; the folder stays locked until the last clone and reader are gone.
 #[derive(Debug, Clone)]
@@ -31,7 +32,7 @@ pub(super) struct Inner {
     /// Free bytes of the queue.
     pub space: Arc<Semaphore>,
     /// Of all entries.
-    pub deriver: Arc<Deriver>,
+    pub deriver: RwLock<Arc<Deriver>>,
     pub state: Mutex<State>,
     /// `state.end` or `state.finished` has changed.
     pub published: Condvar,
@@ -61,6 +62,11 @@ impl PageLog {
         }
     }
 
+    /// Entries derive themselves by these options from now on, instead of those that it was opened with.
+    pub fn derive_by(&self, options: DeriveOptions) {
+        *self.inner.deriver.write() = Deriver::keeping(KEPT_BYTES, options);
+    }
+
     /// Puts another configuration in the place of the one it was opened with.
     pub fn configure(&self, config: &LogConfig) {
         *self.inner.config.write() = config.clone();
@@ -69,6 +75,10 @@ impl PageLog {
 }
 
 impl Inner {
+    pub fn deriver(&self) -> Arc<Deriver> {
+        self.deriver.read().clone()
+    }
+
     pub fn config(&self) -> LogConfig {
         self.config.read().clone()
     }

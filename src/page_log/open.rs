@@ -94,7 +94,7 @@ impl PageLog {
             queue: Mutex::default(),
             filled: Condvar::new(),
             space: Arc::new(Semaphore::new(QUEUE_BYTES)),
-            deriver: Deriver::keeping(KEPT_BYTES, derive),
+            deriver: RwLock::new(Deriver::keeping(KEPT_BYTES, derive)),
             state: Mutex::new(state),
             published: Condvar::new(),
             room,

@@ -326,7 +326,7 @@ impl Reader {
                     source,
                 })?;
                 self.position = end;
-                Ok(Some(Arc::new(Entry::new(end, Arc::new(event), &self.inner.deriver))))
+                Ok(Some(Arc::new(Entry::new(end, Arc::new(event), &self.inner.deriver()))))
             }
             Found::Damaged { to } => {
                 let inner = self.inner.clone();

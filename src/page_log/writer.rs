@@ -146,7 +146,7 @@ impl Writer {
         for (pending, &end) in self.batch.drain(..).zip(ends) {
             let cost = pending.memory();
             let Pending { event, kept, queued, accepted, _room, .. } = pending;
-            state.tail.push(Arc::new(Entry::shared(end, event, kept, &inner.deriver)), cost);
+            state.tail.push(Arc::new(Entry::shared(end, event, kept, &inner.deriver())), cost);
             state.end = end;
             told.push((accepted, end, queued));
         }

@@ -31,9 +31,10 @@ pub fn is_feed(body: &[u8]) -> bool {
     first_element(&start).is_some_and(|name| matches!(name, "rss" | "feed" | "RDF"))
 }
 
-/// Reads a feed. `content_type`: the HTTP header, for its charset. `url`: where it came from.
-pub fn parse(body: &[u8], content_type: Option<&str>, url: &str) -> Feed {
-    let found = sitemap::parse(body, content_type, url);
+/// Reads a feed. `content_type`: the HTTP header, for its charset. `url`: where it came from. `dropped`: parameters that are
+/// taken out of its links.
+pub fn parse(body: &[u8], content_type: Option<&str>, url: &str, dropped: &[String]) -> Feed {
+    let found = sitemap::parse(body, content_type, url, dropped);
     let language = language(&sitemap::decode(body, content_type));
     Feed { items: found.urls, items_changed: found.urls_changed, language }
 }

@@ -196,12 +196,19 @@ pub(super) fn relation(rel: &str, media_type: impl FnOnce() -> Option<String>) -
         "tag",
         "terms-of-service",
     ];
-    let has_any = |tokens: &[&str]| tokens.iter().any(|token| has_token(rel, token));
-    if has_any(&["stylesheet"]) {
-        None
-    } else if has_any(&PAGES) {
+    let (mut is_page, mut is_alternate, mut is_no_page) = (false, false, false);
+    for token in rel.split(is_html_space) {
+        let is = |known: &&str| token.eq_ignore_ascii_case(known);
+        if is(&"stylesheet") {
+            return None;
+        }
+        is_page |= PAGES.iter().any(is);
+        is_alternate |= is(&"alternate");
+        is_no_page |= is(&"icon") || is(&"shortlink");
+    }
+    if is_page {
         Some(LinkSource::Link)
-    } else if has_any(&["alternate"]) && !has_any(&["icon", "shortlink"]) {
+    } else if is_alternate && !is_no_page {
         alternate(media_type().as_deref())
     } else {
         None

@@ -8,6 +8,7 @@ use encoding_rs::Encoding;
 use super::Link;
 use super::html_facts::{self, HtmlFacts, LinkSource};
 use super::link_header;
+use super::query;
 use super::url::{self, MAX_LINK_BYTES};
 use crate::page::Response;
 
@@ -30,9 +31,9 @@ pub(super) fn of_headers(response: &Response) -> Vec<HeaderTarget> {
 }
 
 /// What a header names as canonical.
-pub(super) fn canonical(headers: &[HeaderTarget], page: &BaseUrl) -> Option<String> {
+pub(super) fn canonical(headers: &[HeaderTarget], page: &BaseUrl, dropped: &[String]) -> Option<String> {
     let named = headers.iter().find(|header| html_facts::has_token(&header.rel, "canonical"))?;
-    url::resolve(page, &named.target)
+    Some(query::without(url::resolve(page, &named.target)?, dropped))
 }
 
 /// A page whose links are resolved.
@@ -41,14 +42,20 @@ pub(super) struct Document<'a> {
     base: BaseUrl,
     facts: &'a HtmlFacts,
     encoding: &'static Encoding,
+    dropped: &'a [String],
 }
 
 impl<'a> Document<'a> {
-    /// `encoding`: the page's own, which the queries of its links are in.
-    pub fn new(page: &'a BaseUrl, facts: &'a HtmlFacts, encoding: &'static Encoding) -> Document<'a> {
+    /// `encoding`: the page's own, which the queries of its links are in. `dropped`: parameters that are taken out of them.
+    pub fn new(
+        page: &'a BaseUrl,
+        facts: &'a HtmlFacts,
+        encoding: &'static Encoding,
+        dropped: &'a [String],
+    ) -> Document<'a> {
         let is_web = |url: &BaseUrl| matches!(url.scheme(), "http" | "https");
         let base = facts.base.as_deref().and_then(|href| page.join(href).ok()).filter(is_web);
-        Document { page, base: base.unwrap_or_else(|| page.clone()), facts, encoding }
+        Document { page, base: base.unwrap_or_else(|| page.clone()), facts, encoding, dropped }
     }
 
     /// What the markup names as canonical.
@@ -60,7 +67,7 @@ impl<'a> Document<'a> {
     pub fn links(&self, headers: &[HeaderTarget]) -> Vec<Link> {
         let feeds = Feeds::of(self.page, self.facts);
         let of_headers = headers.iter().filter_map(|header| {
-            let url = url::resolve(self.page, &header.target)?;
+            let url = query::without(url::resolve(self.page, &header.target)?, self.dropped);
             Some((Link { url, nofollow: html_facts::is_nofollow(&header.rel) }, header.source))
         });
         let of_markup =
@@ -75,7 +82,7 @@ impl<'a> Document<'a> {
     }
 
     fn resolve(&self, href: &str) -> Option<String> {
-        url::resolve_in(&self.base, href, self.encoding)
+        Some(query::without(url::resolve_in(&self.base, href, self.encoding)?, self.dropped))
     }
 }
 
@@ -88,7 +95,7 @@ struct Feeds {
 
 impl Feeds {
     fn of(page: &BaseUrl, facts: &HtmlFacts) -> Feeds {
-        let page = url::normalize(page).filter(|_| facts.has_shortlink);
+        let page = facts.has_shortlink.then(|| url::normalize(page)).flatten();
         let post = page.map(|page| page.split('?').next().unwrap_or_default().trim_end_matches('/').to_owned());
         // The front page, which may be a single one, has the feed of the site.
         Feeds { post: post.filter(|post| url::origin(post) != Some(post)) }

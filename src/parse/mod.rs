@@ -95,6 +95,8 @@ pub struct DeriveOptions {
     pub obey_nofollow: bool,
     /// Our product token, as in robots.txt: `Seine`.
     pub agent: String,
+    /// Parameters that links have no more once they are read: names, or how they begin and a `*`. Empty: none.
+    pub drop_parameters: Arc<[String]>,
 }
 
 /// Everything that the pipeline needs of an event, in one pass over the body. A failure gives nothing.
@@ -179,24 +181,25 @@ fn read_by(
     let mut derived = derive_body(response, decoded, options);
     match event.kind {
         Kind::Sitemap if response.is_success() => {
-            let found = sitemap::parse(&derived.body, response.content_type(), &event.final_url);
+            let found =
+                sitemap::parse(&derived.body, response.content_type(), &event.final_url, &options.drop_parameters);
             derived.changed = dated(found.urls_changed.into_iter().chain(found.sitemaps_changed));
             derived.links = found.urls.into_iter().map(|url| Link { url, nofollow: false }).collect();
             derived.sitemaps = found.sitemaps;
         }
         Kind::Sitemap => {}
         Kind::Page if response.is_success() && feed::is_feed(&derived.body) => {
-            let found = feed::parse(&derived.body, response.content_type(), &event.final_url);
+            let found = feed::parse(&derived.body, response.content_type(), &event.final_url, &options.drop_parameters);
             derived.changed = dated(found.items_changed.into_iter());
             derived.links = found.items.into_iter().map(|url| Link { url, nofollow: false }).collect();
             derived.feed = Some(FeedFacts { language: found.language });
-            derived.canonical = canonical_of_headers(event, response);
+            derived.canonical = canonical_of_headers(event, response, options);
         }
         Kind::Page if derived.is_html && response.is_success() => {
             let facts = read(&derived.text());
             add_facts(&mut derived, facts, event, response, options);
         }
-        Kind::Page if response.is_success() => derived.canonical = canonical_of_headers(event, response),
+        Kind::Page if response.is_success() => derived.canonical = canonical_of_headers(event, response, options),
         Kind::Page => {}
     }
     derived
@@ -226,9 +229,10 @@ fn add_facts(derived: &mut Derived, facts: HtmlFacts, event: &PageEvent, respons
     derived.robots = derived.robots.merge(facts.robots);
     let Ok(page) = BaseUrl::parse(&event.final_url) else { return };
     let encoding = derived.charset.and_then(|name| Encoding::for_label(name.as_bytes())).unwrap_or(UTF_8);
-    let document = Document::new(&page, &facts, encoding);
+    let document = Document::new(&page, &facts, encoding, &options.drop_parameters);
     let from_headers = links::of_headers(response);
-    derived.canonical = document.canonical().or_else(|| links::canonical(&from_headers, &page));
+    derived.canonical =
+        document.canonical().or_else(|| links::canonical(&from_headers, &page, &options.drop_parameters));
     derived.links = document.links(&from_headers);
     if !options.obey_nofollow {
         derived.links.iter_mut().for_each(|link| link.nofollow = false);
@@ -239,6 +243,7 @@ fn add_facts(derived: &mut Derived, facts: HtmlFacts, event: &PageEvent, respons
     derived.lang = facts.lang;
 }
 
-fn canonical_of_headers(event: &PageEvent, response: &Response) -> Option<String> {
-    links::canonical(&links::of_headers(response), &BaseUrl::parse(&event.final_url).ok()?)
+fn canonical_of_headers(event: &PageEvent, response: &Response, options: &DeriveOptions) -> Option<String> {
+    let page = BaseUrl::parse(&event.final_url).ok()?;
+    links::canonical(&links::of_headers(response), &page, &options.drop_parameters)
 }

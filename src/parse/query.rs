@@ -1,4 +1,4 @@
-//! The query of a link: in the charset of its document.
+//! The query of a link: in the charset of its document, without the parameters that only say where a visitor came from.
 
 use encoding_rs::{EncoderResult, Encoding};
 
@@ -18,5 +18,27 @@ pub(super) fn encode(query: &str, encoding: &'static Encoding) -> Vec<u8> {
             EncoderResult::Unmappable(c) => out.extend(format!("%26%23{}%3B", u32::from(c)).into_bytes()),
             EncoderResult::OutputFull => {}
         }
+    }
+}
+
+/// A normalised URL without the parameters of its query that are named: whole names, or how they begin, with a `*` behind it;
+/// whatever their case.
+pub(super) fn without(url: String, dropped: &[String]) -> String {
+    let Some((page, query)) = url.split_once('?').filter(|_| !dropped.is_empty()) else { return url };
+    let is_kept = |parameter: &&str| {
+        let name = parameter.split('=').next().unwrap_or_default();
+        !dropped.iter().any(|pattern| names(pattern, name))
+    };
+    if query.split('&').all(|parameter| is_kept(&parameter)) {
+        return url;
+    }
+    let kept: Vec<&str> = query.split('&').filter(is_kept).collect();
+    if kept.is_empty() { page.to_owned() } else { format!("{page}?{}", kept.join("&")) }
+}
+
+fn names(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => name.get(..start.len()).is_some_and(|given| given.eq_ignore_ascii_case(start)),
+        None => name.eq_ignore_ascii_case(pattern),
     }
 }

@@ -58,12 +58,12 @@ pub enum Incomplete {
 
 /// Reads a sitemap: normalised URLs, each once, in order. `body`: content codings taken off (a `.xml.gz` file's own gzip
 /// may be on). `content_type`: the HTTP header, for its charset. `url`: where it came from; a feed's links are relative to
-/// it.
-pub fn parse(body: &[u8], content_type: Option<&str>, url: &str) -> Sitemap {
+/// it. `dropped`: parameters that are taken out, as of links.
+pub fn parse(body: &[u8], content_type: Option<&str>, url: &str, dropped: &[String]) -> Sitemap {
     let base = Url::parse(url).ok();
-    let normal = |text: &String| match &base {
-        Some(base) => super::url::resolve(base, text),
-        None => super::url::parse(text),
+    let normal = |text: &String| {
+        let url = base.as_ref().map_or_else(|| super::url::parse(text), |base| super::url::resolve(base, text))?;
+        Some(super::query::without(url, dropped))
     };
     let mut seen = HashSet::new();
     let mut once = |texts: Vec<String>, changed: Vec<Option<EpochMs>>| -> (Vec<String>, Vec<Option<EpochMs>>) {

@@ -1,6 +1,10 @@
-//! What pages offer beside their links, through whole crawls: how many requests it costs.
+//! What pages offer beside their links, and links that say where a visitor came from, through whole crawls: how many
+//! requests it costs.
 
+use seine::clock::now_ms;
 use seine::demo::server::Answer;
+use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Proposal};
+use seine::page::Kind;
 
 use crate::support::program::{Place, Process};
 use crate::support::{Running, link};
@@ -41,12 +45,62 @@ fn a_wordpress_post_costs_one_request() {
         })
     });
     let place = Place::with("link_storage.download_sitemap_xml: false");
-    Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
-    let mut asked: Vec<String> = site.visits.all().into_iter().map(|visit| visit.path).collect();
+    let mut asked = asked(&site, &place, "/");
     let posts = (1..=POSTS).map(|number| format!("/2026/{number}/"));
-    let mut expected: Vec<String> =
-        ["/", "/feed/", "/robots.txt"].map(str::to_owned).into_iter().chain(posts).collect();
+    let mut expected: Vec<String> = ["/", "/feed/"].map(str::to_owned).into_iter().chain(posts).collect();
     asked.sort();
     expected.sort();
     assert_eq!(asked, expected);
+}
+
+/// What a crawl of one seed asks for, in order; robots.txt apart, which only the first asks for.
+fn asked(site: &Running, place: &Place, seed: &str) -> Vec<String> {
+    let before = site.visits.len();
+    Process::start(place.crawl(&[site.origin(0) + seed], &["--delay", "0"])).wait().ok();
+    let paths = site.visits.all().into_iter().skip(before).map(|visit| visit.path);
+    paths.filter(|path| path != "/robots.txt").collect()
+}
+
+const KEY: &str = "link_storage.link_strategy.drop_parameters";
+const QUIET: &str = "link_storage.download_sitemap_xml: false\n";
+
+/// Each seed links to one page by three URLs.
+fn campaign() -> Running {
+    let answer = |path: &str| match path {
+        "/1" | "/2" | "/3" => {
+            let to =
+                ["?id=1&utm_source=x", "?fbclid=2&id=1", "?id=1"].map(|query| link(&format!("/page{path}{query}")));
+            Answer::html(to.concat())
+        }
+        _ => Answer::html("a page"),
+    };
+    Running::start(1, std::sync::Arc::new(move |ask| answer(ask.path())))
+}
+
+#[test]
+fn a_new_crawl_drops_what_only_says_where_a_visitor_came_from() {
+    let (site, place) = (campaign(), Place::with(QUIET));
+    assert_eq!(asked(&site, &place, "/1"), ["/1", "/page/1?id=1"]);
+    place.set(KEY, "null");
+    let all = ["/2", "/page/2?id=1&utm_source=x", "/page/2?fbclid=2&id=1", "/page/2?id=1"];
+    assert_eq!(asked(&site, &place, "/2"), all);
+}
+
+/// What is known would be fetched again under other URLs.
+#[test]
+fn a_data_folder_of_before_keeps_its_urls_until_a_list_is_set() {
+    let (site, place) = (campaign(), Place::with(QUIET));
+    let frontier = place.data().join("frontier");
+    std::fs::create_dir_all(&frontier).unwrap();
+    let frontier = EmbeddedFrontier::open(&frontier, FrontierOptions::default(), now_ms()).unwrap();
+    let seed = Proposal { url: site.origin(0) + "/1", kind: Kind::Page, depth: 0, priority: 0, found: None };
+    frontier.propose(&[seed], now_ms()).unwrap();
+    drop(frontier);
+    let all = ["/1", "/page/1?id=1&utm_source=x", "/page/1?fbclid=2&id=1", "/page/1?id=1"];
+    assert_eq!(asked(&site, &place, "/1"), all);
+    place.set(KEY, "[fbclid]");
+    assert_eq!(asked(&site, &place, "/2"), ["/2", "/page/2?id=1&utm_source=x", "/page/2?id=1"]);
+    let text = std::fs::read_to_string(place.config()).unwrap();
+    std::fs::write(place.config(), text.replace(&format!("{KEY}: [fbclid]\n"), "")).unwrap();
+    assert_eq!(asked(&site, &place, "/3"), ["/3", "/page/3?id=1&utm_source=x", "/page/3?id=1"], "as set before");
 }

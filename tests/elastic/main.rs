@@ -67,7 +67,12 @@ fn changed(event: PageEvent) -> PageEvent {
 }
 
 fn options() -> DeriveOptions {
-    DeriveOptions { max_decoded_bytes: 10 << 20, obey_nofollow: true, agent: "Seine".into() }
+    DeriveOptions {
+        max_decoded_bytes: 10 << 20,
+        obey_nofollow: true,
+        agent: "Seine".into(),
+        ..DeriveOptions::default()
+    }
 }
 
 fn text(event: &PageEvent) -> PageText {

@@ -20,7 +20,12 @@ fn event(content_type: &str, body: &[u8]) -> PageEvent {
 }
 
 fn written(event: &PageEvent) -> Vec<u8> {
-    let options = DeriveOptions { max_decoded_bytes: 1 << 30, obey_nofollow: false, agent: "Seine".into() };
+    let options = DeriveOptions {
+        max_decoded_bytes: 1 << 30,
+        obey_nofollow: false,
+        agent: "Seine".into(),
+        ..DeriveOptions::default()
+    };
     let mut out = Vec::new();
     assert!(cbor::write_event(event, &derive(event, &options), &mut out));
     out

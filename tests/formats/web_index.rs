@@ -53,7 +53,12 @@ fn event(html: &str) -> PageEvent {
 }
 
 fn text(event: &PageEvent) -> PageText {
-    let options = DeriveOptions { max_decoded_bytes: 1 << 30, obey_nofollow: false, agent: "Seine".into() };
+    let options = DeriveOptions {
+        max_decoded_bytes: 1 << 30,
+        obey_nofollow: false,
+        agent: "Seine".into(),
+        ..DeriveOptions::default()
+    };
     Arc::new(derive(event, &options)).into()
 }
 

@@ -15,7 +15,7 @@ const RDF: &str = r#"<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax
 
 #[test]
 fn every_kind_of_feed_gives_its_articles_and_its_language() {
-    let read = |text: &str| parse(text.as_bytes(), None, "http://a.example/feed");
+    let read = |text: &str| parse(text.as_bytes(), None, "http://a.example/feed", &[]);
     let feed = |items: &[&str], language: &str| Feed {
         items: items.iter().map(|it| format!("http://a.example/{it}")).collect(),
         items_changed: vec![None; items.len()],
@@ -43,7 +43,12 @@ fn the_articles_of_a_feed_are_links_to_follow() {
     let Outcome::Response(response) = &mut event.outcome else { unreachable!() };
     response.headers.push("content-type", "application/rss+xml");
     response.body = RSS.into();
-    let options = DeriveOptions { max_decoded_bytes: 1 << 20, obey_nofollow: true, agent: "Seine".into() };
+    let options = DeriveOptions {
+        max_decoded_bytes: 1 << 20,
+        obey_nofollow: true,
+        agent: "Seine".into(),
+        ..DeriveOptions::default()
+    };
     let derived = derive(&event, &options);
     assert_eq!(derived.feed.unwrap().language.as_deref(), Some("en-gb"));
     assert_eq!(
@@ -57,7 +62,7 @@ proptest! {
     fn any_bytes_are_a_feed_or_none(start in "(<rss>|<feed xml:lang='|<!--|)", bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let body = [start.as_bytes(), &bytes].concat();
         if is_feed(&body) {
-            parse(&body, None, "http://a.example/");
+            parse(&body, None, "http://a.example/", &[]);
         }
     }
 }

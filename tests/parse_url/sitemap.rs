@@ -12,7 +12,7 @@ use crate::{NO_TIME, cases};
 const AT: &str = "https://a.org/maps/sitemap.xml";
 
 fn pages(body: impl AsRef<[u8]>) -> Vec<String> {
-    sitemap::parse(body.as_ref(), None, AT).urls
+    sitemap::parse(body.as_ref(), None, AT, &[]).urls
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -39,13 +39,13 @@ fn a_urlset_in_all_its_shapes() {
           <loc>https://a.org/astray</loc>
         </urlset>"#;
     assert_eq!(pages(body), ["https://a.org/1?a=1&b=2", "https://a.org/2?x=1&y=2", "https://a.org/3?a&b"]);
-    assert_eq!(sitemap::parse(body.as_bytes(), None, AT).incomplete, None);
+    assert_eq!(sitemap::parse(body.as_bytes(), None, AT, &[]).incomplete, None);
 }
 
 #[test]
 fn an_index_names_sitemaps_and_no_pages() {
     let body = "<sitemapindex><sitemap><loc>https://a.org/s1.xml.gz</loc></sitemap><sitemap><loc>https://a.org/s2.xml</loc></sitemap></sitemapindex>";
-    let found = sitemap::parse(body.as_bytes(), Some("text/xml"), AT);
+    let found = sitemap::parse(body.as_bytes(), Some("text/xml"), AT, &[]);
     assert_eq!(found.sitemaps, ["https://a.org/s1.xml.gz", "https://a.org/s2.xml"]);
     assert_eq!(found.urls, Vec::<String>::new());
 }
@@ -78,7 +78,7 @@ fn gzip_and_other_encodings() {
     for bytes in [&latin1, &utf16, &utf16[2..].to_vec(), &gzip(&latin1)] {
         assert_eq!(pages(bytes), ["https://a.org/%C3%A4"]);
     }
-    let by_header = sitemap::parse(body.as_bytes(), Some("text/xml; charset=\"utf-8\""), AT);
+    let by_header = sitemap::parse(body.as_bytes(), Some("text/xml; charset=\"utf-8\""), AT, &[]);
     assert_eq!(by_header.urls, ["https://a.org/%C3%A4"]);
 }
 
@@ -89,11 +89,12 @@ fn what_was_found_before_the_break_is_kept() {
         ("</urlset></x></y>", Incomplete::Malformed),
         ("<![CDATA[ never closed", Incomplete::Malformed),
     ] {
-        let found = sitemap::parse(format!("<urlset><url><loc>https://a.org/1</loc></url>{tail}").as_bytes(), None, AT);
+        let found =
+            sitemap::parse(format!("<urlset><url><loc>https://a.org/1</loc></url>{tail}").as_bytes(), None, AT, &[]);
         assert_eq!((found.urls, found.incomplete), (vec!["https://a.org/1".to_owned()], Some(why)), "{tail}");
     }
     let whole = gzip("https://a.org/1\nhttps://a.org/2\n".repeat(1000).as_bytes());
-    let cut = sitemap::parse(&whole[..whole.len() - 12], None, AT);
+    let cut = sitemap::parse(&whole[..whole.len() - 12], None, AT, &[]);
     assert_eq!(cut.urls[0], "https://a.org/1");
     assert_eq!(cut.incomplete, Some(Incomplete::Malformed));
     assert_eq!(pages(b"<html><head><link href='/a'></head><body>Not found</body></html>"), Vec::<String>::new());
@@ -106,10 +107,10 @@ fn hostile_sitemaps_are_bounded() {
         <urlset><url><loc>&c;</loc></url><url><loc>https://a.org/1</loc></url></urlset>"#;
     assert_eq!(pages(laughs), ["https://a.org/1"]);
 
-    let bomb = sitemap::parse(&gzip(&vec![b' '; sitemap::MAX_BYTES + (1 << 20)]), None, AT);
+    let bomb = sitemap::parse(&gzip(&vec![b' '; sitemap::MAX_BYTES + (1 << 20)]), None, AT, &[]);
     assert_eq!(bomb.incomplete, Some(Incomplete::TooLarge));
 
-    let deep = sitemap::parse("<urlset><url>".repeat(100_000).as_bytes(), None, AT);
+    let deep = sitemap::parse("<urlset><url>".repeat(100_000).as_bytes(), None, AT, &[]);
     assert_eq!(deep.incomplete, Some(Incomplete::TooLarge));
 
     let attributes: String = (0..200_000).map(|i| format!(" a{i}='1'")).collect();
@@ -119,7 +120,7 @@ fn hostile_sitemaps_are_bounded() {
     assert_eq!(pages(long), Vec::<String>::new());
 
     let many: String = (0..=MAX_URLS).map(|i| format!("https://a.org/{i}\n")).collect();
-    let many = sitemap::parse(many.as_bytes(), None, AT);
+    let many = sitemap::parse(many.as_bytes(), None, AT, &[]);
     assert_eq!((many.urls.len(), many.incomplete), (MAX_URLS, Some(Incomplete::TooManyUrls)));
     assert!(start.elapsed() < NO_TIME, "{:?}", start.elapsed());
 }
@@ -129,8 +130,8 @@ proptest! {
 
     #[test]
     fn any_bytes_are_a_sitemap(bytes in prop::collection::vec(any::<u8>(), 0..200), text in "(<[/!?]?(url|loc|item|link|x)( href='a')?/?>|&amp;|&#x;|&|http://a|]]>){0,20}") {
-        sitemap::parse(&bytes, None, AT);
-        sitemap::parse(text.as_bytes(), Some("text/xml; charset=x"), AT);
+        sitemap::parse(&bytes, None, AT, &[]);
+        sitemap::parse(text.as_bytes(), Some("text/xml; charset=x"), AT, &[]);
     }
 
     #[test]
@@ -151,21 +152,21 @@ fn a_sitemap_says_when_what_it_names_changed() {
         <url><loc>relative</loc><lastmod>2026-01-03</lastmod></url>
         <url><loc>https://a.org/4</loc><lastmod>soon</lastmod><news:date>2026-01-01T01:00Z</news:date></url>
         <lastmod>2026-01-04</lastmod></urlset>";
-    let found = sitemap::parse(body.as_bytes(), None, AT);
+    let found = sitemap::parse(body.as_bytes(), None, AT, &[]);
     assert_eq!(found.urls, ["https://a.org/1", "https://a.org/2", "https://a.org/3", "https://a.org/4"]);
     let noon = day + (10 * 60 + 30) * 60_000 + 30_500;
     assert_eq!(found.urls_changed, [Some(day), Some(noon), None, Some(day + 3_600_000)]);
     let index =
         "<sitemapindex><sitemap><loc>https://a.org/s1</loc><lastmod>2026-01-01</lastmod></sitemap></sitemapindex>";
-    assert_eq!(sitemap::parse(index.as_bytes(), None, AT).sitemaps_changed, [Some(day)]);
+    assert_eq!(sitemap::parse(index.as_bytes(), None, AT, &[]).sitemaps_changed, [Some(day)]);
     let atom = "<feed><updated>2026-02-01T00:00:00Z</updated><entry><updated>2026-01-01T00:00:00Z</updated>
         <published>2025-01-01T00:00:00Z</published><link href='https://a.org/5'/></entry></feed>";
     let rss = "<rss><item><link>https://a.org/6</link><pubDate>Thu, 01 Jan 2026 01:00:00 +0100</pubDate></item>
         <item><link>https://a.org/7</link></item>
         <item><pubDate>Thu, 01 Jan 2026 01:00:00 GMT</pubDate><link>https://a.org/8</link></item></rss>";
-    assert_eq!(sitemap::parse(atom.as_bytes(), None, AT).urls_changed, [Some(day)]);
-    assert_eq!(sitemap::parse(rss.as_bytes(), None, AT).urls_changed, [Some(day), None, Some(day + 3_600_000)]);
-    assert_eq!(sitemap::parse(b"https://a.org/8\nhttps://a.org/9", None, AT).urls_changed, [None, None]);
+    assert_eq!(sitemap::parse(atom.as_bytes(), None, AT, &[]).urls_changed, [Some(day)]);
+    assert_eq!(sitemap::parse(rss.as_bytes(), None, AT, &[]).urls_changed, [Some(day), None, Some(day + 3_600_000)]);
+    assert_eq!(sitemap::parse(b"https://a.org/8\nhttps://a.org/9", None, AT, &[]).urls_changed, [None, None]);
 }
 
 #[test]

@@ -29,7 +29,12 @@ pub fn event(number: u64, body: &[u8]) -> PageEvent {
 }
 
 pub fn entry_of(number: u64, event: PageEvent) -> Arc<Entry> {
-    let options = DeriveOptions { max_decoded_bytes: 1 << 30, obey_nofollow: false, agent: "Seine".into() };
+    let options = DeriveOptions {
+        max_decoded_bytes: 1 << 30,
+        obey_nofollow: false,
+        agent: "Seine".into(),
+        ..DeriveOptions::default()
+    };
     Arc::new(Entry::new(place(number), Arc::new(event), &Deriver::new(options)))
 }
 

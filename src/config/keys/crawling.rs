@@ -6,7 +6,6 @@ use super::Kind::{
     Bool, Budgets, Cookies, Count, Hosts, List, MaybeCount, MaybeDuration, MaybeText, OneOf, Overrides, Size, Text,
 };
 use super::{Key, Kind, ache, ours};
-use crate::config::checked::ScopeRule;
 use crate::config::draft::{self, Draft};
 use crate::config::values::Unit::Millis;
 
@@ -48,85 +47,6 @@ pub(super) const CRAWL: &[Key] = &[
          host (its name, whatever the port) or domain (the registrable one). per: day (UTC), run (since the start), or life \
          (all runs in the data folder), which is the default. Amounts: pages (2xx, looks again included), bytes_received (as \
          they came, heads and robots.txt included), bytes_decoded. What is spent is not asked for; the rest stays queued.",
-    ),
-];
-
-pub(super) const SCOPE: &[Key] = &[
-    ache(
-        "link_storage.link_strategy.use_scope",
-        "true",
-        "false",
-        Bool(|d, v| d.use_scope = v),
-        "Stay on the websites of the seeds. false: follow links anywhere.",
-    ),
-    ours(
-        "link_storage.link_strategy.scope",
-        "host",
-        OneOf(&["host", "domain"], |d, v| {
-            d.config.scope.rule = if v == "domain" { ScopeRule::Domain } else { ScopeRule::Host };
-        }),
-        "What a seed's website is: its host, or its registrable domain with all hosts below it.",
-    ),
-    ours(
-        "link_storage.link_strategy.scope_hosts",
-        "[]",
-        List(draft::set_scope_hosts),
-        "Hosts in scope besides the seeds'.",
-    ),
-    ours(
-        "link_storage.link_strategy.whitelist",
-        "[]",
-        List(|d, v| draft::set_patterns(&mut d.config.scope.allow, v)),
-        "Regular expressions for whole URLs, without regard to case; a link must match one of them, if there are any. \
-         Joined by link_whitelist.txt of the configuration folder.",
-    ),
-    ours(
-        "link_storage.link_strategy.blacklist",
-        "[]",
-        List(|d, v| draft::set_patterns(&mut d.config.scope.deny, v)),
-        "As above; a link must match none. Joined by link_blacklist.txt of the configuration folder.",
-    ),
-    ours(
-        "link_storage.link_strategy.obey_nofollow",
-        "true",
-        Bool(|d, v| d.config.scope.obey_nofollow = v),
-        "Leave links alone that are marked nofollow, by rel, robots meta or X-Robots-Tag.",
-    ),
-    ours(
-        "link_storage.link_strategy.obey_noindex",
-        "true",
-        Bool(|d, v| d.config.scope.obey_noindex = v),
-        "Pages marked noindex, by robots meta or X-Robots-Tag, are read for their links and not delivered; one that was \
-         leaves as if it were gone. Archives hold what was answered.",
-    ),
-    ache(
-        "link_storage.link_strategy.outlinks",
-        "true",
-        "true",
-        Bool(|d, v| d.outlinks = v),
-        "Follow the links of pages. false: fetch the seeds alone, as max_depth: 0.",
-    ),
-    ache(
-        "link_storage.link_classifier.type",
-        "LinkClassifierBreadthSearch",
-        "LinkClassifierBreadthSearch",
-        OneOf(draft::LINK_CLASSIFIERS, draft::set_link_classifier),
-        "LinkClassifierBreadthSearch or MaxDepthLinkClassifier. The first has no limit of depth of its own (ACHE's stops \
-         at 2); the second makes max_depth 0 where it is not set, as in ACHE.",
-    ),
-    ache(
-        "link_storage.link_classifier.max_depth",
-        "null",
-        "0",
-        MaybeCount(0, u16::MAX as u64, |d, v| d.max_depth = v.map(draft::to_u16)),
-        "Links followed away from a seed; 0: the seeds alone. null: any number.",
-    ),
-    ache(
-        "link_storage.download_sitemap_xml",
-        "true",
-        "false",
-        Bool(|d, v| d.config.frontier.sitemaps = v),
-        "Read the sitemaps that robots.txt names, and /sitemap.xml.",
     ),
 ];
 

@@ -7,6 +7,7 @@
 mod archives;
 mod crawling;
 mod delivering;
+mod following;
 mod lacking;
 mod watching;
 
@@ -69,7 +70,7 @@ pub(super) const ALIASES: &[(&str, &str)] = &[("target_storage.data_format.type"
 /// The keys that do something, in the order a page walks.
 pub(super) const GROUPS: &[Group] = &[
     Group { title: "The crawl", keys: crawling::CRAWL },
-    Group { title: "Which links are followed", keys: crawling::SCOPE },
+    Group { title: "Which links are followed", keys: following::SCOPE },
     Group { title: "When they are fetched: politeness, retries, recrawling", keys: crawling::FRONTIER },
     Group { title: "How they are fetched", keys: crawling::FETCH },
     Group { title: "Who asks", keys: crawling::IDENTITY },
