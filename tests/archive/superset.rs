@@ -151,6 +151,23 @@ fn every_record_that_cat_reads_is_saved_whatever_line_stands_before_it() {
     }
 }
 
+/// Found by chance: what stood before a version line on its line had the next record's place counted one byte too far.
+#[test]
+fn a_record_behind_a_mark_in_the_middle_of_a_file_is_saved() {
+    let shapes = shapes(crate::WARC);
+    let plain: Vec<_> = shapes.iter().filter(|whole| whole.starts_with(b"WARC/")).collect();
+    assert!(!plain.is_empty());
+    for whole in plain {
+        let starts = memchr::memmem::find_iter(whole, b"\r\n\r\nWARC/1.1\r\n").map(|at| at + 4);
+        for at in starts.step_by(7) {
+            for mark in ["\u{feff}", "junk "] {
+                let marked = [&whole[..at], mark.as_bytes(), &whole[at..]].concat();
+                assert_saved(&marked, crate::WARC, &format!("{mark:?} at {at}"));
+            }
+        }
+    }
+}
+
 #[test]
 fn records_of_others_are_saved() {
     let spaced = "junk\n { \"url\" : \"http://a.example/1\", \"content\":\"\"}\n{   \t \"content\":\"\",\"url\":\"http://a.example/2\"}";

@@ -13,26 +13,29 @@ const MAX_HEAD: usize = 1 << 20;
 
 impl<R: Read> WarcReader<R> {
     pub(super) fn version(&mut self, offset: u64) -> Result<String, ReadFailure> {
-        let line = self.line(MAX_HEAD)?;
-        if let Some(version) = line.as_deref().and_then(version) {
+        let line = self.whole_line(MAX_HEAD)?.unwrap_or_default();
+        if let Some(version) = version(without_end(&line)) {
             return Ok(version);
         }
-        let line = [line.as_deref().unwrap_or_default(), b"\n"].concat();
+        // As it stood, its end included: the next record's place is counted from here.
         if let Some(at) = find_version(&line) {
             self.source.unread(&line[at..]);
         }
         Err(self.lose("it does not begin with WARC/ and a version", offset))
     }
 
-    /// The next line without its end; none when it is longer than `limit`. It may lie across members, as in a file that
-    /// was compressed in pieces.
+    /// The next line without its end; none when it is longer than `limit`.
     fn line(&mut self, limit: usize) -> Result<Option<Vec<u8>>, ReadFailure> {
+        Ok(self.whole_line(limit)?.map(|line| without_end(&line).to_vec()))
+    }
+
+    /// The same with its end. It may lie across members, as in a file that was compressed in pieces.
+    fn whole_line(&mut self, limit: usize) -> Result<Option<Vec<u8>>, ReadFailure> {
         let mut searched = 0;
         loop {
             let available = self.source.available();
             if let Some(at) = memchr::memchr(b'\n', &available[searched..]) {
-                let line = &available[..searched + at];
-                let line = line.strip_suffix(b"\r").unwrap_or(line).to_vec();
+                let line = available[..=searched + at].to_vec();
                 self.source.consume(searched + at + 1);
                 return Ok(Some(line));
             }
@@ -104,4 +107,9 @@ impl<R: Read> WarcReader<R> {
 /// UTF-8, as WARC says, or else Latin-1. A CR inside a line ends none, and is written as the blank that it is taken for.
 fn text(bytes: &[u8]) -> String {
     std::str::from_utf8(bytes).map_or_else(|_| latin1_to_string(bytes), str::to_owned).replace('\r', " ")
+}
+
+fn without_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
 }
