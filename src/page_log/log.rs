@@ -38,6 +38,8 @@ pub(super) struct Inner {
     pub published: Condvar,
     /// Below the disk limit, or closed.
     pub room: watch::Sender<bool>,
+    /// While it is full: the reader that was said to be last.
+    pub full_because: Mutex<Option<String>>,
     pub writer: Mutex<Writer>,
     pub lock: File,
 }
@@ -88,9 +90,12 @@ impl Inner {
         let closed = self.queue.lock().closed;
         let now = closed || state.bytes() < self.config().max_bytes;
         let changed = self.room.send_if_modified(|room| std::mem::replace(room, now) != now);
-        if changed && !now {
-            let last = state.readers.iter().min_by_key(|(_, slot)| slot.held);
-            let (reader, slot) = last.map_or(("nobody", None), |(name, slot)| (name.as_str(), Some(slot)));
+        let last = state.readers.iter().min_by_key(|(_, slot)| slot.held);
+        let (reader, slot) = last.map_or(("nobody", None), |(name, slot)| (name.as_str(), Some(slot)));
+        let mut full_because = self.full_because.lock();
+        let told = std::mem::replace(&mut *full_because, (!now).then(|| reader.to_owned()));
+        // Who was last when it filled up may have gone on meanwhile, and another be what it waits for.
+        if !now && (changed || told.is_some_and(|told| told != reader)) {
             let bytes = slot.map_or(0, |slot| state.end.offset - slot.held.offset);
             tracing::warn!(
                 state = "log_full",

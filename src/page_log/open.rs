@@ -98,6 +98,7 @@ impl PageLog {
             state: Mutex::new(state),
             published: Condvar::new(),
             room,
+            full_because: Mutex::default(),
             writer: Mutex::new(writer),
             lock,
         };

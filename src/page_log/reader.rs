@@ -268,7 +268,8 @@ impl Reader {
             slot.held = held;
         }
         let freed = state.free();
-        if !freed.is_empty() {
+        let is_full = !*self.inner.room.borrow();
+        if is_full || !freed.is_empty() {
             self.inner.tell_room(&state);
         }
         drop(state);
