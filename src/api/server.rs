@@ -85,9 +85,14 @@ impl Port {
     }
 }
 
-/// The socket in a data folder; taken away when it is dropped.
+/// The socket in a data folder.
 pub struct Socket {
     listener: UnixListener,
+    path: PathBuf,
+}
+
+/// That it is there: taken away when this is dropped.
+pub struct Presence {
     path: PathBuf,
 }
 
@@ -122,12 +127,14 @@ pub fn listen_in(folder: &Path) -> std::io::Result<Socket> {
 }
 
 impl Socket {
-    /// Serves until the runtime ends. To be called on one.
-    pub fn serve(self, service: Arc<dyn Service>) {
+    /// Serves until the runtime ends. To be called on one. The socket is there as long as what is returned: at a process's end nobody
+    /// comes to its tasks any more.
+    pub fn serve(self, service: Arc<dyn Service>) -> Presence {
         let app = router(service, false);
+        let Socket { listener, path } = self;
         tokio::spawn(async move {
             loop {
-                match self.listener.accept().await {
+                match listener.accept().await {
                     Ok((stream, _)) => drop(tokio::spawn(answer(stream, app.clone(), Peer::Owner, None))),
                     Err(error) => {
                         tracing::warn!(%error, "the data folder's socket: cannot accept a connection");
@@ -136,10 +143,11 @@ impl Socket {
                 }
             }
         });
+        Presence { path }
     }
 }
 
-impl Drop for Socket {
+impl Drop for Presence {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }

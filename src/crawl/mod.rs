@@ -81,7 +81,7 @@ impl Crawl {
         minutes::tell_start(config, &started_with, &folder);
         // Before anything is stored: a port in use ends it here.
         let port = config.http.listen.map(|address| runtime.block_on(api::listen(address))).transpose()?;
-        let (running, signals) = {
+        let (running, signals, _socket) = {
             let _guard = runtime.enter();
             let _opening = Opening::begin(&manager, &folder);
             let mut room = StartRoom::new(Signals::listen()); // opening a large crawl takes a while, too
@@ -94,17 +94,18 @@ impl Crawl {
                 tracing::info!("metrics at http://{}/metrics, the API at /api/v1", port.address);
                 port.serve(running.clone());
             }
-            match api::listen_in(&running.folder) {
-                Ok(socket) => socket.serve(running.clone()),
+            let socket = match api::listen_in(&running.folder) {
+                Ok(socket) => Some(socket.serve(running.clone())),
                 Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
                     return Err(CrawlError::Socket { folder: running.folder.clone() });
                 }
                 // A file system without sockets, for example.
                 Err(error) => {
-                    tracing::warn!(%error, "no socket in the data folder: seine status, why and others cannot ask")
+                    tracing::warn!(%error, "no socket in the data folder: seine status, why and others cannot ask");
+                    None
                 }
-            }
-            (running, room.into_signals())
+            };
+            (running, room.into_signals(), socket)
         };
         let started = Instant::now();
         parts::start(&running, runtime.handle());
