@@ -17,9 +17,9 @@ mod server;
 mod service;
 mod uploads;
 mod words;
-pub mod work;
+mod work;
 
 pub use access::Access;
 pub use problem::{Problem, Refusal};
 pub use server::{ListenError, Port, Socket, is_answered, listen, listen_in};
-pub use service::Service;
+pub use service::{Service, WorkDesk};

@@ -7,14 +7,14 @@ use axum::extract::Json;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use super::access::Access;
 use super::problem::Refusal;
 use super::rates::Rates;
+use super::said::work::{ClientStatus, Leasing, PageSent, PagesTaken, Released, Renewed, Work};
 use super::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, Sample, SeedsAdded, Status, Why};
 use super::uploads::Uploads;
-use super::work::WorkDesk;
 
 /// What is served, asked anew for every request. Calls may block.
 pub trait Service: Send + Sync + 'static {
@@ -44,6 +44,24 @@ pub trait Service: Send + Sync + 'static {
     fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal>;
     /// Where other crawlers get work.
     fn work(&self) -> &dyn WorkDesk;
+}
+
+/// Whoever gives work out. Calls may block.
+pub trait WorkDesk {
+    fn max_body_bytes(&self) -> u64;
+    /// Hosts that are due now, up to so many; each comes when it is known what its robots.txt says, or never.
+    fn lease(&self, client: &str, hosts: usize) -> Result<Vec<Leasing>, Refusal>;
+    /// What every lease comes with.
+    fn terms(&self) -> Work;
+    /// Marked changed when there may be more to lease.
+    fn changed(&self) -> watch::Receiver<()>;
+    fn renew(&self, client: &str, lease: &str) -> Result<Renewed, Refusal>;
+    fn release(&self, client: &str, lease: &str) -> Result<Released, Refusal>;
+    /// Takes a page; or why not.
+    fn take(&self, client: &str, page: PageSent, taken: &mut PagesTaken);
+    /// The same with all pages of a file of WARC records.
+    fn take_warc(&self, client: &str, lease: &str, warc: Vec<u8>, taken: &mut PagesTaken) -> Result<(), Refusal>;
+    fn clients(&self) -> Vec<ClientStatus>;
 }
 
 /// Nothing of a body comes for so long, and the rest is not waited for.

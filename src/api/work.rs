@@ -9,15 +9,13 @@ use axum::extract::{Json, Path, Query, State};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use http_body_util::BodyExt;
-use serde::{Deserialize, Serialize};
-use tokio::sync::{oneshot, watch};
+use serde::Deserialize;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::problem::Refusal;
+use super::said::work::{LeaseWanted, Leasing, PageRefused, PageSent, PagesTaken, Prepared, Work};
 use super::service::{App, BODY_TIMEOUT, BROKEN_OFF, json};
-use crate::clock::now_ms;
-use crate::page::{EpochMs, Truncated};
 
 /// A client waits no longer for work that is not there.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
@@ -37,191 +35,6 @@ const MOST_REFUSED: usize = 1000;
 /// The name of the client that asks.
 #[derive(Clone)]
 pub(super) struct Client(pub String);
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LeaseWanted {
-    /// As many as there are, up to what the client may have.
-    #[serde(default = "one")]
-    pub hosts: usize,
-    /// Where nothing is due, so long is waited for something; up to half a minute.
-    #[serde(default)]
-    pub wait_ms: u64,
-}
-
-fn one() -> usize {
-    1
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Work {
-    /// Whom robots.txt was asked about: to be sent with every request.
-    pub user_agent: String,
-    /// Of a body as received, more is not taken: it is cut there, and `truncated` is `length`.
-    pub max_body_bytes: u64,
-    pub leases: Vec<HostLease>,
-}
-
-/// A host, for one client alone.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct HostLease {
-    /// The fence: shown with everything that has to do with the lease.
-    pub lease: String,
-    pub origin: String,
-    /// Between the end of one request and the start of the next, one at a time.
-    pub delay_ms: u64,
-    /// From now on.
-    pub lasts_ms: u64,
-    pub urls: Vec<UrlToFetch>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct UrlToFetch {
-    pub url: String,
-    /// The verdict of robots.txt: `allowed`, as what is not is not given out.
-    pub robots: String,
-    /// To be sent as If-None-Match and If-Modified-Since.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub etag: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_modified: Option<String>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Renewed {
-    pub lasts_ms: u64,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Released {
-    /// URLs that go to others.
-    pub urls: u64,
-}
-
-/// What a client was answered. Redirects are answers like others: the server follows them.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PageSent {
-    pub lease: String,
-    pub url: String,
-    /// None with `failure`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<u16>,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub reason: String,
-    /// `HTTP/1.0`, `HTTP/1.1` (if it says nothing) or `HTTP/2`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub headers: Vec<(String, String)>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub request_headers: Vec<(String, String)>,
-    /// Base64 (RFC 4648) of the body as received: transfer framing removed, content codings still on.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub body: String,
-    /// Of that body: `sha256:` and 64 hexadecimal digits. Compared if it is there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub digest: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub truncated: Option<Truncated>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ip: Option<std::net::IpAddr>,
-    /// From the request to the last byte.
-    #[serde(default)]
-    pub took_ms: u64,
-    /// Why there is no answer: `timeout`, `connection_refused` and others; the server has a look of its own then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<FailureSent>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FailureSent {
-    pub reason: String,
-    #[serde(default)]
-    pub message: String,
-}
-
-/// What became of the pages of one request.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct PagesTaken {
-    /// Durable.
-    pub accepted: u64,
-    /// The server asks itself: failures, redirects, and pages that are checked.
-    pub held: u64,
-    pub refused: Vec<PageRefused>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PageRefused {
-    pub url: String,
-    pub why: String,
-}
-
-/// What is known of a client.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct ClientStatus {
-    pub name: String,
-    /// Enough of its pages agreed with what we saw.
-    pub is_proven: bool,
-    /// Why it gets nothing any more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shut_out: Option<String>,
-    pub hosts: u64,
-    pub max_hosts: u64,
-    pub accepted: u64,
-    pub held: u64,
-    pub refused: u64,
-    pub agreed: u64,
-    pub disagreed: u64,
-    /// Leases that ended by themselves, with URLs left.
-    pub lapsed: u64,
-    /// Pages that were taken unseen of a client that is shut out since, and are fetched again.
-    pub in_question: u64,
-}
-
-/// A host that can be given out. Dropped before its client is told of it, it is for others at once.
-pub struct Prepared {
-    lease: HostLease,
-    until: EpochMs,
-    told: oneshot::Sender<()>,
-}
-
-impl Prepared {
-    /// The other end is told when the client is, or that it never will be.
-    pub fn new(lease: HostLease, until: EpochMs) -> (Prepared, oneshot::Receiver<()>) {
-        let (told, is_told) = oneshot::channel();
-        (Prepared { lease, until, told }, is_told)
-    }
-
-    /// What its client is told now; none when it is over.
-    fn tell(self) -> Option<HostLease> {
-        let lasts_ms = self.until.saturating_sub(now_ms());
-        let is_told = lasts_ms > 0 && self.told.send(()).is_ok();
-        is_told.then_some(HostLease { lasts_ms, ..self.lease })
-    }
-}
-
-/// A lease that is being prepared.
-pub type Leasing = oneshot::Receiver<Prepared>;
-
-/// Whoever gives work out. Calls may block.
-pub trait WorkDesk {
-    fn max_body_bytes(&self) -> u64;
-    /// Hosts that are due now, up to so many; each comes when it is known what its robots.txt says, or never.
-    fn lease(&self, client: &str, hosts: usize) -> Result<Vec<Leasing>, Refusal>;
-    /// What every lease comes with.
-    fn terms(&self) -> Work;
-    /// Marked changed when there may be more to lease.
-    fn changed(&self) -> watch::Receiver<()>;
-    fn renew(&self, client: &str, lease: &str) -> Result<Renewed, Refusal>;
-    fn release(&self, client: &str, lease: &str) -> Result<Released, Refusal>;
-    /// Takes a page; or why not.
-    fn take(&self, client: &str, page: PageSent, taken: &mut PagesTaken);
-    /// The same with all pages of a file of WARC records.
-    fn take_warc(&self, client: &str, lease: &str, warc: Vec<u8>, taken: &mut PagesTaken) -> Result<(), Refusal>;
-    fn clients(&self) -> Vec<ClientStatus>;
-}
 
 pub(super) async fn clients(State(app): State<App>) -> Result<Response, Refusal> {
     app.answer(|service| Ok(service.work().clients())).await

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 
 use crate::api::client::Client;
+use crate::api::said::work::ClientStatus;
 use crate::api::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, SeedsAdded, Status, Why};
-use crate::api::work::ClientStatus;
 use crate::crawl::CrawlError;
 use crate::crawl::console::{Console, Said, no_url};
 use crate::page_log::LogError;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::asked::Asked;
 use super::folder::Folder;
-use crate::api::work::ClientStatus;
+use crate::api::said::work::ClientStatus;
 use crate::telemetry::progress::grouped;
 
 /// List the crawlers that take work from this one (work.clients): what they have, have brought, and how far they are believed.

@@ -7,11 +7,11 @@ use super::console::{Said, status_name};
 use super::readers;
 use super::running::Running;
 use super::stillness::trouble;
+use crate::api::WorkDesk;
 use crate::api::said::{
     Done, HostStatus, Hosts, HostsQuery, Live, Order, Ordered, OutcomeCount, PartStatus, Pending, Rate, Reloaded,
     Sample, SeedsAdded, Status, Why,
 };
-use crate::api::work::WorkDesk;
 use crate::api::{Access, Refusal, Service};
 use crate::clock::now_ms;
 use crate::frontier::Standing;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::task::TaskTracker;
 
-use crate::api::work::{HostLease, LeaseWanted, Work};
+use crate::api::said::work::{HostLease, LeaseWanted, Work};
 use crate::clock::now_ms;
 use crate::config::{FetchConfig, Secret};
 use crate::fetch::{Client, ClientError};

@@ -6,7 +6,7 @@ use reqwest::{Method, StatusCode, header};
 use serde::de::DeserializeOwned;
 
 use crate::api::Problem;
-use crate::api::work::{LeaseWanted, PageSent, PagesTaken, Released, Renewed, Work};
+use crate::api::said::work::{LeaseWanted, PageSent, PagesTaken, Released, Renewed, Work};
 use crate::config::Secret;
 
 /// More than the longest wait for work, and than a page needs on a slow line.

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::{Working, rest};
-use crate::api::work::{FailureSent, HostLease, PageSent, UrlToFetch};
+use crate::api::said::work::{FailureSent, HostLease, PageSent, UrlToFetch};
 use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Exchange};
 use crate::page::{HttpVersion, Outcome};

@@ -2,6 +2,7 @@
 
 mod orders;
 mod why;
+pub mod work;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

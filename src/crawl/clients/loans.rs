@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Clients;
 use crate::api::Refusal;
-use crate::api::work::{HostLease, Leasing, Prepared, Released, Renewed, UrlToFetch};
+use crate::api::said::work::{HostLease, Leasing, Prepared, Released, Renewed, UrlToFetch};
 use crate::clock::now_ms;
 use crate::frontier::{Lease, Release};
 use crate::page::EpochMs;

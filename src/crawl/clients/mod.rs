@@ -16,7 +16,7 @@ use std::time::Duration;
 use parking_lot::{Mutex, RwLock};
 use tokio_util::task::TaskTracker;
 
-use crate::api::work::ClientStatus;
+use crate::api::said::work::ClientStatus;
 use crate::clock::{event_id, now_ms};
 use crate::config::WorkConfig;
 use crate::frontier::{Frontier, FrontierError};

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use data_encoding::HEXLOWER_PERMISSIVE;
 use sha2::{Digest, Sha256};
 
-use crate::api::work::PageSent;
+use crate::api::said::work::PageSent;
 use crate::clock::now_ms;
 use crate::fetch::client::{Client, Exchange, unwanted};
 use crate::page::{EpochMs, Failure, FailureReason, Headers, HttpVersion, Outcome, PageEvent, Response, Truncated};

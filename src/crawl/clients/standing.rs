@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::api::work::ClientStatus;
+use crate::api::said::work::ClientStatus;
 use crate::config::WorkConfig;
 use crate::page::EpochMs;
 use crate::visit::loan::Lent;
@@ -38,7 +38,7 @@ pub(super) struct Standing {
     /// Leases in a row that lapsed with nothing brought back, and until when it gets no other for that.
     pub barren: u32,
     pub rests_until: EpochMs,
-    /// See [`ClientStatus::in_question`](crate::api::work::ClientStatus).
+    /// See [`ClientStatus::in_question`](crate::api::said::work::ClientStatus).
     pub in_question: u64,
     pub shut_out: Option<ShutOut>,
 }

@@ -20,7 +20,7 @@ use super::clients;
 use super::limits::OrderedLimits;
 use super::pauses::Pauses;
 use crate::api::Refusal;
-use crate::api::work::ClientStatus;
+use crate::api::said::work::ClientStatus;
 use crate::config::Config;
 use crate::frontier::Frontier;
 use crate::frontier::scope::CurrentScope;
