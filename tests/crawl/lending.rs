@@ -66,19 +66,19 @@ fn a_client_that_brings_nothing_back_has_to_wait() {
 #[test]
 fn no_client_takes_the_places_of_others_or_all_of_the_memory() {
     let crawl = Crawl::start("");
-    let hogging: Vec<TcpStream> = (0..16)
-        .map(|_| {
-            let mut stream = TcpStream::connect(crawl.address).unwrap();
-            let head = format!(
-                "POST /api/v1/work/pages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {ALICE}\r\ncontent-type: application/json\r\n\
-                 content-length: 1000\r\n\r\n{{"
-            );
-            stream.write_all(head.as_bytes()).unwrap();
-            stream
-        })
-        .collect();
+    let hog = || {
+        let mut stream = TcpStream::connect(crawl.address).unwrap();
+        let head = format!(
+            "POST /api/v1/work/pages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {ALICE}\r\ncontent-type: application/json\r\n\
+             content-length: 1000\r\n\r\n{{"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    let mut hogging: Vec<TcpStream> = (0..16).map(|_| hog()).collect();
     let none = json!({"lease": "0-0", "url": "http://nowhere.test/", "status": 200});
     crate::support::program::eventually("alice has no place left", || {
+        hogging.push(hog());
         crawl.said(ALICE, "POST /api/v1/work/pages", &none).0 == 503
     });
     crawl.refuses(BOB, &none, "no lease of this client");
