@@ -11,7 +11,7 @@ use super::running::Running;
 use crate::api::Refusal;
 use crate::clock::now_ms;
 use crate::descriptors::Shares;
-use crate::frontier::{Lease, Release};
+use crate::frontier::Lease;
 use crate::page::EpochMs;
 use crate::supervisor::Beat;
 use crate::visit::outage::Opening;
@@ -166,25 +166,11 @@ fn how_much(running: &Running, free: u64) -> (u64, u64) {
     }
 }
 
-/// A worker's whole life: one lease. A panic costs this lease's time and nothing else.
+/// A worker's whole life: one lease.
 async fn work(running: &Running, lease: Lease) {
-    let spare = lease.clone();
-    let visitor = running.visitor().clone();
-    match tokio::spawn(async move { visitor.visit(lease).await }).await {
-        Ok(Ok(())) => {}
-        // Said once where the room is looked at; its URLs are still in work_proposed.
-        Ok(Err(error)) if error.is_waiting() => {
-            tracing::debug!(host = spare.host.origin, %error, "a visit ended early")
-        }
-        Ok(Err(error)) => tracing::error!(host = spare.host.origin, %error, "the frontier failed under a worker"),
-        Err(panic) => {
-            tracing::error!(host = spare.host.origin, %panic, "a worker panicked; its URLs go back to the frontier");
-            let rest = now_ms() + running.config().frontier.backoff_base.as_millis() as u64;
-            if let Err(error) = running.frontier.release(spare, Release { not_before: rest, ..Release::default() }) {
-                tracing::error!(%error, "the frontier did not take the host back");
-            }
-        }
-    }
+    let visitor = running.visitor();
+    let (spare, at) = (lease.clone(), visitor.clone());
+    visitor.outlive(spare, async move { at.visit(lease).await }).await;
 }
 
 fn until_due(running: &Running) -> Duration {

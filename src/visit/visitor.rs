@@ -9,10 +9,11 @@ use super::host::LeasedHost;
 use super::outage::Outage;
 use super::parking::Parking;
 use super::rules::RulesCache;
+use crate::clock::now_ms;
 use crate::config::Config;
 use crate::fetch::Client;
 use crate::frontier::scope::CurrentScope;
-use crate::frontier::{Frontier, FrontierError};
+use crate::frontier::{Frontier, FrontierError, Lease, Release};
 use crate::page::EpochMs;
 use crate::page_log::PageLog;
 use crate::parse::DeriveOptions;
@@ -76,5 +77,30 @@ impl Visitor {
         let result = self.frontier.release(lease, release);
         self.changed.send_replace(());
         result
+    }
+
+    /// A lease from its beginning to its end, as `visit` has it, in a task of its own: a panic costs this lease's time and nothing else.
+    /// None when it did not come to its end.
+    pub(crate) async fn outlive<T: Send + 'static>(
+        &self,
+        spare: Lease,
+        visit: impl Future<Output = Result<T, FrontierError>> + Send + 'static,
+    ) -> Option<T> {
+        match tokio::spawn(visit).await {
+            Ok(Ok(ended)) => return Some(ended),
+            // Said once where the room is looked at; its URLs are still in work_proposed.
+            Ok(Err(error)) if error.is_waiting() => {
+                tracing::debug!(host = spare.host.origin, %error, "a visit ended early")
+            }
+            Ok(Err(error)) => tracing::error!(host = spare.host.origin, %error, "the frontier failed under a worker"),
+            Err(panic) => {
+                tracing::error!(host = spare.host.origin, %panic, "a worker panicked; its URLs go back to the frontier");
+                let rest = now_ms() + self.config.frontier.backoff_base.as_millis() as u64;
+                if let Err(error) = self.frontier.release(spare, Release { not_before: rest, ..Release::default() }) {
+                    tracing::error!(%error, "the frontier did not take the host back");
+                }
+            }
+        }
+        None
     }
 }

@@ -10,10 +10,10 @@ use super::Clients;
 use crate::api::Refusal;
 use crate::api::said::work::{HostLease, Leasing, Prepared, Released, Renewed, UrlToFetch};
 use crate::clock::now_ms;
-use crate::frontier::{Lease, Release};
+use crate::frontier::Lease;
 use crate::page::EpochMs;
 use crate::visit::Visitor;
-use crate::visit::loan::{Lent, Loan, Offer, Sent};
+use crate::visit::loan::{Loan, Offer, Sent};
 
 /// Pages of one host that wait for the one before.
 const WAITING_PAGES: usize = 4;
@@ -86,10 +86,10 @@ impl Clients {
         let (clients, visitor, at) = (self.clone(), visitor.clone(), fence.clone());
         let visits = self.visits.clone();
         visits.spawn(async move {
-            let lent = lend(&visitor, lease, loan).await;
-            let clients_too = clients.clone();
+            let (spare, lending) = (lease.clone(), visitor.clone());
+            let lent = visitor.outlive(spare, async move { lending.lend(lease, loan).await }).await.unwrap_or_default();
             // It writes to the disk.
-            let _ = tokio::task::spawn_blocking(move || clients_too.ended(&at, &lent)).await;
+            let _ = tokio::task::spawn_blocking(move || clients.ended(&at, &lent)).await;
             visitor.changed.send_replace(());
         });
         let (given, to_client) = oneshot::channel();
@@ -170,23 +170,4 @@ impl Clients {
         let loan = loans.get_mut(fence).filter(|loan| *loan.client == *client && loan.until > now_ms());
         loan.map_or_else(|| Err(Refusal::Conflict(NO_LEASE.to_owned())), then)
     }
-}
-
-/// A loan from its beginning to its end. A panic costs this host's lease and nothing else.
-async fn lend(visitor: &Arc<Visitor>, lease: Lease, loan: Loan) -> Lent {
-    let (spare, at) = (lease.clone(), visitor.clone());
-    let ended = tokio::spawn(async move { at.lend(lease, loan).await }).await;
-    match ended {
-        Ok(Ok(lent)) => return lent,
-        Ok(Err(error)) if error.is_waiting() => tracing::debug!(host = spare.host.origin, %error, "a loan ended early"),
-        Ok(Err(error)) => tracing::error!(host = spare.host.origin, %error, "the frontier failed under a loan"),
-        Err(panic) => {
-            tracing::error!(host = spare.host.origin, %panic, "a loan's worker panicked; its URLs go back to the frontier");
-            let rest = now_ms() + visitor.config.frontier.backoff_base.as_millis() as u64;
-            if let Err(error) = visitor.frontier.release(spare, Release { not_before: rest, ..Release::default() }) {
-                tracing::error!(%error, "the frontier did not take the host back");
-            }
-        }
-    }
-    Lent::default()
 }
