@@ -12,7 +12,7 @@ use super::claim::Claimed;
 use super::follow::Fetched;
 use super::host::LeasedHost;
 use super::lease::Tickets;
-use super::loan::{Lent, Loan, Offer, OfferedUrl, Sent, Taken};
+use super::loan::{LOAN_TIME, Lent, Loan, Offer, OfferedUrl, Sent, Taken};
 use super::place::Place;
 use super::redirect;
 use super::retry;
@@ -22,9 +22,6 @@ use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Exchange};
 use crate::frontier::{FrontierError, Lease, Work};
 use crate::page::{EpochMs, FailureReason, Kind, Outcome, PageEvent, Response};
-
-/// A host is lent for about so much work, its delay counted in.
-const LOAN_TIME: Duration = Duration::from_secs(30);
 
 /// So often it is looked whether the operator wants a lent host left alone, or back.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
@@ -242,16 +239,14 @@ impl Visitor {
             ours.redirected.push((lent, exchange));
             say(Taken::Held);
         } else {
-            let url = lent.work.url.clone();
             let accepted = Tickets::default();
             self.accept_given(host, lent, exchange, by, &accepted).await?;
-            let ticket = accepted.into_inner().pop();
-            let is_accepted = match ticket {
-                Some((url, ticket)) => self.is_accepted(&url, ticket).await,
-                None => false,
-            };
-            if is_accepted {
+            let mut is_accepted = false;
+            if let Some((url, ticket)) = accepted.into_inner().pop()
+                && self.is_accepted(&url, ticket).await
+            {
                 fetched.push(url);
+                is_accepted = true;
             }
             say(if is_accepted { Taken::Accepted } else { Taken::Left });
         }

@@ -8,6 +8,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::fetch::client::Exchange;
 use crate::page::EpochMs;
 
+/// A host is lent for about so much work, its delay counted in.
+pub(crate) const LOAN_TIME: Duration = Duration::from_secs(30);
+
 /// A loan, as far as the visit has to do with it.
 pub(crate) struct Loan {
     /// Whose crawler it is: the crawler id of its pages.

@@ -1,7 +1,5 @@
 //! What clients ask for, and what they are answered.
 
-use std::time::Duration;
-
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::journal::Journal;
@@ -14,12 +12,10 @@ use crate::crawl::running::Running;
 use crate::fetch::client::Exchange;
 use crate::formats::records::{ArchiveRecord, ReaderInput};
 use crate::formats::warc;
-use crate::visit::loan::{Sent, Taken};
+use crate::visit::loan::{LOAN_TIME, Sent, Taken};
 use crate::visit::outage::Opening;
 
-/// A host is lent for about so much work …
-const LOAN_TIME: Duration = Duration::from_secs(30);
-/// … and never more URLs than this.
+/// No more URLs of a host are lent at once.
 const MAX_URLS: u64 = 32;
 /// As long as a client is not proven, all of its pages are fetched twice: it gets few at a time.
 const UNPROVEN_URLS: u64 = 4;
