@@ -13,7 +13,7 @@ use super::{Working, rest};
 use crate::api::said::work::{FailureSent, HostLease, PageSent, UrlToFetch};
 use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Exchange};
-use crate::page::{HttpVersion, Outcome};
+use crate::page::Outcome;
 use crate::visit::outage::Says;
 
 /// A page that could not be sent is sent again after so long, as long as the lease lasts.
@@ -94,14 +94,7 @@ fn page(lease: &str, wanted: &UrlToFetch, exchange: Exchange) -> PageSent {
         Outcome::Response(response) => PageSent {
             status: Some(response.status),
             reason: response.reason,
-            version: Some(
-                match response.version {
-                    HttpVersion::Http10 => "HTTP/1.0",
-                    HttpVersion::Http11 => "HTTP/1.1",
-                    HttpVersion::Http2 => "HTTP/2",
-                }
-                .to_owned(),
-            ),
+            version: Some(response.version),
             headers: response.headers.0,
             digest: Some(format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(&response.body)))),
             body: STANDARD.encode(&response.body),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use crate::clock::now_ms;
-use crate::page::{EpochMs, Truncated};
+use crate::page::{EpochMs, HttpVersion, Truncated};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -79,7 +79,7 @@ pub struct PageSent {
     pub reason: String,
     /// `HTTP/1.0`, `HTTP/1.1` (if it says nothing) or `HTTP/2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
+    pub version: Option<HttpVersion>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

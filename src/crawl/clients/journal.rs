@@ -57,10 +57,10 @@ impl Journal {
             for line in file.lines() {
                 urls.push(line.map_err(failed)?);
                 if urls.len() == BATCH {
-                    count += put_back(frontier, &mut urls, &mut asked).map_err(|error| error.of(path))?;
+                    count += put_back(frontier, &mut urls, &mut asked, path)?;
                 }
             }
-            count += put_back(frontier, &mut urls, &mut asked).map_err(|error| error.of(path))?;
+            count += put_back(frontier, &mut urls, &mut asked, path)?;
             std::fs::remove_file(path).map_err(failed)?;
         }
         Ok(count)
@@ -75,27 +75,17 @@ pub(super) enum QuestionError {
     Frontier(#[from] FrontierError),
 }
 
-enum PutBackError {
-    Io(std::io::Error),
-    Frontier(FrontierError),
-}
-
-impl PutBackError {
-    fn of(self, path: &Path) -> QuestionError {
-        match self {
-            PutBackError::Io(source) => QuestionError::File { path: path.to_owned(), source },
-            PutBackError::Frontier(error) => QuestionError::Frontier(error),
-        }
-    }
-}
-
-fn put_back(frontier: &dyn Frontier, urls: &mut Vec<String>, asked: &mut File) -> Result<u64, PutBackError> {
-    frontier.try_again(urls, now_ms()).map_err(PutBackError::Frontier)?;
-    let mut lines = urls.join("\n");
-    if !lines.is_empty() {
-        lines.push('\n');
-    }
-    asked.write_all(lines.as_bytes()).map_err(PutBackError::Io)?;
+/// `path`: where they stood.
+fn put_back(
+    frontier: &dyn Frontier,
+    urls: &mut Vec<String>,
+    asked: &mut File,
+    path: &Path,
+) -> Result<u64, QuestionError> {
+    frontier.try_again(urls, now_ms())?;
+    let lines: String = urls.iter().map(|url| format!("{url}\n")).collect();
+    let written = asked.write_all(lines.as_bytes());
+    written.map_err(|source| QuestionError::File { path: path.to_owned(), source })?;
     let count = urls.len() as u64;
     urls.clear();
     Ok(count)

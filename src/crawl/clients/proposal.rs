@@ -44,7 +44,7 @@ impl Proposal {
                 let response = Response {
                     status,
                     reason: checked_reason(page.reason)?,
-                    version: version(page.version.as_deref())?,
+                    version: page.version.unwrap_or(HttpVersion::Http11),
                     headers,
                     body: body.into(),
                     truncated: page.truncated,
@@ -117,15 +117,6 @@ fn checked_reason(reason: String) -> Result<String, String> {
     match reason.len() <= 200 && reason.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
         true => Ok(reason),
         false => Err("the reason phrase is none".to_owned()),
-    }
-}
-
-fn version(said: Option<&str>) -> Result<HttpVersion, String> {
-    match said {
-        None | Some("HTTP/1.1") => Ok(HttpVersion::Http11),
-        Some("HTTP/1.0") => Ok(HttpVersion::Http10),
-        Some("HTTP/2") => Ok(HttpVersion::Http2),
-        Some(other) => Err(format!("version is {other:?}, not HTTP/1.0, HTTP/1.1 or HTTP/2")),
     }
 }
 
