@@ -1,12 +1,33 @@
 //! Folders of a crawl's own.
 
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Makes a folder, and those above it that are missing, for its owner alone (0700): pages that were fetched with somebody's
 /// cookies are nobody else's business. One that is there stays as it is: whoever made it may want others to read it.
 pub fn make_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// What a folder's name ends in until it is whole.
+pub const DRAFT: &str = ".new";
+
+/// Where to make what must be whole at its `place` or not be there: a folder beside it, which is not there yet. What an
+/// interrupted making left of it is removed. [`settle`] moves it.
+pub fn draft(place: &Path) -> io::Result<PathBuf> {
+    let mut name = place.file_name().unwrap_or_default().to_owned();
+    name.push(DRAFT);
+    let draft = place.with_file_name(name);
+    if draft.try_exists()? {
+        fs::remove_dir_all(&draft)?;
+    }
+    Ok(draft)
+}
+
+/// Moves a draft that is whole, and on disk, to its place.
+pub fn settle(draft: &Path, place: &Path) -> io::Result<()> {
+    fs::rename(draft, place)?;
+    File::open(place.parent().unwrap_or(place))?.sync_all()
 }

@@ -14,6 +14,7 @@ use super::detect::{self, Detected};
 use super::topic::{self, Partition, TopicError};
 use super::transfer_state;
 use super::trees::Trees;
+use crate::folders;
 use crate::formats::Format;
 use crate::sinks::{pagestore, place_notes, staging};
 
@@ -340,7 +341,8 @@ fn is_of_crawl(entry: &DirEntry) -> bool {
 }
 
 fn is_of_sink(entry: &DirEntry) -> bool {
-    entry.depth() > 0 && entry.file_type().is_dir() && OF_SINKS.iter().any(|name| entry.file_name() == *name)
+    let name = entry.file_name().to_str().map(|name| name.strip_suffix(folders::DRAFT).unwrap_or(name));
+    entry.depth() > 0 && entry.file_type().is_dir() && name.is_some_and(|name| OF_SINKS.contains(&name))
 }
 
 /// A CDXJ index of the file beside it.

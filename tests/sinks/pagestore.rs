@@ -210,3 +210,16 @@ fn a_page_keeps_its_id_and_its_line_in_a_store_of_before() {
     assert_eq!(files[&format!("2026/11/21/{new}/contents.html")], "two again");
     assert_eq!(files["2026/11/22/META"], format!("{new} http://a.example/a%20b 2 url und\n"));
 }
+
+#[test]
+fn an_index_whose_making_was_interrupted_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let draft = folder.path().join(format!("{INDEX_FOLDER}.new"));
+    std::fs::create_dir_all(draft.join("keyspaces")).unwrap();
+    std::fs::write(draft.join("0.jnl"), b"half").unwrap();
+    let delivered = deliver(folder.path(), &[page(0, "one", "<p>One")]);
+    assert_eq!(delivered.delivered, 1);
+    assert!(!draft.exists(), "what is left of it is removed");
+    // It was moved when it was whole, and is opened again.
+    assert_eq!(deliver(folder.path(), &[page(0, "two", "<p>Two")]).delivered, 1);
+}

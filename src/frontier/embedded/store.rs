@@ -1,6 +1,6 @@
 //! The files below the frontier: a fjall database and its keyspaces, opened safely, with typed reads.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -12,6 +12,7 @@ use fjall::{CompressionType, Database, Guard, Keyspace, KeyspaceCreateOptions, P
 
 use super::records::{self, QueuedUrl, Source, UrlState};
 use crate::descriptors::Shares;
+use crate::folders;
 use crate::frontier::keys::{HostKey, Keys, UrlKey, later_key, part, ready_key};
 use crate::frontier::schedule::{HostRecord, Totals};
 use crate::frontier::{FrontierError, PageRecord};
@@ -83,7 +84,7 @@ impl Drop for FolderLock {
 /// Opens the store in `dir`, or makes one. It is ours as long as the lock is held.
 pub fn open(dir: &Path, cache_bytes: u64) -> Result<(Store, FolderLock), FrontierError> {
     let io = |source| error(dir, REMEDY_IO, source);
-    crate::folders::make_private(dir).map_err(io)?;
+    folders::make_private(dir).map_err(io)?;
     let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock")).map_err(io)?;
     lock.try_lock().map_err(|_| in_use(dir))?;
     let lock = FolderLock(lock);
@@ -120,16 +121,12 @@ fn create<E: From<FrontierError>>(
     fill: impl FnOnce(&Store) -> Result<(), E>,
 ) -> Result<(), E> {
     let io = |source: std::io::Error| error(dir, REMEDY_IO, source);
-    let draft = dir.join("store.new");
-    if draft.try_exists().map_err(io)? {
-        fs::remove_dir_all(&draft).map_err(io)?;
-    }
+    let draft = folders::draft(place).map_err(io)?;
     let store = Store::attach(dir, &draft, cache_bytes)?;
     fill(&store)?;
     store.db.persist(PersistMode::SyncAll).map_err(|source| store.failed(source))?;
     drop(store);
-    fs::rename(&draft, place).map_err(io)?;
-    Ok(File::open(dir).and_then(|folder| folder.sync_all()).map_err(io)?)
+    Ok(folders::settle(&draft, place).map_err(io)?)
 }
 
 /// A store of nothing.
@@ -143,7 +140,7 @@ fn begin(store: &Store) -> Result<(), FrontierError> {
 
 /// Makes a store in `dir`, which has none, of what `fill` writes. Durable when this returns.
 pub fn make<E: From<FrontierError>>(dir: &Path, fill: impl FnOnce(&Store) -> Result<(), E>) -> Result<(), E> {
-    crate::folders::make_private(dir).map_err(|source| error(dir, REMEDY_IO, source))?;
+    folders::make_private(dir).map_err(|source| error(dir, REMEDY_IO, source))?;
     create(dir, &place(dir), RESTORING_CACHE, fill)
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 use time::Date;
 
+use crate::folders;
 use crate::formats::pagestore::{UrlHash, day, day_path};
 use crate::sinks::sink::SinkError;
 
@@ -40,13 +41,16 @@ const NEXT_ID: &[u8] = b"next id";
 impl Index {
     /// `base`: the store's folder, which is there.
     pub fn open(base: &Path) -> Result<Index, SinkError> {
-        let opened = Database::builder(base.join(FOLDER))
-            .cache_size(8 << 20)
-            .worker_threads(1)
-            .max_cached_files(Some(64))
-            .open();
-        let database = opened.map_err(failed)?;
-        let table = database.keyspace("pages", KeyspaceCreateOptions::default).map_err(failed)?;
+        let place = base.join(FOLDER);
+        if !place.try_exists().map_err(failed)? {
+            // fjall does not open a folder whose making was interrupted.
+            let draft = folders::draft(&place).map_err(failed)?;
+            let (database, _) = open_table(&draft)?;
+            database.persist(PersistMode::SyncAll).map_err(failed)?;
+            drop(database);
+            folders::settle(&draft, &place).map_err(failed)?;
+        }
+        let (database, table) = open_table(&place)?;
         let batch = new_batch(&database);
         Ok(Index { database, table, batch, changed: HashMap::new() })
     }
@@ -171,7 +175,14 @@ fn new_batch(database: &Database) -> OwnedWriteBatch {
     database.batch().durability(Some(PersistMode::SyncAll))
 }
 
-fn failed(error: fjall::Error) -> SinkError {
+fn open_table(folder: &Path) -> Result<(Database, Keyspace), SinkError> {
+    let builder = Database::builder(folder).cache_size(8 << 20).worker_threads(1).max_cached_files(Some(64));
+    let database = builder.open().map_err(failed)?;
+    let table = database.keyspace("pages", KeyspaceCreateOptions::default).map_err(failed)?;
+    Ok((database, table))
+}
+
+fn failed(error: impl std::fmt::Display) -> SinkError {
     SinkError::Other {
         sink: "pagestore",
         problem: format!("its index: {error}"),
