@@ -3,7 +3,6 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::manifest;
 use crate::frontier::FrontierError;
 
 #[derive(Debug, thiserror::Error)]
@@ -30,11 +29,11 @@ pub enum BackupError {
     #[error("what the crawl sends is not understood: {0}; is it another version?")]
     Foreign(&'static str),
     #[error(
-        "{} holds no whole backup: there is no {} in it, which is written last. One that was broken off cannot be restored: take \
-         another, or name another folder",
-        .0.display(), manifest::FILE
+        "{} holds no whole backup: there is no {manifest} in it, which is written last. One that was broken off cannot be restored: \
+         take another, or name another folder",
+        folder.display()
     )]
-    NotWhole(PathBuf),
+    NotWhole { folder: PathBuf, manifest: &'static str },
     #[error("{}: {problem}; restore with the seine that took the backup, or from another backup", path.display())]
     Manifest { path: PathBuf, problem: String },
     #[error(

@@ -70,7 +70,9 @@ impl Manifest {
         let mut text = Vec::new();
         let read = File::open(&path).and_then(|file| file.take(LONGEST).read_to_end(&mut text));
         match read {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Err(BackupError::NotWhole(folder.to_owned())),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(BackupError::NotWhole { folder: folder.to_owned(), manifest: FILE });
+            }
             read => read.map_err(BackupError::file("reading", &path))?,
         };
         let foreign = |problem: String| BackupError::Manifest { path: path.clone(), problem };

@@ -10,7 +10,7 @@ use super::minutes::Minutes;
 use super::parts::LOG;
 use super::patience::{Patience, Waits};
 use super::running::Running;
-use super::spending::SpentBudgets;
+use super::spending::{SpentBudgets, spent_of_crawl};
 use super::stillness::Stillness;
 use super::telling::Telling;
 use crate::signals::{Received, Signals};
@@ -102,7 +102,7 @@ impl Shown {
 
     fn look(&mut self, running: &Arc<Running>) {
         running.room.look();
-        running.look_at_budgets();
+        running.spending.look(running.frontier.as_ref());
         running.note_rates();
         running.keep_refused();
         running.supervisor.tell_stuck();
@@ -125,8 +125,8 @@ fn is_over(running: &Running, patience: Option<&mut Patience>, stillness: Option
     if running.is_done() {
         return Some(Ended::Done);
     }
-    if running.crawls_spent().is_some() && running.is_at_rest() {
-        return Some(Ended::BudgetSpent(Box::new(running.spent_budgets())));
+    if spent_of_crawl(running.frontier.as_ref()).is_some() && running.is_at_rest() {
+        return Some(Ended::BudgetSpent(Box::new(SpentBudgets::of(running.frontier.as_ref()))));
     }
     if let Some(waits) = patience.run_out(running) {
         return Some(match waits.is_for_budgets() {

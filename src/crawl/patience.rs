@@ -4,11 +4,11 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use super::running::Running;
-use super::spending::SpentBudgets;
+use super::spending::{SpentBudgets, resting};
 use crate::clock::now_ms;
 use crate::frontier::{Cause, Counts, Trouble, Waiting, WaitingHost};
 use crate::page::EpochMs;
-use crate::telemetry::progress::span;
+use crate::telemetry::progress::{some, span};
 use crate::visit::outage::{Away, Part};
 
 /// Hosts that are named.
@@ -78,7 +78,7 @@ fn only_waits(running: &Running, counts: &Counts, is_paused: bool, now: EpochMs,
     }
     let waiting = running.frontier.waiting(now, 0);
     let troubled: u64 = waiting.troubled.iter().map(|troubled| troubled.hosts).sum();
-    if troubled + waiting.blocked + running.resting() >= counts.hosts_with_work {
+    if troubled + waiting.blocked + resting(running.frontier.as_ref()) >= counts.hosts_with_work {
         return Some(true);
     }
     // A host that is well rests between two visits, and a URL between two attempts: as long as that is soon, it is work. Of
@@ -93,7 +93,7 @@ fn only_waits(running: &Running, counts: &Counts, is_paused: bool, now: EpochMs,
 fn is_due_after(running: &Running, now: EpochMs, wait: Duration) -> bool {
     match running.frontier.next_due() {
         Some(due) => is_later(due, now, wait),
-        None => running.resting() > 0 || running.frontier.waiting(now, 0).blocked > 0,
+        None => resting(running.frontier.as_ref()) > 0 || running.frontier.waiting(now, 0).blocked > 0,
     }
 }
 
@@ -108,7 +108,7 @@ fn waits(running: &Running, counts: &Counts, now: EpochMs) -> Waits {
         hosts: counts.hosts_with_work,
         urls: counts.work_proposed,
         waiting: running.frontier.waiting(now, NAMED),
-        spent: running.spent_budgets(),
+        spent: SpentBudgets::of(running.frontier.as_ref()),
     }
 }
 
@@ -163,9 +163,4 @@ fn meaning(cause: Cause) -> String {
         Cause::Status(status) => format!("answers with status {status}"),
         Cause::Failure(reason) => reason.meaning().to_owned(),
     }
-}
-
-pub(in crate::crawl) fn some(count: u64, what: &str) -> String {
-    let number = crate::telemetry::progress::grouped(count);
-    if count == 1 { format!("{number} {what}") } else { format!("{number} {what}s") }
 }

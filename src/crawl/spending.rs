@@ -4,11 +4,11 @@ use std::fmt;
 
 use parking_lot::Mutex;
 
-use super::patience::some;
-use super::running::Running;
 use crate::budgets::{Budget, Period, Whom};
 use crate::clock::now_ms;
+use crate::frontier::Frontier;
 use crate::page::EpochMs;
+use crate::telemetry::progress::some;
 
 /// The budgets of which it was said that they are spent, and until when each is.
 #[derive(Debug, Default)]
@@ -24,13 +24,13 @@ pub struct SpentBudgets {
     pub urls: u64,
 }
 
-impl Running {
+impl Spending {
     /// Says it when a budget is spent for the first time, and when it begins anew; of one for every host or domain, when the
     /// first host rests because of it.
-    pub(super) fn look_at_budgets(&self) {
-        let mut said = self.spending.0.lock();
+    pub(super) fn look(&self, frontier: &dyn Frontier) {
+        let mut said = self.0.lock();
         let now = now_ms();
-        for standing in self.frontier.budgets(now) {
+        for standing in frontier.budgets(now) {
             let budget = standing.budget;
             let spent = (standing.is_spent() || standing.resting > 0).then(|| budget.begins_anew(now));
             let before = said.iter().find(|(other, _)| *other == budget).map(|(_, until)| *until);
@@ -50,31 +50,31 @@ impl Running {
             said.extend(spent.map(|until| (budget, until)));
         }
     }
+}
 
-    /// A budget of the crawl that is spent, if there is one.
-    pub(super) fn crawls_spent(&self) -> Option<Budget> {
-        let standings = self.frontier.budgets(now_ms());
-        standings.iter().find(|standing| standing.is_spent()).map(|standing| standing.budget)
-    }
+/// A budget of the crawl that is spent, if there is one.
+pub(super) fn spent_of_crawl(frontier: &dyn Frontier) -> Option<Budget> {
+    let standings = frontier.budgets(now_ms());
+    standings.iter().find(|standing| standing.is_spent()).map(|standing| standing.budget)
+}
 
-    /// Hosts that rest because a budget is spent.
-    pub(super) fn resting(&self) -> u64 {
-        self.frontier.budgets(now_ms()).iter().map(|standing| standing.resting).sum()
-    }
+/// Hosts that rest because a budget is spent.
+pub(super) fn resting(frontier: &dyn Frontier) -> u64 {
+    frontier.budgets(now_ms()).iter().map(|standing| standing.resting).sum()
+}
 
-    pub(super) fn spent_budgets(&self) -> SpentBudgets {
-        let standings = self.frontier.budgets(now_ms()).into_iter();
+impl SpentBudgets {
+    pub(super) fn of(frontier: &dyn Frontier) -> SpentBudgets {
+        let standings = frontier.budgets(now_ms()).into_iter();
         let spent = standings.filter(|standing| standing.is_spent() || standing.resting > 0);
-        let counts = self.frontier.counts();
+        let counts = frontier.counts();
         SpentBudgets {
             budgets: spent.map(|standing| (standing.budget, standing.resting)).collect(),
             hosts: counts.hosts_with_work,
             urls: counts.work_proposed,
         }
     }
-}
 
-impl SpentBudgets {
     pub(super) fn write_budgets(&self, out: &mut fmt::Formatter) -> fmt::Result {
         for (budget, hosts) in &self.budgets {
             let anew = match budget.per {

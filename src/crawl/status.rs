@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::console::{Said, status_name};
 use super::readers;
 use super::running::Running;
+use super::spending::spent_of_crawl;
 use super::stillness::trouble;
 use crate::api::WorkDesk;
 use crate::api::said::{
@@ -34,7 +35,7 @@ impl Running {
             notice = Some("finishing".to_owned());
         } else if let Some(away) = self.visitor().outage.pause(now_ms()) {
             notice = notice.or(Some(away.notice(now_ms())));
-        } else if let Some(budget) = self.crawls_spent() {
+        } else if let Some(budget) = spent_of_crawl(self.frontier.as_ref()) {
             notice = notice.or(Some(format!("budget spent: {budget}")));
         } else if let Some(due) = self.frontier.next_due().filter(|_| counts.hosts_leased == 0) {
             let wait = due.saturating_sub(now_ms()) / 1000;

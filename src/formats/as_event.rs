@@ -4,9 +4,11 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
-use super::files::Header;
 use crate::page::{Headers, Outcome, PageEvent, Response};
 use crate::parse::charset;
+
+/// A header's name and its values.
+pub type Header<'a> = (Cow<'a, str>, Vec<Cow<'a, str>>);
 
 /// Headers kept as names with their values, one by one. `content_type`: what the format keeps beside them, taken when no
 /// header says it.

@@ -17,9 +17,9 @@ use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use super::as_event::{answer, body_of_text, each_header, response_mut};
+use super::as_event::{Header, answer, body_of_text, each_header, response_mut};
 use super::encoder::StatelessEncoder;
-use super::files::{Header, HeaderMap, headers_of, page_of};
+use super::files::{HeaderMap, headers_of, page_of};
 use super::format::{Files, Format, FormatSpec};
 use super::held::{Field, Held, Lacks, Reduction};
 use super::layout;

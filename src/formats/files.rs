@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::as_event::{answer, each_header};
+use super::as_event::{Header, answer, each_header};
 use super::base64;
 use super::encoder::StatelessEncoder;
 use super::format::{Files, Format, FormatSpec};
@@ -109,9 +109,6 @@ pub struct FilesRecord<'a> {
     pub relevance: Relevance,
     pub crawler_id: Cow<'a, str>,
 }
-
-/// A header's name and its values.
-pub type Header<'a> = (Cow<'a, str>, Vec<Cow<'a, str>>);
 
 /// Reads a FILES file record by record, see [`JsonLines`].
 pub type FilesReader<R> = JsonLines<R, FilesRecord<'static>>;

@@ -3,7 +3,8 @@
 use minicbor::{Decode, Encode};
 
 use super::event_id;
-use super::past::Past;
+use super::past::{Attempt, Past};
+use super::trouble::Cause;
 use crate::page::{EpochMs, FailureReason, Kind, PageChange, TextsGiven};
 use crate::revisit::{History, Lesson};
 
@@ -68,6 +69,16 @@ pub struct PageRecord {
 }
 
 impl PageRecord {
+    /// The attempt that the record tells of itself.
+    pub(super) fn last_attempt(&self) -> Attempt {
+        let outcome = match self.state {
+            PageState::Failed(reason) => Cause::Failure(reason),
+            _ => Cause::Status(self.status),
+        };
+        let digest = self.digest.and_then(|digest| digest.first_chunk().copied());
+        Attempt { at: self.fetched_ms, outcome, counts: true, digest }
+    }
+
     /// Whether it is an alias for what its page names, and not for where it redirects.
     pub fn is_alias_by_name(&self) -> bool {
         self.state == PageState::Alias && self.digest.is_some()

@@ -2,7 +2,6 @@
 
 use minicbor::{Decode, Encode};
 
-use super::page::{PageRecord, PageState};
 use super::trouble::Cause;
 use crate::page::{EpochMs, FailureReason};
 
@@ -66,18 +65,6 @@ pub struct Attempt {
     pub counts: bool,
     /// The beginning of the content's SHA-256, where it was another than before.
     pub digest: Option<[u8; 4]>,
-}
-
-impl Attempt {
-    /// The one that a record tells of itself.
-    pub(super) fn of(page: &PageRecord) -> Attempt {
-        let outcome = match page.state {
-            PageState::Failed(reason) => Cause::Failure(reason),
-            _ => Cause::Status(page.status),
-        };
-        let digest = page.digest.and_then(|digest| digest.first_chunk().copied());
-        Attempt { at: page.fetched_ms, outcome, counts: true, digest }
-    }
 }
 
 /// The last attempts, the oldest first, as many as [`Attempts::BYTES`] hold: two bytes of how many there were in all, then six

@@ -234,3 +234,9 @@ pub fn span(seconds: u64) -> String {
         seconds => format!("{} days", seconds / 86_400),
     }
 }
+
+/// So many of something: `1 host`, `12,000 URLs`.
+pub(crate) fn some(count: u64, what: &str) -> String {
+    let number = grouped(count);
+    if count == 1 { format!("{number} {what}") } else { format!("{number} {what}s") }
+}

@@ -9,10 +9,9 @@ use super::Console;
 use crate::api::Refusal;
 use crate::api::said::{Done, Forget, Order};
 use crate::clock::now_ms;
-use crate::crawl::patience::some;
 use crate::frontier::{Forgotten, FrontierError};
 use crate::parse;
-use crate::telemetry::progress::grouped;
+use crate::telemetry::progress::{grouped, some};
 
 /// Orders that are not done yet.
 const NOTE: &str = "forgetting";

@@ -209,7 +209,7 @@ pub(super) fn attempts_before(queued: Option<Attempts>, page: Option<&PageRecord
     let queued = queued.filter(|attempts| !attempts.is_empty());
     let mut attempts = queued.or_else(|| page.map(|page| page.past.attempts.clone())).unwrap_or_default();
     if let Some(page) = page.filter(|_| attempts.is_empty()) {
-        attempts.push(Attempt::of(page));
+        attempts.push(page.last_attempt());
     }
     attempts
 }
