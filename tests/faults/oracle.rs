@@ -57,9 +57,10 @@ impl Crawl {
         Crawl { site, place, sink, most_under_way, child: None, said, pending_at_kills }
     }
 
-    /// The same command for the first time and every time after.
+    /// The same command for the first time and every time after. A server that is started anew on a busy machine takes
+    /// longer than the minute that a run waits by itself.
     pub fn start(&mut self) {
-        self.start_with(&[]);
+        self.start_with(&["--patience", "5m"]);
     }
 
     /// The same with more options.
