@@ -43,10 +43,7 @@ pub fn derive(event: &PageEvent, options: &DeriveOptions, read: impl FnOnce(Deco
 
 /// The decoded body, if the page is small.
 pub fn decode_small(event: &PageEvent, options: &DeriveOptions) -> Option<Decoded> {
-    let is_sure = match event.kind {
-        Kind::Page => true,
-        Kind::Sitemap => !is_coded(event),
-    };
+    let is_sure = event.kind.is_delivered() || !is_coded(event);
     if !is_sure || received(event) >= SMALL {
         return None;
     }
@@ -84,7 +81,7 @@ fn is_coded(event: &PageEvent) -> bool {
 fn at_most(event: &PageEvent, options: &DeriveOptions) -> u64 {
     match (is_coded(event), event.kind) {
         (false, _) => received(event),
-        (true, Kind::Page) => options.max_decoded_bytes,
+        (true, Kind::Page | Kind::Requisite) => options.max_decoded_bytes,
         (true, Kind::Sitemap) => options.max_decoded_bytes.max(sitemap::MAX_BYTES as u64),
     }
 }

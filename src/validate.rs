@@ -6,6 +6,7 @@ mod aliases;
 mod hints;
 mod kept;
 mod looks;
+mod proposals;
 mod told;
 
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use aliases::{is_to_be_read, reached};
 use kept::{keep_validators, texts_given};
 pub use looks::Looks;
-use told::{attempt, found_on};
+use told::attempt;
 
 use crate::budgets::Amounts;
 use crate::clock::{self, now_ms};
@@ -23,10 +24,9 @@ use crate::config::{FrontierConfig, Redirects};
 use crate::delivery::Entry;
 use crate::frontier::scope::CurrentScope;
 use crate::frontier::{
-    Batch, Brought, Change, Found, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Proposal,
-    Verdict, WHEN_MET_AGAIN, Way,
+    Batch, Brought, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Verdict, WHEN_MET_AGAIN,
 };
-use crate::page::{Again, Before, EpochMs, FailureReason, Kind, Outcome, PageChange, PageEvent, Withheld};
+use crate::page::{Again, Before, EpochMs, FailureReason, Outcome, PageChange, PageEvent, Withheld};
 use crate::page_log::{LogError, Reader};
 use crate::parse::{self, Derived};
 use crate::revisit::{History, Trust};
@@ -58,8 +58,6 @@ const LINK_BYTES: usize = 8 << 20;
 /// What a link holds besides its URL.
 const LINK: usize = 64;
 const IDLE: Duration = Duration::from_millis(200);
-/// Seeds come before what they link to, and so on; deeper ones share the last place.
-const LAST_PRIORITY: u16 = 250;
 
 impl Validator {
     pub fn new(
@@ -253,38 +251,6 @@ impl Validator {
             return Some(WHEN_MET_AGAIN);
         }
         self.looks.due(record, trust, event.ended_ms)
-    }
-
-    /// `canonical`: what counts of what the page names so; of what is no HTML it is the only link.
-    fn propose_links(
-        &self,
-        event: &PageEvent,
-        derived: &Derived,
-        canonical: Option<&str>,
-        proposals: &mut Vec<Proposal>,
-    ) {
-        let depth = event.depth.saturating_add(1);
-        if self.config.max_depth.is_some_and(|deepest| depth > deepest) {
-            return;
-        }
-        let priority = depth.min(LAST_PRIORITY) as u8;
-        let scope = self.scope.now();
-        let (followed, refused): (Vec<_>, Vec<_>) =
-            derived.links.iter().filter(|link| !link.nofollow).partition(|link| scope.admits(&link.url));
-        self.scope.refused.add(&refused, &event.url, event.ended_ms);
-        let named = canonical.filter(|_| !derived.is_html);
-        let found = found_on(event, derived);
-        let urls = followed.iter().map(|link| (link.url.as_str(), &found));
-        let by_name = Arc::new(Found { way: Way::Canonical, ..Found::clone(&found) });
-        for (url, found) in urls.chain(named.map(|url| (url, &by_name))) {
-            let found = Some(found.clone());
-            proposals.push(Proposal { url: url.to_owned(), kind: Kind::Page, depth, priority, found });
-        }
-        for sitemap in derived.sitemaps.iter().filter(|url| scope.admits(url)) {
-            // A sitemap index is as deep as what it points at: that keeps circles of them finite.
-            let (url, found) = (sitemap.clone(), Some(found.clone()));
-            proposals.push(Proposal { url, kind: Kind::Sitemap, depth, priority: 0, found });
-        }
     }
 
     /// The record as it was, where an event says nothing of what is there, was, or is an alias.

@@ -267,6 +267,8 @@ fn look(url: &str, folder: &Path, id: u64) -> Details {
         max_decoded_bytes: LOOKED_AT,
         obey_nofollow: false,
         agent: String::new(),
+        requisites: Default::default(),
+        forms: false,
         drop_parameters: Default::default(),
     };
     let derived = derive(&event, &options);

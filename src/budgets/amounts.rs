@@ -26,12 +26,12 @@ pub struct Amounts {
 impl Amounts {
     /// A place for a page that is about to be asked for.
     pub fn expected(kind: Kind) -> Amounts {
-        Amounts { pages: u64::from(kind == Kind::Page), ..Amounts::default() }
+        Amounts { pages: u64::from(kind.is_delivered()), ..Amounts::default() }
     }
 
     /// `decoded`: the length of the body, its codings taken off.
     pub fn of(event: &PageEvent, decoded: u64) -> Amounts {
-        let is_page = event.kind == Kind::Page
+        let is_page = event.kind.is_delivered()
             && event.again.is_none()
             && event.response().is_some_and(|response| response.is_success());
         let hops: u64 = event.hops.iter().map(|hop| head(&hop.headers)).sum();

@@ -9,6 +9,8 @@ impl DeriveOptions {
             max_decoded_bytes: config.fetch.max_decoded_bytes,
             obey_nofollow: config.scope.obey_nofollow,
             agent: config.fetch.user_agent.name.clone(),
+            requisites: config.scope.requisites,
+            forms: config.scope.forms,
             drop_parameters: config.scope.drop_parameters.as_slice().into(),
         }
     }

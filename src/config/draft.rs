@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use super::checked::{Canonical, Config, Destination, ElasticConfig, Redirects, ScopeRule};
+use super::checked::{Canonical, Config, Destination, ElasticConfig, Redirects};
 use super::elastic;
 use super::error::Problem;
 use super::kafka_properties;
 use super::pattern;
+use super::scope::ScopeRule;
 use super::secret::Secret;
 use super::sinks::{self, SinksDraft};
 use super::values::is_header_value;
 use crate::formats::held::{Field, Held};
+use crate::parse::requisites::Requisites;
 
 /// A body this long fits into a record of the page log (256 MiB), with the heads of all its redirects.
 const MAX_BODY_BYTES: u64 = 200 << 20;
@@ -159,6 +161,15 @@ pub(super) fn set_patterns(place: &mut Vec<String>, patterns: Vec<String>) -> Re
         pattern::check(pattern)?;
     }
     *place = patterns;
+    Ok(())
+}
+
+pub(super) fn set_requisites(draft: &mut Draft, names: Vec<String>) -> Result<(), String> {
+    let mut wanted = Requisites::default();
+    if let Some(odd) = names.iter().find(|name| !wanted.want(name)) {
+        return Err(format!("any of images, styles, scripts, media; {odd} is none"));
+    }
+    draft.config.scope.requisites = wanted;
     Ok(())
 }
 

@@ -14,6 +14,7 @@ use crate::config::{Canonical, Config, ScopeRule};
 use crate::frontier::scope::Scope;
 use crate::frontier::{Frontier, FrontierError, Look, PageRecord, PageState};
 use crate::page::FailureReason;
+use crate::parse::requisites::Requisites;
 
 /// The reach that everything known was brought in line with. Folders of before have none.
 const NOTE: &str = "reach";
@@ -33,6 +34,11 @@ struct Reach {
     /// Not noted before there was such.
     #[serde(default)]
     obey_canonical: bool,
+    /// Which requisites are asked for, and whether forms are followed. Not noted before there was such.
+    #[serde(default)]
+    requisites: Requisites,
+    #[serde(default)]
+    forms: bool,
     /// It was narrowed once: there may be URLs that failed for it.
     was_narrowed: bool,
 }
@@ -106,6 +112,8 @@ impl Reach {
             max_depth: config.frontier.max_depth,
             obey_robots: config.fetch.obey_robots,
             obey_canonical: config.frontier.canonical == Canonical::Obey,
+            requisites: config.scope.requisites,
+            forms: config.scope.forms,
             was_narrowed: false,
         }
     }
@@ -118,6 +126,8 @@ impl Reach {
             || (!other.allow.is_empty() && (self.allow.is_empty() || !self.allow.is_subset(&other.allow)))
             || !other.deny.is_subset(&self.deny)
             || (other.link_filters.is_some() && self.link_filters != other.link_filters)
+            || self.requisites.exceed(other.requisites)
+            || (self.forms && !other.forms)
             || self.is_deeper(other)
     }
 

@@ -25,7 +25,7 @@ use super::records::of_lines;
 use super::recovery::RecoveryMethod;
 use super::sniff::{Confidence, Prefix};
 use crate::delivery::Entry;
-use crate::page::{EpochMs, Kind, PageEvent, Relevance, Response};
+use crate::page::{EpochMs, PageEvent, Relevance, Response};
 
 pub const FORMAT: Format = Format(&FormatSpec {
     name: "FILES",
@@ -211,7 +211,7 @@ impl<'a> FilesRecord<'a> {
 /// The response of an event that FILES holds.
 pub(super) fn page_of(event: &PageEvent) -> Option<&Response> {
     let is_last_word = event.again.is_none(); // a cut body is asked for again
-    event.response().filter(|response| event.kind == Kind::Page && response.is_success() && is_last_word)
+    event.response().filter(|response| event.kind.is_delivered() && response.is_success() && is_last_word)
 }
 
 /// The headers to keep, repeats gathered under the first of the same name.

@@ -27,10 +27,13 @@ pub enum Way {
     /// A document that is no HTML names it as its canonical URL.
     #[n(6)]
     Canonical,
+    /// A page, or a style sheet, needs it to be shown.
+    #[n(7)]
+    Requisite,
 }
 
 impl Way {
-    /// `seed`, `added`, `robots_txt`, `link`, `sitemap`, `feed`, `canonical`.
+    /// `seed`, `added`, `robots_txt`, `link`, `sitemap`, `feed`, `canonical`, `requisite`.
     pub fn name(self) -> &'static str {
         match self {
             Way::Seed => "seed",
@@ -40,6 +43,7 @@ impl Way {
             Way::Sitemap => "sitemap",
             Way::Feed => "feed",
             Way::Canonical => "canonical",
+            Way::Requisite => "requisite",
         }
     }
 }

@@ -34,7 +34,12 @@ pub struct Scope {
     /// Link filters, by registrable domain.
     domain_filters: HashMap<String, Lists>,
     global_filters: Lists,
+    /// What pages need to be shown is asked for.
+    requisites: bool,
 }
+
+/// How many steps a requisite may be away from the page that needs it: a style sheet, one that it imports, and a font of that.
+pub const REQUISITE_STEPS: u16 = 3;
 
 /// The scope as it is now: seeds that come while a crawl goes on widen it.
 #[derive(Debug)]
@@ -132,8 +137,17 @@ impl Scope {
 
     /// Whether what is known already may still be asked for, should scope or depth have changed. Seeds always may.
     pub fn keeps(&self, url: &str, kind: Kind, depth: u16, max_depth: Option<u16>) -> bool {
+        if kind == Kind::Requisite {
+            return self.admits_requisite(url);
+        }
         let is_seed = kind == Kind::Page && depth == 0;
         is_seed || (max_depth.is_none_or(|deepest| depth <= deepest) && self.admits(url))
+    }
+
+    /// Whether what a page needs may be asked for, wherever it is: no list forbids it.
+    pub fn admits_requisite(&self, url: &str) -> bool {
+        let is_free = |host| self.lists_for(host).all(|lists| lists.denying(url).is_none());
+        self.requisites && url::host(url).is_some_and(is_free)
     }
 
     /// Whether a normalised URL is in scope, and if not, why.
@@ -170,7 +184,8 @@ impl Scope {
             deny: List::of_regexes("link_storage.link_strategy.blacklist", &config.deny)?,
         };
         let (global_filters, domain_filters) = link_filters(config.link_filters.as_deref().unwrap_or_default())?;
-        Ok(Scope { rule: config.rule, seed_hosts, admitted, patterns, domain_filters, global_filters })
+        let requisites = config.requisites.is_any();
+        Ok(Scope { rule: config.rule, seed_hosts, admitted, patterns, domain_filters, global_filters, requisites })
     }
 
     fn admits_host(&self, host: &str) -> bool {
@@ -182,12 +197,15 @@ impl Scope {
     }
 
     fn refusing_list(&self, host: &str, url: &str) -> Option<&List> {
+        self.lists_for(host).find_map(|lists| lists.refusing(url))
+    }
+
+    fn lists_for(&self, host: &str) -> impl Iterator<Item = &Lists> {
         let of_domain = match self.domain_filters.is_empty() {
             true => None,
             false => self.domain_filters.get(url::registrable_domain(host)),
         };
-        let all = [Some(&self.patterns), of_domain, Some(&self.global_filters)];
-        all.into_iter().flatten().find_map(|lists| lists.refusing(url))
+        [Some(&self.patterns), of_domain, Some(&self.global_filters)].into_iter().flatten()
     }
 }
 
@@ -205,7 +223,11 @@ struct Lists {
 impl Lists {
     fn refusing(&self, url: &str) -> Option<&List> {
         let not_allowed = self.allow.as_ref().filter(|list| !list.set.is_match(url.as_bytes()));
-        not_allowed.or_else(|| self.deny.as_ref().filter(|list| list.set.is_match(url.as_bytes())))
+        not_allowed.or_else(|| self.denying(url))
+    }
+
+    fn denying(&self, url: &str) -> Option<&List> {
+        self.deny.as_ref().filter(|list| list.set.is_match(url.as_bytes()))
     }
 }
 

@@ -88,6 +88,26 @@ pub enum Kind {
     /// A sitemap: gives links, and never goes to a sink.
     #[n(1)]
     Sitemap,
+    /// What a page needs to be shown: an image, a style sheet, a script. Goes to the sinks as a page does. Scope and depth are
+    /// those of the page that needs it; its own depth says how many steps away from that page it is.
+    #[n(2)]
+    Requisite,
+}
+
+impl Kind {
+    /// Whether it goes to the sinks, and counts as a page.
+    pub fn is_delivered(self) -> bool {
+        self != Kind::Sitemap
+    }
+
+    /// `page`, `sitemap`, `requisite`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Page => "page",
+            Kind::Sitemap => "sitemap",
+            Kind::Requisite => "requisite",
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -354,7 +374,7 @@ impl PageEvent {
     /// Whether this is a page that asks not to be indexed. `says`: what came says so; `before`: it did at the last look, if it
     /// was there, and a 304 or a page that was cut need not say so again.
     pub fn is_noindex(&self, says: bool, before: bool) -> bool {
-        self.kind == Kind::Page
+        self.kind.is_delivered()
             && self.response().is_some_and(|response| match response.status {
                 304 => says || before,
                 _ => response.is_success() && (says || (before && response.is_cut())),

@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use ::url::Url as BaseUrl;
 use encoding_rs::Encoding;
 
-use super::Link;
 use super::html_facts::{self, HtmlFacts, LinkSource};
 use super::link_header;
 use super::query;
+use super::requisites::Named;
 use super::url::{self, MAX_LINK_BYTES};
-use crate::page::Response;
+use super::{DeriveOptions, Link};
+use crate::page::{PageEvent, Response};
 
 /// A target in a header, as written.
 pub(super) struct HeaderTarget {
@@ -64,7 +65,8 @@ impl<'a> Document<'a> {
     }
 
     /// Those of the headers, then those of the markup. They are flagged by their own `rel` alone.
-    pub fn links(&self, headers: &[HeaderTarget]) -> Vec<Link> {
+    /// `forms`: where forms lead, as written.
+    pub fn links(&self, headers: &[HeaderTarget], forms: &[String]) -> Vec<Link> {
         let feeds = Feeds::of(self.page, self.facts);
         let of_headers = headers.iter().filter_map(|header| {
             let url = query::without(url::resolve(self.page, &header.target)?, self.dropped);
@@ -74,16 +76,36 @@ impl<'a> Document<'a> {
             self.facts.links.iter().filter_map(|link| {
                 Some((Link { url: self.resolve(&link.href)?, nofollow: link.nofollow }, link.source))
             });
-        let wanted = of_headers.chain(of_markup).filter(|(link, source)| {
+        let of_forms = forms
+            .iter()
+            .filter_map(|action| Some((Link { url: self.resolve(action)?, nofollow: false }, LinkSource::A)));
+        let wanted = of_headers.chain(of_markup).chain(of_forms).filter(|(link, source)| {
             // Only what a page offers as a feed is judged: who links to one has a reason.
             *source != LinkSource::Feed || !feeds.is_of_comments(&link.url)
         });
         unique(within_bytes(wanted.map(|(link, _)| link), MAX_LINK_BYTES))
     }
 
+    /// `references`: what the page needs to be shown, as written.
+    pub fn requisites(&self, references: &[String]) -> Vec<String> {
+        each_once(references.iter().filter_map(|reference| self.resolve(reference)))
+    }
+
     fn resolve(&self, href: &str) -> Option<String> {
         Some(query::without(url::resolve_in(&self.base, href, self.encoding)?, self.dropped))
     }
+}
+
+/// What a style sheet names.
+pub(super) fn of_style_sheet(css: &str, event: &PageEvent, options: &DeriveOptions) -> Vec<String> {
+    let Ok(sheet) = BaseUrl::parse(&event.final_url) else { return Vec::new() };
+    let named = Named::of_style_sheet(css, options).references;
+    each_once(named.iter().filter_map(|reference| url::resolve(&sheet, reference)))
+}
+
+fn each_once(urls: impl Iterator<Item = String>) -> Vec<String> {
+    let links = urls.map(|url| Link { url, nofollow: false });
+    unique(within_bytes(links, MAX_LINK_BYTES)).into_iter().map(|link| link.url).collect()
 }
 
 /// The feeds that a page offers. Those of comments name no pages but those whose comments they are: nothing is learned from

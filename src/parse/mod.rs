@@ -28,6 +28,7 @@ mod media_type;
 pub mod meta;
 mod prescan;
 mod query;
+pub mod requisites;
 pub mod robots;
 pub mod simhash;
 pub mod sitemap;
@@ -40,6 +41,7 @@ use html_tree::Tree;
 use links::Document;
 pub use media_type::{is_html, media_type};
 use meta::RobotsMeta;
+use requisites::{Named, Requisites};
 
 /// What is derived from an event: once, and shared by everyone who needs it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -64,6 +66,8 @@ pub struct Derived {
     pub links: Vec<Link>,
     /// Of a successful response that is an RSS or Atom feed: the language it says it is in. Its articles are `links`.
     pub feed: Option<FeedFacts>,
+    /// What the page, or style sheet, needs to be shown, normalised, each once; as far as [`DeriveOptions::requisites`] wants it.
+    pub requisites: Vec<String>,
     /// Further sitemaps that a sitemap names.
     pub sitemaps: Vec<String>,
     /// When what a sitemap or a feed names changed, as it says: places in `links`, and behind them in `sitemaps`.
@@ -95,6 +99,10 @@ pub struct DeriveOptions {
     pub obey_nofollow: bool,
     /// Our product token, as in robots.txt: `Seine`.
     pub agent: String,
+    /// What to name of what pages need to be shown.
+    pub requisites: Requisites,
+    /// Where forms with GET lead counts as a link.
+    pub forms: bool,
     /// Parameters that links have no more once they are read: names, or how they begin and a `*`. Empty: none.
     pub drop_parameters: Arc<[String]>,
 }
@@ -107,7 +115,7 @@ pub fn derive(event: &PageEvent, options: &DeriveOptions) -> Derived {
 /// The body, its content codings taken off; empty for a failure.
 pub fn decode(event: &PageEvent, max_bytes: u64) -> Decoded {
     let max_bytes = match event.kind {
-        Kind::Page => max_bytes,
+        Kind::Page | Kind::Requisite => max_bytes,
         Kind::Sitemap => max_bytes.max(sitemap::MAX_BYTES as u64),
     };
     event.response().map_or_else(Decoded::default, |response| decode_body(response, max_bytes))
@@ -188,21 +196,34 @@ fn read_by(
             derived.sitemaps = found.sitemaps;
         }
         Kind::Sitemap => {}
-        Kind::Page if response.is_success() && feed::is_feed(&derived.body) => {
+        Kind::Requisite if options.requisites.styles && response.is_success() && is_style_sheet(response) => {
+            derived.requisites = links::of_style_sheet(&derived.text(), event, options);
+        }
+        // What a page embeds may be one.
+        Kind::Page | Kind::Requisite if response.is_success() && feed::is_feed(&derived.body) => {
             let found = feed::parse(&derived.body, response.content_type(), &event.final_url, &options.drop_parameters);
             derived.changed = dated(found.items_changed.into_iter());
             derived.links = found.items.into_iter().map(|url| Link { url, nofollow: false }).collect();
             derived.feed = Some(FeedFacts { language: found.language });
             derived.canonical = canonical_of_headers(event, response, options);
         }
-        Kind::Page if derived.is_html && response.is_success() => {
-            let facts = read(&derived.text());
-            add_facts(&mut derived, facts, event, response, options);
+        Kind::Page | Kind::Requisite if derived.is_html && response.is_success() => {
+            let text = derived.text();
+            let facts = read(&text);
+            let named = Named::of_page(&text, options);
+            drop(text);
+            add_facts(&mut derived, facts, named, event, response, options);
         }
-        Kind::Page if response.is_success() => derived.canonical = canonical_of_headers(event, response, options),
-        Kind::Page => {}
+        Kind::Page | Kind::Requisite if response.is_success() => {
+            derived.canonical = canonical_of_headers(event, response, options)
+        }
+        Kind::Page | Kind::Requisite => {}
     }
     derived
+}
+
+fn is_style_sheet(response: &Response) -> bool {
+    response.content_type().is_some_and(|sent| media_type(sent).eq_ignore_ascii_case("text/css"))
 }
 
 fn dated(changed: impl Iterator<Item = Option<EpochMs>>) -> Vec<(u32, EpochMs)> {
@@ -225,7 +246,14 @@ fn derive_body(response: &Response, decoded: Decoded, options: &DeriveOptions) -
 }
 
 /// What markup and headers say of a page, resolved.
-fn add_facts(derived: &mut Derived, facts: HtmlFacts, event: &PageEvent, response: &Response, options: &DeriveOptions) {
+fn add_facts(
+    derived: &mut Derived,
+    facts: HtmlFacts,
+    named: Named,
+    event: &PageEvent,
+    response: &Response,
+    options: &DeriveOptions,
+) {
     derived.robots = derived.robots.merge(facts.robots);
     let Ok(page) = BaseUrl::parse(&event.final_url) else { return };
     let encoding = derived.charset.and_then(|name| Encoding::for_label(name.as_bytes())).unwrap_or(UTF_8);
@@ -233,7 +261,8 @@ fn add_facts(derived: &mut Derived, facts: HtmlFacts, event: &PageEvent, respons
     let from_headers = links::of_headers(response);
     derived.canonical =
         document.canonical().or_else(|| links::canonical(&from_headers, &page, &options.drop_parameters));
-    derived.links = document.links(&from_headers);
+    derived.links = document.links(&from_headers, &named.forms);
+    derived.requisites = document.requisites(&named.references);
     if !options.obey_nofollow {
         derived.links.iter_mut().for_each(|link| link.nofollow = false);
     } else if derived.robots.nofollow {

@@ -1,7 +1,7 @@
 //! What a destination does with an event, so that in the end it holds the pages that are live.
 
 use crate::config::{Removed, Unchanged, Upkeep};
-use crate::page::{Kind, PageChange, PageEvent};
+use crate::page::{PageChange, PageEvent};
 
 /// What is to be done with an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) enum Due {
 
 impl Upkeep {
     pub(crate) fn due(self, event: &PageEvent) -> Due {
-        let change = event.change.filter(|_| event.kind == Kind::Page);
+        let change = event.change.filter(|_| event.kind.is_delivered());
         match (change, self.removed) {
             (Some(PageChange::Gone), Removed::Delete) => return Due::Delete,
             (Some(PageChange::Gone), Removed::Tombstone) => return Due::Tombstone,

@@ -19,7 +19,7 @@ use crate::config::FetchLogConfig;
 use crate::fetch::client::Exchange;
 use crate::folders::make_private;
 use crate::formats::text::IsoTime;
-use crate::page::{EpochMs, Kind, Outcome, PageEvent};
+use crate::page::{EpochMs, Outcome, PageEvent};
 use crate::parse::url::origin;
 
 /// Below the data folder.
@@ -142,11 +142,7 @@ impl FetchLog {
 
     /// One attempt at a page or sitemap.
     pub fn attempt(&self, event: &PageEvent) {
-        let kind = match event.kind {
-            Kind::Page => "page",
-            Kind::Sitemap => "sitemap",
-        };
-        let line = Line::of(&event.url, kind, &event.outcome, (event.started_ms, event.ended_ms));
+        let line = Line::of(&event.url, event.kind.name(), &event.outcome, (event.started_ms, event.ended_ms));
         self.send(Line {
             attempt: Some(u32::from(event.attempt) + 1),
             depth: Some(event.depth),

@@ -12,7 +12,7 @@ pub(super) fn found_on(event: &PageEvent, derived: &Derived) -> Arc<Found> {
     let way = match event.kind {
         Kind::Sitemap => Way::Sitemap,
         Kind::Page if derived.feed.is_some() => Way::Feed,
-        Kind::Page => Way::Link,
+        Kind::Page | Kind::Requisite => Way::Link,
     };
     Arc::new(Found { way, on: Some(event.url.clone()), at: event.ended_ms })
 }

@@ -9,7 +9,6 @@ use tokio::time::Instant;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::config::{Canonical, Redirects};
 use crate::frontier::{Claim, FrontierError, Settled, Work};
-use crate::page::Kind;
 
 /// How long the outcome of another's claim is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -29,7 +28,7 @@ impl Visitor {
         let config = &self.config.frontier;
         let is_wanted = config.redirects == Redirects::First || config.canonical == Canonical::Obey;
         let claimed = || Claimed { visitor: self, url: work.url.clone(), settled: Settled::GivenUp };
-        (is_wanted && work.kind == Kind::Page).then(claimed)
+        (is_wanted && work.kind.is_delivered()).then(claimed)
     }
 }
 

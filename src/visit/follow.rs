@@ -104,6 +104,7 @@ impl Visitor {
             conditions: Conditions::default(),
             limits: match work.kind {
                 Kind::Page => self.client.limits(),
+                Kind::Requisite => Limits { is_wanted_only: false, ..self.client.limits() },
                 Kind::Sitemap => {
                     Limits { body_bytes: MAX_SITEMAP_BYTES, is_wanted_only: false, ..self.client.limits() }
                 }

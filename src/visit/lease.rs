@@ -292,7 +292,7 @@ impl Visitor {
         }
         let _turn = large::turn().await;
         let is_asked_for = self.config.scope.obey_noindex || self.config.frontier.canonical == Canonical::Obey;
-        let facts = |decoded| match is_asked_for && event.kind == Kind::Page {
+        let facts = |decoded| match is_asked_for && event.kind.is_delivered() {
             true => parse::facts(event, decoded, options),
             false => parse::content(event, decoded, options),
         };

@@ -245,7 +245,7 @@ impl Visitor {
         match rules {
             Rules::Unreachable(failure) => Some(failure.clone()),
             // A sitemap that robots.txt names is meant to be read.
-            rules if kind == Kind::Page && !rules.allows(url) => {
+            rules if kind.is_delivered() && !rules.allows(url) => {
                 Some(Failure { reason: FailureReason::RobotsDenied, message: "robots.txt disallows it".to_owned() })
             }
             _ => None,

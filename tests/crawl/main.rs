@@ -44,6 +44,7 @@ mod readers;
 mod readme;
 mod recrawl;
 mod reload;
+mod requisites;
 mod resume;
 mod robots;
 mod secrets;

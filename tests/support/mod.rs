@@ -79,7 +79,7 @@ fn address(host: usize) -> IpAddr {
     Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 0, 0, 11)) + host as u32).into()
 }
 
-fn origin(port: u16, host: usize) -> String {
+pub fn origin(port: u16, host: usize) -> String {
     format!("http://{}:{port}", address(host))
 }
 

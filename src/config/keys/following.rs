@@ -2,8 +2,8 @@
 
 use super::Kind::{Bool, List, MaybeCount, OneOf};
 use super::{Key, ache, ours};
-use crate::config::checked::ScopeRule;
 use crate::config::draft;
+use crate::config::scope::ScopeRule;
 
 pub(super) const SCOPE: &[Key] = &[
     ache(
@@ -52,6 +52,20 @@ pub(super) const SCOPE: &[Key] = &[
         Bool(|d, v| d.config.scope.obey_noindex = v),
         "Pages marked noindex, by robots meta or X-Robots-Tag, are read for their links and not delivered; one that was \
          leaves as if it were gone. Archives hold what was answered.",
+    ),
+    ours(
+        "link_storage.link_strategy.requisites",
+        "[]",
+        List(draft::set_requisites),
+        "What pages need to be shown, for archives: images, styles (and what they name: fonts, images), scripts, media. It is asked \
+         for wherever it is, if no list of patterns or link filter forbids it, and whatever its media type; robots.txt, delays \
+         and budgets hold as for pages, and sinks get it as they get pages.",
+    ),
+    ours(
+        "link_storage.link_strategy.forms",
+        "false",
+        Bool(|d, v| d.config.scope.forms = v),
+        "Follow where forms lead that are sent by GET, without what would be filled in.",
     ),
     ours(
         crate::config::DROP_PARAMETERS,

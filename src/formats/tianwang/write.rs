@@ -7,7 +7,7 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 
 use super::{MAX_HEAD, VERSION};
 use crate::formats::http;
-use crate::page::{EpochMs, Kind, PageEvent, Response};
+use crate::page::{EpochMs, PageEvent, Response};
 
 /// The last second that RFC 822 dates of four-digit years have.
 const LAST_SECOND: u64 = 253_402_300_799;
@@ -65,7 +65,7 @@ impl TianwangWriter {
 fn response_of(event: &PageEvent) -> Option<&Response> {
     // Three bytes for each line break in it, at the worst.
     let urls = (event.url.len() + event.final_url.len()) * 3;
-    event.response().filter(|_| event.kind == Kind::Page && urls + BESIDES_URLS <= MAX_HEAD)
+    event.response().filter(|_| event.kind.is_delivered() && urls + BESIDES_URLS <= MAX_HEAD)
 }
 
 fn push(out: &mut Vec<u8>, name: &str, value: &str) {

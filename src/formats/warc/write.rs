@@ -9,7 +9,7 @@ use super::gzip_members::GzipMembers;
 use super::record::{RECORD_END, date, push_field};
 use super::revisits::{EarlierCapture, Revisits};
 use crate::formats::http::{self, Exactness};
-use crate::page::{EpochMs, Headers, Hop, HttpVersion, Kind, PageEvent, Response, Truncated};
+use crate::page::{EpochMs, Headers, Hop, HttpVersion, PageEvent, Response, Truncated};
 use crate::parse::Link;
 
 /// ISO 28500:2017, in the draft that everybody can read.
@@ -53,7 +53,7 @@ pub fn is_held(event: &PageEvent) -> bool {
 }
 
 fn response_of(event: &PageEvent) -> Option<&Response> {
-    event.response().filter(|_| event.kind == Kind::Page)
+    event.response().filter(|_| event.kind.is_delivered())
 }
 
 /// Writes the records of one sink's files. It remembers what it wrote (see [`WriteOptions::remembered`]), in memory alone:

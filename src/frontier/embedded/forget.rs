@@ -86,13 +86,13 @@ impl Changes<'_> {
         let kind = queued.map(|item| item.kind).or(page.as_ref().map(|page| page.kind)).unwrap_or(Kind::Page);
         let host = self.host(url.host, &origin)?;
         host.finished.push(url); // a lease that has read it still does not take it
-        host.record.pages = host.record.pages.saturating_sub(u64::from(kind == Kind::Page));
+        host.record.pages = host.record.pages.saturating_sub(u64::from(kind.is_delivered()));
         match page {
             Some(page) => {
                 // Its aliases, and those who stand in for it, are to find that it is not there.
                 let gone = PageRecord { state: PageState::Gone, ..page.clone() };
                 self.turn_to(url, Some(&page), &gone, None)?;
-                if kind == Kind::Page {
+                if kind.is_delivered() {
                     self.totals.count_page(page.state, -1);
                 }
                 self.pages.remove(&url);

@@ -102,12 +102,12 @@ impl Changes<'_> {
         let Some(state) = self.state_of(url)? else { return Ok(()) };
         if let Some(page) = self.page(url, origin)?.filter(|page| page.depth > 0) {
             self.host(url.host, origin)?;
-            self.pages.insert(url, PageRecord { depth: 0, ..page });
+            self.pages.insert(url, PageRecord { kind: Kind::Page, depth: 0, ..page });
         }
         if let Some(item) = self.queued(url, state)?.filter(|item| item.depth > 0) {
             self.host(url.host, origin)?;
             self.dequeue(url, state);
-            let item = QueuedUrl { depth: 0, ..item };
+            let item = QueuedUrl { kind: Kind::Page, depth: 0, ..item };
             match state {
                 UrlState::Ready(rank) => self.enqueue_ready(url, rank, to_bytes(&item)),
                 UrlState::Later { due, rank } => self.enqueue_later(url, due, rank, &item),
@@ -122,7 +122,7 @@ impl Changes<'_> {
         let limit = self.frontier.max_pages_per_host.load(Ordering::Relaxed);
         let Proposal { kind, depth, priority, .. } = *part.proposal;
         let host = self.host(part.url.host, part.origin)?;
-        if kind == Kind::Page {
+        if kind.is_delivered() {
             if host.record.pages >= host.record.ordered_pages.unwrap_or(limit) {
                 return Ok(false);
             }

@@ -5,7 +5,6 @@ use super::open::EmbeddedFrontier;
 use super::records::{QueuedUrl, UrlState};
 use crate::frontier::schedule::HostRecord;
 use crate::frontier::{FrontierError, PageRecord, PageState};
-use crate::page::Kind;
 
 /// Counted records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,7 +59,7 @@ impl EmbeddedFrontier {
                 let (_, item): (_, QueuedUrl) = store.read(queue, entry)?;
                 survey.queued += 1;
                 survey.revisits += u64::from(item.revisit);
-                survey.first_time_pages += u64::from(!item.revisit && item.kind == Kind::Page);
+                survey.first_time_pages += u64::from(!item.revisit && item.kind.is_delivered());
             }
         }
         for entry in store.urls.iter() {

@@ -10,7 +10,6 @@ use super::store::Store;
 use crate::frontier::claims::{Claims, Told};
 use crate::frontier::keys::{UrlKey, split};
 use crate::frontier::{Claim, FrontierError, PageRecord, PageState};
-use crate::page::Kind;
 
 /// A target that has lost its owner: so many of its aliases are looked at at once. The first of them has its page, the others
 /// stay its aliases; all of a million at once would be of no use.
@@ -258,7 +257,7 @@ impl Changes<'_> {
 
 /// Whether it is there under its own URL; delivered, unless it asks not to be.
 pub(super) fn is_page(record: &PageRecord) -> bool {
-    record.state.is_there() && record.kind == Kind::Page
+    record.state.is_there() && record.kind.is_delivered()
 }
 
 pub(super) fn member(target: UrlKey, alias: UrlKey) -> Vec<u8> {

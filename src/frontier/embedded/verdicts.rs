@@ -7,7 +7,7 @@ use crate::frontier::work::PRIORITY_UNKNOWN;
 use crate::frontier::{
     Attempt, Attempts, Cause, Change, FrontierError, HostPause, PageRecord, PageState, Past, Verdict,
 };
-use crate::page::{EpochMs, Kind};
+use crate::page::EpochMs;
 
 /// A verdict's URL and all that is known of it.
 struct Subject<'v> {
@@ -72,7 +72,7 @@ impl Changes<'_> {
     fn meet(&mut self, subject: &Subject, origin: &str) -> Result<(), FrontierError> {
         let host = self.host(subject.url.host, origin)?;
         host.finished.push(subject.url);
-        host.record.pages += u64::from(subject.state.is_none() && subject.verdict.kind == Kind::Page);
+        host.record.pages += u64::from(subject.state.is_none() && subject.verdict.kind.is_delivered());
         Ok(())
     }
 
@@ -104,7 +104,7 @@ impl Changes<'_> {
             }
         }
         // A sitemap is remembered, so that it is not asked for again, but it is no page.
-        if subject.verdict.kind == Kind::Page {
+        if subject.verdict.kind.is_delivered() {
             if let Some(page) = &subject.page {
                 self.totals.count_page(page.state, -1);
             }

@@ -3,7 +3,6 @@
 use super::open::EmbeddedFrontier;
 use crate::clock;
 use crate::frontier::{FrontierError, PageRecord, Work};
-use crate::page::Kind;
 
 /// Records of a host that are looked at.
 const LOOKED_AT: usize = 256;
@@ -29,7 +28,7 @@ impl EmbeddedFrontier {
 
 /// When a page was there, if it was when it was last asked for.
 fn answered_ms(page: &PageRecord) -> Option<u64> {
-    let alive = page.history().filter(|_| page.kind == Kind::Page && page.state.is_live())?.alive_ms;
+    let alive = page.history().filter(|_| page.kind.is_delivered() && page.state.is_live())?.alive_ms;
     // An attempt has its id before it is made.
     (clock::time_of(&page.event_id)? <= alive).then_some(alive)
 }

@@ -1,0 +1,204 @@
+//! What a page needs to be shown as it was: images, styles, scripts, sound and film. As written; nothing is resolved here.
+//!
+//! By the HTML standard's table of attributes that hold URLs, its `srcset` (§4.8.4.2.2), and `url()` and `@import` of CSS
+//! (css-values-4 §4.5, css-cascade-4 §2). What scripts fetch is not seen.
+
+mod css;
+
+use serde::{Deserialize, Serialize};
+
+use super::DeriveOptions;
+use super::html_facts::{MAX_HREF_BYTES, has_token};
+use super::html_tree::{Step, Tree};
+
+/// Which of them are wanted; none by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Requisites {
+    pub images: bool,
+    /// Style sheets, and what they name: images, fonts, further sheets.
+    pub styles: bool,
+    pub scripts: bool,
+    /// Sound, film, and what is embedded.
+    pub media: bool,
+}
+
+/// A page may name any number; these are read.
+pub const MAX_REQUISITES: usize = 10_000;
+const MAX_FORMS: usize = 100;
+
+impl Requisites {
+    pub fn is_any(self) -> bool {
+        self.images || self.styles || self.scripts || self.media
+    }
+
+    /// Whether any is wanted that the others are without.
+    pub fn exceed(self, other: Requisites) -> bool {
+        (self.images && !other.images)
+            || (self.styles && !other.styles)
+            || (self.scripts && !other.scripts)
+            || (self.media && !other.media)
+    }
+
+    /// Switches one on by its name: `images`, `styles`, `scripts`, `media`.
+    /// False when there is none of this name.
+    pub fn want(&mut self, name: &str) -> bool {
+        match name {
+            "images" => self.images = true,
+            "styles" => self.styles = true,
+            "scripts" => self.scripts = true,
+            "media" => self.media = true,
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// What a page names as it is met, as written, repeats kept.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    wanted: Requisites,
+    wants_forms: bool,
+    pub references: Vec<String>,
+    /// Where forms lead that are sent by GET.
+    pub forms: Vec<String>,
+}
+
+impl Named {
+    /// Reads the markup once more, if anything is wanted.
+    pub fn of_page(text: &str, options: &DeriveOptions) -> Named {
+        let mut named = Named { wanted: options.requisites, wants_forms: options.forms, ..Named::default() };
+        if named.wanted.is_any() || named.wants_forms {
+            named.read(text);
+        }
+        named
+    }
+
+    pub fn of_style_sheet(text: &str, options: &DeriveOptions) -> Named {
+        let mut named = Named { wanted: options.requisites, ..Named::default() };
+        named.css(text);
+        named
+    }
+
+    fn read(&mut self, text: &str) {
+        let mut in_style = false;
+        for step in Tree::parse(text).walk() {
+            match step {
+                Step::Open(_, element) => {
+                    self.element(element.name(), |name| element.attribute(name).map(str::to_owned));
+                    in_style = element.name() == "style";
+                }
+                Step::Text(text) if in_style => self.css(text),
+                Step::Text(_) => {}
+                Step::Close(..) => in_style = false,
+            }
+        }
+    }
+
+    /// Takes an element of HTML or SVG by its lower-case name. `attribute` gives the decoded value of an attribute.
+    fn element(&mut self, name: &str, attribute: impl Fn(&str) -> Option<String>) {
+        let Requisites { images, styles, scripts, media } = self.wanted;
+        match name {
+            "img" if images => self.image(attribute("src"), attribute("srcset")),
+            // Of a picture's sources, or of sound and film.
+            "source" => {
+                let (src, srcset) = (attribute("src"), attribute("srcset"));
+                self.add(src.filter(|_| media));
+                self.image(None, srcset.filter(|_| images));
+            }
+            "input" if images => {
+                let is_image = attribute("type").is_some_and(|kind| kind.eq_ignore_ascii_case("image"));
+                self.add(attribute("src").filter(|_| is_image));
+            }
+            "image" if images => self.add(attribute("href").or_else(|| attribute("xlink:href"))),
+            "body" | "table" | "tr" | "td" | "th" if images => self.add(attribute("background")),
+            "video" => {
+                self.add(attribute("src").filter(|_| media));
+                self.add(attribute("poster").filter(|_| images));
+            }
+            "audio" | "track" | "embed" if media => self.add(attribute("src")),
+            "object" if media => self.add(attribute("data")),
+            "script" if scripts => self.add(attribute("src")),
+            "link" => self.link_element(&attribute),
+            "form" if self.wants_forms => {
+                let is_get = attribute("method").is_none_or(|method| method.eq_ignore_ascii_case("get"));
+                if let Some(action) = attribute("action").filter(|_| is_get && self.forms.len() < MAX_FORMS) {
+                    // What is filled in takes the query's place (§4.10.21.3, "mutate action URL").
+                    self.forms.push(action.split('?').next().unwrap_or_default().to_owned());
+                }
+            }
+            _ => {}
+        }
+        if styles && let Some(style) = attribute("style") {
+            self.css(&style);
+        }
+    }
+
+    /// A style sheet, or the value of a `style` attribute.
+    fn css(&mut self, text: &str) {
+        if self.wanted.styles {
+            css::references(text, &mut |reference| self.add(Some(reference)));
+        }
+    }
+
+    fn link_element(&mut self, attribute: &impl Fn(&str) -> Option<String>) {
+        let Some(rel) = attribute("rel") else { return };
+        let is = |token| has_token(&rel, token);
+        let is_preloaded = |wanted: &[&str]| {
+            let kind = attribute("as").unwrap_or_default();
+            is("preload") && wanted.iter().any(|known| kind.eq_ignore_ascii_case(known))
+        };
+        let Requisites { images, styles, scripts, .. } = self.wanted;
+        let is_icon = is("icon") || is("apple-touch-icon") || is("mask-icon");
+        let is_wanted = (styles && (is("stylesheet") || is_preloaded(&["style", "font"])))
+            || (images && (is_icon || is_preloaded(&["image"])))
+            || (scripts && (is("modulepreload") || is("manifest") || is_preloaded(&["script"])));
+        if is_wanted {
+            self.image(attribute("href"), attribute("imagesrcset").filter(|_| images));
+        }
+    }
+
+    fn image(&mut self, src: Option<String>, srcset: Option<String>) {
+        self.add(src);
+        for candidate in srcset.iter().flat_map(|srcset| candidates(srcset)) {
+            self.add(Some(candidate.to_owned()));
+        }
+    }
+
+    fn add(&mut self, reference: Option<String>) {
+        let Some(reference) = reference else { return };
+        let trimmed = reference.trim_matches(|c: char| c.is_ascii_whitespace());
+        let is_inline = trimmed.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("data:"));
+        if !trimmed.is_empty()
+            && !is_inline
+            && trimmed.len() <= MAX_HREF_BYTES
+            && self.references.len() < MAX_REQUISITES
+        {
+            self.references.push(trimmed.to_owned());
+        }
+    }
+}
+
+/// The URLs of a `srcset`: each up to white space, commas at its end off; a comma outside parentheses ends its descriptors.
+fn candidates(srcset: &str) -> impl Iterator<Item = &str> {
+    let mut rest = srcset;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == ',');
+        let end = rest.find(|c: char| c.is_ascii_whitespace()).unwrap_or(rest.len());
+        let (url, behind) = rest.split_at(end);
+        rest = if url.ends_with(',') { behind } else { behind_descriptors(behind) };
+        Some(url.trim_end_matches(',')).filter(|url| !url.is_empty())
+    })
+}
+
+fn behind_descriptors(text: &str) -> &str {
+    let mut open = false;
+    let end = text.bytes().position(|byte| {
+        match byte {
+            b'(' => open = true,
+            b')' => open = false,
+            _ => {}
+        }
+        byte == b',' && !open
+    });
+    end.map_or("", |end| &text[end + 1..])
+}
