@@ -1,7 +1,6 @@
 //! What a user names as an archive, taken apart: files, folders (with all below them), patterns, topics of Kafka. Parts
 //! come in the order of their names, numbers in them by value; nothing is listed before it is needed.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io::ErrorKind;
@@ -11,6 +10,7 @@ use std::sync::Arc;
 use walkdir::{DirEntry, WalkDir};
 
 use super::detect::{self, Detected};
+use super::name_order::by_name;
 use super::topic::{self, Partition, TopicError};
 use super::transfer_state;
 use super::trees::Trees;
@@ -373,30 +373,4 @@ fn is_named_as_archive(path: &Path) -> bool {
 fn passed_over_error(error: &walkdir::Error) -> FoundInput {
     let name = error.path().unwrap_or(Path::new("?")).display().to_string();
     FoundInput::PassedOver { name: name.into(), why: SkipReason::Unread(error.to_string()) }
-}
-
-/// Names in order, the numbers in them by their value: `data-9` before `data-10`.
-fn by_name(a: &str, b: &str) -> Ordering {
-    let (mut left, mut right) = (a, b);
-    while let (Some(x), Some(y)) = (left.chars().next(), right.chars().next()) {
-        if x.is_ascii_digit() && y.is_ascii_digit() {
-            let ((number_a, rest_a), (number_b, rest_b)) = (split_number(left), split_number(right));
-            let order = number_a.len().cmp(&number_b.len()).then(number_a.cmp(number_b));
-            if order != Ordering::Equal {
-                return order;
-            }
-            (left, right) = (rest_a, rest_b);
-        } else if x != y {
-            return x.cmp(&y);
-        } else {
-            (left, right) = (&left[x.len_utf8()..], &right[y.len_utf8()..]);
-        }
-    }
-    left.len().cmp(&right.len()).then(a.cmp(b))
-}
-
-/// The digits it begins with, without leading zeros, and what is behind them.
-fn split_number(text: &str) -> (&str, &str) {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    (text[..end].trim_start_matches('0'), &text[end..])
 }

@@ -16,6 +16,7 @@ pub mod fill;
 pub(crate) mod filter;
 pub mod inputs;
 pub mod migrate;
+mod name_order;
 mod pace;
 pub mod place;
 pub mod read;
