@@ -129,8 +129,7 @@ impl Validator {
     /// At least the first, and as many more as [`LINK_BYTES`] allow. Returns how many.
     fn validate_some(&self, entries: &[Arc<Entry>]) -> Result<usize, ValidateError> {
         let mut batch = Batch::default();
-        let mut link_bytes = 0;
-        let mut changes = Vec::new();
+        let (mut link_bytes, mut changes) = (0, Vec::new());
         // The same URL twice in a batch: the second is compared with the first, not with what the store still says.
         let mut judged: HashMap<&str, PageRecord> = HashMap::new();
         for entry in entries {
@@ -329,6 +328,7 @@ impl Validator {
             canonical: self.canonical(event, derived, there).filter(|_| state.is_there()),
             passed_at: None,
             past: Default::default(),
+            judged: before.and_then(|before| before.judged.clone()),
         };
         if let Some(response) = event.response() {
             keep_validators(&mut record, event, response, derived);

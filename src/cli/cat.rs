@@ -202,6 +202,9 @@ struct PageLine<'a> {
     size: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     relevance: Option<Relevance>,
+    /// The page classifier that said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relevance_model: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     crawler_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -256,6 +259,7 @@ fn write_page(page: &Page, body: &[u8], with_content: bool, with_place: bool, li
         ip: event.ip,
         size: knows(Field::Body).then_some(body.len()),
         relevance: knows(Field::Relevance).then_some(event.relevance),
+        relevance_model: event.model.as_deref(),
         crawler_id: Some(&*event.crawler_id).filter(|id| !id.is_empty()),
         response_headers: response.map(|it| Gathered(&it.headers)).filter(|_| knows(Field::Headers)),
         content: text.as_deref(),

@@ -207,6 +207,10 @@ fn told_of_page(page: &PageStory, now: u64) -> Vec<(&'static str, String)> {
     if let Some(owner) = &page.alias_of {
         rows.push(("alias of", owner.clone()));
     }
+    if let (Some(relevance), Some(model)) = (page.relevance, &page.relevance_model) {
+        let verdict = if page.is_relevant == Some(true) { "relevant" } else { "irrelevant" };
+        rows.push(("relevance", format!("{relevance:.3}, {verdict}, by {model}")));
+    }
     if let Some(digest) = &page.digest {
         rows.push(("digest", format!("sha256:{digest}")));
     }

@@ -2,7 +2,8 @@
 //!
 //! The documented fields, in this order: `domain` · `url` · `title` · `text` · `retrieved` · `words` · `wordsMeta` ·
 //! `topPrivateDomain` · `html` · `responseHeaders` · `isRelevant` · `relevance` · `crawlerId`. Behind them ours:
-//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`, and `distance` where it is known.
+//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`, and `distance` and `relevanceModel` where
+//! they are known.
 //! What is not HTML has null for `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
 
 use std::borrow::Cow;
@@ -48,6 +49,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
         (Field::Body, Held::Partly(Reduction::HtmlText)),
         (Field::Fetched, Held::Whole),
         (Field::Relevance, Held::Whole),
+        (Field::Model, Held::Whole),
         (Field::CrawlerId, Held::Whole),
         (Field::EventId, Held::Whole),
         (Field::Change, Held::Whole),
@@ -146,6 +148,9 @@ pub struct ElasticDocument<'a> {
     /// Of a changed page: how far its main text is from the one before, see [`PageEvent::distance`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<u8>,
+    /// The page classifier, where one was asked: what `relevance` is by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relevance_model: Option<Cow<'a, str>>,
 }
 
 fn unknown() -> f64 {
@@ -224,6 +229,7 @@ impl ElasticDocument<'_> {
         }
         event.ended_ms = self.retrieved;
         event.relevance = Relevance { relevance: self.relevance, is_relevant: self.is_relevant };
+        event.model = self.relevance_model.map(Arc::from);
         event.crawler_id = Arc::from(self.crawler_id);
         let headers = each_header(self.response_headers, self.content_type);
         let html = self.html.map(Cow::into_owned).unwrap_or_default();
@@ -271,6 +277,7 @@ impl<'a> ElasticDocument<'a> {
             event_id: Some((&event.id).into()),
             change: event.change,
             distance: event.distance(min_change),
+            relevance_model: event.model.as_deref().map(Cow::from),
         };
         if let Some(tree) = &text.tree {
             document.add_html(derived, tree, host);

@@ -84,6 +84,7 @@ pub fn fields(headers: HeaderType) -> Map<String, Value> {
         ("eventId", keyword()),
         ("change", keyword()),
         ("distance", json!({ "type": "short" })),
+        ("relevanceModel", keyword()),
     ];
     fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect()
 }

@@ -26,6 +26,8 @@ pub enum Field {
     /// The bytes around the body, as they went over the connection.
     Exchange,
     Relevance,
+    /// The page classifier that the relevance is by.
+    Model,
     CrawlerId,
     EventId,
     /// What became of the page since the last fetch.
@@ -74,7 +76,7 @@ pub enum Reduction {
 }
 
 impl Field {
-    pub const ALL: [Field; 21] = [
+    pub const ALL: [Field; 22] = [
         Field::Url,
         Field::FinalUrl,
         Field::Hops,
@@ -89,6 +91,7 @@ impl Field {
         Field::Request,
         Field::Exchange,
         Field::Relevance,
+        Field::Model,
         Field::CrawlerId,
         Field::EventId,
         Field::Change,
@@ -121,6 +124,7 @@ impl fmt::Display for Field {
             Field::Request => "request headers",
             Field::Exchange => "exact bytes of the exchange",
             Field::Relevance => "relevance",
+            Field::Model => "page classifier",
             Field::CrawlerId => "crawler id",
             Field::EventId => "event id",
             Field::Change => "change since the last fetch",

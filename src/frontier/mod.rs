@@ -32,7 +32,7 @@ pub use embedded::{EmbeddedFrontier, FORMAT, Look, Survey};
 pub use error::FrontierError;
 pub use lease::{Host, HostTurn, Lease, Release, Robots, RobotsAccess, Turn};
 pub use look::{COUNTED, HostLook, HostOrder, Place, QueuedLook, UrlLook, WhichHosts};
-pub use page::{PageRecord, PageState};
+pub use page::{JudgedBy, PageRecord, PageState};
 pub use past::{Attempt, Attempts, Found, Past, Way};
 pub use refused::{Refused, RefusedLinks};
 pub use spending::{Brought, BudgetStanding, NoBudget, Spent};

@@ -5,7 +5,7 @@ use minicbor::{Decode, Encode};
 use super::event_id;
 use super::past::{Attempt, Past};
 use super::trouble::Cause;
-use crate::page::{EpochMs, FailureReason, Kind, PageChange, TextsGiven};
+use crate::page::{EpochMs, FailureReason, Kind, PageChange, PageEvent, Relevance, TextsGiven};
 use crate::revisit::{History, Lesson};
 
 /// What `page` keeps of a URL.
@@ -66,6 +66,31 @@ pub struct PageRecord {
     /// Who led to it, and what came before.
     #[cbor(n(18), skip_if = "Past::is_empty")]
     pub past: Past,
+    /// What a page classifier said of the last 2xx response. None where none was asked.
+    #[n(19)]
+    pub judged: Option<JudgedBy>,
+}
+
+/// What a page classifier said.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct JudgedBy {
+    /// In millionths.
+    #[n(0)]
+    pub relevance: u32,
+    #[n(1)]
+    pub is_relevant: bool,
+    /// The classifier's name.
+    #[n(2)]
+    pub model: String,
+}
+
+impl JudgedBy {
+    /// None where none was asked.
+    pub fn of(event: &PageEvent) -> Option<JudgedBy> {
+        let Relevance { relevance, is_relevant } = event.relevance;
+        let relevance = (relevance * 1e6).round() as u32;
+        event.model.as_deref().map(|model| JudgedBy { relevance, is_relevant, model: model.to_owned() })
+    }
 }
 
 impl PageRecord {

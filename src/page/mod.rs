@@ -6,6 +6,7 @@
 pub mod codec;
 pub(crate) mod read_back;
 mod reason;
+mod relevance;
 mod text_change;
 pub mod wire;
 
@@ -17,6 +18,7 @@ use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
 pub use reason::FailureReason;
+pub use relevance::Relevance;
 pub use text_change::{TextChange, TextsGiven};
 use wire::Wire;
 
@@ -66,6 +68,9 @@ pub struct PageEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<TextChange>,
     pub relevance: Relevance,
+    /// The page classifier that said so, see [`PageClassifier::name`](crate::relevance::PageClassifier::name). None: nobody was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Arc<str>>,
     pub crawler_id: Arc<str>,
 }
 
@@ -286,23 +291,6 @@ pub struct Failure {
     pub message: String,
 }
 
-/// What the page classifier says (ACHE's page classifiers; `relevance` in its FILES record).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Relevance {
-    /// 0.0 to 1.0.
-    #[serde(deserialize_with = "number_or_zero")]
-    pub relevance: f64,
-    #[serde(rename = "isRelevant")]
-    pub is_relevant: bool,
-}
-
-impl Relevance {
-    /// What a page gets without a classifier: HTML is relevant, everything else is not (as in ACHE).
-    pub fn by_type(is_html: bool) -> Relevance {
-        Relevance { relevance: if is_html { 1.0 } else { 0.0 }, is_relevant: is_html }
-    }
-}
-
 impl Headers {
     /// The first value of a header, its name compared without case.
     pub fn get(&self, name: &str) -> Option<&str> {
@@ -394,11 +382,6 @@ fn is_secret(name: &str) -> bool {
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
-}
-
-/// JSON writes what is no number (a classifier divided by zero) as null; that must not make the event unreadable.
-fn number_or_zero<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or(0.0))
 }
 
 /// Latin-1: every byte becomes the character of the same number.

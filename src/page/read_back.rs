@@ -33,6 +33,7 @@ impl PageEvent {
             bytes_beside: 0,
             text: None,
             relevance: Relevance::by_type(false),
+            model: None,
             crawler_id: Arc::from(""),
         }
     }
@@ -41,15 +42,6 @@ impl PageEvent {
     pub fn give_id(&mut self) {
         let body = self.response().map_or(&[][..], |response| &response.body);
         self.id = id_of(&self.url, self.ended_ms, body);
-    }
-}
-
-impl Relevance {
-    /// Of a page whose archive says nothing of it. No number, so that it is equal to none.
-    pub const UNKNOWN: Relevance = Relevance { relevance: f64::NAN, is_relevant: false };
-
-    pub fn is_known(&self) -> bool {
-        !self.relevance.is_nan()
     }
 }
 

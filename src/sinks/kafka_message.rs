@@ -10,13 +10,16 @@ use crate::formats::change;
 use crate::page::PageChange;
 
 /// `event_id`, `schema`, `status`, `change` (see [`PageChange`]), which events of before it was noted lack, of what has changed
-/// the `distance`, where it is known, and of what is gone the `reason`.
+/// the `distance`, where it is known, and of what is gone the `reason`. Where a page classifier was asked, what it said: `relevance`,
+/// `is_relevant`, and its name as `relevance_model`.
 pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str) -> OwnedHeaders {
     let event = &entry.event;
     let schema = if upkeep.due(event) == Due::Event { change::SCHEMA } else { schema };
     let status = event.response().map(|response| response.status.to_string());
     let reason = (event.change == Some(PageChange::Gone)).then(|| change::reason(event));
     let distance = event.distance(upkeep.min_change).map(|bits| bits.to_string());
+    let judged = event.model.as_deref();
+    let relevance = judged.map(|_| event.relevance.relevance.to_string());
     let headers = [
         ("event_id", Some(event.id.as_str())),
         ("schema", Some(schema)),
@@ -24,9 +27,12 @@ pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str) -> Ow
         ("change", event.change.map(PageChange::name)),
         ("distance", distance.as_deref()),
         ("reason", reason.as_deref()),
+        ("relevance", relevance.as_deref()),
+        ("is_relevant", judged.map(|_| if event.relevance.is_relevant { "true" } else { "false" })),
+        ("relevance_model", judged),
     ];
     let given = headers.into_iter().filter(|(_, value)| value.is_some());
-    given.fold(OwnedHeaders::new_with_capacity(6), |all, (key, value)| all.insert(Header { key, value }))
+    given.fold(OwnedHeaders::new_with_capacity(9), |all, (key, value)| all.insert(Header { key, value }))
 }
 
 /// Messages of one URL have one key.

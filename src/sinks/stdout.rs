@@ -70,6 +70,9 @@ struct PageLine<'a> {
     /// Why the body is shorter than what the server had.
     truncated: Option<Truncated>,
     relevance: Relevance,
+    /// The page classifier, where one was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relevance_model: Option<&'a str>,
     crawler_id: &'a str,
     /// How many links the page has.
     links: usize,
@@ -136,6 +139,7 @@ fn write_page(event: &PageEvent, response: &Response, derived: &Derived, line: &
         headers: &response.headers,
         truncated: response.truncated,
         relevance: event.relevance,
+        relevance_model: event.model.as_deref(),
         crawler_id: &event.crawler_id,
         links: derived.links.len(),
         size: derived.body.len(),

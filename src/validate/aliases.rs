@@ -61,6 +61,7 @@ impl Validator {
             canonical: named.filter(|named| named != target),
             passed_at: None,
             past: Default::default(),
+            judged: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a record keeps of an answer, to compare the next one with.
 
-use crate::frontier::PageRecord;
+use crate::frontier::{JudgedBy, PageRecord};
 use crate::page::{PageChange, PageEvent, Response, TextsGiven};
 use crate::parse::Derived;
 
@@ -13,6 +13,7 @@ pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, respon
         record.etag = response.headers.get("etag").filter(|_| whole()).map(str::to_owned);
         record.last_modified = response.headers.get("last-modified").filter(|_| whole()).map(str::to_owned);
         record.is_to_be_reread = false;
+        record.judged = JudgedBy::of(event);
         record.final_url = Some(event.final_url.clone()).filter(|_| !event.hops.is_empty());
     }
     // A 304 need not say any more what a header said, or that it does not.

@@ -205,7 +205,7 @@ fn convert_writes_what_a_crawl_would_have_and_says_what_is_lost() {
     assert_eq!(found.len(), 8);
     assert!(found.iter().all(|page| page.format == crate::FILES));
     let told = [
-        "from ELASTIC: FILES holds no status, event id",
+        "from ELASTIC: FILES holds no status, page classifier, event id",
         "delivered            8\n",
         "left out             2   not asked for\n",
     ];

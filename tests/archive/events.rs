@@ -41,6 +41,7 @@ pub fn with_type(number: u64, content_type: &str, body: impl Into<Bytes>) -> Pag
             wire: None,
         }),
         relevance: Relevance { relevance: number as f64 / 7.0, is_relevant: is_html },
+        model: Some("topic@0a1b2c3d".into()),
         crawler_id: Arc::from("crawler-1"),
         again: None,
         withheld: None,

@@ -66,6 +66,7 @@ impl Known {
                 short(&bytes)
             }
             Field::Relevance => format!("{:?}", event.relevance),
+            Field::Model => format!("{:?}", event.model),
             Field::CrawlerId => event.crawler_id.to_string(),
             Field::EventId => event.id.clone(),
             Field::Change => format!("{:?}", event.change),
@@ -197,6 +198,7 @@ impl Known {
             Field::Body => short(b""),
             Field::Hops => "[]".into(),
             Field::Request => shown(&Headers::default()),
+            Field::Model => "None".into(),
             Field::CrawlerId => String::new(),
             _ => "None".into(),
         }

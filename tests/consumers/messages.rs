@@ -63,6 +63,8 @@ impl Topic {
         // Nothing of this site is gone, nor was anything looked at again.
         let mut documented = headers_documented();
         assert!(documented.remove("reason") && documented.remove("distance"));
+        // Nor was a page classifier asked.
+        assert!(["relevance", "is_relevant", "relevance_model"].iter().all(|header| documented.remove(*header)));
         for message in &self.messages {
             assert_eq!(message.headers.keys().cloned().collect::<BTreeSet<_>>(), documented);
             assert_eq!(message.headers["schema"], name_of_schema);

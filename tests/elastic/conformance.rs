@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::Method;
 use seine::delivery::Entry;
 use seine::formats::elastic::{ElasticDocument, document_id, parse_document, write_event};
-use seine::page::PageEvent;
+use seine::page::{PageEvent, Relevance};
 use seine::sinks::elasticsearch::ElasticSink;
 use seine::sinks::{Delivered, Sink, SinkError};
 use serde_json::{Value, json};
@@ -119,6 +119,8 @@ fn documents_are_those_of_the_format(node: &Node) {
     response(&mut odd).headers.push("set-cookie", "a=1");
     response(&mut odd).headers.push("Set-Cookie", "b=2");
     response(&mut odd).headers.push("x-empty", "");
+    odd.relevance = Relevance { relevance: 0.912345, is_relevant: true };
+    odd.model = Some("topic@0a1b2c3d".into());
     response(&mut odd).headers.push("x-long", "y".repeat(9000));
     let latin = page(
         "http://127.0.0.1:8080/café?q=%C3%A9",
@@ -157,6 +159,8 @@ fn documents_are_those_of_the_format(node: &Node) {
     assert_eq!(node.count(index, json!({ "term": { "topPrivateDomain": "example.co.uk" } })), 1);
     assert_eq!(node.count(index, json!({ "term": { "responseHeaders.set-cookie": "a=1" } })), 1);
     assert_eq!(node.count(index, json!({ "term": { "isRelevant": "irrelevant" } })), 1);
+    assert_eq!(node.count(index, json!({ "term": { "relevanceModel": "topic@0a1b2c3d" } })), 1);
+    assert_eq!(node.count(index, json!({ "range": { "relevance": { "gt": 0.9, "lt": 1 } } })), 1);
     let on_that_day = json!({ "gte": "2026-11-21T14:37:05.985Z", "lt": "2026-11-21T14:37:05.986Z" });
     assert_eq!(node.count(index, json!({ "range": { "retrieved": on_that_day } })), 6);
 }

@@ -114,6 +114,9 @@ fn a_document_says_how_much_has_changed() {
     assert!(written(&event, 0).ends_with(r#","change":"changed","distance":3}"#));
     assert!(written(&event, 6).ends_with(r#","change":"changed","distance":7}"#));
     assert!(written(&event, 5).ends_with(r#","change":"changed"}"#));
+    let judged = PageEvent { model: Some("topic@0a1b2c3d".into()), ..event.clone() };
+    assert!(written(&judged, 6).ends_with(r#","distance":7,"relevanceModel":"topic@0a1b2c3d"}"#));
+    assert_eq!(parse_document(written(&judged, 6).as_bytes()).unwrap().into_event().model, judged.model);
     let new = PageEvent { change: Some(PageChange::New), ..event.clone() };
     assert!(written(&new, 0).ends_with(r#","change":"new"}"#));
     let read = parse_document(written(&event, 6).as_bytes()).unwrap().into_event();

@@ -10,7 +10,8 @@ use crate::{changed, numbered, text};
 
 #[test]
 fn every_field_of_the_document_is_mapped_and_no_other() {
-    let event = changed(numbered(1));
+    let mut event = changed(numbered(1));
+    event.model = Some("topic@0a1b2c3d".into());
     let mut document = Vec::new();
     write_event(&event, &text(&event), 0, &mut document);
     let document: Value = serde_json::from_slice(&document).unwrap();

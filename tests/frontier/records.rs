@@ -65,9 +65,14 @@ fn page_record() -> impl Strategy<Value = PageRecord> {
                 canonical,
                 passed_at: None,
                 past: Default::default(),
+                judged: (depth % 2 == 0).then(judged),
             }
         },
     )
+}
+
+fn judged() -> JudgedBy {
+    JudgedBy { relevance: 912_345, is_relevant: true, model: "topic@0a1b2c3d".into() }
 }
 
 fn history() -> impl Strategy<Value = History> {
@@ -224,6 +229,7 @@ fn of_pages_are_read_as_0_1_0_wrote_them() {
         canonical: None,
         passed_at: None,
         past: Default::default(),
+        judged: None,
     };
     assert_eq!(open(dir.path()).unwrap().page(URL).unwrap(), Some(record.clone()));
 

@@ -123,6 +123,7 @@ pub fn record(url: &str, event: u64) -> PageRecord {
         canonical: None,
         passed_at: None,
         past: Default::default(),
+        judged: None,
     }
 }
 

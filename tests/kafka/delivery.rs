@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use seine::formats::{cdr31, elastic, files};
-use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent};
+use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent, Relevance};
 use seine::sinks::Sink;
 
 use crate::broker::{BROKER, Seen, counted};
@@ -44,6 +44,8 @@ fn nasty() -> Vec<PageEvent> {
     for number in 0..500 {
         response(&mut redirected).headers.push(format!("x-{}", number % 250), format!("é{number}"));
     }
+    redirected.relevance = Relevance { relevance: 0.912345, is_relevant: true };
+    redirected.model = Some("topic@0a1b2c3d".into());
     made.push(redirected);
 
     let mut no_content = html(10, "");
@@ -151,6 +153,10 @@ fn the_elasticsearch_document_is_written_of_any_page() {
         assert!(elastic::write_event(&entry.event, &entry.text(), 0, &mut expected));
         assert!(message.value == expected, "{}", entry.event.url);
         assert_eq!(message.headers["schema"], "elastic");
+        let judged =
+            ["relevance", "is_relevant", "relevance_model"].map(|it| message.headers.get(it).map(String::as_str));
+        let said = entry.event.model.is_some();
+        assert_eq!(judged, [Some("0.912345"), Some("true"), Some("topic@0a1b2c3d")].map(|it| it.filter(|_| said)));
     }
     assert!(seen.is_empty(), "{seen:?}");
 }

@@ -73,7 +73,7 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
     (texts, numbers, rest, headers(), vec(hop(), 0..3), outcome()).prop_map(
         |(texts, numbers, (kind, relevance, ip, change, again, withheld, text), request_headers, hops, outcome)| {
             PageEvent {
-                id: texts.0,
+                id: texts.0.clone(),
                 url: texts.1,
                 kind,
                 depth: numbers.0,
@@ -92,6 +92,7 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
                 change,
                 text,
                 relevance,
+                model: (numbers.0 % 2 == 0).then(|| texts.0.as_str().into()),
                 crawler_id: texts.4.into(),
             }
         },

@@ -32,6 +32,7 @@ pub fn page(url: impl Into<String>, headers: &[(&str, &str)], body: impl Into<By
         bytes_beside: 0,
         text: None,
         relevance: Relevance::by_type(true),
+        model: None,
         crawler_id: "test".into(),
     }
 }

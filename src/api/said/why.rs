@@ -126,6 +126,11 @@ pub struct PageStory {
     /// Under which URL its page is delivered, if it is another's.
     pub alias_of: Option<String>,
     pub noindex: bool,
+    /// What the page classifier said of it, 0 to 1; none where none was asked.
+    pub relevance: Option<f64>,
+    pub is_relevant: Option<bool>,
+    /// That classifier's name.
+    pub relevance_model: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -302,7 +302,7 @@ fn failed(reason: FailureReason) -> String {
 }
 
 fn story(page: &PageRecord, owner: Option<String>) -> PageStory {
-    let history = page.history();
+    let (history, judged) = (page.history(), page.judged.as_ref());
     PageStory {
         event_id: page.event_id.clone(),
         status: page.status,
@@ -318,5 +318,8 @@ fn story(page: &PageRecord, owner: Option<String>) -> PageStory {
         final_url: page.final_url.clone().or_else(|| page.target.clone().filter(|_| !page.is_alias_by_name())),
         alias_of: owner.filter(|_| page.state == PageState::Alias),
         noindex: page.noindex,
+        relevance: judged.map(|judged| f64::from(judged.relevance) / 1e6),
+        is_relevant: judged.map(|judged| judged.is_relevant),
+        relevance_model: judged.map(|judged| judged.model.clone()),
     }
 }

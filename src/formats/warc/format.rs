@@ -32,6 +32,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
         (Field::Request, Held::Partly(Reduction::Http1)),
         (Field::Exchange, Held::Whole),
         (Field::Relevance, Held::Partly(Reduction::TenDigits)),
+        (Field::Model, Held::Whole),
         (Field::CrawlerId, Held::Whole),
         (Field::EventId, Held::Whole),
         (Field::Truncated, Held::Whole),

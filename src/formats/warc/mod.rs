@@ -22,8 +22,9 @@
 //! * Record ids come from the event's id, so that an event delivered twice has the same ids.
 //! * Failures and sitemaps are not held: without a response there is nothing to archive.
 //! * ACHE's extension fields (`ACHE-Requested-URL`, `ACHE-Relevance`, `ACHE-IsRelevant`) are kept. Ours are
-//!   `Seine-Message`, `Seine-Fetch-Ms` (milliseconds from the request to the body's last byte) and `Seine-Redirects-To`
-//!   (on a redirect: the id of the record where it led in the end).
+//!   `Seine-Message`, `Seine-Fetch-Ms` (milliseconds from the request to the body's last byte), `Seine-Redirects-To`
+//!   (on a redirect: the id of the record where it led in the end) and `Seine-Relevance-Model` (the page classifier that the
+//!   relevance is by, where one was asked).
 
 pub mod cdxj;
 mod digest;

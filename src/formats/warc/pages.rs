@@ -193,6 +193,7 @@ impl CaptureRecords {
         event.ended_ms = event.started_ms.saturating_add(took);
         event.ip = main.get("WARC-IP-Address").and_then(|it| it.trim().parse().ok());
         event.relevance = relevance(main);
+        event.model = main.get("Seine-Relevance-Model").map(|it| it.trim().into());
         event.depth = self.depth();
         event.outcome = Outcome::Response(response);
         self.add_hops(main, &mut event);

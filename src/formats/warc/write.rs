@@ -246,6 +246,9 @@ impl WarcWriter {
     fn push_ache(&mut self, event: &PageEvent) {
         push_field(&mut self.fields, "ACHE-IsRelevant", if event.relevance.is_relevant { "true" } else { "false" });
         push_field(&mut self.fields, "ACHE-Relevance", &format!("{:.10}", event.relevance.relevance));
+        if let Some(model) = &event.model {
+            push_field(&mut self.fields, "Seine-Relevance-Model", model);
+        }
         push_uri(&mut self.fields, "ACHE-Requested-URL", &event.url);
     }
 

@@ -116,5 +116,6 @@ fn document() -> ElasticDocument<'static> {
         event_id: Some("0".repeat(32).into()),
         change: Some(PageChange::New),
         distance: Some(0),
+        relevance_model: Some("model@00000000".into()),
     }
 }

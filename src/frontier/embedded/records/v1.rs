@@ -159,6 +159,7 @@ impl Record for PageRecord {
             canonical: None,
             passed_at: None,
             past: Default::default(),
+            judged: None,
         })
     }
 }
