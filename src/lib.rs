@@ -16,6 +16,7 @@
 //! * [`delivery`]: what is delivered and how far: the entry, its place, a reader's cursor.
 //! * [`page_log`]: `page_proposed`: the page log, where an event becomes accepted.
 //! * [`revisit`]: when a page is looked at again.
+//! * [`relevance`]: page classifiers, and the one that learns from examples.
 //! * [`budgets`]: how much a crawl, a host or a domain may bring.
 //! * [`validate`]: the log's first reader: compares with `page`, proposes new work.
 //! * [`formats`]: one file a format: bytes ⇄ records, both ways, no I/O.
@@ -52,6 +53,7 @@ pub(crate) mod large;
 pub mod page;
 pub mod page_log;
 pub mod parse;
+pub mod relevance;
 pub mod revisit;
 pub mod shutdown;
 pub(crate) mod signals;

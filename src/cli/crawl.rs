@@ -19,6 +19,7 @@ use crate::telemetry::progress::Screen;
 
 const MAX_PAGES: &str = "target_storage.visited_page_limit";
 const MAX_DEPTH: &str = "link_storage.link_classifier.max_depth";
+pub(super) const MODEL: &str = "target_storage.model";
 const DELAY: &str = "link_storage.scheduler.host_min_access_interval";
 pub(super) const ALLOW_PRIVATE: &str = "crawler_manager.downloader.allow_private_addresses";
 pub(super) const CONCURRENCY: &str = "crawler_manager.downloader.download_thread_pool_size";
@@ -63,6 +64,9 @@ pub struct Args {
     /// Which links are followed: those to the seeds' hosts, to their domains, or any.
     #[arg(long, value_name = "RULE", value_enum)]
     scope: Option<Scope>,
+    /// A page classifier's folder, ACHE's or one that seine build-model has made: what it says of a page goes with it.
+    #[arg(short, long, value_name = "DIR")]
+    model: Option<String>,
     /// Stop after so many pages.
     #[arg(long, value_name = "N", value_parser = of_key(MAX_PAGES))]
     max_pages: Option<String>,
@@ -174,6 +178,7 @@ impl Args {
             (TYPE, &self.elastic_type),
             (TOPIC, &self.kafka_topic),
             (SERVERS, &self.kafka_servers),
+            (MODEL, &self.model),
             (MAX_PAGES, &self.max_pages),
             (MAX_DEPTH, &self.max_depth),
             (DELAY, &self.delay),

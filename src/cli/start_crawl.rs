@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use super::crawl::MODEL;
 use super::destination::{INDEX, TYPE, given};
 use crate::config::{self, Destination, Origin, StartedWith, Warning};
 
@@ -20,9 +21,9 @@ pub struct Args {
     /// The output folder; the crawl's data is in a folder below it, named after the crawler id.
     #[arg(short, long = "outputDir", value_name = "DIR")]
     output: PathBuf,
-    /// A page classifier's model.
+    /// A page classifier's folder.
     #[arg(short, long = "modelDir", value_name = "DIR")]
-    model: Option<PathBuf>,
+    model: Option<String>,
     /// The Elasticsearch index.
     #[arg(short, long = "elasticIndex", value_name = "INDEX")]
     elastic_index: Option<String>,
@@ -43,18 +44,18 @@ pub fn with_long_names(arguments: impl Iterator<Item = OsString>) -> impl Iterat
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let mut options =
-        given(&[(INDEX, &args.elastic_index), (TYPE, &args.elastic_type), ("crawler_id", &args.crawler_id)]);
+    let mut options = given(&[
+        (INDEX, &args.elastic_index),
+        (TYPE, &args.elastic_type),
+        (MODEL, &args.model),
+        ("crawler_id", &args.crawler_id),
+    ]);
     if args.allow_private {
         options.push(("crawler_manager.downloader.allow_private_addresses".to_owned(), "true".to_owned()));
     }
     let environment = config::environment();
     let mut loaded = config::load_with(Some(&args.config), &environment, &options)?;
     let started_with = StartedWith::new(Some(&args.config), &environment, &options);
-    if args.model.is_some() {
-        let text = "taken but not used: there is no page classifier yet, and every HTML page counts as relevant";
-        loaded.warnings.push(Warning { at: Origin::CommandLine, key: "-m", text: text.into() });
-    }
     let has_elastic = loaded.config.sinks.iter().any(|sink| matches!(sink.destination, Destination::Elasticsearch(_)));
     if args.elastic_index.is_some() && !has_elastic {
         let text = "taken but not used: ELASTICSEARCH is not among target_storage.data_formats";

@@ -5,6 +5,7 @@ use super::{Loaded, Secret};
 /// Keys that can be changed while a crawl runs. Of the others the clients, sinks and stores are made that it runs with.
 const LIVE: &[&str] = &[
     "target_storage.visited_page_limit",
+    MODEL,
     "link_storage.max_pages_per_domain",
     "budget.rules",
     "link_storage.link_strategy.use_scope",
@@ -43,6 +44,7 @@ const LIVE: &[&str] = &[
     "logging.filter",
 ];
 
+const MODEL: &str = "target_storage.model";
 const READ_TOKEN: &str = "http.api.read_token";
 const OPERATE_TOKEN: &str = "http.api.operate_token";
 const COOKIES: &str = "crawler_manager.downloader.cookies";
@@ -78,6 +80,14 @@ pub fn changes(before: &Loaded, now: &Loaded) -> Vec<KeyChanged> {
             let [before, now] = [was, is].map(|value| value.unwrap_or_else(|| "null".to_owned()));
             changes.push(KeyChanged { key, before, now, is_live: is_live(key) });
         }
+    }
+    // The same folder with other files in it.
+    let names = [before, now].map(|loaded| loaded.config.classifier.as_ref().map(|it| it.name().to_string()));
+    if let [Some(was), Some(is)] = names
+        && was != is
+        && !changes.iter().any(|change| change.key == MODEL)
+    {
+        changes.push(KeyChanged { key: MODEL, before: was, now: is, is_live: true });
     }
     let masked = hidden(before, now, &changes).into_iter().map(|(key, is_live)| KeyChanged {
         key,

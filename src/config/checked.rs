@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::scope::ScopeConfig;
@@ -24,6 +25,8 @@ pub struct Config {
     pub frontier: FrontierConfig,
     pub fetch: FetchConfig,
     pub scope: ScopeConfig,
+    /// None: HTML is relevant, and nothing else.
+    pub classifier: Option<Arc<crate::relevance::PageClassifier>>,
     pub log: LogConfig,
     pub sinks: Vec<SinkConfig>,
     /// Archives of the crawl: a sink that comes later is filled from them first.
@@ -330,6 +333,7 @@ impl Config {
             frontier: FrontierConfig::default(),
             fetch: FetchConfig::default(),
             scope: ScopeConfig::default(),
+            classifier: None,
             log: LogConfig::default(),
             sinks: Vec::new(),
             from_archive: Vec::new(),
@@ -338,9 +342,7 @@ impl Config {
             logging: LoggingConfig::default(),
         }
     }
-}
 
-impl Config {
     /// The least changes of main texts that sinks ask for, in bits. Empty where nobody wants to know: reading a text costs more than all
     /// else that is done for a page.
     pub fn thresholds(&self) -> BTreeSet<u8> {

@@ -11,6 +11,7 @@ mod elements;
 mod entities;
 mod letters;
 mod markup;
+pub mod plain;
 mod reader;
 
 use reader::{Block, Reader};

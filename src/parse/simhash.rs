@@ -108,7 +108,7 @@ const SPREAD: [u64; 256] = {
 };
 
 /// A run of letters is a word, unless its script is written without blanks.
-fn each_word(run: &str, mut each: impl FnMut(&str)) {
+pub(crate) fn each_word(run: &str, mut each: impl FnMut(&str)) {
     if run.is_ascii() {
         return each(run);
     }

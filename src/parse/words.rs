@@ -115,12 +115,12 @@ impl Weights {
 }
 
 /// The runs of letters, digits, marks and inner hyphens in a text, as they are written.
-pub(super) fn runs(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn runs(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !is_word_char(c)).map(|run| run.trim_matches('-')).filter(|run| !run.is_empty())
 }
 
 /// Puts a run into `word`, in lower case and composed form.
-pub(super) fn lower_case(run: &str, word: &mut String) {
+pub(crate) fn lower_case(run: &str, word: &mut String) {
     word.clear();
     if run.is_ascii() {
         word.push_str(run);

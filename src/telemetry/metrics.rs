@@ -14,7 +14,7 @@ use super::process::ProcessGauges;
 use crate::fetch::RequestCounts;
 use crate::fetch::client::Exchange;
 use crate::frontier::{Applied, Proposed};
-use crate::page::{FailureReason, Outcome, PageEvent};
+use crate::page::{FailureReason, Outcome, PageEvent, Relevance};
 
 /// Outcomes of a fetch with an answer, by its status.
 const CLASSES: [&str; 5] = ["2xx", "3xx", "4xx", "5xx", "other"];
@@ -30,6 +30,7 @@ pub struct Metrics {
     robots_fetches: IntCounter,
     pub accept_seconds: Histogram,
     pages: IntCounterVec,
+    judged: IntCounterVec,
     links: IntCounterVec,
     pub delivery_seconds: HistogramVec,
     frontier: FrontierGauges,
@@ -81,6 +82,11 @@ impl Metrics {
                 "Validated events, by what they meant for their page; kept: nothing, it is as it was.",
                 "change",
             ),
+            judged: counters(
+                "seine_relevance_total",
+                "Pages fetched, by what the page classifier said; without one, HTML is relevant.",
+                "relevance",
+            ),
             links: counters("seine_links_total", "Links proposed, by what became of them.", "result"),
             delivery_seconds: keep(&registry, HistogramVec::new(delivery, &["sink"])),
             frontier: FrontierGauges::new(&registry),
@@ -106,6 +112,9 @@ impl Metrics {
         }
         for change in CHANGES {
             self.pages.with_label_values(&[change]);
+        }
+        for relevance in [true, false].map(Relevance::by_type) {
+            self.judged.with_label_values(&[relevance.name()]);
         }
         self.count_links(Proposed::default());
     }
@@ -135,6 +144,11 @@ impl Metrics {
         if let Some(log) = &self.fetch_log {
             log.attempt(event);
         }
+    }
+
+    /// A page that came.
+    pub fn judged(&self, relevance: Relevance) {
+        self.judged.with_label_values(&[relevance.name()]).inc();
     }
 
     pub fn robots_fetched(&self, url: &str, exchange: &Exchange) {

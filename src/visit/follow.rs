@@ -234,6 +234,7 @@ impl Visitor {
             bytes_beside: 0,
             text: None,
             relevance: Relevance::by_type(false),
+            model: None,
             crawler_id: self.crawler_id.clone(),
         }
     }

@@ -18,8 +18,8 @@ use crate::config::Canonical;
 use crate::frontier::{FrontierError, Lease, Settled, Work};
 use crate::large;
 use crate::page::{
-    Before, EpochMs, Failure, FailureReason, Kind, Outcome, PageChange, PageEvent, Relevance, Response, TextChange,
-    TextsGiven, Truncated, Withheld,
+    Before, EpochMs, Failure, FailureReason, Kind, Outcome, PageChange, PageEvent, Relevance, Response, Truncated,
+    Withheld,
 };
 use crate::page_log::{Ticket, VALIDATOR};
 use crate::parse::decode::DecodeProblem;
@@ -39,6 +39,8 @@ struct Read {
     noindex: bool,
     /// Of its text, if that is wanted and may be news.
     simhash: Option<u64>,
+    /// What the page classifier says, if there is one and it was asked.
+    relevance: Option<Relevance>,
     canonical: Option<String>,
     derived: Option<Arc<Derived>>,
 }
@@ -53,6 +55,7 @@ impl Read {
             is_cut,
             noindex: derived.robots.noindex,
             simhash: None,
+            relevance: None,
             canonical: derived.canonical.clone(),
             derived: None,
         }
@@ -225,7 +228,7 @@ impl Visitor {
         }
         event.change = self.change(&event, &work, &read.digest);
         event.text = self.text_change(&event, &work, read.simhash);
-        event.relevance = Relevance::by_type(read.is_html && event.response().is_some_and(Response::is_success));
+        self.judge(&mut event, read.is_html, read.relevance);
         if let Some(place) = &place {
             place.weigh(Amounts::of(&event, read.decoded));
         }
@@ -275,9 +278,14 @@ impl Visitor {
         const LONG: usize = 256 * 1024;
         /// … and its text takes several times as long as the rest.
         const LONG_TEXT: usize = 48 * 1024;
-        let long = if self.thresholds.is_empty() { LONG } else { LONG_TEXT };
+        let is_judged = self.config.classifier.is_some();
+        let long = if self.thresholds.is_empty() && !is_judged { LONG } else { LONG_TEXT };
         let options = &self.derive;
-        let read = |derived: &Derived| Read { simhash: self.simhash(event, work, derived), ..Read::of(derived) };
+        let read = |derived: &Derived| Read {
+            simhash: self.simhash(event, work, derived),
+            relevance: self.relevance(event, derived),
+            ..Read::of(derived)
+        };
         let small = || {
             let derived = parse::facts(event, large::decode_small(event, options)?, options);
             let read = read(&derived);
@@ -291,32 +299,13 @@ impl Visitor {
             return read;
         }
         let _turn = large::turn().await;
-        let is_asked_for = self.config.scope.obey_noindex || self.config.frontier.canonical == Canonical::Obey;
+        let is_asked_for =
+            self.config.scope.obey_noindex || self.config.frontier.canonical == Canonical::Obey || is_judged;
         let facts = |decoded| match is_asked_for && event.kind.is_delivered() {
             true => parse::facts(event, decoded, options),
             false => parse::content(event, decoded, options),
         };
         tokio::task::block_in_place(|| read(&large::derive(event, options, facts)))
-    }
-
-    /// Of what a page says; none where nobody wants to know, and where it can be no news.
-    fn simhash(&self, event: &PageEvent, work: &Work, derived: &Derived) -> Option<u64> {
-        let is_as_it_was = !work.was_withheld && work.digest == Some(derived.digest);
-        let is_wanted = !self.thresholds.is_empty() && event.kind == Kind::Page && !is_as_it_was;
-        let response = event.response().filter(|response| is_wanted && response.is_success())?;
-        parse::simhash::of_page(derived, response.content_type())
-    }
-
-    /// None where a page that is new or has changed says nothing, or did not come whole: nothing is known of its text then.
-    fn text_change(&self, event: &PageEvent, work: &Work, simhash: Option<u64>) -> Option<TextChange> {
-        let nothing = TextsGiven::new();
-        let given = match event.change? {
-            PageChange::New => &nothing,
-            PageChange::Changed => &work.texts,
-            PageChange::Unchanged | PageChange::Gone => return None,
-        };
-        let is_whole = event.response().is_some_and(|response| !response.is_cut());
-        simhash.filter(|_| is_whole).map(|now| TextChange::of(now, given, &self.thresholds))
     }
 
     /// A host that is given up: its URLs fail without a visit, lease by lease.

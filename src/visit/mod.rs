@@ -19,6 +19,7 @@ pub mod retry;
 mod robots;
 pub mod rules;
 pub(crate) mod sketch;
+mod text;
 mod visitor;
 mod witness;
 

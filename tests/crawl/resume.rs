@@ -91,10 +91,15 @@ fn start_crawl_crawls_into_a_folder_of_the_crawlers_name() {
     let seeds = place.write("seeds.txt", site.seeds().join("\n"));
     let (config, data) = (place.config(), place.data());
     let paths = [config.to_str().unwrap(), seeds.to_str().unwrap(), data.to_str().unwrap()];
-    run(&["startCrawl", "-c", paths[0], "-s", paths[1], "-o", paths[2], "-cid", "boats", "-m", "model"]).ok();
+    let model = data.with_file_name("model");
+    std::fs::create_dir(&model).unwrap();
+    let yml = "type: url_regex\nparameters: {regular_expressions: [nothing]}\n";
+    std::fs::write(model.join("pageclassifier.yml"), yml).unwrap();
+    let model = model.to_str().unwrap();
+    run(&["startCrawl", "-c", paths[0], "-s", paths[1], "-o", paths[2], "-cid", "boats", "-m", model]).ok();
     let pages = crate::support::program::cat(&place.data().join("boats").join("files"));
     assert_eq!(pages.len(), site.pages().len());
-    assert!(pages.iter().all(|page| page["crawler_id"] == "boats"));
+    assert!(pages.iter().all(|page| page["crawler_id"] == "boats" && page["relevance"]["isRelevant"] == false));
 }
 
 #[test]

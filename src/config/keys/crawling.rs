@@ -7,6 +7,7 @@ use super::Kind::{
 };
 use super::{Key, Kind, ache, ours};
 use crate::config::draft::{self, Draft};
+use crate::config::page_classifier;
 use crate::config::values::Unit::Millis;
 
 const NONE: Duration = Duration::ZERO;
@@ -31,6 +32,14 @@ pub(super) const CRAWL: &[Key] = &[
         MaybeCount(1, u64::MAX, |d, v| d.config.frontier.max_pages = v),
         "The crawl ends once it has brought this many pages, all of its runs in one data folder together; pages that are looked \
          at again count again. null: never.",
+    ),
+    ours(
+        "target_storage.model",
+        "null",
+        MaybeText(page_classifier::set),
+        "The folder of a page classifier, ACHE's (pageclassifier.yml: url_regex, title_regex, body_regex, regex, \
+         keep_link_relevance) or one that seine build-model has made: it says whether a page is relevant, and how much. null: \
+         HTML is, and nothing else.",
     ),
     ache(
         "link_storage.max_pages_per_domain",

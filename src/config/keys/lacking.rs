@@ -15,7 +15,7 @@ const TEXT: Kind = MaybeText(|_, _| Ok(()));
 const LIST: Kind = List(|_, _| Ok(()));
 
 const NO_PAGE_CLASSIFIER: &str =
-    "not supported: there is no page classifier, every page is kept and its links followed";
+    "not supported: every page is kept and its links followed, whatever the page classifier says";
 const NO_LEARNING: &str = "not supported: links are taken breadth first, none is learnt from";
 const NO_SELECTOR: &str = "not supported: hosts take turns, and each host's links are taken breadth first";
 const NO_BACKLINKS: &str = "not supported: no search engine is asked for backlinks";

@@ -1,0 +1,143 @@
+//! Page classifiers: whether a page is what the crawl looks for. ACHE's, by regular expressions, and one that learns from examples.
+//!
+//! Pure: a page's facts in, a relevance out. What a model's folder says is read in [`config`](crate::config).
+
+mod features;
+mod measure;
+mod model;
+mod rules;
+mod train;
+
+use std::sync::Arc;
+
+pub use features::PageView;
+pub use measure::{Figures, Judged, calibration};
+pub use model::{Feature, MAX_MODEL_BYTES, Model, ModelError, REMEDY};
+pub use rules::{Field, FieldRule, Operator, Rules, compile};
+pub use train::{Examples, FEWEST, Trained};
+
+use crate::page::{Kind, PageEvent, Relevance, Response};
+use crate::parse::Derived;
+
+/// What judges pages, by its name.
+#[derive(Debug)]
+pub struct PageClassifier {
+    name: Arc<str>,
+    method: Method,
+}
+
+/// By what.
+#[derive(Debug)]
+pub enum Method {
+    Rules(Rules),
+    /// Relevant from this relevance on.
+    Trained {
+        model: Box<Model>,
+        threshold: f64,
+    },
+    /// As relevant as the link that led there was held to be; whether it is relevant, the other says, or it is.
+    KeepLink(Option<Box<Method>>),
+}
+
+/// The same name is the same classifier: it has the digest of its files in it.
+impl PartialEq for PageClassifier {
+    fn eq(&self, other: &PageClassifier) -> bool {
+        self.name == other.name
+    }
+}
+
+impl PageClassifier {
+    /// `name`: see [`name`](PageClassifier::name).
+    pub fn new(name: &str, method: Method) -> PageClassifier {
+        PageClassifier { name: name.into(), method }
+    }
+
+    /// The folder's name and the beginning of its content's digest: `ebola@1f2e3d4c`.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// What it says of an answer; none where it is not asked: of what is no page, no success, or no HTML, unless it asks for types itself.
+    /// `link`: how relevant the link was held to be, 0 to 1.
+    pub fn judge(&self, event: &PageEvent, derived: &Derived, link: f64) -> Option<Relevance> {
+        let response = event.response().filter(|response| response.is_success() && event.kind == Kind::Page)?;
+        if !derived.is_html && !self.method.is_for_any_type() {
+            return None;
+        }
+        let content = if self.method.reads_content() { derived.text() } else { "".into() };
+        Some(self.method.judge(&view(event, response, derived, &content), link))
+    }
+
+    /// What it says, and why, for people.
+    pub fn explain(&self, event: &PageEvent, derived: &Derived) -> Option<(Relevance, Vec<String>)> {
+        let relevance = self.judge(event, derived, 1.0)?;
+        let content = derived.text();
+        Some((relevance, self.method.reasons(&view(event, event.response()?, derived, &content))))
+    }
+}
+
+/// An event as classifiers see it. `content`: [`Derived::text`].
+pub fn view<'a>(event: &'a PageEvent, response: &'a Response, derived: &'a Derived, content: &'a str) -> PageView<'a> {
+    let (title, content_type) = (derived.title.as_deref(), response.content_type());
+    PageView { url: &event.url, title, content_type, content }
+}
+
+impl Method {
+    fn judge(&self, page: &PageView, link: f64) -> Relevance {
+        match self {
+            Method::Rules(rules) => {
+                let is_relevant = rules.matches(page);
+                Relevance { relevance: f64::from(u8::from(is_relevant)), is_relevant }
+            }
+            Method::Trained { model, threshold } => {
+                let relevance = model.relevance(page);
+                Relevance { relevance, is_relevant: relevance >= *threshold }
+            }
+            Method::KeepLink(other) => {
+                let is_relevant = other.as_ref().is_none_or(|other| other.judge(page, link).is_relevant);
+                Relevance { relevance: link, is_relevant }
+            }
+        }
+    }
+
+    fn is_for_any_type(&self) -> bool {
+        matches!(self, Method::Rules(rules) if rules.is_for_any_type())
+    }
+
+    fn reads_content(&self) -> bool {
+        match self {
+            Method::Rules(rules) => rules.fields.iter().any(|field| field.field == Field::Content),
+            Method::Trained { .. } => true,
+            Method::KeepLink(other) => other.as_ref().is_some_and(|other| other.reads_content()),
+        }
+    }
+
+    fn reasons(&self, page: &PageView) -> Vec<String> {
+        /// Of each kind.
+        const SHOWN: usize = 8;
+        match self {
+            Method::Rules(rules) => rules.reasons(page),
+            Method::KeepLink(other) => {
+                let of_other = other.as_ref().map(|other| other.reasons(page)).unwrap_or_default();
+                [vec!["as relevant as the link that leads there".to_owned()], of_other].concat()
+            }
+            Method::Trained { model, threshold } => {
+                let reasons = model.reasons(page);
+                let words = |is_meant: &dyn Fn(f64) -> bool| {
+                    let meant = reasons.iter().filter(|(_, part)| is_meant(*part)).take(SHOWN);
+                    meant.map(|(name, part)| format!("{name} {part:+.3}")).collect::<Vec<_>>().join(", ")
+                };
+                let (known, bias) = (reasons.len(), model.head().bias);
+                vec![
+                    format!("for: {}", words(&|part| part > 0.0)),
+                    format!("against: {}", words(&|part| part < 0.0)),
+                    format!("{known} features known, bias {bias:+.3}; relevant from {threshold} on"),
+                ]
+            }
+        }
+    }
+}

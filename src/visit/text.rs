@@ -1,0 +1,45 @@
+//! What a worker tells of a page's text: how far it is from what it was, and whether it is relevant.
+
+use super::visitor::Visitor;
+use crate::frontier::Work;
+use crate::page::{Kind, PageChange, PageEvent, Relevance, Response, TextChange, TextsGiven};
+use crate::parse::{self, Derived};
+
+impl Visitor {
+    /// Of what a page says; none where nobody wants to know, and where it can be no news.
+    pub(super) fn simhash(&self, event: &PageEvent, work: &Work, derived: &Derived) -> Option<u64> {
+        let is_as_it_was = !work.was_withheld && work.digest == Some(derived.digest);
+        let is_wanted = !self.thresholds.is_empty() && event.kind == Kind::Page && !is_as_it_was;
+        let response = event.response().filter(|response| is_wanted && response.is_success())?;
+        parse::simhash::of_page(derived, response.content_type())
+    }
+
+    /// None where no page classifier is asked.
+    pub(super) fn relevance(&self, event: &PageEvent, derived: &Derived) -> Option<Relevance> {
+        /// Of a link, while links have no rank.
+        const LINK: f64 = 1.0;
+        self.config.classifier.as_ref()?.judge(event, derived, LINK)
+    }
+
+    /// What the classifier said, by its name; by the type alone where none was asked.
+    pub(super) fn judge(&self, event: &mut PageEvent, is_html: bool, said: Option<Relevance>) {
+        let is_success = event.response().is_some_and(Response::is_success);
+        event.relevance = said.unwrap_or(Relevance::by_type(is_html && is_success));
+        event.model = self.config.classifier.as_ref().filter(|_| said.is_some()).map(|it| it.name().clone());
+        if is_success && event.kind == Kind::Page {
+            self.metrics.judged(event.relevance);
+        }
+    }
+
+    /// None where a page that is new or has changed says nothing, or did not come whole: nothing is known of its text then.
+    pub(super) fn text_change(&self, event: &PageEvent, work: &Work, simhash: Option<u64>) -> Option<TextChange> {
+        let nothing = TextsGiven::new();
+        let given = match event.change? {
+            PageChange::New => &nothing,
+            PageChange::Changed => &work.texts,
+            PageChange::Unchanged | PageChange::Gone => return None,
+        };
+        let is_whole = event.response().is_some_and(|response| !response.is_cut());
+        simhash.filter(|_| is_whole).map(|now| TextChange::of(now, given, &self.thresholds))
+    }
+}
