@@ -4,6 +4,7 @@ mod archive;
 mod asked;
 mod audit;
 mod backup;
+mod build_model;
 mod cat;
 mod check_config;
 mod clients;
@@ -13,6 +14,7 @@ mod crawl;
 mod dead_letters;
 mod demo;
 mod destination;
+mod examples;
 mod exit;
 mod folder;
 mod forget;
@@ -28,6 +30,7 @@ mod start_crawl;
 mod stats;
 mod status;
 mod steer;
+mod test_model;
 mod ticker;
 mod verify;
 mod version;
@@ -105,6 +108,9 @@ enum Command {
     DeadLetters(dead_letters::Args),
     Retry(retry::Args),
     Migrate(migrate::Args),
+    #[command(alias = "buildModel")]
+    BuildModel(build_model::Args),
+    TestModel(test_model::Args),
     Work(work::Args),
     Clients(clients::Args),
     Completions(completions::Args),
@@ -154,6 +160,8 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::DeadLetters(args) => dead_letters::run(args),
         Command::Retry(args) => retry::run(args),
         Command::Migrate(args) => migrate::run(args),
+        Command::BuildModel(args) => build_model::run(args),
+        Command::TestModel(args) => test_model::run(args),
         Command::Work(args) => work::run(args),
         Command::Clients(args) => clients::run(args),
         Command::Completions(args) => completions::run(args),

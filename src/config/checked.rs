@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::scope::ScopeConfig;
@@ -26,7 +25,7 @@ pub struct Config {
     pub fetch: FetchConfig,
     pub scope: ScopeConfig,
     /// None: HTML is relevant, and nothing else.
-    pub classifier: Option<Arc<crate::relevance::PageClassifier>>,
+    pub classifier: Option<std::sync::Arc<crate::relevance::PageClassifier>>,
     pub log: LogConfig,
     pub sinks: Vec<SinkConfig>,
     /// Archives of the crawl: a sink that comes later is filled from them first.

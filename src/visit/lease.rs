@@ -18,8 +18,7 @@ use crate::config::Canonical;
 use crate::frontier::{FrontierError, Lease, Settled, Work};
 use crate::large;
 use crate::page::{
-    Before, EpochMs, Failure, FailureReason, Kind, Outcome, PageChange, PageEvent, Relevance, Response, Truncated,
-    Withheld,
+    Before, EpochMs, Failure, FailureReason, Outcome, PageChange, PageEvent, Relevance, Response, Truncated, Withheld,
 };
 use crate::page_log::{Ticket, VALIDATOR};
 use crate::parse::decode::DecodeProblem;

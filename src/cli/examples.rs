@@ -1,0 +1,195 @@
+//! Pages that a classifier learns from or is tried on: files of HTML, and archives of any format.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use bytes::Bytes;
+
+use super::archive::{ENDS_EARLY, Problems};
+use super::ticker::Ticker;
+use crate::archive::inputs::{ArchiveInput, ArchiveInputs, FoundInput, InputError, InputOptions, SkipReason};
+use crate::archive::read::Pages;
+use crate::large;
+use crate::page::{Headers, PageEvent, Response};
+use crate::parse::{self, DeriveOptions, Derived};
+
+/// Of a file of HTML; more is no page.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// The folder's two classes: what is relevant, and what is not.
+pub(super) const CLASSES: [(&str, bool); 2] = [("positive", true), ("negative", false)];
+
+/// Reads pages one by one, and says what it passes over.
+pub(super) struct PageReader {
+    pub ticker: Ticker,
+    options: DeriveOptions,
+    problems: Problems,
+    read: u64,
+    /// Pages that are none to be judged: not HTML, or no success.
+    pub others: u64,
+    pub passed_over: u64,
+}
+
+impl PageReader {
+    pub fn new(names: &[String]) -> PageReader {
+        PageReader {
+            ticker: Ticker::new(names, &InputOptions::default(), false),
+            options: DeriveOptions::default(),
+            problems: Problems::default(),
+            read: 0,
+            others: 0,
+            passed_over: 0,
+        }
+    }
+
+    /// Gives `take` every page of what is named, with the name of where it is. A file that is no archive is a page of HTML, if it is text.
+    pub fn each(
+        &mut self,
+        name: &str,
+        take: &mut dyn FnMut(&str, &PageEvent, &Derived) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let names = [name.to_owned()];
+        let inputs = match ArchiveInputs::open(&names, InputOptions::default()) {
+            Err(InputError::Unknown { .. }) => return self.file(Path::new(name), take),
+            inputs => inputs?,
+        };
+        for found in inputs {
+            match found {
+                Ok(FoundInput::Input(input)) => self.archive(&input, take)?,
+                Ok(FoundInput::PassedOver { name, why: SkipReason::Other(_) }) if Path::new(&*name).is_file() => {
+                    self.file(Path::new(&*name), take)?;
+                }
+                Ok(FoundInput::PassedOver { name, why: SkipReason::Unread(why) }) => {
+                    bail!(
+                        "{name}: {why}; every example must be readable: give it back its permissions, or take it away"
+                    )
+                }
+                Ok(FoundInput::PassedOver { .. }) => self.passed_over += 1,
+                Err(InputError::Unknown { path, .. }) => self.file(Path::new(&path), take)?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn archive(
+        &mut self,
+        input: &ArchiveInput,
+        take: &mut dyn FnMut(&str, &PageEvent, &Derived) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut pages = Pages::open(input, 0, self.ticker.read())?;
+        for page in &mut pages {
+            match page {
+                Ok(page) => {
+                    let number = page.place.number;
+                    self.page(&format!("{} ({}, record {number})", page.event.url, input.name), &page.event, take)?;
+                }
+                Err(problem) => self.problems.tell(&self.ticker.screen, &problem),
+            }
+        }
+        if pages.truncated() {
+            self.ticker.screen.print(&format!("seine: {}: {ENDS_EARLY}\n", input.name));
+        }
+        Ok(())
+    }
+
+    fn file(
+        &mut self,
+        path: &Path,
+        take: &mut dyn FnMut(&str, &PageEvent, &Derived) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut bytes = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
+        read.with_context(|| format!("cannot read {}; give it back its permissions, or take it away", path.display()))?;
+        // What has bytes of zero is no text, or in UTF-16, as a page's mark says.
+        let is_text = !bytes.contains(&0) || bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+        if bytes.is_empty() || bytes.len() as u64 > MAX_FILE_BYTES || !is_text {
+            self.passed_over += 1;
+            return Ok(());
+        }
+        let path = std::path::absolute(path)?;
+        let url = url::Url::from_file_path(&path).map_or_else(|()| path.display().to_string(), String::from);
+        let mut event = PageEvent::read_back(url);
+        let headers = Headers(vec![("content-type".into(), "text/html".into())]);
+        event.outcome =
+            crate::page::Outcome::Response(Response { body: Bytes::from(bytes), headers, ..Response::read_back() });
+        self.page(&path.display().to_string(), &event, take)
+    }
+
+    fn page(
+        &mut self,
+        name: &str,
+        event: &PageEvent,
+        take: &mut dyn FnMut(&str, &PageEvent, &Derived) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        self.read += 1;
+        self.ticker.count(self.read);
+        let derived = large::derive(event, &self.options, |decoded| parse::facts(event, decoded, &self.options));
+        if !derived.is_html || !event.response().is_some_and(Response::is_success) {
+            self.others += 1;
+        }
+        take(name, event, &derived)
+    }
+
+    /// What was not read, and why.
+    pub fn end(&mut self) {
+        self.ticker.end();
+        self.problems.end(&self.ticker.screen);
+    }
+}
+
+/// The pages of `positive` and `negative`, each content once. `take` gets only HTML.
+pub(super) fn each_example(
+    folder: &Path,
+    take: &mut dyn FnMut(&str, &PageEvent, &Derived, bool) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let remedy =
+        "put pages that are relevant into its folder positive, and others into negative: files of HTML, or archives";
+    let name = |class: &str| folder.join(class).display().to_string();
+    for (class, _) in CLASSES {
+        if !folder.join(class).is_dir() {
+            bail!("{} has no folder {class}; {remedy}", folder.display());
+        }
+    }
+    let mut reader = PageReader::new(&CLASSES.map(|(class, _)| name(class)));
+    let mut seen: HashMap<[u8; 32], (bool, String)> = HashMap::new();
+    let (mut counts, mut twice) = ([0_u64; 2], 0_u64);
+    for (class, is_relevant) in CLASSES {
+        reader.each(&name(class), &mut |place, event, derived| {
+            if !derived.is_html || !event.response().is_some_and(Response::is_success) {
+                return Ok(());
+            }
+            match seen.get(&derived.digest) {
+                Some((known, _)) if *known == is_relevant => twice += 1,
+                Some((_, other)) => {
+                    bail!("the same page is in both classes: {other} and {place}; take one of them away")
+                }
+                None => {
+                    seen.insert(derived.digest, (is_relevant, place.to_owned()));
+                    counts[usize::from(is_relevant)] += 1;
+                    take(place, event, derived, is_relevant)?;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    reader.end();
+    let screen = &reader.ticker.screen;
+    let say = |count: u64, what: &str| {
+        if count > 0 {
+            screen.print(&format!("seine: {count} {what}\n"));
+        }
+    };
+    say(twice, "pages are there twice with the same content, and count once");
+    say(reader.others, "pages are no HTML or no success, and were left out");
+    say(reader.passed_over, "files are no pages, and were passed over");
+    for (class, is_relevant) in CLASSES {
+        if counts[usize::from(is_relevant)] == 0 {
+            bail!("there is no page in {}; {remedy}", name(class));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! `seine test-model`: what a page classifier says of pages, and how right it is.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::build_model::report;
+use super::examples::{PageReader, each_example};
+use crate::config::page_classifier;
+use crate::page::{PageEvent, Relevance};
+use crate::parse::Derived;
+use crate::relevance::{Figures, Judged, PageClassifier, calibration};
+
+/// Examples that were judged wrongly are shown up to so many.
+const SHOWN: usize = 20;
+
+/// Say what a page classifier says of pages, and why; or how right it is about examples.
+#[derive(clap::Args)]
+#[command(
+    alias = "testTargetClassifier",
+    after_help = "\
+Examples:
+  seine test-model -m ebola -t others        how right it is about pages that are known to be relevant or not
+  seine test-model -m ebola page.html        what it says of a page, and why
+  seine test-model -m ebola data/files       of every page of an archive"
+)]
+pub struct Args {
+    /// The page classifier's folder, with pageclassifier.yml in it.
+    #[arg(short, long, value_name = "MODEL")]
+    model: PathBuf,
+    /// The folder of the examples: positive and negative.
+    #[arg(short = 't', long = "trainingDataDir", value_name = "EXAMPLES", required_unless_present = "from_names")]
+    examples: Option<PathBuf>,
+    /// Files of HTML, archives, folders, patterns, kafka://HOST:PORT/TOPIC.
+    #[arg(value_name = "FROM", conflicts_with = "examples")]
+    from_names: Vec<String>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let classifier = page_classifier(&args.model).map_err(anyhow::Error::msg)?;
+    match &args.examples {
+        Some(examples) => {
+            let mut tried = Tried { classifier, judged: Vec::new(), wrong: Vec::new() };
+            each_example(examples, &mut |place, event, derived, is_relevant| {
+                tried.take(place, event, derived, is_relevant);
+                Ok(())
+            })?;
+            super::print(&tried.told())?;
+        }
+        None => {
+            let mut reader = PageReader::new(&args.from_names);
+            for name in &args.from_names {
+                reader
+                    .each(name, &mut |place, event, derived| super::print(&said(&classifier, place, event, derived)))?;
+            }
+            reader.end();
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn said(classifier: &PageClassifier, place: &str, event: &PageEvent, derived: &Derived) -> String {
+    let Some((Relevance { relevance, .. }, reasons)) = classifier.explain(event, derived) else {
+        return format!("-         irrelevant  {place}\n    no HTML, or no success: not asked\n");
+    };
+    let verdict = classifier.judge(event, derived, 1.0).map_or("", Relevance::name);
+    let reasons: String = reasons.iter().map(|reason| format!("    {reason}\n")).collect();
+    format!("{relevance:<8.6}  {verdict:<10}  {place}\n{reasons}")
+}
+
+struct Tried {
+    classifier: PageClassifier,
+    judged: Vec<Judged>,
+    /// By how far it is wrong.
+    wrong: Vec<(f64, String)>,
+}
+
+impl Tried {
+    fn take(&mut self, place: &str, event: &PageEvent, derived: &Derived, is_relevant: bool) {
+        let said = self.classifier.judge(event, derived, 1.0).unwrap_or(Relevance::by_type(false));
+        let Relevance { relevance, is_relevant: is_taken } = said;
+        self.judged.push(Judged { relevance, is_taken, is_relevant });
+        if is_taken != is_relevant {
+            let is = if is_relevant { "relevant" } else { "irrelevant" };
+            let line = format!("  {relevance:.3} {:<10} and is {is}: {place}\n", said.name());
+            self.wrong.push(((relevance - f64::from(u8::from(is_relevant))).abs(), line));
+        }
+    }
+
+    fn told(mut self) -> String {
+        let (all, relevant) = (self.judged.len(), self.judged.iter().filter(|it| it.is_relevant).count());
+        let mut text = format!(
+            "{relevant} relevant pages and {} others, judged by {}:\n\n",
+            all - relevant,
+            self.classifier.name()
+        );
+        text += &report(&Figures::of(&self.judged), &calibration(&self.judged));
+        self.wrong.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        if !self.wrong.is_empty() {
+            text += &format!("\n{} were judged wrongly, the worst first:\n", self.wrong.len());
+        }
+        text + &self.wrong.into_iter().take(SHOWN).map(|(_, line)| line).collect::<String>()
+    }
+}
