@@ -17,6 +17,7 @@
 //! * [`page_log`]: `page_proposed`: the page log, where an event becomes accepted.
 //! * [`revisit`]: when a page is looked at again.
 //! * [`relevance`]: page classifiers, and the one that learns from examples.
+//! * [`traps`]: pages without end that bring nothing new.
 //! * [`budgets`]: how much a crawl, a host or a domain may bring.
 //! * [`validate`]: the log's first reader: compares with `page`, proposes new work.
 //! * [`formats`]: one file a format: bytes ⇄ records, both ways, no I/O.
@@ -60,6 +61,7 @@ pub(crate) mod signals;
 pub mod sinks;
 pub mod supervisor;
 pub mod telemetry;
+pub mod traps;
 pub mod validate;
 pub mod visit;
 pub(crate) mod work;

@@ -1,0 +1,175 @@
+//! Parameters that carry a session and not a page, known by their effect: pages come with ever other values of them and say the same.
+//!
+//! A page with a parameter is remembered without it. When the same page comes with another value, either it says the same, which
+//! speaks for a session, or it does not, which speaks for a page of its own. So much is asked for before a parameter is believed to
+//! be a session's: [`VALUES`] different values in [`AGREED`] agreements over [`TEXTS`] different texts, and next to nothing against it.
+//! So `?page=2` of a list that is shown whole, a `?lang=en` that changes nothing yet, or one page of "not found" for everything, are none.
+//! What DUST rules do of logs (Bar-Yossef, Keidar and Schonfeld, "Do Not Crawl in the DUST", WWW 2007), for the one rule that
+//! matters most while crawling, and from the first pages on.
+
+use minicbor::{Decode, Encode};
+use xxhash_rust::xxh3::xxh3_64;
+
+const AGREED: u16 = 8;
+const VALUES: usize = 6;
+const TEXTS: usize = 4;
+/// Of so many agreements one may be against it: pages change.
+const AGAINST: u16 = 16;
+/// Bounds: parameters of a URL, parameters that are watched, pages that are remembered, and what is learned of one host.
+const OF_URL: usize = 8;
+const WATCHED: usize = 8;
+const PAGES: usize = 64;
+const LEARNED: usize = 16;
+/// Of a parameter's name.
+const NAME_BYTES: usize = 64;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Parameters {
+    /// Names, `;name` where it stands in the path. Only ever grows: another list would give known pages other URLs.
+    #[n(0)]
+    learned: Vec<String>,
+    #[n(1)]
+    watched: Vec<Watched>,
+    #[n(2)]
+    pages: Vec<Page>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
+struct Watched {
+    #[n(0)]
+    name: String,
+    #[n(1)]
+    agreed: u16,
+    #[n(2)]
+    against: u16,
+    /// Different ones, of agreements.
+    #[n(3)]
+    values: Vec<u32>,
+    #[n(4)]
+    texts: Vec<u32>,
+}
+
+/// A page without one of its parameters.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+struct Page {
+    #[n(0)]
+    page: u32,
+    #[n(1)]
+    value: u32,
+    #[n(2)]
+    text: u32,
+    /// It has agreed once: kept for longer.
+    #[n(3)]
+    has_agreed: bool,
+}
+
+impl Parameters {
+    pub fn learned(&self) -> &[String] {
+        &self.learned
+    }
+
+    /// A page that was there: its path and query, and the mark of what it says. What was learned of it, if anything was.
+    pub fn see(&mut self, path_and_query: &str, text: u64) -> Option<String> {
+        let mut learned = None;
+        for (name, value) in parameters(path_and_query).take(OF_URL) {
+            if value.is_empty() || name.len() > NAME_BYTES || self.learned.len() >= LEARNED {
+                continue;
+            }
+            let Some(page) = without(path_and_query, &[name.as_str()]) else { continue };
+            let page = xxh3_64(format!("{name} {page}").as_bytes()) as u32;
+            let is_learned = self.compare(&name, page, xxh3_64(value.as_bytes()) as u32, text as u32);
+            if is_learned && learned.is_none() {
+                self.watched.retain(|watched| watched.name != name);
+                self.learned.push(name.clone());
+                learned = Some(name);
+            }
+        }
+        learned
+    }
+
+    fn compare(&mut self, name: &str, page: u32, value: u32, text: u32) -> bool {
+        let Some(at) = self.pages.iter().position(|known| known.page == page) else {
+            if self.pages.len() >= PAGES {
+                let first = self.pages.iter().position(|known| !known.has_agreed).unwrap_or(0);
+                self.pages.remove(first);
+            }
+            self.pages.push(Page { page, value, text, has_agreed: false });
+            return false;
+        };
+        let known = &mut self.pages[at];
+        if known.value == value {
+            known.text = text;
+            return false;
+        }
+        let agrees = known.text == text;
+        (known.value, known.text) = (value, text);
+        known.has_agreed |= agrees;
+        let watched = self.watched(name);
+        if !agrees {
+            watched.against = watched.against.saturating_add(1);
+            return false;
+        }
+        watched.agreed = watched.agreed.saturating_add(1);
+        note(&mut watched.values, value, VALUES);
+        note(&mut watched.texts, text, TEXTS);
+        watched.agreed >= AGREED
+            && watched.values.len() >= VALUES
+            && watched.texts.len() >= TEXTS
+            && u32::from(watched.against) * u32::from(AGAINST) <= u32::from(watched.agreed)
+    }
+
+    fn watched(&mut self, name: &str) -> &mut Watched {
+        let at = self.watched.iter().position(|watched| watched.name == name).unwrap_or_else(|| {
+            if self.watched.len() >= WATCHED {
+                let least = (0..self.watched.len()).min_by_key(|at| self.watched[*at].agreed).unwrap_or(0);
+                self.watched.remove(least);
+            }
+            self.watched.push(Watched { name: name.to_owned(), ..Watched::default() });
+            self.watched.len() - 1
+        });
+        &mut self.watched[at]
+    }
+}
+
+fn note(values: &mut Vec<u32>, value: u32, most: usize) {
+    if values.len() < most && !values.contains(&value) {
+        values.push(value);
+    }
+}
+
+/// Names and values, those in the path first.
+fn parameters(path_and_query: &str) -> impl Iterator<Item = (String, &str)> {
+    let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
+    let in_path = path.split('/').flat_map(|segment| segment.split(';').skip(1));
+    let in_path =
+        in_path.filter_map(|parameter| parameter.split_once('=')).map(|(name, value)| (format!(";{name}"), value));
+    let in_query = query.split('&').filter_map(|parameter| parameter.split_once('='));
+    in_path.chain(in_query.map(|(name, value)| (name.to_owned(), value)))
+}
+
+/// Path and query without some parameters; none when they have none of them.
+pub fn without<N: AsRef<str>>(path_and_query: &str, names: &[N]) -> Option<String> {
+    if names.is_empty() {
+        return None;
+    }
+    let has = |name: &str| names.iter().any(|one| one.as_ref() == name);
+    let name = |parameter: &str| parameter.split('=').next().unwrap_or_default().to_owned();
+    let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
+    let mut out = String::with_capacity(path_and_query.len());
+    for (place, piece) in path.split(';').enumerate() {
+        // What stands behind a parameter's value in the path begins with a slash.
+        let (parameter, behind) = piece.split_at(piece.find('/').unwrap_or(piece.len()));
+        match place {
+            0 => out.push_str(piece),
+            _ if has(&format!(";{}", name(parameter))) => out.push_str(behind),
+            _ => out.extend([";", piece]),
+        }
+    }
+    let mut separator = '?';
+    for parameter in query.split('&').filter(|parameter| !parameter.is_empty() && !has(&name(parameter))) {
+        out.push(separator);
+        out.push_str(parameter);
+        separator = '&';
+    }
+    (out != path_and_query).then_some(out)
+}

@@ -1,0 +1,94 @@
+//! One pattern of a host: what its fetches brought, and whether it is cool.
+
+use minicbor::{Decode, Encode};
+
+use super::OTHERS;
+use super::seen::{News, OfPattern};
+
+/// Fetches in a row, more or less, that brought a text said before, and texts without a new word, that make a pattern cool.
+pub const SAME: u16 = 24;
+pub const STALE: u16 = 48;
+/// One fetch that brings something outweighs so many of the former that did not, and twice as many of the latter.
+const OUTWEIGHS: u16 = 12;
+
+/// One pattern.
+#[derive(Debug, Clone, Default, PartialEq, Encode, Decode)]
+pub(super) struct Place {
+    #[n(0)]
+    pub(super) pattern: String,
+    #[n(1)]
+    pub(super) mark: u32,
+    #[n(2)]
+    pub(super) fetches: u32,
+    /// Of them, those that brought something.
+    #[n(3)]
+    pub(super) news: u32,
+    /// Fetches that brought a text said before, or no new word, less what others outweigh.
+    #[n(4)]
+    pub(super) same: u16,
+    #[n(5)]
+    pub(super) stale: u16,
+    /// Fetches since the last with new words.
+    #[n(6)]
+    pub(super) silent: u16,
+    #[n(7)]
+    pub(super) is_cool: bool,
+    /// Fetches of its host since one of its URLs was released.
+    #[n(8)]
+    pub(super) earned: u16,
+    /// It was cool, and what waits is released.
+    #[n(9)]
+    pub(super) is_draining: bool,
+    /// What it said.
+    #[n(10)]
+    pub(super) words: OfPattern,
+}
+
+impl Place {
+    pub(super) fn count(&mut self, news: &News) {
+        self.fetches = self.fetches.saturating_add(1);
+        self.silent = self.silent.saturating_add(1);
+        match news {
+            News::Words(words) if words.is_empty() || !self.words.add_all(words).is_empty() => {
+                self.silent = 0;
+                return self.bring();
+            }
+            News::Same => (self.same, self.stale) = ((self.same + 1).min(2 * SAME), (self.stale + 1).min(2 * STALE)),
+            News::Words(_) | News::None => self.stale = (self.stale + 1).min(2 * STALE),
+        }
+        if self.same >= SAME || self.stale >= STALE {
+            (self.is_cool, self.is_draining) = (true, false);
+        }
+    }
+
+    pub(super) fn bring(&mut self) {
+        self.news = self.news.saturating_add(1);
+        self.same = self.same.saturating_sub(OUTWEIGHS);
+        self.stale = self.stale.saturating_sub(OUTWEIGHS * 2);
+        if self.is_cool && self.same < SAME / 2 && self.stale < STALE / 2 {
+            (self.is_cool, self.is_draining) = (false, true);
+        }
+    }
+
+    /// Its URLs wait wherever they are found.
+    pub(super) fn says_the_same(&self) -> bool {
+        self.same >= SAME / 2
+    }
+
+    /// One of its URLs is asked for with so many pages of its host.
+    pub(super) fn every(&self) -> u16 {
+        self.same + self.stale
+    }
+
+    pub(super) fn name(&self) -> &str {
+        if self.mark == OTHERS { "what has no pattern of its own" } else { &self.pattern }
+    }
+
+    pub(super) fn brought(&self) -> String {
+        format!("{} fetches brought {} with anything new", self.fetches, self.news)
+    }
+
+    pub(super) fn share(&self) -> String {
+        format!("one is asked for with every {} pages of its host", self.every())
+    }
+}

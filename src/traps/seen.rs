@@ -1,0 +1,99 @@
+//! What was said lately: words, in two Bloom filters of which the older is dropped when the newer has its fill, of a host and of each
+//! of its patterns; and the marks of a host's last texts.
+//!
+//! What other pages say fills a host's filters soon, so a calendar's months would be new with each year: a pattern's own has few
+//! words to remember when it has little to say.
+
+use minicbor::{Decode, Encode};
+
+use super::text::Said;
+
+/// Bytes of one filter of a host, and of a pattern.
+const OF_HOST: usize = 1024;
+const OF_PATTERN: usize = 64;
+/// Texts that are remembered, four bytes each.
+const TEXTS: usize = 256;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Seen {
+    #[n(0)]
+    words: Words<OF_HOST>,
+    #[cbor(n(1), with = "minicbor::bytes")]
+    texts: Vec<u8>,
+    /// Where the next text goes.
+    #[n(2)]
+    at: u16,
+}
+
+/// What one pattern said that was new to its host.
+pub type OfPattern = Words<OF_PATTERN>;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Words<const BYTES: usize> {
+    #[cbor(n(0), with = "minicbor::bytes")]
+    now: Vec<u8>,
+    #[cbor(n(1), with = "minicbor::bytes")]
+    before: Vec<u8>,
+    /// Bits set in `now`.
+    #[n(2)]
+    set: u16,
+}
+
+/// What of a page is new to its host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    /// These words; none, of what is no text: all of it.
+    Words(Vec<u32>),
+    /// The words are known, and were not put together so.
+    None,
+    /// It was said lately, word for word.
+    Same,
+}
+
+impl Seen {
+    /// Notes what a page says. One that says nothing is known by `digest`, of its bytes.
+    pub fn see(&mut self, said: &Said, digest: &[u8; 32]) -> News {
+        let mark = match said.mark {
+            0 => u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]),
+            mark => (mark >> 32) as u32 ^ mark as u32,
+        };
+        let is_same = self.texts.as_chunks().0.iter().any(|text| u32::from_le_bytes(*text) == mark);
+        if !is_same {
+            self.texts.resize(TEXTS * 4, 0);
+            let at = usize::from(self.at) % TEXTS;
+            self.texts[at * 4..at * 4 + 4].copy_from_slice(&mark.to_le_bytes());
+            self.at = ((at + 1) % TEXTS) as u16;
+        }
+        let new = self.words.add_all(&said.words);
+        match is_same {
+            true => News::Same,
+            false if new.is_empty() && said.mark != 0 => News::None,
+            false => News::Words(new),
+        }
+    }
+}
+
+impl<const BYTES: usize> Words<BYTES> {
+    /// Those that were in neither filter.
+    pub fn add_all(&mut self, words: &[u32]) -> Vec<u32> {
+        let new = words.iter().copied().filter(|word| self.add(*word)).collect();
+        // A quarter of the bits, so that no more than half of what is new is overlooked.
+        if usize::from(self.set) > BYTES * 8 / 4 {
+            self.before = std::mem::take(&mut self.now);
+            self.set = 0;
+        }
+        new
+    }
+
+    fn add(&mut self, word: u32) -> bool {
+        self.now.resize(BYTES, 0);
+        let (byte, bit) = (word as usize / 8 % BYTES, 1 << (word % 8));
+        let is_set = |filter: &[u8]| filter.get(byte).is_some_and(|byte| byte & bit != 0);
+        if is_set(&self.now) {
+            return false;
+        }
+        self.now[byte] |= bit;
+        self.set += 1;
+        !is_set(&self.before)
+    }
+}
