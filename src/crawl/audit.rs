@@ -250,6 +250,7 @@ impl Audit {
                 vec![("in the hosts' records", survey.queued_by_host)],
             ),
             ("queues by URL", ("in the queues", survey.queued), vec![("known to be there", survey.places_queued)]),
+            ("held", ("URLs that are held", counts.held), vec![("in the queues", survey.held)]),
             ("first time", ("never answered", counts.first_time), vec![("in the queues", survey.first_time())]),
             (
                 "page",

@@ -88,6 +88,16 @@ pub trait Frontier: Send + Sync {
     /// `time` (ms resolution).
     fn hold_address(&self, _ip: IpAddr, _time: Duration, _now: EpochMs) {}
 
+    /// Pages of a host that were ever admitted, and what is kept of its traps, as it was handed in ([`Batch::traps`]).
+    fn traps(&self, _origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError> {
+        Ok((0, None))
+    }
+
+    /// Up to `of_each` URLs that are held of each host that has any may be asked for. Returns how many there were.
+    fn release_held(&self, _of_each: usize, _now: EpochMs) -> Result<u64, FrontierError> {
+        Ok(0)
+    }
+
     /// What looks have told of the hints of a URL's host; none before there were any.
     fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError>;
 
@@ -102,7 +112,7 @@ pub trait Frontier: Send + Sync {
         self.next_due()
     }
 
-    /// Whether anything is left to do by `now`: a URL never fetched (or waiting to be tried again), one that is due to be
+    /// Whether anything is left to do by `now`: a URL never fetched (or waiting to be tried again) that is not held, one that is due to be
     /// looked at again however long its host rests, one in flight, a leased host. All of it at one moment.
     fn has_work(&self, now: EpochMs) -> bool;
 
@@ -294,6 +304,9 @@ pub struct Counts {
     pub work_proposed: u64,
     /// Of `work_proposed`: never fetched with a final answer yet (the rest are revisits).
     pub first_time: u64,
+    /// Of `first_time`: held, as their patterns bring nothing new ([`super::held`]). No run waits for them.
+    #[serde(default)]
+    pub held: u64,
     /// URLs in `page`; sitemaps are not counted.
     pub page: u64,
     /// Of `page`, by state.

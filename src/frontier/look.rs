@@ -30,6 +30,8 @@ pub struct HostLook {
     pub ordered_delay: Option<Duration>,
     /// Pages that its operator admits at most.
     pub ordered_pages: Option<u64>,
+    /// Of `later`: held ([`super::held`]).
+    pub held: u64,
     /// A budget of it is spent.
     pub spent: Option<Spent>,
     /// None while it is well.

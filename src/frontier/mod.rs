@@ -11,6 +11,7 @@ mod copy;
 mod embedded;
 mod error;
 mod event_id;
+pub mod held;
 mod keys;
 mod lease;
 mod look;

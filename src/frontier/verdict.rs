@@ -1,5 +1,6 @@
 //! What the validator makes of events, as the frontier is told.
 
+use super::held::{Traps, TrapsDone};
 use super::page::PageRecord;
 use super::past::Attempt;
 use super::spending::Brought;
@@ -18,6 +19,7 @@ pub struct Batch {
     pub brought: Vec<Brought>,
     /// Of pages known already: that they have changed.
     pub hints: Vec<Hint>,
+    pub traps: Traps,
     /// The validator's place in the log behind this batch.
     pub cursor: Position,
 }
@@ -74,9 +76,11 @@ impl HostPause {
 }
 
 /// What `apply` did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Applied {
     /// Verdicts that changed something.
     pub verdicts: u64,
     pub proposed: Proposed,
+    /// When the batch says anything of traps.
+    pub traps: TrapsDone,
 }

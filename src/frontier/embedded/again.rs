@@ -6,6 +6,7 @@ use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::records::{self, QueuedUrl, UrlState};
 use super::verdicts::attempts_before;
+use crate::frontier::held::HELD;
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, split};
 use crate::frontier::{Frontier, FrontierError, PageRecord, PageState, WHEN_MET_AGAIN};
 use crate::page::{EpochMs, Kind};
@@ -228,7 +229,7 @@ impl EmbeddedFrontier {
     fn put_off(&self, host: HostKey, origin: &str) -> Result<Vec<String>, FrontierError> {
         let store = &*self.shelf.store()?;
         let mut urls = Vec::new();
-        for entry in store.later.range(later_key(host, 0, Rank(0))..later_key(host, WHEN_MET_AGAIN, Rank(0))) {
+        for entry in store.later.range(later_key(host, 0, Rank(0))..later_key(host, HELD, Rank(0))) {
             let (_, item): (_, QueuedUrl) = store.read(&store.later, entry)?;
             if item.put_off {
                 urls.push(format!("{origin}{}", item.path));

@@ -11,6 +11,7 @@ use super::records::{self, QueuedUrl, Source, UrlState};
 use super::shelf::StoreGuard;
 use super::targets::TargetChanges;
 use crate::budgets::Account;
+use crate::frontier::held::held_under;
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
 use crate::frontier::schedule::{HostRecord, NEVER, Totals};
 use crate::frontier::{FrontierError, HostPause, PageRecord, Trouble, WHEN_MET_AGAIN};
@@ -44,6 +45,12 @@ pub struct Changes<'a> {
     /// See [`super::found`]: by the number of the first URL that each stands for.
     pub sources: BTreeMap<u64, Source>,
     pub met: Met,
+    /// Of the proposals of a batch, by their places: what is held if it is new, under which mark …
+    pub held: HashMap<usize, u32>,
+    /// … and those that were new.
+    pub added: Vec<usize>,
+    /// What is kept of hosts' traps, by the keys of their notes.
+    pub traps: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// What a batch makes of one host.
@@ -80,6 +87,9 @@ impl<'a> Changes<'a> {
             seen: Vec::new(),
             sources: BTreeMap::new(),
             met: Met::default(),
+            held: HashMap::new(),
+            added: Vec::new(),
+            traps: Vec::new(),
         })
     }
 
@@ -159,6 +169,7 @@ impl<'a> Changes<'a> {
             is_blocked: false,
             ordered_delay_ms: None,
             ordered_pages: None,
+            held: 0,
         }
     }
 
@@ -185,6 +196,9 @@ impl<'a> Changes<'a> {
         if let Some(host) = self.hosts.get_mut(&url.host) {
             host.record.later += 1;
             host.record.parked += u64::from(due == WHEN_MET_AGAIN);
+            let held = u64::from(held_under(due).is_some());
+            host.record.held += held;
+            self.totals.held += held;
         }
     }
 
@@ -201,6 +215,9 @@ impl<'a> Changes<'a> {
                 self.later.insert((url.host, due, rank), None);
                 host.record.later = host.record.later.saturating_sub(1);
                 host.record.parked = host.record.parked.saturating_sub(u64::from(due == WHEN_MET_AGAIN));
+                let held = u64::from(held_under(due).is_some());
+                host.record.held = host.record.held.saturating_sub(held);
+                self.totals.held = self.totals.held.saturating_sub(held);
             }
         }
         self.totals.work = self.totals.work.saturating_sub(1);
@@ -278,6 +295,9 @@ impl<'a> Changes<'a> {
                 Some(value) => batch.insert(&store.targets, key.as_slice(), value.as_slice()),
                 None => batch.remove(&store.targets, key.as_slice()),
             }
+        }
+        for (key, record) in self.traps.drain(..) {
+            batch.insert(&store.notes, key, record);
         }
         for (number, source) in &self.sources {
             batch.insert(&store.sources, number.to_be_bytes(), records::to_bytes(source));

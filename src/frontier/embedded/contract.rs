@@ -8,6 +8,7 @@ use super::changes::Changes;
 use super::open::{EmbeddedFrontier, Owed};
 use crate::budgets::Amounts;
 use crate::delivery::Position;
+use crate::frontier::held::TrapsDone;
 use crate::frontier::keys::split;
 use crate::frontier::{
     Applied, Batch, BudgetStanding, Claim, Counts, Forgotten, Frontier, FrontierCopy, FrontierError, HostLook,
@@ -112,7 +113,12 @@ impl Frontier for EmbeddedFrontier {
         changes.add_brought(&batch.brought)?;
         let verdicts = changes.add_verdicts(&batch.verdicts)?;
         changes.add_hints(&batch.hints)?;
+        changes.held = batch.traps.held.iter().copied().collect();
         let proposed = changes.add_proposals(&batch.proposals, &known)?;
+        let added = std::mem::take(&mut changes.added);
+        changes.held.clear();
+        let hosts =
+            batch.traps.hosts.iter().map(|host| changes.change_traps(host, &known)).collect::<Result<_, _>>()?;
         changes.totals.links_seen += batch.proposals.len() as u64;
         changes.totals.cursor = batch.cursor;
         changes.commit(&mut known)?;
@@ -124,7 +130,9 @@ impl Frontier for EmbeddedFrontier {
             claims.forget(url);
             tried.remove(&url);
         });
-        Ok(Applied { verdicts, proposed })
+        let is_asked = !batch.traps.hosts.is_empty();
+        let traps = if is_asked { TrapsDone { added, hosts } } else { TrapsDone::default() };
+        Ok(Applied { verdicts, proposed, traps })
     }
 
     fn cursor(&self) -> Result<Position, FrontierError> {
@@ -150,6 +158,14 @@ impl Frontier for EmbeddedFrontier {
 
     fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError> {
         self.find_witness(origin, except)
+    }
+
+    fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError> {
+        self.traps_of(origin)
+    }
+
+    fn release_held(&self, of_each: usize, now: EpochMs) -> Result<u64, FrontierError> {
+        self.release_of_each(of_each, now)
     }
 
     fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError> {

@@ -68,7 +68,7 @@ impl EmbeddedFrontier {
             HostClaim::Leased(id, record) => {
                 let robots = if record.has_robots { store.robots_of(host) } else { Ok(None) };
                 let robots = robots.inspect_err(|_| self.schedule.lock().give_back(id))?;
-                let host = host_of(record, robots);
+                let host = host_of(*record, robots);
                 HostTurn::Leased(Lease { id, host, work: Vec::new() })
             }
         })

@@ -21,6 +21,7 @@ mod contract;
 mod copy;
 mod forget;
 mod found;
+mod held;
 mod hints;
 mod known;
 mod lease;

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use super::changes::Changes;
 use super::known::Known;
 use super::records::{QueuedUrl, UrlState, to_bytes};
+use crate::frontier::held::due_of;
 use crate::frontier::keys::{HostKey, UrlKey, split};
 use crate::frontier::{FrontierError, PageRecord, Proposal, Proposed};
 use crate::page::Kind;
@@ -26,7 +27,7 @@ impl Changes<'_> {
         self.look_up(&mut parts, known)?;
         let mut proposed = Proposed::default();
         self.met.expect(parts.len());
-        for part in &parts {
+        for (place, part) in parts.iter().enumerate() {
             self.meet_url(part.url, part.proposal);
             // Twice in the same batch: known by now.
             if part.is_known || self.states.contains_key(&part.url) {
@@ -34,8 +35,9 @@ impl Changes<'_> {
                     self.make_seed(part)?;
                 }
                 proposed.known += 1;
-            } else if self.admit(part)? {
+            } else if self.admit(part, place)? {
                 proposed.added += 1;
+                self.added.push(place);
             } else {
                 proposed.over_limit += 1;
             }
@@ -118,7 +120,7 @@ impl Changes<'_> {
     }
 
     /// False when the host has its limit of pages. A host is made even then: it was seen.
-    fn admit(&mut self, part: &Parts) -> Result<bool, FrontierError> {
+    fn admit(&mut self, part: &Parts, place: usize) -> Result<bool, FrontierError> {
         let limit = self.frontier.max_pages_per_host.load(Ordering::Relaxed);
         let Proposal { kind, depth, priority, .. } = *part.proposal;
         let host = self.host(part.url.host, part.origin)?;
@@ -134,7 +136,10 @@ impl Changes<'_> {
         let path = part.path.to_owned();
         let item = QueuedUrl { path, revisit: false, ..QueuedUrl::revisit("", kind, depth) };
         self.note_source(part.proposal, rank.sequence());
-        self.enqueue_ready(part.url, rank, to_bytes(&item));
+        match self.held.get(&place) {
+            Some(mark) => self.enqueue_later(part.url, due_of(*mark), rank, &item),
+            None => self.enqueue_ready(part.url, rank, to_bytes(&item)),
+        }
         self.totals.first_time += 1;
         Ok(true)
     }

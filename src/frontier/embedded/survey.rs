@@ -3,6 +3,8 @@
 
 use super::open::EmbeddedFrontier;
 use super::records::{QueuedUrl, UrlState};
+use crate::frontier::held::held_under;
+use crate::frontier::keys::part;
 use crate::frontier::schedule::HostRecord;
 use crate::frontier::{FrontierError, PageRecord, PageState};
 
@@ -19,6 +21,8 @@ pub struct Survey {
     /// … of which so many have a record in `pages`, and the rest, pages or sitemaps, never had a final answer.
     pub revisits: u64,
     pub first_time_pages: u64,
+    /// … and so many are held.
+    pub held: u64,
     /// Known URLs, by where they are said to be: in a queue, or done.
     pub places_queued: u64,
     pub places_done: u64,
@@ -56,7 +60,9 @@ impl EmbeddedFrontier {
         }
         for queue in [&store.ready, &store.later] {
             for entry in queue.iter() {
-                let (_, item): (_, QueuedUrl) = store.read(queue, entry)?;
+                let (key, item): (_, QueuedUrl) = store.read(queue, entry)?;
+                let is_held = part(&key, 1).is_some_and(|due| key.len() > 16 && held_under(due).is_some());
+                survey.held += u64::from(is_held);
                 survey.queued += 1;
                 survey.revisits += u64::from(item.revisit);
                 survey.first_time_pages += u64::from(!item.revisit && item.kind.is_delivered());

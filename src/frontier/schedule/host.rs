@@ -59,6 +59,13 @@ pub struct HostRecord {
     /// Pages that its operator admits at most, in the place of the configured limit.
     #[n(15)]
     pub ordered_pages: Option<u64>,
+    /// Of `later`: held ([`crate::frontier::held`]).
+    #[cbor(n(16), default, skip_if = "is_none")]
+    pub held: u64,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl HostRecord {
@@ -79,6 +86,7 @@ impl HostRecord {
             is_blocked: self.is_blocked,
             ordered_delay: self.ordered_delay_ms.map(Duration::from_millis),
             ordered_pages: self.ordered_pages,
+            held: self.held,
             spent: None,
             trouble: self.trouble,
             robots: None,

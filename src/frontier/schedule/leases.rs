@@ -17,7 +17,7 @@ const BLOCKED_REST_MS: EpochMs = 3_600_000;
 /// One host asked for by its key.
 #[derive(Debug)]
 pub enum HostClaim {
-    Leased(u64, HostRecord),
+    Leased(u64, Box<HostRecord>),
     At(EpochMs),
     Taken,
 }
@@ -69,7 +69,7 @@ impl Schedule {
             self.last_lease += 1;
             state.lease = Some(self.last_lease);
             self.leases.insert(self.last_lease, Leased { host, urls: Vec::new(), is_lent: false });
-            HostClaim::Leased(self.last_lease, state.record.clone())
+            HostClaim::Leased(self.last_lease, Box::new(state.record.clone()))
         };
         self.list(host);
         Some(claim)

@@ -6,6 +6,7 @@ use super::host::{HostRecord, HostState};
 use super::queue::Queue;
 use super::totals::Totals;
 use crate::budgets::Budget;
+use crate::frontier::held::HELD;
 use crate::frontier::keys::{HostKey, UrlKey};
 use crate::frontier::{Cause, Counts, Spent, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost};
 use crate::page::EpochMs;
@@ -33,6 +34,8 @@ pub struct Schedule {
     pub(super) given_up: HashSet<HostKey>,
     /// Hosts that their operator wants left alone and that have work.
     pub(super) blocked: BTreeSet<HostKey>,
+    /// Hosts with URLs that are held.
+    pub held: BTreeSet<HostKey>,
     /// Hosts that are not leased for the time being.
     pub(super) recalled: HashSet<HostKey>,
     /// Hosts that rest because a budget is spent, by budget.
@@ -54,21 +57,22 @@ impl Schedule {
     }
 
     pub fn next_due(&self) -> Option<EpochMs> {
-        self.due.first().map(|(due, ..)| *due).filter(|due| *due < WHEN_MET_AGAIN)
+        self.due.first().map(|(due, ..)| *due).filter(|due| *due < HELD)
     }
 
     /// The contract is that of [`crate::frontier::Frontier::next_due_well`]. Looks at the hosts in trouble that come before.
     pub fn next_due_well(&self) -> Option<EpochMs> {
         let is_well =
             |host| self.record(host).is_some_and(|record| !record.trouble.as_ref().is_some_and(Trouble::is_the_hosts));
-        self.due.iter().find(|(.., host)| is_well(*host)).map(|(due, ..)| *due).filter(|due| *due < WHEN_MET_AGAIN)
+        self.due.iter().find(|(.., host)| is_well(*host)).map(|(due, ..)| *due).filter(|due| *due < HELD)
     }
 
     /// The contract is that of [`crate::frontier::Frontier::has_work`]. Looks at hosts only when all that is left are revisits, and
     /// no further than the first that has one due.
     pub fn has_work(&self, now: EpochMs) -> bool {
         let is_due = |state: &HostState| state.has_ready() || state.next_later <= now;
-        let is_busy = self.totals.first_time > 0 || !self.leases.is_empty() || !self.in_flight.is_empty();
+        let is_busy =
+            self.totals.first_time > self.totals.held || !self.leases.is_empty() || !self.in_flight.is_empty();
         is_busy || self.due.iter().any(|(.., host)| self.hosts.get(host).is_some_and(is_due))
     }
 
@@ -77,6 +81,7 @@ impl Schedule {
         Counts {
             work_proposed: self.totals.work,
             first_time: self.totals.first_time,
+            held: self.totals.held,
             page: live + gone + refused + failed + withheld + alias,
             live,
             gone,
@@ -203,6 +208,10 @@ impl Schedule {
             true => self.blocked.insert(host),
             false => self.blocked.remove(&host),
         };
+        match now.is_some_and(|record| record.held > 0) {
+            true => self.held.insert(host),
+            false => self.held.remove(&host),
+        };
         match record.is_some_and(HostRecord::is_given_up) {
             true => self.given_up.insert(host),
             false => self.given_up.remove(&host),
@@ -233,7 +242,7 @@ impl Schedule {
         let troubled =
             self.troubled.iter().map(|(cause, (hosts, urls))| Troubled { cause: *cause, hosts: *hosts, urls: *urls });
         let rests = |host: &HostKey| self.hosts.get(host).is_some_and(|state| state.spent.is_some());
-        let later = self.due.range((now + 1, 0, 0)..(WHEN_MET_AGAIN, 0, 0));
+        let later = self.due.range((now + 1, 0, 0)..(HELD, 0, 0));
         let later = later.filter(|(.., host)| !rests(host)).take(at_most);
         let next = later.filter_map(|(until, _, host)| {
             let record = self.record(*host)?;
@@ -261,6 +270,7 @@ impl Schedule {
             self.hosts.remove(&host);
             self.given_up.remove(&host);
             self.blocked.remove(&host);
+            self.held.remove(&host);
         }
     }
 }

@@ -32,6 +32,9 @@ pub struct Totals {
     pub withheld: u64,
     #[cbor(n(11), default)]
     pub alias: u64,
+    /// Of `first_time`: held.
+    #[cbor(n(12), default)]
+    pub held: u64,
 }
 
 impl Totals {

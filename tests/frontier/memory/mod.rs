@@ -200,6 +200,7 @@ impl Frontier for MemoryFrontier {
         let pages = || kept.urls.values().filter(|url| url.kind == Kind::Page).filter_map(|url| url.page.as_ref());
         let in_state = |wanted: fn(PageState) -> bool| pages().filter(|page| wanted(page.state)).count() as u64;
         Counts {
+            held: 0,
             work_proposed: queued().count() as u64,
             first_time: queued().filter(|url| url.page.is_none()).count() as u64,
             page: pages().count() as u64,

@@ -59,6 +59,7 @@ impl Record for HostRecord {
             is_blocked: false,
             ordered_delay_ms: None,
             ordered_pages: None,
+            held: 0,
         })
     }
 }
@@ -89,6 +90,7 @@ impl Record for Totals {
             links_seen,
             withheld: 0,
             alias: 0,
+            held: 0,
         })
     }
 }
