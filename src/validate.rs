@@ -8,15 +8,19 @@ mod kept;
 mod looks;
 mod proposals;
 mod told;
+mod traps;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use aliases::{is_to_be_read, reached};
 use kept::{keep_validators, texts_given};
 pub use looks::Looks;
 use told::attempt;
+use traps::Watch;
 
 use crate::budgets::Amounts;
 use crate::clock::{self, now_ms};
@@ -41,6 +45,7 @@ pub struct Validator {
     config: FrontierConfig,
     metrics: Arc<Metrics>,
     looks: Looks,
+    watch: Mutex<Watch>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +63,8 @@ const LINK_BYTES: usize = 8 << 20;
 /// What a link holds besides its URL.
 const LINK: usize = 64;
 const IDLE: Duration = Duration::from_millis(200);
+/// URLs of a host that are held no longer at once.
+const RELEASED: usize = 1024;
 
 impl Validator {
     pub fn new(
@@ -67,7 +74,10 @@ impl Validator {
         metrics: Arc<Metrics>,
     ) -> Result<Validator, FrontierError> {
         let looks = Looks::open(&*frontier, &config, now_ms())?;
-        Ok(Validator { frontier, scope, config, metrics, looks })
+        // What was held is not any more once nobody watches.
+        while !config.traps && frontier.release_held(RELEASED, now_ms())? > 0 {}
+        let watch = Mutex::new(Watch::new(config.traps, now_ms()));
+        Ok(Validator { frontier, scope, config, metrics, looks, watch })
     }
 
     /// Reads the log until it is closed and read to its end, or `is_old` says that the configuration is another by now. Rings
@@ -84,6 +94,7 @@ impl Validator {
             if entries.is_empty() {
                 self.pass_damage(reader)?;
                 self.release(reader)?; // a segment may have been closed since
+                self.release_some(now_ms())?;
                 beat.idle();
                 continue;
             }
@@ -130,6 +141,7 @@ impl Validator {
     fn validate_some(&self, entries: &[Arc<Entry>]) -> Result<usize, ValidateError> {
         let mut batch = Batch::default();
         let (mut link_bytes, mut changes) = (0, Vec::new());
+        self.watch.lock().begin();
         // The same URL twice in a batch: the second is compared with the first, not with what the store still says.
         let mut judged: HashMap<&str, PageRecord> = HashMap::new();
         for entry in entries {
@@ -145,12 +157,14 @@ impl Validator {
             if let Change::Page { record, .. } = &mut change {
                 record.passed_at.get_or_insert(entry.end.index);
             }
+            let worth = self.watch(event, &derived, (before.as_ref(), &change))?;
             if let Change::Page { record, .. } = &change {
                 if let (true, Some(seen)) = (is_alive(event, record), seen_before(event, before.as_ref())) {
                     self.looks.count(&*self.frontier, &event.url, &seen, trust.as_ref(), event.ended_ms)?;
                 }
                 if is_to_be_read(record, before.as_ref()) {
                     self.propose_links(event, &derived, record.canonical.as_deref(), &mut batch.proposals);
+                    self.hold_links(event, worth, &mut batch.proposals, links_before)?;
                     hints::add(&*self.frontier, &self.looks, (event, &derived), &mut batch.hints)?;
                 }
                 judged.insert(&event.url, record.clone());
@@ -172,7 +186,9 @@ impl Validator {
                 break;
             }
         }
+        batch.traps = self.watch.lock().finish();
         let applied = self.frontier.apply(&batch, now_ms())?;
+        self.watch.lock().applied(&batch.traps, &applied.traps, &batch.proposals);
         self.metrics.validated(&changes, &applied);
         Ok(batch.verdicts.len())
     }

@@ -50,6 +50,7 @@ pub(super) fn as_table(status: &Status) -> String {
     let tables = [
         ("work_proposed", counts.work_proposed, "URLs to fetch"),
         ("  first time", counts.first_time, "never fetched yet"),
+        ("  held", counts.held, "their patterns bring nothing new"),
         ("page_proposed", *page_proposed, "accepted, not yet validated"),
         ("page", counts.page, "validated"),
         ("  live", counts.live, "there at the last look"),

@@ -188,6 +188,10 @@ pub(super) fn told_of_host(host: &HostStatus, now: u64) -> String {
     if let Some(due) = host.due_ms.filter(|due| *due > now) {
         said += &format!(", to be visited {}", ago(due, now));
     }
+    if host.urls_held > 0 {
+        said += &format!(", {} URLs held", host.urls_held);
+    }
+    host.traps.iter().for_each(|trap| said += &format!("\n  {trap}"));
     said
 }
 

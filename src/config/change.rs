@@ -14,6 +14,7 @@ const LIVE: &[&str] = &[
     WHITELIST,
     BLACKLIST,
     "link_storage.link_strategy.obey_noindex",
+    "link_storage.link_strategy.traps",
     "link_storage.link_strategy.outlinks",
     "link_storage.link_classifier.type",
     "link_storage.link_classifier.max_depth",

@@ -65,6 +65,8 @@ pub struct FrontierConfig {
     pub revisit_share: f64,
     /// Read sitemaps named in robots.txt, and `/sitemap.xml` by guess.
     pub sitemaps: bool,
+    /// Patterns of URLs that bring nothing new cool down.
+    pub traps: bool,
     /// Bytes of memory for the store's block cache.
     pub cache_bytes: u64,
 }

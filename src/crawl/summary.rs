@@ -152,6 +152,7 @@ impl Summary {
             "refused": self.counts.refused,
             "failed": self.counts.failed,
             "work_proposed": self.counts.work_proposed,
+            "held": self.counts.held,
             "hosts": self.counts.hosts,
             "seeds": self.seeds,
             "failed_seeds": self.failed_seeds.len(),
@@ -228,6 +229,7 @@ impl Summary {
             ("withheld", counts.withheld, "ask not to be indexed"),
             ("aliases", counts.alias, "lead to pages of other URLs"),
             ("to fetch", counts.work_proposed, "still in work_proposed"),
+            ("held", counts.held, "of them, as their patterns bring nothing new (seine host NAME, seine why URL)"),
             ("hosts", counts.hosts, ""),
         ] {
             if count > 0 {

@@ -69,7 +69,7 @@ impl FrontierGauges {
             urls: gauges(
                 registry,
                 "seine_frontier_urls",
-                "URLs, each once: never fetched with a final answer (first_time), or by the state of their page.",
+                "URLs, each once: never fetched with a final answer (first_time), held as their patterns bring nothing new (held), or by the state of their page.",
                 &["state"],
             ),
             hosts: gauges(
@@ -100,7 +100,8 @@ impl FrontierGauges {
     pub fn set(&self, snapshot: &Snapshot) {
         let counts = snapshot.counts;
         for (state, value) in [
-            ("first_time", counts.first_time),
+            ("first_time", counts.first_time - counts.held),
+            ("held", counts.held),
             ("live", counts.live),
             ("gone", counts.gone),
             ("refused", counts.refused),

@@ -55,6 +55,7 @@ mod small_disk;
 mod steering;
 mod tail;
 mod telling;
+mod traps;
 mod trouble;
 mod watching;
 mod why;

@@ -198,6 +198,12 @@ pub struct HostStatus {
     pub ordered_delay_ms: Option<u64>,
     /// Pages that are admitted at most, by its operator's order; none: as configured.
     pub ordered_pages: Option<u64>,
+    /// Of `urls_later`: those that are held, as their patterns bring nothing new. No run waits for them.
+    #[serde(default)]
+    pub urls_held: u64,
+    /// Which patterns cool down, and what links lose: a sentence each. Of one host that is asked for, not in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traps: Vec<String>,
     pub trouble: Option<HostTrouble>,
 }
 

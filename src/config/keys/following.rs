@@ -77,6 +77,13 @@ pub(super) const SCOPE: &[Key] = &[
          where a visitor came from and never what is shown. null: none. Not set, a data folder keeps the list that it has, \
          which is none if it is of before there was one: what is known would be fetched again under another URL.",
     ),
+    ours(
+        "link_storage.link_strategy.traps",
+        "true",
+        Bool(|d, v| d.config.frontier.traps = v),
+        "Let URLs wait whose pattern (/calendar/#-#, /list?sort=~) brings nothing new for long, and take session ids out of links that \
+         are known by their effect. What waits is not dropped, and no run waits for it. false: all of it is asked for.",
+    ),
     ache(
         "link_storage.link_strategy.outlinks",
         "true",

@@ -4,7 +4,8 @@ use super::Console;
 use crate::api::Refusal;
 use crate::api::said::{HostStatus, HostTrouble, Hosts, HostsQuery, Troubled, Which};
 use crate::clock::now_ms;
-use crate::frontier::{HostLook, Trouble, WHEN_MET_AGAIN, WhichHosts};
+use crate::frontier::held::HELD;
+use crate::frontier::{HostLook, Trouble, WhichHosts};
 use crate::page::EpochMs;
 use crate::parse;
 
@@ -41,7 +42,7 @@ impl Console {
     pub fn host(&self, host: &str) -> Result<HostStatus, Refusal> {
         let origin = self.origin_of(host)?;
         match self.frontier.look_at_host(&origin)? {
-            Some(look) => Ok(host_status(&look, now_ms())),
+            Some(look) => Ok(HostStatus { traps: self.trap_lines(&origin)?, ..host_status(&look, now_ms()) }),
             None => Err(Refusal::NotFound(format!("nothing has led to {origin} so far"))),
         }
     }
@@ -88,9 +89,11 @@ pub(super) fn host_status(look: &HostLook, now: EpochMs) -> HostStatus {
         urls: look.ready + look.later,
         urls_later: look.later,
         pages: look.pages,
-        due_ms: look.due.filter(|due| *due < WHEN_MET_AGAIN),
+        due_ms: look.due.filter(|due| *due < HELD),
         ordered_delay_ms: look.ordered_delay.map(|delay| delay.as_millis() as u64),
         ordered_pages: look.ordered_pages,
+        urls_held: look.held,
+        traps: Vec::new(),
         trouble,
     }
 }

@@ -9,6 +9,7 @@ mod places;
 mod retry;
 mod seeds;
 mod status;
+mod traps;
 mod why;
 
 use std::path::PathBuf;

@@ -4,10 +4,11 @@ use super::Console;
 use super::hosts::host_status;
 use super::past::attempts;
 use crate::api::Refusal;
-use crate::api::said::{PageStory, QueuePlace, RobotsVerdict, ScopeVerdict, SinkPlace, Why};
+use crate::api::said::{HostStatus, PageStory, QueuePlace, RobotsVerdict, ScopeVerdict, SinkPlace, Why};
 use crate::clock::now_ms;
 use crate::config::Removed;
 use crate::crawl::normalise_seed;
+use crate::frontier::held::{HELD, held_under};
 use crate::frontier::scope::{Scope, Verdict};
 use crate::frontier::{
     HostLook, PageRecord, PageState, Place, QueuedLook, RobotsAccess, Trouble, UrlLook, WHEN_MET_AGAIN,
@@ -55,7 +56,12 @@ impl Console {
             reason,
             scope: known.scope_verdict(),
             robots: known.robots_verdict(),
-            host: known.host.as_ref().map(|host| host_status(host, known.now)),
+            host: match &known.host {
+                Some(host) => {
+                    Some(HostStatus { traps: self.trap_lines(&host.origin)?, ..host_status(host, known.now) })
+                }
+                None => None,
+            },
             found: self.discovery(known.look.as_ref()),
             attempts: attempts(known.look.as_ref()),
             queue: known.queue_place(),
@@ -175,6 +181,7 @@ impl Known<'_> {
             Place::Later { due: WHEN_MET_AGAIN } => {
                 "its host was given up; it waits until a link or a seed leads there again".to_owned()
             }
+            Place::Later { due } if held_under(due).is_some() => self.is_held(due),
             Place::Later { due } if due > self.now => {
                 format!("it is tried again in {} s", (due - self.now).div_ceil(1000))
             }
@@ -200,7 +207,7 @@ impl Known<'_> {
         if let Some(budget) = self.spent_budget() {
             reason += &format!("; {budget}");
         }
-        if let Some(rest) = host.due.filter(|due| *due > self.now && *due < WHEN_MET_AGAIN) {
+        if let Some(rest) = host.due.filter(|due| *due > self.now && *due < HELD) {
             reason += &format!("; its host rests for {} s", (rest - self.now).div_ceil(1000));
         }
         reason
@@ -263,9 +270,16 @@ impl Known<'_> {
             Place::Later { due } => (Some(due), None),
             Place::Done => return None,
         };
-        let due_ms = due_ms.filter(|due| *due < WHEN_MET_AGAIN);
+        let due_ms = due_ms.filter(|due| *due < HELD);
         let last_failure = cause.map(|cause| cause.to_string());
         Some(QueuePlace { due_ms, ahead, depth, attempts, last_failure, is_revisit: look.page.is_some() })
+    }
+
+    /// What keeps a URL back that is held.
+    fn is_held(&self, due: EpochMs) -> String {
+        let traps = parse::url::origin(self.url).and_then(|origin| self.console.traps(origin).ok().flatten());
+        let why = traps.zip(held_under(due)).map(|(traps, mark)| traps.why(mark));
+        format!("it is held: {}", why.unwrap_or_else(|| "its pattern brought nothing new".to_owned()))
     }
 
     fn spent_budget(&self) -> Option<String> {

@@ -1,0 +1,344 @@
+//! Traps as the validator watches for them: what a page is worth to its pattern, which of its links wait, and what they are called.
+//! What is known of a host is in memory while it is visited, and kept with it in the batch of every sixteenth of its pages, or of the
+//! one that changed something. A crash forgets a few counts, and nothing that was decided.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Validator;
+use crate::frontier::held::{HostTrapsChange, LAST_OF_ALL, Traps, TrapsDone};
+use crate::frontier::{Change, Frontier, FrontierError, PageRecord, Proposal};
+use crate::page::{EpochMs, Kind, PageEvent, Withheld};
+use crate::parse::url::{origin, path_and_query};
+use crate::parse::{Derived, media_type};
+use crate::traps::{Fetched, HostTraps, Said, Turn, Worth, mirror_of_both, parameters, said};
+
+/// A host is watched from so many known URLs on.
+const WATCHED_FROM: u64 = 64;
+/// Hosts that are in memory; the one that was visited longest ago gives up its place.
+const HOSTS: usize = 2048;
+/// Pages of a host behind which what is known of it is kept.
+const KEPT_EVERY: u32 = 16;
+/// Of one that gives up its place, fewer than so many are forgotten.
+const FORGOTTEN: u32 = 4;
+/// As often, so many URLs that are held of each host are released.
+const RELEASED_EVERY_MS: u64 = 3_600_000;
+const RELEASED_THEN: usize = 8;
+/// Pages that others are compared with, of all hosts, 16 bytes each.
+const COMPARED: usize = 1 << 15;
+/// Names of hosts that these are of; with more, it begins anew.
+const COMPARED_HOSTS: usize = 1 << 16;
+
+/// All that is watched.
+#[derive(Default)]
+pub(super) struct Watch {
+    /// Off: what was learned of parameters holds, and nothing else.
+    is_on: bool,
+    hosts: HashMap<String, Watched>,
+    visits: u64,
+    /// By the hash of a path: the page there that came last.
+    pages: Vec<Compared>,
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+    batch: InBatch,
+    /// When some of what is held was released last, of hosts that nothing may be fetched of meanwhile.
+    released: EpochMs,
+}
+
+struct Watched {
+    /// None: it has too few URLs.
+    traps: Option<HostTraps>,
+    visited: u64,
+    /// Pages since it was kept.
+    unkept: u32,
+    /// To be kept with the next batch.
+    is_changed: bool,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Compared {
+    path: u32,
+    digest: u32,
+    /// From 1; 0: none.
+    host: u32,
+}
+
+/// What a batch has so far.
+#[derive(Default)]
+struct InBatch {
+    held: Vec<(usize, u32)>,
+    /// Pages that said nothing new: their hosts, what they were worth, and where their links are among the proposals.
+    barren: Vec<(String, Worth, std::ops::Range<usize>)>,
+    /// Hosts and how often they were visited.
+    visits: BTreeMap<String, u32>,
+}
+
+impl Watch {
+    pub fn new(is_on: bool, now: EpochMs) -> Watch {
+        Watch { is_on, released: now, ..Watch::default() }
+    }
+
+    /// Before a batch; whatever the last one that was not applied had is forgotten, with all that is in memory.
+    pub fn begin(&mut self) {
+        if !self.batch.visits.is_empty() || !self.batch.barren.is_empty() || !self.batch.held.is_empty() {
+            *self = Watch::new(self.is_on, self.released);
+        }
+    }
+
+    fn host(&mut self, frontier: &dyn Frontier, origin: &str) -> Result<&mut Watched, FrontierError> {
+        if !self.hosts.contains_key(origin) {
+            if self.hosts.len() >= HOSTS {
+                self.make_room();
+            }
+            let (_, kept) = frontier.traps(origin)?;
+            // What cannot be read is as if it were not there.
+            let traps = kept.and_then(|kept| HostTraps::from_bytes(&kept));
+            let watched = Watched { traps, visited: 0, unkept: 0, is_changed: false };
+            self.hosts.insert(origin.to_owned(), watched);
+        }
+        self.visits += 1;
+        let watched = self.hosts.get_mut(origin).expect("it was put there");
+        watched.visited = self.visits;
+        Ok(watched)
+    }
+
+    /// A quarter leaves, the longest unvisited, so that this is done seldom; what is to be kept of them is with the next batch.
+    fn make_room(&mut self) {
+        let mut visited: Vec<u64> = self.hosts.values().map(|watched| watched.visited).collect();
+        let (_, oldest, _) = visited.select_nth_unstable(HOSTS / 4);
+        let oldest = *oldest;
+        let in_batch = &self.batch.visits;
+        self.hosts.retain(|origin, watched| {
+            let is_lost = watched.traps.is_none() || (watched.unkept < FORGOTTEN && !watched.is_changed);
+            watched.visited > oldest || in_batch.contains_key(origin) || !is_lost
+        });
+        let leaving = self.hosts.iter_mut().filter(|(_, watched)| watched.visited <= oldest);
+        for (origin, watched) in leaving {
+            watched.is_changed = true;
+            self.batch.visits.entry(origin.clone()).or_default();
+        }
+    }
+
+    /// What an event brought. None: it says nothing of its pattern.
+    fn see(
+        &mut self,
+        frontier: &dyn Frontier,
+        event: &PageEvent,
+        derived: &Derived,
+    ) -> Result<Option<Worth>, FrontierError> {
+        let Some(host) = origin(&event.url) else { return Ok(None) };
+        let Some(response) = event.response().filter(|response| response.status < 500) else { return Ok(None) };
+        let watched = self.host(frontier, host)?;
+        if watched.traps.is_none() {
+            if frontier.traps(host)?.0 < WATCHED_FROM {
+                return Ok(None);
+            }
+            watched.traps = Some(HostTraps::default());
+        }
+        let Some(traps) = &mut watched.traps else { return Ok(None) };
+        let is_page = response.is_success() && !matches!(event.withheld, Some(Withheld::Alias { .. }));
+        let is_text = derived.is_html || response.content_type().is_some_and(|it| media_type(it).starts_with("text/"));
+        let said = match is_text {
+            true => said(&derived.body, derived.is_html),
+            false => Said::default(),
+        };
+        let path = path_and_query(&event.url);
+        let fetched =
+            Fetched { path_and_query: path, said: is_page.then_some(&said), digest: &derived.digest, is_text };
+        let mut told = Vec::new();
+        let worth = traps.see(&fetched, &mut told);
+        watched.unkept += 1;
+        watched.is_changed |= !told.is_empty();
+        tell(host, &told);
+        *self.batch.visits.entry(host.to_owned()).or_default() += 1;
+        if is_page && said.mark != 0 {
+            self.compare(host, path, &derived.digest);
+        }
+        Ok(Some(worth))
+    }
+
+    /// With what stands at the same path of another host.
+    fn compare(&mut self, host: &str, path: &str, digest: &[u8; 32]) {
+        if self.names.len() >= COMPARED_HOSTS {
+            (self.names, self.numbers, self.pages) = Default::default();
+        }
+        self.pages.resize(COMPARED, Compared::default());
+        let number = match self.numbers.get(host) {
+            Some(number) => *number,
+            None => {
+                self.names.push(host.to_owned());
+                self.numbers.insert(host.to_owned(), self.names.len() as u32);
+                self.names.len() as u32
+            }
+        };
+        let hash = xxh3_64(path.as_bytes());
+        let digest = u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]);
+        let now = Compared { path: (hash >> 32) as u32, digest, host: number };
+        let before = std::mem::replace(&mut self.pages[hash as usize % COMPARED], now);
+        if before.path != now.path || before.host == number || before.host == 0 {
+            return;
+        }
+        let Some(other) = self.names.get(before.host as usize - 1).cloned() else { return };
+        let (mirror, of) = mirror_of_both(host, &other);
+        if let Some(watched) = self.hosts.get_mut(mirror)
+            && let Some(traps) = &mut watched.traps
+        {
+            let mut told = Vec::new();
+            traps.compared(of, before.digest == digest, &mut told);
+            watched.is_changed |= !told.is_empty();
+            tell(mirror, &told);
+            // It is looked through though it may not be visited any more.
+            self.batch.visits.entry(mirror.to_owned()).or_default();
+        }
+    }
+
+    /// A link as its host has it: without what carries a session; and when its turn is.
+    fn link<'u>(
+        &mut self,
+        frontier: &dyn Frontier,
+        url: &'u str,
+        on: Option<Worth>,
+    ) -> Result<(Cow<'u, str>, Turn), FrontierError> {
+        let Some(host) = origin(url) else { return Ok((Cow::Borrowed(url), Turn::InOrder)) };
+        // Of hosts that nothing was fetched of lately nothing is known that matters.
+        if !self.hosts.contains_key(host) && on.is_none() {
+            return Ok((Cow::Borrowed(url), Turn::InOrder));
+        }
+        let is_on = self.is_on;
+        let Some(traps) = &self.host(frontier, host)?.traps else {
+            return Ok((Cow::Borrowed(url), Turn::InOrder));
+        };
+        let url = match parameters::without(path_and_query(url), traps.sessions()) {
+            Some(path) => Cow::Owned(format!("{host}{path}")),
+            None => Cow::Borrowed(url),
+        };
+        let feeds_itself = on.is_some_and(|on| on.feeds_itself && on.is_barren);
+        let turn = if is_on { traps.turn(path_and_query(&url), feeds_itself) } else { Turn::InOrder };
+        Ok((url, turn))
+    }
+
+    /// What the batch says of traps.
+    pub fn finish(&mut self) -> Traps {
+        let held = std::mem::take(&mut self.batch.held);
+        let mut hosts = Vec::new();
+        for (origin, visits) in &self.batch.visits {
+            let Some(watched) = self.hosts.get_mut(origin) else { continue };
+            let Some(traps) = &mut watched.traps else { continue };
+            let mut release = BTreeMap::new();
+            for (mark, count) in (0..*visits).flat_map(|_| traps.visited()) {
+                *release.entry(mark).or_insert(0_usize) += count;
+            }
+            let sweep = traps.sweep();
+            let is_kept = watched.is_changed || watched.unkept >= KEPT_EVERY || sweep.is_some();
+            let record = is_kept.then(|| traps.to_bytes());
+            if is_kept {
+                (watched.unkept, watched.is_changed) = (0, false);
+            }
+            let release = release.into_iter().collect();
+            hosts.push(HostTrapsChange { origin: origin.clone(), record, release, sweep });
+        }
+        Traps { held, hosts }
+    }
+
+    /// The batch is applied.
+    pub fn applied(&mut self, change: &Traps, done: &TrapsDone, proposals: &[Proposal]) {
+        for (change, done) in change.hosts.iter().zip(&done.hosts) {
+            let Some(watched) = self.hosts.get_mut(&change.origin) else { continue };
+            let Some(traps) = &mut watched.traps else { continue };
+            if change.sweep.is_some() {
+                traps.swept(done.swept_to);
+                watched.is_changed = true;
+            }
+            for mark in &done.empty {
+                traps.is_released(*mark);
+            }
+        }
+        for (host, worth, links) in std::mem::take(&mut self.batch.barren) {
+            let Some(traps) = self.hosts.get_mut(&host).and_then(|watched| watched.traps.as_mut()) else { continue };
+            let first = done.added.partition_point(|place| *place < links.start);
+            let new = done.added[first..].iter().take_while(|place| **place < links.end);
+            let is_held = |place: &usize| change.held.binary_search_by_key(place, |(place, _)| *place).is_ok();
+            for place in new.filter(|place| !is_held(place)) {
+                let Some(proposal) = proposals.get(*place).filter(|proposal| proposal.kind == Kind::Page) else {
+                    continue;
+                };
+                match origin(&proposal.url) == Some(host.as_str()) {
+                    true => traps.led_on(worth, path_and_query(&proposal.url)),
+                    false => traps.led_away(worth),
+                }
+            }
+        }
+        self.batch = InBatch::default();
+    }
+}
+
+fn tell(host: &str, told: &[String]) {
+    for what in told {
+        tracing::info!(host, "{what}");
+    }
+}
+
+/// Of a page that is asked for the first time, as far as its URL goes.
+fn is_first(event: &PageEvent, before: Option<&PageRecord>, change: &Change) -> bool {
+    let is_final = matches!(change, Change::Page { .. });
+    is_final && event.kind == Kind::Page && event.depth > 0 && before.is_none()
+}
+
+impl Validator {
+    /// Of a crawl that stays: what waits is looked into now and then, whatever its host does.
+    pub(super) fn release_some(&self, now: EpochMs) -> Result<(), FrontierError> {
+        let mut watch = self.watch.lock();
+        if watch.is_on && now.saturating_sub(watch.released) >= RELEASED_EVERY_MS {
+            watch.released = now;
+            self.frontier.release_held(RELEASED_THEN, now)?;
+        }
+        Ok(())
+    }
+
+    /// Links are proposed as their hosts have them, and some of them held. `begun`: where those of this page begin.
+    pub(super) fn watch(
+        &self,
+        event: &PageEvent,
+        derived: &Derived,
+        (before, change): (Option<&PageRecord>, &Change),
+    ) -> Result<Option<Worth>, FrontierError> {
+        let mut watch = self.watch.lock();
+        match watch.is_on && is_first(event, before, change) {
+            true => watch.see(&*self.frontier, event, derived),
+            false => Ok(None),
+        }
+    }
+
+    /// A page's links as they are proposed, behind `begun`.
+    pub(super) fn hold_links(
+        &self,
+        event: &PageEvent,
+        worth: Option<Worth>,
+        proposals: &mut [Proposal],
+        begun: usize,
+    ) -> Result<(), FrontierError> {
+        let mut watch = self.watch.lock();
+        for (place, proposal) in proposals.iter_mut().enumerate().skip(begun) {
+            if proposal.kind != Kind::Page {
+                continue;
+            }
+            let (url, turn) = watch.link(&*self.frontier, &proposal.url, worth)?;
+            if let Cow::Owned(url) = url {
+                proposal.url = url;
+            }
+            // What a sitemap names is finite, and wanted.
+            match turn {
+                _ if event.kind != Kind::Page => {}
+                Turn::InOrder => {}
+                Turn::Last(_) => proposal.priority = LAST_OF_ALL,
+                Turn::Waits(mark) => watch.batch.held.push((place, mark)),
+            }
+        }
+        if let (Some(worth), Some(host)) = (worth.filter(|worth| worth.is_barren), origin(&event.url)) {
+            watch.batch.barren.push((host.to_owned(), worth, begun..proposals.len()));
+        }
+        Ok(())
+    }
+}

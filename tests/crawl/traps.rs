@@ -1,0 +1,293 @@
+//! Traps: pages without end beside pages of worth. What is endless has a bounded share, and what is worth it is complete.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fastrand::Rng;
+use seine::demo::server::{Answer, Ask};
+
+use crate::support::program::{Place, Process, Ran, eventually};
+use crate::support::{Running, links};
+
+const PAGES: usize = 4000;
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+const NAVIGATION: &str =
+    "<nav><a href=/>Home</a> <a href=/page/1>Journal</a> <p>The harbour journal of Saltmere, with tide tables</nav>";
+
+/// A text as people write it: the same few words again and again, and some that are rare.
+fn text(number: usize) -> String {
+    let mut rng = Rng::with_seed(number as u64);
+    let mut text = String::new();
+    for _ in 0..80 {
+        let rank = (8000.0_f64).powf(rng.f64()) as u64;
+        let mut word = Rng::with_seed(rank);
+        let letters: String = (0..3 + word.usize(..5)).map(|_| word.lowercase()).collect();
+        write!(text, "{letters} ").unwrap();
+    }
+    text
+}
+
+/// `/page/1` to `/page/4000`: each leads to the next, to what lies far ahead, and to a month.
+fn article(number: usize) -> Answer {
+    let next =
+        [number * 2, number * 2 + 1].into_iter().filter(|next| *next <= PAGES).map(|next| format!("/page/{next}"));
+    let month = format!("/calendar/{}/{}", 2016 + number / 12 % 10, number % 12 + 1);
+    let next: Vec<String> = next.chain([month, "/list?show=boats".to_owned()]).collect();
+    let links = links(&next.iter().map(String::as_str).collect::<Vec<_>>());
+    Answer::html(format!("<title>Page {number}</title>{NAVIGATION}<p>{}</p>{links}", text(number)))
+}
+
+/// Every month of every year, each with the one before and the one behind, and its days.
+fn calendar(year: i64, month: i64) -> Answer {
+    let name = MONTHS[(month - 1).rem_euclid(12) as usize];
+    let days: String = (1..=28).map(|day| format!("<td><a href=/calendar/{year}/{month}/{day}>{day}</a>")).collect();
+    let at = |months: i64| {
+        format!(
+            "/calendar/{}/{}",
+            (year * 12 + month - 1 + months).div_euclid(12),
+            (month - 1 + months).rem_euclid(12) + 1
+        )
+    };
+    let links = links(&[at(-1).as_str(), &at(1), &at(12)]);
+    Answer::html(format!("{NAVIGATION}<h1>{name} {year}</h1><tr><th>Mon<th>Tue<th>Wed{days}</table>No events. {links}"))
+}
+
+/// The same twenty boats, in an order and with a choice that six parameters say.
+fn list(query: &str) -> Answer {
+    let mut boats: Vec<usize> = (0..20).collect();
+    Rng::with_seed(query.len() as u64).shuffle(&mut boats);
+    let boats: String =
+        boats.iter().map(|boat| format!("<li>Boat {} of {}", text(*boat).split(' ').next().unwrap(), boat)).collect();
+    let mut to = Vec::new();
+    for name in ["colour", "length", "sails", "sort", "show", "year"] {
+        for value in ["red", "long", "many", "best"] {
+            let others = query.split('&').filter(|it| !it.is_empty() && !it.starts_with(name));
+            let all: Vec<String> = others.map(str::to_owned).chain([format!("{name}={value}")]).collect();
+            to.push(format!("/list?{}", all.join("&")));
+        }
+    }
+    let links = links(&to.iter().map(String::as_str).collect::<Vec<_>>());
+    Answer::html(format!("{NAVIGATION}<ul>{boats}</ul>red long many best{links}"))
+}
+
+fn answer(ask: &Ask) -> Answer {
+    let (path, query) = ask.path_and_query.split_once('?').unwrap_or((&ask.path_and_query, ""));
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    match parts[..] {
+        [""] => Answer::html(format!(
+            "{NAVIGATION}{}",
+            links(&["/page/1", "/calendar/2026/11", "/loop/", "/list?show=all"])
+        )),
+        ["page", number] => article(number.parse().unwrap()),
+        ["calendar", year, month] => calendar(year.parse().unwrap(), month.parse().unwrap()),
+        ["calendar", year, month, day] => Answer::html(format!(
+            "{NAVIGATION}<h1>{day} {} {year}</h1>No events.",
+            MONTHS[month.parse::<usize>().unwrap() - 1]
+        )),
+        ["loop", ..] => {
+            Answer::html(format!("{NAVIGATION}<p>About us. <a href='about/'>About</a> <a href='us/'>Us</a>"))
+        }
+        ["list"] => list(query),
+        _ => Answer::text("").status(404),
+    }
+}
+
+fn site() -> Running {
+    Running::start(1, Arc::new(answer))
+}
+
+fn pages(site: &Running) -> BTreeSet<String> {
+    (1..=PAGES).map(|number| format!("{}/page/{number}", site.origin(0))).collect()
+}
+
+/// Requests for pages of worth, and for any other.
+fn asked(site: &Running) -> (usize, usize) {
+    let paths: Vec<String> = site.visits.all().into_iter().map(|visit| visit.path).collect();
+    let is_trap = |path: &&String| ["/calendar", "/loop", "/list"].iter().any(|trap| path.starts_with(trap));
+    // Months that pages of worth lead to are none.
+    let is_linked = |path: &&String| {
+        (2016..2026).any(|year| path.starts_with(&format!("/calendar/{year}/")) && path.split('/').count() == 4)
+    };
+    let traps = paths.iter().filter(is_trap).filter(|path| !is_linked(path)).count();
+    (paths.len() - traps, traps)
+}
+
+#[track_caller]
+fn crawl(place: &Place, site: &Running, more: &[&str]) -> Ran {
+    let seeds = [site.origin(0) + "/"];
+    let delay: &[&str] = if more.contains(&"--delay") { &[] } else { &["--delay", "0"] };
+    Process::start(place.crawl(&seeds, &[delay, more].concat())).wait().ok()
+}
+
+#[track_caller]
+fn seine(place: &Place, arguments: &[&str]) -> String {
+    let data = place.data();
+    let arguments = [arguments, &["-o", data.to_str().unwrap()]].concat();
+    crate::support::program::run(&arguments).ok().stdout
+}
+
+#[test]
+fn endless_traps_have_a_bounded_share_and_what_is_worth_it_is_complete() {
+    let site = site();
+    let place = Place::new();
+    // Slowly enough for what came to be judged before more is asked for.
+    let ran = crawl(&place, &site, &["--delay", "2ms"]);
+    assert!(ran.stderr.contains("Done: nothing is left to fetch."), "{}", ran.stderr);
+    let (worth, traps) = asked(&site);
+    let kept: BTreeSet<String> = place.kept().into_keys().filter(|url| url.contains("/page/")).collect();
+    assert_eq!(kept, pages(&site));
+    eprintln!("{worth} requests for pages, {traps} for traps\n{}", seine(&place, &["host", &site.origin(0)]));
+    assert!(traps * 100 <= (worth + traps) * 15, "{worth} requests for pages, {traps} for traps");
+    assert!(ran.stderr.contains("as their patterns bring nothing new"), "{}", ran.stderr);
+    let host = seine(&place, &["host", &site.origin(0)]);
+    for pattern in ["/calendar/#/#", "/loop", "/list?…"] {
+        assert!(
+            host.lines().any(|line| line.trim_start().starts_with(pattern) && line.contains("cools down")),
+            "{host}"
+        );
+    }
+    assert!(place.stats()["frontier"]["held"].as_u64() > Some(0));
+    seine(&place, &["audit"]);
+    // The same command again asks for nothing.
+    let before = site.visits.all().len();
+    crawl(&place, &site, &[]);
+    assert!(site.visits.all().len() <= before + 3);
+}
+
+/// Killed again and again, it comes to the same end; and what was held is asked for once nobody watches any more.
+#[test]
+fn a_crawl_with_traps_may_be_killed_and_the_watch_switched_off() {
+    let site = site();
+    let place = Place::new();
+    let seeds = [site.origin(0) + "/"];
+    for pages in [300, 700, 1100] {
+        let process = Process::start(place.crawl(&seeds, &["--delay", "0"]));
+        let before = site.visits.len();
+        eventually("some pages are asked for", || site.visits.len() >= before + pages / 3);
+        assert!(process.kill());
+    }
+    crawl(&place, &site, &[]);
+    let kept: BTreeSet<String> = place.kept().into_keys().filter(|url| url.contains("/page/")).collect();
+    assert_eq!(kept, pages(&site));
+    let (worth, traps) = asked(&site);
+    eprintln!("killed: {worth} requests for pages, {traps} for traps");
+    assert!(traps * 100 <= (worth + traps) * 25, "{worth} requests for pages, {traps} for traps");
+    let held = place.stats()["frontier"]["held"].as_u64().unwrap();
+    assert!(held > 100);
+    seine(&place, &["audit"]);
+    place.set("link_storage.link_strategy.traps", "false");
+    let most = (place.stats()["frontier"]["live"].as_u64().unwrap() + 300).to_string();
+    let ran = crawl(&place, &site, &["--max-pages", &most]);
+    assert!(ran.stderr.contains("Done: the limit of pages is reached."), "{}", ran.stderr);
+    assert_eq!(place.stats()["frontier"]["held"], 0);
+    seine(&place, &["audit"]);
+}
+
+/// A session that every link of a page carries on, and that is another with every page.
+#[test]
+fn a_session_is_known_by_its_effect_and_links_lose_it() {
+    let answer = |ask: &Ask| {
+        let (path, query) = ask.path_and_query.split_once('?').unwrap_or((&ask.path_and_query, ""));
+        let Ok(number) = path.trim_start_matches("/shop/").parse::<usize>() else {
+            return Answer::text("").status(404);
+        };
+        let page = query.split('&').find_map(|it| it.strip_prefix("part=")).unwrap_or("1");
+        let visitor = fastrand::u64(..);
+        let to: Vec<String> = [0, number / 2, number * 2 + 1, number * 2 + 2, (number * 7 + 3) % 200]
+            .into_iter()
+            .filter(|to| *to < 200)
+            .flat_map(|to| [format!("/shop/{to}?visitor={visitor}"), format!("/shop/{to}?part=2&visitor={visitor}")])
+            .collect();
+        let links: String = to.iter().map(|url| format!("<a href=\"{url}\">more</a> ")).collect();
+        Answer::html(format!("{NAVIGATION}<p>{}</p>{links}", text(number * 10 + page.parse::<usize>().unwrap())))
+    };
+    let site = Running::start(1, Arc::new(answer));
+    let place = Place::new();
+    let seeds = [site.origin(0) + "/shop/0"];
+    let ran = Process::start(place.crawl(&seeds, &["--delay", "0"])).wait_for(Duration::from_secs(110)).ok();
+    assert!(ran.stderr.contains("Done: nothing is left to fetch."), "{}", ran.stderr);
+    let host = seine(&place, &["host", &site.origin(0)]);
+    assert!(host.contains("links lose visitor, which carries a session"), "{host}");
+    assert!(!host.contains("lose part"), "{host}");
+    let kept: BTreeSet<(String, bool)> = place
+        .kept()
+        .into_keys()
+        .map(|url| (url.split('?').next().unwrap().to_owned(), url.contains("part=2")))
+        .collect();
+    assert_eq!(kept.len(), 400, "every page is there, with and without its second part");
+    eprintln!("{} requests for 400 pages", site.visits.len());
+    assert!(site.visits.len() < 1200, "{} requests", site.visits.len());
+}
+
+#[test]
+fn of_two_hosts_that_say_the_same_one_cools_down() {
+    let answer = |ask: &Ask| match ask.path().trim_start_matches('/').parse::<usize>() {
+        Ok(number) => {
+            let to: Vec<String> =
+                (number * 3 + 1..number * 3 + 4).filter(|to| *to < 900).map(|to| format!("/{to}")).collect();
+            let links = links(&to.iter().map(String::as_str).collect::<Vec<_>>());
+            Answer::html(format!("<p>{}</p>{links}", text(number)))
+        }
+        Err(_) => Answer::text("").status(404),
+    };
+    let site = Running::start(2, Arc::new(answer));
+    let place = Place::new();
+    let seeds = [site.origin(0) + "/0", site.origin(1) + "/0"];
+    let ran = Process::start(place.crawl(&seeds, &["--delay", "0"])).wait().ok();
+    assert!(ran.stderr.contains("Done: nothing is left to fetch."), "{}", ran.stderr);
+    let at = |host: usize| site.visits.all().iter().filter(|visit| site.origin(host).contains(&visit.host)).count();
+    eprintln!("{} and {} requests", at(0), at(1));
+    assert!(at(0) >= 900 && at(1) < 450, "{} and {} requests", at(0), at(1));
+    let host = seine(&place, &["host", &site.origin(1)]);
+    assert!(host.contains(&format!("a mirror of {}", site.origin(0))), "{host}");
+    let held = format!("{}/899", site.origin(1));
+    let why = seine(&place, &["why", &held]);
+    assert!(why.contains("its host is a mirror of") || why.contains("no seed, page or sitemap"), "{why}");
+}
+
+/// Lists by the page, thin pages, pages that differ by a number: finite, and all of it is asked for.
+#[test]
+fn a_large_site_that_ends_is_complete() {
+    const ITEMS: usize = 1200;
+    let answer = |ask: &Ask| {
+        let (path, query) = ask.path_and_query.split_once('?').unwrap_or((&ask.path_and_query, ""));
+        let parts: Vec<&str> = path.split('/').skip(1).collect();
+        match parts[..] {
+            ["list"] => {
+                let page: usize = query.trim_start_matches("page=").parse().unwrap_or(0);
+                let items: Vec<String> =
+                    (page * 20..(page * 20 + 20).min(ITEMS)).map(|item| format!("/item/{item}")).collect();
+                let on = [format!("/list?page={}", (page + 1).min(ITEMS / 20 - 1))];
+                let to: Vec<&str> = items.iter().chain(&on).map(String::as_str).collect();
+                let names: String = items.iter().map(|item| text(item.len() + page)[..40].to_owned()).collect();
+                Answer::html(format!("{NAVIGATION}{names}{}", links(&to)))
+            }
+            ["item", number] => Answer::html(format!(
+                "{NAVIGATION}<h1>Item {number}</h1>In stock.<a href=/item/{number}/photo>Photo</a>"
+            )),
+            ["item", number, "photo"] => Answer::html(format!("{NAVIGATION}Photo of item {number}")),
+            _ => Answer::text("").status(404),
+        }
+    };
+    let site = Running::start(1, Arc::new(answer));
+    let place = Place::new();
+    let seeds = [site.origin(0) + "/list?page=0"];
+    let ran = Process::start(place.crawl(&seeds, &["--delay", "0"])).wait().ok();
+    let items = place.kept().into_keys().filter(|url| url.contains("/item/") && !url.ends_with("/photo")).count();
+    assert_eq!(items, ITEMS, "{}\n{}", ran.stderr, seine(&place, &["host", &site.origin(0)]));
+}
