@@ -2,7 +2,8 @@
 //!
 //! The documented fields, in this order: `domain` · `url` · `title` · `text` · `retrieved` · `words` · `wordsMeta` ·
 //! `topPrivateDomain` · `html` · `responseHeaders` · `isRelevant` · `relevance` · `crawlerId`. Behind them ours:
-//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`, and `distance` where it is known.
+//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`, and where they are known `distance` and
+//! `preferences`.
 //! What is not HTML has null for `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
 
 use std::borrow::Cow;
@@ -28,6 +29,7 @@ use super::records::of_lines;
 use super::recovery::RecoveryMethod;
 use super::sniff::Confidence;
 use crate::delivery::Entry;
+use crate::page::preferences::Statement;
 use crate::page::{EpochMs, PageChange, PageEvent, Relevance, TextChange};
 use crate::parse::html_text::visible_text;
 use crate::parse::html_tree::Tree;
@@ -146,6 +148,9 @@ pub struct ElasticDocument<'a> {
     /// Of a changed page: how far its main text is from the one before, see [`PageEvent::distance`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<u8>,
+    /// What publishers say of the page's use, if they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preferences: Option<Cow<'a, [Statement]>>,
 }
 
 fn unknown() -> f64 {
@@ -236,6 +241,7 @@ impl ElasticDocument<'_> {
             event.id = id.into_owned();
         }
         event.change = self.change;
+        event.preferences = self.preferences.map(Cow::into_owned);
         // Of which threshold it is, it does not say; what is sent at all counts at 0.
         event.text =
             self.distance.map(|distance| TextChange { distances: [(0, distance)].into(), ..Default::default() });
@@ -271,6 +277,7 @@ impl<'a> ElasticDocument<'a> {
             event_id: Some((&event.id).into()),
             change: event.change,
             distance: event.distance(min_change),
+            preferences: event.preferences.as_deref().filter(|said| !said.is_empty()).map(Cow::from),
         };
         if let Some(tree) = &text.tree {
             document.add_html(derived, tree, host);

@@ -10,13 +10,14 @@ use crate::formats::change;
 use crate::page::PageChange;
 
 /// `event_id`, `schema`, `status`, `change` (see [`PageChange`]), which events of before it was noted lack, of what has changed
-/// the `distance`, where it is known, and of what is gone the `reason`.
+/// the `distance`, where it is known, of what is gone the `reason`, and what publishers ask (`preferences`, JSON), if they do.
 pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str) -> OwnedHeaders {
     let event = &entry.event;
     let schema = if upkeep.due(event) == Due::Event { change::SCHEMA } else { schema };
     let status = event.response().map(|response| response.status.to_string());
     let reason = (event.change == Some(PageChange::Gone)).then(|| change::reason(event));
     let distance = event.distance(upkeep.min_change).map(|bits| bits.to_string());
+    let preferences = event.preferences_json();
     let headers = [
         ("event_id", Some(event.id.as_str())),
         ("schema", Some(schema)),
@@ -24,9 +25,10 @@ pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str) -> Ow
         ("change", event.change.map(PageChange::name)),
         ("distance", distance.as_deref()),
         ("reason", reason.as_deref()),
+        ("preferences", preferences.as_deref()),
     ];
     let given = headers.into_iter().filter(|(_, value)| value.is_some());
-    given.fold(OwnedHeaders::new_with_capacity(6), |all, (key, value)| all.insert(Header { key, value }))
+    given.fold(OwnedHeaders::new_with_capacity(7), |all, (key, value)| all.insert(Header { key, value }))
 }
 
 /// Messages of one URL have one key.

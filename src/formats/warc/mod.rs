@@ -22,7 +22,8 @@
 //! * Record ids come from the event's id, so that an event delivered twice has the same ids.
 //! * Failures and sitemaps are not held: without a response there is nothing to archive.
 //! * ACHE's extension fields (`ACHE-Requested-URL`, `ACHE-Relevance`, `ACHE-IsRelevant`) are kept. Ours are
-//!   `Seine-Message`, `Seine-Fetch-Ms` (milliseconds from the request to the body's last byte) and `Seine-Redirects-To`
+//!   `Seine-Message`, `Seine-Fetch-Ms` (milliseconds from the request to the body's last byte), `Seine-Preferences` (what publishers
+//!   ask, JSON as [`Statement`](crate::page::preferences::Statement)) and `Seine-Redirects-To`
 //!   (on a redirect: the id of the record where it led in the end).
 
 pub mod cdxj;

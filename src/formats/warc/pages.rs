@@ -193,6 +193,7 @@ impl CaptureRecords {
         event.ended_ms = event.started_ms.saturating_add(took);
         event.ip = main.get("WARC-IP-Address").and_then(|it| it.trim().parse().ok());
         event.relevance = relevance(main);
+        event.preferences = main.get("Seine-Preferences").and_then(|said| serde_json::from_str(said).ok());
         event.depth = self.depth();
         event.outcome = Outcome::Response(response);
         self.add_hops(main, &mut event);
