@@ -259,6 +259,7 @@ fn verdict(url: String, number: u64) -> Verdict {
         history: Some(History::new(time(number))),
         final_url: None,
         noindex: false,
+        preferences: Some(Vec::new()),
         is_to_be_reread: false,
         target: None,
         texts: Default::default(),

@@ -270,8 +270,7 @@ impl Validator {
     }
 
     /// What `page` keeps of a final answer. Of a page that is there, only an answer that says so takes it away (404, 410), and
-    /// says so twice, or a word that it may not be asked for: whatever else came instead, it stays as it was. So does what is
-    /// gone until it is back.
+    /// says so twice, or a word that it may not be asked for: whatever else came instead, it stays as it was, and so does what is gone.
     fn record(
         &self,
         event: &PageEvent,
@@ -325,6 +324,7 @@ impl Validator {
             noindex: event.is_noindex(derived.robots.noindex, there.is_some_and(|there| there.noindex)),
             target: reached(event).filter(|_| state.is_there() && self.config.redirects == Redirects::First),
             texts: texts_given(event, change, there),
+            preferences: kept::preferences(event, there),
             canonical: self.canonical(event, derived, there).filter(|_| state.is_there()),
             passed_at: None,
             past: Default::default(),

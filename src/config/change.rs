@@ -14,6 +14,8 @@ const LIVE: &[&str] = &[
     WHITELIST,
     BLACKLIST,
     "link_storage.link_strategy.obey_noindex",
+    "purpose",
+    "accept_licenses",
     "link_storage.link_strategy.outlinks",
     "link_storage.link_classifier.type",
     "link_storage.link_classifier.max_depth",

@@ -13,6 +13,8 @@ use super::secret::Secret;
 use super::sinks::{self, SinksDraft};
 use super::values::is_header_value;
 use crate::formats::held::{Field, Held};
+use crate::page::preferences::Purpose;
+use crate::parse::preferences::terms;
 use crate::parse::requisites::Requisites;
 
 /// A body this long fits into a record of the page log (256 MiB), with the heads of all its redirects.
@@ -153,6 +155,24 @@ pub(super) fn set_scope_hosts(draft: &mut Draft, hosts: Vec<String>) -> Result<(
         return Err(format!("host names without scheme, port or path; {odd} is none"));
     }
     draft.config.scope.hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+    Ok(())
+}
+
+pub(super) fn set_purposes(draft: &mut Draft, words: Vec<String>) -> Result<(), String> {
+    let purpose = |word: &String| Purpose::ALL.into_iter().find(|purpose| purpose.name() == word);
+    if let Some(odd) = words.iter().find(|word| purpose(word).is_none()) {
+        let known: Vec<&str> = Purpose::ALL.into_iter().map(Purpose::name).collect();
+        return Err(format!("some of {}; {odd} is none", known.join(", ")));
+    }
+    draft.config.scope.purposes.declared = words.iter().filter_map(purpose).collect();
+    Ok(())
+}
+
+pub(super) fn set_licenses(draft: &mut Draft, urls: Vec<String>) -> Result<(), String> {
+    if let Some(odd) = urls.iter().find(|url| terms(url).is_none()) {
+        return Err(format!("absolute http or https URLs; {odd} is none"));
+    }
+    draft.config.scope.purposes.licenses = urls.iter().filter_map(|url| terms(url)).collect();
     Ok(())
 }
 

@@ -128,7 +128,7 @@ fn why_none(page: PageRecord) -> Option<String> {
         PageState::New | PageState::Unchanged | PageState::Changed | PageState::Alias => None,
         PageState::Gone | PageState::Refused => Some(format!("answered with status {}", page.status)),
         PageState::Failed(reason) => Some(reason.meaning().to_owned()),
-        PageState::Withheld => Some("asks not to be indexed".to_owned()),
+        PageState::Withheld => Some("asks not to be indexed, or used for this".to_owned()),
     }
 }
 
@@ -225,7 +225,7 @@ impl Summary {
             ("gone", counts.gone, "were there before"),
             ("refused", counts.refused, "answered, but not with a page"),
             ("failed", counts.failed, "given up for good"),
-            ("withheld", counts.withheld, "ask not to be indexed"),
+            ("withheld", counts.withheld, "ask not to be indexed or used"),
             ("aliases", counts.alias, "lead to pages of other URLs"),
             ("to fetch", counts.work_proposed, "still in work_proposed"),
             ("hosts", counts.hosts, ""),

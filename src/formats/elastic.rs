@@ -2,8 +2,8 @@
 //!
 //! The documented fields, in this order: `domain` · `url` · `title` · `text` · `retrieved` · `words` · `wordsMeta` ·
 //! `topPrivateDomain` · `html` · `responseHeaders` · `isRelevant` · `relevance` · `crawlerId`. Behind them ours:
-//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`, and `distance` and `relevanceModel` where
-//! they are known.
+//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`, and where they are known `distance`,
+//! `relevanceModel` and `preferences`.
 //! What is not HTML has null for `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
 
 use std::borrow::Cow;
@@ -29,6 +29,7 @@ use super::records::of_lines;
 use super::recovery::RecoveryMethod;
 use super::sniff::Confidence;
 use crate::delivery::Entry;
+use crate::page::preferences::Statement;
 use crate::page::{EpochMs, PageChange, PageEvent, Relevance, TextChange};
 use crate::parse::html_text::visible_text;
 use crate::parse::html_tree::Tree;
@@ -151,6 +152,9 @@ pub struct ElasticDocument<'a> {
     /// The page classifier, where one was asked: what `relevance` is by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relevance_model: Option<Cow<'a, str>>,
+    /// What publishers say of the page's use, if they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preferences: Option<Cow<'a, [Statement]>>,
 }
 
 fn unknown() -> f64 {
@@ -242,6 +246,7 @@ impl ElasticDocument<'_> {
             event.id = id.into_owned();
         }
         event.change = self.change;
+        event.preferences = self.preferences.map(Cow::into_owned);
         // Of which threshold it is, it does not say; what is sent at all counts at 0.
         event.text =
             self.distance.map(|distance| TextChange { distances: [(0, distance)].into(), ..Default::default() });
@@ -278,6 +283,7 @@ impl<'a> ElasticDocument<'a> {
             change: event.change,
             distance: event.distance(min_change),
             relevance_model: event.model.as_deref().map(Cow::from),
+            preferences: event.preferences.as_deref().filter(|said| !said.is_empty()).map(Cow::from),
         };
         if let Some(tree) = &text.tree {
             document.add_html(derived, tree, host);

@@ -5,6 +5,7 @@ use minicbor::{Decode, Encode};
 use super::event_id;
 use super::past::{Attempt, Past};
 use super::trouble::Cause;
+use crate::page::preferences::Statement;
 use crate::page::{EpochMs, FailureReason, Kind, PageChange, PageEvent, Relevance, TextsGiven};
 use crate::revisit::{History, Lesson};
 
@@ -63,11 +64,14 @@ pub struct PageRecord {
     /// was noted.
     #[n(17)]
     pub passed_at: Option<u64>,
+    /// What headers and markup say of the page's use, whether that is obeyed or not. None: nobody has looked.
+    #[n(19)]
+    pub preferences: Option<Vec<Statement>>,
     /// Who led to it, and what came before.
     #[cbor(n(18), skip_if = "Past::is_empty")]
     pub past: Past,
     /// What a page classifier said of the last 2xx response. None where none was asked.
-    #[n(19)]
+    #[n(20)]
     pub judged: Option<JudgedBy>,
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::page::{PageRecord, PageState};
 use super::past::Found;
+use crate::page::preferences::Statement;
 use crate::page::{EpochMs, Kind, TextsGiven};
 
 /// Priority of a URL that the frontier first hears of by its verdict (a page log from elsewhere).
@@ -51,6 +52,8 @@ pub struct Work {
     pub was_withheld: bool,
     /// See [`PageRecord::noindex`].
     pub noindex: bool,
+    /// See [`PageRecord::preferences`].
+    pub preferences: Vec<Statement>,
     /// See [`PageRecord::canonical`].
     pub canonical: Option<String>,
     /// [`PageRecord::digest`], to tell whether the page has changed.
@@ -78,6 +81,7 @@ impl Work {
             was_there: page.is_some(),
             was_withheld,
             noindex: false,
+            preferences: Vec::new(),
             canonical: None,
             digest: None,
             missing_since: None,
@@ -87,6 +91,7 @@ impl Work {
             work.digest = page.digest;
             work.missing_since = page.history.and_then(|history| history.missing_since);
             work.texts = page.texts;
+            work.preferences = page.preferences.unwrap_or_default();
             (work.final_url, work.noindex, work.canonical) = (page.final_url, page.noindex, page.canonical);
             // Of what did not come whole, a server's "not modified" would say nothing, and it brings no links.
             if page.digest.is_some() && !page.is_to_be_reread {

@@ -32,6 +32,7 @@ impl PageEvent {
             withheld: None,
             bytes_beside: 0,
             text: None,
+            preferences: None,
             relevance: Relevance::by_type(false),
             model: None,
             crawler_id: Arc::from(""),

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use encoding_rs::{Encoding, UTF_8};
 use sha2::{Digest, Sha256};
 
+use crate::page::preferences::Statement;
 use crate::page::{EpochMs, Kind, PageEvent, Response};
 
 pub mod charset;
@@ -26,6 +27,7 @@ mod links;
 pub mod main_text;
 mod media_type;
 pub mod meta;
+pub mod preferences;
 mod prescan;
 mod query;
 pub mod requisites;
@@ -74,6 +76,8 @@ pub struct Derived {
     pub changed: Vec<(u32, EpochMs)>,
     /// What `meta` elements and `X-Robots-Tag` ask for, of any response.
     pub robots: RobotsMeta,
+    /// What headers and markup say of the page's use.
+    pub preferences: Vec<Statement>,
 }
 
 /// What a feed says of itself, its articles apart.
@@ -128,7 +132,7 @@ pub fn body(decoded: Decoded) -> Derived {
 
 /// The body and what kind of content it is, its encoding and digest included: nothing of what the markup says.
 pub fn content(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> Derived {
-    event.response().map_or_else(Derived::default, |response| derive_body(response, decoded, options))
+    event.response().map_or_else(Derived::default, |response| derive_body(event, response, decoded, options))
 }
 
 /// [`derive()`], of a body that is decoded.
@@ -186,7 +190,7 @@ fn read_by(
     read: impl FnOnce(&str) -> HtmlFacts,
 ) -> Derived {
     let Some(response) = event.response() else { return Derived::default() };
-    let mut derived = derive_body(response, decoded, options);
+    let mut derived = derive_body(event, response, decoded, options);
     match event.kind {
         Kind::Sitemap if response.is_success() => {
             let found =
@@ -231,14 +235,17 @@ fn dated(changed: impl Iterator<Item = Option<EpochMs>>) -> Vec<(u32, EpochMs)> 
 }
 
 /// What holds for every response.
-fn derive_body(response: &Response, decoded: Decoded, options: &DeriveOptions) -> Derived {
+fn derive_body(event: &PageEvent, response: &Response, decoded: Decoded, options: &DeriveOptions) -> Derived {
     let Decoded { body, problem } = decoded;
     let is_html = is_html(response.content_type(), &body);
+    let robots = meta::from_headers(&response.headers, &options.agent);
+    let is_image = response.content_type().is_some_and(|given| media_type(given).starts_with("image/"));
     Derived {
         digest: Sha256::digest(&body).into(),
         is_html,
         charset: is_html.then(|| charset::detect(&body, response.content_type()).name()),
-        robots: meta::from_headers(&response.headers, &options.agent),
+        robots,
+        preferences: preferences::of_headers(&response.headers, robots, is_image, &event.final_url),
         decode_problem: problem,
         body,
         ..Derived::default()
@@ -255,6 +262,7 @@ fn add_facts(
     options: &DeriveOptions,
 ) {
     derived.robots = derived.robots.merge(facts.robots);
+    derived.preferences.extend(preferences::of_markup(&facts, &event.final_url));
     let Ok(page) = BaseUrl::parse(&event.final_url) else { return };
     let encoding = derived.charset.and_then(|name| Encoding::for_label(name.as_bytes())).unwrap_or(UTF_8);
     let document = Document::new(&page, &facts, encoding, &options.drop_parameters);

@@ -11,7 +11,7 @@ use crate::page::PageChange;
 
 /// `event_id`, `schema`, `status`, `change` (see [`PageChange`]), which events of before it was noted lack, of what has changed
 /// the `distance`, where it is known, and of what is gone the `reason`. Where a page classifier was asked, what it said: `relevance`,
-/// `is_relevant`, and its name as `relevance_model`.
+/// `is_relevant`, and its name as `relevance_model`. What publishers ask, if they do: `preferences`, JSON.
 pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str) -> OwnedHeaders {
     let event = &entry.event;
     let schema = if upkeep.due(event) == Due::Event { change::SCHEMA } else { schema };
@@ -20,6 +20,7 @@ pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str) -> Ow
     let distance = event.distance(upkeep.min_change).map(|bits| bits.to_string());
     let judged = event.model.as_deref();
     let relevance = judged.map(|_| event.relevance.relevance.to_string());
+    let preferences = event.preferences_json();
     let headers = [
         ("event_id", Some(event.id.as_str())),
         ("schema", Some(schema)),
@@ -30,9 +31,10 @@ pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str) -> Ow
         ("relevance", relevance.as_deref()),
         ("is_relevant", judged.map(|_| if event.relevance.is_relevant { "true" } else { "false" })),
         ("relevance_model", judged),
+        ("preferences", preferences.as_deref()),
     ];
     let given = headers.into_iter().filter(|(_, value)| value.is_some());
-    given.fold(OwnedHeaders::new_with_capacity(9), |all, (key, value)| all.insert(Header { key, value }))
+    given.fold(OwnedHeaders::new_with_capacity(10), |all, (key, value)| all.insert(Header { key, value }))
 }
 
 /// Messages of one URL have one key.

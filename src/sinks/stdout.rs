@@ -15,6 +15,7 @@ use crate::formats::base64;
 use crate::formats::encoder::Encoder;
 use crate::formats::files::is_held;
 use crate::formats::text::{IsoTime, text_of};
+use crate::page::preferences::Statement;
 use crate::page::{Headers, HttpVersion, PageEvent, Relevance, Response, Truncated};
 use crate::parse::Derived;
 
@@ -73,6 +74,9 @@ struct PageLine<'a> {
     /// The page classifier, where one was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     relevance_model: Option<&'a str>,
+    /// What publishers say of the page's use, if they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preferences: Option<&'a [Statement]>,
     crawler_id: &'a str,
     /// How many links the page has.
     links: usize,
@@ -140,6 +144,7 @@ fn write_page(event: &PageEvent, response: &Response, derived: &Derived, line: &
         truncated: response.truncated,
         relevance: event.relevance,
         relevance_model: event.model.as_deref(),
+        preferences: event.preferences.as_deref().filter(|said| !said.is_empty()),
         crawler_id: &event.crawler_id,
         links: derived.links.len(),
         size: derived.body.len(),

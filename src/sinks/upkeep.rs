@@ -24,6 +24,9 @@ impl Upkeep {
             (Some(PageChange::Gone), Removed::Delete) => return Due::Delete,
             (Some(PageChange::Gone), Removed::Tombstone) => return Due::Tombstone,
             (Some(PageChange::Gone), Removed::Event) => return Due::Event,
+            (_, Removed::Keep) if event.withheld.as_ref().is_some_and(|withheld| !withheld.is_archived()) => {
+                return Due::Skip;
+            }
             (_, Removed::Keep) => {}
             _ if event.withheld.is_some() => return Due::Skip,
             _ => {}

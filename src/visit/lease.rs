@@ -14,9 +14,9 @@ use super::place::Place;
 use super::retry::Whose;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::budgets::Amounts;
-use crate::config::Canonical;
 use crate::frontier::{FrontierError, Lease, Settled, Work};
 use crate::large;
+use crate::page::preferences::Statement;
 use crate::page::{
     Before, EpochMs, Failure, FailureReason, Outcome, PageChange, PageEvent, Relevance, Response, Truncated, Withheld,
 };
@@ -36,6 +36,7 @@ struct Read {
     /// A coding has no end: the body came short, though its framing was whole (a server that gave up behind a proxy).
     is_cut: bool,
     noindex: bool,
+    preferences: Vec<Statement>,
     /// Of its text, if that is wanted and may be news.
     simhash: Option<u64>,
     /// What the page classifier says, if there is one and it was asked.
@@ -53,6 +54,7 @@ impl Read {
             decoded: derived.body.len() as u64,
             is_cut,
             noindex: derived.robots.noindex,
+            preferences: derived.preferences.clone(),
             simhash: None,
             relevance: None,
             canonical: derived.canonical.clone(),
@@ -218,8 +220,9 @@ impl Visitor {
         if event.failure().is_none_or(|failure| failure.reason != FailureReason::Alias) {
             self.metrics.fetched(&event);
         }
+        Visitor::add_own(&mut event, &read.preferences, &work);
         if event.withheld.is_none() {
-            event.withheld = self.withheld(&event, &work, read.noindex);
+            event.withheld = self.withheld(&event, &work, read.noindex).or_else(|| self.opted_out(&event));
         }
         if event.withheld.is_none() {
             let says = Says { canonical: read.canonical.as_deref(), noindex: read.noindex };
@@ -298,9 +301,7 @@ impl Visitor {
             return read;
         }
         let _turn = large::turn().await;
-        let is_asked_for =
-            self.config.scope.obey_noindex || self.config.frontier.canonical == Canonical::Obey || is_judged;
-        let facts = |decoded| match is_asked_for && event.kind.is_delivered() {
+        let facts = |decoded| match event.kind.is_delivered() {
             true => parse::facts(event, decoded, options),
             false => parse::content(event, decoded, options),
         };
@@ -341,7 +342,7 @@ impl Visitor {
 /// Whether it came to a page, delivered or not, that is its own.
 fn has_page(event: &PageEvent) -> bool {
     match &event.withheld {
-        Some(withheld) => *withheld == Withheld::Noindex,
+        Some(withheld) => withheld.is_asked_for(),
         None => event.change.is_some_and(|change| change != PageChange::Gone),
     }
 }

@@ -2,6 +2,7 @@
 
 mod aliases;
 mod api;
+mod asks;
 mod audit;
 mod backup;
 mod bad_input;

@@ -259,14 +259,16 @@ pub fn a_crawl_leaves_the_live_pages(node: &Node) {
     assert!(audit.stdout.contains("✓ at elasticsearch"), "{}", audit.stdout);
 }
 
-/// `/unlisted` asks not to be indexed from its second look on; robots.txt forbids `/denied`.
+/// `/unlisted` asks not to be indexed from its second look on, and `/opted` not to train models; robots.txt forbids `/denied`.
 fn leaving() -> Running {
     Running::start(
         1,
         counted(|ask, times| match (ask.path(), times) {
-            ("/", _) => Answer::html(links(&["/unlisted", "/denied", "/outside", "/stays"])),
+            ("/", _) => Answer::html(links(&["/unlisted", "/opted", "/denied", "/outside", "/stays"])),
             ("/unlisted", 1) => Answer::html("for everybody"),
             ("/unlisted", _) => Answer::html("<meta name=robots content=noindex>for some"),
+            ("/opted", 1) => Answer::html("for everything").header("content-usage", "search=y"),
+            ("/opted", _) => Answer::html("<meta name=tdm-reservation content=1>for people"),
             ("/robots.txt", _) => Answer::text("User-agent: *\nDisallow: /denied\n"),
             ("/denied" | "/outside" | "/stays", _) => Answer::html(ask.path().to_owned()),
             _ => Answer::text("").status(404),
@@ -286,16 +288,19 @@ pub fn what_is_forbidden_leaves_the_index(node: &Node) {
          target_storage.data_format.elasticsearch.index_name: {index}\n",
         node.url
     ));
+    place.set("purpose", "train-ai");
     place.set(OBEY, "false");
     let crawl =
         |seeds: &[String], more: &[&str]| Process::start(place.crawl(seeds, &[&["--delay", "0"], more].concat()));
     crawl(&[site.origin(0) + "/"], &[]).wait().ok();
-    assert_eq!(node.count_all(index), 5);
+    assert_eq!(node.count_all(index), 6);
+    let asked = node.document(index, &(site.origin(0) + "/opted"))["_source"]["preferences"].clone();
+    assert_eq!(asked, serde_json::json!([{ "scheme": "content-usage", "source": "header", "says": ["search=y"] }]));
 
     place.set(OBEY, "true");
     place.set(BLACKLIST, "['.*/outside']");
     let process = crawl(&[], &["--stay"]);
-    eventually("the first has left", || node.count_all(index) < 5);
+    eventually("the first has left", || node.count_all(index) < 6);
     assert!(process.kill());
     eventually("all have left", || {
         crawl(&[], &[]).wait().ok();

@@ -117,6 +117,7 @@ pub fn record(url: &str, event: u64) -> PageRecord {
         history: None,
         final_url: None,
         noindex: false,
+        preferences: None,
         is_to_be_reread: false,
         target: None,
         texts: Default::default(),

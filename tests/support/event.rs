@@ -31,6 +31,7 @@ pub fn page(url: impl Into<String>, headers: &[(&str, &str)], body: impl Into<By
         withheld: None,
         bytes_beside: 0,
         text: None,
+        preferences: None,
         relevance: Relevance::by_type(true),
         model: None,
         crawler_id: "test".into(),

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::HostStatus;
 use crate::frontier::Refused;
 use crate::page::EpochMs;
+use crate::page::preferences::Statement;
 
 /// The story of a URL.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -17,6 +18,8 @@ pub struct Why {
     pub reason: String,
     pub scope: ScopeVerdict,
     pub robots: RobotsVerdict,
+    /// What its publisher says of its use, as far as is known.
+    pub preferences: Vec<PreferenceSaid>,
     pub host: Option<HostStatus>,
     pub found: Discovery,
     pub attempts: Attempts,
@@ -88,6 +91,17 @@ pub struct RobotsVerdict {
     pub line_number: Option<u32>,
     pub fetched_ms: Option<EpochMs>,
     pub expires_ms: Option<EpochMs>,
+}
+
+/// Something that is said of a page's use.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PreferenceSaid {
+    #[serde(flatten)]
+    pub statement: Statement,
+    /// The line of robots.txt as it stands.
+    pub text: Option<String>,
+    /// The purpose of the crawl that it forbids.
+    pub forbids: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -5,6 +5,7 @@
 //! destination: so the table, the draft, `sinks`, `elastic` and `destinations` import each other.
 
 mod archives;
+mod asking;
 mod crawling;
 mod delivering;
 mod following;
@@ -71,6 +72,7 @@ pub(super) const ALIASES: &[(&str, &str)] = &[("target_storage.data_format.type"
 pub(super) const GROUPS: &[Group] = &[
     Group { title: "The crawl", keys: crawling::CRAWL },
     Group { title: "Which links are followed", keys: following::SCOPE },
+    Group { title: "What publishers ask", keys: asking::KEYS },
     Group { title: "When they are fetched: politeness, retries, recrawling", keys: crawling::FRONTIER },
     Group { title: "How they are fetched", keys: crawling::FETCH },
     Group { title: "Who asks", keys: crawling::IDENTITY },

@@ -20,12 +20,12 @@ use crate::parse::url::MAX_URL_BYTES;
 use crate::sinks::dead_letters;
 
 /// All that is known, to say it with.
-struct Known<'c> {
-    console: &'c Console,
-    url: &'c str,
+pub(super) struct Known<'c> {
+    pub(super) console: &'c Console,
+    pub(super) url: &'c str,
     scope: &'c Scope,
-    look: Option<UrlLook>,
-    host: Option<HostLook>,
+    pub(super) look: Option<UrlLook>,
+    pub(super) host: Option<HostLook>,
     now: EpochMs,
 }
 
@@ -55,6 +55,7 @@ impl Console {
             reason,
             scope: known.scope_verdict(),
             robots: known.robots_verdict(),
+            preferences: known.preferences(),
             host: known.host.as_ref().map(|host| host_status(host, known.now)),
             found: self.discovery(known.look.as_ref()),
             attempts: attempts(known.look.as_ref()),
@@ -128,7 +129,7 @@ impl Known<'_> {
                     },
                 )
             }
-            PageState::Withheld => ("withheld", "its page asks not to be indexed (noindex)".to_owned()),
+            PageState::Withheld => ("withheld", self.withheld(page)),
             PageState::Alias => (
                 "alias",
                 match (&look.owner, &page.target) {
@@ -280,10 +281,11 @@ fn said_of(page: &PageRecord) -> String {
         PageState::Gone if matches!(page.status, 404 | 410) => {
             format!("it answers with status {}, and did at a look before", page.status)
         }
-        PageState::Gone => "it was there, and may not be asked for any more, or asks not to be indexed".to_owned(),
+        PageState::Gone => "it was there, and may not be asked for any more, or delivered".to_owned(),
         PageState::Refused => format!("it answered with status {}", page.status),
         PageState::Failed(reason) => failed(reason),
-        PageState::Withheld => "it asks not to be indexed".to_owned(),
+        PageState::Withheld if page.noindex => "it asks not to be indexed".to_owned(),
+        PageState::Withheld => "its publisher does not want it used for this".to_owned(),
         PageState::Alias => "its page is delivered under another URL".to_owned(),
         PageState::New | PageState::Unchanged | PageState::Changed => "it is there".to_owned(),
     }

@@ -164,6 +164,9 @@ impl WarcWriter {
         self.push_ache(event);
         push_field(&mut self.fields, "Seine-Fetch-Ms", &event.ended_ms.saturating_sub(capture.date).to_string());
         self.push_exchange(event, protocol(response.version), exactness);
+        if let Some(preferences) = event.preferences_json() {
+            push_field(&mut self.fields, "Seine-Preferences", &preferences);
+        }
         match &revisit {
             Some(revisit) => {
                 revisit.push_fields(&event.final_url, &mut self.fields);

@@ -104,7 +104,7 @@ impl Record for Robots {
             2 => RobotsAccess::Unreachable(serde_json::from_slice(input.0).ok()?),
             _ => return None,
         };
-        Some(Robots { fetched_ms, expires_ms, access })
+        Some(Robots { fetched_ms, expires_ms, access, tdm: None })
     }
 }
 
@@ -157,6 +157,7 @@ impl Record for PageRecord {
             target: None,
             texts: Default::default(),
             canonical: None,
+            preferences: None,
             passed_at: None,
             past: Default::default(),
             judged: None,
