@@ -23,6 +23,7 @@ mod rest;
 mod room;
 mod running;
 mod seeds;
+mod skipping;
 mod spending;
 mod start_room;
 mod status;

@@ -155,6 +155,15 @@ pub struct ElasticDocument<'a> {
     /// What publishers say of the page's use, if they do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preferences: Option<Cow<'a, [Statement]>>,
+    /// The first page with the same content, or with nearly the same main text, if this is not it; …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_of: Option<Cow<'a, str>>,
+    /// … `exact` or `near`; …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_kind: Option<Cow<'a, str>>,
+    /// … and the bits of a simhash that both texts differ in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_distance: Option<u8>,
 }
 
 fn unknown() -> f64 {
@@ -260,6 +269,7 @@ impl<'a> ElasticDocument<'a> {
         let response = page_of(event)?;
         let derived = &*text.facts;
         let host = host(&event.url).unwrap_or_default();
+        let duplicate_of = event.duplicate_of();
         let mut document = ElasticDocument {
             domain: host.strip_prefix("www.").unwrap_or(host).into(),
             url: (&event.url).into(),
@@ -284,6 +294,9 @@ impl<'a> ElasticDocument<'a> {
             distance: event.distance(min_change),
             relevance_model: event.model.as_deref().map(Cow::from),
             preferences: event.preferences.as_deref().filter(|said| !said.is_empty()).map(Cow::from),
+            duplicate_of: duplicate_of.map(|of| of.url.as_str().into()),
+            duplicate_kind: duplicate_of.map(|of| of.kind().into()),
+            duplicate_distance: duplicate_of.map(|of| of.distance),
         };
         if let Some(tree) = &text.tree {
             document.add_html(derived, tree, host);

@@ -86,6 +86,9 @@ pub fn fields(headers: HeaderType) -> Map<String, Value> {
         ("distance", json!({ "type": "short" })),
         ("relevanceModel", keyword()),
         ("preferences", preferences()),
+        ("duplicateOf", keyword()),
+        ("duplicateKind", keyword()),
+        ("duplicateDistance", json!({ "type": "short" })),
     ];
     fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect()
 }

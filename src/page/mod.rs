@@ -4,6 +4,7 @@
 //! keeps it in the shape that [`codec`] gives it.
 
 pub mod codec;
+mod duplicate;
 pub mod preferences;
 pub(crate) mod read_back;
 mod reason;
@@ -19,6 +20,7 @@ use bytes::Bytes;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
+pub use duplicate::{DuplicateOf, Likeness, WasDuplicate};
 use preferences::Statement;
 pub use reason::FailureReason;
 pub use relevance::Relevance;
@@ -75,6 +77,11 @@ pub struct PageEvent {
     /// archives, and events of before it was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preferences: Option<Vec<Statement>>,
+    /// Of a page that is there, where duplicates are looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub likeness: Option<Likeness>,
+    #[serde(default, skip_serializing_if = "WasDuplicate::is_no")]
+    pub was_duplicate: WasDuplicate,
     pub relevance: Relevance,
     /// The page classifier that said so, see [`PageClassifier::name`](crate::relevance::PageClassifier::name). None: nobody was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]

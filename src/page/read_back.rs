@@ -33,6 +33,8 @@ impl PageEvent {
             bytes_beside: 0,
             text: None,
             preferences: None,
+            likeness: None,
+            was_duplicate: Default::default(),
             relevance: Relevance::by_type(false),
             model: None,
             crawler_id: Arc::from(""),

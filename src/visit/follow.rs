@@ -168,7 +168,7 @@ impl Visitor {
 
     pub(super) fn validators_at(&self, host: Option<&LeasedHost>, work: &Work, url: &Url) -> Conditions {
         let known = host.filter(|_| work.was_withheld).map(|host| self.said_by_host(host, url));
-        match self.is_released(work, known.unwrap_or_default()) {
+        match self.is_released(work, known.unwrap_or_default()) || self.must_be_compared(work) {
             true => Conditions::default(),
             false => Conditions { etag: work.etag.clone(), last_modified: work.last_modified.clone(), cookies: None },
         }
@@ -244,6 +244,8 @@ impl Visitor {
             bytes_beside: 0,
             text: None,
             preferences: None,
+            likeness: None,
+            was_duplicate: Default::default(),
             relevance: Relevance::by_type(false),
             model: None,
             crawler_id: self.crawler_id.clone(),

@@ -32,6 +32,8 @@ pub fn page(url: impl Into<String>, headers: &[(&str, &str)], body: impl Into<By
         bytes_beside: 0,
         text: None,
         preferences: None,
+        likeness: None,
+        was_duplicate: Default::default(),
         relevance: Relevance::by_type(true),
         model: None,
         crawler_id: "test".into(),

@@ -98,6 +98,9 @@ fn document() -> ElasticDocument<'static> {
     let (says, terms) = (Says::one(Usage::Search, true), Some("http://probe.example/".into()));
     let statement = Statement { scheme: Scheme::Rsl, source: Source::RobotsTxt, line: 1, says, terms };
     ElasticDocument {
+        duplicate_of: None,
+        duplicate_kind: None,
+        duplicate_distance: None,
         domain: "probe.example".into(),
         url: "http://probe.example/".into(),
         title: Some("Probe".into()),
