@@ -85,6 +85,8 @@ pub fn fields(headers: HeaderType) -> Map<String, Value> {
         ("change", keyword()),
         ("distance", json!({ "type": "short" })),
         ("relevanceModel", keyword()),
+        ("markdown", json!({ "type": "text", "index": false })),
+        ("textConfidence", json!({ "type": "half_float" })),
     ];
     fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect()
 }

@@ -117,5 +117,7 @@ fn document() -> ElasticDocument<'static> {
         change: Some(PageChange::New),
         distance: Some(0),
         relevance_model: Some("model@00000000".into()),
+        markdown: Some("Probe".into()),
+        text_confidence: Some(1.0),
     }
 }
