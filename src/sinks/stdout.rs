@@ -17,7 +17,7 @@ use crate::formats::files::is_held;
 use crate::formats::text::{IsoTime, text_of};
 use crate::page::{Headers, HttpVersion, PageEvent, Relevance, Response, Truncated};
 use crate::parse::Derived;
-use crate::parse::clean_text::{Extractor, TextOptions, clean_text};
+use crate::parse::clean_text::{CleanText, Extractor, TextOptions, clean_text};
 
 /// Pages are gathered up to this many bytes before they are written.
 const BUFFER: usize = 256 << 10;
@@ -122,15 +122,13 @@ impl<W: Write + Send> LocalStore for Lines<W> {
 
 /// Appends the page's line, without its line feed.
 fn write_page(event: &PageEvent, response: &Response, derived: &Derived, options: TextOptions, line: &mut Vec<u8>) {
-    let clean = (options.markdown && derived.is_html)
-        .then(|| {
-            clean_text(
-                &derived.text(),
-                Some(&event.final_url),
-                TextOptions { extractor: Extractor::Readable, ..options },
-            )
-        })
-        .unwrap_or_default();
+    let clean = match options.markdown && derived.is_html {
+        true => {
+            let options = TextOptions { extractor: Extractor::Readable, ..options };
+            clean_text(&derived.text(), Some(&event.final_url), options)
+        }
+        false => CleanText::default(),
+    };
     let text = text_of(response.content_type(), &derived.body);
     let mut coded = Vec::new();
     if text.is_none() {
