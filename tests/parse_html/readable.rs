@@ -54,7 +54,7 @@ fn an_article_is_told_from_what_stands_around_it() {
 
 #[test]
 fn short_pages_give_their_visible_text() {
-    let page = "<title>T</title><nav><a href=/>Home</a></nav><p>Closed on Mondays.</p><script>var x</script><p hidden>";
+    let page = "<title>T</title><nav><a href=/>Home</a></nav><p>Closed on Mondays.</p><script>var x</script><p hidden>Not seen.<div style='display: none'>Nor this.";
     assert_eq!(read(page, None, false).text, "Home\nClosed on Mondays.\n");
     assert_eq!(read("", None, true).markdown.as_deref(), Some(""));
 }

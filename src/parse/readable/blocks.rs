@@ -43,6 +43,8 @@ pub struct Block {
     pub bars: u32,
     pub last: char,
     pub title_words: u32,
+    /// Whether the page says that it is not shown.
+    pub is_hidden: bool,
     /// What it says, as a number.
     pub text: u64,
     /// The names of the elements around it and their classes, three steps out, as a number.
@@ -82,6 +84,7 @@ struct Context {
     depth: u16,
     is_link: bool,
     is_unseen: bool,
+    is_hidden: bool,
     is_apart: bool,
     /// Of the element itself, of it and its parent, of three.
     shape: [u64; 3],
@@ -164,7 +167,7 @@ impl Reader<'_> {
             self.end_word();
         }
         let mut own = Marks::default();
-        let class = self.marks(tag, node.written, &mut own);
+        let (class, is_hidden) = self.marks(tag, node.written, &mut own);
         let mut inner = Context {
             end: node.end,
             tag: tag as u8,
@@ -172,6 +175,7 @@ impl Reader<'_> {
             is_link: around.is_link || tag == Tag::A,
             is_unseen: tag.has(UNSEEN) && !is_shadow(tag, node.written),
             is_apart: tag.has(BLOCK),
+            is_hidden: around.is_hidden || is_hidden,
             own,
             near: or(or(own, around.own), if tag.has(BLOCK) { Marks::default() } else { around.near }),
             around: or(own, around.around),
@@ -191,9 +195,10 @@ impl Reader<'_> {
         }
     }
 
-    /// Collects the words of its classes, and gives all of them as a number.
-    fn marks(&self, tag: Tag, written: &str, own: &mut Marks) -> u64 {
+    /// Collects the words of its classes, and gives all of them as a number; and whether it is hidden.
+    fn marks(&self, tag: Tag, written: &str, own: &mut Marks) -> (u64, bool) {
         let mut class = 0_u64;
+        let mut is_hidden = false;
         self.vocabulary.mark(Hash::of(tag.name().as_bytes()).add(b'<'), own);
         for (name, value) in attributes(written) {
             let value = value.get(..MAX_NAME).unwrap_or(value);
@@ -212,17 +217,21 @@ impl Reader<'_> {
                 10 if name.eq_ignore_ascii_case("aria-label") => {
                     words_of(value, |word| self.vocabulary.mark(word.add(b'~'), own));
                 }
-                6 if name.eq_ignore_ascii_case("hidden") => self.vocabulary.mark(Hash::of(b"!hidden"), own),
+                6 if name.eq_ignore_ascii_case("hidden") => {
+                    is_hidden = true;
+                    self.vocabulary.mark(Hash::of(b"!hidden"), own);
+                }
                 11 if name.eq_ignore_ascii_case("aria-hidden") && value == "true" => {
                     self.vocabulary.mark(Hash::of(b"!aria-hidden"), own);
                 }
                 5 if name.eq_ignore_ascii_case("style") && value.contains("display") && value.contains("none") => {
+                    is_hidden = true;
                     self.vocabulary.mark(Hash::of(b"!none"), own);
                 }
                 _ => {}
             }
         }
-        class
+        (class, is_hidden)
     }
 
     fn text(&mut self, number: u32, node: &Node, around: &Context) {
@@ -282,6 +291,7 @@ impl Reader<'_> {
             _ => Block {
                 first: number,
                 home: around.home,
+                is_hidden: around.is_hidden,
                 inner: around.tag,
                 depth: around.depth,
                 links: u32::from(around.is_link),

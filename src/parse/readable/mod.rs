@@ -30,7 +30,7 @@ use vocabulary::Vocabulary;
 
 /// A page with fewer words may have its text as data.
 const FEW_WORDS: u32 = 100;
-/// A page with fewer words is given whole: there is nothing to choose.
+/// A page with fewer words is given whole, as far as it is shown: there is nothing to choose.
 const SHORT_PAGE: u32 = 30;
 
 /// What a page is for.
@@ -139,8 +139,10 @@ fn choose(blocks: &[Block], likely: &[f32]) -> (Vec<bool>, f32) {
             best = (expected, number + 1);
         }
     }
-    let is_short = words.iter().sum::<f32>() < SHORT_PAGE as f32;
-    let mut chosen = vec![is_short; blocks.len()];
+    if words.iter().sum::<f32>() < SHORT_PAGE as f32 {
+        return (blocks.iter().map(|block| !block.is_hidden).collect(), best.0);
+    }
+    let mut chosen = vec![false; blocks.len()];
     order[..best.1].iter().for_each(|at| chosen[*at] = true);
     (chosen, best.0)
 }
