@@ -15,6 +15,7 @@ use crate::formats::filesystem::Naming;
 use crate::formats::held::{Field, Held};
 use crate::formats::options::Options;
 use crate::formats::{Format, elastic};
+use crate::parse::clean_text::TextOptions;
 use crate::revisit::RevisitPolicy;
 
 /// Everything a crawl needs to know. [`Config::default`] is polite: see `config/seine.yml` for each value's meaning.
@@ -30,6 +31,8 @@ pub struct Config {
     pub sinks: Vec<SinkConfig>,
     /// Archives of the crawl: a sink that comes later is filled from them first.
     pub from_archive: Vec<String>,
+    /// Which main text destinations get that index text.
+    pub text: TextOptions,
     pub http: HttpConfig,
     pub work: WorkConfig,
     pub logging: LoggingConfig,
@@ -340,6 +343,7 @@ impl Config {
             log: LogConfig::default(),
             sinks: Vec::new(),
             from_archive: Vec::new(),
+            text: TextOptions::default(),
             http: HttpConfig::default(),
             work: WorkConfig::default(),
             logging: LoggingConfig::default(),

@@ -3,7 +3,8 @@
 //! The documented fields, in this order: `domain` · `url` · `title` · `text` · `retrieved` · `words` · `wordsMeta` ·
 //! `topPrivateDomain` · `html` · `responseHeaders` · `isRelevant` · `relevance` · `crawlerId`. Behind them ours:
 //! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`, and where they are known `distance`,
-//! `relevanceModel` and `preferences`.
+//! `relevanceModel`, `preferences`, `duplicateOf`, `duplicateKind` and `duplicateDistance`; `markdown` and `textConfidence` where they
+//! are asked for.
 //! What is not HTML has null for `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
 
 use std::borrow::Cow;
@@ -31,12 +32,12 @@ use super::sniff::Confidence;
 use crate::delivery::Entry;
 use crate::page::preferences::Statement;
 use crate::page::{EpochMs, PageChange, PageEvent, Relevance, TextChange};
+use crate::parse::PageText;
+use crate::parse::clean_text::clean_text;
 use crate::parse::html_text::visible_text;
 use crate::parse::html_tree::Tree;
-use crate::parse::main_text::main_text;
 use crate::parse::url::{host, registrable_domain};
 use crate::parse::words::{meta_words, words};
-use crate::parse::{Derived, PageText};
 
 pub const FORMAT: Format = Format(&FormatSpec {
     name: "ELASTIC",
@@ -97,7 +98,7 @@ pub struct ElasticDocument<'a> {
     /// None for what is not HTML, empty for a page without a title.
     #[serde(default)]
     pub title: Option<Cow<'a, str>>,
-    /// The main text, see [`crate::parse::main_text`].
+    /// The main text, see [`crate::parse::clean_text`].
     #[serde(default)]
     pub text: Option<String>,
     /// When the last byte of the body had arrived.
@@ -164,6 +165,12 @@ pub struct ElasticDocument<'a> {
     /// … and the bits of a simhash that both texts differ in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate_distance: Option<u8>,
+    /// The main text as Markdown, see [`crate::parse::readable`]; none unless it is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub markdown: Option<String>,
+    /// What may be expected of the readable extractor's text, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_confidence: Option<f64>,
 }
 
 fn unknown() -> f64 {
@@ -297,19 +304,26 @@ impl<'a> ElasticDocument<'a> {
             duplicate_of: duplicate_of.map(|of| of.url.as_str().into()),
             duplicate_kind: duplicate_of.map(|of| of.kind().into()),
             duplicate_distance: duplicate_of.map(|of| of.distance),
+            markdown: None,
+            text_confidence: None,
         };
         if let Some(tree) = &text.tree {
-            document.add_html(derived, tree, host);
+            document.add_html(text, tree, host);
         }
         Some(document)
     }
 
-    fn add_html(&mut self, derived: &'a Derived, tree: &Tree, host: &str) {
+    fn add_html(&mut self, page: &'a PageText, tree: &Tree, host: &str) {
+        let derived = &*page.facts;
         let title = derived.title.as_deref();
         let visible = visible_text(tree);
         self.title = Some(title.unwrap_or_default().into());
         let html = derived.text();
-        self.text = Some(main_text(&html));
+        let url = self.redirected_url.as_ref().unwrap_or(&self.url);
+        let clean = clean_text(&html, Some(url), page.options);
+        self.text = Some(clean.text);
+        self.markdown = clean.markdown;
+        self.text_confidence = clean.confidence;
         self.words = Some(words(tree, title, Some(host), &visible));
         self.words_meta = Some(meta_words(tree));
         self.html = Some(html);

@@ -89,6 +89,8 @@ pub fn fields(headers: HeaderType) -> Map<String, Value> {
         ("duplicateOf", keyword()),
         ("duplicateKind", keyword()),
         ("duplicateDistance", json!({ "type": "short" })),
+        ("markdown", json!({ "type": "text", "index": false })),
+        ("textConfidence", json!({ "type": "half_float" })),
     ];
     fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect()
 }

@@ -12,6 +12,7 @@ use crate::page::preferences::Statement;
 use crate::page::{EpochMs, Kind, PageEvent, Response};
 
 pub mod charset;
+pub mod clean_text;
 pub mod date;
 pub mod decode;
 pub mod feed;
@@ -30,6 +31,7 @@ pub mod meta;
 pub mod preferences;
 mod prescan;
 mod query;
+pub mod readable;
 pub mod requisites;
 pub mod robots;
 pub mod simhash;
@@ -37,6 +39,7 @@ pub mod sitemap;
 pub mod url;
 pub mod words;
 
+use clean_text::TextOptions;
 use decode::{DecodeProblem, Decoded, decode_body};
 use html_facts::HtmlFacts;
 use html_tree::Tree;
@@ -109,6 +112,8 @@ pub struct DeriveOptions {
     pub forms: bool,
     /// Parameters that links have no more once they are read: names, or how they begin and a `*`. Empty: none.
     pub drop_parameters: Arc<[String]>,
+    /// Which main text who indexes text gets. Deriving needs it for nothing.
+    pub text: TextOptions,
 }
 
 /// Everything that the pipeline needs of an event, in one pass over the body. A failure gives nothing.
@@ -157,12 +162,14 @@ pub fn facts_and_tree(event: &PageEvent, decoded: Decoded, options: &DeriveOptio
 pub struct PageText {
     pub facts: Arc<Derived>,
     pub tree: Option<Tree>,
+    /// Which main text is wanted.
+    pub options: TextOptions,
 }
 
 impl From<Arc<Derived>> for PageText {
     fn from(facts: Arc<Derived>) -> PageText {
         let tree = facts.is_html.then(|| Tree::parse(&facts.text()));
-        PageText { facts, tree }
+        PageText { facts, tree, options: TextOptions::default() }
     }
 }
 

@@ -18,6 +18,7 @@ use crate::formats::text::{IsoTime, text_of};
 use crate::page::preferences::Statement;
 use crate::page::{DuplicateOf, Headers, HttpVersion, PageEvent, Relevance, Response, Truncated};
 use crate::parse::Derived;
+use crate::parse::clean_text::{CleanText, Extractor, TextOptions, clean_text};
 
 /// Pages are gathered up to this many bytes before they are written.
 const BUFFER: usize = 256 << 10;
@@ -41,7 +42,7 @@ struct PageLines;
 impl Encoder for PageLines {
     fn encode(&mut self, entry: &Entry, out: &mut Vec<u8>) -> bool {
         let Some(response) = entry.event.response().filter(|_| is_held(&entry.event)) else { return false };
-        write_page(&entry.event, response, &entry.facts(), out);
+        write_page(&entry.event, response, &entry.facts(), entry.text_options(), out);
         true
     }
 }
@@ -91,6 +92,11 @@ struct PageLine<'a> {
     links: usize,
     /// Bytes of the body, content codings removed.
     size: usize,
+    /// The main text of an HTML page as Markdown, and what may be expected of it, 0 to 1, when they are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    markdown: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text_confidence: Option<f64>,
     /// The body when it is text, …
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<&'a str>,
@@ -128,7 +134,14 @@ impl<W: Write + Send> LocalStore for Lines<W> {
 }
 
 /// Appends the page's line, without its line feed.
-fn write_page(event: &PageEvent, response: &Response, derived: &Derived, line: &mut Vec<u8>) {
+fn write_page(event: &PageEvent, response: &Response, derived: &Derived, options: TextOptions, line: &mut Vec<u8>) {
+    let clean = match options.markdown && derived.is_html {
+        true => {
+            let options = TextOptions { extractor: Extractor::Readable, ..options };
+            clean_text(&derived.text(), Some(&event.final_url), options)
+        }
+        false => CleanText::default(),
+    };
     let text = text_of(response.content_type(), &derived.body);
     let mut coded = Vec::new();
     if text.is_none() {
@@ -161,6 +174,8 @@ fn write_page(event: &PageEvent, response: &Response, derived: &Derived, line: &
         crawler_id: &event.crawler_id,
         links: derived.links.len(),
         size: derived.body.len(),
+        markdown: clean.markdown.as_deref(),
+        text_confidence: clean.confidence,
         content: text.as_deref(),
         content_base64: text.is_none().then(|| std::str::from_utf8(&coded).unwrap_or_default()),
     };

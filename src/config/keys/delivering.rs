@@ -6,6 +6,7 @@ use super::Kind::{self, Bool, Count, List, MaybeCount, MaybeText, OneOf, Propert
 use super::{Key, ache, ours, secret};
 use crate::config::values::Unit::Millis;
 use crate::config::{draft, elastic, sinks};
+use crate::parse::clean_text::Extractor;
 
 pub(super) const LOG: &[Key] = &[
     ours(
@@ -52,6 +53,20 @@ pub(super) const SINKS: &[Key] = &[
          {name: news, destination: kafka, format: CDR31, options: {topic_name: news-cdr}}. Destinations: files (rolling), filesystem (a file \
          a page), pagestore, kafka, elasticsearch, stdout, void. Options are the keys below, without what stands before them; what is not \
          there is as below. With it, data_formats is [] unless it is set beside it.",
+    ),
+    ours(
+        "target_storage.text_extractor",
+        "boilerpipe",
+        OneOf(&Extractor::NAMES, |d, v| d.config.text.extractor = Extractor::named(v)),
+        "Which main text ELASTIC documents have as `text`. boilerpipe: that of ACHE, made for news. readable: learnt from pages \
+         of all kinds, with its confidence beside it as `textConfidence`, 0 to 1.",
+    ),
+    ours(
+        "target_storage.markdown",
+        "false",
+        Bool(|d, v| d.config.text.markdown = v),
+        "ELASTIC documents and the lines of stdout also have what the readable extractor gives, as Markdown: `markdown`, and \
+         its confidence. Other formats have no place for it.",
     ),
     ours(
         "target_storage.from_archive",

@@ -124,5 +124,7 @@ fn document() -> ElasticDocument<'static> {
         distance: Some(0),
         relevance_model: Some("model@00000000".into()),
         preferences: Some(vec![statement].into()),
+        markdown: Some("Probe".into()),
+        text_confidence: Some(1.0),
     }
 }
