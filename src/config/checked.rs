@@ -59,6 +59,7 @@ pub struct FrontierConfig {
     /// A host in trouble for so long is given up.
     pub give_up_after: Duration,
     pub revisit: RevisitPolicy,
+    pub focus: super::FocusConfig,
     pub redirects: Redirects,
     pub canonical: Canonical,
     /// Of what a host gives, the part for pages looked at again: 0 to 1.

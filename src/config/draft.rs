@@ -26,6 +26,10 @@ pub(super) struct Draft {
     pub outlinks: bool,
     pub max_depth: Option<u16>,
     pub depth_classifier: bool,
+    /// By the link classifier: links are ranked, and the ranks learn.
+    pub ranks: bool,
+    pub learns: bool,
+    pub online_learning: bool,
     pub sinks: SinksDraft,
     pub elastic: ElasticConfig,
     /// From the deprecated key `host`.
@@ -37,16 +41,6 @@ pub(super) struct Draft {
     pub notes: Vec<String>,
 }
 
-pub(super) const LINK_CLASSIFIERS: &[&str] = &[
-    "LinkClassifierBreadthSearch",
-    "MaxDepthLinkClassifier",
-    "LinkClassifierRandom",
-    "LinkClassifierBaseline",
-    "LinkClassifierHub",
-    "LinkClassifierAuthority",
-    "LinkClassifierImpl",
-];
-
 /// With nothing in it: what the table of keys fills.
 impl Default for Draft {
     fn default() -> Self {
@@ -56,6 +50,9 @@ impl Default for Draft {
             outlinks: false,
             max_depth: None,
             depth_classifier: false,
+            ranks: false,
+            learns: false,
+            online_learning: false,
             sinks: SinksDraft::default(),
             elastic: ElasticConfig::default(),
             transport_host: None,
@@ -70,6 +67,7 @@ impl Default for Draft {
 impl Draft {
     /// Joins the keys that belong together.
     pub fn finish(mut self) -> (Config, Vec<String>) {
+        self.focus();
         let config = &mut self.config;
         config.frontier.max_depth = match (self.outlinks, self.max_depth) {
             (false, _) => Some(0),
@@ -183,13 +181,6 @@ pub(super) fn set_drop_parameters(draft: &mut Draft, patterns: Vec<String>) -> R
     }
     draft.config.scope.drop_parameters = patterns;
     Ok(())
-}
-
-pub(super) fn set_link_classifier(draft: &mut Draft, name: &str) {
-    draft.depth_classifier = name == "MaxDepthLinkClassifier";
-    if !draft.depth_classifier && name != "LinkClassifierBreadthSearch" {
-        draft.notes.push("not supported: links are taken breadth first".into());
-    }
 }
 
 pub(super) fn set_obey_robots(draft: &mut Draft, obey: bool) {

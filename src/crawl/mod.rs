@@ -8,6 +8,7 @@ mod dispatch;
 mod ending;
 mod error;
 mod filling;
+mod focus;
 mod limits;
 mod minutes;
 mod open;

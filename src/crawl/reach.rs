@@ -39,6 +39,9 @@ struct Reach {
     requisites: Requisites,
     #[serde(default)]
     forms: bool,
+    /// Links of pages that are not relevant are not followed.
+    #[serde(default)]
+    hard_focus: bool,
     /// It was narrowed once: there may be URLs that failed for it.
     was_narrowed: bool,
 }
@@ -59,6 +62,8 @@ struct Change<'a> {
     robots_are_free: bool,
     /// What pages name as their canonical URL counts, and was not noted.
     canonical_counts: bool,
+    /// Links that were passed over count now.
+    is_softer: bool,
 }
 
 /// How many pages or URLs a change concerns.
@@ -66,6 +71,7 @@ struct Change<'a> {
 struct Concerned {
     leave: Cell<u64>,
     reread: Cell<u64>,
+    passed_over: Cell<u64>,
     return_: Cell<u64>,
     asked: Cell<u64>,
     name: Cell<u64>,
@@ -114,6 +120,7 @@ impl Reach {
             obey_canonical: config.frontier.canonical == Canonical::Obey,
             requisites: config.scope.requisites,
             forms: config.scope.forms,
+            hard_focus: config.frontier.focus.hard,
             was_narrowed: false,
         }
     }
@@ -149,8 +156,14 @@ impl Reach {
             robots_count: self.obey_robots && !before.obey_robots,
             robots_are_free: before.obey_robots && !self.obey_robots,
             canonical_counts: self.obey_canonical && !before.obey_canonical,
+            is_softer: before.hard_focus && !self.hard_focus,
         };
-        let concerns = before.exceeds(self) || is_wider || is_deeper || change.returns || change.canonical_counts;
+        let concerns = before.exceeds(self)
+            || is_wider
+            || is_deeper
+            || change.returns
+            || change.canonical_counts
+            || change.is_softer;
         (concerns || self.obey_robots != before.obey_robots).then_some(change)
     }
 }
@@ -167,6 +180,7 @@ impl Change<'_> {
             _ if is_there && (self.is_wider || self.deeper_from.is_some_and(|limit| depth >= limit)) => {
                 (&concerned.reread, Look::Reread)
             }
+            _ if is_there && self.is_softer && page.is_to_be_reread => (&concerned.passed_over, Look::Reread),
             _ if is_there && self.robots_count => (&concerned.asked, Look::First),
             _ if is_there && self.canonical_counts && has_validators(page) => (&concerned.name, Look::RereadInTime),
             _ if was_forbidden && (self.returns || self.robots_are_free) => (&concerned.return_, Look::First),
@@ -194,6 +208,7 @@ impl Concerned {
                 &self.reread,
                 "scope or depth has changed: pages known already are read again for links that it admits now",
             ),
+            (&self.passed_over, "links of all pages count now: pages that are not relevant are read again for theirs"),
             (&self.return_, "what was forbidden may be asked for now: URLs are tried again"),
             (
                 &self.name,

@@ -90,6 +90,11 @@ impl Entry {
         }
     }
 
+    /// Parameters that its links have no more.
+    pub fn drop_parameters(&self) -> &[String] {
+        &self.deriver.options.drop_parameters
+    }
+
     /// The links alone: a large body is given back at once.
     pub fn links(&self) -> Links {
         let mut facts = self.facts();

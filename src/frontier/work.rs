@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::page::{PageRecord, PageState};
 use super::past::Found;
+use crate::focus::Lead;
 use crate::page::{EpochMs, Kind, TextsGiven};
 
 /// Priority of a URL that the frontier first hears of by its verdict (a page log from elsewhere).
@@ -19,6 +20,9 @@ pub struct Proposal {
     pub priority: u8,
     /// Who led to it, for people; one for all the links of a page.
     pub found: Option<Arc<Found>>,
+    /// The link, where links are ranked: kept until the URL is fetched. One that makes a better priority takes the place of the one
+    /// that is kept.
+    pub lead: Option<Lead>,
 }
 
 /// What became of proposals.
