@@ -125,7 +125,7 @@ fn url(host: u64, n: u64) -> String {
 }
 
 fn page(url: String) -> Proposal {
-    Proposal { url, kind: Kind::Page, depth: 1, priority: 1, found: None }
+    Proposal { url, kind: Kind::Page, depth: 1, priority: 1, found: None, lead: None }
 }
 
 fn hosts(urls: u64) -> u64 {

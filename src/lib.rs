@@ -17,6 +17,7 @@
 //! * [`page_log`]: `page_proposed`: the page log, where an event becomes accepted.
 //! * [`revisit`]: when a page is looked at again.
 //! * [`relevance`]: page classifiers, and the one that learns from examples.
+//! * [`focus`]: which links are worth following.
 //! * [`budgets`]: how much a crawl, a host or a domain may bring.
 //! * [`duplicates`]: by which bits of a text's fingerprint near copies are found.
 //! * [`validate`]: the log's first reader: compares with `page`, proposes new work.
@@ -48,6 +49,7 @@ pub mod descriptors;
 mod disk;
 pub mod duplicates;
 pub mod fetch;
+pub mod focus;
 pub(crate) mod folders;
 pub mod formats;
 pub mod frontier;

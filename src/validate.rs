@@ -3,6 +3,7 @@
 //! its cursor are applied at once or not at all.
 
 mod aliases;
+mod focus;
 mod hints;
 mod kept;
 mod looks;
@@ -14,8 +15,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aliases::{is_to_be_read, reached};
+use focus::Focus;
+pub use focus::{rank_again, remembered};
 use kept::{keep_validators, texts_given};
 pub use looks::Looks;
+pub use proposals::by_depth;
 use told::attempt;
 
 use crate::budgets::Amounts;
@@ -41,6 +45,7 @@ pub struct Validator {
     config: FrontierConfig,
     metrics: Arc<Metrics>,
     looks: Looks,
+    focus: Option<Focus>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +72,8 @@ impl Validator {
         metrics: Arc<Metrics>,
     ) -> Result<Validator, FrontierError> {
         let looks = Looks::open(&*frontier, &config, now_ms())?;
-        Ok(Validator { frontier, scope, config, metrics, looks })
+        let focus = Focus::open(&*frontier, config.focus)?;
+        Ok(Validator { frontier, scope, config, metrics, looks, focus })
     }
 
     /// Reads the log until it is closed and read to its end, or `is_old` says that the configuration is another by now. Rings
@@ -130,6 +136,7 @@ impl Validator {
     fn validate_some(&self, entries: &[Arc<Entry>]) -> Result<usize, ValidateError> {
         let mut batch = Batch::default();
         let (mut link_bytes, mut changes) = (0, Vec::new());
+        let learned_to = self.frontier.cursor()?;
         // The same URL twice in a batch: the second is compared with the first, not with what the store still says.
         let mut judged: HashMap<&str, PageRecord> = HashMap::new();
         for entry in entries {
@@ -144,13 +151,18 @@ impl Validator {
             let mut change = self.judge(event, &derived, before.as_ref(), trust.as_ref());
             if let Change::Page { record, .. } = &mut change {
                 record.passed_at.get_or_insert(entry.end.index);
+                record.is_to_be_reread |= self.will_be_reread(event, &derived, record);
             }
+            let lead = match learned_to < entry.end {
+                true => self.learn(event, &change, before.as_ref(), &mut batch.harvest)?,
+                false => None,
+            };
             if let Change::Page { record, .. } = &change {
                 if let (true, Some(seen)) = (is_alive(event, record), seen_before(event, before.as_ref())) {
                     self.looks.count(&*self.frontier, &event.url, &seen, trust.as_ref(), event.ended_ms)?;
                 }
                 if is_to_be_read(record, before.as_ref()) {
-                    self.propose_links(event, &derived, record.canonical.as_deref(), &mut batch.proposals);
+                    self.propose_links(entry, &derived, (record.canonical.as_deref(), lead), &mut batch.proposals);
                     hints::add(&*self.frontier, &self.looks, (event, &derived), &mut batch.hints)?;
                 }
                 judged.insert(&event.url, record.clone());
@@ -172,9 +184,18 @@ impl Validator {
                 break;
             }
         }
-        let applied = self.frontier.apply(&batch, now_ms())?;
-        self.metrics.validated(&changes, &applied);
+        self.apply(&mut batch, &changes)?;
         Ok(batch.verdicts.len())
+    }
+
+    fn apply(&self, batch: &mut Batch, changes: &[&str]) -> Result<(), ValidateError> {
+        batch.learned = self.focus.as_ref().map(Focus::learned).unwrap_or_default();
+        let applied = self.frontier.apply(batch, now_ms())?;
+        self.metrics.validated(changes, &applied);
+        match &self.focus {
+            Some(focus) => Ok(focus.rank_some_again(&*self.frontier, batch.verdicts.len(), now_ms())?),
+            None => Ok(()),
+        }
     }
 
     /// In the hints of its host, if the page has to do with any.

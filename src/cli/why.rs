@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::asked::{Asked, ago};
 use super::folder::Folder;
 use crate::api::said::{
-    AttemptStory, Attempts, DeliveredPlace, FoundLink, HostStatus, PageStory, PreferenceSaid, SinkPlace, Why,
+    AttemptStory, Attempts, DeliveredPlace, FoundLink, HostStatus, PageStory, PreferenceSaid, RankStory, SinkPlace, Why,
 };
 use crate::clock::now_ms;
 use crate::telemetry::progress::grouped;
@@ -76,6 +76,10 @@ fn told(why: &Why, now: u64) -> String {
         };
         let said = [ahead, due, format!("{} links from a seed", queue.depth), attempts];
         let said: Vec<String> = said.into_iter().filter(|said| !said.is_empty()).collect();
+        if let Some(RankStory { rank, reasons }) = &queue.rank {
+            let reasons: Vec<String> = reasons.iter().map(|it| format!("{} {:+.2}", it.of, it.adds)).collect();
+            row("rank", format!("{rank:.3} ({})", reasons.join(", ")));
+        }
         row(if queue.is_revisit { "next look" } else { "queue" }, said.join(", "));
     }
     for (number, attempt) in why.attempts.last.iter().enumerate() {

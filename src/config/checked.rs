@@ -62,6 +62,7 @@ pub struct FrontierConfig {
     /// A host in trouble for so long is given up.
     pub give_up_after: Duration,
     pub revisit: RevisitPolicy,
+    pub focus: super::FocusConfig,
     pub redirects: Redirects,
     pub canonical: Canonical,
     /// Bits that near copies of a text differ in at most, 0 to 3 (0: none but exact ones); none: duplicates are not looked for.

@@ -30,6 +30,10 @@ pub(super) struct Draft {
     pub depth_classifier: bool,
     pub looks_for_duplicates: bool,
     pub near_within: u8,
+    /// By the link classifier: links are ranked, and the ranks learn.
+    pub ranks: bool,
+    pub learns: bool,
+    pub online_learning: bool,
     pub sinks: SinksDraft,
     pub elastic: ElasticConfig,
     /// From the deprecated key `host`.
@@ -40,16 +44,6 @@ pub(super) struct Draft {
     /// What the last setter wants the user to know.
     pub notes: Vec<String>,
 }
-
-pub(super) const LINK_CLASSIFIERS: &[&str] = &[
-    "LinkClassifierBreadthSearch",
-    "MaxDepthLinkClassifier",
-    "LinkClassifierRandom",
-    "LinkClassifierBaseline",
-    "LinkClassifierHub",
-    "LinkClassifierAuthority",
-    "LinkClassifierImpl",
-];
 
 /// With nothing in it: what the table of keys fills.
 impl Default for Draft {
@@ -62,6 +56,9 @@ impl Default for Draft {
             depth_classifier: false,
             looks_for_duplicates: false,
             near_within: 0,
+            ranks: false,
+            learns: false,
+            online_learning: false,
             sinks: SinksDraft::default(),
             elastic: ElasticConfig::default(),
             transport_host: None,
@@ -76,6 +73,7 @@ impl Default for Draft {
 impl Draft {
     /// Joins the keys that belong together.
     pub fn finish(mut self) -> (Config, Vec<String>) {
+        self.focus();
         let config = &mut self.config;
         config.frontier.max_depth = match (self.outlinks, self.max_depth) {
             (false, _) => Some(0),
@@ -215,13 +213,6 @@ pub(super) fn set_drop_parameters(draft: &mut Draft, patterns: Vec<String>) -> R
     }
     draft.config.scope.drop_parameters = patterns;
     Ok(())
-}
-
-pub(super) fn set_link_classifier(draft: &mut Draft, name: &str) {
-    draft.depth_classifier = name == "MaxDepthLinkClassifier";
-    if !draft.depth_classifier && name != "LinkClassifierBreadthSearch" {
-        draft.notes.push("not supported: links are taken breadth first".into());
-    }
 }
 
 pub(super) fn set_obey_robots(draft: &mut Draft, obey: bool) {

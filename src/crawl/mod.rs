@@ -9,6 +9,7 @@ mod dispatch;
 mod ending;
 mod error;
 mod filling;
+mod focus;
 mod limits;
 mod minutes;
 mod open;

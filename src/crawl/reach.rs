@@ -44,6 +44,9 @@ struct Reach {
     /// As above: before there were any.
     #[serde(default)]
     purposes: Purposes,
+    /// Links of pages that are not relevant are not followed.
+    #[serde(default)]
+    hard_focus: bool,
     /// It was narrowed once: there may be URLs that failed for it.
     was_narrowed: bool,
 }
@@ -66,6 +69,8 @@ struct Change<'a> {
     canonical_counts: bool,
     /// What the pages are for is something else.
     asks: Option<AsksChange<'a>>,
+    /// Links that were passed over count now.
+    is_softer: bool,
 }
 
 /// How many pages or URLs a change concerns.
@@ -73,6 +78,7 @@ struct Change<'a> {
 struct Concerned {
     leave: Cell<u64>,
     reread: Cell<u64>,
+    passed_over: Cell<u64>,
     return_: Cell<u64>,
     asked: Cell<u64>,
     name: Cell<u64>,
@@ -123,6 +129,7 @@ impl Reach {
             requisites: config.scope.requisites,
             forms: config.scope.forms,
             purposes: config.scope.purposes.clone(),
+            hard_focus: config.frontier.focus.hard,
             was_narrowed: false,
         }
     }
@@ -165,9 +172,15 @@ impl Reach {
             robots_are_free: before.obey_robots && !self.obey_robots,
             canonical_counts: self.obey_canonical && !before.obey_canonical,
             asks: (self.purposes != before.purposes).then(|| AsksChange::new(frontier, config)),
+            is_softer: before.hard_focus && !self.hard_focus,
         };
-        let concerns = before.exceeds(self) || is_wider || is_deeper || change.returns || change.canonical_counts;
-        let concerns = concerns || change.asks.is_some();
+        let concerns = before.exceeds(self)
+            || is_wider
+            || is_deeper
+            || change.returns
+            || change.canonical_counts
+            || change.asks.is_some()
+            || change.is_softer;
         (concerns || self.obey_robots != before.obey_robots).then_some(change)
     }
 }
@@ -186,6 +199,7 @@ impl Change<'_> {
                 (&concerned.reread, Look::Reread)
             }
             _ if by_use == Some(Look::Reread) => (&concerned.use_, Look::Reread),
+            _ if is_there && self.is_softer && page.is_to_be_reread => (&concerned.passed_over, Look::Reread),
             _ if is_there && self.robots_count => (&concerned.asked, Look::First),
             _ if by_use == Some(Look::First) => (&concerned.use_, Look::First),
             _ if is_there && self.canonical_counts && has_validators(page) => (&concerned.name, Look::RereadInTime),
@@ -214,6 +228,7 @@ impl Concerned {
                 &self.reread,
                 "scope or depth has changed: pages known already are read again for links that it admits now",
             ),
+            (&self.passed_over, "links of all pages count now: pages that are not relevant are read again for theirs"),
             (&self.return_, "what was forbidden may be asked for now: URLs are tried again"),
             (
                 &self.name,

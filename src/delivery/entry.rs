@@ -96,6 +96,11 @@ impl Entry {
         self.deriver.options.text
     }
 
+    /// Parameters that its links have no more.
+    pub fn drop_parameters(&self) -> &[String] {
+        &self.deriver.options.drop_parameters
+    }
+
     /// The links alone: a large body is given back at once.
     pub fn links(&self) -> Links {
         let mut facts = self.facts();

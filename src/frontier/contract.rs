@@ -7,6 +7,7 @@ use super::Look;
 use super::claims::{Claim, Settled};
 use super::copy::FrontierCopy;
 use super::error::FrontierError;
+use super::learned::{QueuePlace, Ranked, Remembered};
 use super::lease::{HostTurn, Lease, Release, Turn};
 use super::look::{HostLook, HostOrder, UrlLook, WhichHosts};
 use super::page::PageRecord;
@@ -18,6 +19,7 @@ use crate::budgets::{Amounts, Budget};
 use crate::config::{Config, FrontierConfig};
 use crate::delivery::Position;
 use crate::duplicates::Content;
+use crate::focus::Lead;
 use crate::page::{DuplicateOf, EpochMs, Kind, Withheld};
 use crate::revisit::Trust;
 
@@ -95,6 +97,33 @@ pub trait Frontier: Send + Sync {
     /// An address is visited for longer than was claimed, by somebody else than us: nobody else's turn is earlier than after
     /// `time` (ms resolution).
     fn hold_address(&self, _ip: IpAddr, _time: Duration, _now: EpochMs) {}
+
+    /// The link that led to a URL that was not fetched yet, where links are ranked.
+    fn lead(&self, _url: &str) -> Result<Option<Lead>, FrontierError> {
+        Ok(None)
+    }
+
+    /// What was learned of links, by the batches that were applied.
+    fn learned(&self) -> Result<Remembered, FrontierError> {
+        Ok(Remembered::default())
+    }
+
+    /// It is for other pages than those that are looked for now.
+    fn forget_learned(&self) -> Result<(), FrontierError> {
+        Ok(())
+    }
+
+    /// Gives URLs that may be fetched any time another priority, up to `at_most`, from behind a place in the queues on (none: from
+    /// the first); those in flight keep theirs. Returns what to go on behind; none: there were no more.
+    fn rank_again(
+        &self,
+        _after: Option<QueuePlace>,
+        _at_most: usize,
+        _rank: &dyn Fn(&Ranked) -> u8,
+        _now: EpochMs,
+    ) -> Result<Option<QueuePlace>, FrontierError> {
+        Ok(None)
+    }
 
     /// What looks have told of the hints of a URL's host; none before there were any.
     fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError>;
@@ -265,6 +294,8 @@ pub struct FrontierOptions {
     /// Of what a host gives while it has both, the part that goes to pages looked at again; the rest goes to what was never
     /// fetched. 0 to 1.
     pub revisit_share: f64,
+    /// Links are ranked: hosts come by the best that waits of each, not by how long they have waited.
+    pub ranks: bool,
     /// Bytes of memory for the store's cache of blocks.
     pub cache_bytes: u64,
     /// With fewer bytes free on its disk nothing is written: the store needs them for what it does in the background. 0:
@@ -280,6 +311,7 @@ pub struct Limits {
     pub budgets: Vec<Budget>,
     pub max_pages_per_host: Option<u64>,
     pub revisit_share: f64,
+    pub ranks: bool,
     pub reserve_bytes: u64,
 }
 
@@ -291,6 +323,7 @@ impl Default for FrontierOptions {
             max_pages_per_host: None,
             default_delay: host_delay,
             revisit_share,
+            ranks: false,
             cache_bytes,
             reserve_bytes: 0,
             wakes_duplicates: false,
@@ -326,4 +359,9 @@ pub struct Counts {
     pub in_flight: u64,
     /// Links applied over the crawl's life (for links per page).
     pub links_seen: u64,
+    /// Pages that came (2xx) over the crawl's life, and how many of them were relevant.
+    #[serde(default)]
+    pub judged: u64,
+    #[serde(default)]
+    pub relevant: u64,
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::page::{PageRecord, PageState};
 use super::past::Found;
+use crate::focus::Lead;
 use crate::page::preferences::Statement;
 use crate::page::{EpochMs, Kind, Likeness, TextsGiven, WasDuplicate};
 
@@ -20,6 +21,9 @@ pub struct Proposal {
     pub priority: u8,
     /// Who led to it, for people; one for all the links of a page.
     pub found: Option<Arc<Found>>,
+    /// The link, where links are ranked: kept until the URL is fetched. One that makes a better priority takes the place of the one
+    /// that is kept.
+    pub lead: Option<Lead>,
 }
 
 /// What became of proposals.

@@ -165,7 +165,7 @@ fn reference(href: Option<String>) -> Option<String> {
     Some(href)
 }
 
-fn is_html_space(c: char) -> bool {
+pub(super) fn is_html_space(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\u{c}' | '\r' | ' ')
 }
 

@@ -44,6 +44,8 @@ use decode::{DecodeProblem, Decoded, decode_body};
 use html_facts::HtmlFacts;
 use html_tree::Tree;
 use links::Document;
+pub(crate) use links::Resolver;
+pub(crate) use main_text::markup;
 pub use media_type::{is_html, media_type};
 use meta::RobotsMeta;
 use requisites::{Named, Requisites};
@@ -185,8 +187,11 @@ impl Derived {
 
     /// An HTML body as text in its charset; any other body as UTF-8, what is malformed replaced.
     pub fn text(&self) -> Cow<'_, str> {
-        let encoding = self.charset.and_then(|name| Encoding::for_label(name.as_bytes())).unwrap_or(UTF_8);
-        charset::decode_text(&self.body, encoding)
+        charset::decode_text(&self.body, self.encoding())
+    }
+
+    fn encoding(&self) -> &'static Encoding {
+        self.charset.and_then(|name| Encoding::for_label(name.as_bytes())).unwrap_or(UTF_8)
     }
 }
 
@@ -271,7 +276,7 @@ fn add_facts(
     derived.robots = derived.robots.merge(facts.robots);
     derived.preferences.extend(preferences::of_markup(&facts, &event.final_url));
     let Ok(page) = BaseUrl::parse(&event.final_url) else { return };
-    let encoding = derived.charset.and_then(|name| Encoding::for_label(name.as_bytes())).unwrap_or(UTF_8);
+    let encoding = derived.encoding();
     let document = Document::new(&page, &facts, encoding, &options.drop_parameters);
     let from_headers = links::of_headers(response);
     derived.canonical =

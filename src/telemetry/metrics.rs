@@ -10,6 +10,7 @@ use super::gauges::{
     BudgetGauges, FrontierGauges, LogGauges, PartGauges, RequestGauges, SinkGauges, counters, gauges, keep, raise,
     seconds,
 };
+use super::harvest::Harvested;
 use super::process::ProcessGauges;
 use crate::fetch::RequestCounts;
 use crate::fetch::client::Exchange;
@@ -45,6 +46,8 @@ pub struct Metrics {
     fetch_log_lines: IntCounterVec,
     /// Told of every attempt, too.
     pub fetch_log: Option<FetchLog>,
+    /// How much of what came was what is looked for.
+    pub harvested: Harvested,
 }
 
 impl Default for Metrics {
@@ -105,6 +108,7 @@ impl Metrics {
             process: ProcessGauges::new(&registry),
             fetch_log_lines: counters("seine_fetch_log_lines_total", "Lines of the fetch log, by result.", "result"),
             fetch_log: None,
+            harvested: Harvested::default(),
             registry,
         };
         metrics.begin_at_zero();
@@ -215,6 +219,7 @@ impl Metrics {
 
     fn set_gauges(&self, snapshot: &Snapshot) {
         self.frontier.set(snapshot);
+        self.frontier.set_harvest(snapshot.counts, self.harvested.last());
         self.log.set(snapshot);
         self.sinks.set(snapshot.log);
         self.parts.set(snapshot.parts);

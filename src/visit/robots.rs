@@ -10,6 +10,7 @@ use super::rules::{self, KEPT_UNREACHABLE_MS, MAX_ROBOTS_BYTES, Rules};
 use super::visitor::{Interrupted, Visitor};
 use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Limits};
+use crate::focus::PRIORITY_NEUTRAL;
 use crate::frontier::{Found, FrontierError, Proposal, Robots, RobotsAccess, Way};
 use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 use crate::parse;
@@ -144,9 +145,10 @@ impl Visitor {
         let now = now_ms();
         let on = format!("{}/robots.txt", host.origin());
         let found = Some(Arc::new(Found { way: Way::RobotsTxt, on: Some(on), at: now }));
-        let (kind, priority) = (Kind::Sitemap, SITEMAP_PRIORITY);
+        let is_ranked = self.config.frontier.focus.ranks;
+        let (kind, priority) = (Kind::Sitemap, if is_ranked { PRIORITY_NEUTRAL } else { SITEMAP_PRIORITY });
         let proposals: Vec<Proposal> =
-            in_scope.map(|url| Proposal { url, kind, depth: 0, priority, found: found.clone() }).collect();
+            in_scope.map(|url| Proposal { url, kind, depth: 0, priority, found: found.clone(), lead: None }).collect();
         self.frontier.propose(&proposals, now).map(|_| ())
     }
 }

@@ -89,7 +89,7 @@ pub fn plain() -> FrontierOptions {
 }
 
 pub fn page(url: &str) -> Proposal {
-    Proposal { url: url.into(), kind: Kind::Page, depth: 0, priority: 10, found: None }
+    Proposal { url: url.into(), kind: Kind::Page, depth: 0, priority: 10, found: None, lead: None }
 }
 
 pub fn pages(urls: &[&str]) -> Vec<Proposal> {

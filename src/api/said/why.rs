@@ -118,6 +118,27 @@ pub struct QueuePlace {
     /// What the last attempt failed with: `timeout`, `status 503`.
     pub last_failure: Option<String>,
     pub is_revisit: bool,
+    /// Where links are ranked: by what is known now.
+    #[serde(default)]
+    pub rank: Option<RankStory>,
+}
+
+/// How likely it is that a URL's page is relevant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankStory {
+    /// 0 to 1.
+    pub rank: f64,
+    /// What adds to it, or takes from it, the most first.
+    pub reasons: Vec<RankReason>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankReason {
+    /// `page` (that the link is on), `harvest` (of its host), `place` (the host, and the part of it), `anchor`, `around` (words
+    /// beside the link), `url` (its words).
+    pub of: String,
+    /// To the logarithm of the odds.
+    pub adds: f64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use crate::api::Refusal;
 use crate::api::said::{PageStory, QueuePlace, RobotsVerdict, ScopeVerdict, SinkPlace, Why};
 use crate::clock::now_ms;
 use crate::config::Removed;
-use crate::crawl::normalise_seed;
+use crate::crawl::{focus, normalise_seed};
 use crate::frontier::scope::{Scope, Verdict};
 use crate::frontier::{
     HostLook, PageRecord, PageState, Place, QueuedLook, RobotsAccess, Trouble, UrlLook, WHEN_MET_AGAIN,
@@ -59,7 +59,7 @@ impl Console {
             host: known.host.as_ref().map(|host| host_status(host, known.now)),
             found: self.discovery(known.look.as_ref()),
             attempts: attempts(known.look.as_ref()),
-            queue: known.queue_place(),
+            queue: known.queue_place()?,
             page: page.map(|page| story(page, known.look.as_ref().and_then(|look| look.owner.clone()))),
             aliases: known.look.as_ref().map(|look| look.aliases.clone()).unwrap_or_default(),
             duplicates: known.look.as_ref().map(|look| look.duplicates.clone()).unwrap_or_default(),
@@ -169,6 +169,12 @@ impl Known<'_> {
             let by = if ordered.is_some() { "its operator's order" } else { "link_storage.max_pages_per_domain" };
             reason += &format!("; or it was left out, as its host has had the {limit} pages of {by}");
         }
+        if config.focus.hard {
+            reason += "; links of pages that are not relevant are not followed (target_storage.hard_focus)";
+        }
+        if config.focus.min_rank > 0.0 {
+            reason += &format!("; nor are those with a rank below {}", config.focus.min_rank);
+        }
         if let Some(depth) = config.max_depth {
             reason += &format!("; links are followed {depth} deep");
         }
@@ -189,7 +195,7 @@ impl Known<'_> {
             Place::Later { .. } => "it is due to be tried again".to_owned(),
             Place::Done => "it is not asked for again".to_owned(),
         };
-        if let Some(cause) = look.queued.and_then(|queued| queued.cause) {
+        if let Some(cause) = look.queued.as_ref().and_then(|queued| queued.cause) {
             reason += &format!("; it failed with {cause} before");
         }
         if self.robots_verdict().verdict == "denied" {
@@ -262,18 +268,23 @@ impl Known<'_> {
         }
     }
 
-    fn queue_place(&self) -> Option<QueuePlace> {
-        let look = self.look.as_ref()?;
-        let QueuedLook { depth, attempts, cause, .. } = look.queued?;
+    fn queue_place(&self) -> Result<Option<QueuePlace>, Refusal> {
+        let Some((look, queued)) = self.look.as_ref().and_then(|look| Some((look, look.queued.as_ref()?))) else {
+            return Ok(None);
+        };
+        let QueuedLook { depth, attempts, cause, .. } = *queued;
         let rests = self.host.as_ref().and_then(|host| host.due);
         let (due_ms, ahead) = match look.place {
             Place::Ready { ahead, .. } => (rests, Some(ahead)),
             Place::Later { due } => (Some(due), None),
-            Place::Done => return None,
+            Place::Done => return Ok(None),
         };
+        let is_ranked = self.console.config.frontier.focus.ranks && look.page.is_none() && depth > 0;
+        let rank = if is_ranked { Some(focus::why(&*self.console.frontier, self.url, &queued.lead)?) } else { None };
         let due_ms = due_ms.filter(|due| *due < WHEN_MET_AGAIN);
         let last_failure = cause.map(|cause| cause.to_string());
-        Some(QueuePlace { due_ms, ahead, depth, attempts, last_failure, is_revisit: look.page.is_some() })
+        let is_revisit = look.page.is_some();
+        Ok(Some(QueuePlace { due_ms, ahead, depth, attempts, last_failure, is_revisit, rank }))
     }
 
     fn spent_budget(&self) -> Option<String> {

@@ -13,7 +13,7 @@ use super::targets::TargetChanges;
 use crate::budgets::Account;
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
 use crate::frontier::schedule::{HostRecord, NEVER, Totals};
-use crate::frontier::{FrontierError, HostPause, PageRecord, Trouble, WHEN_MET_AGAIN};
+use crate::frontier::{FrontierError, HostPause, Learned, PageRecord, Trouble, WHEN_MET_AGAIN};
 use crate::page::EpochMs;
 
 /// Collected changes. Reads see them: what the batch says already comes before what the store says.
@@ -34,6 +34,9 @@ pub struct Changes<'a> {
     /// Queue entries by key: put in, or (none) taken out.
     ready: BTreeMap<(HostKey, Rank), Option<Vec<u8>>>,
     later: BTreeMap<(HostKey, EpochMs, Rank), Option<Vec<u8>>>,
+    /// Where links are ranked: the first priority put into `ready`, by host, once it is written.
+    best_added: HashMap<HostKey, u8>,
+    pub learned: Learned,
     /// What was brought: accounts as they will be, and whose events are booked in them.
     pub accounts: BTreeMap<AccountKey, Account>,
     pub brought: Vec<UrlKey>,
@@ -77,6 +80,8 @@ impl<'a> Changes<'a> {
             removed: HashSet::new(),
             ready: BTreeMap::new(),
             later: BTreeMap::new(),
+            best_added: HashMap::new(),
+            learned: Learned::default(),
             accounts: BTreeMap::new(),
             brought: Vec::new(),
             targets: TargetChanges::new(),
@@ -247,7 +252,9 @@ impl<'a> Changes<'a> {
             }
         }
         let store = &self.store;
+        let ranks = self.frontier.schedule.lock().ranks();
         let mut batch = store.db.batch();
+        self.learned.write(store, &mut batch, self.totals.cursor.index)?;
         for (url, state) in &self.states {
             batch.insert(&store.urls, url.to_bytes(), state.to_bytes());
         }
@@ -255,6 +262,10 @@ impl<'a> Changes<'a> {
             batch.remove(&store.urls, url.to_bytes());
         }
         for ((host, rank), item) in std::mem::take(&mut self.ready) {
+            if item.is_some() && ranks {
+                // In order of priority.
+                self.best_added.entry(host).or_insert(rank.priority());
+            }
             let key = ready_key(host, rank);
             match item {
                 Some(item) => batch.insert(&store.ready, key, item),
@@ -329,7 +340,8 @@ impl<'a> Changes<'a> {
         schedule.totals = self.totals;
         for (host, change) in self.hosts.drain() {
             let added = later_added.get(&host).copied().unwrap_or(NEVER);
-            schedule.update(host, change.record, &change.finished, added);
+            let best = self.best_added.get(&host).copied().unwrap_or(u8::MAX);
+            schedule.update(host, change.record, &change.finished, (added, best));
         }
         Ok(())
     }

@@ -9,11 +9,12 @@ use super::open::{EmbeddedFrontier, Owed};
 use crate::budgets::Amounts;
 use crate::delivery::Position;
 use crate::duplicates::Content;
+use crate::focus::Lead;
 use crate::frontier::keys::split;
 use crate::frontier::{
     Applied, Batch, BudgetStanding, Claim, Counts, Forgotten, Frontier, FrontierCopy, FrontierError, HostLook,
-    HostOrder, HostTurn, Lease, Limits, Look, NoBudget, PageRecord, Past, Proposal, Proposed, Release, Settled,
-    Standing, Turn, UrlLook, Waiting, WhichHosts, Work,
+    HostOrder, HostTurn, Lease, Limits, Look, NoBudget, PageRecord, Past, Proposal, Proposed, QueuePlace, Ranked,
+    Release, Remembered, Settled, Standing, Turn, UrlLook, Waiting, WhichHosts, Work,
 };
 use crate::page::{DuplicateOf, EpochMs, Kind, Withheld};
 use crate::revisit::Trust;
@@ -119,6 +120,8 @@ impl Frontier for EmbeddedFrontier {
         let verdicts = changes.add_verdicts(&batch.verdicts)?;
         changes.add_hints(&batch.hints)?;
         let proposed = changes.add_proposals(&batch.proposals, &known)?;
+        changes.learned = batch.learned.clone();
+        changes.totals.judge(batch.harvest);
         changes.totals.links_seen += batch.proposals.len() as u64;
         changes.totals.cursor = batch.cursor;
         changes.commit(&mut known)?;
@@ -132,6 +135,28 @@ impl Frontier for EmbeddedFrontier {
             tried.remove(&url);
         });
         Ok(Applied { verdicts, proposed })
+    }
+
+    fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError> {
+        self.lead_of(url)
+    }
+
+    fn learned(&self) -> Result<Remembered, FrontierError> {
+        self.read_learned()
+    }
+
+    fn forget_learned(&self) -> Result<(), FrontierError> {
+        self.drop_learned()
+    }
+
+    fn rank_again(
+        &self,
+        after: Option<QueuePlace>,
+        at_most: usize,
+        rank: &dyn Fn(&Ranked) -> u8,
+        now: EpochMs,
+    ) -> Result<Option<QueuePlace>, FrontierError> {
+        self.rank_some_again(after, at_most, rank, now)
     }
 
     fn cursor(&self) -> Result<Position, FrontierError> {

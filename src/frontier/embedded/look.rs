@@ -44,11 +44,12 @@ impl EmbeddedFrontier {
         Ok(Some(UrlLook {
             place: self.place_of(store, url, state)?,
             is_in_flight: self.schedule.lock().is_in_flight(url),
-            queued: queued.map(|QueuedUrl { kind, depth, attempt, cause, .. }| QueuedLook {
+            queued: queued.map(|QueuedUrl { kind, depth, attempt, cause, lead, .. }| QueuedLook {
                 kind,
                 depth,
                 attempts: attempt,
                 cause,
+                lead,
             }),
             first_found: self.first_found(store, number)?,
             last_found: self.last_found(store, url)?,

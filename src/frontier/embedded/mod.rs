@@ -32,6 +32,7 @@ mod ledger;
 mod look;
 mod open;
 mod proposals;
+mod ranks;
 mod records;
 mod restored;
 mod shelf;

@@ -10,6 +10,7 @@ use super::copies::Contents;
 use super::found::LastLinks;
 use super::known::Known;
 use super::ledger::Ledger;
+use super::ranks::Standings;
 use super::shelf::Shelf;
 use super::spending::{counts_for, crawls};
 use crate::budgets::Whom;
@@ -34,6 +35,8 @@ pub struct EmbeddedFrontier {
     pub(super) hosts_at_opening: u64,
     pub(super) writer: Mutex<Known>,
     pub(super) last_links: Mutex<LastLinks>,
+    /// What priorities URLs have, where links are ranked.
+    pub(super) standings: Mutex<Standings>,
     /// Attempts at URLs that are leased again, so that their verdicts need not read the queues.
     pub(super) tried: Mutex<HashMap<UrlKey, Attempts>>,
     pub(super) host_writes: Mutex<HashMap<HostKey, Owed>>,
@@ -85,9 +88,10 @@ impl EmbeddedFrontier {
             hosts_at_opening: totals.next_host,
             writer: Mutex::default(),
             last_links: Mutex::default(),
+            standings: Mutex::default(),
             tried: Mutex::default(),
             host_writes: Mutex::default(),
-            schedule: Mutex::new(Schedule::new(totals, options.revisit_share)),
+            schedule: Mutex::new(Schedule::new(totals, options.revisit_share, options.ranks)),
             addresses: Mutex::default(),
             counts_for: RwLock::new(counts_for(&options.budgets)),
             run,
@@ -107,7 +111,7 @@ impl EmbeddedFrontier {
         let mut schedule = self.schedule.lock();
         self.shelf.store()?.each_host(|host, record| {
             if record.work() > 0 {
-                schedule.update(host, self.after_opening(record), &[], NEVER);
+                schedule.update(host, self.after_opening(record), &[], (NEVER, u8::MAX));
             }
         })
     }

@@ -138,12 +138,14 @@ impl Changes<'_> {
         attempts.push(subject.verdict.attempt);
         self.leave_queue(subject);
         let rank = self.rank_of(subject);
+        let lead = queued.as_ref().map(|item| item.lead.clone()).unwrap_or_default();
         let depth = queued.as_ref().map(|item| item.depth).or(subject.page.as_ref().map(|page| page.depth));
         let item = QueuedUrl {
             attempt,
             put_off,
             cause,
             attempts,
+            lead,
             revisit: subject.page.is_some(),
             ..QueuedUrl::revisit(subject.path, subject.verdict.kind, depth.unwrap_or(0))
         };

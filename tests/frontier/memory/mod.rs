@@ -215,6 +215,8 @@ impl Frontier for MemoryFrontier {
             hosts_leased: volatile.leases.len() as u64,
             in_flight: volatile.in_flight.len() as u64,
             links_seen: kept.links_seen,
+            judged: 0,
+            relevant: 0,
         }
     }
 

@@ -3,6 +3,7 @@
 use super::{QueuedUrl, Record};
 use crate::budgets::Account;
 use crate::delivery::Position;
+use crate::focus::Lead;
 use crate::frontier::keys::Rank;
 use crate::frontier::schedule::{HostRecord, Totals};
 use crate::frontier::{Attempts, Cause, PageRecord, PageState, Robots, RobotsAccess, Trouble};
@@ -23,6 +24,7 @@ impl Record for QueuedUrl {
             path: input.rest()?,
             cause: None,
             attempts: Attempts::default(),
+            lead: Lead::default(),
         })
     }
 }
@@ -90,6 +92,8 @@ impl Record for Totals {
             links_seen,
             withheld: 0,
             alias: 0,
+            judged: 0,
+            relevant: 0,
         })
     }
 }
