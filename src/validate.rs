@@ -18,8 +18,8 @@ use aliases::{is_to_be_read, reached};
 use focus::Focus;
 pub use focus::{rank_again, remembered};
 use kept::{keep_validators, texts_given};
-pub use proposals::by_depth;
 pub use looks::Looks;
+pub use proposals::by_depth;
 use told::attempt;
 
 use crate::budgets::Amounts;

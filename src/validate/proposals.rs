@@ -85,7 +85,14 @@ impl Validator {
         let found = Some(Arc::new(Found { way: Way::Requisite, on: Some(event.url.clone()), at: event.ended_ms }));
         let scope = self.scope.now();
         for url in derived.requisites.iter().filter(|url| scope.admits_requisite(url)) {
-            proposals.push(Proposal { url: url.clone(), kind, depth: steps, priority, found: found.clone(), lead: None });
+            proposals.push(Proposal {
+                url: url.clone(),
+                kind,
+                depth: steps,
+                priority,
+                found: found.clone(),
+                lead: None,
+            });
         }
     }
 }

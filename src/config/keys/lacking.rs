@@ -15,8 +15,7 @@ const NUMBER: Kind = Kind::Number(|_, _| Ok(()));
 const TEXT: Kind = MaybeText(|_, _| Ok(()));
 const LIST: Kind = List(|_, _| Ok(()));
 
-const NO_PAGE_CLASSIFIER: &str =
-    "not supported: every page is kept, whatever the page classifier says";
+const NO_PAGE_CLASSIFIER: &str = "not supported: every page is kept, whatever the page classifier says";
 const OWN_LEARNING: &str =
     "no effect: every page is learned from as it comes, and what is learned is kept with the URLs";
 const NO_BACKLINKS: &str = "not supported: no search engine is asked for backlinks";
