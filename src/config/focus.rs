@@ -18,7 +18,7 @@ pub struct FocusConfig {
 impl super::Config {
     /// Whether some pages are looked for more than others.
     pub fn is_focused(&self) -> bool {
-        self.frontier.focus.ranks
+        self.frontier.focus.ranks || self.classifier.is_some()
     }
 }
 

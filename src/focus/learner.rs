@@ -46,6 +46,8 @@ pub struct Learner {
     /// Pages and relevant ones of each host.
     hosts: Box<[(u16, u16)]>,
     lessons: u64,
+    /// By whom pages were judged, as far as that is known.
+    judge: Option<String>,
 }
 
 impl Default for Learner {
@@ -63,7 +65,7 @@ impl Default for Learner {
         }
         weights[usize::from(NEW_HOST)] = -0.1;
         let learned = vec![LEARNED; WEIGHTS].into_boxed_slice();
-        Learner { weights, learned, hosts: vec![(0, 0); HOSTS].into_boxed_slice(), lessons: 0 }
+        Learner { weights, learned, hosts: vec![(0, 0); HOSTS].into_boxed_slice(), lessons: 0, judge: None }
     }
 }
 
@@ -88,6 +90,16 @@ impl Learner {
     /// How many pages have taught something.
     pub fn lessons(&self) -> u64 {
         self.lessons
+    }
+
+    /// Pages are judged by `judge` from now on: what was learned by another's judgements is of no use. Whether this is news.
+    pub fn judged_by(&mut self, judge: &str) -> bool {
+        let is_news = self.judge.as_deref() != Some(judge);
+        if is_news && self.judge.is_some() {
+            *self = Learner::default();
+        }
+        self.judge = Some(judge.to_owned());
+        is_news
     }
 
     /// What a page teaches of the link that led to it; none: of the page's host alone. `relevance`: 0 to 1.
@@ -150,7 +162,10 @@ fn host_of(url: &str) -> u16 {
 impl Learner {
     /// Only what differs from what it was before the first lesson.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![FORMAT];
+        let judge = self.judge.as_deref().unwrap_or_default();
+        let judge = judge.get(..judge.floor_char_boundary(255)).unwrap_or_default();
+        let mut bytes = vec![FORMAT, judge.len() as u8];
+        bytes.extend(judge.as_bytes());
         bytes.extend(self.lessons.to_le_bytes());
         let numbered = (0..=u16::MAX).zip(self.learned.iter().zip(&self.weights));
         let changed: Vec<_> = numbered.filter(|(_, (learned, _))| **learned != LEARNED).collect();
@@ -175,7 +190,11 @@ impl Learner {
     }
 
     fn read(mut bytes: &[u8]) -> Option<Learner> {
-        let mut learner = Learner { lessons: u64::from_le_bytes(*take(&mut bytes)?), ..Learner::default() };
+        let [length] = *take(&mut bytes)?;
+        let (judge, rest) = bytes.split_at_checked(usize::from(length))?;
+        let judge = Some(String::from_utf8(judge.to_vec()).ok()?).filter(|judge| !judge.is_empty());
+        bytes = rest;
+        let mut learner = Learner { judge, lessons: u64::from_le_bytes(*take(&mut bytes)?), ..Learner::default() };
         for _ in 0..u32::from_le_bytes(*take(&mut bytes)?) {
             let at = usize::from(u16::from_le_bytes(*take(&mut bytes)?));
             learner.weights[at] = f32::from_le_bytes(*take(&mut bytes)?);

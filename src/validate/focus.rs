@@ -37,6 +37,8 @@ struct State {
     lesson_bytes: usize,
     /// Of the batch at hand.
     lessons: Vec<u8>,
+    /// Lessons alone do not tell what it is.
+    is_to_be_written: bool,
     /// How far the queues are gone through, and what is owed.
     place: Option<QueuePlace>,
     owed: usize,
@@ -58,7 +60,7 @@ impl Focus {
             return Ok(None);
         }
         let (learner, lesson_bytes) = remembered(frontier)?;
-        let state = State { learner, lesson_bytes, lessons: Vec::new(), place: None, owed: 0 };
+        let state = State { learner, lesson_bytes, lessons: Vec::new(), is_to_be_written: false, place: None, owed: 0 };
         Ok(Some(Focus { config, state: Mutex::new(state) }))
     }
 
@@ -78,6 +80,9 @@ impl Focus {
         // No link led to a seed.
         let lead = lead.filter(|_| self.config.learns && before.is_none() && event.depth > 0);
         let mut state = self.state.lock();
+        if event.model.as_deref().is_some_and(|judge| state.learner.judged_by(judge)) {
+            state.is_to_be_written = true;
+        }
         let relevance = if relevance.is_finite() { relevance } else { 0.0 };
         let lesson = state.learner.lesson(lead, &event.url, relevance, is_relevant);
         state.learner.learn(&lesson);
@@ -114,7 +119,7 @@ impl Focus {
         if lessons.is_empty() {
             return Learned::Nothing;
         }
-        if state.lesson_bytes >= LESSON_BYTES {
+        if std::mem::take(&mut state.is_to_be_written) || state.lesson_bytes >= LESSON_BYTES {
             state.lesson_bytes = 0;
             return Learned::Model(state.learner.to_bytes());
         }

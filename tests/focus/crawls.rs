@@ -121,3 +121,16 @@ fn links_below_the_least_rank_are_not_followed() {
     assert!(walk.fetched.len() < all / 2, "{} of {all}", walk.fetched.len());
     assert!(walk.fetched.iter().filter(|page| web.is_wanted(**page)).count() > 5);
 }
+
+#[test]
+fn what_was_learned_by_another_classifier_is_of_no_use() {
+    let web = Web::new(8, 300);
+    let mut walk = Walk::new(&web, LEARNED);
+    walk.go(60);
+    walk.restart(LEARNED);
+    walk.judge = "topic@2";
+    walk.go(90);
+    walk.restart(LEARNED);
+    let lessons = remembered(&*walk.frontier).unwrap().0.lessons();
+    assert!((1..=30).contains(&lessons), "{lessons} lessons of the new one");
+}

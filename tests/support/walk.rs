@@ -38,6 +38,8 @@ pub struct Walk<'w> {
     now: u64,
     /// What was fetched, in order.
     pub fetched: Vec<usize>,
+    /// Who judges pages.
+    pub judge: &'static str,
     folder: TempDir,
     config: FrontierConfig,
     _one: MutexGuard<'static, ()>,
@@ -83,6 +85,7 @@ impl<'w> Walk<'w> {
             end: Position::default(),
             now: seine::clock::now_ms() + TICK,
             fetched: Vec::new(),
+            judge: "topic@1",
             folder,
             config,
             _one: one,
@@ -131,6 +134,7 @@ impl<'w> Walk<'w> {
             started_ms: self.now,
             ended_ms: self.now,
             relevance: Relevance { relevance, is_relevant },
+            model: Some(self.judge.into()),
             ..event::page(url, &[("content-type", "text/html; charset=utf-8")], self.web.html(page))
         };
         self.end = Position { index: self.end.index + 1, offset: self.end.offset + 100 };
