@@ -43,7 +43,7 @@ class Pages:
     def __init__(self, work, truths):
         self.work, self.truths = work, truths
         self.dump()
-        lines = (work / "blocks.tsv").read_text().splitlines()
+        lines = (work / "blocks.tsv").read_text().rstrip("\n").split("\n")
         names = [line.split("\t", 1)[0][:4] for line in lines]
         self.blocks = [words(line.split("\t", 1)[1]) for line in lines]
         self.ids = sorted(set(names))
