@@ -67,11 +67,11 @@ fn path_of(url: &str) -> String {
 #[test]
 fn each_page_says_whose_duplicate_it_is() {
     let (site, _) = site();
-    let place = Place::with(&format!(
+    let place = Place::with(
         "duplicates.enabled: true\n\
-         target_storage.sinks: [{{name: all, format: ELASTIC}}, {{name: archive, format: WARC}}, \
-         {{name: spare, format: ELASTIC, options: {{skip_duplicates: true}}}}]\n"
-    ));
+         target_storage.sinks: [{name: all, format: ELASTIC}, {name: archive, format: WARC}, \
+         {name: spare, format: ELASTIC, options: {skip_duplicates: true}}]\n",
+    );
     let seeds = [site.origin(0) + "/"];
     Process::start(place.crawl(&seeds, &["--delay", "0"])).wait().ok();
     let all = documents(&place, "all");
