@@ -266,6 +266,7 @@ fn verdict(url: String, number: u64) -> Verdict {
         passed_at: Some(number),
         past: Default::default(),
         judged: None,
+        likeness: None,
     };
     let attempt = Attempt { at: time(number), outcome: Cause::Status(200), counts: true, digest: None };
     let change = Change::Page { record, due_again: None };

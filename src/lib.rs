@@ -18,6 +18,7 @@
 //! * [`revisit`]: when a page is looked at again.
 //! * [`relevance`]: page classifiers, and the one that learns from examples.
 //! * [`budgets`]: how much a crawl, a host or a domain may bring.
+//! * [`duplicates`]: by which bits of a text's fingerprint near copies are found.
 //! * [`validate`]: the log's first reader: compares with `page`, proposes new work.
 //! * [`formats`]: one file a format: bytes ⇄ records, both ways, no I/O.
 //! * [`sinks`]: destinations, each taking any encoder that suits it.
@@ -45,6 +46,7 @@ pub mod delivery;
 pub mod demo;
 pub mod descriptors;
 mod disk;
+pub mod duplicates;
 pub mod fetch;
 pub(crate) mod folders;
 pub mod formats;

@@ -82,7 +82,7 @@ fn line(event: &PageEvent, body: &[u8]) -> Vec<u8> {
 }
 
 fn write_lines(entries: &[Arc<Entry>]) -> usize {
-    let mut sink = stdout::sink(std::io::sink(), None);
+    let mut sink = stdout::sink(std::io::sink(), None, Default::default());
     sink.deliver(entries).map_or(0, |delivered| delivered.delivered as usize)
 }
 
