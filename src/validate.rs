@@ -329,6 +329,7 @@ impl Validator {
             passed_at: None,
             past: Default::default(),
             judged: before.and_then(|before| before.judged.clone()),
+            likeness: event.likeness.clone().filter(|_| state.is_live()),
         };
         if let Some(response) = event.response() {
             keep_validators(&mut record, event, response, derived);

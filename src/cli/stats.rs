@@ -53,6 +53,7 @@ pub(super) fn as_table(status: &Status) -> String {
         ("page_proposed", *page_proposed, "accepted, not yet validated"),
         ("page", counts.page, "validated"),
         ("  live", counts.live, "there at the last look"),
+        ("    duplicates", counts.duplicates, "of these: the same content or text as another"),
         ("  gone", counts.gone, "were there before"),
         ("  refused", counts.refused, "answered, but not with a page"),
         ("  failed", counts.failed, "given up for good"),

@@ -83,6 +83,9 @@ fn told(why: &Why, now: u64) -> String {
     if !why.aliases.is_empty() {
         row("aliases", why.aliases.join(" "));
     }
+    if !why.duplicates.is_empty() {
+        row("duplicates", why.duplicates.join(" "));
+    }
     if let Some(budget) = &why.budget {
         row("budget", budget.clone());
     }

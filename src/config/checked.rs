@@ -61,6 +61,8 @@ pub struct FrontierConfig {
     pub revisit: RevisitPolicy,
     pub redirects: Redirects,
     pub canonical: Canonical,
+    /// Bits that near copies of a text differ in at most, 0 to 3 (0: none but exact ones); none: duplicates are not looked for.
+    pub duplicates: Option<u8>,
     /// Of what a host gives, the part for pages looked at again: 0 to 1.
     pub revisit_share: f64,
     /// Read sitemaps named in robots.txt, and `/sitemap.xml` by guess.
@@ -183,6 +185,8 @@ pub struct Upkeep {
     pub removed: Removed,
     /// A changed page whose main text has changed by fewer bits (0 to 64) is dealt with as one that is as it was.
     pub min_change: u8,
+    /// A page that is a duplicate of another is left out, and leaves if it is there.
+    pub skip_duplicates: bool,
 }
 
 /// What becomes of a page that was looked at again and is as it was.

@@ -26,6 +26,8 @@ pub(super) struct Draft {
     pub outlinks: bool,
     pub max_depth: Option<u16>,
     pub depth_classifier: bool,
+    pub looks_for_duplicates: bool,
+    pub near_within: u8,
     pub sinks: SinksDraft,
     pub elastic: ElasticConfig,
     /// From the deprecated key `host`.
@@ -56,6 +58,8 @@ impl Default for Draft {
             outlinks: false,
             max_depth: None,
             depth_classifier: false,
+            looks_for_duplicates: false,
+            near_within: 0,
             sinks: SinksDraft::default(),
             elastic: ElasticConfig::default(),
             transport_host: None,
@@ -76,6 +80,7 @@ impl Draft {
             (true, None) if self.depth_classifier => Some(0),
             (true, depth) => depth,
         };
+        config.frontier.duplicates = self.looks_for_duplicates.then_some(self.near_within);
         if !self.use_scope {
             config.scope.rule = ScopeRule::Any;
         }
@@ -120,6 +125,13 @@ pub(super) fn contradictions(config: &Config) -> Vec<Problem> {
         add(
             "crawler_manager.downloader.max_body_size and the page log",
             "an event of the log holds a body of 200 MiB at most; lower max_body_size",
+        );
+    }
+    let mut skipping = config.sinks.iter().filter(|sink| sink.upkeep.skip_duplicates);
+    if skipping.next().is_some() && config.frontier.duplicates.is_none() {
+        add(
+            "target_storage.data_format.*.skip_duplicates and duplicates.enabled",
+            "nobody looks for the duplicates that a destination is to skip; set duplicates.enabled: true",
         );
     }
     for sink in &config.sinks {

@@ -22,6 +22,7 @@ mod rest;
 mod room;
 mod running;
 mod seeds;
+mod skipping;
 mod spending;
 mod start_room;
 mod status;

@@ -16,6 +16,7 @@ use super::readers;
 use super::room::Room;
 use super::running::{Running, page_limit};
 use super::seeds::{propose_seeds, scope, try_seeds_again};
+use super::skipping;
 use super::spending::Spending;
 use super::start_room::StartRoom;
 use crate::api;
@@ -151,6 +152,7 @@ fn scope_with(
     let scope = scope(config, frontier, seeds, room)?;
     room.write(frontier, || propose_seeds(frontier, seeds))?;
     room.write(frontier, || reach::apply(frontier, &scope, config))?;
+    room.write(frontier, || skipping::apply(frontier, &config.sinks))?;
     Ok(scope)
 }
 
@@ -197,6 +199,7 @@ fn open_frontier(config: &Config, folder: &Path, room: &mut StartRoom) -> Result
         revisit_share,
         cache_bytes: config.frontier.cache_bytes,
         reserve_bytes,
+        wakes_duplicates: config.sinks.iter().any(|sink| sink.upkeep.skip_duplicates),
     };
     let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?;
     set_clock(&frontier)?;

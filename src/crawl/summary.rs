@@ -222,6 +222,7 @@ impl Summary {
         let counts = &self.counts;
         for (table, count, what) in [
             ("pages", counts.live, "fetched and kept"),
+            ("duplicates", counts.duplicates, "of these: the same content or text as another"),
             ("gone", counts.gone, "were there before"),
             ("refused", counts.refused, "answered, but not with a page"),
             ("failed", counts.failed, "given up for good"),

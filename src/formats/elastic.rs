@@ -151,6 +151,15 @@ pub struct ElasticDocument<'a> {
     /// The page classifier, where one was asked: what `relevance` is by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relevance_model: Option<Cow<'a, str>>,
+    /// The first page with the same content, or with nearly the same main text, if this is not it; …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_of: Option<Cow<'a, str>>,
+    /// … `exact` or `near`; …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_kind: Option<Cow<'a, str>>,
+    /// … and the bits of a simhash that both texts differ in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_distance: Option<u8>,
 }
 
 fn unknown() -> f64 {
@@ -255,6 +264,7 @@ impl<'a> ElasticDocument<'a> {
         let response = page_of(event)?;
         let derived = &*text.facts;
         let host = host(&event.url).unwrap_or_default();
+        let duplicate_of = event.duplicate_of();
         let mut document = ElasticDocument {
             domain: host.strip_prefix("www.").unwrap_or(host).into(),
             url: (&event.url).into(),
@@ -278,6 +288,9 @@ impl<'a> ElasticDocument<'a> {
             change: event.change,
             distance: event.distance(min_change),
             relevance_model: event.model.as_deref().map(Cow::from),
+            duplicate_of: duplicate_of.map(|of| of.url.as_str().into()),
+            duplicate_kind: duplicate_of.map(|of| of.kind().into()),
+            duplicate_distance: duplicate_of.map(|of| of.distance),
         };
         if let Some(tree) = &text.tree {
             document.add_html(derived, tree, host);

@@ -85,6 +85,9 @@ pub fn fields(headers: HeaderType) -> Map<String, Value> {
         ("change", keyword()),
         ("distance", json!({ "type": "short" })),
         ("relevanceModel", keyword()),
+        ("duplicateOf", keyword()),
+        ("duplicateKind", keyword()),
+        ("duplicateDistance", json!({ "type": "short" })),
     ];
     fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect()
 }

@@ -17,7 +17,8 @@ use super::work::{Proposal, Proposed, Work};
 use crate::budgets::{Amounts, Budget};
 use crate::config::{Config, FrontierConfig};
 use crate::delivery::Position;
-use crate::page::{EpochMs, Kind, Withheld};
+use crate::duplicates::Content;
+use crate::page::{DuplicateOf, EpochMs, Kind, Withheld};
 use crate::revisit::Trust;
 
 /// The trait every frontier implements; one conformance suite runs on all of them. Calls block (microseconds to a few
@@ -60,6 +61,13 @@ pub trait Frontier: Send + Sync {
     /// the page is delivered; else of which it is an alias. `canonical`'s own page comes before any that names it, and is never the
     /// alias of one. What was told holds until it is given up or the next such question of `by`, and not over a restart.
     fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError>;
+
+    /// Asks of which page `by`, which has this content, is a duplicate, with texts of up to `within` bits' difference (0: none) near
+    /// each other. None: it is the first. What was told holds until a verdict on `by`, until it is given up or the next such question of
+    /// `by`, and not over a restart.
+    fn claim_content(&self, _content: Content, _within: u8, _by: &str) -> Result<Option<DuplicateOf>, FrontierError> {
+        Ok(None)
+    }
 
     /// What has become of what `by` has claimed. A verdict on `by` ends all of it.
     fn settle_claim(&self, by: &str, settled: Settled);
@@ -262,6 +270,8 @@ pub struct FrontierOptions {
     /// With fewer bytes free on its disk nothing is written: the store needs them for what it does in the background. 0:
     /// the disk is not looked at.
     pub reserve_bytes: u64,
+    /// Somebody has no duplicates: when a page leaves, some of its own are looked at at once.
+    pub wakes_duplicates: bool,
 }
 
 /// What of [`FrontierOptions`] can be another while it is open.
@@ -283,6 +293,7 @@ impl Default for FrontierOptions {
             revisit_share,
             cache_bytes,
             reserve_bytes: 0,
+            wakes_duplicates: false,
         }
     }
 }
@@ -303,6 +314,9 @@ pub struct Counts {
     pub failed: u64,
     pub withheld: u64,
     pub alias: u64,
+    /// Of the live ones: nearly as another page that is there.
+    #[serde(default)]
+    pub duplicates: u64,
     /// Hosts ever seen.
     pub hosts: u64,
     /// Hosts with work.

@@ -109,6 +109,8 @@ pub struct UrlLook {
     pub page: Option<PageRecord>,
     /// URLs that lead to it and are its aliases, some of them.
     pub aliases: Vec<String>,
+    /// URLs that are duplicates of it, some of them.
+    pub duplicates: Vec<String>,
     /// Under which URL its page is delivered, if it is another's.
     pub owner: Option<String>,
 }

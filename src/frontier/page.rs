@@ -5,7 +5,7 @@ use minicbor::{Decode, Encode};
 use super::event_id;
 use super::past::{Attempt, Past};
 use super::trouble::Cause;
-use crate::page::{EpochMs, FailureReason, Kind, PageChange, PageEvent, Relevance, TextsGiven};
+use crate::page::{DuplicateOf, EpochMs, FailureReason, Kind, Likeness, PageChange, PageEvent, Relevance, TextsGiven};
 use crate::revisit::{History, Lesson};
 
 /// What `page` keeps of a URL.
@@ -69,6 +69,9 @@ pub struct PageRecord {
     /// What a page classifier said of the last 2xx response. None where none was asked.
     #[n(19)]
     pub judged: Option<JudgedBy>,
+    /// Of one that is delivered, where duplicates are looked for. None: not known.
+    #[n(20)]
+    pub likeness: Option<Likeness>,
 }
 
 /// What a page classifier said.
@@ -102,6 +105,11 @@ impl PageRecord {
         };
         let digest = self.digest.and_then(|digest| digest.first_chunk().copied());
         Attempt { at: self.fetched_ms, outcome, counts: true, digest }
+    }
+
+    /// Whose duplicate it is, of one that is delivered.
+    pub fn duplicate_of(&self) -> Option<&DuplicateOf> {
+        self.likeness.as_ref().filter(|_| self.state.is_live())?.of.as_ref()
     }
 
     /// Whether it is an alias for what its page names, and not for where it redirects.

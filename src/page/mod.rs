@@ -4,6 +4,7 @@
 //! keeps it in the shape that [`codec`] gives it.
 
 pub mod codec;
+mod duplicate;
 pub(crate) mod read_back;
 mod reason;
 mod relevance;
@@ -17,7 +18,8 @@ use bytes::Bytes;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
-pub use reason::FailureReason;
+pub use duplicate::{DuplicateOf, Likeness, WasDuplicate};
+pub use reason::{FailureReason, Withheld};
 pub use relevance::Relevance;
 pub use text_change::{TextChange, TextsGiven};
 use wire::Wire;
@@ -67,6 +69,11 @@ pub struct PageEvent {
     /// Of a page that is new or has changed, where somebody wants to know how much.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<TextChange>,
+    /// Of a page that is there, where duplicates are looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub likeness: Option<Likeness>,
+    #[serde(default, skip_serializing_if = "WasDuplicate::is_no")]
+    pub was_duplicate: WasDuplicate,
     pub relevance: Relevance,
     /// The page classifier that said so, see [`PageClassifier::name`](crate::relevance::PageClassifier::name). None: nobody was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,31 +127,6 @@ impl Kind {
 pub enum Outcome {
     Response(Response),
     Failure(Failure),
-}
-
-/// Why an answer is not delivered as the page of the URL that was asked for. What was delivered under that URL leaves the
-/// destinations ([`PageChange::Gone`]); archives, which keep what was answered, hold the answer all the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Withheld {
-    /// The page asks not to be indexed: robots meta or `X-Robots-Tag`.
-    Noindex,
-    /// The body broke off, and is asked for again or came whole before.
-    Cut,
-    /// The page is delivered under another URL that led to it first. `target`: which page, by its own URL (normalised): where the
-    /// answer, a redirect, leads to, or what it names as its canonical URL; the URL itself when it was not even asked for.
-    Alias { of: String, target: String },
-}
-
-impl Withheld {
-    /// `noindex`, `cut`, `alias`: the reason in change events and headers.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Withheld::Noindex => "noindex",
-            Withheld::Cut => "cut",
-            Withheld::Alias { .. } => "alias",
-        }
-    }
 }
 
 /// A page against what `page` held of it when it was asked for. The worker judges, while the URL is leased to it and so no

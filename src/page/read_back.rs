@@ -32,6 +32,8 @@ impl PageEvent {
             withheld: None,
             bytes_beside: 0,
             text: None,
+            likeness: None,
+            was_duplicate: Default::default(),
             relevance: Relevance::by_type(false),
             model: None,
             crawler_id: Arc::from(""),

@@ -1,4 +1,4 @@
-//! Why an attempt failed: the reasons, their stored names, and what they mean in words.
+//! Why an attempt failed: the reasons, their stored names, and what they mean in words. And why an answer is not delivered.
 
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
@@ -157,6 +157,31 @@ impl FailureReason {
             ConnectionBroken => ("connection_broken", "the connection breaks before the answer"),
             OutOfScope => ("out_of_scope", "out of the scope, or too deep, as these are now"),
             Alias => ("alias", "not asked for: delivered under a URL that redirects there"),
+        }
+    }
+}
+
+/// Why an answer is not delivered as the page of the URL that was asked for. What was delivered under that URL leaves the
+/// destinations ([`PageChange::Gone`](super::PageChange::Gone)); archives, which keep what was answered, hold the answer all the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Withheld {
+    /// The page asks not to be indexed: robots meta or `X-Robots-Tag`.
+    Noindex,
+    /// The body broke off, and is asked for again or came whole before.
+    Cut,
+    /// The page is delivered under another URL that led to it first. `target`: which page, by its own URL (normalised): where the
+    /// answer, a redirect, leads to, or what it names as its canonical URL; the URL itself when it was not even asked for.
+    Alias { of: String, target: String },
+}
+
+impl Withheld {
+    /// `noindex`, `cut`, `alias`: the reason in change events and headers.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Withheld::Noindex => "noindex",
+            Withheld::Cut => "cut",
+            Withheld::Alias { .. } => "alias",
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::formats::base64;
 use crate::formats::encoder::Encoder;
 use crate::formats::files::is_held;
 use crate::formats::text::{IsoTime, text_of};
-use crate::page::{Headers, HttpVersion, PageEvent, Relevance, Response, Truncated};
+use crate::page::{DuplicateOf, Headers, HttpVersion, PageEvent, Relevance, Response, Truncated};
 use crate::parse::Derived;
 
 /// Pages are gathered up to this many bytes before they are written.
@@ -23,10 +23,10 @@ const BUFFER: usize = 256 << 10;
 
 /// A sink that writes lines to standard output, or whatever else takes them. `encoder`: of records that are lines; none:
 /// Seine's own, a page with everything that a pipe may want to know of it.
-pub fn sink(out: impl Write + Send + 'static, encoder: Option<Box<dyn Encoder>>) -> Box<dyn Sink> {
+pub fn sink(out: impl Write + Send + 'static, encoder: Option<Box<dyn Encoder>>, upkeep: Upkeep) -> Box<dyn Sink> {
     let encoder = encoder.unwrap_or_else(|| Box::new(PageLines));
     let out = BufWriter::with_capacity(BUFFER, out);
-    Box::new(LocalSink::new(Lines { out, encoder, line: Vec::new() }, Upkeep::default()))
+    Box::new(LocalSink::new(Lines { out, encoder, line: Vec::new() }, upkeep))
 }
 
 struct Lines<W: Write> {
@@ -73,6 +73,15 @@ struct PageLine<'a> {
     /// The page classifier, where one was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     relevance_model: Option<&'a str>,
+    /// The first page with the same content or nearly the same text, if this is not it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duplicate_of: Option<&'a str>,
+    /// `exact`, `near`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duplicate_kind: Option<&'static str>,
+    /// Bits of a simhash that both texts differ in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duplicate_distance: Option<u8>,
     crawler_id: &'a str,
     /// How many links the page has.
     links: usize,
@@ -121,6 +130,7 @@ fn write_page(event: &PageEvent, response: &Response, derived: &Derived, line: &
     if text.is_none() {
         base64::encode_into(&derived.body, &mut coded);
     }
+    let duplicate_of = event.duplicate_of();
     let page = PageLine {
         id: &event.id,
         url: &event.url,
@@ -140,6 +150,9 @@ fn write_page(event: &PageEvent, response: &Response, derived: &Derived, line: &
         truncated: response.truncated,
         relevance: event.relevance,
         relevance_model: event.model.as_deref(),
+        duplicate_of: duplicate_of.map(|of| of.url.as_str()),
+        duplicate_kind: duplicate_of.map(DuplicateOf::kind),
+        duplicate_distance: duplicate_of.map(|of| of.distance),
         crawler_id: &event.crawler_id,
         links: derived.links.len(),
         size: derived.body.len(),

@@ -107,6 +107,7 @@ impl FrontierGauges {
             ("failed", counts.failed),
             ("withheld", counts.withheld),
             ("alias", counts.alias),
+            ("duplicate", counts.duplicates),
         ] {
             self.urls.with_label_values(&[state]).set(value as i64);
         }

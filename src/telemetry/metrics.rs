@@ -32,6 +32,8 @@ pub struct Metrics {
     pages: IntCounterVec,
     judged: IntCounterVec,
     links: IntCounterVec,
+    /// By [`DuplicateOf::kind`](crate::page::DuplicateOf::kind).
+    pub duplicates: IntCounterVec,
     pub delivery_seconds: HistogramVec,
     frontier: FrontierGauges,
     log: LogGauges,
@@ -87,6 +89,11 @@ impl Metrics {
                 "Pages fetched, by what the page classifier said; without one, HTML is relevant.",
                 "relevance",
             ),
+            duplicates: counters(
+                "seine_duplicates_total",
+                "New and changed pages that are duplicates of others: of the same content, or of nearly the same text.",
+                "kind",
+            ),
             links: counters("seine_links_total", "Links proposed, by what became of them.", "result"),
             delivery_seconds: keep(&registry, HistogramVec::new(delivery, &["sink"])),
             frontier: FrontierGauges::new(&registry),
@@ -115,6 +122,9 @@ impl Metrics {
         }
         for relevance in [true, false].map(Relevance::by_type) {
             self.judged.with_label_values(&[relevance.name()]);
+        }
+        for kind in ["exact", "near"] {
+            self.duplicates.with_label_values(&[kind]);
         }
         self.count_links(Proposed::default());
     }

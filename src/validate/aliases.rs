@@ -62,6 +62,7 @@ impl Validator {
             passed_at: None,
             past: Default::default(),
             judged: None,
+            likeness: None,
         }
     }
 }

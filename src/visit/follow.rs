@@ -158,7 +158,7 @@ impl Visitor {
     /// way to it. A page that was not delivered, and now is to be, must come.
     pub(super) fn validators(&self, work: &Work) -> Conditions {
         let is_released = work.was_withheld && work.noindex && !self.config.scope.obey_noindex;
-        match is_released {
+        match is_released || self.must_be_compared(work) {
             true => Conditions::default(),
             false => Conditions { etag: work.etag.clone(), last_modified: work.last_modified.clone(), cookies: None },
         }
@@ -233,6 +233,8 @@ impl Visitor {
             withheld: None,
             bytes_beside: 0,
             text: None,
+            likeness: None,
+            was_duplicate: Default::default(),
             relevance: Relevance::by_type(false),
             model: None,
             crawler_id: self.crawler_id.clone(),

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use super::canonical::Says;
 use super::follow::Fetched;
 use super::host::LeasedHost;
+use super::likeness::Seen;
 use super::place::Place;
 use super::retry::Whose;
 use super::visitor::{Interrupted, Shared, Visitor};
@@ -22,6 +23,7 @@ use crate::page::{
 };
 use crate::page_log::{Ticket, VALIDATOR};
 use crate::parse::decode::DecodeProblem;
+use crate::parse::simhash::Simhash;
 use crate::parse::{self, Derived};
 
 /// URLs whose events wait to be accepted.
@@ -37,7 +39,7 @@ struct Read {
     is_cut: bool,
     noindex: bool,
     /// Of its text, if that is wanted and may be news.
-    simhash: Option<u64>,
+    simhash: Option<Simhash>,
     /// What the page classifier says, if there is one and it was asked.
     relevance: Option<Relevance>,
     canonical: Option<String>,
@@ -228,6 +230,9 @@ impl Visitor {
         event.change = self.change(&event, &work, &read.digest);
         event.text = self.text_change(&event, &work, read.simhash);
         self.judge(&mut event, read.is_html, read.relevance);
+        let seen = Seen { digest: &read.digest, length: read.decoded, simhash: read.simhash };
+        event.likeness = self.likeness(&event, &work, &seen)?;
+        event.was_duplicate = work.was_duplicate;
         if let Some(place) = &place {
             place.weigh(Amounts::of(&event, read.decoded));
         }
@@ -278,7 +283,8 @@ impl Visitor {
         /// … and its text takes several times as long as the rest.
         const LONG_TEXT: usize = 48 * 1024;
         let is_judged = self.config.classifier.is_some();
-        let long = if self.thresholds.is_empty() && !is_judged { LONG } else { LONG_TEXT };
+        let reads_text = is_judged || !self.thresholds.is_empty() || self.looks_for_near_copies();
+        let long = if reads_text { LONG_TEXT } else { LONG };
         let options = &self.derive;
         let read = |derived: &Derived| Read {
             simhash: self.simhash(event, work, derived),

@@ -9,6 +9,7 @@ mod follow;
 mod host;
 mod lease;
 mod lent;
+mod likeness;
 pub(crate) mod loan;
 pub mod outage;
 mod parking;

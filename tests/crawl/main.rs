@@ -15,6 +15,7 @@ mod clients;
 mod clock;
 mod data_folder;
 mod demo;
+mod duplicates;
 mod ending;
 #[path = "../support/event.rs"]
 mod event;

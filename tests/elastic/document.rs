@@ -105,7 +105,7 @@ fn what_is_no_successful_page_is_not_held() {
 #[test]
 fn a_document_says_how_much_has_changed() {
     let text = TextChange { distances: [(0, 3), (6, 7)].into(), ..TextChange::default() };
-    let event = PageEvent { text: Some(text), ..changed(numbered(1)) };
+    let event = PageEvent { text: Some(text), likeness: None, ..changed(numbered(1)) };
     let written = |event: &PageEvent, min_change: u8| {
         let mut out = Vec::new();
         assert!(write_event(event, &self::text(event), min_change, &mut out));

@@ -66,6 +66,7 @@ fn page_record() -> impl Strategy<Value = PageRecord> {
                 passed_at: None,
                 past: Default::default(),
                 judged: (depth % 2 == 0).then(judged),
+                likeness: None,
             }
         },
     )
@@ -230,6 +231,7 @@ fn of_pages_are_read_as_0_1_0_wrote_them() {
         passed_at: None,
         past: Default::default(),
         judged: None,
+        likeness: None,
     };
     assert_eq!(open(dir.path()).unwrap().page(URL).unwrap(), Some(record.clone()));
 

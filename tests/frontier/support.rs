@@ -64,6 +64,8 @@ pub fn check_counters(frontier: &EmbeddedFrontier) {
     assert_eq!((survey.first_time(), survey.first_time_pages), (counts.first_time, counts.first_time), "{survey:?}");
     assert_eq!(survey.admitted_by_host, counts.page + counts.first_time, "{survey:?}");
     assert_eq!(survey.records(), survey.places_done + survey.revisits, "{survey:?}");
+    assert_eq!(survey.duplicates, counts.duplicates);
+    assert!(survey.places <= survey.firsts, "{survey:?}");
     assert_eq!(
         (survey.hosts, survey.live, survey.gone, survey.refused, survey.failed, survey.withheld, survey.alias),
         (counts.hosts, counts.live, counts.gone, counts.refused, counts.failed, counts.withheld, counts.alias)
@@ -124,6 +126,7 @@ pub fn record(url: &str, event: u64) -> PageRecord {
         passed_at: None,
         past: Default::default(),
         judged: None,
+        likeness: None,
     }
 }
 

@@ -26,7 +26,7 @@ fn site() -> Running {
     )
 }
 
-fn path_of(message: &Seen, origin: &str) -> String {
+pub fn path_of(message: &Seen, origin: &str) -> String {
     let url = percent_encoding::percent_decode_str(&message.key).decode_utf8().unwrap().into_owned();
     url.strip_prefix(origin).unwrap().to_owned()
 }

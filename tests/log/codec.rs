@@ -69,9 +69,16 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
     let bits = btree_map(0..=64u8, 0..=64u8, 0..3);
     let text = (btree_map(0..=64u8, any::<u64>(), 0..3), bits);
     let text = option::of(text.prop_map(|(given, distances)| TextChange { given, distances }));
-    let rest = (kind, relevance, option::of(any::<std::net::IpAddr>()), change, again, withheld, text);
+    let of = (any::<String>(), 0..=3u8, option::of(any::<u64>()));
+    let of = option::of(of.prop_map(|(url, distance, simhash)| DuplicateOf { url, distance, simhash }));
+    let likeness = (option::of(any::<u64>()), of, 0..=3u8);
+    let likeness = option::of(likeness.prop_map(|(simhash, of, within)| Likeness { simhash, of, within }));
+    let was = prop_oneof![Just(WasDuplicate::No), Just(WasDuplicate::Yes), Just(WasDuplicate::Unknown)];
+    let ip = option::of(any::<std::net::IpAddr>());
+    let rest = (kind, relevance, ip, change, again, withheld, text, likeness, was);
     (texts, numbers, rest, headers(), vec(hop(), 0..3), outcome()).prop_map(
-        |(texts, numbers, (kind, relevance, ip, change, again, withheld, text), request_headers, hops, outcome)| {
+        |(texts, numbers, rest, request_headers, hops, outcome)| {
+            let (kind, relevance, ip, change, again, withheld, text, likeness, was_duplicate) = rest;
             PageEvent {
                 id: texts.0.clone(),
                 url: texts.1,
@@ -91,6 +98,8 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
                 bytes_beside: numbers.2 % 3,
                 change,
                 text,
+                likeness,
+                was_duplicate,
                 relevance,
                 model: (numbers.0 % 2 == 0).then(|| texts.0.as_str().into()),
                 crawler_id: texts.4.into(),

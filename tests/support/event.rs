@@ -31,6 +31,8 @@ pub fn page(url: impl Into<String>, headers: &[(&str, &str)], body: impl Into<By
         withheld: None,
         bytes_beside: 0,
         text: None,
+        likeness: None,
+        was_duplicate: Default::default(),
         relevance: Relevance::by_type(true),
         model: None,
         crawler_id: "test".into(),

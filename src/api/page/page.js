@@ -184,6 +184,7 @@ function showWhy(why) {
   }
   add('attempts', why.attempts.last.map(it => ago(it.at_ms, now) + ': ' + it.outcome).join('; '));
   add('aliases', why.aliases.join(' '));
+  add('duplicates', why.duplicates.join(' '));
   for (const sink of why.sinks) add(sink.sink, sink.state + (sink.reason ? ': ' + sink.reason : ''));
   const answer = element('p');
   answer.append(element('strong', why.state), ': ' + why.reason);

@@ -24,6 +24,8 @@ pub struct Why {
     pub page: Option<PageStory>,
     /// URLs that lead to it and are its aliases, up to 20.
     pub aliases: Vec<String>,
+    /// URLs whose pages are duplicates of this one's, up to 20.
+    pub duplicates: Vec<String>,
     pub budget: Option<String>,
     pub sinks: Vec<SinkPlace>,
 }
@@ -131,6 +133,12 @@ pub struct PageStory {
     pub is_relevant: Option<bool>,
     /// That classifier's name.
     pub relevance_model: Option<String>,
+    /// The first page with the same content or nearly the same text, if this is not it …
+    pub duplicate_of: Option<String>,
+    /// … `exact` or `near` …
+    pub duplicate_kind: Option<String>,
+    /// … and the bits of a simhash that both texts differ in.
+    pub duplicate_distance: Option<u8>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

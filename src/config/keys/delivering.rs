@@ -158,6 +158,13 @@ pub(super) const SINKS: &[Key] = &[
          is sent.",
     ),
     ours(
+        "target_storage.data_format.kafka.skip_duplicates",
+        "false",
+        Bool(|d, v| d.sinks.set_skip_duplicates("kafka", v)),
+        "A page that is a duplicate of another (duplicates.enabled): no message; of one that was sent before, what `removed` says, \
+         with the reason `duplicate`. It is sent when that other page is there no more, or has another text.",
+    ),
+    ours(
         "target_storage.data_format.kafka.removed",
         "tombstone",
         OneOf(&["tombstone", "event", "keep"], |d, v| d.sinks.set_removed("kafka", v)),
@@ -207,6 +214,12 @@ pub(super) const SINKS: &[Key] = &[
         Kind::Duration(Millis, Duration::from_millis(100), |d, v| d.sinks.kafka.stuck_after = v),
         "A producer that delivers nothing for so long, while the broker answers, is made anew.",
     ),
+    ours(
+        "target_storage.data_format.stdout.skip_duplicates",
+        "false",
+        Bool(|d, v| d.sinks.set_skip_duplicates("stdout", v)),
+        "STDOUT: a page that is a duplicate of another is not printed. See kafka.skip_duplicates.",
+    ),
 ];
 
 pub(super) const ELASTIC: &[Key] = &[
@@ -245,6 +258,12 @@ pub(super) const ELASTIC: &[Key] = &[
         Count(0, 64, |d, v| d.sinks.set_min_change("elasticsearch", v)),
         "A page whose main text has changed by fewer bits of 64 is not written: it is touched or skipped, as `unchanged` says. See \
          kafka.min_change.",
+    ),
+    ours(
+        "target_storage.data_format.elasticsearch.skip_duplicates",
+        "false",
+        Bool(|d, v| d.sinks.set_skip_duplicates("elasticsearch", v)),
+        "A page that is a duplicate of another has no document; one that it had goes as `removed` says. See kafka.skip_duplicates.",
     ),
     ours(
         "target_storage.data_format.elasticsearch.removed",

@@ -7,6 +7,7 @@
 mod archives;
 mod crawling;
 mod delivering;
+mod duplicates;
 mod following;
 mod lacking;
 mod watching;
@@ -74,6 +75,7 @@ pub(super) const GROUPS: &[Group] = &[
     Group { title: "When they are fetched: politeness, retries, recrawling", keys: crawling::FRONTIER },
     Group { title: "How they are fetched", keys: crawling::FETCH },
     Group { title: "Who asks", keys: crawling::IDENTITY },
+    Group { title: "Pages with the same content", keys: duplicates::KEYS },
     Group { title: "The page log: where a page becomes accepted", keys: delivering::LOG },
     Group { title: "Where pages are delivered", keys: delivering::SINKS },
     Group { title: "Files other than FILES", keys: archives::KEYS },

@@ -12,7 +12,7 @@ use crate::frontier::scope::{Scope, Verdict};
 use crate::frontier::{
     HostLook, PageRecord, PageState, Place, QueuedLook, RobotsAccess, Trouble, UrlLook, WHEN_MET_AGAIN,
 };
-use crate::page::{EpochMs, FailureReason};
+use crate::page::{DuplicateOf, EpochMs, FailureReason};
 use crate::page_log::{LogStatus, ReaderStatus};
 use crate::parse;
 use crate::parse::robots::{RobotsTxt, line_of};
@@ -61,6 +61,7 @@ impl Console {
             queue: known.queue_place(),
             page: page.map(|page| story(page, known.look.as_ref().and_then(|look| look.owner.clone()))),
             aliases: known.look.as_ref().map(|look| look.aliases.clone()).unwrap_or_default(),
+            duplicates: known.look.as_ref().map(|look| look.duplicates.clone()).unwrap_or_default(),
             budget: known.spent_budget(),
             sinks,
             url,
@@ -96,6 +97,9 @@ impl Console {
             return place("dead", None, Some(reason));
         }
         let upkeep = self.config.sinks.iter().find(|sink| sink.name() == reader.name).map(|sink| sink.upkeep);
+        if let (Some(of), true) = (page.duplicate_of(), upkeep.is_some_and(|upkeep| upkeep.skip_duplicates)) {
+            return place("passed", None, Some(format!("it is {}; this sink skips duplicates", said_of_duplicate(of))));
+        }
         match (page.state, upkeep.map(|upkeep| upkeep.removed)) {
             (state, _) if state.is_live() => place("delivered", None, None),
             (PageState::Refused, _) => place("passed", None, Some(said_of(page))),
@@ -124,7 +128,10 @@ impl Known<'_> {
                         Some(_) => {
                             "it answered that it is not there; it counts as gone when a second look agrees".to_owned()
                         }
-                        None => "its page was there when it was last asked for".to_owned(),
+                        None => {
+                            let copy = page.duplicate_of().map(|of| format!("; it is {}", said_of_duplicate(of)));
+                            format!("its page was there when it was last asked for{}", copy.unwrap_or_default())
+                        }
                     },
                 )
             }
@@ -289,6 +296,13 @@ fn said_of(page: &PageRecord) -> String {
     }
 }
 
+fn said_of_duplicate(of: &DuplicateOf) -> String {
+    match of.simhash {
+        None => format!("the same as {}, byte for byte", of.url),
+        Some(_) => format!("nearly the same as {}, {} of 64 bits apart", of.url, of.distance),
+    }
+}
+
 /// What is said of a text that is no URL; of one that is too long, that.
 pub(crate) fn no_url(asked: &str) -> String {
     match asked.len() > MAX_URL_BYTES {
@@ -303,6 +317,7 @@ fn failed(reason: FailureReason) -> String {
 
 fn story(page: &PageRecord, owner: Option<String>) -> PageStory {
     let (history, judged) = (page.history(), page.judged.as_ref());
+    let duplicate = page.duplicate_of();
     PageStory {
         event_id: page.event_id.clone(),
         status: page.status,
@@ -321,5 +336,8 @@ fn story(page: &PageRecord, owner: Option<String>) -> PageStory {
         relevance: judged.map(|judged| f64::from(judged.relevance) / 1e6),
         is_relevant: judged.map(|judged| judged.is_relevant),
         relevance_model: judged.map(|judged| judged.model.clone()),
+        duplicate_of: duplicate.map(|of| of.url.clone()),
+        duplicate_kind: duplicate.map(|of| of.kind().to_owned()),
+        duplicate_distance: duplicate.map(|of| of.distance),
     }
 }

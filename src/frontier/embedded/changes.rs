@@ -39,6 +39,9 @@ pub struct Changes<'a> {
     pub brought: Vec<UrlKey>,
     /// See [`super::targets`].
     pub targets: TargetChanges,
+    /// See [`super::copies`].
+    pub copies: TargetChanges,
+    pub near: BTreeMap<[u8; 9], bool>,
     /// Known URLs to be remembered once the batch is written.
     pub seen: Vec<UrlKey>,
     /// See [`super::found`]: by the number of the first URL that each stands for.
@@ -77,6 +80,8 @@ impl<'a> Changes<'a> {
             accounts: BTreeMap::new(),
             brought: Vec::new(),
             targets: TargetChanges::new(),
+            copies: TargetChanges::new(),
+            near: BTreeMap::new(),
             seen: Vec::new(),
             sources: BTreeMap::new(),
             met: Met::default(),
@@ -273,10 +278,18 @@ impl<'a> Changes<'a> {
         for (key, account) in &self.accounts {
             batch.insert(&store.accounts, key.to_bytes(), records::to_bytes(account));
         }
-        for (key, value) in &self.targets {
-            match value {
-                Some(value) => batch.insert(&store.targets, key.as_slice(), value.as_slice()),
-                None => batch.remove(&store.targets, key.as_slice()),
+        for (changes, keyspace) in [(&self.targets, &store.targets), (&self.copies, &store.copies)] {
+            for (key, value) in changes {
+                match value {
+                    Some(value) => batch.insert(keyspace, key.as_slice(), value.as_slice()),
+                    None => batch.remove(keyspace, key.as_slice()),
+                }
+            }
+        }
+        for (key, is_there) in &self.near {
+            match is_there {
+                true => batch.insert(&store.near, key, []),
+                false => batch.remove(&store.near, key),
             }
         }
         for (number, source) in &self.sources {

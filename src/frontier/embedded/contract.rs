@@ -8,13 +8,14 @@ use super::changes::Changes;
 use super::open::{EmbeddedFrontier, Owed};
 use crate::budgets::Amounts;
 use crate::delivery::Position;
+use crate::duplicates::Content;
 use crate::frontier::keys::split;
 use crate::frontier::{
     Applied, Batch, BudgetStanding, Claim, Counts, Forgotten, Frontier, FrontierCopy, FrontierError, HostLook,
     HostOrder, HostTurn, Lease, Limits, Look, NoBudget, PageRecord, Past, Proposal, Proposed, Release, Settled,
     Standing, Turn, UrlLook, Waiting, WhichHosts, Work,
 };
-use crate::page::{EpochMs, Kind, Withheld};
+use crate::page::{DuplicateOf, EpochMs, Kind, Withheld};
 use crate::revisit::Trust;
 
 impl Frontier for EmbeddedFrontier {
@@ -89,6 +90,10 @@ impl Frontier for EmbeddedFrontier {
         self.claim_place(canonical, by)
     }
 
+    fn claim_content(&self, content: Content, within: u8, by: &str) -> Result<Option<DuplicateOf>, FrontierError> {
+        self.claim_content(content, within, by)
+    }
+
     fn settle_claim(&self, by: &str, settled: Settled) {
         let Ok(by) = self.key_of(by) else { return };
         let mut claims = self.claims.lock();
@@ -98,6 +103,7 @@ impl Frontier for EmbeddedFrontier {
             Settled::GivenUp => {
                 claims.end(by);
                 claims.forget(by);
+                self.contents.lock().remove(&by);
             }
         }
     }
@@ -118,8 +124,9 @@ impl Frontier for EmbeddedFrontier {
         changes.commit(&mut known)?;
         // The store knows now.
         let judged = batch.verdicts.iter().filter_map(|verdict| self.key_of(&verdict.url).ok());
-        let (mut claims, mut tried) = (self.claims.lock(), self.tried.lock());
+        let (mut claims, mut tried, mut contents) = (self.claims.lock(), self.tried.lock(), self.contents.lock());
         judged.for_each(|url| {
+            contents.remove(&url);
             claims.end(url);
             claims.forget(url);
             tried.remove(&url);

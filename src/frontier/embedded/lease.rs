@@ -109,7 +109,8 @@ impl EmbeddedFrontier {
             let page = if item.revisit { store.page(candidate.url, &record.origin)? } else { None };
             let url = format!("{}{}", record.origin, item.path);
             let known = Work::new(url, item.kind, item.depth, item.attempt, page);
-            work.push(Work { was_put_off: item.put_off, ..known });
+            let is_orphan = store.is_orphan(&known)?;
+            work.push(Work { was_put_off: item.put_off, is_orphan, ..known });
         }
         let host = host_of(record, robots);
         Ok(Some(Lease { id: claim.lease, host, work }))

@@ -55,6 +55,7 @@ impl EmbeddedFrontier {
             attempts_in_all: attempts.in_all(),
             attempts: attempts.to_vec(),
             aliases: self.aliases_of(store, url)?,
+            duplicates: page.as_ref().map_or(Ok(Vec::new()), |page| store.duplicates_of(page, NAMED))?,
             owner: match page.as_ref().and_then(|page| page.target.as_deref()) {
                 Some(target) => self.owner_of(target)?.filter(|owner| owner != address),
                 None => None,

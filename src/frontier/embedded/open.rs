@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use parking_lot::{Mutex, RwLock};
 
+use super::copies::Contents;
 use super::found::LastLinks;
 use super::known::Known;
 use super::ledger::Ledger;
@@ -44,6 +45,9 @@ pub struct EmbeddedFrontier {
     pub(super) run: EpochMs,
     pub(super) ledger: Mutex<Ledger>,
     pub(super) claims: Mutex<Claims>,
+    pub(super) contents: Mutex<Contents>,
+    /// See [`FrontierOptions::wakes_duplicates`].
+    pub(super) wakes_duplicates: bool,
     pub(super) durable: Mutex<Option<Position>>,
     /// The store came back with less than it had: the validator is to be told.
     pub(super) went_back: AtomicBool,
@@ -89,6 +93,8 @@ impl EmbeddedFrontier {
             run,
             ledger: Mutex::new(Ledger::new(options.budgets, run, crawl)),
             claims: Mutex::default(),
+            contents: Mutex::default(),
+            wakes_duplicates: options.wakes_duplicates,
             durable: Mutex::default(),
             went_back: AtomicBool::new(false),
             clock: AtomicU64::new(clock),

@@ -91,7 +91,8 @@ impl Changes<'_> {
         let past = self.past(subject, record)?;
         self.leave_queue(subject);
         let reached = subject.verdict.reached.as_deref();
-        let is_at_once = self.turn_to(url, subject.page.as_ref(), record, reached)?;
+        let is_at_once = self.turn_to(url, subject.page.as_ref(), record, reached)?
+            | self.compare(url, subject.page.as_ref(), record)?;
         let due_again = if is_at_once { Some(self.now) } else { due_again };
         match due_again {
             Some(due) => {

@@ -73,7 +73,7 @@ impl Schedule {
     }
 
     pub fn counts(&self) -> Counts {
-        let Totals { live, gone, refused, failed, withheld, alias, .. } = self.totals;
+        let Totals { live, gone, refused, failed, withheld, alias, duplicates, .. } = self.totals;
         Counts {
             work_proposed: self.totals.work,
             first_time: self.totals.first_time,
@@ -84,6 +84,7 @@ impl Schedule {
             failed,
             withheld,
             alias,
+            duplicates,
             hosts: self.totals.next_host,
             hosts_with_work: self.hosts_with_work,
             hosts_leased: self.leases.len() as u64,

@@ -32,6 +32,9 @@ pub struct Totals {
     pub withheld: u64,
     #[cbor(n(11), default)]
     pub alias: u64,
+    /// Of the live ones.
+    #[cbor(n(12), default)]
+    pub duplicates: u64,
 }
 
 impl Totals {

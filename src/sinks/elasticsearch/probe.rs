@@ -95,6 +95,9 @@ fn document() -> ElasticDocument<'static> {
     let text = "An ordinary page, with which Seine asks whether this index takes pages. ";
     let html = format!("<html lang=en><title>Probe</title><body>{}", text.repeat(BODY_BYTES / text.len()));
     ElasticDocument {
+        duplicate_of: None,
+        duplicate_kind: None,
+        duplicate_distance: None,
         domain: "probe.example".into(),
         url: "http://probe.example/".into(),
         title: Some("Probe".into()),

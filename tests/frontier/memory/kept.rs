@@ -218,6 +218,9 @@ impl Url {
             digest,
             missing_since: page.and_then(|page| page.history?.missing_since),
             texts: page.map(|page| page.texts.clone()).unwrap_or_default(),
+            likeness: page.and_then(|page| page.likeness.clone()),
+            was_duplicate: Default::default(),
+            is_orphan: false,
         }
     }
 }

@@ -77,6 +77,7 @@ impl Record for Totals {
             input.numbers()?;
         let cursor = Position { index, offset };
         Some(Totals {
+            duplicates: 0,
             cursor,
             next_sequence,
             next_host,
@@ -154,6 +155,7 @@ impl Record for PageRecord {
             final_url: None,
             noindex: false,
             is_to_be_reread: false,
+            likeness: None,
             target: None,
             texts: Default::default(),
             canonical: None,
