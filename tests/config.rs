@@ -298,15 +298,15 @@ fn focus_follows_ache() {
         (ranks, learns, hard, min_rank)
     };
     let by_classifier = |name: &str| focus(&format!("link_storage.link_classifier.type: {name}"));
-    assert_eq!(focus(""), (false, false, true, 0.0));
-    assert_eq!(focus("target_storage.hard_focus: false"), (false, false, false, 0.0));
-    assert_eq!(by_classifier("MaxDepthLinkClassifier"), (false, false, true, 0.0));
-    assert_eq!(by_classifier("LinkClassifierBaseline"), (true, false, true, 0.0));
-    assert_eq!(by_classifier("LinkClassifierImpl"), (true, true, true, 0.0));
+    assert_eq!(focus(""), (false, false, false, 0.0));
+    assert_eq!(focus("target_storage.hard_focus: true"), (false, false, true, 0.0));
+    assert_eq!(by_classifier("MaxDepthLinkClassifier"), (false, false, false, 0.0));
+    assert_eq!(by_classifier("LinkClassifierBaseline"), (true, false, false, 0.0));
+    assert_eq!(by_classifier("LinkClassifierImpl"), (true, true, false, 0.0));
     let online = "link_storage: {online_learning.enabled: true, link_selector.min_relevance: ";
-    assert_eq!(focus(&format!("{online}0.3}}")), (true, true, true, 0.3));
-    assert_eq!(focus(&format!("{online}250}}")), (true, true, true, 0.5), "on ACHE's scale");
-    assert_eq!(focus("link_storage.link_selector.min_relevance: 0.3"), (false, false, true, 0.0), "nothing is ranked");
+    assert_eq!(focus(&format!("{online}0.3}}")), (true, true, false, 0.3));
+    assert_eq!(focus(&format!("{online}250}}")), (true, true, false, 0.5), "on ACHE's scale");
+    assert_eq!(focus("link_storage.link_selector.min_relevance: 0.3"), (false, false, false, 0.0), "nothing is ranked");
     let error = error("link_storage.link_selector.min_relevance: -1");
     assert!(error.contains("link_storage.link_selector.min_relevance") && error.contains("from 0 to 1"), "{error}");
     assert!(read("link_storage.link_selector: TopLinkSelector").is_err());

@@ -7,7 +7,7 @@ use crate::config::focus;
 pub(super) const KEYS: &[Key] = &[
     ache(
         "target_storage.hard_focus",
-        "true",
+        "false",
         "true",
         Bool(|d, v| d.config.frontier.focus.hard = v),
         "Follow the links of relevant pages alone. false: of all pages, what is on relevant ones before. Which pages are relevant \
