@@ -125,7 +125,7 @@ fn url(host: u64, n: u64) -> String {
 }
 
 fn page(url: String) -> Proposal {
-    Proposal { url, kind: Kind::Page, depth: 1, priority: 1, found: None }
+    Proposal { url, kind: Kind::Page, depth: 1, priority: 1, found: None, lead: None }
 }
 
 fn hosts(urls: u64) -> u64 {
@@ -259,6 +259,7 @@ fn verdict(url: String, number: u64) -> Verdict {
         history: Some(History::new(time(number))),
         final_url: None,
         noindex: false,
+        preferences: Some(Vec::new()),
         is_to_be_reread: false,
         target: None,
         texts: Default::default(),
@@ -266,6 +267,7 @@ fn verdict(url: String, number: u64) -> Verdict {
         passed_at: Some(number),
         past: Default::default(),
         judged: None,
+        likeness: None,
     };
     let attempt = Attempt { at: time(number), outcome: Cause::Status(200), counts: true, digest: None };
     let change = Change::Page { record, due_again: None };

@@ -18,7 +18,9 @@
 //! * [`revisit`]: when a page is looked at again.
 //! * [`relevance`]: page classifiers, and the one that learns from examples.
 //! * [`traps`]: pages without end that bring nothing new.
+//! * [`focus`]: which links are worth following.
 //! * [`budgets`]: how much a crawl, a host or a domain may bring.
+//! * [`duplicates`]: by which bits of a text's fingerprint near copies are found.
 //! * [`validate`]: the log's first reader: compares with `page`, proposes new work.
 //! * [`formats`]: one file a format: bytes ⇄ records, both ways, no I/O.
 //! * [`sinks`]: destinations, each taking any encoder that suits it.
@@ -46,7 +48,9 @@ pub mod delivery;
 pub mod demo;
 pub mod descriptors;
 mod disk;
+pub mod duplicates;
 pub mod fetch;
+pub mod focus;
 pub(crate) mod folders;
 pub mod formats;
 pub mod frontier;

@@ -3,6 +3,7 @@
 //! its cursor are applied at once or not at all.
 
 mod aliases;
+mod focus;
 mod hints;
 mod kept;
 mod looks;
@@ -17,8 +18,11 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use aliases::{is_to_be_read, reached};
+use focus::Focus;
+pub use focus::{rank_again, remembered};
 use kept::{keep_validators, texts_given};
 pub use looks::Looks;
+pub use proposals::by_depth;
 use told::attempt;
 use traps::Watch;
 
@@ -45,6 +49,7 @@ pub struct Validator {
     config: FrontierConfig,
     metrics: Arc<Metrics>,
     looks: Looks,
+    focus: Option<Focus>,
     watch: Mutex<Watch>,
 }
 
@@ -74,10 +79,11 @@ impl Validator {
         metrics: Arc<Metrics>,
     ) -> Result<Validator, FrontierError> {
         let looks = Looks::open(&*frontier, &config, now_ms())?;
+        let focus = Focus::open(&*frontier, config.focus)?;
         // What was held is not any more once nobody watches.
         while !config.traps && frontier.release_held(RELEASED, now_ms())? > 0 {}
         let watch = Mutex::new(Watch::new(config.traps, now_ms()));
-        Ok(Validator { frontier, scope, config, metrics, looks, watch })
+        Ok(Validator { frontier, scope, config, metrics, looks, focus, watch })
     }
 
     /// Reads the log until it is closed and read to its end, or `is_old` says that the configuration is another by now. Rings
@@ -141,6 +147,7 @@ impl Validator {
     fn validate_some(&self, entries: &[Arc<Entry>]) -> Result<usize, ValidateError> {
         let mut batch = Batch::default();
         let (mut link_bytes, mut changes) = (0, Vec::new());
+        let learned_to = self.frontier.cursor()?;
         self.watch.lock().begin();
         // The same URL twice in a batch: the second is compared with the first, not with what the store still says.
         let mut judged: HashMap<&str, PageRecord> = HashMap::new();
@@ -156,14 +163,19 @@ impl Validator {
             let mut change = self.judge(event, &derived, before.as_ref(), trust.as_ref());
             if let Change::Page { record, .. } = &mut change {
                 record.passed_at.get_or_insert(entry.end.index);
+                record.is_to_be_reread |= self.will_be_reread(event, &derived, record);
             }
+            let lead = match learned_to < entry.end {
+                true => self.learn(event, &change, before.as_ref(), &mut batch.harvest)?,
+                false => None,
+            };
             let worth = self.watch(event, &derived, (before.as_ref(), &change))?;
             if let Change::Page { record, .. } = &change {
                 if let (true, Some(seen)) = (is_alive(event, record), seen_before(event, before.as_ref())) {
                     self.looks.count(&*self.frontier, &event.url, &seen, trust.as_ref(), event.ended_ms)?;
                 }
                 if is_to_be_read(record, before.as_ref()) {
-                    self.propose_links(event, &derived, record.canonical.as_deref(), &mut batch.proposals);
+                    self.propose_links(entry, &derived, (record.canonical.as_deref(), lead), &mut batch.proposals);
                     self.hold_links(event, worth, &mut batch.proposals, links_before)?;
                     hints::add(&*self.frontier, &self.looks, (event, &derived), &mut batch.hints)?;
                 }
@@ -186,11 +198,20 @@ impl Validator {
                 break;
             }
         }
-        batch.traps = self.watch.lock().finish();
-        let applied = self.frontier.apply(&batch, now_ms())?;
-        self.watch.lock().applied(&batch.traps, &applied.traps, &batch.proposals);
-        self.metrics.validated(&changes, &applied);
+        self.apply(&mut batch, &changes)?;
         Ok(batch.verdicts.len())
+    }
+
+    fn apply(&self, batch: &mut Batch, changes: &[&str]) -> Result<(), ValidateError> {
+        batch.learned = self.focus.as_ref().map(Focus::learned).unwrap_or_default();
+        batch.traps = self.watch.lock().finish();
+        let applied = self.frontier.apply(batch, now_ms())?;
+        self.watch.lock().applied(&batch.traps, &applied.traps, &batch.proposals);
+        self.metrics.validated(changes, &applied);
+        match &self.focus {
+            Some(focus) => Ok(focus.rank_some_again(&*self.frontier, batch.verdicts.len(), now_ms())?),
+            None => Ok(()),
+        }
     }
 
     /// In the hints of its host, if the page has to do with any.
@@ -286,8 +307,7 @@ impl Validator {
     }
 
     /// What `page` keeps of a final answer. Of a page that is there, only an answer that says so takes it away (404, 410), and
-    /// says so twice, or a word that it may not be asked for: whatever else came instead, it stays as it was. So does what is
-    /// gone until it is back.
+    /// says so twice, or a word that it may not be asked for: whatever else came instead, it stays as it was, and so does what is gone.
     fn record(
         &self,
         event: &PageEvent,
@@ -341,10 +361,12 @@ impl Validator {
             noindex: event.is_noindex(derived.robots.noindex, there.is_some_and(|there| there.noindex)),
             target: reached(event).filter(|_| state.is_there() && self.config.redirects == Redirects::First),
             texts: texts_given(event, change, there),
+            preferences: kept::preferences(event, there),
             canonical: self.canonical(event, derived, there).filter(|_| state.is_there()),
             passed_at: None,
             past: Default::default(),
             judged: before.and_then(|before| before.judged.clone()),
+            likeness: event.likeness.clone().filter(|_| state.is_live()),
         };
         if let Some(response) = event.response() {
             keep_validators(&mut record, event, response, derived);

@@ -11,8 +11,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use seine::budgets::{Budget, Period, What, Whom};
 use seine::config::{
-    Config, Cookie, Destination, Loaded, Origin, ScopeRule, Secret, SeedsError, SinkConfig, StartedWith, load,
-    read_seeds, render, sample,
+    Config, Cookie, Destination, FocusConfig, Loaded, Origin, ScopeRule, Secret, SeedsError, SinkConfig, StartedWith,
+    load, read_seeds, render, sample,
 };
 use seine::formats::Format;
 use seine::revisit::Which;
@@ -292,6 +292,27 @@ fn depth_follows_ache() {
 }
 
 #[test]
+fn focus_follows_ache() {
+    let focus = |yaml: &str| {
+        let FocusConfig { ranks, learns, hard, min_rank } = config(yaml).frontier.focus;
+        (ranks, learns, hard, min_rank)
+    };
+    let by_classifier = |name: &str| focus(&format!("link_storage.link_classifier.type: {name}"));
+    assert_eq!(focus(""), (false, false, false, 0.0));
+    assert_eq!(focus("target_storage.hard_focus: true"), (false, false, true, 0.0));
+    assert_eq!(by_classifier("MaxDepthLinkClassifier"), (false, false, false, 0.0));
+    assert_eq!(by_classifier("LinkClassifierBaseline"), (true, false, false, 0.0));
+    assert_eq!(by_classifier("LinkClassifierImpl"), (true, true, false, 0.0));
+    let online = "link_storage: {online_learning.enabled: true, link_selector.min_relevance: ";
+    assert_eq!(focus(&format!("{online}0.3}}")), (true, true, false, 0.3));
+    assert_eq!(focus(&format!("{online}250}}")), (true, true, false, 0.5), "on ACHE's scale");
+    assert_eq!(focus("link_storage.link_selector.min_relevance: 0.3"), (false, false, false, 0.0), "nothing is ranked");
+    let error = error("link_storage.link_selector.min_relevance: -1");
+    assert!(error.contains("link_storage.link_selector.min_relevance") && error.contains("from 0 to 1"), "{error}");
+    assert!(read("link_storage.link_selector: TopLinkSelector").is_err());
+}
+
+#[test]
 fn the_web_server_can_be_turned_off() {
     assert_eq!(config("http.enabled: false\nhttp.port: 9000").http.listen, None);
 }
@@ -299,10 +320,10 @@ fn the_web_server_can_be_turned_off() {
 #[test]
 fn what_ache_has_and_seine_lacks_is_a_warning_when_it_asks_for_something() {
     let warned = |yaml: &str| -> Vec<String> { read(yaml).unwrap().warnings.iter().map(ToString::to_string).collect() };
-    let told = warned("\nlink_storage.online_learning.enabled: true");
+    let told = warned("\ntarget_storage.bipartite: true");
     assert_eq!(told.len(), 1);
-    assert!(told[0].contains("seine.yml:2: link_storage.online_learning.enabled: not supported: "), "{}", told[0]);
-    assert!(warned("link_storage.online_learning.enabled: false").is_empty());
+    assert!(told[0].contains("seine.yml:2: target_storage.bipartite: not supported: "), "{}", told[0]);
+    assert!(warned("target_storage.bipartite: false").is_empty());
     assert_eq!(warned("link_storage.link_classifier.type: LinkClassifierHub").len(), 1);
 
     let robots = read("link_storage.disallow_sites_in_robots_file: false").unwrap();

@@ -11,6 +11,8 @@ mod budgets;
 mod concurrent;
 #[path = "frontier/conformance.rs"]
 mod conformance;
+#[path = "frontier/duplicates.rs"]
+mod duplicates;
 #[path = "frontier/forget.rs"]
 mod forget;
 #[path = "frontier/full_disk.rs"]

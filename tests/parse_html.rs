@@ -18,6 +18,8 @@ mod links;
 mod made;
 #[path = "parse_html/parameters.rs"]
 mod parameters;
+#[path = "parse_html/readable.rs"]
+mod readable;
 #[path = "parse_html/requisites.rs"]
 mod requisites;
 #[path = "parse_html/simhash.rs"]

@@ -7,9 +7,15 @@ use bytes::Bytes;
 use seine::delivery::{Deriver, Entry, Position};
 use seine::formats::files::write_event;
 use seine::formats::zlib_stream::ZlibStream;
+use seine::page::preferences::{Purpose, Purposes};
 use seine::page::{PageEvent, codec};
+use seine::parse::html_facts::HtmlFacts;
 use seine::parse::html_tree::Tree;
 use seine::parse::main_text::main_text;
+use seine::parse::meta::RobotsMeta;
+use seine::parse::preferences::{of_headers, of_markup};
+use seine::parse::robots::RobotsTxt;
+use seine::parse::url;
 use seine::parse::{DeriveOptions, derive, html_stream, simhash};
 use seine::sinks::stdout;
 use sha2::{Digest, Sha256};
@@ -30,6 +36,7 @@ pub fn measure() -> Vec<(&'static str, Duration)> {
     let lines: Vec<Vec<u8>> = events.iter().map(|event| line(event, &body(event))).collect();
     let texts: Vec<String> =
         events.iter().map(|event| main_text(std::str::from_utf8(&body(event)).unwrap_or_default())).collect();
+    let asks = Asks::new();
     vec![
         ("parse: all that is derived", best(|| events.iter().map(|event| derive(event, &options).links.len()).sum())),
         ("  of it the markup", best(|| events.iter().map(|event| markup_links(&body(event))).sum())),
@@ -40,6 +47,7 @@ pub fn measure() -> Vec<(&'static str, Duration)> {
         ),
         ("  a tree", best(|| events.iter().map(|event| tree(&body(event))).sum())),
         ("  of it the simhash", best(|| texts.iter().map(|text| usize::from(simhash::simhash(text).is_some())).sum())),
+        ("what publishers ask, robots.txt of 500 rules", best(|| events.iter().map(|event| asks.of(event)).sum())),
         ("page log: the event's head as JSON", best(|| events.iter().map(|event| head(event)).sum())),
         ("page log: CRC-32", best(|| events.iter().map(|event| crc32fast::hash(&body(event)) as usize).sum())),
         ("stdout: the line", best(|| write_lines(&entries))),
@@ -50,6 +58,40 @@ pub fn measure() -> Vec<(&'static str, Duration)> {
 
 fn best(mut run: impl FnMut() -> usize) -> Duration {
     cpu::best_of(ROUNDS, &mut run).0 / PAGES as u32
+}
+
+/// A host that says much of how its pages are used, and pages that do, too.
+struct Asks {
+    robots: RobotsTxt,
+    facts: HtmlFacts,
+    purposes: Purposes,
+}
+
+impl Asks {
+    fn new() -> Asks {
+        let rule = |nth: usize| match nth % 10 {
+            0 => format!("Content-Usage: /*/{nth}/*.pdf$ train-ai=n, search=y\n"),
+            1 => format!("Content-Signal: /section-{nth}/ search=yes, ai-train=no\n"),
+            _ => format!("Content-Usage: /{}/{nth} train-ai=n\n", nth % 7),
+        };
+        let rules: String = (0..499).map(rule).collect();
+        let robots = format!("License: https://a.example/l\nUser-agent: *\nContent-Usage: search=y\n{rules}");
+        let meta = (0..20).map(|nth| (format!("og:property-{nth}"), "some content".to_owned()));
+        let facts = HtmlFacts {
+            meta: meta.chain([("tdm-reservation".to_owned(), "0".to_owned())]).collect(),
+            ..HtmlFacts::default()
+        };
+        let purposes = Purposes { declared: Purpose::ALL.into(), ..Purposes::default() };
+        Asks { robots: RobotsTxt::parse(robots.as_bytes(), "Seine"), facts, purposes }
+    }
+
+    fn of(&self, event: &PageEvent) -> usize {
+        let Some(response) = event.response() else { return 0 };
+        let mut said = self.robots.preferences(url::path_and_query(&event.url));
+        said.extend(of_headers(&response.headers, RobotsMeta::default(), false, &event.url));
+        said.extend(of_markup(&self.facts, &event.url));
+        usize::from(self.purposes.opted_out(&said).is_some())
+    }
 }
 
 fn markup_links(body: &[u8]) -> usize {
@@ -82,7 +124,7 @@ fn line(event: &PageEvent, body: &[u8]) -> Vec<u8> {
 }
 
 fn write_lines(entries: &[Arc<Entry>]) -> usize {
-    let mut sink = stdout::sink(std::io::sink(), None);
+    let mut sink = stdout::sink(std::io::sink(), None, Default::default());
     sink.deliver(entries).map_or(0, |delivered| delivered.delivered as usize)
 }
 
@@ -116,6 +158,7 @@ fn event(url: String, body: Bytes) -> PageEvent {
         ("server", "bench"),
         ("content-type", "text/html; charset=utf-8"),
         ("cache-control", "max-age=0"),
+        ("content-usage", "train-ai=n, search=y"),
         ("content-length", &length),
     ];
     PageEvent { ip: Some([127, 0, 1, 1].into()), crawler_id: "bench".into(), ..event::page(url, &headers, body) }

@@ -270,6 +270,7 @@ fn look(url: &str, folder: &Path, id: u64) -> Details {
         requisites: Default::default(),
         forms: false,
         drop_parameters: Default::default(),
+        text: Default::default(),
     };
     let derived = derive(&event, &options);
     let is_feed = derived.feed.is_some() || folder.join(META).is_file();

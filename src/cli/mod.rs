@@ -31,6 +31,7 @@ mod stats;
 mod status;
 mod steer;
 mod test_model;
+mod text;
 mod ticker;
 mod verify;
 mod version;
@@ -82,6 +83,7 @@ enum Command {
     StartCrawl(start_crawl::Args),
     Demo(demo::Args),
     Cat(cat::Args),
+    Text(text::Args),
     Convert(convert::Args),
     Replay(replay::Args),
     Verify(verify::Args),
@@ -134,6 +136,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::StartCrawl(args) => start_crawl::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Cat(args) => cat::run(args),
+        Command::Text(args) => text::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Verify(args) => verify::run(args),

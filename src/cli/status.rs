@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::asked::{Asked, ago};
 use super::folder::NamedFolder;
 use super::stats::as_table;
-use crate::api::said::{Live, Rate, Status};
+use crate::api::said::{HarvestStatus, Live, Rate, Status};
 use crate::telemetry::progress::{bytes, grouped};
 
 /// Show what a crawl is doing: how quickly, what went wrong, how far each sink is; of one at rest, how far it is.
@@ -79,11 +79,20 @@ fn head(status: &Status, live: &Live) -> String {
     if let Some(notice) = &live.notice {
         text += &format!("  {notice}\n");
     }
-    for Rate { seconds, attempts, pages, failures, bytes: received } in &live.rates {
+    for Rate { seconds, attempts, pages, failures, bytes: received, .. } in &live.rates {
         text += &format!(
             "  {:<16} {attempts:>9.1} attempts/s, {pages:.1} pages/s, {failures:.1} failures/s, {}/s\n",
             format!("last {}", span(*seconds)),
             bytes(*received as u64)
+        );
+    }
+    if let Some(HarvestStatus { life, last }) = live.harvest {
+        let percent = |part: Option<f64>| part.map_or("none".to_owned(), |part| format!("{:.1} %", part * 100.0));
+        text += &format!(
+            "  {:<16} {} of the last pages are relevant, {} of all\n",
+            "harvest",
+            percent(last),
+            percent(life)
         );
     }
     for outcome in &live.outcomes {

@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use super::asked::{Asked, ago};
 use super::folder::Folder;
-use crate::api::said::{AttemptStory, Attempts, DeliveredPlace, FoundLink, HostStatus, PageStory, SinkPlace, Why};
+use crate::api::said::{
+    AttemptStory, Attempts, DeliveredPlace, FoundLink, HostStatus, PageStory, PreferenceSaid, RankStory, SinkPlace, Why,
+};
 use crate::clock::now_ms;
 use crate::telemetry::progress::grouped;
 
@@ -53,6 +55,9 @@ fn told(why: &Why, now: u64) -> String {
         );
     }
     row("robots.txt", robots(why, now));
+    for (number, said) in why.preferences.iter().enumerate() {
+        row(if number == 0 { "asks" } else { "" }, told_of_preference(said));
+    }
     if let Some(host) = &why.host {
         row("host", told_of_host(host, now));
     }
@@ -71,6 +76,10 @@ fn told(why: &Why, now: u64) -> String {
         };
         let said = [ahead, due, format!("{} links from a seed", queue.depth), attempts];
         let said: Vec<String> = said.into_iter().filter(|said| !said.is_empty()).collect();
+        if let Some(RankStory { rank, reasons }) = &queue.rank {
+            let reasons: Vec<String> = reasons.iter().map(|it| format!("{} {:+.2}", it.of, it.adds)).collect();
+            row("rank", format!("{rank:.3} ({})", reasons.join(", ")));
+        }
         row(if queue.is_revisit { "next look" } else { "queue" }, said.join(", "));
     }
     for (number, attempt) in why.attempts.last.iter().enumerate() {
@@ -82,6 +91,9 @@ fn told(why: &Why, now: u64) -> String {
     }
     if !why.aliases.is_empty() {
         row("aliases", why.aliases.join(" "));
+    }
+    if !why.duplicates.is_empty() {
+        row("duplicates", why.duplicates.join(" "));
     }
     if let Some(budget) = &why.budget {
         row("budget", budget.clone());
@@ -155,6 +167,13 @@ fn told_of_attempt(attempt: &AttemptStory, all: Option<&Attempts>, now: u64) -> 
         said += &format!(" (the last {} of {})", all.last.len(), all.in_all);
     }
     said
+}
+
+fn told_of_preference(preference: &PreferenceSaid) -> String {
+    let PreferenceSaid { statement, text, forbids } = preference;
+    let text = text.as_ref().map(|text| format!(", {text:?}")).unwrap_or_default();
+    let forbids = forbids.as_ref().map(|purpose| format!(": it is not for {purpose}")).unwrap_or_default();
+    format!("{statement}{text}{forbids}")
 }
 
 fn robots(why: &Why, now: u64) -> String {

@@ -15,6 +15,7 @@ use crate::formats::filesystem::Naming;
 use crate::formats::held::{Field, Held};
 use crate::formats::options::Options;
 use crate::formats::{Format, elastic};
+use crate::parse::clean_text::TextOptions;
 use crate::revisit::RevisitPolicy;
 
 /// Everything a crawl needs to know. [`Config::default`] is polite: see `config/seine.yml` for each value's meaning.
@@ -30,6 +31,8 @@ pub struct Config {
     pub sinks: Vec<SinkConfig>,
     /// Archives of the crawl: a sink that comes later is filled from them first.
     pub from_archive: Vec<String>,
+    /// Which main text destinations get that index text.
+    pub text: TextOptions,
     pub http: HttpConfig,
     pub work: WorkConfig,
     pub logging: LoggingConfig,
@@ -59,8 +62,11 @@ pub struct FrontierConfig {
     /// A host in trouble for so long is given up.
     pub give_up_after: Duration,
     pub revisit: RevisitPolicy,
+    pub focus: super::FocusConfig,
     pub redirects: Redirects,
     pub canonical: Canonical,
+    /// Bits that near copies of a text differ in at most, 0 to 3 (0: none but exact ones); none: duplicates are not looked for.
+    pub duplicates: Option<u8>,
     /// Of what a host gives, the part for pages looked at again: 0 to 1.
     pub revisit_share: f64,
     /// Read sitemaps named in robots.txt, and `/sitemap.xml` by guess.
@@ -185,6 +191,8 @@ pub struct Upkeep {
     pub removed: Removed,
     /// A changed page whose main text has changed by fewer bits (0 to 64) is dealt with as one that is as it was.
     pub min_change: u8,
+    /// A page that is a duplicate of another is left out, and leaves if it is there.
+    pub skip_duplicates: bool,
 }
 
 /// What becomes of a page that was looked at again and is as it was.
@@ -338,6 +346,7 @@ impl Config {
             log: LogConfig::default(),
             sinks: Vec::new(),
             from_archive: Vec::new(),
+            text: TextOptions::default(),
             http: HttpConfig::default(),
             work: WorkConfig::default(),
             logging: LoggingConfig::default(),

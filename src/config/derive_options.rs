@@ -12,6 +12,7 @@ impl DeriveOptions {
             requisites: config.scope.requisites,
             forms: config.scope.forms,
             drop_parameters: config.scope.drop_parameters.as_slice().into(),
+            text: config.text,
         }
     }
 }

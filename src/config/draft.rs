@@ -13,6 +13,8 @@ use super::secret::Secret;
 use super::sinks::{self, SinksDraft};
 use super::values::is_header_value;
 use crate::formats::held::{Field, Held};
+use crate::page::preferences::Purpose;
+use crate::parse::preferences::terms;
 use crate::parse::requisites::Requisites;
 
 /// A body this long fits into a record of the page log (256 MiB), with the heads of all its redirects.
@@ -26,6 +28,12 @@ pub(super) struct Draft {
     pub outlinks: bool,
     pub max_depth: Option<u16>,
     pub depth_classifier: bool,
+    pub looks_for_duplicates: bool,
+    pub near_within: u8,
+    /// By the link classifier: links are ranked, and the ranks learn.
+    pub ranks: bool,
+    pub learns: bool,
+    pub online_learning: bool,
     pub sinks: SinksDraft,
     pub elastic: ElasticConfig,
     /// From the deprecated key `host`.
@@ -37,16 +45,6 @@ pub(super) struct Draft {
     pub notes: Vec<String>,
 }
 
-pub(super) const LINK_CLASSIFIERS: &[&str] = &[
-    "LinkClassifierBreadthSearch",
-    "MaxDepthLinkClassifier",
-    "LinkClassifierRandom",
-    "LinkClassifierBaseline",
-    "LinkClassifierHub",
-    "LinkClassifierAuthority",
-    "LinkClassifierImpl",
-];
-
 /// With nothing in it: what the table of keys fills.
 impl Default for Draft {
     fn default() -> Self {
@@ -56,6 +54,11 @@ impl Default for Draft {
             outlinks: false,
             max_depth: None,
             depth_classifier: false,
+            looks_for_duplicates: false,
+            near_within: 0,
+            ranks: false,
+            learns: false,
+            online_learning: false,
             sinks: SinksDraft::default(),
             elastic: ElasticConfig::default(),
             transport_host: None,
@@ -70,12 +73,14 @@ impl Default for Draft {
 impl Draft {
     /// Joins the keys that belong together.
     pub fn finish(mut self) -> (Config, Vec<String>) {
+        self.focus();
         let config = &mut self.config;
         config.frontier.max_depth = match (self.outlinks, self.max_depth) {
             (false, _) => Some(0),
             (true, None) if self.depth_classifier => Some(0),
             (true, depth) => depth,
         };
+        config.frontier.duplicates = self.looks_for_duplicates.then_some(self.near_within);
         if !self.use_scope {
             config.scope.rule = ScopeRule::Any;
         }
@@ -122,6 +127,13 @@ pub(super) fn contradictions(config: &Config) -> Vec<Problem> {
             "an event of the log holds a body of 200 MiB at most; lower max_body_size",
         );
     }
+    let mut skipping = config.sinks.iter().filter(|sink| sink.upkeep.skip_duplicates);
+    if skipping.next().is_some() && config.frontier.duplicates.is_none() {
+        add(
+            "target_storage.data_format.*.skip_duplicates and duplicates.enabled",
+            "nobody looks for the duplicates that a destination is to skip; set duplicates.enabled: true",
+        );
+    }
     for sink in &config.sinks {
         match &sink.destination {
             Destination::Kafka(kafka) if kafka.topic.is_empty() => add(
@@ -156,6 +168,24 @@ pub(super) fn set_scope_hosts(draft: &mut Draft, hosts: Vec<String>) -> Result<(
     Ok(())
 }
 
+pub(super) fn set_purposes(draft: &mut Draft, words: Vec<String>) -> Result<(), String> {
+    let purpose = |word: &String| Purpose::ALL.into_iter().find(|purpose| purpose.name() == word);
+    if let Some(odd) = words.iter().find(|word| purpose(word).is_none()) {
+        let known: Vec<&str> = Purpose::ALL.into_iter().map(Purpose::name).collect();
+        return Err(format!("some of {}; {odd} is none", known.join(", ")));
+    }
+    draft.config.scope.purposes.declared = words.iter().filter_map(purpose).collect();
+    Ok(())
+}
+
+pub(super) fn set_licenses(draft: &mut Draft, urls: Vec<String>) -> Result<(), String> {
+    if let Some(odd) = urls.iter().find(|url| terms(url).is_none()) {
+        return Err(format!("absolute http or https URLs; {odd} is none"));
+    }
+    draft.config.scope.purposes.licenses = urls.iter().filter_map(|url| terms(url)).collect();
+    Ok(())
+}
+
 pub(super) fn set_patterns(place: &mut Vec<String>, patterns: Vec<String>) -> Result<(), String> {
     for pattern in &patterns {
         pattern::check(pattern)?;
@@ -183,13 +213,6 @@ pub(super) fn set_drop_parameters(draft: &mut Draft, patterns: Vec<String>) -> R
     }
     draft.config.scope.drop_parameters = patterns;
     Ok(())
-}
-
-pub(super) fn set_link_classifier(draft: &mut Draft, name: &str) {
-    draft.depth_classifier = name == "MaxDepthLinkClassifier";
-    if !draft.depth_classifier && name != "LinkClassifierBreadthSearch" {
-        draft.notes.push("not supported: links are taken breadth first".into());
-    }
 }
 
 pub(super) fn set_obey_robots(draft: &mut Draft, obey: bool) {

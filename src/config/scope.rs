@@ -1,5 +1,6 @@
 //! Which links are followed.
 
+use crate::page::preferences::Purposes;
 use crate::parse::requisites::Requisites;
 
 /// Which URLs are in scope; `frontier::scope` applies it.
@@ -18,6 +19,8 @@ pub struct ScopeConfig {
     pub obey_nofollow: bool,
     /// Pages with meta robots or X-Robots-Tag noindex are read and not delivered.
     pub obey_noindex: bool,
+    /// `purpose`, `accept_licenses`.
+    pub purposes: Purposes,
     /// What is asked for of what pages need to be shown.
     pub requisites: Requisites,
     /// Where forms with GET lead is followed.

@@ -75,6 +75,10 @@ impl SinksDraft {
         self.upkeep.entry(destination).or_default().min_change = bits as u8;
     }
 
+    pub fn set_skip_duplicates(&mut self, destination: &'static str, skips: bool) {
+        self.upkeep.entry(destination).or_default().skip_duplicates = skips;
+    }
+
     /// `removed` of a destination; its key lists the words.
     pub fn set_removed(&mut self, destination: &'static str, word: &str) {
         self.upkeep.entry(destination).or_default().removed = match word {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::error::CrawlError;
 use crate::backup::refuse_half_restored;
-use crate::config::{Config, Destination, Removed, SinkConfig};
+use crate::config::{Config, Destination, Removed, SinkConfig, Upkeep};
 use crate::frontier::{Counts, EmbeddedFrontier, Frontier, FrontierOptions, Survey};
 use crate::page::PageEvent;
 use crate::page_log::{Books, LogStatus, PageLog, Recovery, Scan};
@@ -273,6 +273,8 @@ impl Audit {
             ("page failed", counts.failed, survey.failed),
             ("page withheld", counts.withheld, survey.withheld),
             ("page alias", counts.alias, survey.alias),
+            ("duplicates", counts.duplicates, survey.duplicates),
+            ("contents with a first page", survey.places, survey.firsts),
         ];
         for (name, counted, records) in states {
             self.books.push(Book::new(name, ("pages", counted), &[("records", records)]).at_least().or(FRONTIER_OFF));
@@ -294,7 +296,7 @@ impl Audit {
         let books = &reader.books;
         let (delivered, remedy) = match config.destination {
             Destination::Elasticsearch(_) => {
-                (("pages delivered", pages_delivered(books, counts, config.upkeep.removed)), DOCUMENTS_GONE)
+                (("pages delivered", pages_delivered(books, counts, config.upkeep)), DOCUMENTS_GONE)
             }
             Destination::Kafka(_) => {
                 (("delivered and replayed", books.delivered + reader.letters.tally.replayed), MESSAGES_GONE)
@@ -318,10 +320,11 @@ impl Audit {
 
 /// Documents that must be in the index: one a page, however often it was delivered; what is gone may be gone there. Of a sink
 /// that came later than the crawl nothing is known.
-fn pages_delivered(books: &Books, counts: &Counts, removed: Removed) -> u64 {
+fn pages_delivered(books: &Books, counts: &Counts, upkeep: Upkeep) -> u64 {
     let undelivered = books.dead + books.damaged + books.pending;
-    let kept = if removed == Removed::Keep { counts.gone } else { 0 };
-    let from_the_beginning = (counts.live + kept).saturating_sub(undelivered);
+    let kept = if upkeep.removed == Removed::Keep { counts.gone } else { 0 };
+    let left_out = if upkeep.skip_duplicates { counts.duplicates } else { 0 };
+    let from_the_beginning = (counts.live + kept).saturating_sub(left_out).saturating_sub(undelivered);
     let came_later = books.delivered + books.skipped + undelivered < counts.page;
     if came_later { 0 } else { from_the_beginning.min(books.delivered) }
 }

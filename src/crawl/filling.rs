@@ -22,7 +22,7 @@ use crate::backup::FILLINGS;
 use crate::config::{Config, Destination, Removed, SinkConfig, StartedWith};
 use crate::formats::Format;
 use crate::formats::held::Field;
-use crate::frontier::{Frontier, PageState};
+use crate::frontier::{Frontier, PageRecord, PageState};
 use crate::page::PageEvent;
 use crate::page_log::PageLog;
 use crate::sinks::watch::Watch;
@@ -144,14 +144,19 @@ fn wanted(running: &Running, sink: &SinkConfig) -> anyhow::Result<crate::archive
         }
     })?;
     let (began, frontier) = (running.started_ms, running.frontier.clone());
-    let leaves = sink.upkeep.removed != Removed::Keep;
+    let (leaves, skips) = (sink.upkeep.removed != Removed::Keep, sink.upkeep.skip_duplicates);
     Ok(Box::new(move |page: &Page| {
         let event = &page.event;
         let is_timed = !page.lacks.has(Field::Fetched);
         if is_timed && (event.ended_ms >= began || in_log.contains(&fetch_of(event))) {
             return Ok(false);
         }
-        Ok(!leaves || !has_left(&*frontier, &event.url)?)
+        if !leaves && !skips {
+            return Ok(true);
+        }
+        let known = known(&*frontier, &event.url)?;
+        let has_left = known.as_ref().is_some_and(|page| leaves && has_left(page));
+        Ok(!has_left && known.is_none_or(|page| !skips || page.duplicate_of().is_none()))
     }))
 }
 
@@ -160,13 +165,13 @@ fn fetch_of(event: &PageEvent) -> u64 {
     xxh3_64(format!("{} {}", event.ended_ms / 1000, event.url).as_bytes())
 }
 
-fn has_left(frontier: &dyn Frontier, url: &str) -> anyhow::Result<bool> {
-    // What no frontier can hold is none of its pages.
-    if normalised(url).is_none() {
-        return Ok(false);
-    }
-    let page = frontier.page(url)?;
-    Ok(page.is_some_and(|page| matches!(page.state, PageState::Gone | PageState::Withheld | PageState::Alias)))
+/// What no frontier can hold is none of its pages.
+fn known(frontier: &dyn Frontier, url: &str) -> anyhow::Result<Option<PageRecord>> {
+    Ok(normalised(url).map(|_| frontier.page(url)).transpose()?.flatten())
+}
+
+fn has_left(page: &PageRecord) -> bool {
+    matches!(page.state, PageState::Gone | PageState::Withheld | PageState::Alias)
 }
 
 fn normalised(url: &str) -> Option<String> {

@@ -1,5 +1,6 @@
 //! A running crawl: opens the stores, starts the parts under the supervisor, watches for the end.
 
+mod asks;
 pub(crate) mod audit;
 mod clients;
 pub(crate) mod console;
@@ -8,6 +9,7 @@ mod dispatch;
 mod ending;
 mod error;
 mod filling;
+mod focus;
 mod limits;
 mod minutes;
 mod open;
@@ -22,6 +24,7 @@ mod rest;
 mod room;
 mod running;
 mod seeds;
+mod skipping;
 mod spending;
 mod start_room;
 mod status;

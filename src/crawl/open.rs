@@ -8,6 +8,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::clients::Clients;
 use super::error::CrawlError;
+use super::focus;
 use super::limits::OrderedLimits;
 use super::parameters;
 use super::pauses::Pauses;
@@ -16,6 +17,7 @@ use super::readers;
 use super::room::Room;
 use super::running::{Running, page_limit};
 use super::seeds::{propose_seeds, scope, try_seeds_again};
+use super::skipping;
 use super::spending::Spending;
 use super::start_room::StartRoom;
 use crate::api;
@@ -151,6 +153,7 @@ fn scope_with(
     let scope = scope(config, frontier, seeds, room)?;
     room.write(frontier, || propose_seeds(frontier, seeds))?;
     room.write(frontier, || reach::apply(frontier, &scope, config))?;
+    room.write(frontier, || skipping::apply(frontier, &config.sinks))?;
     Ok(scope)
 }
 
@@ -189,19 +192,22 @@ fn open_log(folder: &Path, config: &LogConfig, derive: &DeriveOptions) -> Result
 }
 
 fn open_frontier(config: &Config, folder: &Path, room: &mut StartRoom) -> Result<EmbeddedFrontier, CrawlError> {
-    let Limits { budgets, max_pages_per_host, revisit_share, reserve_bytes } = limits(config);
+    let Limits { budgets, max_pages_per_host, revisit_share, ranks, reserve_bytes } = limits(config);
     let options = FrontierOptions {
         budgets,
         max_pages_per_host,
         default_delay: config.frontier.host_delay.max(config.frontier.ip_delay.unwrap_or_default()),
         revisit_share,
+        ranks,
         cache_bytes: config.frontier.cache_bytes,
         reserve_bytes,
+        wakes_duplicates: config.sinks.iter().any(|sink| sink.upkeep.skip_duplicates),
     };
     let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?;
     set_clock(&frontier)?;
     room.write(&frontier, || frontier.try_put_off_again(now_ms()).map(|_| ()))?;
     room.write(&frontier, || apply_recrawl(&frontier, &config.frontier))?;
+    room.write(&frontier, || focus::apply(&frontier, config.frontier.focus))?;
     Ok(frontier)
 }
 
@@ -214,9 +220,10 @@ pub(super) fn budgets(config: &FrontierConfig) -> Vec<Budget> {
 
 pub(super) fn limits(config: &Config) -> Limits {
     let FrontierConfig { max_pages_per_host, revisit_share, .. } = config.frontier;
+    let ranks = config.frontier.focus.ranks;
     // Fetching pauses long before the frontier has to.
     let reserve_bytes = config.log.reserve_bytes / 4;
-    Limits { budgets: budgets(&config.frontier), max_pages_per_host, revisit_share, reserve_bytes }
+    Limits { budgets: budgets(&config.frontier), max_pages_per_host, revisit_share, ranks, reserve_bytes }
 }
 
 /// What a look at the log's folder found that an operator should know.

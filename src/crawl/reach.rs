@@ -1,4 +1,4 @@
-//! How far a crawl reaches: its scope, its depth, and whether robots.txt and canonical URLs count. What has changed of that since
+//! How far a crawl reaches: its scope, its depth, whether robots.txt and canonical URLs count, and what it is for. What has changed of that since
 //! the last start is for what is known already, too.
 //!
 //! What is not admitted any more leaves as it is looked at (`visit`), which costs no request; so does what is queued. What is
@@ -9,11 +9,13 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::asks::AsksChange;
 use crate::clock::now_ms;
 use crate::config::{Canonical, Config, ScopeRule};
 use crate::frontier::scope::Scope;
 use crate::frontier::{Frontier, FrontierError, Look, PageRecord, PageState};
 use crate::page::FailureReason;
+use crate::page::preferences::Purposes;
 use crate::parse::requisites::Requisites;
 
 /// The reach that everything known was brought in line with. Folders of before have none.
@@ -39,6 +41,12 @@ struct Reach {
     requisites: Requisites,
     #[serde(default)]
     forms: bool,
+    /// As above: before there were any.
+    #[serde(default)]
+    purposes: Purposes,
+    /// Links of pages that are not relevant are not followed.
+    #[serde(default)]
+    hard_focus: bool,
     /// It was narrowed once: there may be URLs that failed for it.
     was_narrowed: bool,
 }
@@ -59,6 +67,10 @@ struct Change<'a> {
     robots_are_free: bool,
     /// What pages name as their canonical URL counts, and was not noted.
     canonical_counts: bool,
+    /// What the pages are for is something else.
+    asks: Option<AsksChange<'a>>,
+    /// Links that were passed over count now.
+    is_softer: bool,
 }
 
 /// How many pages or URLs a change concerns.
@@ -66,9 +78,11 @@ struct Change<'a> {
 struct Concerned {
     leave: Cell<u64>,
     reread: Cell<u64>,
+    passed_over: Cell<u64>,
     return_: Cell<u64>,
     asked: Cell<u64>,
     name: Cell<u64>,
+    use_: Cell<u64>,
 }
 
 /// Brings what is known in line with the configuration. Broken off, it begins again.
@@ -81,10 +95,10 @@ pub(super) fn apply(frontier: &dyn Frontier, scope: &Scope, config: &Config) -> 
         if now == before {
             return Ok(());
         }
-        if let Some(change) = now.change(&before, scope) {
+        if let Some(change) = now.change(&before, scope, frontier, config) {
             tracing::info!(
                 pages = frontier.counts().page,
-                "scope, depth, robots.txt or canonical URLs count otherwise: what is known already is looked through"
+                "scope, depth, robots.txt, canonical URLs or what publishers ask count otherwise: what is known already is looked through"
             );
             let concerned = Concerned::default();
             frontier.look_again(now_ms(), &|page| change.look(page, &concerned))?;
@@ -114,6 +128,8 @@ impl Reach {
             obey_canonical: config.frontier.canonical == Canonical::Obey,
             requisites: config.scope.requisites,
             forms: config.scope.forms,
+            purposes: config.scope.purposes.clone(),
+            hard_focus: config.frontier.focus.hard,
             was_narrowed: false,
         }
     }
@@ -136,7 +152,13 @@ impl Reach {
     }
 
     /// None when it concerns nothing that is known.
-    fn change<'a>(&self, before: &Reach, scope: &'a Scope) -> Option<Change<'a>> {
+    fn change<'a>(
+        &self,
+        before: &Reach,
+        scope: &'a Scope,
+        frontier: &'a dyn Frontier,
+        config: &'a Config,
+    ) -> Option<Change<'a>> {
         let is_deeper = self.is_deeper(before);
         let is_wider = Reach { max_depth: None, ..self.clone() }.exceeds(&Reach { max_depth: None, ..before.clone() });
         let may_return = is_wider || is_deeper || self.seeds != before.seeds;
@@ -149,8 +171,16 @@ impl Reach {
             robots_count: self.obey_robots && !before.obey_robots,
             robots_are_free: before.obey_robots && !self.obey_robots,
             canonical_counts: self.obey_canonical && !before.obey_canonical,
+            asks: (self.purposes != before.purposes).then(|| AsksChange::new(frontier, config)),
+            is_softer: before.hard_focus && !self.hard_focus,
         };
-        let concerns = before.exceeds(self) || is_wider || is_deeper || change.returns || change.canonical_counts;
+        let concerns = before.exceeds(self)
+            || is_wider
+            || is_deeper
+            || change.returns
+            || change.canonical_counts
+            || change.asks.is_some()
+            || change.is_softer;
         (concerns || self.obey_robots != before.obey_robots).then_some(change)
     }
 }
@@ -161,13 +191,17 @@ impl Change<'_> {
         let is_kept = self.scope.keeps(&page.url, page.kind, depth, self.max_depth);
         // Gone without an answer that said so: forbidden.
         let was_forbidden = page.state == PageState::Gone && page.status == 0;
+        let by_use = self.asks.as_ref().and_then(|asks| asks.look(page));
         let (number, look) = match page.state {
             _ if is_there && !is_kept => (&concerned.leave, Look::First),
             _ if !is_kept => return None,
             _ if is_there && (self.is_wider || self.deeper_from.is_some_and(|limit| depth >= limit)) => {
                 (&concerned.reread, Look::Reread)
             }
+            _ if by_use == Some(Look::Reread) => (&concerned.use_, Look::Reread),
+            _ if is_there && self.is_softer && page.is_to_be_reread => (&concerned.passed_over, Look::Reread),
             _ if is_there && self.robots_count => (&concerned.asked, Look::First),
+            _ if by_use == Some(Look::First) => (&concerned.use_, Look::First),
             _ if is_there && self.canonical_counts && has_validators(page) => (&concerned.name, Look::RereadInTime),
             _ if was_forbidden && (self.returns || self.robots_are_free) => (&concerned.return_, Look::First),
             PageState::Failed(FailureReason::OutOfScope) if self.returns => (&concerned.return_, Look::TryAgain),
@@ -194,10 +228,15 @@ impl Concerned {
                 &self.reread,
                 "scope or depth has changed: pages known already are read again for links that it admits now",
             ),
+            (&self.passed_over, "links of all pages count now: pages that are not relevant are read again for theirs"),
             (&self.return_, "what was forbidden may be asked for now: URLs are tried again"),
             (
                 &self.name,
                 "canonical URLs count from now on: pages known already are asked for whole when their time comes",
+            ),
+            (
+                &self.use_,
+                "what the pages are for has changed: those whose publishers may ask otherwise are looked at again",
             ),
             (&self.asked, "robots.txt counts from now on: pages known already are looked at again"),
         ] {

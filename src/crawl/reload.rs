@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::focus;
 use super::open::{apply_recrawl, limits};
 use super::reach;
 use super::running::Running;
@@ -76,7 +77,8 @@ impl Running {
             let Visitor { frontier, scope, config, changed, .. } = &*visitor;
             let follow = || -> Result<(), FrontierError> {
                 reach::apply(&**frontier, &scope.now(), config)?;
-                apply_recrawl(&**frontier, &config.frontier)
+                apply_recrawl(&**frontier, &config.frontier)?;
+                focus::apply(&**frontier, config.frontier.focus)
             };
             match follow() {
                 Ok(()) => changed.send_replace(()),

@@ -37,8 +37,14 @@ pub(super) fn scope(
 
 pub(super) fn seed_proposals(seeds: &[String], way: Way, now: EpochMs) -> Vec<Proposal> {
     let found = Some(Arc::new(Found { way, on: None, at: now }));
-    let proposal =
-        |url: &String| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0, found: found.clone() };
+    let proposal = |url: &String| Proposal {
+        url: url.clone(),
+        kind: Kind::Page,
+        depth: 0,
+        priority: 0,
+        found: found.clone(),
+        lead: None,
+    };
     seeds.iter().map(proposal).collect()
 }
 

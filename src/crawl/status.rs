@@ -10,12 +10,12 @@ use super::spending::spent_of_crawl;
 use super::stillness::trouble;
 use crate::api::WorkDesk;
 use crate::api::said::{
-    Done, HostStatus, Hosts, HostsQuery, Live, Order, Ordered, OutcomeCount, PartStatus, Pending, Rate, Reloaded,
-    Sample, SeedsAdded, Status, Why,
+    Done, HarvestStatus, HostStatus, Hosts, HostsQuery, Live, Order, Ordered, OutcomeCount, PartStatus, Pending, Rate,
+    Reloaded, Sample, SeedsAdded, Status, Why,
 };
 use crate::api::{Access, Refusal, Service};
 use crate::clock::now_ms;
-use crate::frontier::Standing;
+use crate::frontier::{Counts, Harvest, Standing};
 use crate::supervisor::Phase;
 use crate::telemetry::metrics::Snapshot;
 use crate::telemetry::progress::Figures;
@@ -133,9 +133,7 @@ impl Service for Running {
     }
 
     fn history(&self) -> Vec<Sample> {
-        let said = |Growth { span, by: Counters { attempts, pages, failures, bytes } }: Growth| {
-            Rate::over(span, attempts, pages, failures, bytes)
-        };
+        let said = |Growth { span, by }: Growth| Rate::over(span, by);
         let samples = self.rates.samples().into_iter();
         samples
             .map(|rates::Sample { at, growth, pending }| Sample {
@@ -211,7 +209,9 @@ impl Running {
     }
 
     fn counters(&self) -> Counters {
-        let mut counters = Counters { bytes: self.metrics.bytes_fetched(), ..Counters::default() };
+        let Harvest { judged, relevant } = self.metrics.harvested.all();
+        let bytes = self.metrics.bytes_fetched();
+        let mut counters = Counters { bytes, judged, relevant, ..Counters::default() };
         for (outcome, count) in self.metrics.outcomes() {
             counters.attempts += count;
             match outcome.as_str() {
@@ -223,16 +223,21 @@ impl Running {
         counters
     }
 
+    /// None of a crawl that looks for nothing.
+    fn harvest(&self) -> Option<HarvestStatus> {
+        let Counts { judged, relevant, .. } = self.frontier.counts();
+        let (life, last) = (Harvest { judged, relevant }.ratio(), self.metrics.harvested.last().ratio());
+        self.config().is_focused().then_some(HarvestStatus { life, last })
+    }
+
     fn live(&self) -> Live {
         let phase = match () {
             () if self.shutdown.is_finishing() => "finishing",
             () if self.pauses.is_crawl_paused() => "paused",
             () => "running",
         };
-        let rates = self.rates.over(&SPANS, self.counters()).into_iter().map(|Growth { span, by }| {
-            let Counters { attempts, pages, failures, bytes } = by;
-            Rate::over(span, attempts, pages, failures, bytes)
-        });
+        let rates =
+            self.rates.over(&SPANS, self.counters()).into_iter().map(|Growth { span, by }| Rate::over(span, by));
         let outcomes = self.metrics.outcomes().into_iter().filter(|(_, count)| *count > 0);
         let parts = self.supervisor.status().into_iter().map(|part| PartStatus {
             phase: status_name(part.phase).to_owned(),
@@ -248,6 +253,7 @@ impl Running {
             rates: rates.collect(),
             outcomes: outcomes.map(|(outcome, count)| OutcomeCount { outcome, count }).collect(),
             parts: parts.collect(),
+            harvest: self.harvest(),
         }
     }
 }

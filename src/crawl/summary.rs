@@ -11,7 +11,7 @@ use super::ending::Ended;
 use super::filling;
 use super::running::Running;
 use super::stillness::trouble;
-use crate::frontier::{Counts, FrontierError, PageRecord, PageState};
+use crate::frontier::{Counts, FrontierError, Harvest, PageRecord, PageState};
 use crate::page::FailureReason;
 use crate::sinks::dead_letters;
 use crate::telemetry::progress::{bytes, grouped};
@@ -35,6 +35,8 @@ pub struct Summary {
     pub seeds: u64,
     /// … and those that brought no page and wait for nothing, with the reason.
     pub failed_seeds: Vec<(String, String)>,
+    /// Some pages were looked for more than others.
+    pub is_focused: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -97,6 +99,7 @@ impl Summary {
             folder: running.folder.clone(),
             seeds: seeds.len() as u64,
             failed_seeds,
+            is_focused: running.config().is_focused(),
         })
     }
 
@@ -128,7 +131,7 @@ fn why_none(page: PageRecord) -> Option<String> {
         PageState::New | PageState::Unchanged | PageState::Changed | PageState::Alias => None,
         PageState::Gone | PageState::Refused => Some(format!("answered with status {}", page.status)),
         PageState::Failed(reason) => Some(reason.meaning().to_owned()),
-        PageState::Withheld => Some("asks not to be indexed".to_owned()),
+        PageState::Withheld => Some("asks not to be indexed, or used for this".to_owned()),
     }
 }
 
@@ -154,6 +157,8 @@ impl Summary {
             "work_proposed": self.counts.work_proposed,
             "held": self.counts.held,
             "hosts": self.counts.hosts,
+            "judged": self.counts.judged,
+            "relevant": self.counts.relevant,
             "seeds": self.seeds,
             "failed_seeds": self.failed_seeds.len(),
             "failed_seeds_first": failed_seeds.map(|(seed, why)| json!({"url": seed, "why": why})).collect::<Vec<_>>(),
@@ -179,6 +184,12 @@ impl Summary {
             Ended::ReaderGone => "Stopped: nobody reads standard output any more. The same command goes on from here.",
         };
         how.trim_end().to_owned()
+    }
+
+    /// Over the crawl's life; none of a crawl that looks for nothing.
+    fn harvest(&self) -> Option<f64> {
+        let Counts { judged, relevant, .. } = self.counts;
+        Harvest { judged, relevant }.ratio().filter(|_| self.is_focused)
     }
 
     /// There were seeds, and none brought a page.
@@ -223,10 +234,11 @@ impl Summary {
         let counts = &self.counts;
         for (table, count, what) in [
             ("pages", counts.live, "fetched and kept"),
+            ("duplicates", counts.duplicates, "of these: the same content or text as another"),
             ("gone", counts.gone, "were there before"),
             ("refused", counts.refused, "answered, but not with a page"),
             ("failed", counts.failed, "given up for good"),
-            ("withheld", counts.withheld, "ask not to be indexed"),
+            ("withheld", counts.withheld, "ask not to be indexed or used"),
             ("aliases", counts.alias, "lead to pages of other URLs"),
             ("to fetch", counts.work_proposed, "still in work_proposed"),
             ("held", counts.held, "of them, as their patterns bring nothing new (seine host NAME, seine why URL)"),
@@ -235,6 +247,15 @@ impl Summary {
             if count > 0 {
                 writeln!(out, "  {table:<11} {:>9}   {what}", grouped(count))?;
             }
+        }
+        if let Some(ratio) = self.harvest() {
+            let (relevant, judged) = (grouped(counts.relevant), grouped(counts.judged));
+            writeln!(
+                out,
+                "  {:<11} {:>8.1}%   {relevant} of {judged} pages that came were relevant",
+                "harvest",
+                ratio * 100.0
+            )?;
         }
         Ok(())
     }

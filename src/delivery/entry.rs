@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use super::{Deriver, Kept, Position};
 use crate::large;
 use crate::page::PageEvent;
+use crate::parse::clean_text::TextOptions;
 use crate::parse::decode::Decoded;
 use crate::parse::{self, Derived, Link, PageText};
 
@@ -85,9 +86,19 @@ impl Entry {
             facts
         });
         match tree {
-            Some(_) => PageText { facts, tree },
-            None => facts.into(),
+            Some(_) => PageText { facts, tree, options: self.text_options() },
+            None => PageText { options: self.text_options(), ..facts.into() },
         }
+    }
+
+    /// Which main text is wanted.
+    pub fn text_options(&self) -> TextOptions {
+        self.deriver.options.text
+    }
+
+    /// Parameters that its links have no more.
+    pub fn drop_parameters(&self) -> &[String] {
+        &self.deriver.options.drop_parameters
     }
 
     /// The links alone: a large body is given back at once.

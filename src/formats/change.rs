@@ -11,7 +11,7 @@ pub const SCHEMA: &str = "change";
 #[derive(Serialize)]
 struct ChangeEvent<'a> {
     url: &'a str,
-    change: Option<PageChange>,
+    change: PageChange,
     reason: String,
     /// None when there was no answer.
     status: Option<u16>,
@@ -24,7 +24,7 @@ struct ChangeEvent<'a> {
 pub fn write(event: &PageEvent, out: &mut Vec<u8>) {
     let change = ChangeEvent {
         url: &event.url,
-        change: event.change,
+        change: PageChange::Gone,
         reason: reason(event),
         status: event.response().map(|response| response.status),
         time: event.ended_ms,
@@ -33,12 +33,13 @@ pub fn write(event: &PageEvent, out: &mut Vec<u8>) {
     serde_json::to_writer(out, &change).expect("strings and numbers are always JSON, and a Vec takes every byte");
 }
 
-/// Why a page is gone: what it is withheld for (`noindex`, `alias`), `http_404`, or a failure's name.
+/// Why a page is gone: what it is withheld for (`noindex`, `alias`), `duplicate` of one that is there, `http_404`, or a failure's name.
 pub fn reason(event: &PageEvent) -> String {
     if let Some(withheld) = &event.withheld {
         return withheld.name().to_owned();
     }
     match &event.outcome {
+        _ if event.duplicate_of().is_some() => "duplicate".to_owned(),
         Outcome::Response(response) => format!("http_{}", response.status),
         Outcome::Failure(failure) => failure.reason.name().to_owned(),
     }

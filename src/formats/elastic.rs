@@ -2,8 +2,9 @@
 //!
 //! The documented fields, in this order: `domain` · `url` · `title` · `text` · `retrieved` · `words` · `wordsMeta` ·
 //! `topPrivateDomain` · `html` · `responseHeaders` · `isRelevant` · `relevance` · `crawlerId`. Behind them ours:
-//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`, and `distance` and `relevanceModel` where
-//! they are known.
+//! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`, and where they are known `distance`,
+//! `relevanceModel`, `preferences`, `duplicateOf`, `duplicateKind` and `duplicateDistance`; `markdown` and `textConfidence` where they
+//! are asked for.
 //! What is not HTML has null for `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
 
 use std::borrow::Cow;
@@ -29,13 +30,14 @@ use super::records::of_lines;
 use super::recovery::RecoveryMethod;
 use super::sniff::Confidence;
 use crate::delivery::Entry;
+use crate::page::preferences::Statement;
 use crate::page::{EpochMs, PageChange, PageEvent, Relevance, TextChange};
+use crate::parse::PageText;
+use crate::parse::clean_text::clean_text;
 use crate::parse::html_text::visible_text;
 use crate::parse::html_tree::Tree;
-use crate::parse::main_text::main_text;
 use crate::parse::url::{host, registrable_domain};
 use crate::parse::words::{meta_words, words};
-use crate::parse::{Derived, PageText};
 
 pub const FORMAT: Format = Format(&FormatSpec {
     name: "ELASTIC",
@@ -96,7 +98,7 @@ pub struct ElasticDocument<'a> {
     /// None for what is not HTML, empty for a page without a title.
     #[serde(default)]
     pub title: Option<Cow<'a, str>>,
-    /// The main text, see [`crate::parse::main_text`].
+    /// The main text, see [`crate::parse::clean_text`].
     #[serde(default)]
     pub text: Option<String>,
     /// When the last byte of the body had arrived.
@@ -151,6 +153,24 @@ pub struct ElasticDocument<'a> {
     /// The page classifier, where one was asked: what `relevance` is by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relevance_model: Option<Cow<'a, str>>,
+    /// What publishers say of the page's use, if they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preferences: Option<Cow<'a, [Statement]>>,
+    /// The first page with the same content, or with nearly the same main text, if this is not it; …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_of: Option<Cow<'a, str>>,
+    /// … `exact` or `near`; …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_kind: Option<Cow<'a, str>>,
+    /// … and the bits of a simhash that both texts differ in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_distance: Option<u8>,
+    /// The main text as Markdown, see [`crate::parse::readable`]; none unless it is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub markdown: Option<String>,
+    /// What may be expected of the readable extractor's text, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_confidence: Option<f64>,
 }
 
 fn unknown() -> f64 {
@@ -242,6 +262,7 @@ impl ElasticDocument<'_> {
             event.id = id.into_owned();
         }
         event.change = self.change;
+        event.preferences = self.preferences.map(Cow::into_owned);
         // Of which threshold it is, it does not say; what is sent at all counts at 0.
         event.text =
             self.distance.map(|distance| TextChange { distances: [(0, distance)].into(), ..Default::default() });
@@ -255,6 +276,7 @@ impl<'a> ElasticDocument<'a> {
         let response = page_of(event)?;
         let derived = &*text.facts;
         let host = host(&event.url).unwrap_or_default();
+        let duplicate_of = event.duplicate_of();
         let mut document = ElasticDocument {
             domain: host.strip_prefix("www.").unwrap_or(host).into(),
             url: (&event.url).into(),
@@ -278,19 +300,30 @@ impl<'a> ElasticDocument<'a> {
             change: event.change,
             distance: event.distance(min_change),
             relevance_model: event.model.as_deref().map(Cow::from),
+            preferences: event.preferences.as_deref().filter(|said| !said.is_empty()).map(Cow::from),
+            duplicate_of: duplicate_of.map(|of| of.url.as_str().into()),
+            duplicate_kind: duplicate_of.map(|of| of.kind().into()),
+            duplicate_distance: duplicate_of.map(|of| of.distance),
+            markdown: None,
+            text_confidence: None,
         };
         if let Some(tree) = &text.tree {
-            document.add_html(derived, tree, host);
+            document.add_html(text, tree, host);
         }
         Some(document)
     }
 
-    fn add_html(&mut self, derived: &'a Derived, tree: &Tree, host: &str) {
+    fn add_html(&mut self, page: &'a PageText, tree: &Tree, host: &str) {
+        let derived = &*page.facts;
         let title = derived.title.as_deref();
         let visible = visible_text(tree);
         self.title = Some(title.unwrap_or_default().into());
         let html = derived.text();
-        self.text = Some(main_text(&html));
+        let url = self.redirected_url.as_ref().unwrap_or(&self.url);
+        let clean = clean_text(&html, Some(url), page.options);
+        self.text = Some(clean.text);
+        self.markdown = clean.markdown;
+        self.text_confidence = clean.confidence;
         self.words = Some(words(tree, title, Some(host), &visible));
         self.words_meta = Some(meta_words(tree));
         self.html = Some(html);

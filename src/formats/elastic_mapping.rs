@@ -85,8 +85,22 @@ pub fn fields(headers: HeaderType) -> Map<String, Value> {
         ("change", keyword()),
         ("distance", json!({ "type": "short" })),
         ("relevanceModel", keyword()),
+        ("preferences", preferences()),
+        ("duplicateOf", keyword()),
+        ("duplicateKind", keyword()),
+        ("duplicateDistance", json!({ "type": "short" })),
+        ("markdown", json!({ "type": "text", "index": false })),
+        ("textConfidence", json!({ "type": "half_float" })),
     ];
     fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect()
+}
+
+/// Statements are found by their parts: `preferences.says: "train-ai=n"`.
+fn preferences() -> Value {
+    let keyword = || json!({ "type": "keyword", "ignore_above": IGNORE_ABOVE });
+    json!({ "type": "object", "properties": {
+        "scheme": keyword(), "source": keyword(), "line": { "type": "integer" }, "says": keyword(), "terms": keyword(),
+    } })
 }
 
 /// What an index that is there already says of our fields.

@@ -7,6 +7,7 @@ use super::Look;
 use super::claims::{Claim, Settled};
 use super::copy::FrontierCopy;
 use super::error::FrontierError;
+use super::learned::{QueuePlace, Ranked, Remembered};
 use super::lease::{HostTurn, Lease, Release, Turn};
 use super::look::{HostLook, HostOrder, UrlLook, WhichHosts};
 use super::page::PageRecord;
@@ -17,7 +18,9 @@ use super::work::{Proposal, Proposed, Work};
 use crate::budgets::{Amounts, Budget};
 use crate::config::{Config, FrontierConfig};
 use crate::delivery::Position;
-use crate::page::{EpochMs, Kind, Withheld};
+use crate::duplicates::Content;
+use crate::focus::Lead;
+use crate::page::{DuplicateOf, EpochMs, Kind, Withheld};
 use crate::revisit::Trust;
 
 /// The trait every frontier implements; one conformance suite runs on all of them. Calls block (microseconds to a few
@@ -61,6 +64,13 @@ pub trait Frontier: Send + Sync {
     /// alias of one. What was told holds until it is given up or the next such question of `by`, and not over a restart.
     fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError>;
 
+    /// Asks of which page `by`, which has this content, is a duplicate, with texts of up to `within` bits' difference (0: none) near
+    /// each other. None: it is the first. What was told holds until a verdict on `by`, until it is given up or the next such question of
+    /// `by`, and not over a restart.
+    fn claim_content(&self, _content: Content, _within: u8, _by: &str) -> Result<Option<DuplicateOf>, FrontierError> {
+        Ok(None)
+    }
+
     /// What has become of what `by` has claimed. A verdict on `by` ends all of it.
     fn settle_claim(&self, by: &str, settled: Settled);
 
@@ -96,6 +106,33 @@ pub trait Frontier: Send + Sync {
     /// Up to `of_each` URLs that are held of each host that has any may be asked for. Returns how many there were.
     fn release_held(&self, _of_each: usize, _now: EpochMs) -> Result<u64, FrontierError> {
         Ok(0)
+    }
+
+    /// The link that led to a URL that was not fetched yet, where links are ranked.
+    fn lead(&self, _url: &str) -> Result<Option<Lead>, FrontierError> {
+        Ok(None)
+    }
+
+    /// What was learned of links, by the batches that were applied.
+    fn learned(&self) -> Result<Remembered, FrontierError> {
+        Ok(Remembered::default())
+    }
+
+    /// It is for other pages than those that are looked for now.
+    fn forget_learned(&self) -> Result<(), FrontierError> {
+        Ok(())
+    }
+
+    /// Gives URLs that may be fetched any time another priority, up to `at_most`, from behind a place in the queues on (none: from
+    /// the first); those in flight keep theirs. Returns what to go on behind; none: there were no more.
+    fn rank_again(
+        &self,
+        _after: Option<QueuePlace>,
+        _at_most: usize,
+        _rank: &dyn Fn(&Ranked) -> u8,
+        _now: EpochMs,
+    ) -> Result<Option<QueuePlace>, FrontierError> {
+        Ok(None)
     }
 
     /// What looks have told of the hints of a URL's host; none before there were any.
@@ -267,11 +304,15 @@ pub struct FrontierOptions {
     /// Of what a host gives while it has both, the part that goes to pages looked at again; the rest goes to what was never
     /// fetched. 0 to 1.
     pub revisit_share: f64,
+    /// Links are ranked: hosts come by the best that waits of each, not by how long they have waited.
+    pub ranks: bool,
     /// Bytes of memory for the store's cache of blocks.
     pub cache_bytes: u64,
     /// With fewer bytes free on its disk nothing is written: the store needs them for what it does in the background. 0:
     /// the disk is not looked at.
     pub reserve_bytes: u64,
+    /// Somebody has no duplicates: when a page leaves, some of its own are looked at at once.
+    pub wakes_duplicates: bool,
 }
 
 /// What of [`FrontierOptions`] can be another while it is open.
@@ -280,6 +321,7 @@ pub struct Limits {
     pub budgets: Vec<Budget>,
     pub max_pages_per_host: Option<u64>,
     pub revisit_share: f64,
+    pub ranks: bool,
     pub reserve_bytes: u64,
 }
 
@@ -291,8 +333,10 @@ impl Default for FrontierOptions {
             max_pages_per_host: None,
             default_delay: host_delay,
             revisit_share,
+            ranks: false,
             cache_bytes,
             reserve_bytes: 0,
+            wakes_duplicates: false,
         }
     }
 }
@@ -316,6 +360,9 @@ pub struct Counts {
     pub failed: u64,
     pub withheld: u64,
     pub alias: u64,
+    /// Of the live ones: nearly as another page that is there.
+    #[serde(default)]
+    pub duplicates: u64,
     /// Hosts ever seen.
     pub hosts: u64,
     /// Hosts with work.
@@ -325,4 +372,9 @@ pub struct Counts {
     pub in_flight: u64,
     /// Links applied over the crawl's life (for links per page).
     pub links_seen: u64,
+    /// Pages that came (2xx) over the crawl's life, and how many of them were relevant.
+    #[serde(default)]
+    pub judged: u64,
+    #[serde(default)]
+    pub relevant: u64,
 }

@@ -44,6 +44,9 @@ pub struct Robots {
     pub expires_ms: EpochMs,
     #[n(2)]
     pub access: RobotsAccess,
+    /// The host's file of TDM reservations, empty where it has none. None: nobody has looked.
+    #[n(3)]
+    pub tdm: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]

@@ -7,6 +7,7 @@ use super::page::PageRecord;
 use super::past::{Attempt, Found};
 use super::spending::Spent;
 use super::trouble::{Cause, Trouble};
+use crate::focus::Lead;
 use crate::page::{EpochMs, Kind};
 
 /// One host.
@@ -82,7 +83,7 @@ pub enum Place {
 pub const COUNTED: u64 = 10_000;
 
 /// What a queue keeps of a URL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedLook {
     pub kind: Kind,
     /// Links from a seed.
@@ -91,6 +92,8 @@ pub struct QueuedLook {
     pub attempts: u16,
     /// What the last attempt failed with.
     pub cause: Option<Cause>,
+    /// The link that led to it, where links are ranked.
+    pub lead: Lead,
 }
 
 /// One URL that is known.
@@ -111,6 +114,8 @@ pub struct UrlLook {
     pub page: Option<PageRecord>,
     /// URLs that lead to it and are its aliases, some of them.
     pub aliases: Vec<String>,
+    /// URLs that are duplicates of it, some of them.
+    pub duplicates: Vec<String>,
     /// Under which URL its page is delivered, if it is another's.
     pub owner: Option<String>,
 }

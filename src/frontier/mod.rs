@@ -13,6 +13,7 @@ mod error;
 mod event_id;
 pub mod held;
 mod keys;
+mod learned;
 mod lease;
 mod look;
 mod page;
@@ -31,6 +32,7 @@ pub use contract::{CLOCK_NOTE, Counts, Forgotten, Frontier, FrontierOptions, Lim
 pub use copy::{CopiedRecord, FrontierCopy};
 pub use embedded::{EmbeddedFrontier, FORMAT, Look, Survey};
 pub use error::FrontierError;
+pub use learned::{Harvest, Learned, QueuePlace, Ranked, Remembered};
 pub use lease::{Host, HostTurn, Lease, Release, Robots, RobotsAccess, Turn};
 pub use look::{COUNTED, HostLook, HostOrder, Place, QueuedLook, UrlLook, WhichHosts};
 pub use page::{JudgedBy, PageRecord, PageState};

@@ -5,7 +5,8 @@ use minicbor::{Decode, Encode};
 use super::event_id;
 use super::past::{Attempt, Past};
 use super::trouble::Cause;
-use crate::page::{EpochMs, FailureReason, Kind, PageChange, PageEvent, Relevance, TextsGiven};
+use crate::page::preferences::Statement;
+use crate::page::{DuplicateOf, EpochMs, FailureReason, Kind, Likeness, PageChange, PageEvent, Relevance, TextsGiven};
 use crate::revisit::{History, Lesson};
 
 /// What `page` keeps of a URL.
@@ -63,12 +64,18 @@ pub struct PageRecord {
     /// was noted.
     #[n(17)]
     pub passed_at: Option<u64>,
+    /// What headers and markup say of the page's use, whether that is obeyed or not. None: nobody has looked.
+    #[n(19)]
+    pub preferences: Option<Vec<Statement>>,
     /// Who led to it, and what came before.
     #[cbor(n(18), skip_if = "Past::is_empty")]
     pub past: Past,
     /// What a page classifier said of the last 2xx response. None where none was asked.
-    #[n(19)]
+    #[n(20)]
     pub judged: Option<JudgedBy>,
+    /// Of one that is delivered, where duplicates are looked for. None: not known.
+    #[n(21)]
+    pub likeness: Option<Likeness>,
 }
 
 /// What a page classifier said.
@@ -102,6 +109,11 @@ impl PageRecord {
         };
         let digest = self.digest.and_then(|digest| digest.first_chunk().copied());
         Attempt { at: self.fetched_ms, outcome, counts: true, digest }
+    }
+
+    /// Whose duplicate it is, of one that is delivered.
+    pub fn duplicate_of(&self) -> Option<&DuplicateOf> {
+        self.likeness.as_ref().filter(|_| self.state.is_live())?.of.as_ref()
     }
 
     /// Whether it is an alias for what its page names, and not for where it redirects.

@@ -1,6 +1,7 @@
 //! What the validator makes of events, as the frontier is told.
 
 use super::held::{Traps, TrapsDone};
+use super::learned::{Harvest, Learned};
 use super::page::PageRecord;
 use super::past::Attempt;
 use super::spending::Brought;
@@ -20,6 +21,10 @@ pub struct Batch {
     /// Of pages known already: that they have changed.
     pub hints: Vec<Hint>,
     pub traps: Traps,
+    /// What was learned of links from the events.
+    pub learned: Learned,
+    /// How many pages came, and how many were relevant.
+    pub harvest: Harvest,
     /// The validator's place in the log behind this batch.
     pub cursor: Position,
 }

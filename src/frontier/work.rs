@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::page::{PageRecord, PageState};
 use super::past::Found;
-use crate::page::{EpochMs, Kind, TextsGiven};
+use crate::focus::Lead;
+use crate::page::preferences::Statement;
+use crate::page::{EpochMs, Kind, Likeness, TextsGiven, WasDuplicate};
 
 /// Priority of a URL that the frontier first hears of by its verdict (a page log from elsewhere).
 pub(super) const PRIORITY_UNKNOWN: u8 = 128;
@@ -19,6 +21,9 @@ pub struct Proposal {
     pub priority: u8,
     /// Who led to it, for people; one for all the links of a page.
     pub found: Option<Arc<Found>>,
+    /// The link, where links are ranked: kept until the URL is fetched. One that makes a better priority takes the place of the one
+    /// that is kept.
+    pub lead: Option<Lead>,
 }
 
 /// What became of proposals.
@@ -51,6 +56,8 @@ pub struct Work {
     pub was_withheld: bool,
     /// See [`PageRecord::noindex`].
     pub noindex: bool,
+    /// See [`PageRecord::preferences`].
+    pub preferences: Vec<Statement>,
     /// See [`PageRecord::canonical`].
     pub canonical: Option<String>,
     /// [`PageRecord::digest`], to tell whether the page has changed.
@@ -59,6 +66,11 @@ pub struct Work {
     pub missing_since: Option<EpochMs>,
     /// See [`PageRecord::texts`].
     pub texts: TextsGiven,
+    /// See [`PageRecord::likeness`].
+    pub likeness: Option<Likeness>,
+    pub was_duplicate: WasDuplicate,
+    /// It was a duplicate of one that is not there any more.
+    pub is_orphan: bool,
 }
 
 impl Work {
@@ -78,15 +90,24 @@ impl Work {
             was_there: page.is_some(),
             was_withheld,
             noindex: false,
+            preferences: Vec::new(),
             canonical: None,
             digest: None,
             missing_since: None,
             texts: TextsGiven::new(),
+            likeness: None,
+            was_duplicate: WasDuplicate::No,
+            is_orphan: false,
         };
         if let Some(page) = page {
             work.digest = page.digest;
             work.missing_since = page.history.and_then(|history| history.missing_since);
             work.texts = page.texts;
+            work.preferences = page.preferences.unwrap_or_default();
+            if page.likeness.as_ref().is_some_and(|likeness| likeness.of.is_some()) {
+                work.was_duplicate = if page.is_to_be_reread { WasDuplicate::Unknown } else { WasDuplicate::Yes };
+            }
+            work.likeness = page.likeness;
             (work.final_url, work.noindex, work.canonical) = (page.final_url, page.noindex, page.canonical);
             // Of what did not come whole, a server's "not modified" would say nothing, and it brings no links.
             if page.digest.is_some() && !page.is_to_be_reread {

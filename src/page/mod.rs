@@ -4,11 +4,14 @@
 //! keeps it in the shape that [`codec`] gives it.
 
 pub mod codec;
+mod duplicate;
+pub mod preferences;
 pub(crate) mod read_back;
 mod reason;
 mod relevance;
 mod text_change;
 pub mod wire;
+mod withheld;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,10 +20,13 @@ use bytes::Bytes;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
+pub use duplicate::{DuplicateOf, Likeness, WasDuplicate};
+use preferences::Statement;
 pub use reason::FailureReason;
 pub use relevance::Relevance;
 pub use text_change::{TextChange, TextsGiven};
 use wire::Wire;
+pub use withheld::Withheld;
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
 pub type EpochMs = u64;
@@ -67,6 +73,15 @@ pub struct PageEvent {
     /// Of a page that is new or has changed, where somebody wants to know how much.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<TextChange>,
+    /// What publishers say of the page's use, as it was when it was asked for. None where nobody looked: failures that were not asked for,
+    /// archives, and events of before it was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preferences: Option<Vec<Statement>>,
+    /// Of a page that is there, where duplicates are looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub likeness: Option<Likeness>,
+    #[serde(default, skip_serializing_if = "WasDuplicate::is_no")]
+    pub was_duplicate: WasDuplicate,
     pub relevance: Relevance,
     /// The page classifier that said so, see [`PageClassifier::name`](crate::relevance::PageClassifier::name). None: nobody was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,31 +135,6 @@ impl Kind {
 pub enum Outcome {
     Response(Response),
     Failure(Failure),
-}
-
-/// Why an answer is not delivered as the page of the URL that was asked for. What was delivered under that URL leaves the
-/// destinations ([`PageChange::Gone`]); archives, which keep what was answered, hold the answer all the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Withheld {
-    /// The page asks not to be indexed: robots meta or `X-Robots-Tag`.
-    Noindex,
-    /// The body broke off, and is asked for again or came whole before.
-    Cut,
-    /// The page is delivered under another URL that led to it first. `target`: which page, by its own URL (normalised): where the
-    /// answer, a redirect, leads to, or what it names as its canonical URL; the URL itself when it was not even asked for.
-    Alias { of: String, target: String },
-}
-
-impl Withheld {
-    /// `noindex`, `cut`, `alias`: the reason in change events and headers.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Withheld::Noindex => "noindex",
-            Withheld::Cut => "cut",
-            Withheld::Alias { .. } => "alias",
-        }
-    }
 }
 
 /// A page against what `page` held of it when it was asked for. The worker judges, while the URL is leased to it and so no

@@ -6,6 +6,7 @@
 
 use super::media_type::{HTML_TYPES, media_type};
 use super::meta::{self, RobotsMeta};
+use super::robots::MAX_LICENSES;
 
 /// A page may have any number of links; these are read, the rest is not ([`HtmlFacts::is_cut`]). As in sitemaps.
 pub const MAX_LINKS: usize = 50_000;
@@ -35,6 +36,8 @@ pub struct HtmlFacts {
     /// The first `<meta http-equiv=refresh>` with a URL: seconds to wait, and the URL.
     pub refresh: Option<(u32, String)>,
     pub robots: RobotsMeta,
+    /// `<link rel=license>` to RSL, as written.
+    pub rsl: Vec<String>,
     /// `<html lang>`.
     pub lang: Option<String>,
 }
@@ -111,6 +114,9 @@ impl Collector {
     fn link_element(&mut self, attribute: &impl Fn(&str) -> Option<String>) {
         let Some(rel) = attribute("rel") else { return };
         self.facts.has_shortlink |= has_token(&rel, "shortlink");
+        if is_rsl(&rel, || attribute("type")) && self.facts.rsl.len() < MAX_LICENSES {
+            self.facts.rsl.extend(reference(attribute("href")));
+        }
         let Some(source) = relation(&rel, || attribute("type")) else { return };
         let href = attribute("href");
         if self.facts.canonical.is_none() && has_token(&rel, "canonical") {
@@ -159,7 +165,7 @@ fn reference(href: Option<String>) -> Option<String> {
     Some(href)
 }
 
-fn is_html_space(c: char) -> bool {
+pub(super) fn is_html_space(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\u{c}' | '\r' | ' ')
 }
 
@@ -207,12 +213,18 @@ pub(super) fn relation(rel: &str, media_type: impl FnOnce() -> Option<String>) -
         is_no_page |= is(&"icon") || is(&"shortlink");
     }
     if is_page {
-        Some(LinkSource::Link)
+        (!is_rsl(rel, media_type)).then_some(LinkSource::Link)
     } else if is_alternate && !is_no_page {
         alternate(media_type().as_deref())
     } else {
         None
     }
+}
+
+/// A licence in RSL: for machines, and no page.
+pub(super) fn is_rsl(rel: &str, content_type: impl FnOnce() -> Option<String>) -> bool {
+    let is_it = |given: String| media_type(&given).eq_ignore_ascii_case("application/rsl+xml");
+    has_token(rel, "license") && content_type().is_some_and(is_it)
 }
 
 /// The same page in another language or for another device is a page, and a feed tells what is new. In another format (JSON

@@ -161,6 +161,7 @@ fn holds_renamed(facts: &HtmlFacts) -> bool {
         .into_iter()
         .flatten()
         .chain(facts.links.iter().map(|link| &link.href))
+        .chain(&facts.rsl)
         .chain(facts.meta.iter().flat_map(|(name, content)| [name, content]));
     all.any(|text| text.contains(NOSCRIPT_RENAMED))
 }

@@ -1,5 +1,6 @@
 //! The links of a page: what its markup and its headers refer to, resolved and normalised, each once.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use ::url::Url as BaseUrl;
@@ -10,7 +11,7 @@ use super::link_header;
 use super::query;
 use super::requisites::Named;
 use super::url::{self, MAX_LINK_BYTES};
-use super::{DeriveOptions, Link};
+use super::{DeriveOptions, Derived, Link};
 use crate::page::{PageEvent, Response};
 
 /// A target in a header, as written.
@@ -37,6 +38,45 @@ pub(super) fn canonical(headers: &[HeaderTarget], page: &BaseUrl, dropped: &[Str
     Some(query::without(url::resolve(page, &named.target)?, dropped))
 }
 
+/// What a reference on a page is known by, as [`Document::links`] has it.
+pub(crate) struct Resolver<'a> {
+    page: BaseUrl,
+    encoding: &'static Encoding,
+    dropped: &'a [String],
+    /// The last base that was asked with, and what it came to.
+    base: RefCell<Option<(String, BaseUrl)>>,
+}
+
+impl<'a> Resolver<'a> {
+    pub fn new(page: BaseUrl, derived: &Derived, dropped: &'a [String]) -> Resolver<'a> {
+        Resolver { page, encoding: derived.encoding(), dropped, base: RefCell::default() }
+    }
+
+    /// `base`: what the page names as its base, as written.
+    pub fn resolve(&self, base: Option<&str>, href: &str) -> Option<String> {
+        let href = href.trim_matches(html_facts::is_html_space);
+        let resolved = match base {
+            None => url::resolve_in(&self.page, href, self.encoding),
+            Some(named) => {
+                let mut known = self.base.borrow_mut();
+                if known.as_ref().is_none_or(|(known, _)| known != named) {
+                    *known = Some((named.to_owned(), base_of(&self.page, Some(named))));
+                }
+                url::resolve_in(&known.as_ref()?.1, href, self.encoding)
+            }
+        };
+        Some(query::without(resolved?, self.dropped))
+    }
+}
+
+fn base_of(page: &BaseUrl, named: Option<&str>) -> BaseUrl {
+    let is_web = |url: &BaseUrl| matches!(url.scheme(), "http" | "https");
+    named
+        .and_then(|href| page.join(href.trim_matches(html_facts::is_html_space)).ok())
+        .filter(is_web)
+        .unwrap_or_else(|| page.clone())
+}
+
 /// A page whose links are resolved.
 pub(super) struct Document<'a> {
     page: &'a BaseUrl,
@@ -54,9 +94,8 @@ impl<'a> Document<'a> {
         encoding: &'static Encoding,
         dropped: &'a [String],
     ) -> Document<'a> {
-        let is_web = |url: &BaseUrl| matches!(url.scheme(), "http" | "https");
-        let base = facts.base.as_deref().and_then(|href| page.join(href).ok()).filter(is_web);
-        Document { page, base: base.unwrap_or_else(|| page.clone()), facts, encoding, dropped }
+        let base = base_of(page, facts.base.as_deref());
+        Document { page, base, facts, encoding, dropped }
     }
 
     /// What the markup names as canonical.

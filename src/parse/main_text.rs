@@ -10,7 +10,7 @@ mod balance;
 mod elements;
 mod entities;
 mod letters;
-mod markup;
+pub(crate) mod markup;
 pub mod plain;
 mod reader;
 

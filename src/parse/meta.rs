@@ -16,6 +16,9 @@ pub struct RobotsMeta {
     pub noarchive: bool,
     /// No part of the page's text is to be shown.
     pub nosnippet: bool,
+    /// The page, or its images alone, are not to train models (DeviantArt's directives of 2022-11-11).
+    pub noai: bool,
+    pub noimageai: bool,
 }
 
 impl RobotsMeta {
@@ -26,6 +29,8 @@ impl RobotsMeta {
             nofollow: self.nofollow || other.nofollow,
             noarchive: self.noarchive || other.noarchive,
             nosnippet: self.nosnippet || other.nosnippet,
+            noai: self.noai || other.noai,
+            noimageai: self.noimageai || other.noimageai,
         }
     }
 
@@ -35,6 +40,8 @@ impl RobotsMeta {
         self.nofollow |= is("nofollow") || is("none");
         self.noarchive |= is("noarchive") || is("nocache");
         self.nosnippet |= is("nosnippet");
+        self.noai |= is("noai");
+        self.noimageai |= is("noimageai");
     }
 }
 

@@ -8,9 +8,11 @@ use bytes::Bytes;
 use encoding_rs::{Encoding, UTF_8};
 use sha2::{Digest, Sha256};
 
+use crate::page::preferences::Statement;
 use crate::page::{EpochMs, Kind, PageEvent, Response};
 
 pub mod charset;
+pub mod clean_text;
 pub mod date;
 pub mod decode;
 pub mod feed;
@@ -26,8 +28,10 @@ mod links;
 pub mod main_text;
 mod media_type;
 pub mod meta;
+pub mod preferences;
 mod prescan;
 mod query;
+pub mod readable;
 pub mod requisites;
 pub mod robots;
 pub mod simhash;
@@ -35,10 +39,13 @@ pub mod sitemap;
 pub mod url;
 pub mod words;
 
+use clean_text::TextOptions;
 use decode::{DecodeProblem, Decoded, decode_body};
 use html_facts::HtmlFacts;
 use html_tree::Tree;
 use links::Document;
+pub(crate) use links::Resolver;
+pub(crate) use main_text::markup;
 pub use media_type::{is_html, media_type};
 use meta::RobotsMeta;
 use requisites::{Named, Requisites};
@@ -74,6 +81,8 @@ pub struct Derived {
     pub changed: Vec<(u32, EpochMs)>,
     /// What `meta` elements and `X-Robots-Tag` ask for, of any response.
     pub robots: RobotsMeta,
+    /// What headers and markup say of the page's use.
+    pub preferences: Vec<Statement>,
 }
 
 /// What a feed says of itself, its articles apart.
@@ -105,6 +114,8 @@ pub struct DeriveOptions {
     pub forms: bool,
     /// Parameters that links have no more once they are read: names, or how they begin and a `*`. Empty: none.
     pub drop_parameters: Arc<[String]>,
+    /// Which main text who indexes text gets. Deriving needs it for nothing.
+    pub text: TextOptions,
 }
 
 /// Everything that the pipeline needs of an event, in one pass over the body. A failure gives nothing.
@@ -128,7 +139,7 @@ pub fn body(decoded: Decoded) -> Derived {
 
 /// The body and what kind of content it is, its encoding and digest included: nothing of what the markup says.
 pub fn content(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> Derived {
-    event.response().map_or_else(Derived::default, |response| derive_body(response, decoded, options))
+    event.response().map_or_else(Derived::default, |response| derive_body(event, response, decoded, options))
 }
 
 /// [`derive()`], of a body that is decoded.
@@ -153,12 +164,14 @@ pub fn facts_and_tree(event: &PageEvent, decoded: Decoded, options: &DeriveOptio
 pub struct PageText {
     pub facts: Arc<Derived>,
     pub tree: Option<Tree>,
+    /// Which main text is wanted.
+    pub options: TextOptions,
 }
 
 impl From<Arc<Derived>> for PageText {
     fn from(facts: Arc<Derived>) -> PageText {
         let tree = facts.is_html.then(|| Tree::parse(&facts.text()));
-        PageText { facts, tree }
+        PageText { facts, tree, options: TextOptions::default() }
     }
 }
 
@@ -174,8 +187,11 @@ impl Derived {
 
     /// An HTML body as text in its charset; any other body as UTF-8, what is malformed replaced.
     pub fn text(&self) -> Cow<'_, str> {
-        let encoding = self.charset.and_then(|name| Encoding::for_label(name.as_bytes())).unwrap_or(UTF_8);
-        charset::decode_text(&self.body, encoding)
+        charset::decode_text(&self.body, self.encoding())
+    }
+
+    fn encoding(&self) -> &'static Encoding {
+        self.charset.and_then(|name| Encoding::for_label(name.as_bytes())).unwrap_or(UTF_8)
     }
 }
 
@@ -186,7 +202,7 @@ fn read_by(
     read: impl FnOnce(&str) -> HtmlFacts,
 ) -> Derived {
     let Some(response) = event.response() else { return Derived::default() };
-    let mut derived = derive_body(response, decoded, options);
+    let mut derived = derive_body(event, response, decoded, options);
     match event.kind {
         Kind::Sitemap if response.is_success() => {
             let found =
@@ -231,14 +247,17 @@ fn dated(changed: impl Iterator<Item = Option<EpochMs>>) -> Vec<(u32, EpochMs)> 
 }
 
 /// What holds for every response.
-fn derive_body(response: &Response, decoded: Decoded, options: &DeriveOptions) -> Derived {
+fn derive_body(event: &PageEvent, response: &Response, decoded: Decoded, options: &DeriveOptions) -> Derived {
     let Decoded { body, problem } = decoded;
     let is_html = is_html(response.content_type(), &body);
+    let robots = meta::from_headers(&response.headers, &options.agent);
+    let is_image = response.content_type().is_some_and(|given| media_type(given).starts_with("image/"));
     Derived {
         digest: Sha256::digest(&body).into(),
         is_html,
         charset: is_html.then(|| charset::detect(&body, response.content_type()).name()),
-        robots: meta::from_headers(&response.headers, &options.agent),
+        robots,
+        preferences: preferences::of_headers(&response.headers, robots, is_image, &event.final_url),
         decode_problem: problem,
         body,
         ..Derived::default()
@@ -255,8 +274,9 @@ fn add_facts(
     options: &DeriveOptions,
 ) {
     derived.robots = derived.robots.merge(facts.robots);
+    derived.preferences.extend(preferences::of_markup(&facts, &event.final_url));
     let Ok(page) = BaseUrl::parse(&event.final_url) else { return };
-    let encoding = derived.charset.and_then(|name| Encoding::for_label(name.as_bytes())).unwrap_or(UTF_8);
+    let encoding = derived.encoding();
     let document = Document::new(&page, &facts, encoding, &options.drop_parameters);
     let from_headers = links::of_headers(response);
     derived.canonical =

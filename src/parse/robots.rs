@@ -11,8 +11,14 @@ use std::time::Duration;
 
 use memchr::memmem;
 
+use super::preferences::robots::{License, UsageRules};
+use crate::page::preferences::{Scheme, Statement};
+
 /// What is read of a file; the rest is ignored (RFC 9309 §2.5 wants 500 KiB at least).
 pub const MAX_BYTES: usize = 500 * 1024;
+
+/// Licences that are read of one source.
+pub(super) const MAX_LICENSES: usize = 8;
 
 /// The rules of one robots.txt for one user agent. Memory is a small multiple of the file's size at most.
 #[derive(Debug, Clone, Default)]
@@ -21,17 +27,25 @@ pub struct RobotsTxt {
     rules: Vec<Rule>,
     crawl_delay: Option<Duration>,
     sitemaps: Vec<String>,
+    usage: UsageRules,
+    licenses: Vec<License>,
 }
 
 #[derive(Debug, Clone)]
 struct Rule {
-    /// In canonical percent-encoding; a `*` is the wildcard, a literal one stands as `%2A`.
-    pattern: Vec<u8>,
-    /// The path must end where the pattern does.
-    anchored: bool,
+    pattern: Pattern,
     allow: bool,
     /// The line it stands in, from 1.
     line: u32,
+}
+
+/// Which paths a rule is about, in canonical percent-encoding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pattern {
+    /// A `*` is the wildcard, a literal one stands as `%2A`.
+    bytes: Vec<u8>,
+    /// The path must end where the pattern does.
+    anchored: bool,
 }
 
 /// The rule that decides about a path.
@@ -55,7 +69,7 @@ impl RobotsTxt {
         let text = text_of(bytes);
         let agent = product_token(agent);
         let (mut own, mut common) = (Group::default(), Group::default());
-        let mut sitemaps = Vec::new();
+        let (mut sitemaps, mut licenses) = (Vec::new(), Vec::new());
         let mut among_agents = false;
         for (number, line) in (1..).zip(text.split(['\n', '\r'])) {
             let Some(line) = Line::read(line) else { continue };
@@ -68,15 +82,17 @@ impl RobotsTxt {
             }
             match line {
                 Line::Sitemap(url) => sitemaps.push(url.to_owned()),
+                Line::License(url) => licenses.extend(License::new(url, number)),
                 Line::Foreign => {}
                 _ => among_agents = matches!(line, Line::UserAgent(_)),
             }
             own.take(&line, number);
             common.take(&line, number);
         }
-        let Group { mut rules, crawl_delay, .. } = if own.named { own } else { common };
-        rules.sort_by_key(|rule| (std::cmp::Reverse(rule.length()), !rule.allow));
-        RobotsTxt { rules, crawl_delay, sitemaps }
+        let Group { mut rules, crawl_delay, usage, .. } = if own.named { own } else { common };
+        rules.sort_by_key(|rule| (std::cmp::Reverse(rule.pattern.length()), !rule.allow));
+        let usage = UsageRules::new(usage.iter().map(|(scheme, value, line)| (*scheme, value.as_str(), *line)));
+        RobotsTxt { rules, crawl_delay, sitemaps, usage, licenses }
     }
 
     /// Whether the URL with this path and query (`/a?b=c`) may be fetched. robots.txt itself always may (§2.2.2).
@@ -90,8 +106,16 @@ impl RobotsTxt {
             return None;
         }
         let path = canonical(path_and_query, false);
-        let rule = self.rules.iter().find(|rule| rule.matches(&path))?;
+        let rule = self.rules.iter().find(|rule| rule.pattern.matches(&path))?;
         Some(Decision { allow: rule.allow, line: rule.line })
+    }
+
+    /// What is said of how a path that may be fetched is used, and on which terms.
+    pub fn preferences(&self, path_and_query: &str) -> Vec<Statement> {
+        let mut said = Vec::new();
+        self.usage.say(path_and_query, &mut said);
+        said.extend(self.licenses.iter().map(License::statement).take(MAX_LICENSES));
+        said
     }
 
     /// The wanted time between two fetches; the longest when there are several.
@@ -114,6 +138,7 @@ struct Group {
     open: bool,
     rules: Vec<Rule>,
     crawl_delay: Option<Duration>,
+    usage: Vec<(Scheme, String, u32)>,
 }
 
 impl Group {
@@ -125,6 +150,7 @@ impl Group {
     fn take(&mut self, line: &Line, number: u32) {
         match *line {
             Line::Rule { allow, path } if self.open => self.rules.extend(rules(allow, path, number)),
+            Line::Usage(scheme, value) if self.open => self.usage.push((scheme, value.to_owned(), number)),
             Line::CrawlDelay(delay) if self.open => self.crawl_delay = self.crawl_delay.max(seconds(delay)),
             _ => {}
         }
@@ -139,7 +165,11 @@ enum Line<'a> {
         path: &'a str,
     },
     CrawlDelay(&'a str),
+    /// A rule of its group, as those of paths are (draft-ietf-aipref-attach §3).
+    Usage(Scheme, &'a str),
     Sitemap(&'a str),
+    /// Of RSL: whoever asks, as [`Line::Sitemap`].
+    License(&'a str),
     /// Some record of others: it neither belongs to a group nor ends a run of user-agent lines (§2.2.4).
     Foreign,
 }
@@ -157,6 +187,9 @@ impl Line<'_> {
                 Line::Rule { allow: false, path: value }
             }
             "crawl-delay" | "crawldelay" | "crawl delay" => Line::CrawlDelay(value),
+            "content-usage" => Line::Usage(Scheme::ContentUsage, value),
+            "content-signal" => Line::Usage(Scheme::ContentSignal, value),
+            "license" => Line::License(value),
             "sitemap" | "site-map" if !value.is_empty() => Line::Sitemap(value),
             // An unknown key with a path is a rule we do not know: it belongs to its group as rules do, without effect.
             _ if value.starts_with('/') => Line::Rule { allow: true, path: "" },
@@ -198,25 +231,36 @@ fn seconds(text: &str) -> Option<Duration> {
 fn rules(allow: bool, path: &str, line: u32) -> impl Iterator<Item = Rule> {
     let rule = (!path.is_empty()).then(|| Rule::new(allow, path, line));
     let folder = path.rfind("/index.htm").filter(|&at| allow && !path[at + 1..].contains('/'));
-    rule.into_iter().chain(folder.map(|at| Rule { anchored: true, ..Rule::new(allow, &path[..=at], line) }))
+    rule.into_iter().chain(folder.map(|at| Rule::new(allow, &format!("{}$", &path[..=at]), line)))
 }
 
 impl Rule {
     fn new(allow: bool, path: &str, line: u32) -> Rule {
+        Rule { pattern: Pattern::new(path), allow, line }
+    }
+}
+
+impl Pattern {
+    pub(super) fn new(path: &str) -> Pattern {
         let (path, anchored) = path.strip_suffix('$').map_or((path, false), |path| (path, true));
-        let mut pattern = canonical(path, true);
-        pattern.dedup_by(|a, b| *a == b'*' && *b == b'*');
-        Rule { pattern, anchored, allow, line }
+        let mut bytes = canonical(path, true);
+        bytes.dedup_by(|a, b| *a == b'*' && *b == b'*');
+        Pattern { bytes, anchored }
     }
 
-    fn length(&self) -> usize {
-        self.pattern.len() + usize::from(self.anchored)
+    pub(super) fn length(&self) -> usize {
+        self.bytes.len() + usize::from(self.anchored)
+    }
+
+    /// What every path begins with that it is about.
+    pub(super) fn beginning(&self) -> &[u8] {
+        self.bytes.split(|&b| b == b'*').next().unwrap_or_default()
     }
 
     /// Takes each piece between wildcards where it first occurs; linear, and enough, since only the last may be bound to
     /// the end.
-    fn matches(&self, path: &[u8]) -> bool {
-        let mut pieces = self.pattern.split(|&b| b == b'*');
+    pub(super) fn matches(&self, path: &[u8]) -> bool {
+        let mut pieces = self.bytes.split(|&b| b == b'*');
         let Some(mut rest) = pieces.next().and_then(|first| path.strip_prefix(first)) else { return false };
         let mut pieces = pieces.peekable();
         while let Some(piece) = pieces.next() {
@@ -237,7 +281,7 @@ fn before_dollar(path: &[u8]) -> &[u8] {
 
 /// One spelling for paths and patterns (§2.2.2): unreserved characters plain; reserved ones as they stand, with `%2F` not
 /// the same as `/`; everything else, `*` and `$` included, encoded with upper-case digits.
-fn canonical(text: &str, is_pattern: bool) -> Vec<u8> {
+pub(super) fn canonical(text: &str, is_pattern: bool) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len() + 8);
     let mut at = 0;

@@ -22,8 +22,16 @@ use super::{Derived, media_type};
 /// What is counted together. Of a longer text a pair counts once in each part of so many.
 const MAX_PAIRS: usize = 200_000;
 
+/// A text's, and of how much that is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Simhash {
+    pub bits: u64,
+    /// Different pairs of neighbouring words.
+    pub pairs: u32,
+}
+
 /// None for a text without a word.
-pub fn simhash(text: &str) -> Option<u64> {
+pub fn simhash(text: &str) -> Option<Simhash> {
     let mut features = Features { last: 0, pairs: Vec::new(), count: 0, with_bit: [0; 64] };
     let mut lower = String::new();
     for run in runs(text) {
@@ -35,7 +43,7 @@ pub fn simhash(text: &str) -> Option<u64> {
 
 /// Of what a page says: its main text, or all that a reader sees where no block looks like that, as of short pages; of a text
 /// that is no HTML, all of it. None for what says nothing, and for what is no text.
-pub fn of_page(page: &Derived, content_type: Option<&str>) -> Option<u64> {
+pub fn of_page(page: &Derived, content_type: Option<&str>) -> Option<Simhash> {
     if page.is_html {
         let text = page.text();
         return simhash(&main_text(&text)).or_else(|| simhash(&visible_text(&Tree::parse(&text))));
@@ -85,10 +93,10 @@ impl Features {
     }
 
     /// The bits that more than half of the features have.
-    fn simhash(mut self) -> Option<u64> {
+    fn simhash(mut self) -> Option<Simhash> {
         self.count_pairs();
         let has = |bit: usize| u64::from(self.with_bit[bit] > self.count / 2) << bit;
-        (self.count > 0).then(|| (0..64).map(has).sum())
+        (self.count > 0).then(|| Simhash { bits: (0..64).map(has).sum(), pairs: self.count })
     }
 }
 

@@ -7,32 +7,44 @@ use super::upkeep::Due;
 use crate::config::Upkeep;
 use crate::delivery::Entry;
 use crate::formats::change;
-use crate::page::PageChange;
+use crate::page::{DuplicateOf, PageChange};
 
 /// `event_id`, `schema`, `status`, `change` (see [`PageChange`]), which events of before it was noted lack, of what has changed
 /// the `distance`, where it is known, and of what is gone the `reason`. Where a page classifier was asked, what it said: `relevance`,
-/// `is_relevant`, and its name as `relevance_model`.
+/// `is_relevant`, and its name as `relevance_model`. What publishers ask, if they do: `preferences`, JSON. Of a duplicate whose it is
+/// (`duplicate_of`), its kind and its distance.
 pub(super) fn headers(entry: &Entry, upkeep: Upkeep, schema: &'static str) -> OwnedHeaders {
     let event = &entry.event;
-    let schema = if upkeep.due(event) == Due::Event { change::SCHEMA } else { schema };
+    let due = upkeep.due(event);
+    let schema = if due == Due::Event { change::SCHEMA } else { schema };
     let status = event.response().map(|response| response.status.to_string());
-    let reason = (event.change == Some(PageChange::Gone)).then(|| change::reason(event));
+    // A duplicate leaves those who skip such, and is there for others.
+    let leaves = matches!(due, Due::Tombstone | Due::Event);
+    let change = if leaves { Some(PageChange::Gone) } else { event.change };
+    let reason = (change == Some(PageChange::Gone)).then(|| change::reason(event));
+    let duplicate = event.duplicate_of();
+    let duplicate_distance = duplicate.map(|of| of.distance.to_string());
     let distance = event.distance(upkeep.min_change).map(|bits| bits.to_string());
     let judged = event.model.as_deref();
     let relevance = judged.map(|_| event.relevance.relevance.to_string());
+    let preferences = event.preferences_json();
     let headers = [
         ("event_id", Some(event.id.as_str())),
         ("schema", Some(schema)),
         ("status", status.as_deref()),
-        ("change", event.change.map(PageChange::name)),
+        ("change", change.map(PageChange::name)),
         ("distance", distance.as_deref()),
         ("reason", reason.as_deref()),
         ("relevance", relevance.as_deref()),
         ("is_relevant", judged.map(|_| if event.relevance.is_relevant { "true" } else { "false" })),
         ("relevance_model", judged),
+        ("preferences", preferences.as_deref()),
+        ("duplicate_of", duplicate.map(|of| of.url.as_str())),
+        ("duplicate_kind", duplicate.map(DuplicateOf::kind)),
+        ("duplicate_distance", duplicate_distance.as_deref()),
     ];
     let given = headers.into_iter().filter(|(_, value)| value.is_some());
-    given.fold(OwnedHeaders::new_with_capacity(9), |all, (key, value)| all.insert(Header { key, value }))
+    given.fold(OwnedHeaders::new_with_capacity(13), |all, (key, value)| all.insert(Header { key, value }))
 }
 
 /// Messages of one URL have one key.

@@ -81,7 +81,7 @@ pub fn open_with_letters(
         (Destination::Elasticsearch(elastic), _) => {
             Box::new(ElasticSink::open(elastic, config.upkeep, letters, shutdown)?)
         }
-        (Destination::Stdout, encoder) => stdout::sink(std::io::stdout(), encoder),
+        (Destination::Stdout, encoder) => stdout::sink(std::io::stdout(), encoder, config.upkeep),
         (Destination::Void, _) => Box::new(LocalSink::new(Void, Upkeep::default())),
         (_, None) => {
             let problem = format!("{} has no format to write", config.name);

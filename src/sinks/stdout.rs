@@ -15,18 +15,20 @@ use crate::formats::base64;
 use crate::formats::encoder::Encoder;
 use crate::formats::files::is_held;
 use crate::formats::text::{IsoTime, text_of};
-use crate::page::{Headers, HttpVersion, PageEvent, Relevance, Response, Truncated};
+use crate::page::preferences::Statement;
+use crate::page::{DuplicateOf, Headers, HttpVersion, PageEvent, Relevance, Response, Truncated};
 use crate::parse::Derived;
+use crate::parse::clean_text::{CleanText, Extractor, TextOptions, clean_text};
 
 /// Pages are gathered up to this many bytes before they are written.
 const BUFFER: usize = 256 << 10;
 
 /// A sink that writes lines to standard output, or whatever else takes them. `encoder`: of records that are lines; none:
 /// Seine's own, a page with everything that a pipe may want to know of it.
-pub fn sink(out: impl Write + Send + 'static, encoder: Option<Box<dyn Encoder>>) -> Box<dyn Sink> {
+pub fn sink(out: impl Write + Send + 'static, encoder: Option<Box<dyn Encoder>>, upkeep: Upkeep) -> Box<dyn Sink> {
     let encoder = encoder.unwrap_or_else(|| Box::new(PageLines));
     let out = BufWriter::with_capacity(BUFFER, out);
-    Box::new(LocalSink::new(Lines { out, encoder, line: Vec::new() }, Upkeep::default()))
+    Box::new(LocalSink::new(Lines { out, encoder, line: Vec::new() }, upkeep))
 }
 
 struct Lines<W: Write> {
@@ -40,7 +42,7 @@ struct PageLines;
 impl Encoder for PageLines {
     fn encode(&mut self, entry: &Entry, out: &mut Vec<u8>) -> bool {
         let Some(response) = entry.event.response().filter(|_| is_held(&entry.event)) else { return false };
-        write_page(&entry.event, response, &entry.facts(), out);
+        write_page(&entry.event, response, &entry.facts(), entry.text_options(), out);
         true
     }
 }
@@ -73,11 +75,28 @@ struct PageLine<'a> {
     /// The page classifier, where one was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     relevance_model: Option<&'a str>,
+    /// What publishers say of the page's use, if they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preferences: Option<&'a [Statement]>,
+    /// The first page with the same content or nearly the same text, if this is not it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duplicate_of: Option<&'a str>,
+    /// `exact`, `near`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duplicate_kind: Option<&'static str>,
+    /// Bits of a simhash that both texts differ in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duplicate_distance: Option<u8>,
     crawler_id: &'a str,
     /// How many links the page has.
     links: usize,
     /// Bytes of the body, content codings removed.
     size: usize,
+    /// The main text of an HTML page as Markdown, and what may be expected of it, 0 to 1, when they are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    markdown: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text_confidence: Option<f64>,
     /// The body when it is text, …
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<&'a str>,
@@ -115,12 +134,20 @@ impl<W: Write + Send> LocalStore for Lines<W> {
 }
 
 /// Appends the page's line, without its line feed.
-fn write_page(event: &PageEvent, response: &Response, derived: &Derived, line: &mut Vec<u8>) {
+fn write_page(event: &PageEvent, response: &Response, derived: &Derived, options: TextOptions, line: &mut Vec<u8>) {
+    let clean = match options.markdown && derived.is_html {
+        true => {
+            let options = TextOptions { extractor: Extractor::Readable, ..options };
+            clean_text(&derived.text(), Some(&event.final_url), options)
+        }
+        false => CleanText::default(),
+    };
     let text = text_of(response.content_type(), &derived.body);
     let mut coded = Vec::new();
     if text.is_none() {
         base64::encode_into(&derived.body, &mut coded);
     }
+    let duplicate_of = event.duplicate_of();
     let page = PageLine {
         id: &event.id,
         url: &event.url,
@@ -140,9 +167,15 @@ fn write_page(event: &PageEvent, response: &Response, derived: &Derived, line: &
         truncated: response.truncated,
         relevance: event.relevance,
         relevance_model: event.model.as_deref(),
+        preferences: event.preferences.as_deref().filter(|said| !said.is_empty()),
+        duplicate_of: duplicate_of.map(|of| of.url.as_str()),
+        duplicate_kind: duplicate_of.map(DuplicateOf::kind),
+        duplicate_distance: duplicate_of.map(|of| of.distance),
         crawler_id: &event.crawler_id,
         links: derived.links.len(),
         size: derived.body.len(),
+        markdown: clean.markdown.as_deref(),
+        text_confidence: clean.confidence,
         content: text.as_deref(),
         content_base64: text.is_none().then(|| std::str::from_utf8(&coded).unwrap_or_default()),
     };

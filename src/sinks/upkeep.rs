@@ -1,7 +1,7 @@
 //! What a destination does with an event, so that in the end it holds the pages that are live.
 
 use crate::config::{Removed, Unchanged, Upkeep};
-use crate::page::{PageChange, PageEvent};
+use crate::page::{PageChange, PageEvent, WasDuplicate};
 
 /// What is to be done with an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,13 +20,32 @@ pub(crate) enum Due {
 impl Upkeep {
     pub(crate) fn due(self, event: &PageEvent) -> Due {
         let change = event.change.filter(|_| event.kind.is_delivered());
+        let was_left_out = match event.was_duplicate {
+            WasDuplicate::No => false,
+            WasDuplicate::Yes => self.skip_duplicates,
+            WasDuplicate::Unknown => true,
+        };
         match (change, self.removed) {
+            _ if self.skip_duplicates && event.duplicate_of().is_some() => {
+                return self.due_of_duplicate(change == Some(PageChange::New), event.was_duplicate);
+            }
+            // What is not there need not leave.
+            (Some(PageChange::Gone), _) if self.skip_duplicates && event.was_duplicate == WasDuplicate::Yes => {
+                return if self.removed == Removed::Keep { Due::Write } else { Due::Skip };
+            }
             (Some(PageChange::Gone), Removed::Delete) => return Due::Delete,
             (Some(PageChange::Gone), Removed::Tombstone) => return Due::Tombstone,
             (Some(PageChange::Gone), Removed::Event) => return Due::Event,
+            (_, Removed::Keep) if event.withheld.as_ref().is_some_and(|withheld| !withheld.is_archived()) => {
+                return Due::Skip;
+            }
             (_, Removed::Keep) => {}
             _ if event.withheld.is_some() => return Due::Skip,
             _ => {}
+        }
+        // It is new here, whatever it is to others.
+        if was_left_out && matches!(change, Some(PageChange::Changed | PageChange::Unchanged)) && !is_bare(event) {
+            return Due::Write;
         }
         let is_small = change == Some(PageChange::Changed) && self.is_small(event);
         match (change, self.unchanged) {
@@ -35,6 +54,17 @@ impl Upkeep {
             _ if is_small && self.unchanged == Unchanged::Skip => Due::Skip,
             _ if is_small && self.unchanged == Unchanged::Touch => Due::Touch,
             _ => Due::Write,
+        }
+    }
+
+    /// Of one that was there before it became a duplicate: as of any that leaves.
+    fn due_of_duplicate(self, is_new: bool, was: WasDuplicate) -> Due {
+        match self.removed {
+            _ if is_new || was == WasDuplicate::Yes => Due::Skip,
+            Removed::Delete => Due::Delete,
+            Removed::Tombstone => Due::Tombstone,
+            Removed::Event => Due::Event,
+            Removed::Keep => Due::Skip,
         }
     }
 

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use prometheus::{Gauge, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
+use prometheus::{Gauge, GaugeVec, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 
 use crate::fetch::RequestCounts;
-use crate::frontier::{BudgetStanding, Counts};
+use crate::frontier::{BudgetStanding, Counts, Harvest};
 use crate::page_log::LogStatus;
 use crate::supervisor::PartStatus;
 
@@ -42,6 +42,8 @@ pub(super) struct FrontierGauges {
     in_flight: IntGauge,
     overdue: Gauge,
     away: IntGauge,
+    pages: IntCounterVec,
+    harvest: GaugeVec,
 }
 
 pub(super) struct BudgetGauges {
@@ -65,6 +67,11 @@ impl FrontierGauges {
     pub fn new(registry: &Registry) -> FrontierGauges {
         let overdue =
             Gauge::new("seine_frontier_overdue_seconds", "How long the host that is due first has waited; 0: none is.");
+        let harvest = Opts::new(
+            "seine_harvest_ratio",
+            "Of the pages that came, the part that was relevant: over the crawl's life (life), of the last 1000 (last).",
+        );
+        let harvest = GaugeVec::new(harvest, &["over"]);
         FrontierGauges {
             urls: gauges(
                 registry,
@@ -89,11 +96,28 @@ impl FrontierGauges {
                 "Of the URLs to fetch: being fetched, or fetched and not yet validated.",
             ),
             overdue: keep(registry, overdue),
+            pages: counters(
+                registry,
+                "seine_harvest_pages_total",
+                "Pages that came over the crawl's life, by whether they were relevant; without a page classifier HTML is.",
+                &["relevant"],
+            ),
+            harvest: keep(registry, harvest),
             away: gauge(
                 registry,
                 "seine_frontier_away",
                 "1 while the frontier's store takes no writes and waits to be opened again.",
             ),
+        }
+    }
+
+    pub fn set_harvest(&self, counts: Counts, last: Harvest) {
+        let life = Harvest { judged: counts.judged, relevant: counts.relevant };
+        for (relevant, count) in [("true", life.relevant), ("false", life.judged - life.relevant.min(life.judged))] {
+            raise(&self.pages.with_label_values(&[relevant]), count);
+        }
+        for (over, harvest) in [("life", life), ("last", last)] {
+            self.harvest.with_label_values(&[over]).set(harvest.ratio().unwrap_or(0.0));
         }
     }
 
@@ -108,6 +132,7 @@ impl FrontierGauges {
             ("failed", counts.failed),
             ("withheld", counts.withheld),
             ("alias", counts.alias),
+            ("duplicate", counts.duplicates),
         ] {
             self.urls.with_label_values(&[state]).set(value as i64);
         }

@@ -10,6 +10,7 @@ use super::gauges::{
     BudgetGauges, FrontierGauges, LogGauges, PartGauges, RequestGauges, SinkGauges, counters, gauges, keep, raise,
     seconds,
 };
+use super::harvest::Harvested;
 use super::process::ProcessGauges;
 use crate::fetch::RequestCounts;
 use crate::fetch::client::Exchange;
@@ -32,6 +33,8 @@ pub struct Metrics {
     pages: IntCounterVec,
     judged: IntCounterVec,
     links: IntCounterVec,
+    /// By [`DuplicateOf::kind`](crate::page::DuplicateOf::kind).
+    pub duplicates: IntCounterVec,
     pub delivery_seconds: HistogramVec,
     frontier: FrontierGauges,
     log: LogGauges,
@@ -43,6 +46,8 @@ pub struct Metrics {
     fetch_log_lines: IntCounterVec,
     /// Told of every attempt, too.
     pub fetch_log: Option<FetchLog>,
+    /// How much of what came was what is looked for.
+    pub harvested: Harvested,
 }
 
 impl Default for Metrics {
@@ -87,6 +92,11 @@ impl Metrics {
                 "Pages fetched, by what the page classifier said; without one, HTML is relevant.",
                 "relevance",
             ),
+            duplicates: counters(
+                "seine_duplicates_total",
+                "New and changed pages that are duplicates of others: of the same content, or of nearly the same text.",
+                "kind",
+            ),
             links: counters("seine_links_total", "Links proposed, by what became of them.", "result"),
             delivery_seconds: keep(&registry, HistogramVec::new(delivery, &["sink"])),
             frontier: FrontierGauges::new(&registry),
@@ -98,6 +108,7 @@ impl Metrics {
             process: ProcessGauges::new(&registry),
             fetch_log_lines: counters("seine_fetch_log_lines_total", "Lines of the fetch log, by result.", "result"),
             fetch_log: None,
+            harvested: Harvested::default(),
             registry,
         };
         metrics.begin_at_zero();
@@ -115,6 +126,9 @@ impl Metrics {
         }
         for relevance in [true, false].map(Relevance::by_type) {
             self.judged.with_label_values(&[relevance.name()]);
+        }
+        for kind in ["exact", "near"] {
+            self.duplicates.with_label_values(&[kind]);
         }
         self.count_links(Proposed::default());
     }
@@ -205,6 +219,7 @@ impl Metrics {
 
     fn set_gauges(&self, snapshot: &Snapshot) {
         self.frontier.set(snapshot);
+        self.frontier.set_harvest(snapshot.counts, self.harvested.last());
         self.log.set(snapshot);
         self.sinks.set(snapshot.log);
         self.parts.set(snapshot.parts);

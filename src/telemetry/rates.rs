@@ -17,6 +17,9 @@ pub struct Counters {
     pub failures: u64,
     /// Of bodies, as received.
     pub bytes: u64,
+    /// Pages whose relevance is known, and those of them that are relevant.
+    pub judged: u64,
+    pub relevant: u64,
 }
 
 /// What counters grew by, and in which time.
@@ -115,6 +118,8 @@ impl Counters {
             pages: self.pages.saturating_sub(before.pages),
             failures: self.failures.saturating_sub(before.failures),
             bytes: self.bytes.saturating_sub(before.bytes),
+            judged: self.judged.saturating_sub(before.judged),
+            relevant: self.relevant.saturating_sub(before.relevant),
         }
     }
 }

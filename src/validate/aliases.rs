@@ -56,12 +56,14 @@ impl Validator {
             final_url: None,
             is_to_be_reread: false,
             noindex: false,
+            preferences: None,
             target: Some(target.to_owned()),
             texts: TextsGiven::new(),
             canonical: named.filter(|named| named != target),
             passed_at: None,
             past: Default::default(),
             judged: None,
+            likeness: None,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What a record keeps of an answer, to compare the next one with.
 
 use crate::frontier::{JudgedBy, PageRecord};
-use crate::page::{PageChange, PageEvent, Response, TextsGiven};
+use crate::page::preferences::{Source, Statement, of_the_page};
+use crate::page::{PageChange, PageEvent, Response, TextsGiven, Withheld};
 use crate::parse::Derived;
 
 /// By what a page is known again when it is asked for the next time.
@@ -17,9 +18,17 @@ pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, respon
         record.final_url = Some(event.final_url.clone()).filter(|_| !event.hops.is_empty());
     }
     // A 304 need not say any more what a header said, or that it does not.
-    if record.noindex && response.headers.get("x-robots-tag").is_some() {
+    let is_unlisted = record.noindex && response.headers.get("x-robots-tag").is_some();
+    let is_opted_out = matches!(&event.withheld, Some(Withheld::OptedOut(it)) if it.by.source == Source::Header);
+    if is_unlisted || is_opted_out {
         (record.etag, record.last_modified) = (None, None);
     }
+}
+
+/// What headers and markup said of its use.
+pub(super) fn preferences(event: &PageEvent, there: Option<&PageRecord>) -> Option<Vec<Statement>> {
+    let said = event.preferences.as_deref().map(of_the_page);
+    said.or_else(|| there.and_then(|there| there.preferences.clone()))
 }
 
 /// What was given of its main text: of a page that is as it was, what was before; of one that has changed without a measure, nothing is

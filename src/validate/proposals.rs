@@ -4,32 +4,41 @@ use std::sync::Arc;
 
 use super::Validator;
 use super::told::found_on;
+use crate::delivery::Entry;
+use crate::focus::{Lead, PRIORITY_NEUTRAL};
 use crate::frontier::scope::REQUISITE_STEPS;
-use crate::frontier::{Found, Proposal, Way};
+use crate::frontier::{Found, PageRecord, Proposal, Way};
 use crate::page::{Kind, PageEvent};
 use crate::parse::Derived;
 
 /// Seeds come before what they link to, and so on; deeper ones share the last place.
 const LAST_PRIORITY: u16 = 250;
 
+/// The priority of a link where links are not ranked.
+pub fn by_depth(depth: u16) -> u8 {
+    depth.min(LAST_PRIORITY) as u8
+}
+
 impl Validator {
-    /// `canonical`: what counts of what the page names so; of what is no HTML it is the only link.
+    /// `canonical`: what counts of what the page names so; of what is no HTML it is the only link. `lead`: the link that led to it, as
+    /// far as it is known.
     pub(super) fn propose_links(
         &self,
-        event: &PageEvent,
+        entry: &Entry,
         derived: &Derived,
-        canonical: Option<&str>,
+        (canonical, lead): (Option<&str>, Option<Lead>),
         proposals: &mut Vec<Proposal>,
     ) {
+        let event = &*entry.event;
         self.propose_requisites(event, derived, proposals);
         let depth = event.depth.saturating_add(1);
         if event.kind == Kind::Requisite && !self.scope.now().admits(&event.url) {
             return; // a page embedded from elsewhere
         }
-        if self.config.max_depth.is_some_and(|deepest| depth > deepest) {
+        if self.config.max_depth.is_some_and(|deepest| depth > deepest) || self.is_passed_over(event, derived) {
             return;
         }
-        let priority = depth.min(LAST_PRIORITY) as u8;
+        let ranking = self.focus.as_ref().map(|focus| focus.ranking(entry, derived, lead.as_ref()));
         let scope = self.scope.now();
         let (followed, refused): (Vec<_>, Vec<_>) =
             derived.links.iter().filter(|link| !link.nofollow).partition(|link| scope.admits(&link.url));
@@ -39,14 +48,31 @@ impl Validator {
         let urls = followed.iter().map(|link| (link.url.as_str(), &found));
         let by_name = Arc::new(Found { way: Way::Canonical, ..Found::clone(&found) });
         for (url, found) in urls.chain(named.map(|url| (url, &by_name))) {
+            let (lead, priority) = match ranking.as_ref().map(|ranking| ranking.of(url)) {
+                Some(Some((lead, priority))) => (Some(lead), priority),
+                // Not good enough.
+                Some(None) => continue,
+                None => (None, by_depth(depth)),
+            };
             let found = Some(found.clone());
-            proposals.push(Proposal { url: url.to_owned(), kind: Kind::Page, depth, priority, found });
+            proposals.push(Proposal { url: url.to_owned(), kind: Kind::Page, depth, priority, found, lead });
         }
+        let priority = if ranking.is_some() { PRIORITY_NEUTRAL } else { 0 };
         for sitemap in derived.sitemaps.iter().filter(|url| scope.admits(url)) {
             // A sitemap index is as deep as what it points at: that keeps circles of them finite.
             let (url, found) = (sitemap.clone(), Some(found.clone()));
-            proposals.push(Proposal { url, kind: Kind::Sitemap, depth, priority: 0, found });
+            proposals.push(Proposal { url, kind: Kind::Sitemap, depth, priority, found, lead: None });
         }
+    }
+
+    /// What was passed over is read again, should its links count one day.
+    pub(super) fn will_be_reread(&self, event: &PageEvent, derived: &Derived, record: &PageRecord) -> bool {
+        record.fetched_ms == event.ended_ms && self.is_passed_over(event, derived)
+    }
+
+    /// Hard focus: a page that is not what is looked for leads nowhere. Lists of pages are no pages.
+    fn is_passed_over(&self, event: &PageEvent, derived: &Derived) -> bool {
+        self.config.focus.hard && derived.is_html && event.kind == Kind::Page && !event.relevance.is_relevant
     }
 
     /// What a page needs comes with it: as early, however deep it is, and wherever it lies.
@@ -55,11 +81,18 @@ impl Validator {
         if steps > REQUISITE_STEPS || derived.requisites.is_empty() {
             return;
         }
-        let (kind, priority) = (Kind::Requisite, event.depth.min(LAST_PRIORITY) as u8);
+        let (kind, priority) = (Kind::Requisite, by_depth(event.depth));
         let found = Some(Arc::new(Found { way: Way::Requisite, on: Some(event.url.clone()), at: event.ended_ms }));
         let scope = self.scope.now();
         for url in derived.requisites.iter().filter(|url| scope.admits_requisite(url)) {
-            proposals.push(Proposal { url: url.clone(), kind, depth: steps, priority, found: found.clone() });
+            proposals.push(Proposal {
+                url: url.clone(),
+                kind,
+                depth: steps,
+                priority,
+                found: found.clone(),
+                lead: None,
+            });
         }
     }
 }

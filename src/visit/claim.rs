@@ -1,5 +1,6 @@
 //! Whose page a redirect's target is (`redirects: first`): it is claimed before it is asked for, so that it is fetched and
-//! delivered once, however many URLs lead to it. And whose place is a canonical URL's (`canonical: obey`).
+//! delivered once, however many URLs lead to it. And whose place is a canonical URL's (`canonical: obey`). What a URL was
+//! told of its content (`visit/likeness.rs`) is given up with them.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -26,7 +27,8 @@ impl Visitor {
     /// Claims for a URL; none where each has a page of its own, wherever it leads and whatever it says.
     pub(super) fn claims(&self, work: &Work) -> Option<Claimed<'_>> {
         let config = &self.config.frontier;
-        let is_wanted = config.redirects == Redirects::First || config.canonical == Canonical::Obey;
+        let is_wanted =
+            config.redirects == Redirects::First || config.canonical == Canonical::Obey || config.duplicates.is_some();
         let claimed = || Claimed { visitor: self, url: work.url.clone(), settled: Settled::GivenUp };
         (is_wanted && work.kind.is_delivered()).then(claimed)
     }

@@ -3,6 +3,7 @@
 use url::Url;
 
 use super::claim::Claimed;
+use super::host::LeasedHost;
 use super::redirect::{self, Target};
 use super::request::{Asked, Request};
 use super::retry::{self, Whose};
@@ -113,14 +114,15 @@ impl Visitor {
         let gave = work.final_url.clone().unwrap_or_else(|| url.as_str().to_owned());
         let mut way = Way::default();
         loop {
-            let validators = if url.as_str() == gave { self.validators(work) } else { Conditions::default() };
+            let validators =
+                if url.as_str() == gave { self.validators(host, work, &url).await } else { Conditions::default() };
             request.conditions = Conditions { cookies: way.begin(&url), ..validators };
             let asked = match given.take() {
-                Some(exchange) => self.asked(&mut *host.lock().await, exchange, &request).await?,
+                Some(exchange) => self.asked(&mut *host.lock().await, &url, exchange, &request).await?,
                 None => self.ask_whoever(host, &url, &request, fetched.event.hops.is_empty()).await?,
             };
             let event = &mut fetched.event;
-            let Asked { exchange, location, whose, not_before, bytes_beside } = asked;
+            let Asked { exchange, location, whose, not_before, bytes_beside, said_by_host } = asked;
             event.bytes_beside += bytes_beside;
             if event.started_ms == 0 {
                 event.started_ms = exchange.started_ms;
@@ -130,6 +132,7 @@ impl Visitor {
             event.request_headers = exchange.request_headers;
             event.final_url = url.as_str().to_owned();
             event.outcome = exchange.outcome;
+            event.preferences = Some(said_by_host);
             event.again = self.again(event, whose, not_before);
             fetched.room = exchange.room;
             let Some(location) = location else { break };
@@ -156,9 +159,16 @@ impl Visitor {
 
     /// What the last answer is asked for by, if not for whatever there is: on for the URL that gave it, and for no other on the
     /// way to it. A page that was not delivered, and now is to be, must come.
-    pub(super) fn validators(&self, work: &Work) -> Conditions {
-        let is_released = work.was_withheld && work.noindex && !self.config.scope.obey_noindex;
-        match is_released {
+    async fn validators(&self, host: &Shared, work: &Work, url: &Url) -> Conditions {
+        let host = host.lock().await;
+        // What another host says of it is not known yet.
+        let is_its = url.origin().ascii_serialization() == host.origin();
+        self.validators_at(if is_its { Some(&host) } else { None }, work, url)
+    }
+
+    pub(super) fn validators_at(&self, host: Option<&LeasedHost>, work: &Work, url: &Url) -> Conditions {
+        let known = host.filter(|_| work.was_withheld).map(|host| self.said_by_host(host, url));
+        match self.is_released(work, known.unwrap_or_default()) || self.must_be_compared(work) {
             true => Conditions::default(),
             false => Conditions { etag: work.etag.clone(), last_modified: work.last_modified.clone(), cookies: None },
         }
@@ -233,6 +243,9 @@ impl Visitor {
             withheld: None,
             bytes_beside: 0,
             text: None,
+            preferences: None,
+            likeness: None,
+            was_duplicate: Default::default(),
             relevance: Relevance::by_type(false),
             model: None,
             crawler_id: self.crawler_id.clone(),

@@ -1,5 +1,6 @@
 //! A leased host while a worker has it: its clock, its rules, what it will be given back with.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::retry::{self, Whose};
@@ -7,11 +8,16 @@ use super::rules::Rules;
 use crate::config::FrontierConfig;
 use crate::frontier::{Cause, Health, Host, Lease, Release, Robots, Spent, Trouble, Work};
 use crate::page::{EpochMs, Failure, FailureReason, Outcome};
+use crate::parse::preferences::tdm::TdmFile;
 
 pub struct LeasedHost {
     pub lease: Lease,
     /// Set once robots.txt is known.
     pub rules: Option<Rules>,
+    /// What it reserves of mining, where that is asked for.
+    pub tdm: Option<Arc<TdmFile>>,
+    /// The file it had of that, when it is asked for anew.
+    pub(super) tdm_before: Option<String>,
     /// Set when robots.txt was fetched during this lease.
     pub new_robots: Option<Robots>,
     /// No request before this.
@@ -51,6 +57,8 @@ impl LeasedHost {
         LeasedHost {
             lease,
             rules: None,
+            tdm: None,
+            tdm_before: None,
             new_robots: None,
             not_before: 0,
             patience: SHORT_PATIENCE,

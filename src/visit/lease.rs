@@ -10,18 +10,20 @@ use parking_lot::Mutex;
 use super::canonical::Says;
 use super::follow::Fetched;
 use super::host::LeasedHost;
+use super::likeness::Seen;
 use super::place::Place;
 use super::retry::Whose;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::budgets::Amounts;
-use crate::config::Canonical;
 use crate::frontier::{FrontierError, Lease, Settled, Work};
 use crate::large;
+use crate::page::preferences::Statement;
 use crate::page::{
     Before, EpochMs, Failure, FailureReason, Outcome, PageChange, PageEvent, Relevance, Response, Truncated, Withheld,
 };
 use crate::page_log::{Ticket, VALIDATOR};
 use crate::parse::decode::DecodeProblem;
+use crate::parse::simhash::Simhash;
 use crate::parse::{self, Derived};
 
 /// URLs whose events wait to be accepted.
@@ -36,8 +38,9 @@ struct Read {
     /// A coding has no end: the body came short, though its framing was whole (a server that gave up behind a proxy).
     is_cut: bool,
     noindex: bool,
+    preferences: Vec<Statement>,
     /// Of its text, if that is wanted and may be news.
-    simhash: Option<u64>,
+    simhash: Option<Simhash>,
     /// What the page classifier says, if there is one and it was asked.
     relevance: Option<Relevance>,
     canonical: Option<String>,
@@ -53,6 +56,7 @@ impl Read {
             decoded: derived.body.len() as u64,
             is_cut,
             noindex: derived.robots.noindex,
+            preferences: derived.preferences.clone(),
             simhash: None,
             relevance: None,
             canonical: derived.canonical.clone(),
@@ -218,8 +222,9 @@ impl Visitor {
         if event.failure().is_none_or(|failure| failure.reason != FailureReason::Alias) {
             self.metrics.fetched(&event);
         }
+        Visitor::add_own(&mut event, &read.preferences, &work);
         if event.withheld.is_none() {
-            event.withheld = self.withheld(&event, &work, read.noindex);
+            event.withheld = self.withheld(&event, &work, read.noindex).or_else(|| self.opted_out(&event));
         }
         if event.withheld.is_none() {
             let says = Says { canonical: read.canonical.as_deref(), noindex: read.noindex };
@@ -228,6 +233,9 @@ impl Visitor {
         event.change = self.change(&event, &work, &read.digest);
         event.text = self.text_change(&event, &work, read.simhash);
         self.judge(&mut event, read.is_html, read.relevance);
+        let seen = Seen { digest: &read.digest, length: read.decoded, simhash: read.simhash };
+        event.likeness = self.likeness(&event, &work, &seen)?;
+        event.was_duplicate = work.was_duplicate;
         if let Some(place) = &place {
             place.weigh(Amounts::of(&event, read.decoded));
         }
@@ -278,7 +286,8 @@ impl Visitor {
         /// … and its text takes several times as long as the rest.
         const LONG_TEXT: usize = 48 * 1024;
         let is_judged = self.config.classifier.is_some();
-        let long = if self.thresholds.is_empty() && !is_judged { LONG } else { LONG_TEXT };
+        let reads_text = is_judged || !self.thresholds.is_empty() || self.looks_for_near_copies();
+        let long = if reads_text { LONG_TEXT } else { LONG };
         let options = &self.derive;
         let read = |derived: &Derived| Read {
             simhash: self.simhash(event, work, derived),
@@ -298,9 +307,7 @@ impl Visitor {
             return read;
         }
         let _turn = large::turn().await;
-        let is_asked_for =
-            self.config.scope.obey_noindex || self.config.frontier.canonical == Canonical::Obey || is_judged;
-        let facts = |decoded| match is_asked_for && event.kind.is_delivered() {
+        let facts = |decoded| match event.kind.is_delivered() {
             true => parse::facts(event, decoded, options),
             false => parse::content(event, decoded, options),
         };
@@ -341,7 +348,7 @@ impl Visitor {
 /// Whether it came to a page, delivered or not, that is its own.
 fn has_page(event: &PageEvent) -> bool {
     match &event.withheld {
-        Some(withheld) => *withheld == Withheld::Noindex,
+        Some(withheld) => withheld.is_asked_for(),
         None => event.change.is_some_and(|change| change != PageChange::Gone),
     }
 }

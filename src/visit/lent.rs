@@ -191,8 +191,9 @@ impl Visitor {
         let delay = host.delay(&self.config.frontier);
         let offered = urls.iter().map(|LentUrl { work, .. }| {
             let is_of_it = work.final_url.as_ref().is_none_or(|from| *from == work.url);
-            let Conditions { etag, last_modified, .. } =
-                if is_of_it { self.validators(work) } else { Conditions::default() };
+            let url = Url::parse(&work.url).ok().filter(|_| is_of_it);
+            let conditions = url.map(|url| self.validators_at(Some(host), work, &url));
+            let Conditions { etag, last_modified, .. } = conditions.unwrap_or_default();
             OfferedUrl { url: work.url.clone(), etag, last_modified }
         });
         let time = time.saturating_add(delay.saturating_mul(urls.len() as u32));

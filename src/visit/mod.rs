@@ -2,6 +2,7 @@
 //! redirects, and what an answer means for host and URL. Only the frontier decides when a host may be visited; this module
 //! keeps to what it says, and asks through [`crate::fetch`].
 
+mod asks;
 mod borrow;
 pub(crate) mod canonical;
 mod claim;
@@ -9,6 +10,7 @@ mod follow;
 mod host;
 mod lease;
 mod lent;
+mod likeness;
 pub(crate) mod loan;
 pub mod outage;
 mod parking;

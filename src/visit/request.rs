@@ -15,6 +15,7 @@ use super::visitor::{Interrupted, Shared, Visitor};
 use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::frontier::{Lease, Turn, Work};
+use crate::page::preferences::Statement;
 use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 
 /// After the stop, a request that was sent already has this long to be answered.
@@ -43,6 +44,8 @@ pub(super) struct Asked {
     pub not_before: EpochMs,
     /// Of whoever was asked, besides the exchange: see [`crate::page::PageEvent::bytes_beside`].
     pub bytes_beside: u64,
+    /// What whoever was asked says of how its page is used.
+    pub said_by_host: Vec<Statement>,
 }
 
 impl Visitor {
@@ -84,7 +87,8 @@ impl Visitor {
             (Err(Interrupted::Resting(_)), Some(failure)) => {
                 let (exchange, not_before) = (unasked(failure), other.not_before);
                 let bytes_beside = std::mem::take(&mut other.bytes_beside);
-                return Ok(Asked { exchange, location: None, whose: Whose::Nobody, not_before, bytes_beside });
+                let (location, said_by_host, whose) = (None, Vec::new(), Whose::Nobody);
+                return Ok(Asked { exchange, location, whose, not_before, bytes_beside, said_by_host });
             }
             (learned, _) => learned?,
         }
@@ -102,7 +106,7 @@ impl Visitor {
             Err(failure) => unasked(failure),
             Ok(()) => self.exchange(host, url, &request.conditions, request.limits).await?,
         };
-        self.asked(host, exchange, request).await
+        self.asked(host, url, exchange, request).await
     }
 
     /// The same, while others may ask the host too: what is spaced by its delay is where requests begin.
@@ -114,7 +118,7 @@ impl Visitor {
         request: &Request<'_>,
     ) -> Result<Asked, Interrupted> {
         if let Err(failure) = self.may_ask(&mut host, url, request).await? {
-            return self.asked(&mut host, unasked(failure), request).await;
+            return self.asked(&mut host, url, unasked(failure), request).await;
         }
         host.visited(now_ms(), &self.config.frontier);
         drop(host);
@@ -123,7 +127,7 @@ impl Visitor {
         let exchange = exchange?;
         self.judge_outage(&mut host, url, &exchange).await?;
         let next = host.not_before;
-        let asked = self.asked(&mut host, exchange, request).await?;
+        let asked = self.asked(&mut host, url, exchange, request).await?;
         if asked.whose == Whose::Nobody {
             host.not_before = next; // its rest began with the request
         }
@@ -147,6 +151,7 @@ impl Visitor {
     pub(super) async fn asked(
         &self,
         host: &mut LeasedHost,
+        url: &Url,
         mut exchange: Exchange,
         request: &Request<'_>,
     ) -> Result<Asked, Interrupted> {
@@ -157,7 +162,8 @@ impl Visitor {
         }
         let location = redirect::location(&exchange.outcome);
         let bytes_beside = std::mem::take(&mut host.bytes_beside);
-        Ok(Asked { exchange, location, whose, not_before: host.not_before, bytes_beside })
+        let said_by_host = self.said_by_host(host, url);
+        Ok(Asked { exchange, location, whose, not_before: host.not_before, bytes_beside, said_by_host })
     }
 
     /// Whose trouble it is, borne by the host if it is the host's. Before a URL pays for what its host may have done, or the
@@ -330,7 +336,7 @@ impl Visitor {
 fn busy(url: &Url, not_before: EpochMs) -> Asked {
     let message = format!("redirects to {url}, whose host could not be visited in time");
     let exchange = unasked(Failure { reason: FailureReason::HostBusy, message });
-    Asked { exchange, location: None, whose: Whose::Host, not_before, bytes_beside: 0 }
+    Asked { exchange, location: None, whose: Whose::Host, not_before, bytes_beside: 0, said_by_host: Vec::new() }
 }
 
 /// An exchange that did not take place.

@@ -6,14 +6,17 @@ use url::Url;
 
 use super::host::LeasedHost;
 use super::redirect;
-use super::rules::{self, MAX_ROBOTS_BYTES, Rules};
+use super::rules::{self, KEPT_UNREACHABLE_MS, MAX_ROBOTS_BYTES, Rules};
 use super::visitor::{Interrupted, Visitor};
 use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Limits};
+use crate::focus::PRIORITY_NEUTRAL;
 use crate::frontier::{Found, FrontierError, Proposal, Robots, RobotsAccess, Way};
 use crate::page::{EpochMs, Failure, FailureReason, Kind, Outcome};
 use crate::parse;
+use crate::parse::preferences::tdm;
 
+const ROBOTS: &str = "/robots.txt";
 /// robots.txt: RFC 9309 §2.3.1.2 asks for at least five hops.
 const MAX_ROBOTS_HOPS: usize = 5;
 /// Sitemaps first: they say what else there is.
@@ -23,8 +26,13 @@ impl Visitor {
     /// Makes sure that the host's robots.txt is known, fetching it when need be. A host that has none to give is given back:
     /// it rests, and none of its URLs is asked for.
     pub(super) async fn learn_rules(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
+        self.learn_robots(host).await?;
+        self.learn_reservations(host).await
+    }
+
+    async fn learn_robots(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
         let config = &self.config;
-        if !config.fetch.obey_robots && !config.frontier.sitemaps {
+        if !config.fetch.obey_robots && !config.frontier.sitemaps && config.scope.purposes.declared.is_empty() {
             return Ok(());
         }
         // What could not be had is not kept; earlier versions did.
@@ -35,7 +43,7 @@ impl Visitor {
         if host.rules.is_some() {
             return Ok(());
         }
-        let (outcome, ended_ms) = self.fetch_robots(host).await?;
+        let (outcome, ended_ms) = self.fetch_file(host, ROBOTS).await?;
         let fresh = rules::judge(&outcome, config.fetch.max_decoded_bytes, ended_ms);
         let robots = rules::or_stale(fresh, host.lease.host.robots.as_ref());
         if let Some(failure) = rules::trouble(&robots.access).filter(|_| config.fetch.obey_robots) {
@@ -46,6 +54,7 @@ impl Visitor {
             RobotsAccess::Unreachable(_) => {}
             RobotsAccess::Rules(_) | RobotsAccess::AllowAll => host.has_rules(),
         }
+        host.tdm_before = host.lease.host.robots.take().and_then(|before| before.tdm);
         host.lease.host.robots = Some(robots.clone());
         host.rules = self.rules.rules(&host.lease.host, now_ms());
         // Only now it is known how long the host wants to rest after a visit, and this was one.
@@ -60,18 +69,46 @@ impl Visitor {
     /// Whether the host has something to say of robots.txt now: asked when a URL fails again and again and there is no other to
     /// compare it with. If it has not, that is the host's trouble.
     pub(super) async fn has_robots(&self, host: &mut LeasedHost) -> Result<bool, Interrupted> {
-        let (outcome, ended_ms) = self.fetch_robots(host).await?;
+        let (outcome, ended_ms) = self.fetch_file(host, ROBOTS).await?;
         let robots = rules::judge(&outcome, self.config.fetch.max_decoded_bytes, ended_ms);
         let Some(failure) = rules::trouble(&robots.access) else { return Ok(true) };
         host.has_no_rules(failure, &outcome, ended_ms, &self.config.frontier);
         Ok(false)
     }
 
-    /// robots.txt and when it came, redirects followed to whichever host: they are visits at the addresses' turns,
+    /// The host's TDM reservations, for who mines: asked for once robots.txt is known, and as often.
+    async fn learn_reservations(&self, host: &mut LeasedHost) -> Result<(), Interrupted> {
+        // A delay that is new must be on disk first.
+        let is_asked = self.config.scope.purposes.want_tdm_file() && !host.has_new_delay(&self.config.frontier);
+        let Some(robots) = host.lease.host.robots.clone().filter(|_| is_asked) else { return Ok(()) };
+        if robots.tdm.is_none() {
+            let tdm = self.fetch_reservations(host).await?;
+            let expires_ms = if tdm.is_some() { robots.expires_ms } else { now_ms() + KEPT_UNREACHABLE_MS };
+            let tdm = Some(tdm.or_else(|| host.tdm_before.take()).unwrap_or_default());
+            let expires_ms = expires_ms.min(robots.expires_ms);
+            let robots = Robots { tdm, expires_ms, ..robots };
+            host.lease.host.robots = Some(robots.clone());
+            host.new_robots = Some(robots);
+        }
+        host.tdm = self.rules.tdm(&host.lease.host);
+        Ok(())
+    }
+
+    /// None: it could not be had now.
+    async fn fetch_reservations(&self, host: &mut LeasedHost) -> Result<Option<String>, Interrupted> {
+        let url = Url::parse(&format!("{}{}", host.origin(), tdm::PATH)).ok();
+        if url.is_none_or(|url| self.refusal(host, &url, Kind::Page).is_some()) {
+            return Ok(Some(String::new())); // what may not be asked for is not known
+        }
+        let (outcome, _) = self.fetch_file(host, tdm::PATH).await?;
+        Ok(rules::judge_tdm(&outcome, self.config.fetch.max_decoded_bytes))
+    }
+
+    /// A file of the host's and when it came, redirects followed to whichever host: they are visits at the addresses' turns,
     /// without a lease.
-    async fn fetch_robots(&self, host: &mut LeasedHost) -> Result<(Outcome, EpochMs), Interrupted> {
+    async fn fetch_file(&self, host: &mut LeasedHost, path: &str) -> Result<(Outcome, EpochMs), Interrupted> {
         let limits = Limits { body_bytes: MAX_ROBOTS_BYTES, is_wanted_only: false, ..self.client.limits() };
-        let Ok(mut url) = Url::parse(&format!("{}/robots.txt", host.origin())) else {
+        let Ok(mut url) = Url::parse(&format!("{}{path}", host.origin())) else {
             let failure = Failure { reason: FailureReason::BadUrl, message: "not a host's URL".to_owned() };
             return Ok((Outcome::Failure(failure), now_ms()));
         };
@@ -108,9 +145,10 @@ impl Visitor {
         let now = now_ms();
         let on = format!("{}/robots.txt", host.origin());
         let found = Some(Arc::new(Found { way: Way::RobotsTxt, on: Some(on), at: now }));
-        let (kind, priority) = (Kind::Sitemap, SITEMAP_PRIORITY);
+        let is_ranked = self.config.frontier.focus.ranks;
+        let (kind, priority) = (Kind::Sitemap, if is_ranked { PRIORITY_NEUTRAL } else { SITEMAP_PRIORITY });
         let proposals: Vec<Proposal> =
-            in_scope.map(|url| Proposal { url, kind, depth: 0, priority, found: found.clone() }).collect();
+            in_scope.map(|url| Proposal { url, kind, depth: 0, priority, found: found.clone(), lead: None }).collect();
         self.frontier.propose(&proposals, now).map(|_| ())
     }
 }

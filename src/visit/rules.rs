@@ -10,6 +10,7 @@ use crate::frontier::{Host, Robots, RobotsAccess};
 use crate::page::{EpochMs, Failure, FailureReason, Outcome, Response, Truncated};
 use crate::parse;
 use crate::parse::decode::{DecodeProblem, Decoded, decode_body};
+use crate::parse::preferences::tdm::TdmFile;
 use crate::parse::robots::RobotsTxt;
 
 /// RFC 9309 §2.5: at least 500 KiB must be parsed; we parse as much.
@@ -17,7 +18,7 @@ pub const MAX_ROBOTS_BYTES: u64 = 500 * 1024;
 /// RFC 9309 §2.4: not used longer than 24 hours.
 const KEPT_MS: u64 = 24 * 3600 * 1000;
 /// After a 5xx or no answer it is asked for again sooner.
-const KEPT_UNREACHABLE_MS: u64 = 3600 * 1000;
+pub(super) const KEPT_UNREACHABLE_MS: u64 = 3600 * 1000;
 
 /// The rules in force for one host.
 #[derive(Debug, Clone)]
@@ -30,24 +31,36 @@ pub enum Rules {
 
 /// Parsed files, so that a host leased again and again has its rules read once.
 pub struct RulesCache {
-    parsed: Cache<(String, EpochMs), Parsed, ByLength>,
+    parsed: Cache<(String, EpochMs), Parsed<RobotsTxt>, ByLength>,
+    tdm: Cache<(String, EpochMs), Parsed<TdmFile>, ByLength>,
     agent: String,
     /// That robots.txt could not be had earlier is news of another run.
     since: EpochMs,
 }
 
-#[derive(Clone)]
-struct Parsed {
-    file: Arc<RobotsTxt>,
+struct Parsed<T> {
+    file: Arc<T>,
     /// Of the file's text; the rules take a small multiple of it.
     bytes: u64,
+}
+
+impl<T> Clone for Parsed<T> {
+    fn clone(&self) -> Parsed<T> {
+        Parsed { file: self.file.clone(), bytes: self.bytes }
+    }
+}
+
+impl<T> Parsed<T> {
+    fn new(file: T, text: &str) -> Parsed<T> {
+        Parsed { file: Arc::new(file), bytes: text.len() as u64 }
+    }
 }
 
 #[derive(Clone)]
 struct ByLength;
 
-impl Weighter<(String, EpochMs), Parsed> for ByLength {
-    fn weight(&self, _: &(String, EpochMs), parsed: &Parsed) -> u64 {
+impl<T> Weighter<(String, EpochMs), Parsed<T>> for ByLength {
+    fn weight(&self, _: &(String, EpochMs), parsed: &Parsed<T>) -> u64 {
         // Not even an empty file is free.
         parsed.bytes + 256
     }
@@ -60,7 +73,24 @@ const BYTES: u64 = 16 << 20;
 impl RulesCache {
     /// `agent`: the product token whose group applies.
     pub fn new(agent: &str) -> RulesCache {
-        RulesCache { parsed: Cache::with_weighter(FILES, BYTES, ByLength), agent: agent.to_owned(), since: now_ms() }
+        RulesCache {
+            parsed: Cache::with_weighter(FILES, BYTES, ByLength),
+            tdm: Cache::with_weighter(FILES, BYTES, ByLength),
+            agent: agent.to_owned(),
+            since: now_ms(),
+        }
+    }
+
+    /// What a host reserves of mining; none where it has no file, or nobody has looked.
+    pub fn tdm(&self, host: &Host) -> Option<Arc<TdmFile>> {
+        let robots = host.robots.as_ref()?;
+        let text = robots.tdm.as_ref().filter(|text| !text.is_empty())?;
+        let key = (host.origin.clone(), robots.fetched_ms);
+        let parse = || Ok::<_, std::convert::Infallible>(Parsed::new(TdmFile::parse(text), text));
+        match self.tdm.get_or_insert_with(&key, parse) {
+            Ok(parsed) => Some(parsed.file),
+            Err(never) => match never {},
+        }
     }
 
     /// The rules for a host; none when they are not known or have expired.
@@ -72,10 +102,8 @@ impl RulesCache {
             RobotsAccess::Unreachable(failure) => Rules::Unreachable(failure.clone()),
             RobotsAccess::Rules(text) => {
                 let key = (host.origin.clone(), robots.fetched_ms);
-                let parse = || -> Result<Parsed, std::convert::Infallible> {
-                    let file = Arc::new(RobotsTxt::parse(text.as_bytes(), &self.agent));
-                    Ok(Parsed { file, bytes: text.len() as u64 })
-                };
+                let file = || RobotsTxt::parse(text.as_bytes(), &self.agent);
+                let parse = || Ok::<_, std::convert::Infallible>(Parsed::new(file(), text));
                 match self.parsed.get_or_insert_with(&key, parse) {
                     Ok(parsed) => Rules::File(parsed.file),
                     Err(never) => match never {},
@@ -108,7 +136,17 @@ pub fn judge(outcome: &Outcome, max_decoded_bytes: u64, now: EpochMs) -> Robots 
         Outcome::Response(response) => (RobotsAccess::Unreachable(server_error(response)), KEPT_UNREACHABLE_MS),
         Outcome::Failure(failure) => (RobotsAccess::Unreachable(failure.clone()), KEPT_UNREACHABLE_MS),
     };
-    Robots { fetched_ms: now, expires_ms: now + kept, access }
+    Robots { fetched_ms: now, expires_ms: now + kept, access, tdm: None }
+}
+
+/// What an answer to `GET /.well-known/tdmrep.json` means: its text, empty where the host has none (TDMRep §6.1). None: it may have
+/// one, and did not give it now.
+pub(super) fn judge_tdm(outcome: &Outcome, max_decoded_bytes: u64) -> Option<String> {
+    match outcome {
+        Outcome::Response(response) if response.is_success() => text(response, max_decoded_bytes).ok(),
+        Outcome::Response(response) => (response.status < 500 && response.status != 429).then(String::new),
+        Outcome::Failure(failure) => (!failure.reason.is_transient()).then(String::new),
+    }
 }
 
 /// The whole file, or as much as the limit allows. One that came short is none: the rules that are missing may be those

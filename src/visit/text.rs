@@ -3,14 +3,16 @@
 use super::visitor::Visitor;
 use crate::frontier::Work;
 use crate::page::{Kind, PageChange, PageEvent, Relevance, Response, TextChange, TextsGiven};
+use crate::parse::simhash::Simhash;
 use crate::parse::{self, Derived};
 
 impl Visitor {
     /// Of what a page says; none where nobody wants to know, and where it can be no news.
-    pub(super) fn simhash(&self, event: &PageEvent, work: &Work, derived: &Derived) -> Option<u64> {
+    pub(super) fn simhash(&self, event: &PageEvent, work: &Work, derived: &Derived) -> Option<Simhash> {
         let is_as_it_was = !work.was_withheld && work.digest == Some(derived.digest);
-        let is_wanted = !self.thresholds.is_empty() && event.kind == Kind::Page && !is_as_it_was;
-        let response = event.response().filter(|response| is_wanted && response.is_success())?;
+        let is_wanted = (!self.thresholds.is_empty() && !is_as_it_was) || self.wants_likeness(work, is_as_it_was);
+        let is_page = is_wanted && event.kind == Kind::Page;
+        let response = event.response().filter(|response| is_page && response.is_success())?;
         parse::simhash::of_page(derived, response.content_type())
     }
 
@@ -32,7 +34,10 @@ impl Visitor {
     }
 
     /// None where a page that is new or has changed says nothing, or did not come whole: nothing is known of its text then.
-    pub(super) fn text_change(&self, event: &PageEvent, work: &Work, simhash: Option<u64>) -> Option<TextChange> {
+    pub(super) fn text_change(&self, event: &PageEvent, work: &Work, simhash: Option<Simhash>) -> Option<TextChange> {
+        if self.thresholds.is_empty() {
+            return None;
+        }
         let nothing = TextsGiven::new();
         let given = match event.change? {
             PageChange::New => &nothing,
@@ -40,6 +45,6 @@ impl Visitor {
             PageChange::Unchanged | PageChange::Gone => return None,
         };
         let is_whole = event.response().is_some_and(|response| !response.is_cut());
-        simhash.filter(|_| is_whole).map(|now| TextChange::of(now, given, &self.thresholds))
+        simhash.filter(|_| is_whole).map(|now| TextChange::of(now.bits, given, &self.thresholds))
     }
 }

@@ -47,6 +47,9 @@ pub fn with_type(number: u64, content_type: &str, body: impl Into<Bytes>) -> Pag
         withheld: None,
         bytes_beside: 0,
         text: None,
+        preferences: None,
+        likeness: None,
+        was_duplicate: Default::default(),
         change: number.is_multiple_of(2).then_some(PageChange::Changed),
     }
 }

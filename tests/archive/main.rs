@@ -19,6 +19,7 @@ mod stores;
 mod superset;
 #[path = "../support/mod.rs"]
 mod support;
+mod text;
 mod trees;
 
 use std::path::Path;

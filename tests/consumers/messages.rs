@@ -65,6 +65,8 @@ impl Topic {
         assert!(documented.remove("reason") && documented.remove("distance"));
         // Nor was a page classifier asked.
         assert!(["relevance", "is_relevant", "relevance_model"].iter().all(|header| documented.remove(*header)));
+        // Nor does its publisher ask for anything.
+        assert!(documented.remove("preferences"));
         for message in &self.messages {
             assert_eq!(message.headers.keys().cloned().collect::<BTreeSet<_>>(), documented);
             assert_eq!(message.headers["schema"], name_of_schema);

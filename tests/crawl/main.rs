@@ -2,6 +2,7 @@
 
 mod aliases;
 mod api;
+mod asks;
 mod audit;
 mod backup;
 mod bad_input;
@@ -15,6 +16,7 @@ mod clients;
 mod clock;
 mod data_folder;
 mod demo;
+mod duplicates;
 mod ending;
 #[path = "../support/event.rs"]
 mod event;

@@ -31,6 +31,32 @@ fn standard_output_has_one_object_a_line_and_nothing_else() {
 }
 
 #[test]
+fn what_is_asked_for_as_markdown_is_on_every_line() {
+    let site = small_site();
+    let place = Place::with("target_storage.markdown: true\ntarget_storage.data_formats: [ELASTIC, stdout]");
+    let ran = Process::start(place.crawl(&site.seeds(), &["--delay", "0"])).wait().ok();
+    let confidence =
+        |page: &serde_json::Value, name: &str| page[name].as_f64().is_some_and(|it| (0.0..=1.0).contains(&it));
+    let pages = ran.json_lines();
+    assert!(!pages.is_empty());
+    assert!(
+        pages.iter().all(|page| page["markdown"].is_string() && confidence(page, "text_confidence")),
+        "{}",
+        pages[0]
+    );
+    let folder = place.data().join("elastic");
+    let files = std::fs::read_dir(folder).unwrap().map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+    let documents: Vec<serde_json::Value> =
+        files.collect::<String>().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(documents.len(), pages.len());
+    assert!(
+        documents.iter().all(|it| it["markdown"].is_string() && confidence(it, "textConfidence")),
+        "{}",
+        documents[0]
+    );
+}
+
+#[test]
 fn void_takes_everything_and_keeps_nothing() {
     let site = small_site();
     let place = Place::new();

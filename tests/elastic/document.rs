@@ -9,6 +9,8 @@ use seine::formats::elastic::{
     ElasticDocument, MAX_ID_BYTES, document_id, document_version, is_held, parse_document, write_event,
 };
 use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent, Relevance, TextChange};
+use seine::parse::PageText;
+use seine::parse::clean_text::{Extractor, TextOptions};
 use serde_json::Value;
 
 use crate::{FETCHED, at, changed, numbered, page, response, text};
@@ -101,11 +103,28 @@ fn what_is_no_successful_page_is_not_held() {
     }
 }
 
+#[test]
+fn the_main_text_is_that_of_the_extractor_asked_for() {
+    let event = numbered(1);
+    let written = |extractor: Extractor, markdown: bool| {
+        let text = PageText { options: TextOptions { extractor, markdown }, ..text(&event) };
+        let mut out = Vec::new();
+        assert!(write_event(&event, &text, 0, &mut out));
+        parse_document(&out).unwrap()
+    };
+    let plain = written(Extractor::Boilerpipe, false);
+    assert_eq!((plain.text.as_deref(), &plain.markdown, plain.text_confidence), (Some(""), &None, None));
+    let readable = written(Extractor::Readable, true);
+    assert_eq!(readable.text.as_deref(), Some("Heading 1\nText of page number 1.\n"));
+    assert_eq!(readable.markdown.as_deref(), Some("# Heading 1\n\nText of page number 1.\n"));
+    assert!(readable.text_confidence.is_some_and(|it| (0.0..=1.0).contains(&it)));
+}
+
 /// By what the destination asks for at least, and nothing where nothing is known.
 #[test]
 fn a_document_says_how_much_has_changed() {
     let text = TextChange { distances: [(0, 3), (6, 7)].into(), ..TextChange::default() };
-    let event = PageEvent { text: Some(text), ..changed(numbered(1)) };
+    let event = PageEvent { text: Some(text), likeness: None, ..changed(numbered(1)) };
     let written = |event: &PageEvent, min_change: u8| {
         let mut out = Vec::new();
         assert!(write_event(event, &self::text(event), min_change, &mut out));

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use seine::config::{Removed, Unchanged, Upkeep};
 use seine::delivery::Entry;
 use seine::demo::server::Answer;
-use seine::page::{Failure, FailureReason, Outcome, PageChange, PageEvent, TextChange, Withheld};
+use seine::page::{
+    DuplicateOf, Failure, FailureReason, Likeness, Outcome, PageChange, PageEvent, TextChange, WasDuplicate, Withheld,
+};
 use seine::sinks::elasticsearch::ElasticSink;
 use serde_json::{Value, json};
 
@@ -24,6 +26,7 @@ pub fn conforms(node: &Node) {
     what_may_not_be_delivered_leaves(node);
     what_is_to_be_kept_is_kept(node);
     small_changes_are_touched_or_left_out(node);
+    duplicates_have_no_document_where_they_are_skipped(node);
     deletions_are_remembered_for_long(node);
 }
 
@@ -148,7 +151,7 @@ fn what_is_to_be_kept_is_kept(node: &Node) {
     let index = "kept";
     let deliver_as = |unchanged: Unchanged, events: Vec<PageEvent>| {
         let folder = tempfile::tempdir().unwrap();
-        let upkeep = Upkeep { unchanged, removed: Removed::Keep, min_change: 0 };
+        let upkeep = Upkeep { unchanged, removed: Removed::Keep, min_change: 0, skip_duplicates: false };
         let mut sink =
             ElasticSink::open(&config(&[&node.url], index), upkeep, folder.path(), Default::default()).unwrap();
         let entries: Vec<Arc<Entry>> = entries(events);
@@ -163,6 +166,47 @@ fn what_is_to_be_kept_is_kept(node: &Node) {
     assert_eq!(found(node, index).map(|(title, _, version)| (title, version)), Some(("After 10".to_owned(), 10)));
 }
 
+/// Whatever they are to others: new, changed, or as they were.
+fn duplicates_have_no_document_where_they_are_skipped(node: &Node) {
+    let of = DuplicateOf { url: "http://a.example/first".into(), distance: 1, simhash: Some(7) };
+    let judged = |event: PageEvent, is_duplicate: bool, was_duplicate| {
+        let of = is_duplicate.then(|| of.clone());
+        PageEvent { likeness: Some(Likeness { simhash: Some(6), of, within: 3 }), was_duplicate, ..event }
+    };
+    let same = |after| look(after, PageChange::Unchanged, 200);
+    let (no, yes, unknown) = (WasDuplicate::No, WasDuplicate::Yes, WasDuplicate::Unknown);
+    let story = [
+        (judged(look(5, PageChange::New, 200), false, no), Some(5), Some(5)),
+        (judged(gone(6), false, no), None, None),
+        (judged(look(10, PageChange::New, 200), true, no), None, Some(10)),
+        (judged(page(20), true, yes), None, Some(20)),
+        (judged(same(30), false, yes), Some(30), Some(30)),
+        (judged(same(40), true, no), None, Some(40)),
+        (judged(gone(50), false, yes), None, None),
+        (judged(look(60, PageChange::New, 200), false, no), Some(60), Some(60)),
+        (judged(same(70), true, unknown), None, Some(70)),
+        (judged(same(80), false, unknown), Some(80), Some(80)),
+        (judged(gone(90), false, no), None, None),
+    ];
+    for skip_duplicates in [true, false] {
+        let index = if skip_duplicates { "without-duplicates" } else { "with-duplicates" };
+        for (event, without, with) in &story {
+            let folder = tempfile::tempdir().unwrap();
+            let upkeep = Upkeep { skip_duplicates, ..crate::UPKEEP };
+            let config = config(&[&node.url], index);
+            let mut sink = ElasticSink::open(&config, upkeep, folder.path(), Default::default()).unwrap();
+            assert_eq!(deliver(&mut sink, &entries([event.clone()])).unwrap().dead, 0);
+            let expected = if skip_duplicates { without } else { with }.map(|after: u64| format!("After {after}"));
+            assert_eq!(title(node, index), expected, "{index}: {event:?}");
+            if let Some(document) = expected.map(|_| node.document(index, PAGE)["_source"].clone()) {
+                let told = event.duplicate_of().map(|of| json!([of.url, "near", 1]));
+                let fields = ["duplicateOf", "duplicateKind", "duplicateDistance"].map(|name| document[name].clone());
+                assert_eq!(json!(fields), told.unwrap_or(json!([null, null, null])));
+            }
+        }
+    }
+}
+
 fn small_changes_are_touched_or_left_out(node: &Node) {
     let told = |after, distances: &[(u8, u8)]| {
         let text = TextChange { distances: distances.iter().copied().collect(), ..TextChange::default() };
@@ -175,7 +219,7 @@ fn small_changes_are_touched_or_left_out(node: &Node) {
         (Unchanged::Skip, 6, [("After 0", 0, None), ("After 20", 20, Some(6)), ("After 20", 20, Some(6))]),
     ] {
         let index = &format!("changes-{}-{min_change}", if unchanged == Unchanged::Skip { "skip" } else { "touch" });
-        let upkeep = Upkeep { unchanged, removed: Removed::Delete, min_change };
+        let upkeep = Upkeep { unchanged, removed: Removed::Delete, min_change, skip_duplicates: false };
         let deliver_one = |event: &PageEvent| {
             let folder = tempfile::tempdir().unwrap();
             let mut sink =
@@ -259,14 +303,16 @@ pub fn a_crawl_leaves_the_live_pages(node: &Node) {
     assert!(audit.stdout.contains("✓ at elasticsearch"), "{}", audit.stdout);
 }
 
-/// `/unlisted` asks not to be indexed from its second look on; robots.txt forbids `/denied`.
+/// `/unlisted` asks not to be indexed from its second look on, and `/opted` not to train models; robots.txt forbids `/denied`.
 fn leaving() -> Running {
     Running::start(
         1,
         counted(|ask, times| match (ask.path(), times) {
-            ("/", _) => Answer::html(links(&["/unlisted", "/denied", "/outside", "/stays"])),
+            ("/", _) => Answer::html(links(&["/unlisted", "/opted", "/denied", "/outside", "/stays"])),
             ("/unlisted", 1) => Answer::html("for everybody"),
             ("/unlisted", _) => Answer::html("<meta name=robots content=noindex>for some"),
+            ("/opted", 1) => Answer::html("for everything").header("content-usage", "search=y"),
+            ("/opted", _) => Answer::html("<meta name=tdm-reservation content=1>for people"),
             ("/robots.txt", _) => Answer::text("User-agent: *\nDisallow: /denied\n"),
             ("/denied" | "/outside" | "/stays", _) => Answer::html(ask.path().to_owned()),
             _ => Answer::text("").status(404),
@@ -286,16 +332,19 @@ pub fn what_is_forbidden_leaves_the_index(node: &Node) {
          target_storage.data_format.elasticsearch.index_name: {index}\n",
         node.url
     ));
+    place.set("purpose", "train-ai");
     place.set(OBEY, "false");
     let crawl =
         |seeds: &[String], more: &[&str]| Process::start(place.crawl(seeds, &[&["--delay", "0"], more].concat()));
     crawl(&[site.origin(0) + "/"], &[]).wait().ok();
-    assert_eq!(node.count_all(index), 5);
+    assert_eq!(node.count_all(index), 6);
+    let asked = node.document(index, &(site.origin(0) + "/opted"))["_source"]["preferences"].clone();
+    assert_eq!(asked, serde_json::json!([{ "scheme": "content-usage", "source": "header", "says": ["search=y"] }]));
 
     place.set(OBEY, "true");
     place.set(BLACKLIST, "['.*/outside']");
     let process = crawl(&[], &["--stay"]);
-    eventually("the first has left", || node.count_all(index) < 5);
+    eventually("the first has left", || node.count_all(index) < 6);
     assert!(process.kill());
     eventually("all have left", || {
         crawl(&[], &[]).wait().ok();

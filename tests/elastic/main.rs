@@ -29,7 +29,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use seine::config::{ElasticConfig, Removed, Unchanged, Upkeep};
 use seine::delivery::{Deriver, Entry, Position};
-use seine::page::{PageChange, PageEvent, Relevance, TextChange};
+use seine::page::{DuplicateOf, Likeness, PageChange, PageEvent, Relevance, TextChange};
 use seine::parse::{DeriveOptions, PageText, derive};
 use seine::shutdown::Shutdown;
 use seine::sinks::dead_letters;
@@ -39,7 +39,8 @@ use tempfile::TempDir;
 use event::{FETCHED, response};
 
 /// As it is without a word in the configuration.
-const UPKEEP: Upkeep = Upkeep { unchanged: Unchanged::Touch, removed: Removed::Delete, min_change: 0 };
+const UPKEEP: Upkeep =
+    Upkeep { unchanged: Unchanged::Touch, removed: Removed::Delete, min_change: 0, skip_duplicates: false };
 /// Longer than any wait of a passing test.
 const LONG: Duration = Duration::from_secs(120);
 
@@ -63,7 +64,9 @@ fn at(mut event: PageEvent, fetched: u64) -> PageEvent {
 /// So that its document has every field.
 fn changed(event: PageEvent) -> PageEvent {
     let text = TextChange { distances: [(0, 3)].into(), ..TextChange::default() };
-    PageEvent { change: Some(PageChange::Changed), text: Some(text), ..event }
+    let of = DuplicateOf { url: "http://a.example/first".into(), distance: 2, simhash: Some(7) };
+    let likeness = Some(Likeness { simhash: Some(4), of: Some(of), within: 3 });
+    PageEvent { change: Some(PageChange::Changed), text: Some(text), likeness, ..event }
 }
 
 fn options() -> DeriveOptions {

@@ -195,7 +195,8 @@ async fn no_file_for_a_look_up() {
     // The log has its files from its first event on.
     let crawl = MiniCrawl::new(config, &[&format!("{}/", site.origin(0))]);
     assert_eq!(crawl.run(LIMIT).await.len(), 1);
-    let page = |url: &String| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0, found: None };
+    let page =
+        |url: &String| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0, found: None, lead: None };
     crawl.frontier.propose(&urls.iter().map(page).collect::<Vec<_>>(), now_ms()).unwrap();
     let outage = crawl.visitor.outage.clone();
 

@@ -242,7 +242,7 @@ async fn known_rules_outlive_an_outage() {
     let crawl = MiniCrawl::new(config_for(&site), &urls.each_ref().map(String::as_str));
     let lease = crawl.frontier.lease(now_ms(), 1, 10).unwrap().remove(0);
     let rules = RobotsAccess::Rules("User-agent: *\nDisallow: /private\n".into());
-    let expired = Robots { fetched_ms: 1, expires_ms: 2, access: rules };
+    let expired = Robots { fetched_ms: 1, expires_ms: 2, access: rules, tdm: None };
     crawl.frontier.release(lease, Release { robots: Some(expired), ..Release::default() }).unwrap();
 
     let events = crawl.run(LIMIT).await;

@@ -188,7 +188,14 @@ impl MiniCrawl {
         let (log, _) = PageLog::open(&folder.path().join("log"), &config.log, DeriveOptions::new(&config)).unwrap();
         let seeds: Vec<String> = seeds.iter().map(|seed| seine::parse::url::parse(seed).unwrap()).collect();
         let scope = Arc::new(CurrentScope::new(Scope::new(&config.scope, &seeds).unwrap(), RefusedLinks::default()));
-        let seed = |url: &String| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0, found: None };
+        let seed = |url: &String| Proposal {
+            url: url.clone(),
+            kind: Kind::Page,
+            depth: 0,
+            priority: 0,
+            found: None,
+            lead: None,
+        };
         frontier.propose(&seeds.iter().map(seed).collect::<Vec<_>>(), now_ms()).unwrap();
         let derive = DeriveOptions::new(&config);
         let metrics = Arc::new(Metrics::new());

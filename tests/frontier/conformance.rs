@@ -252,7 +252,7 @@ fn keeps_robots_and_failures_of_a_host(make: Make) {
     );
     give_back(&*frontier, lease);
     for (number, access) in robots.into_iter().enumerate() {
-        let robots = Some(Robots { fetched_ms: 5, expires_ms: 6, access });
+        let robots = Some(Robots { fetched_ms: 5, expires_ms: 6, access, tdm: None });
         let lease = lease_one(&*frontier, 0, 1);
         let trouble = Trouble { suspect: (number == 1).then_some(77), ..trouble(number as u32) };
         let health = Some(Health::Troubled(trouble));
@@ -342,6 +342,7 @@ fn keeps_every_field_of_a_page(make: Make) {
             last_modified: Some("é".into()),
             final_url: Some("http://d/é".into()),
             noindex: true,
+            preferences: Some(Vec::new()),
             is_to_be_reread: true,
             target: Some("http://d/é?1".into()),
             texts: [(0, u64::MAX), (64, 7)].into(),

@@ -132,7 +132,7 @@ impl Pair {
         assert!(frontier.cursor().unwrap() < at(failed));
         // Leases end all the same.
         let (lease, twins) = self.leased.take().unwrap();
-        let robots = Robots { fetched_ms: failed, expires_ms: NOW, access: RobotsAccess::AllowAll };
+        let robots = Robots { fetched_ms: failed, expires_ms: NOW, access: RobotsAccess::AllowAll, tdm: None };
         for (frontier, lease) in self.both().into_iter().zip([lease, twins]) {
             let fetched = lease.work.iter().take(1).map(|work| work.url.clone()).collect();
             let release = Release {

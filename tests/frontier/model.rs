@@ -151,7 +151,7 @@ impl Pair {
         let work = leases[0].work.iter().enumerate();
         let fetched = work.filter(|(bit, _)| fetched >> (bit % 8) & 1 == 1).map(|(_, work)| work.url.clone()).collect();
         let access = RobotsAccess::Rules(format!("until {}", self.now));
-        let robots = has_robots.then_some(Robots { fetched_ms: self.now, expires_ms: self.now + 1, access });
+        let robots = has_robots.then_some(Robots { fetched_ms: self.now, expires_ms: self.now + 1, access, tdm: None });
         let not_before = self.now + wait;
         let delay = Duration::from_millis(wait);
         let release = Release { fetched, not_before, robots, health, delay, ..Release::default() };

@@ -8,6 +8,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use seine::frontier::*;
+use seine::page::preferences::{Says, Scheme, Source, Statement, Usage};
 use seine::page::{Failure, FailureReason, Kind};
 use seine::revisit::{Belief, History};
 
@@ -59,6 +60,7 @@ fn page_record() -> impl Strategy<Value = PageRecord> {
                 history,
                 final_url: strings.3,
                 noindex,
+                preferences: noindex.then(|| vec![asked()]),
                 is_to_be_reread,
                 target,
                 texts,
@@ -66,6 +68,7 @@ fn page_record() -> impl Strategy<Value = PageRecord> {
                 passed_at: None,
                 past: Default::default(),
                 judged: (depth % 2 == 0).then(judged),
+                likeness: None,
             }
         },
     )
@@ -88,6 +91,11 @@ fn history() -> impl Strategy<Value = History> {
         })
 }
 
+fn asked() -> Statement {
+    let (says, terms) = (Says::one(Usage::Tdm, false), Some("http://a.example/policy".into()));
+    Statement { scheme: Scheme::Tdmrep, source: Source::Header, line: 7, says, terms }
+}
+
 fn robots() -> impl Strategy<Value = Robots> {
     let failure = (reason(), any::<String>()).prop_map(|(reason, message)| Failure { reason, message });
     let access = prop_oneof![
@@ -99,6 +107,7 @@ fn robots() -> impl Strategy<Value = Robots> {
         fetched_ms,
         expires_ms,
         access,
+        tdm: fetched_ms.is_multiple_of(2).then(|| "[]".to_owned()),
     })
 }
 
@@ -163,7 +172,7 @@ fn fill(dir: &Path) {
     let frontier = open(dir).unwrap();
     let verdicts = vec![fetched(URL, 1, None), retry("http://a.example/2", 2, 1000, 1)];
     frontier.apply(&batch(1, verdicts, pages(&["http://a.example/3"])), 0).unwrap();
-    let robots = Robots { fetched_ms: 1, expires_ms: 2, access: RobotsAccess::AllowAll };
+    let robots = Robots { fetched_ms: 1, expires_ms: 2, access: RobotsAccess::AllowAll, tdm: None };
     frontier.release(host(&frontier), Release { robots: Some(robots), ..Release::default() }).unwrap();
 }
 
@@ -223,6 +232,7 @@ fn of_pages_are_read_as_0_1_0_wrote_them() {
         history: None,
         final_url: None,
         noindex: false,
+        preferences: None,
         is_to_be_reread: false,
         target: None,
         texts: Default::default(),
@@ -230,6 +240,7 @@ fn of_pages_are_read_as_0_1_0_wrote_them() {
         passed_at: None,
         past: Default::default(),
         judged: None,
+        likeness: None,
     };
     assert_eq!(open(dir.path()).unwrap().page(URL).unwrap(), Some(record.clone()));
 
@@ -267,7 +278,7 @@ fn of_hosts_are_read_as_0_1_0_wrote_them() {
     };
     assert_eq!(lease.host.trouble, Some(trouble));
     let failure = Failure { reason: FailureReason::Dns, message: "none".into() };
-    let robots = Robots { fetched_ms: 11, expires_ms: 22, access: RobotsAccess::Unreachable(failure) };
+    let robots = Robots { fetched_ms: 11, expires_ms: 22, access: RobotsAccess::Unreachable(failure), tdm: None };
     assert_eq!(lease.host.robots, Some(robots));
 
     overwrite(dir.path(), "hosts", &[&head[..], &[1], &lebs(&[50, 60, 4, 603]), ORIGIN.as_bytes()].concat());

@@ -32,7 +32,7 @@ fn apply(frontier: &dyn Frontier, n: u64) {
 fn fill(dir: &Path) {
     let frontier = open(dir).unwrap();
     (1..=IN_TABLES).for_each(|n| apply(&frontier, n));
-    let robots = Robots { fetched_ms: 1, expires_ms: 2, access: RobotsAccess::AllowAll };
+    let robots = Robots { fetched_ms: 1, expires_ms: 2, access: RobotsAccess::AllowAll, tdm: None };
     let lease = lease_one(&frontier, 0, 1);
     frontier.release(lease, Release { robots: Some(robots), ..Release::default() }).unwrap();
     drop(frontier);

@@ -64,6 +64,8 @@ pub fn check_counters(frontier: &EmbeddedFrontier) {
     assert_eq!((survey.first_time(), survey.first_time_pages), (counts.first_time, counts.first_time), "{survey:?}");
     assert_eq!(survey.admitted_by_host, counts.page + counts.first_time, "{survey:?}");
     assert_eq!(survey.records(), survey.places_done + survey.revisits, "{survey:?}");
+    assert_eq!(survey.duplicates, counts.duplicates);
+    assert!(survey.places <= survey.firsts, "{survey:?}");
     assert_eq!(
         (survey.hosts, survey.live, survey.gone, survey.refused, survey.failed, survey.withheld, survey.alias),
         (counts.hosts, counts.live, counts.gone, counts.refused, counts.failed, counts.withheld, counts.alias)
@@ -87,7 +89,7 @@ pub fn plain() -> FrontierOptions {
 }
 
 pub fn page(url: &str) -> Proposal {
-    Proposal { url: url.into(), kind: Kind::Page, depth: 0, priority: 10, found: None }
+    Proposal { url: url.into(), kind: Kind::Page, depth: 0, priority: 10, found: None, lead: None }
 }
 
 pub fn pages(urls: &[&str]) -> Vec<Proposal> {
@@ -117,6 +119,7 @@ pub fn record(url: &str, event: u64) -> PageRecord {
         history: None,
         final_url: None,
         noindex: false,
+        preferences: None,
         is_to_be_reread: false,
         target: None,
         texts: Default::default(),
@@ -124,6 +127,7 @@ pub fn record(url: &str, event: u64) -> PageRecord {
         passed_at: None,
         past: Default::default(),
         judged: None,
+        likeness: None,
     }
 }
 

@@ -26,7 +26,7 @@ fn site() -> Running {
     )
 }
 
-fn path_of(message: &Seen, origin: &str) -> String {
+pub fn path_of(message: &Seen, origin: &str) -> String {
     let url = percent_encoding::percent_decode_str(&message.key).decode_utf8().unwrap().into_owned();
     url.strip_prefix(origin).unwrap().to_owned()
 }
@@ -80,14 +80,16 @@ fn each_message_says_what_became_of_its_page() {
     run(&["audit", place.data().to_str().unwrap(), "--destinations"]).ok();
 }
 
-/// `/unlisted` asks not to be indexed from its second look on; robots.txt forbids `/denied`.
+/// `/unlisted` asks not to be indexed from its second look on, and `/opted` not to train models; robots.txt forbids `/denied`.
 fn leaving() -> Running {
     Running::start(
         1,
         counted(|ask, times| match (ask.path(), times) {
-            ("/", _) => Answer::html(links(&["/unlisted", "/denied", "/outside", "/stays"])),
+            ("/", _) => Answer::html(links(&["/unlisted", "/opted", "/denied", "/outside", "/stays"])),
             ("/unlisted", 1) => Answer::html("for everybody"),
             ("/unlisted", _) => Answer::html("for some").header("x-robots-tag", "noindex"),
+            ("/opted", 1) => Answer::html("for everything"),
+            ("/opted", _) => Answer::html("for people").header("content-usage", "train-ai=n"),
             ("/robots.txt", _) => Answer::text("User-agent: *\nDisallow: /denied\n"),
             ("/denied" | "/outside" | "/stays", _) => Answer::html(ask.path().to_owned()),
             _ => Answer::text("").status(404),
@@ -102,6 +104,7 @@ fn what_is_forbidden_leaves_the_topic_with_its_reason() {
     BROKER.make_topic("forbidden", &[]);
     let site = leaving();
     let place = Place::with("link_storage.recrawl: {interval: 1s}\nlink_storage.download_sitemap_xml: false\n");
+    place.set("purpose", "train-ai");
     place.set(OBEY, "false");
     let options = ["--delay", "0", "--sink", "kafka", "--kafka-topic", "forbidden", "--kafka-servers", &BROKER.plain];
     let live = || {
@@ -109,12 +112,12 @@ fn what_is_forbidden_leaves_the_topic_with_its_reason() {
         seen.values().map(|message| path_of(message, &site.origin(0))).collect::<Vec<_>>()
     };
     Process::start(place.crawl(&[site.origin(0) + "/"], &options)).wait().ok();
-    assert_eq!(live(), ["/", "/denied", "/outside", "/stays", "/unlisted"]);
+    assert_eq!(live(), ["/", "/denied", "/opted", "/outside", "/stays", "/unlisted"]);
 
     place.set(OBEY, "true");
     place.set(BLACKLIST, "['.*/outside']");
     let process = Process::start(place.crawl(&[], &[&options[..], &["--stay"]].concat()));
-    eventually("the first has left", || live().len() < 5);
+    eventually("the first has left", || live().len() < 6);
     assert!(process.kill());
     eventually("all have left", || {
         Process::start(place.crawl(&[], &options)).wait().ok();
@@ -123,6 +126,10 @@ fn what_is_forbidden_leaves_the_topic_with_its_reason() {
     let mut reasons = BTreeMap::<String, Vec<String>>::new();
     for message in BROKER.read("forbidden").iter().filter(|message| message.is_tombstone) {
         assert_eq!(message.headers["change"], "gone");
+        if message.headers["reason"] == "opted_out" {
+            let asked = r#"[{"scheme":"content-usage","source":"header","says":["train-ai=n"]}]"#;
+            assert_eq!(message.headers["preferences"], asked);
+        }
         let reasons = reasons.entry(path_of(message, &site.origin(0))).or_default();
         reasons.push(message.headers["reason"].clone());
         reasons.dedup(); // sent again after the kill, perhaps
@@ -130,7 +137,7 @@ fn what_is_forbidden_leaves_the_topic_with_its_reason() {
     let of = |reason: &str| vec![reason.to_owned()];
     assert_eq!(
         reasons.into_iter().collect::<Vec<_>>(),
-        [("/denied", "robots_denied"), ("/outside", "out_of_scope"), ("/unlisted", "noindex")]
+        [("/denied", "robots_denied"), ("/opted", "opted_out"), ("/outside", "out_of_scope"), ("/unlisted", "noindex")]
             .map(|(path, reason)| (path.to_owned(), of(reason)))
     );
     assert_eq!(place.stats()["frontier"]["live"], 2);

@@ -7,6 +7,7 @@ mod cdr31;
 mod crashes;
 mod crawl;
 mod delivery;
+mod duplicates;
 #[path = "../support/event.rs"]
 mod event;
 mod filling;

@@ -5,6 +5,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use seine::page::codec::{body, decode, encode, encode_head};
+use seine::page::preferences::{OptedOut, Purpose, Says, Scheme, Source, Statement, Usage};
 use seine::page::wire::{Framing, Wire};
 use seine::page::*;
 
@@ -65,13 +66,21 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
     ]);
     let again = option::of((any::<u64>(), any::<bool>()).prop_map(|(at, counts)| Again { at, counts }));
     let alias = any::<(String, String)>().prop_map(|(of, target)| Withheld::Alias { of, target });
-    let withheld = option::of(prop_oneof![Just(Withheld::Noindex), alias]);
+    let withheld = option::of(prop_oneof![Just(Withheld::Noindex), alias, asked().prop_map(opted_out)]);
     let bits = btree_map(0..=64u8, 0..=64u8, 0..3);
     let text = (btree_map(0..=64u8, any::<u64>(), 0..3), bits);
     let text = option::of(text.prop_map(|(given, distances)| TextChange { given, distances }));
-    let rest = (kind, relevance, option::of(any::<std::net::IpAddr>()), change, again, withheld, text);
+    let text = (text, option::of(vec(asked(), 0..3)));
+    let of = (any::<String>(), 0..=3u8, option::of(any::<u64>()));
+    let of = option::of(of.prop_map(|(url, distance, simhash)| DuplicateOf { url, distance, simhash }));
+    let likeness = (option::of(any::<u64>()), of, 0..=3u8);
+    let likeness = option::of(likeness.prop_map(|(simhash, of, within)| Likeness { simhash, of, within }));
+    let was = prop_oneof![Just(WasDuplicate::No), Just(WasDuplicate::Yes), Just(WasDuplicate::Unknown)];
+    let ip = option::of(any::<std::net::IpAddr>());
+    let rest = (kind, relevance, ip, change, again, withheld, text, likeness, was);
     (texts, numbers, rest, headers(), vec(hop(), 0..3), outcome()).prop_map(
-        |(texts, numbers, (kind, relevance, ip, change, again, withheld, text), request_headers, hops, outcome)| {
+        |(texts, numbers, rest, request_headers, hops, outcome)| {
+            let (kind, relevance, ip, change, again, withheld, (text, preferences), likeness, was_duplicate) = rest;
             PageEvent {
                 id: texts.0.clone(),
                 url: texts.1,
@@ -91,12 +100,29 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
                 bytes_beside: numbers.2 % 3,
                 change,
                 text,
+                preferences,
+                likeness,
+                was_duplicate,
                 relevance,
                 model: (numbers.0 % 2 == 0).then(|| texts.0.as_str().into()),
                 crawler_id: texts.4.into(),
             }
         },
     )
+}
+
+fn asked() -> impl Strategy<Value = Statement> {
+    let says =
+        prop_oneof![Just(Says::nothing()), Just(Says::one(Usage::Tdm, false)), Just(Says::one(Usage::Search, true))];
+    let source =
+        prop_oneof![Just(Source::RobotsTxt), Just(Source::TdmFile), Just(Source::Header), Just(Source::Markup)];
+    let scheme = prop_oneof![Just(Scheme::ContentUsage), Just(Scheme::Robots), Just(Scheme::Rsl)];
+    let statement = (scheme, source, any::<u32>(), says, option::of(any::<String>()));
+    statement.prop_map(|(scheme, source, line, says, terms)| Statement { scheme, source, line, says, terms })
+}
+
+fn opted_out(by: Statement) -> Withheld {
+    Withheld::OptedOut(Box::new(OptedOut { of: Purpose::AiInput, archived: by.line.is_multiple_of(2), by }))
 }
 
 proptest! {

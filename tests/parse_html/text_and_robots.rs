@@ -64,7 +64,10 @@ fn robots_meta_and_headers_add_up() {
         response.headers.push("x-robots-tag", "seine: nofollow, nosnippet");
     }
     let derived = derive(&event, &options());
-    assert_eq!(derived.robots, RobotsMeta { noindex: true, nofollow: true, noarchive: true, nosnippet: true });
+    assert_eq!(
+        derived.robots,
+        RobotsMeta { noindex: true, nofollow: true, noarchive: true, nosnippet: true, ..RobotsMeta::default() }
+    );
     assert!(derived.links[0].nofollow);
     let lax = derive(&event, &DeriveOptions { obey_nofollow: false, ..options() });
     assert!(!lax.links[0].nofollow);

@@ -1,6 +1,9 @@
 //! URLs and what decides about them: normalisation, robots.txt, sitemaps, the scope of a crawl.
 
+#[path = "../support/event.rs"]
+mod event;
 mod feed;
+mod preferences;
 mod robots;
 mod scope;
 mod sitemap;

@@ -494,7 +494,7 @@ impl Write for Pipe {
 #[test]
 fn standard_output_gets_one_object_a_page_and_nothing_else() {
     let pipe = Pipe::default();
-    let mut sink = stdout::sink(pipe.clone(), None);
+    let mut sink = stdout::sink(pipe.clone(), None, Default::default());
     let mut moved = event(0, "é\n".as_bytes());
     moved.hops.push(Hop {
         url: moved.url.clone(),
@@ -547,7 +547,7 @@ fn standard_output_gets_one_object_a_page_and_nothing_else() {
 #[test]
 fn a_broken_pipe_is_an_error_and_not_a_loss() {
     let pipe = Pipe::default();
-    let mut sink = stdout::sink(pipe.clone(), None);
+    let mut sink = stdout::sink(pipe.clone(), None, Default::default());
     sink.deliver(&pages(0..1)).unwrap();
     pipe.0.lock().unwrap().1 = true;
     let error = sink.deliver(&pages(1..2)).unwrap_err().to_string();

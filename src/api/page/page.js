@@ -3,6 +3,8 @@
 
 const at = id => document.getElementById(id);
 const grouped = number => Math.round(number).toLocaleString('en');
+const percent = part => part === null ? 'none yet' : (part * 100).toFixed(1) + ' %';
+let focused = false;
 const some = (number, digits = 1) => number >= 100 ? grouped(number) : number.toFixed(digits);
 
 function bytes(count) {
@@ -78,6 +80,7 @@ function rows(table, all) {
 
 function show(status) {
   const live = status.running, counts = status.frontier;
+  focused = Boolean(live.harvest);
   document.title = 'Seine: ' + live.phase;
   at('version').textContent = 'Seine ' + status.version + ', ' + status.folder;
   const started = live.phase + ', started ' + ago(live.started_ms, status.now_ms);
@@ -96,6 +99,7 @@ function show(status) {
     ['hosts with work', grouped(counts.hosts_with_work)],
     ['hosts being visited', grouped(counts.hosts_leased)],
     ['gone, refused, failed', [counts.gone, counts.refused, counts.failed].map(grouped).join(', ')],
+    ...live.harvest ? [['harvest, of the last pages and of all', [live.harvest.last, live.harvest.life].map(percent).join(', ')]] : [],
   ]);
   rows('sinks', status.sinks.map(sink => {
     const state = sink.error ? [sink.error, 'bad wide'] : sink.is_paused ? 'paused' : sink.in_use ? ['well', 'good'] : 'not configured';
@@ -145,6 +149,7 @@ function showHistory(samples) {
     chart('pages a second', of(sample => sample.rate.pages), some),
     chart('failures a second', of(sample => sample.rate.failures), some),
     chart('received a second', of(sample => sample.rate.bytes), bytes),
+    ...focused ? [chart('relevant pages', of(sample => sample.rate.harvest || 0), percent)] : [],
     ...sinks.map(sink => chart('behind: ' + sink, lag(sink), grouped)),
   );
 }
@@ -174,6 +179,9 @@ function showWhy(why) {
     add('queue', [why.queue.ahead !== null ? why.queue.ahead + ' before it' : '', why.queue.due_ms ? 'due ' + ago(why.queue.due_ms, now) : '',
       why.queue.attempts + ' attempts so far'].filter(Boolean).join(', '));
   }
+  if (why.queue && why.queue.rank) {
+    add('rank', why.queue.rank.rank.toFixed(3) + ': ' + why.queue.rank.reasons.map(it => it.of + ' ' + it.adds.toFixed(2)).join(', '));
+  }
   if (why.page) {
     add('last look', ago(why.page.fetched_ms, now) + ', status ' + why.page.status);
     add('leads to', why.page.final_url);
@@ -184,6 +192,7 @@ function showWhy(why) {
   }
   add('attempts', why.attempts.last.map(it => ago(it.at_ms, now) + ': ' + it.outcome).join('; '));
   add('aliases', why.aliases.join(' '));
+  add('duplicates', why.duplicates.join(' '));
   for (const sink of why.sinks) add(sink.sink, sink.state + (sink.reason ? ': ' + sink.reason : ''));
   const answer = element('p');
   answer.append(element('strong', why.state), ': ' + why.reason);

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::frontier::Counts;
+use crate::frontier::{Counts, Harvest};
 use crate::page::EpochMs;
+use crate::telemetry::rates::Counters;
 
 pub use orders::*;
 pub use why::*;
@@ -48,6 +49,18 @@ pub struct Live {
     /// Attempts since the start by status class or reason of failure, the most frequent first.
     pub outcomes: Vec<OutcomeCount>,
     pub parts: Vec<PartStatus>,
+    /// Of a crawl that looks for relevant pages: how many it finds.
+    #[serde(default)]
+    pub harvest: Option<HarvestStatus>,
+}
+
+/// The part of the pages that came that was relevant, 0 to 1; none: none came.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct HarvestStatus {
+    /// Over the crawl's life.
+    pub life: Option<f64>,
+    /// Of the last 1000 pages of this process.
+    pub last: Option<f64>,
 }
 
 /// Per second, on average over so many seconds.
@@ -61,6 +74,9 @@ pub struct Rate {
     pub failures: f64,
     /// Of bodies, as received.
     pub bytes: f64,
+    /// The part of the pages that came that was relevant; none: none came.
+    #[serde(default)]
+    pub harvest: Option<f64>,
 }
 
 /// One span of the last day: `GET /api/v1/history`. The first five minutes have spans of 5 seconds, then of a minute.
@@ -217,9 +233,18 @@ pub struct HostTrouble {
 
 impl Rate {
     /// What counters grew by, over a time.
-    pub fn over(span: Duration, attempts: u64, pages: u64, failures: u64, bytes: u64) -> Rate {
+    pub fn over(span: Duration, by: Counters) -> Rate {
+        let Counters { attempts, pages, failures, bytes, judged, relevant } = by;
         let seconds = span.as_secs_f64();
         let each = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-        Rate { seconds, attempts: each(attempts), pages: each(pages), failures: each(failures), bytes: each(bytes) }
+        let harvest = Harvest { judged, relevant }.ratio();
+        Rate {
+            seconds,
+            attempts: each(attempts),
+            pages: each(pages),
+            failures: each(failures),
+            bytes: each(bytes),
+            harvest,
+        }
     }
 }

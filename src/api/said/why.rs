@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::HostStatus;
 use crate::frontier::Refused;
 use crate::page::EpochMs;
+use crate::page::preferences::Statement;
 
 /// The story of a URL.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -17,6 +18,8 @@ pub struct Why {
     pub reason: String,
     pub scope: ScopeVerdict,
     pub robots: RobotsVerdict,
+    /// What its publisher says of its use, as far as is known.
+    pub preferences: Vec<PreferenceSaid>,
     pub host: Option<HostStatus>,
     pub found: Discovery,
     pub attempts: Attempts,
@@ -24,6 +27,8 @@ pub struct Why {
     pub page: Option<PageStory>,
     /// URLs that lead to it and are its aliases, up to 20.
     pub aliases: Vec<String>,
+    /// URLs whose pages are duplicates of this one's, up to 20.
+    pub duplicates: Vec<String>,
     pub budget: Option<String>,
     pub sinks: Vec<SinkPlace>,
 }
@@ -90,6 +95,17 @@ pub struct RobotsVerdict {
     pub expires_ms: Option<EpochMs>,
 }
 
+/// Something that is said of a page's use.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PreferenceSaid {
+    #[serde(flatten)]
+    pub statement: Statement,
+    /// The line of robots.txt as it stands.
+    pub text: Option<String>,
+    /// The purpose of the crawl that it forbids.
+    pub forbids: Option<String>,
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct QueuePlace {
     /// When it may be asked for, as far as that can be told.
@@ -102,6 +118,27 @@ pub struct QueuePlace {
     /// What the last attempt failed with: `timeout`, `status 503`.
     pub last_failure: Option<String>,
     pub is_revisit: bool,
+    /// Where links are ranked: by what is known now.
+    #[serde(default)]
+    pub rank: Option<RankStory>,
+}
+
+/// How likely it is that a URL's page is relevant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankStory {
+    /// 0 to 1.
+    pub rank: f64,
+    /// What adds to it, or takes from it, the most first.
+    pub reasons: Vec<RankReason>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankReason {
+    /// `page` (that the link is on), `harvest` (of its host), `place` (the host, and the part of it), `anchor`, `around` (words
+    /// beside the link), `url` (its words).
+    pub of: String,
+    /// To the logarithm of the odds.
+    pub adds: f64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -131,6 +168,12 @@ pub struct PageStory {
     pub is_relevant: Option<bool>,
     /// That classifier's name.
     pub relevance_model: Option<String>,
+    /// The first page with the same content or nearly the same text, if this is not it …
+    pub duplicate_of: Option<String>,
+    /// … `exact` or `near` …
+    pub duplicate_kind: Option<String>,
+    /// … and the bits of a simhash that both texts differ in.
+    pub duplicate_distance: Option<u8>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

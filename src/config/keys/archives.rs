@@ -39,6 +39,12 @@ pub(super) const KEYS: &[Key] = &[
          kafka.min_change.",
     ),
     ours(
+        "target_storage.data_format.filesystem.skip_duplicates",
+        "false",
+        Bool(|d, v| d.sinks.set_skip_duplicates("filesystem", v)),
+        "FILESYSTEM_*: a page that is a duplicate of another is not written. See kafka.skip_duplicates.",
+    ),
+    ours(
         "target_storage.data_format.filesystem.removed",
         "keep",
         OneOf(KEEP, |d, v| d.sinks.set_removed("filesystem", v)),
@@ -63,6 +69,12 @@ pub(super) const KEYS: &[Key] = &[
         Count(0, 64, |d, v| d.sinks.set_min_change("files", v)),
         "The same formats: a page whose main text has changed by fewer bits of 64 is not written, where unchanged is skip. See \
          kafka.min_change.",
+    ),
+    ours(
+        "target_storage.data_format.records.skip_duplicates",
+        "false",
+        Bool(|d, v| d.sinks.set_skip_duplicates("files", v)),
+        "The same formats: a page that is a duplicate of another is not written. See kafka.skip_duplicates.",
     ),
     ours(
         "target_storage.data_format.records.removed",
@@ -104,6 +116,12 @@ pub(super) const KEYS: &[Key] = &[
         Count(0, 64, |d, v| d.sinks.set_min_change("pagestore", v)),
         "PAGESTORE: a page whose main text has changed by fewer bits of 64 is not stored again, where unchanged is skip. See \
          kafka.min_change.",
+    ),
+    ours(
+        "target_storage.data_format.pagestore.skip_duplicates",
+        "false",
+        Bool(|d, v| d.sinks.set_skip_duplicates("pagestore", v)),
+        "PAGESTORE: a page that is a duplicate of another is not stored. See kafka.skip_duplicates.",
     ),
     ours(
         "target_storage.data_format.pagestore.removed",

@@ -6,6 +6,7 @@ use super::Kind::{self, Bool, Count, List, MaybeCount, MaybeText, OneOf, Propert
 use super::{Key, ache, ours, secret};
 use crate::config::values::Unit::Millis;
 use crate::config::{draft, elastic, sinks};
+use crate::parse::clean_text::Extractor;
 
 pub(super) const LOG: &[Key] = &[
     ours(
@@ -52,6 +53,20 @@ pub(super) const SINKS: &[Key] = &[
          {name: news, destination: kafka, format: CDR31, options: {topic_name: news-cdr}}. Destinations: files (rolling), filesystem (a file \
          a page), pagestore, kafka, elasticsearch, stdout, void. Options are the keys below, without what stands before them; what is not \
          there is as below. With it, data_formats is [] unless it is set beside it.",
+    ),
+    ours(
+        "target_storage.text_extractor",
+        "boilerpipe",
+        OneOf(&Extractor::NAMES, |d, v| d.config.text.extractor = Extractor::named(v)),
+        "Which main text ELASTIC documents have as `text`. boilerpipe: that of ACHE, made for news. readable: learnt from pages \
+         of all kinds, with its confidence beside it as `textConfidence`, 0 to 1.",
+    ),
+    ours(
+        "target_storage.markdown",
+        "false",
+        Bool(|d, v| d.config.text.markdown = v),
+        "ELASTIC documents and the lines of stdout also have what the readable extractor gives, as Markdown: `markdown`, and \
+         its confidence. Other formats have no place for it.",
     ),
     ours(
         "target_storage.from_archive",
@@ -158,6 +173,13 @@ pub(super) const SINKS: &[Key] = &[
          is sent.",
     ),
     ours(
+        "target_storage.data_format.kafka.skip_duplicates",
+        "false",
+        Bool(|d, v| d.sinks.set_skip_duplicates("kafka", v)),
+        "A page that is a duplicate of another (duplicates.enabled): no message; of one that was sent before, what `removed` says, \
+         with the reason `duplicate`. It is sent when that other page is there no more, or has another text.",
+    ),
+    ours(
         "target_storage.data_format.kafka.removed",
         "tombstone",
         OneOf(&["tombstone", "event", "keep"], |d, v| d.sinks.set_removed("kafka", v)),
@@ -207,6 +229,12 @@ pub(super) const SINKS: &[Key] = &[
         Kind::Duration(Millis, Duration::from_millis(100), |d, v| d.sinks.kafka.stuck_after = v),
         "A producer that delivers nothing for so long, while the broker answers, is made anew.",
     ),
+    ours(
+        "target_storage.data_format.stdout.skip_duplicates",
+        "false",
+        Bool(|d, v| d.sinks.set_skip_duplicates("stdout", v)),
+        "STDOUT: a page that is a duplicate of another is not printed. See kafka.skip_duplicates.",
+    ),
 ];
 
 pub(super) const ELASTIC: &[Key] = &[
@@ -245,6 +273,12 @@ pub(super) const ELASTIC: &[Key] = &[
         Count(0, 64, |d, v| d.sinks.set_min_change("elasticsearch", v)),
         "A page whose main text has changed by fewer bits of 64 is not written: it is touched or skipped, as `unchanged` says. See \
          kafka.min_change.",
+    ),
+    ours(
+        "target_storage.data_format.elasticsearch.skip_duplicates",
+        "false",
+        Bool(|d, v| d.sinks.set_skip_duplicates("elasticsearch", v)),
+        "A page that is a duplicate of another has no document; one that it had goes as `removed` says. See kafka.skip_duplicates.",
     ),
     ours(
         "target_storage.data_format.elasticsearch.removed",

@@ -92,14 +92,6 @@ pub(super) const SCOPE: &[Key] = &[
         "Follow the links of pages. false: fetch the seeds alone, as max_depth: 0.",
     ),
     ache(
-        "link_storage.link_classifier.type",
-        "LinkClassifierBreadthSearch",
-        "LinkClassifierBreadthSearch",
-        OneOf(draft::LINK_CLASSIFIERS, draft::set_link_classifier),
-        "LinkClassifierBreadthSearch or MaxDepthLinkClassifier. The first has no limit of depth of its own (ACHE's stops \
-         at 2); the second makes max_depth 0 where it is not set, as in ACHE.",
-    ),
-    ache(
         "link_storage.link_classifier.max_depth",
         "null",
         "0",

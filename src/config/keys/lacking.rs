@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::Kind::{self, List, MaybeText, Number};
+use super::Kind::{self, List, MaybeText};
 use super::{Key, lacking, secret};
 use crate::config::values::Unit::{Millis, Minutes};
 
@@ -11,13 +11,13 @@ const BOOL: Kind = Kind::Bool(|_, _| ());
 const COUNT: Kind = Kind::Count(0, u64::MAX, |_, _| ());
 const MILLIS: Kind = Kind::Duration(Millis, Duration::ZERO, |_, _| ());
 const MINUTES: Kind = Kind::Duration(Minutes, Duration::ZERO, |_, _| ());
+const NUMBER: Kind = Kind::Number(|_, _| Ok(()));
 const TEXT: Kind = MaybeText(|_, _| Ok(()));
 const LIST: Kind = List(|_, _| Ok(()));
 
-const NO_PAGE_CLASSIFIER: &str =
-    "not supported: every page is kept and its links followed, whatever the page classifier says";
-const NO_LEARNING: &str = "not supported: links are taken breadth first, none is learnt from";
-const NO_SELECTOR: &str = "not supported: hosts take turns, and each host's links are taken breadth first";
+const NO_PAGE_CLASSIFIER: &str = "not supported: every page is kept, whatever the page classifier says";
+const OWN_LEARNING: &str =
+    "no effect: every page is learned from as it comes, and what is learned is kept with the URLs";
 const NO_BACKLINKS: &str = "not supported: no search engine is asked for backlinks";
 const NO_RECRAWL_SELECTOR: &str =
     "not supported: set link_storage.recrawl.interval, and every page is due again after it";
@@ -33,7 +33,6 @@ const NO_WEB_LOGIN: &str =
 
 pub(super) const KEYS: &[Key] = &[
     lacking("target_storage.target_directory", "data_pages", TEXT, OWN_FOLDERS),
-    lacking("target_storage.hard_focus", "true", BOOL, NO_PAGE_CLASSIFIER),
     lacking("target_storage.bipartite", "false", BOOL, NO_BACKLINKS),
     lacking("target_storage.store_negative_pages", "true", BOOL, NO_PAGE_CLASSIFIER),
     lacking(
@@ -44,30 +43,26 @@ pub(super) const KEYS: &[Key] = &[
     ),
     lacking("target_storage.near_duplicate_detection.enabled", "false", BOOL, NO_NEAR_DUPLICATES),
     lacking("target_storage.near_duplicate_detection.store", "false", BOOL, NO_NEAR_DUPLICATES),
-    lacking("target_storage.near_duplicate_detection.similarity", "0.9", Number, NO_NEAR_DUPLICATES),
+    lacking("target_storage.near_duplicate_detection.similarity", "0.9", NUMBER, NO_NEAR_DUPLICATES),
     lacking(
         "target_storage.data_format.elasticsearch.rest.initial_connection_timeout",
         "30s",
         MILLIS,
         WAITS_FOR_SERVERS,
     ),
-    lacking("link_storage.link_classifier.parameters.class_values", "[]", LIST, NO_LEARNING),
+    lacking("link_storage.link_classifier.parameters.class_values", "[]", LIST, OWN_LEARNING),
     lacking("link_storage.link_strategy.backlinks", "false", BOOL, NO_BACKLINKS),
     lacking("link_storage.directory", "data_url/dir", TEXT, OWN_FOLDERS),
     lacking("link_storage.max_size_cache_urls", "200000", COUNT, OWN_STORE),
     lacking("link_storage.persistent_hashtable.backend", "ROCKSDB", TEXT, OWN_STORE),
     lacking("link_storage.scheduler.max_links", "100000", COUNT, "no effect: URLs wait on disk, any number of them"),
-    lacking("link_storage.online_learning.enabled", "false", BOOL, NO_LEARNING),
-    lacking("link_storage.online_learning.async", "true", BOOL, NO_LEARNING),
-    lacking("link_storage.online_learning.type", "FORWARD_CLASSIFIER_BINARY", TEXT, NO_LEARNING),
-    lacking("link_storage.online_learning.learning_limit", "500", COUNT, NO_LEARNING),
-    lacking("link_storage.link_selector", "TopkLinkSelector", TEXT, NO_SELECTOR),
-    lacking("link_storage.link_selector.min_relevance", "0", Number, NO_SELECTOR),
+    lacking("link_storage.online_learning.async", "true", BOOL, OWN_LEARNING),
+    lacking("link_storage.online_learning.learning_limit", "500", COUNT, OWN_LEARNING),
     secret(lacking("link_storage.backsurfer.moz.access_id", "null", TEXT, NO_BACKLINKS)),
     secret(lacking("link_storage.backsurfer.moz.secret_key", "null", TEXT, NO_BACKLINKS)),
     lacking("link_storage.recrawl_selector", "null", TEXT, NO_RECRAWL_SELECTOR),
     lacking("link_storage.recrawl_selector.sitemaps.interval", "60", MINUTES, NO_RECRAWL_SELECTOR),
-    lacking("link_storage.recrawl_selector.relevance.min_relevance", "299", Number, NO_RECRAWL_SELECTOR),
+    lacking("link_storage.recrawl_selector.relevance.min_relevance", "299", NUMBER, NO_RECRAWL_SELECTOR),
     lacking("link_storage.recrawl_selector.relevance.interval", "60", MINUTES, NO_RECRAWL_SELECTOR),
     lacking("link_storage.recrawl_selector.relevance.recrawl_sitemaps", "true", BOOL, NO_RECRAWL_SELECTOR),
     lacking("link_storage.recrawl_selector.relevance.recrawl_robots", "true", BOOL, NO_RECRAWL_SELECTOR),

@@ -5,8 +5,11 @@
 //! destination: so the table, the draft, `sinks`, `elastic` and `destinations` import each other.
 
 mod archives;
+mod asking;
 mod crawling;
 mod delivering;
+mod duplicates;
+mod focusing;
 mod following;
 mod lacking;
 mod watching;
@@ -47,7 +50,7 @@ pub(super) enum Kind {
     Bool(fn(&mut Draft, bool)),
     Count(u64, u64, fn(&mut Draft, u64)),
     MaybeCount(u64, u64, fn(&mut Draft, Option<u64>)),
-    Number,
+    Number(fn(&mut Draft, f64) -> Result<(), String>),
     /// With the least allowed.
     Size(u64, fn(&mut Draft, u64)),
     Duration(Unit, Duration, fn(&mut Draft, Duration)),
@@ -71,9 +74,12 @@ pub(super) const ALIASES: &[(&str, &str)] = &[("target_storage.data_format.type"
 pub(super) const GROUPS: &[Group] = &[
     Group { title: "The crawl", keys: crawling::CRAWL },
     Group { title: "Which links are followed", keys: following::SCOPE },
+    Group { title: "What publishers ask", keys: asking::KEYS },
+    Group { title: "Focused crawls: which links come first", keys: focusing::KEYS },
     Group { title: "When they are fetched: politeness, retries, recrawling", keys: crawling::FRONTIER },
     Group { title: "How they are fetched", keys: crawling::FETCH },
     Group { title: "Who asks", keys: crawling::IDENTITY },
+    Group { title: "Pages with the same content", keys: duplicates::KEYS },
     Group { title: "The page log: where a page becomes accepted", keys: delivering::LOG },
     Group { title: "Where pages are delivered", keys: delivering::SINKS },
     Group { title: "Files other than FILES", keys: archives::KEYS },
@@ -137,7 +143,10 @@ impl Kind {
                 let value = maybe(node, |node| values::count(node, least, most));
                 put(value, |value| or_null(value.map(|value| value.to_string())), |value| set(draft, value))
             }
-            Kind::Number => values::number(node).map(|value| value.to_string()),
+            Kind::Number(set) => {
+                let value = values::number(node)?;
+                set(draft, value).map(|()| value.to_string())
+            }
             Kind::Size(least, set) => {
                 put(values::size(node, least), |value| values::shown_size(*value), |value| set(draft, value))
             }

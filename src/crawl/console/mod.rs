@@ -1,5 +1,6 @@
 //! What a crawl is asked, and told, by its operator: the same for one that runs and for one that rests in its folder.
 
+mod asks;
 mod backup;
 mod forget;
 mod hosts;

@@ -7,13 +7,13 @@ use crate::api::Refusal;
 use crate::api::said::{HostStatus, PageStory, QueuePlace, RobotsVerdict, ScopeVerdict, SinkPlace, Why};
 use crate::clock::now_ms;
 use crate::config::Removed;
-use crate::crawl::normalise_seed;
 use crate::frontier::held::{HELD, held_under};
+use crate::crawl::{focus, normalise_seed};
 use crate::frontier::scope::{Scope, Verdict};
 use crate::frontier::{
     HostLook, PageRecord, PageState, Place, QueuedLook, RobotsAccess, Trouble, UrlLook, WHEN_MET_AGAIN,
 };
-use crate::page::{EpochMs, FailureReason};
+use crate::page::{DuplicateOf, EpochMs, FailureReason};
 use crate::page_log::{LogStatus, ReaderStatus};
 use crate::parse;
 use crate::parse::robots::{RobotsTxt, line_of};
@@ -21,12 +21,12 @@ use crate::parse::url::MAX_URL_BYTES;
 use crate::sinks::dead_letters;
 
 /// All that is known, to say it with.
-struct Known<'c> {
-    console: &'c Console,
-    url: &'c str,
+pub(super) struct Known<'c> {
+    pub(super) console: &'c Console,
+    pub(super) url: &'c str,
     scope: &'c Scope,
-    look: Option<UrlLook>,
-    host: Option<HostLook>,
+    pub(super) look: Option<UrlLook>,
+    pub(super) host: Option<HostLook>,
     now: EpochMs,
 }
 
@@ -56,6 +56,7 @@ impl Console {
             reason,
             scope: known.scope_verdict(),
             robots: known.robots_verdict(),
+            preferences: known.preferences(),
             host: match &known.host {
                 Some(host) => {
                     Some(HostStatus { traps: self.trap_lines(&host.origin)?, ..host_status(host, known.now) })
@@ -64,9 +65,10 @@ impl Console {
             },
             found: self.discovery(known.look.as_ref()),
             attempts: attempts(known.look.as_ref()),
-            queue: known.queue_place(),
+            queue: known.queue_place()?,
             page: page.map(|page| story(page, known.look.as_ref().and_then(|look| look.owner.clone()))),
             aliases: known.look.as_ref().map(|look| look.aliases.clone()).unwrap_or_default(),
+            duplicates: known.look.as_ref().map(|look| look.duplicates.clone()).unwrap_or_default(),
             budget: known.spent_budget(),
             sinks,
             url,
@@ -102,6 +104,9 @@ impl Console {
             return place("dead", None, Some(reason));
         }
         let upkeep = self.config.sinks.iter().find(|sink| sink.name() == reader.name).map(|sink| sink.upkeep);
+        if let (Some(of), true) = (page.duplicate_of(), upkeep.is_some_and(|upkeep| upkeep.skip_duplicates)) {
+            return place("passed", None, Some(format!("it is {}; this sink skips duplicates", said_of_duplicate(of))));
+        }
         match (page.state, upkeep.map(|upkeep| upkeep.removed)) {
             (state, _) if state.is_live() => place("delivered", None, None),
             (PageState::Refused, _) => place("passed", None, Some(said_of(page))),
@@ -130,11 +135,14 @@ impl Known<'_> {
                         Some(_) => {
                             "it answered that it is not there; it counts as gone when a second look agrees".to_owned()
                         }
-                        None => "its page was there when it was last asked for".to_owned(),
+                        None => {
+                            let copy = page.duplicate_of().map(|of| format!("; it is {}", said_of_duplicate(of)));
+                            format!("its page was there when it was last asked for{}", copy.unwrap_or_default())
+                        }
                     },
                 )
             }
-            PageState::Withheld => ("withheld", "its page asks not to be indexed (noindex)".to_owned()),
+            PageState::Withheld => ("withheld", self.withheld(page)),
             PageState::Alias => (
                 "alias",
                 match (&look.owner, &page.target) {
@@ -167,6 +175,12 @@ impl Known<'_> {
             let by = if ordered.is_some() { "its operator's order" } else { "link_storage.max_pages_per_domain" };
             reason += &format!("; or it was left out, as its host has had the {limit} pages of {by}");
         }
+        if config.focus.hard {
+            reason += "; links of pages that are not relevant are not followed (target_storage.hard_focus)";
+        }
+        if config.focus.min_rank > 0.0 {
+            reason += &format!("; nor are those with a rank below {}", config.focus.min_rank);
+        }
         if let Some(depth) = config.max_depth {
             reason += &format!("; links are followed {depth} deep");
         }
@@ -188,7 +202,7 @@ impl Known<'_> {
             Place::Later { .. } => "it is due to be tried again".to_owned(),
             Place::Done => "it is not asked for again".to_owned(),
         };
-        if let Some(cause) = look.queued.and_then(|queued| queued.cause) {
+        if let Some(cause) = look.queued.as_ref().and_then(|queued| queued.cause) {
             reason += &format!("; it failed with {cause} before");
         }
         if self.robots_verdict().verdict == "denied" {
@@ -261,18 +275,23 @@ impl Known<'_> {
         }
     }
 
-    fn queue_place(&self) -> Option<QueuePlace> {
-        let look = self.look.as_ref()?;
-        let QueuedLook { depth, attempts, cause, .. } = look.queued?;
+    fn queue_place(&self) -> Result<Option<QueuePlace>, Refusal> {
+        let Some((look, queued)) = self.look.as_ref().and_then(|look| Some((look, look.queued.as_ref()?))) else {
+            return Ok(None);
+        };
+        let QueuedLook { depth, attempts, cause, .. } = *queued;
         let rests = self.host.as_ref().and_then(|host| host.due);
         let (due_ms, ahead) = match look.place {
             Place::Ready { ahead, .. } => (rests, Some(ahead)),
             Place::Later { due } => (Some(due), None),
-            Place::Done => return None,
+            Place::Done => return Ok(None),
         };
+        let is_ranked = self.console.config.frontier.focus.ranks && look.page.is_none() && depth > 0;
+        let rank = if is_ranked { Some(focus::why(&*self.console.frontier, self.url, &queued.lead)?) } else { None };
         let due_ms = due_ms.filter(|due| *due < HELD);
         let last_failure = cause.map(|cause| cause.to_string());
-        Some(QueuePlace { due_ms, ahead, depth, attempts, last_failure, is_revisit: look.page.is_some() })
+        let is_revisit = look.page.is_some();
+        Ok(Some(QueuePlace { due_ms, ahead, depth, attempts, last_failure, is_revisit, rank }))
     }
 
     /// What keeps a URL back that is held.
@@ -294,12 +313,20 @@ fn said_of(page: &PageRecord) -> String {
         PageState::Gone if matches!(page.status, 404 | 410) => {
             format!("it answers with status {}, and did at a look before", page.status)
         }
-        PageState::Gone => "it was there, and may not be asked for any more, or asks not to be indexed".to_owned(),
+        PageState::Gone => "it was there, and may not be asked for any more, or delivered".to_owned(),
         PageState::Refused => format!("it answered with status {}", page.status),
         PageState::Failed(reason) => failed(reason),
-        PageState::Withheld => "it asks not to be indexed".to_owned(),
+        PageState::Withheld if page.noindex => "it asks not to be indexed".to_owned(),
+        PageState::Withheld => "its publisher does not want it used for this".to_owned(),
         PageState::Alias => "its page is delivered under another URL".to_owned(),
         PageState::New | PageState::Unchanged | PageState::Changed => "it is there".to_owned(),
+    }
+}
+
+fn said_of_duplicate(of: &DuplicateOf) -> String {
+    match of.simhash {
+        None => format!("the same as {}, byte for byte", of.url),
+        Some(_) => format!("nearly the same as {}, {} of 64 bits apart", of.url, of.distance),
     }
 }
 
@@ -317,6 +344,7 @@ fn failed(reason: FailureReason) -> String {
 
 fn story(page: &PageRecord, owner: Option<String>) -> PageStory {
     let (history, judged) = (page.history(), page.judged.as_ref());
+    let duplicate = page.duplicate_of();
     PageStory {
         event_id: page.event_id.clone(),
         status: page.status,
@@ -335,5 +363,8 @@ fn story(page: &PageRecord, owner: Option<String>) -> PageStory {
         relevance: judged.map(|judged| f64::from(judged.relevance) / 1e6),
         is_relevant: judged.map(|judged| judged.is_relevant),
         relevance_model: judged.map(|judged| judged.model.clone()),
+        duplicate_of: duplicate.map(|of| of.url.clone()),
+        duplicate_kind: duplicate.map(|of| of.kind().to_owned()),
+        duplicate_distance: duplicate.map(|of| of.distance),
     }
 }

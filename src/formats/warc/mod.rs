@@ -23,8 +23,9 @@
 //! * Failures and sitemaps are not held: without a response there is nothing to archive.
 //! * ACHE's extension fields (`ACHE-Requested-URL`, `ACHE-Relevance`, `ACHE-IsRelevant`) are kept. Ours are
 //!   `Seine-Message`, `Seine-Fetch-Ms` (milliseconds from the request to the body's last byte), `Seine-Redirects-To`
-//!   (on a redirect: the id of the record where it led in the end) and `Seine-Relevance-Model` (the page classifier that the
-//!   relevance is by, where one was asked).
+//!   (on a redirect: the id of the record where it led in the end), `Seine-Relevance-Model` (the page classifier that the
+//!   relevance is by, where one was asked) and `Seine-Preferences` (what publishers ask, JSON as
+//!   [`Statement`](crate::page::preferences::Statement)).
 
 pub mod cdxj;
 mod digest;

@@ -194,6 +194,7 @@ impl CaptureRecords {
         event.ip = main.get("WARC-IP-Address").and_then(|it| it.trim().parse().ok());
         event.relevance = relevance(main);
         event.model = main.get("Seine-Relevance-Model").map(|it| it.trim().into());
+        event.preferences = main.get("Seine-Preferences").and_then(|said| serde_json::from_str(said).ok());
         event.depth = self.depth();
         event.outcome = Outcome::Response(response);
         self.add_hops(main, &mut event);

@@ -142,6 +142,7 @@ impl WarcWriter {
             push_field(&mut self.fields, "WARC-IP-Address", &ip.to_string());
         }
         self.push_ache(capture.event);
+        self.push_duplicate(capture.event);
         push_field(&mut self.fields, "Seine-Redirects-To", &urn(&capture.uuid));
         push_field(&mut self.fields, "Seine-Message", "rebuilt");
         if had_body(&hop.headers) {
@@ -162,8 +163,12 @@ impl WarcWriter {
         self.begin(if revisit.is_some() { "revisit" } else { "response" }, &capture.uuid, capture.date);
         push_uri(&mut self.fields, "WARC-Target-URI", &event.final_url);
         self.push_ache(event);
+        self.push_duplicate(event);
         push_field(&mut self.fields, "Seine-Fetch-Ms", &event.ended_ms.saturating_sub(capture.date).to_string());
         self.push_exchange(event, protocol(response.version), exactness);
+        if let Some(preferences) = event.preferences_json() {
+            push_field(&mut self.fields, "Seine-Preferences", &preferences);
+        }
         match &revisit {
             Some(revisit) => {
                 revisit.push_fields(&event.final_url, &mut self.fields);
@@ -250,6 +255,13 @@ impl WarcWriter {
             push_field(&mut self.fields, "Seine-Relevance-Model", model);
         }
         push_uri(&mut self.fields, "ACHE-Requested-URL", &event.url);
+    }
+
+    fn push_duplicate(&mut self, event: &PageEvent) {
+        let Some(of) = event.duplicate_of() else { return };
+        push_uri(&mut self.fields, "Seine-Duplicate-Of", &of.url);
+        push_field(&mut self.fields, "Seine-Duplicate-Kind", of.kind());
+        push_field(&mut self.fields, "Seine-Duplicate-Distance", &of.distance.to_string());
     }
 
     fn push_exchange(&mut self, event: &PageEvent, protocol: &str, exactness: Exactness) {

@@ -14,7 +14,7 @@ use crate::budgets::Account;
 use crate::frontier::held::held_under;
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
 use crate::frontier::schedule::{HostRecord, NEVER, Totals};
-use crate::frontier::{FrontierError, HostPause, PageRecord, Trouble, WHEN_MET_AGAIN};
+use crate::frontier::{FrontierError, HostPause, Learned, PageRecord, Trouble, WHEN_MET_AGAIN};
 use crate::page::EpochMs;
 
 /// Collected changes. Reads see them: what the batch says already comes before what the store says.
@@ -35,11 +35,17 @@ pub struct Changes<'a> {
     /// Queue entries by key: put in, or (none) taken out.
     ready: BTreeMap<(HostKey, Rank), Option<Vec<u8>>>,
     later: BTreeMap<(HostKey, EpochMs, Rank), Option<Vec<u8>>>,
+    /// Where links are ranked: the first priority put into `ready`, by host, once it is written.
+    best_added: HashMap<HostKey, u8>,
+    pub learned: Learned,
     /// What was brought: accounts as they will be, and whose events are booked in them.
     pub accounts: BTreeMap<AccountKey, Account>,
     pub brought: Vec<UrlKey>,
     /// See [`super::targets`].
     pub targets: TargetChanges,
+    /// See [`super::copies`].
+    pub copies: TargetChanges,
+    pub near: BTreeMap<[u8; 9], bool>,
     /// Known URLs to be remembered once the batch is written.
     pub seen: Vec<UrlKey>,
     /// See [`super::found`]: by the number of the first URL that each stands for.
@@ -81,9 +87,13 @@ impl<'a> Changes<'a> {
             removed: HashSet::new(),
             ready: BTreeMap::new(),
             later: BTreeMap::new(),
+            best_added: HashMap::new(),
+            learned: Learned::default(),
             accounts: BTreeMap::new(),
             brought: Vec::new(),
             targets: TargetChanges::new(),
+            copies: TargetChanges::new(),
+            near: BTreeMap::new(),
             seen: Vec::new(),
             sources: BTreeMap::new(),
             met: Met::default(),
@@ -259,7 +269,9 @@ impl<'a> Changes<'a> {
             }
         }
         let store = &self.store;
+        let ranks = self.frontier.schedule.lock().ranks();
         let mut batch = store.db.batch();
+        self.learned.write(store, &mut batch, self.totals.cursor.index)?;
         for (url, state) in &self.states {
             batch.insert(&store.urls, url.to_bytes(), state.to_bytes());
         }
@@ -267,6 +279,10 @@ impl<'a> Changes<'a> {
             batch.remove(&store.urls, url.to_bytes());
         }
         for ((host, rank), item) in std::mem::take(&mut self.ready) {
+            if item.is_some() && ranks {
+                // In order of priority.
+                self.best_added.entry(host).or_insert(rank.priority());
+            }
             let key = ready_key(host, rank);
             match item {
                 Some(item) => batch.insert(&store.ready, key, item),
@@ -290,10 +306,18 @@ impl<'a> Changes<'a> {
         for (key, account) in &self.accounts {
             batch.insert(&store.accounts, key.to_bytes(), records::to_bytes(account));
         }
-        for (key, value) in &self.targets {
-            match value {
-                Some(value) => batch.insert(&store.targets, key.as_slice(), value.as_slice()),
-                None => batch.remove(&store.targets, key.as_slice()),
+        for (changes, keyspace) in [(&self.targets, &store.targets), (&self.copies, &store.copies)] {
+            for (key, value) in changes {
+                match value {
+                    Some(value) => batch.insert(keyspace, key.as_slice(), value.as_slice()),
+                    None => batch.remove(keyspace, key.as_slice()),
+                }
+            }
+        }
+        for (key, is_there) in &self.near {
+            match is_there {
+                true => batch.insert(&store.near, key, []),
+                false => batch.remove(&store.near, key),
             }
         }
         for (key, record) in self.traps.drain(..) {
@@ -336,7 +360,8 @@ impl<'a> Changes<'a> {
         schedule.totals = self.totals;
         for (host, change) in self.hosts.drain() {
             let added = later_added.get(&host).copied().unwrap_or(NEVER);
-            schedule.update(host, change.record, &change.finished, added);
+            let best = self.best_added.get(&host).copied().unwrap_or(u8::MAX);
+            schedule.update(host, change.record, &change.finished, (added, best));
         }
         Ok(())
     }

@@ -8,14 +8,16 @@ use super::changes::Changes;
 use super::open::{EmbeddedFrontier, Owed};
 use crate::budgets::Amounts;
 use crate::delivery::Position;
+use crate::duplicates::Content;
+use crate::focus::Lead;
 use crate::frontier::held::TrapsDone;
 use crate::frontier::keys::split;
 use crate::frontier::{
     Applied, Batch, BudgetStanding, Claim, Counts, Forgotten, Frontier, FrontierCopy, FrontierError, HostLook,
-    HostOrder, HostTurn, Lease, Limits, Look, NoBudget, PageRecord, Past, Proposal, Proposed, Release, Settled,
-    Standing, Turn, UrlLook, Waiting, WhichHosts, Work,
+    HostOrder, HostTurn, Lease, Limits, Look, NoBudget, PageRecord, Past, Proposal, Proposed, QueuePlace, Ranked,
+    Release, Remembered, Settled, Standing, Turn, UrlLook, Waiting, WhichHosts, Work,
 };
-use crate::page::{EpochMs, Kind, Withheld};
+use crate::page::{DuplicateOf, EpochMs, Kind, Withheld};
 use crate::revisit::Trust;
 
 impl Frontier for EmbeddedFrontier {
@@ -90,6 +92,10 @@ impl Frontier for EmbeddedFrontier {
         self.claim_place(canonical, by)
     }
 
+    fn claim_content(&self, content: Content, within: u8, by: &str) -> Result<Option<DuplicateOf>, FrontierError> {
+        self.claim_content(content, within, by)
+    }
+
     fn settle_claim(&self, by: &str, settled: Settled) {
         let Ok(by) = self.key_of(by) else { return };
         let mut claims = self.claims.lock();
@@ -99,6 +105,7 @@ impl Frontier for EmbeddedFrontier {
             Settled::GivenUp => {
                 claims.end(by);
                 claims.forget(by);
+                self.contents.lock().remove(&by);
             }
         }
     }
@@ -119,13 +126,16 @@ impl Frontier for EmbeddedFrontier {
         changes.held.clear();
         let hosts =
             batch.traps.hosts.iter().map(|host| changes.change_traps(host, &known)).collect::<Result<_, _>>()?;
+        changes.learned = batch.learned.clone();
+        changes.totals.judge(batch.harvest);
         changes.totals.links_seen += batch.proposals.len() as u64;
         changes.totals.cursor = batch.cursor;
         changes.commit(&mut known)?;
         // The store knows now.
         let judged = batch.verdicts.iter().filter_map(|verdict| self.key_of(&verdict.url).ok());
-        let (mut claims, mut tried) = (self.claims.lock(), self.tried.lock());
+        let (mut claims, mut tried, mut contents) = (self.claims.lock(), self.tried.lock(), self.contents.lock());
         judged.for_each(|url| {
+            contents.remove(&url);
             claims.end(url);
             claims.forget(url);
             tried.remove(&url);
@@ -133,6 +143,28 @@ impl Frontier for EmbeddedFrontier {
         let is_asked = !batch.traps.hosts.is_empty();
         let traps = if is_asked { TrapsDone { added, hosts } } else { TrapsDone::default() };
         Ok(Applied { verdicts, proposed, traps })
+    }
+
+    fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError> {
+        self.lead_of(url)
+    }
+
+    fn learned(&self) -> Result<Remembered, FrontierError> {
+        self.read_learned()
+    }
+
+    fn forget_learned(&self) -> Result<(), FrontierError> {
+        self.drop_learned()
+    }
+
+    fn rank_again(
+        &self,
+        after: Option<QueuePlace>,
+        at_most: usize,
+        rank: &dyn Fn(&Ranked) -> u8,
+        now: EpochMs,
+    ) -> Result<Option<QueuePlace>, FrontierError> {
+        self.rank_some_again(after, at_most, rank, now)
     }
 
     fn cursor(&self) -> Result<Position, FrontierError> {

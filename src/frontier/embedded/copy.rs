@@ -82,7 +82,8 @@ impl StoreCopy<'_> {
 impl Store {
     /// In the order of [`KEYSPACES`].
     fn keyspaces(&self) -> [Keyspace; KEYSPACES.len()] {
-        let Store { urls, ready, later, pages, hosts, robots, accounts, notes, targets, sources, .. } = self;
-        [urls, ready, later, pages, hosts, robots, accounts, notes, targets, sources].map(Keyspace::clone)
+        let Store { urls, ready, later, pages, hosts, robots, accounts, notes, targets, sources, copies, near, .. } =
+            self;
+        [urls, ready, later, pages, hosts, robots, accounts, notes, targets, sources, copies, near].map(Keyspace::clone)
     }
 }

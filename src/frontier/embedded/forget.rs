@@ -59,8 +59,9 @@ impl EmbeddedFrontier {
         }
         let removed: Vec<UrlKey> = changes.removed.iter().copied().collect();
         changes.commit(&mut known)?;
-        let (mut claims, mut tried) = (self.claims.lock(), self.tried.lock());
+        let (mut claims, mut tried, mut contents) = (self.claims.lock(), self.tried.lock(), self.contents.lock());
         for url in removed {
+            contents.remove(&url);
             claims.end(url);
             claims.forget(url);
             tried.remove(&url);
@@ -89,9 +90,10 @@ impl Changes<'_> {
         host.record.pages = host.record.pages.saturating_sub(u64::from(kind.is_delivered()));
         match page {
             Some(page) => {
-                // Its aliases, and those who stand in for it, are to find that it is not there.
+                // Its aliases, its duplicates, and those who stand in for it, are to find that it is not there.
                 let gone = PageRecord { state: PageState::Gone, ..page.clone() };
                 self.turn_to(url, Some(&page), &gone, None)?;
+                self.compare(url, Some(&page), &gone)?;
                 if kind.is_delivered() {
                     self.totals.count_page(page.state, -1);
                 }

@@ -96,7 +96,8 @@ impl Changes<'_> {
                 Swept::Turn(Turn::Last(_)) => (None, Rank::new(LAST_OF_ALL, rank.sequence())),
                 Swept::Renamed(mark, path) => {
                     let (url, priority) = (format!("{origin}{path}"), rank.priority());
-                    renamed.push(Proposal { url, kind: item.kind, depth: item.depth, priority, found: None });
+                    let lead = Some(item.lead.clone()).filter(|lead| !lead.is_unknown());
+                    renamed.push(Proposal { url, kind: item.kind, depth: item.depth, priority, found: None, lead });
                     (Some(mark), rank)
                 }
             };

@@ -109,7 +109,8 @@ impl EmbeddedFrontier {
             let page = if item.revisit { store.page(candidate.url, &record.origin)? } else { None };
             let url = format!("{}{}", record.origin, item.path);
             let known = Work::new(url, item.kind, item.depth, item.attempt, page);
-            work.push(Work { was_put_off: item.put_off, ..known });
+            let is_orphan = store.is_orphan(&known)?;
+            work.push(Work { was_put_off: item.put_off, is_orphan, ..known });
         }
         let host = host_of(record, robots);
         Ok(Some(Lease { id: claim.lease, host, work }))
@@ -128,11 +129,16 @@ impl EmbeddedFrontier {
         let mut items = Vec::new();
         if claim.reads_ready {
             let last = ready_key(claim.host, Rank(u64::MAX));
-            let range = store.ready.range(ready_key(claim.host, claim.head)..=last);
-            for entry in range.take(max_urls.saturating_add(claim.in_flight_ready)) {
-                let (key, item) = store.read(&store.ready, entry)?;
-                let rank = part(&key, 1).ok_or_else(|| store.unreadable("ready"))?;
-                found.ready.push(self.candidate(claim, rank, Queue::Ready, item, &mut items));
+            for head in claim.from().into_iter().chain([claim.head]) {
+                let range = store.ready.range(ready_key(claim.host, head)..=last);
+                for entry in range.take(max_urls.saturating_add(claim.in_flight_ready + claim.spare)) {
+                    let (key, item) = store.read(&store.ready, entry)?;
+                    let rank = part(&key, 1).ok_or_else(|| store.unreadable("ready"))?;
+                    found.ready.push(self.candidate(claim, rank, Queue::Ready, item, &mut items));
+                }
+                if !found.ready.is_empty() {
+                    break;
+                }
             }
         }
         if claim.reads_parked {

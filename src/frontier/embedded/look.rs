@@ -44,17 +44,19 @@ impl EmbeddedFrontier {
         Ok(Some(UrlLook {
             place: self.place_of(store, url, state)?,
             is_in_flight: self.schedule.lock().is_in_flight(url),
-            queued: queued.map(|QueuedUrl { kind, depth, attempt, cause, .. }| QueuedLook {
+            queued: queued.map(|QueuedUrl { kind, depth, attempt, cause, lead, .. }| QueuedLook {
                 kind,
                 depth,
                 attempts: attempt,
                 cause,
+                lead,
             }),
             first_found: self.first_found(store, number)?,
             last_found: self.last_found(store, url)?,
             attempts_in_all: attempts.in_all(),
             attempts: attempts.to_vec(),
             aliases: self.aliases_of(store, url)?,
+            duplicates: page.as_ref().map_or(Ok(Vec::new()), |page| store.duplicates_of(page, NAMED))?,
             owner: match page.as_ref().and_then(|page| page.target.as_deref()) {
                 Some(target) => self.owner_of(target)?.filter(|owner| owner != address),
                 None => None,

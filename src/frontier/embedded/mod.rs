@@ -8,16 +8,20 @@
 //! What redirects, or names a canonical URL, is in `targets`, too: under which URL a target's page is delivered, and which others are
 //! its aliases. What workers are just asking for, and were told since, is claimed in memory (`claims`).
 //!
+//! What others may be duplicates of is in `copies` and `near`, with who is one ([`copies`]).
+//!
 //! A write that fails takes the store away (`shelf`); [`super::Frontier::restore`] closes it and opens it again.
 //!
 //! Locks, in the order they are taken: `writer` (one propose or apply at a time, looks into the store included),
 //! `host_writes` (so that host records reach the store in the order they were made), the schedule's (microseconds), the
 //! ledger's (a look at an account in the store included).
-//! That of the claims is taken alone or behind `writer`, and held for a look into the store.
+//! That of the claims is taken alone or behind `writer`, and held for a look into the store. That of `contents` is taken alone or
+//! behind all others, and held for nothing.
 
 mod again;
 mod changes;
 mod contract;
+mod copies;
 mod copy;
 mod forget;
 mod found;
@@ -29,6 +33,7 @@ mod ledger;
 mod look;
 mod open;
 mod proposals;
+mod ranks;
 mod records;
 mod restored;
 mod shelf;

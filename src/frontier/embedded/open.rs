@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use parking_lot::{Mutex, RwLock};
 
+use super::copies::Contents;
 use super::found::LastLinks;
 use super::known::Known;
 use super::ledger::Ledger;
+use super::ranks::Standings;
 use super::shelf::Shelf;
 use super::spending::{counts_for, crawls};
 use crate::budgets::Whom;
@@ -33,6 +35,8 @@ pub struct EmbeddedFrontier {
     pub(super) hosts_at_opening: u64,
     pub(super) writer: Mutex<Known>,
     pub(super) last_links: Mutex<LastLinks>,
+    /// What priorities URLs have, where links are ranked.
+    pub(super) standings: Mutex<Standings>,
     /// Attempts at URLs that are leased again, so that their verdicts need not read the queues.
     pub(super) tried: Mutex<HashMap<UrlKey, Attempts>>,
     pub(super) host_writes: Mutex<HashMap<HostKey, Owed>>,
@@ -44,6 +48,9 @@ pub struct EmbeddedFrontier {
     pub(super) run: EpochMs,
     pub(super) ledger: Mutex<Ledger>,
     pub(super) claims: Mutex<Claims>,
+    pub(super) contents: Mutex<Contents>,
+    /// See [`FrontierOptions::wakes_duplicates`].
+    pub(super) wakes_duplicates: bool,
     pub(super) durable: Mutex<Option<Position>>,
     /// The store came back with less than it had: the validator is to be told.
     pub(super) went_back: AtomicBool,
@@ -81,14 +88,17 @@ impl EmbeddedFrontier {
             hosts_at_opening: totals.next_host,
             writer: Mutex::default(),
             last_links: Mutex::default(),
+            standings: Mutex::default(),
             tried: Mutex::default(),
             host_writes: Mutex::default(),
-            schedule: Mutex::new(Schedule::new(totals, options.revisit_share)),
+            schedule: Mutex::new(Schedule::new(totals, options.revisit_share, options.ranks)),
             addresses: Mutex::default(),
             counts_for: RwLock::new(counts_for(&options.budgets)),
             run,
             ledger: Mutex::new(Ledger::new(options.budgets, run, crawl)),
             claims: Mutex::default(),
+            contents: Mutex::default(),
+            wakes_duplicates: options.wakes_duplicates,
             durable: Mutex::default(),
             went_back: AtomicBool::new(false),
             clock: AtomicU64::new(clock),
@@ -101,7 +111,7 @@ impl EmbeddedFrontier {
         let mut schedule = self.schedule.lock();
         self.shelf.store()?.each_host(|host, record| {
             if record.work() > 0 {
-                schedule.update(host, self.after_opening(record), &[], NEVER);
+                schedule.update(host, self.after_opening(record), &[], (NEVER, u8::MAX));
             }
         })
     }

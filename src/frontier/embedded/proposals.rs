@@ -34,6 +34,7 @@ impl Changes<'_> {
                 if part.proposal.kind == Kind::Page && part.proposal.depth == 0 {
                     self.make_seed(part)?;
                 }
+                self.raise(part.proposal, part.url, part.origin)?;
                 proposed.known += 1;
             } else if self.admit(part, place)? {
                 proposed.added += 1;
@@ -134,7 +135,8 @@ impl Changes<'_> {
         host.was_idle |= host.record.work() == 0;
         let rank = self.next_rank(priority);
         let path = part.path.to_owned();
-        let item = QueuedUrl { path, revisit: false, ..QueuedUrl::revisit("", kind, depth) };
+        let lead = part.proposal.lead.clone().unwrap_or_default();
+        let item = QueuedUrl { path, revisit: false, lead, ..QueuedUrl::revisit("", kind, depth) };
         self.note_source(part.proposal, rank.sequence());
         match self.held.get(&place) {
             Some(mark) => self.enqueue_later(part.url, due_of(*mark), rank, &item),

@@ -6,6 +6,7 @@ mod v1;
 
 use minicbor::{Decode, Encode};
 
+use crate::focus::Lead;
 use crate::frontier::keys::{Rank, UrlKey};
 use crate::frontier::{Attempts, Cause, PageRecord, Way};
 use crate::page::{EpochMs, Kind};
@@ -56,6 +57,9 @@ pub struct QueuedUrl {
     /// The attempts so far, where there were any, for people.
     #[cbor(n(7), skip_if = "Attempts::is_empty")]
     pub attempts: Attempts,
+    /// The link that led to it, where links are ranked.
+    #[cbor(n(8), skip_if = "Lead::is_unknown")]
+    pub lead: Lead,
 }
 
 impl QueuedUrl {
@@ -70,6 +74,7 @@ impl QueuedUrl {
             put_off: false,
             cause: None,
             attempts: Attempts::default(),
+            lead: Lead::default(),
         }
     }
 }

@@ -31,13 +31,14 @@ impl EmbeddedFrontier {
 
     /// What is asked for already was let go by the limits of then.
     pub(super) fn limit(&self, limits: Limits) {
-        let Limits { budgets, max_pages_per_host, revisit_share, reserve_bytes } = limits;
+        let Limits { budgets, max_pages_per_host, revisit_share, ranks, reserve_bytes } = limits;
         self.max_pages_per_host.store(max_pages_per_host.unwrap_or(u64::MAX), Ordering::Relaxed);
         self.shelf.reserve(reserve_bytes);
         let mut schedule = self.schedule.lock();
         let mut ledger = self.ledger.lock();
         *self.counts_for.write() = counts_for(&budgets);
         schedule.share(revisit_share);
+        schedule.rank(ranks);
         if ledger.budgets != budgets {
             ledger.budgets = budgets;
             schedule.wake_resting();

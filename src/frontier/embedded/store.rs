@@ -19,8 +19,8 @@ use crate::frontier::{FrontierError, PageRecord};
 
 /// Written into every store; other values are other formats.
 const FORMAT: &str = "seine frontier 1";
-pub const KEYSPACES: [&str; 10] =
-    ["urls", "ready", "later", "pages", "hosts", "robots", "accounts", "notes", "targets", "sources"];
+pub const KEYSPACES: [&str; 12] =
+    ["urls", "ready", "later", "pages", "hosts", "robots", "accounts", "notes", "targets", "sources", "copies", "near"];
 
 /// What is written in order is not read again.
 const RESTORING_CACHE: u64 = 16 << 20;
@@ -33,7 +33,7 @@ const REMEDY_IO: &str = "look at the disk's space, rights and health, then start
 
 /// The keyspaces. `urls`: where each known URL is. `ready`, `later`: the queues. `pages`: records of fetched URLs.
 /// `hosts`, `robots`: one record a host. `accounts`: what the crawl, hosts and domains have brought, for budgets. `targets`: where
-/// redirects lead, owners and aliases. `sources`: who led to URLs ([`super::found`]). `notes`: everything else, with the totals.
+/// redirects lead, owners and aliases. `sources`: who led to URLs ([`super::found`]). `copies`, `near`: [`super::copies`]. `notes`: everything else, with the totals.
 pub struct Store {
     dir: PathBuf,
     pub db: Database,
@@ -48,6 +48,8 @@ pub struct Store {
     pub notes: Keyspace,
     pub targets: Keyspace,
     pub sources: Keyspace,
+    pub copies: Keyspace,
+    pub near: Keyspace,
     /// Why nothing can be written any more.
     trouble: OnceLock<String>,
 }
@@ -168,7 +170,8 @@ impl Store {
             .max_journaling_size(64 << 20)
             .open()?;
         let keyspace = |name| db.keyspace(name, || keyspace_options(name));
-        let [urls, ready, later, pages, hosts, robots, accounts, notes, targets, sources] = KEYSPACES.map(keyspace);
+        let [urls, ready, later, pages, hosts, robots, accounts, notes, targets, sources, copies, near] =
+            KEYSPACES.map(keyspace);
         Ok(Store {
             dir: dir.to_owned(),
             keys: Keys { seed: 0 },
@@ -182,6 +185,8 @@ impl Store {
             notes: notes?,
             targets: targets?,
             sources: sources?,
+            copies: copies?,
+            near: near?,
             trouble: OnceLock::new(),
             db,
         })
@@ -342,12 +347,12 @@ fn error(
     FrontierError::Store { path: dir.display().to_string(), remedy, source: source.into() }
 }
 
-/// Memory first: write buffers add up to 33 MiB. Options are fixed when a keyspace is made.
+/// Memory first: write buffers add up to 39 MiB. Options are fixed when a keyspace is made.
 fn keyspace_options(name: &str) -> KeyspaceCreateOptions {
     let is_large = matches!(name, "urls" | "ready" | "later" | "pages");
     let buffer_mib = match name {
         "urls" | "ready" => 8,
-        "later" | "pages" => 4,
+        "later" | "pages" | "near" => 4,
         "notes" | "sources" => 1,
         _ => 2,
     };
@@ -364,6 +369,10 @@ fn keyspace_options(name: &str) -> KeyspaceCreateOptions {
         "urls" => options
             .data_block_compression_policy(CompressionPolicy::disabled())
             .filter_policy(FilterPolicy::all(FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0)))),
+        // Hashes, and only ever read by range.
+        "near" => {
+            options.data_block_compression_policy(CompressionPolicy::disabled()).filter_policy(FilterPolicy::disabled())
+        }
         // Only ever read by range, where a filter is of no use; larger blocks compress paths better.
         "ready" | "later" | "sources" => options
             .filter_policy(FilterPolicy::disabled())

@@ -33,6 +33,11 @@ pub struct Survey {
     pub failed: u64,
     pub withheld: u64,
     pub alias: u64,
+    /// Of the live ones: duplicates; and the first with their content …
+    pub duplicates: u64,
+    pub firsts: u64,
+    /// … of which so many have its place.
+    pub places: u64,
 }
 
 impl Survey {
@@ -78,7 +83,11 @@ impl EmbeddedFrontier {
         for entry in store.pages.iter() {
             let (_, page): (_, PageRecord) = store.read(&store.pages, entry)?;
             match page.state {
-                PageState::New | PageState::Unchanged | PageState::Changed => survey.live += 1,
+                PageState::New | PageState::Unchanged | PageState::Changed => {
+                    survey.live += 1;
+                    survey.duplicates += u64::from(page.duplicate_of().is_some());
+                    survey.firsts += u64::from(page.likeness.as_ref().is_some_and(|likeness| likeness.of.is_none()));
+                }
                 PageState::Gone => survey.gone += 1,
                 PageState::Refused => survey.refused += 1,
                 PageState::Failed(_) => survey.failed += 1,
@@ -86,6 +95,7 @@ impl EmbeddedFrontier {
                 PageState::Alias => survey.alias += 1,
             }
         }
+        survey.places = store.contents_with_a_place()?;
         Ok(survey)
     }
 }

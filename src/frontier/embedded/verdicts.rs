@@ -91,7 +91,8 @@ impl Changes<'_> {
         let past = self.past(subject, record)?;
         self.leave_queue(subject);
         let reached = subject.verdict.reached.as_deref();
-        let is_at_once = self.turn_to(url, subject.page.as_ref(), record, reached)?;
+        let is_at_once = self.turn_to(url, subject.page.as_ref(), record, reached)?
+            | self.compare(url, subject.page.as_ref(), record)?;
         let due_again = if is_at_once { Some(self.now) } else { due_again };
         match due_again {
             Some(due) => {
@@ -137,12 +138,14 @@ impl Changes<'_> {
         attempts.push(subject.verdict.attempt);
         self.leave_queue(subject);
         let rank = self.rank_of(subject);
+        let lead = queued.as_ref().map(|item| item.lead.clone()).unwrap_or_default();
         let depth = queued.as_ref().map(|item| item.depth).or(subject.page.as_ref().map(|page| page.depth));
         let item = QueuedUrl {
             attempt,
             put_off,
             cause,
             attempts,
+            lead,
             revisit: subject.page.is_some(),
             ..QueuedUrl::revisit(subject.path, subject.verdict.kind, depth.unwrap_or(0))
         };

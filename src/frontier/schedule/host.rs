@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use minicbor::{Decode, Encode};
 
+use super::due::Listed;
 use super::queue::Queue;
 use crate::frontier::keys::{Rank, UrlKey};
 use crate::frontier::{HostLook, Spent, Trouble};
@@ -123,6 +124,8 @@ pub struct HostState {
     pub(super) in_flight_later: usize,
     /// The first due time in `later` that is not in flight. May be too early (a lease sets it right), never too late.
     pub(super) next_later: EpochMs,
+    /// The first priority in `ready` that is not in flight. May be too good (a lease sets it right), never too bad.
+    pub(super) best: u8,
     /// Grows with every change of the host's queues in the store: who read them before does not know of it.
     pub(super) epoch: u64,
     pub(super) lease: Option<u64>,
@@ -131,14 +134,15 @@ pub struct HostState {
     /// A budget of it is spent. Changed by [`super::Schedule`] alone, which counts.
     pub(super) spent: Option<Spent>,
     /// The host's entry in `Schedule::due`.
-    pub(super) listed: Option<EpochMs>,
+    pub(super) listed: Option<Listed>,
 }
 
 impl HostState {
     pub(super) fn new(record: HostRecord) -> HostState {
-        let next_later = record.first_later();
+        let (next_later, best) = (record.first_later(), record.head.priority());
         HostState {
             record,
+            best,
             in_flight_ready: 0,
             in_flight_later: 0,
             next_later,

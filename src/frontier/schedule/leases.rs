@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::due::band;
 use super::host::{HostRecord, HostState};
 use super::queue::{Candidate, Claim, Found, Queue};
 use super::state::{Leased, Schedule};
@@ -25,11 +26,8 @@ pub enum HostClaim {
 impl Schedule {
     /// Takes the most urgent host that is due, if there is one.
     pub fn claim(&mut self, now: EpochMs) -> Option<Claim> {
-        let (due, number, host) = *self.due.first()?;
-        if due > now {
-            return None;
-        }
-        self.due.remove(&(due, number, host));
+        let taken = self.due.take(now)?;
+        let host = taken.host;
         self.rest_for(host, None);
         let state = self.hosts.get_mut(&host)?;
         self.last_lease += 1;
@@ -48,6 +46,8 @@ impl Schedule {
             in_flight_ready: state.in_flight_ready,
             in_flight_later: state.in_flight_later,
             epoch: state.epoch,
+            taken,
+            spare: usize::from(self.due.ranks()),
         })
     }
 
@@ -90,7 +90,16 @@ impl Schedule {
             !self.in_flight.contains_key(&candidate.url) && !meanwhile.contains(&candidate.url)
         };
         let is_due = |candidate: &&Candidate<T>| matches!(candidate.queue, Queue::Later(due) if due <= now);
-        let mut due: Vec<Candidate<T>> = found.ready.iter().filter(free).take(max_urls).copied().collect();
+        let best = found.ready.iter().find(free).map(|best| best.rank.priority());
+        if best.is_some_and(|best| self.due.has_better(claim.taken, best, now)) {
+            return self.decline(claim, best);
+        }
+        let max_urls = if claim.taken.from.is_some() { 1 } else { max_urls };
+        let ranks = self.due.ranks();
+        // What is worse than the host was taken for waits for its turn.
+        let is_as_good = |it: &&Candidate<T>| !ranks || best.map(band) == Some(band(it.rank.priority()));
+        let ready = found.ready.iter().filter(free).filter(is_as_good);
+        let mut due: Vec<Candidate<T>> = ready.take(max_urls).copied().collect();
         due.extend(found.later.iter().filter(is_due).filter(free).take(LATER_WINDOW).copied());
         due.sort_by_key(|candidate| candidate.rank);
         due.dedup_by_key(|candidate| candidate.url);
@@ -103,20 +112,32 @@ impl Schedule {
             .filter(free)
             .find(|candidate| !taken.contains(&candidate.url))
             .map_or(found.later_unread_from, |candidate| candidate.queue.due());
+        let left = found.ready.iter().filter(free).find(|candidate| !taken.contains(&candidate.url));
+        let left = left.or(found.ready.last()).map(|candidate| candidate.rank.priority());
         self.take(claim, &chosen);
         if let Some(state) = self.hosts.get_mut(&claim.host) {
             let is_current = state.epoch == claim.epoch;
             if claim.reads_later {
                 state.next_later = if is_current { next_later } else { next_later.min(state.next_later) };
             }
-            if let (true, Some(first)) = (is_current, found.ready.first()) {
+            if let (true, Some(first), None) = (is_current, found.ready.first(), claim.taken.from) {
                 state.record.head = first.rank;
+                state.best = left.unwrap_or(state.best);
             }
         }
         if chosen.is_empty() {
             self.give_back(claim.lease);
         }
         chosen
+    }
+
+    /// The host has less to offer than it was taken for, and others have more: it is listed anew.
+    fn decline<T>(&mut self, claim: &Claim, best: Option<u8>) -> Vec<Candidate<T>> {
+        if let Some(state) = self.hosts.get_mut(&claim.host).filter(|state| state.epoch == claim.epoch) {
+            state.best = best.unwrap_or(state.best);
+        }
+        self.give_back(claim.lease);
+        Vec::new()
     }
 
     fn take<T>(&mut self, claim: &Claim, chosen: &[Candidate<T>]) {
@@ -187,8 +208,9 @@ impl Schedule {
             // None when its verdict came before the release.
             let Some(queue) = self.in_flight.remove(url) else { continue };
             state.landed(queue);
-            if let Queue::Later(due) = queue {
-                state.next_later = state.next_later.min(due);
+            match queue {
+                Queue::Later(due) => state.next_later = state.next_later.min(due),
+                Queue::Ready => state.best = state.best.min(state.record.head.priority()),
             }
         }
         self.list(host);

@@ -18,7 +18,7 @@ impl Schedule {
     /// Up to `at_most` hosts with work.
     pub fn look_at(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook> {
         let leased = self.leases.values().map(|leased| leased.host);
-        let due = self.due.iter().map(|(.., host)| *host).take(LOOKED_THROUGH);
+        let due = self.due.hosts().take(LOOKED_THROUGH);
         let hosts: Box<dyn Iterator<Item = HostKey>> = match which {
             WhichHosts::Busy => Box::new(leased),
             WhichHosts::Blocked => Box::new(self.blocked.iter().copied()),

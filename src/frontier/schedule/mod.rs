@@ -3,6 +3,7 @@
 //! All of it is rebuilt from the host records at the opening. Nothing here touches the disk, so its lock is held for
 //! microseconds only.
 
+mod due;
 mod host;
 mod leases;
 mod look;

@@ -1,5 +1,6 @@
 //! The queues that the URLs of a host lie in, and what a lease takes out of them.
 
+use super::due::Taken;
 use crate::frontier::keys::{HostKey, Rank, UrlKey};
 use crate::page::EpochMs;
 
@@ -33,6 +34,16 @@ pub struct Claim {
     pub in_flight_ready: usize,
     pub in_flight_later: usize,
     pub(super) epoch: u64,
+    pub(super) taken: Taken,
+    /// Entries of `ready` beyond what can be needed: where links are ranked one tells what is left.
+    pub spare: usize,
+}
+
+impl Claim {
+    /// The host has waited for longest: `ready` is read from here on, or from the head if nothing is there.
+    pub fn from(&self) -> Option<Rank> {
+        self.taken.from.map(|priority| Rank::new(priority, 0))
+    }
 }
 
 /// What a lease found in the store, to be settled against what is in flight.

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use super::due::Due;
 use super::host::{HostRecord, HostState, NEVER};
 use super::queue::Queue;
 use super::state::Schedule;
@@ -20,6 +21,7 @@ impl Schedule {
     pub fn rebuild(&mut self, totals: Totals, records: Vec<(HostKey, HostRecord)>, finished: &HashSet<UrlKey>) {
         let mut before = std::mem::take(self);
         (self.totals, self.revisit_share) = (totals, before.revisit_share);
+        self.due = Due::new(before.due.ranks());
         self.last_lease = before.last_lease;
         self.recalled = std::mem::take(&mut before.recalled);
         self.leases = before.leases;

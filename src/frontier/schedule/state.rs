@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use super::due::Due;
 use super::host::{HostRecord, HostState};
 use super::queue::Queue;
 use super::totals::Totals;
@@ -25,7 +26,7 @@ pub struct Schedule {
     /// See [`crate::frontier::FrontierOptions::revisit_share`].
     pub(super) revisit_share: f64,
     pub(super) hosts: HashMap<HostKey, HostState>,
-    pub(super) due: BTreeSet<(EpochMs, u64, HostKey)>,
+    pub(super) due: Due,
     pub(super) in_flight: HashMap<UrlKey, Queue>,
     pub(super) leases: HashMap<u64, Leased>,
     pub(super) hosts_with_work: u64,
@@ -44,8 +45,9 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    pub fn new(totals: Totals, revisit_share: f64) -> Schedule {
-        Schedule { totals, revisit_share, ..Schedule::default() }
+    /// `ranks`: links are ranked, and hosts come by the best that waits.
+    pub fn new(totals: Totals, revisit_share: f64, ranks: bool) -> Schedule {
+        Schedule { totals, revisit_share, due: Due::new(ranks), ..Schedule::default() }
     }
 
     pub fn record(&self, host: HostKey) -> Option<&HostRecord> {
@@ -57,27 +59,26 @@ impl Schedule {
     }
 
     pub fn next_due(&self) -> Option<EpochMs> {
-        self.due.first().map(|(due, ..)| *due).filter(|due| *due < HELD)
+        self.due.first().filter(|due| *due < HELD)
     }
 
     /// The contract is that of [`crate::frontier::Frontier::next_due_well`]. Looks at the hosts in trouble that come before.
     pub fn next_due_well(&self) -> Option<EpochMs> {
         let is_well =
             |host| self.record(host).is_some_and(|record| !record.trouble.as_ref().is_some_and(Trouble::is_the_hosts));
-        self.due.iter().find(|(.., host)| is_well(*host)).map(|(due, ..)| *due).filter(|due| *due < HELD)
+        self.due.first_of(is_well).filter(|due| *due < HELD)
     }
 
     /// The contract is that of [`crate::frontier::Frontier::has_work`]. Looks at hosts only when all that is left are revisits, and
     /// no further than the first that has one due.
     pub fn has_work(&self, now: EpochMs) -> bool {
         let is_due = |state: &HostState| state.has_ready() || state.next_later <= now;
-        let is_busy =
-            self.totals.first_time > self.totals.held || !self.leases.is_empty() || !self.in_flight.is_empty();
-        is_busy || self.due.iter().any(|(.., host)| self.hosts.get(host).is_some_and(is_due))
+        let is_busy = self.totals.first_time > self.totals.held || !self.leases.is_empty() || !self.in_flight.is_empty();
+        is_busy || self.due.hosts().any(|host| self.hosts.get(&host).is_some_and(is_due))
     }
 
     pub fn counts(&self) -> Counts {
-        let Totals { live, gone, refused, failed, withheld, alias, .. } = self.totals;
+        let Totals { live, gone, refused, failed, withheld, alias, duplicates, .. } = self.totals;
         Counts {
             work_proposed: self.totals.work,
             first_time: self.totals.first_time,
@@ -89,22 +90,33 @@ impl Schedule {
             failed,
             withheld,
             alias,
+            duplicates,
             hosts: self.totals.next_host,
             hosts_with_work: self.hosts_with_work,
             hosts_leased: self.leases.len() as u64,
             in_flight: self.in_flight.len() as u64,
             links_seen: self.totals.links_seen,
+            judged: self.totals.judged,
+            relevant: self.totals.relevant,
         }
     }
 
     /// Puts in what the store now says of a host. `finished` are its URLs that got a verdict: no longer in flight.
     /// `later_added`: the first due time put into `later`, or [`super::NEVER`].
-    pub fn update(&mut self, host: HostKey, record: HostRecord, finished: &[UrlKey], later_added: EpochMs) {
+    /// `best_added`: the first priority put into `ready`; 255: none.
+    pub fn update(
+        &mut self,
+        host: HostKey,
+        record: HostRecord,
+        finished: &[UrlKey],
+        (later_added, best_added): (EpochMs, u8),
+    ) {
         self.count(host, Some(&record));
         let state = self.hosts.entry(host).or_insert_with(|| HostState::new(record.clone()));
         let was_met_again = record.reads_parked() && !state.record.reads_parked();
         let later_added = if later_added == WHEN_MET_AGAIN { record.first_later() } else { later_added };
         state.record = record;
+        state.best = state.best.min(best_added);
         state.epoch += 1;
         if let Some(meanwhile) = &mut state.finished_meanwhile {
             meanwhile.extend_from_slice(finished);
@@ -163,6 +175,20 @@ impl Schedule {
 
     pub fn share(&mut self, revisit_share: f64) {
         self.revisit_share = revisit_share;
+    }
+
+    pub fn ranks(&self) -> bool {
+        self.due.ranks()
+    }
+
+    /// Links are ranked from now on, or are not any more.
+    pub fn rank(&mut self, ranks: bool) {
+        if self.due.ranks() != ranks {
+            self.due = Due::new(ranks);
+            self.hosts.values_mut().for_each(|state| state.listed = None);
+            let hosts: Vec<HostKey> = self.hosts.keys().copied().collect();
+            hosts.into_iter().for_each(|host| self.list(host));
+        }
     }
 
     /// Budgets are others now: whoever rests because one is spent may not have to.
@@ -242,12 +268,11 @@ impl Schedule {
         let troubled =
             self.troubled.iter().map(|(cause, (hosts, urls))| Troubled { cause: *cause, hosts: *hosts, urls: *urls });
         let rests = |host: &HostKey| self.hosts.get(host).is_some_and(|state| state.spent.is_some());
-        let later = self.due.range((now + 1, 0, 0)..(HELD, 0, 0));
-        let later = later.filter(|(.., host)| !rests(host)).take(at_most);
-        let next = later.filter_map(|(until, _, host)| {
-            let record = self.record(*host)?;
+        let later = self.due.between((now + 1, HELD), at_most, |host| !rests(host));
+        let next = later.into_iter().filter_map(|(until, host)| {
+            let record = self.record(host)?;
             let (origin, trouble) = (record.origin.to_string(), record.trouble.filter(Trouble::is_the_hosts));
-            Some(WaitingHost { origin, until: *until, urls: record.work(), trouble })
+            Some(WaitingHost { origin, until, urls: record.work(), trouble })
         });
         Waiting { troubled: troubled.collect(), blocked: self.blocked.len() as u64, next: next.collect() }
     }
@@ -256,14 +281,15 @@ impl Schedule {
     pub(super) fn list(&mut self, host: HostKey) {
         let Some(state) = self.hosts.get_mut(&host) else { return };
         let due = if self.recalled.contains(&host) { None } else { state.due() };
-        if due != state.listed {
+        let listed = due.map(|due| self.due.place(due, state.has_ready().then_some(state.best)));
+        if listed != state.listed {
             if let Some(old) = state.listed {
-                self.due.remove(&(old, state.record.number, host));
+                self.due.remove(old, state.record.number, host);
             }
-            if let Some(new) = due {
-                self.due.insert((new, state.record.number, host));
+            if let Some(new) = listed {
+                self.due.insert(new, state.record.number, host);
             }
-            state.listed = due;
+            state.listed = listed;
         }
         if state.is_idle() {
             self.rest_for(host, None);

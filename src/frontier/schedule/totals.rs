@@ -3,7 +3,7 @@
 use minicbor::{Decode, Encode};
 
 use crate::delivery::Position;
-use crate::frontier::PageState;
+use crate::frontier::{Harvest, PageState};
 
 /// What the store keeps of itself, written with every change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
@@ -32,12 +32,24 @@ pub struct Totals {
     pub withheld: u64,
     #[cbor(n(11), default)]
     pub alias: u64,
-    /// Of `first_time`: held.
+    /// Of the live ones.
     #[cbor(n(12), default)]
+    pub duplicates: u64,
+    #[cbor(n(13), default)]
+    pub judged: u64,
+    #[cbor(n(14), default)]
+    pub relevant: u64,
+    /// Of `first_time`: held.
+    #[cbor(n(15), default)]
     pub held: u64,
 }
 
 impl Totals {
+    pub fn judge(&mut self, harvest: Harvest) {
+        self.judged += harvest.judged;
+        self.relevant += harvest.relevant;
+    }
+
     /// Adds `by` (1 or -1) to the number of pages in `state`.
     pub fn count_page(&mut self, state: PageState, by: i64) {
         let slot = match state {

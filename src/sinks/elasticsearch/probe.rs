@@ -12,6 +12,7 @@ use super::client::{Client, NDJSON, NoAnswer, bulk_path};
 use super::verdict::BulkAnswer;
 use crate::formats::elastic::ElasticDocument;
 use crate::page::PageChange;
+use crate::page::preferences::{Says, Scheme, Source, Statement, Usage};
 
 /// About a page's size: what only small requests get through must not look well.
 const BODY_BYTES: usize = 16 << 10;
@@ -94,7 +95,12 @@ static DOCUMENT: LazyLock<Vec<u8>> = LazyLock::new(|| serde_json::to_vec(&docume
 fn document() -> ElasticDocument<'static> {
     let text = "An ordinary page, with which Seine asks whether this index takes pages. ";
     let html = format!("<html lang=en><title>Probe</title><body>{}", text.repeat(BODY_BYTES / text.len()));
+    let (says, terms) = (Says::one(Usage::Search, true), Some("http://probe.example/".into()));
+    let statement = Statement { scheme: Scheme::Rsl, source: Source::RobotsTxt, line: 1, says, terms };
     ElasticDocument {
+        duplicate_of: None,
+        duplicate_kind: None,
+        duplicate_distance: None,
         domain: "probe.example".into(),
         url: "http://probe.example/".into(),
         title: Some("Probe".into()),
@@ -117,5 +123,8 @@ fn document() -> ElasticDocument<'static> {
         change: Some(PageChange::New),
         distance: Some(0),
         relevance_model: Some("model@00000000".into()),
+        preferences: Some(vec![statement].into()),
+        markdown: Some("Probe".into()),
+        text_confidence: Some(1.0),
     }
 }

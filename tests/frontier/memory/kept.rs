@@ -214,10 +214,14 @@ impl Url {
             was_there: page.is_some(),
             was_withheld: page.is_some_and(|page| page.state == PageState::Withheld),
             noindex: page.is_some_and(|page| page.noindex),
+            preferences: page.and_then(|page| page.preferences.clone()).unwrap_or_default(),
             canonical: page.and_then(|page| page.canonical.clone()),
             digest,
             missing_since: page.and_then(|page| page.history?.missing_since),
             texts: page.map(|page| page.texts.clone()).unwrap_or_default(),
+            likeness: page.and_then(|page| page.likeness.clone()),
+            was_duplicate: Default::default(),
+            is_orphan: false,
         }
     }
 }

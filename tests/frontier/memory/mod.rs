@@ -210,11 +210,14 @@ impl Frontier for MemoryFrontier {
             failed: in_state(|state| matches!(state, PageState::Failed(_))),
             withheld: in_state(|state| state == PageState::Withheld),
             alias: in_state(|state| state == PageState::Alias),
+            duplicates: 0,
             hosts: kept.hosts.len() as u64,
             hosts_with_work: queued().map(|url| &url.origin).collect::<BTreeSet<_>>().len() as u64,
             hosts_leased: volatile.leases.len() as u64,
             in_flight: volatile.in_flight.len() as u64,
             links_seen: kept.links_seen,
+            judged: 0,
+            relevant: 0,
         }
     }
 

@@ -3,6 +3,7 @@
 use super::{QueuedUrl, Record};
 use crate::budgets::Account;
 use crate::delivery::Position;
+use crate::focus::Lead;
 use crate::frontier::keys::Rank;
 use crate::frontier::schedule::{HostRecord, Totals};
 use crate::frontier::{Attempts, Cause, PageRecord, PageState, Robots, RobotsAccess, Trouble};
@@ -23,6 +24,7 @@ impl Record for QueuedUrl {
             path: input.rest()?,
             cause: None,
             attempts: Attempts::default(),
+            lead: Lead::default(),
         })
     }
 }
@@ -78,6 +80,7 @@ impl Record for Totals {
             input.numbers()?;
         let cursor = Position { index, offset };
         Some(Totals {
+            duplicates: 0,
             cursor,
             next_sequence,
             next_host,
@@ -90,6 +93,8 @@ impl Record for Totals {
             links_seen,
             withheld: 0,
             alias: 0,
+            judged: 0,
+            relevant: 0,
             held: 0,
         })
     }
@@ -106,7 +111,7 @@ impl Record for Robots {
             2 => RobotsAccess::Unreachable(serde_json::from_slice(input.0).ok()?),
             _ => return None,
         };
-        Some(Robots { fetched_ms, expires_ms, access })
+        Some(Robots { fetched_ms, expires_ms, access, tdm: None })
     }
 }
 
@@ -156,9 +161,11 @@ impl Record for PageRecord {
             final_url: None,
             noindex: false,
             is_to_be_reread: false,
+            likeness: None,
             target: None,
             texts: Default::default(),
             canonical: None,
+            preferences: None,
             passed_at: None,
             past: Default::default(),
             judged: None,

@@ -1,0 +1,160 @@
+//! `seine text`: prints the main text of a page.
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use serde::Serialize;
+
+use super::archive::{Problems, ReadingArgs};
+use super::is_closed_pipe;
+use super::ticker::Ticker;
+use crate::archive::inputs::{ArchiveInputs, FoundInput};
+use crate::archive::read::{Page, Pages};
+use crate::parse::charset;
+use crate::parse::clean_text::{CleanText, Extractor, TextOptions, clean_text};
+use crate::parse::decode::decode_body;
+use crate::parse::url::parse;
+
+/// Of a page, decompressed, no more is read.
+const MAX_PAGE_BYTES: u64 = 256 << 20;
+
+/// Print the main text of a page: a file of HTML, standard input, or a URL out of archives.
+///
+/// What is printed is what a crawl with these settings would deliver as `text`. boilerpipe gives articles as ACHE has them, and
+/// nothing of most short pages; readable is for pages of all kinds.
+///
+/// Exit status: 0; 1 when there is no such page; 2 for arguments that are not understood.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// A file of HTML, - for standard input, or the URL of a page in an archive.
+    #[arg(value_name = "PAGE")]
+    page: String,
+    /// Of a URL: the archives that may have it (files, folders, patterns, topics). The latest page is taken.
+    #[arg(value_name = "FROM", default_value = "data/files")]
+    from_names: Vec<String>,
+    /// What tells the text from what stands around it [default: boilerpipe, of Markdown readable].
+    #[arg(long, value_parser = Extractor::NAMES)]
+    extractor: Option<String>,
+    /// Print Markdown. It is what the readable extractor gives.
+    #[arg(long)]
+    markdown: bool,
+    /// Print one line of JSON: text, markdown and confidence, where they are asked for.
+    #[arg(long)]
+    json: bool,
+    /// Of a file: the URL that its links are relative to.
+    #[arg(long, value_name = "URL")]
+    base: Option<String>,
+    #[command(flatten)]
+    reading: ReadingArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  seine text --markdown page.html                               a file as Markdown
+  curl -s https://example.com | seine text --extractor readable -
+  seine text https://example.com/a data/files --json            a page of a crawl, with its confidence";
+
+/// A page as text, and where it is from.
+struct Html {
+    text: String,
+    url: Option<String>,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<&'a str>,
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    markdown: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confidence: Option<f64>,
+}
+
+/// Prints the page's text to standard output.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if args.markdown && args.extractor.as_deref() == Some("boilerpipe") {
+        eprintln!("seine: boilerpipe gives no Markdown: leave out --extractor boilerpipe or --markdown");
+        return Ok(ExitCode::from(2));
+    }
+    let default = if args.markdown { "readable" } else { "boilerpipe" };
+    let extractor = Extractor::named(args.extractor.as_deref().unwrap_or(default));
+    let html = match is_url(&args.page) {
+        true => of_archives(&args)?,
+        false => of_file(&args)?,
+    };
+    let clean = clean_text(&html.text, html.url.as_deref(), TextOptions { extractor, markdown: args.markdown });
+    match print(&args, &html, &clean) {
+        Err(error) if !is_closed_pipe(&error) => Err(error),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn print(args: &Args, html: &Html, clean: &CleanText) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let (url, text, markdown) = (html.url.as_deref(), &*clean.text, clean.markdown.as_deref());
+        serde_json::to_writer(&mut out, &Line { url, text, markdown, confidence: clean.confidence })
+            .map_err(std::io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        out.write_all(clean.markdown.as_ref().unwrap_or(&clean.text).as_bytes())?;
+    }
+    Ok(out.flush()?)
+}
+
+fn is_url(page: &str) -> bool {
+    page.starts_with("http://") || page.starts_with("https://")
+}
+
+fn of_file(args: &Args) -> anyhow::Result<Html> {
+    let mut body = Vec::new();
+    let read = match args.page.as_str() {
+        "-" => std::io::stdin().lock().take(MAX_PAGE_BYTES).read_to_end(&mut body),
+        name => {
+            std::fs::File::open(PathBuf::from(name)).and_then(|file| file.take(MAX_PAGE_BYTES).read_to_end(&mut body))
+        }
+    };
+    read.with_context(|| format!("{} cannot be read", args.page))?;
+    let text = charset::decode_text(&body, charset::detect(&body, None)).into_owned();
+    Ok(Html { text, url: args.base.clone() })
+}
+
+/// The latest successful page of the URL.
+fn of_archives(args: &Args) -> anyhow::Result<Html> {
+    let options = args.reading.source_options()?;
+    let mut ticker = Ticker::new(&args.from_names, &options, false);
+    let mut problems = Problems::default();
+    let wanted = parse(&args.page).unwrap_or_else(|| args.page.clone());
+    let mut found: Option<Page> = None;
+    for input in ArchiveInputs::open(&args.from_names, options)? {
+        let FoundInput::Input(input) = input? else { continue };
+        for page in Pages::open(&input, 0, ticker.read())? {
+            match page {
+                Ok(page) => {
+                    let is_it = [&page.event.url, &page.event.final_url]
+                        .iter()
+                        .any(|url| **url == wanted || **url == args.page);
+                    let is_later = found.as_ref().is_none_or(|known| known.event.ended_ms <= page.event.ended_ms);
+                    if is_it && is_later && page.event.response().is_some() {
+                        found = Some(page);
+                    }
+                }
+                Err(problem) => problems.tell(&ticker.screen, &problem),
+            }
+        }
+    }
+    ticker.end();
+    problems.end(&ticker.screen);
+    let page = found.with_context(|| {
+        format!("{} is not in {}: name the archives that have it behind the URL", args.page, args.from_names.join(", "))
+    })?;
+    let response = page.event.response().context("the page has no answer")?;
+    let body = decode_body(response, MAX_PAGE_BYTES).body;
+    let text = charset::decode_text(&body, charset::detect(&body, response.content_type())).into_owned();
+    Ok(Html { text, url: Some(page.event.final_url.clone()) })
+}

@@ -1,0 +1,84 @@
+//! What publishers ask, of what is known already: by the records of pages and hosts, without asking anybody.
+
+use std::cell::RefCell;
+
+use crate::config::Config;
+use crate::frontier::{Frontier, Look, PageRecord, PageState, Robots, RobotsAccess};
+use crate::page::preferences::{Purposes, Statement};
+use crate::parse::preferences::tdm::TdmFile;
+use crate::parse::robots::RobotsTxt;
+use crate::parse::url::{origin, path_and_query};
+
+/// What a host says of its pages' use, as its files were when they were last fetched.
+#[derive(Default)]
+pub(super) struct HostSays {
+    file: Option<RobotsTxt>,
+    tdm: TdmFile,
+    /// Its file of TDM reservations was asked for.
+    pub has_tdm: bool,
+}
+
+impl HostSays {
+    /// `agent`: our product token.
+    pub fn of(robots: Option<&Robots>, agent: &str) -> HostSays {
+        let Some(robots) = robots else { return HostSays::default() };
+        let file = match &robots.access {
+            RobotsAccess::Rules(text) => Some(RobotsTxt::parse(text.as_bytes(), agent)),
+            RobotsAccess::AllowAll | RobotsAccess::Unreachable(_) => None,
+        };
+        let tdm = robots.tdm.as_deref().map(TdmFile::parse).unwrap_or_default();
+        HostSays { file, tdm, has_tdm: robots.tdm.is_some() }
+    }
+
+    /// All that is known to be said of a page's use.
+    pub fn about(&self, page: &PageRecord) -> Vec<Statement> {
+        let path = path_and_query(found_at(page));
+        let file = self.file.as_ref().filter(|file| file.allows(path));
+        let mut said = file.map(|file| file.preferences(path)).unwrap_or_default();
+        said.extend(self.tdm.statement(path));
+        said.extend(page.preferences.iter().flatten().cloned());
+        said
+    }
+}
+
+/// Where a page's content is from.
+pub(super) fn found_at(page: &PageRecord) -> &str {
+    page.final_url.as_deref().unwrap_or(&page.url)
+}
+
+/// Purposes or licences that are others than they were.
+pub(super) struct AsksChange<'a> {
+    frontier: &'a dyn Frontier,
+    config: &'a Config,
+    /// The last host that was looked at: its pages come one after the other.
+    host: RefCell<(String, HostSays)>,
+}
+
+impl AsksChange<'_> {
+    pub fn new<'a>(frontier: &'a dyn Frontier, config: &'a Config) -> AsksChange<'a> {
+        AsksChange { frontier, config, host: RefCell::default() }
+    }
+
+    /// What becomes of the next look at a page that is there. Where it is not known what it says itself, or its host, that is asked.
+    pub fn look(&self, page: &PageRecord) -> Option<Look> {
+        let purposes: &Purposes = &self.config.scope.purposes;
+        if !page.kind.is_delivered() || !page.state.is_there() {
+            return None;
+        }
+        let mut host = self.host.borrow_mut();
+        let origin = origin(found_at(page)).unwrap_or_default();
+        if host.0 != origin {
+            let look = self.frontier.look_at_host(origin).ok().flatten();
+            let says = HostSays::of(look.and_then(|look| look.robots).as_ref(), &self.config.fetch.user_agent.name);
+            *host = (origin.to_owned(), says);
+        }
+        let is_unlisted = page.noindex && self.config.scope.obey_noindex;
+        let is_opted_out = purposes.opted_out(&host.1.about(page)).is_some();
+        match page.state == PageState::Withheld {
+            true => (!is_unlisted && !is_opted_out).then_some(Look::First),
+            false if is_opted_out => Some(Look::First),
+            false if page.preferences.is_none() && !purposes.declared.is_empty() => Some(Look::Reread),
+            false => (purposes.want_tdm_file() && !host.1.has_tdm).then_some(Look::First),
+        }
+    }
+}

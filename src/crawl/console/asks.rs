@@ -1,0 +1,60 @@
+//! What a URL's publisher says of its use.
+
+use super::why::Known;
+use crate::api::said::PreferenceSaid;
+use crate::crawl::asks::{HostSays, found_at};
+use crate::frontier::{PageRecord, RobotsAccess};
+use crate::page::preferences::{OptedOut, Source, Statement};
+use crate::parse;
+use crate::parse::robots::line_of;
+
+impl Known<'_> {
+    /// Why a page is there and not delivered.
+    pub(super) fn withheld(&self, page: &PageRecord) -> String {
+        let config = &self.console.config.scope;
+        if page.noindex && config.obey_noindex {
+            return "its page asks not to be indexed (noindex)".to_owned();
+        }
+        match config.purposes.opted_out(&self.said(page)) {
+            Some(OptedOut { of, by, .. }) => {
+                format!("its publisher does not want it used for {}: {by}", of.name())
+            }
+            None => "it asked not to be delivered when it was last looked at, and may be now".to_owned(),
+        }
+    }
+
+    pub(super) fn preferences(&self) -> Vec<PreferenceSaid> {
+        let Some(page) = self.look.as_ref().and_then(|look| look.page.as_ref()) else { return Vec::new() };
+        let said = self.said(page);
+        let opted_out = self.console.config.scope.purposes.opted_out(&said);
+        let each = said.into_iter().map(|statement| {
+            let forbids = opted_out.as_ref().filter(|it| it.by == statement).map(|it| it.of.name().to_owned());
+            PreferenceSaid { text: self.text_of(page, &statement), forbids, statement }
+        });
+        each.collect()
+    }
+
+    fn said(&self, page: &PageRecord) -> Vec<Statement> {
+        let agent = &self.console.config.fetch.user_agent.name;
+        let robots = self.robots_of(page);
+        HostSays::of(robots.as_ref(), agent).about(page)
+    }
+
+    /// Of the host that its content is from.
+    fn robots_of(&self, page: &PageRecord) -> Option<crate::frontier::Robots> {
+        let origin = parse::url::origin(found_at(page))?;
+        match self.host.as_ref().filter(|_| parse::url::origin(self.url) == Some(origin)) {
+            Some(host) => host.robots.clone(),
+            None => self.console.frontier.look_at_host(origin).ok()??.robots,
+        }
+    }
+
+    fn text_of(&self, page: &PageRecord, statement: &Statement) -> Option<String> {
+        match self.robots_of(page)?.access {
+            RobotsAccess::Rules(text) if statement.source == Source::RobotsTxt => {
+                line_of(text.as_bytes(), statement.line)
+            }
+            _ => None,
+        }
+    }
+}

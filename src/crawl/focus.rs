@@ -1,0 +1,56 @@
+//! What links are ranked by is another than at the last start: what waits already is ranked by it, too.
+
+use crate::api::said::{RankReason, RankStory};
+use crate::clock::now_ms;
+use crate::config::FocusConfig;
+use crate::focus;
+use crate::frontier::{Frontier, FrontierError, Ranked};
+use crate::page::Kind;
+use crate::validate::{by_depth, rank_again, remembered};
+
+/// By what URLs that wait are ranked. Folders of before there was a choice have none: breadth first.
+const NOTE: &str = "focus";
+const RANKED: &str = "ranked";
+const BREADTH_FIRST: &str = "breadth first";
+/// URLs that are ranked by one batch.
+const AT_A_TIME: usize = 4096;
+
+/// Broken off, it begins again. What was learned is kept while links are not ranked, for when they are again.
+pub(super) fn apply(frontier: &dyn Frontier, config: FocusConfig) -> Result<(), FrontierError> {
+    let now = if config.ranks { RANKED } else { BREADTH_FIRST };
+    let before = frontier.note(NOTE)?;
+    if before.as_deref().unwrap_or(BREADTH_FIRST) == now {
+        return Ok(());
+    }
+    tracing::info!(urls = frontier.counts().work_proposed, "URLs that wait are put into another order: {now}");
+    let learner = if config.ranks { Some(remembered(frontier)?.0) } else { None };
+    let mut after = None;
+    loop {
+        after = match &learner {
+            Some(learner) => rank_again(frontier, learner, after, AT_A_TIME, now_ms())?,
+            None => frontier.rank_again(after, AT_A_TIME, &in_order, now_ms())?,
+        };
+        if after.is_none() {
+            return frontier.set_note(NOTE, now);
+        }
+    }
+}
+
+fn in_order(queued: &Ranked) -> u8 {
+    match queued.kind {
+        Kind::Sitemap => 0,
+        Kind::Page | Kind::Requisite => by_depth(queued.depth),
+    }
+}
+
+/// How a URL that waits is ranked, by what is known now.
+pub(super) fn why(frontier: &dyn Frontier, url: &str, lead: &focus::Lead) -> Result<RankStory, FrontierError> {
+    let (reasons, score) = remembered(frontier)?.0.reasons(lead, url);
+    let reason = |(group, adds): (focus::features::Group, f32)| RankReason {
+        of: group.name().to_owned(),
+        adds: f64::from(adds),
+    };
+    let mut reasons: Vec<RankReason> = reasons.into_iter().map(reason).collect();
+    reasons.sort_by(|a, b| b.adds.abs().total_cmp(&a.adds.abs()));
+    Ok(RankStory { rank: f64::from(focus::rank(score)), reasons })
+}

@@ -1,0 +1,185 @@
+//! Where links are ranked: the links that led to URLs, what was learned of them, and the ranks of URLs that wait.
+//!
+//! What is learned is written with the batch that it was learned from, and so with the validator's cursor: a model whole now and then,
+//! and the lessons since. A URL keeps its number when it gets another priority: who led to it is found by that.
+
+use super::changes::Changes;
+use super::open::EmbeddedFrontier;
+use super::records::{QueuedUrl, UrlState, to_bytes};
+use super::store::Store;
+use crate::focus::Lead;
+use crate::frontier::keys::{Rank, UrlKey, part};
+use crate::frontier::{FrontierError, Learned, Proposal, QueuePlace, Ranked, Remembered};
+use crate::page::EpochMs;
+
+const MODEL: &str = "focus:model";
+const LESSONS: &str = "focus:lessons:";
+
+/// A priority that differs by less is not worth a write.
+const WORTH: u8 = 6;
+
+impl Learned {
+    /// `number`: grows from batch to batch.
+    pub(super) fn write(
+        &self,
+        store: &Store,
+        batch: &mut fjall::OwnedWriteBatch,
+        number: u64,
+    ) -> Result<(), FrontierError> {
+        match self {
+            Learned::Nothing => {}
+            Learned::Lessons(lessons) => {
+                batch.insert(&store.notes, [LESSONS.as_bytes(), &number.to_be_bytes()].concat(), lessons.as_slice());
+            }
+            Learned::Model(model) => {
+                clear(store, batch)?;
+                batch.insert(&store.notes, MODEL, model.as_slice());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lessons_of(store: &Store) -> fjall::Iter {
+    store.notes.prefix(LESSONS)
+}
+
+fn clear(store: &Store, batch: &mut fjall::OwnedWriteBatch) -> Result<(), FrontierError> {
+    for entry in lessons_of(store) {
+        batch.remove(&store.notes, entry.key().map_err(|source| store.failed(source))?);
+    }
+    batch.remove(&store.notes, MODEL);
+    Ok(())
+}
+
+impl EmbeddedFrontier {
+    pub(super) fn lead_of(&self, url: &str) -> Result<Option<Lead>, FrontierError> {
+        let url = self.key_of(url)?;
+        let store = self.shelf.store()?;
+        let Some(state) = store.state_of(url)? else { return Ok(None) };
+        Ok(store.queued(url, state)?.map(|item| item.lead))
+    }
+
+    pub(super) fn read_learned(&self) -> Result<Remembered, FrontierError> {
+        let store = &*self.shelf.store()?;
+        let mut lessons = Vec::new();
+        for entry in lessons_of(store) {
+            lessons.push(entry.value().map_err(|source| store.failed(source))?.to_vec());
+        }
+        Ok(Remembered { model: store.note_bytes(MODEL)?, lessons })
+    }
+
+    pub(super) fn drop_learned(&self) -> Result<(), FrontierError> {
+        let store = self.shelf.writable()?;
+        let mut batch = store.db.batch();
+        clear(&store, &mut batch)?;
+        store.commit(batch)
+    }
+
+    pub(super) fn rank_some_again(
+        &self,
+        after: Option<QueuePlace>,
+        at_most: usize,
+        rank: &dyn Fn(&Ranked) -> u8,
+        now: EpochMs,
+    ) -> Result<Option<QueuePlace>, FrontierError> {
+        let mut known = self.writer.lock();
+        let mut changes = Changes::new(self, now)?;
+        let (mut last, mut queued) = (None, Vec::new());
+        {
+            let store = &changes.store;
+            let from =
+                (after.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded), std::ops::Bound::Unbounded);
+            for entry in store.ready.range::<QueuePlace, _>(from).take(at_most) {
+                let (key, item) = store.read::<QueuedUrl>(&store.ready, entry)?;
+                let place = QueuePlace::try_from(&*key).map_err(|_| store.unreadable("ready"))?;
+                last = Some(place);
+                queued.push((place, item));
+            }
+        }
+        let is_end = queued.len() < at_most;
+        let mut host: Option<(u64, String)> = None;
+        for (place, item) in queued {
+            let (Some(key), Some(rank_of)) = (part(&place, 0), part(&place, 1)) else { continue };
+            if host.as_ref().is_none_or(|(of, _)| *of != key) {
+                let origin = changes.origin_of(key)?.ok_or_else(|| changes.store.unreadable("hosts"))?;
+                host = Some((key, origin));
+            }
+            let Some((_, origin)) = &host else { continue };
+            let url = format!("{origin}{}", item.path);
+            let priority = rank(&Ranked { url: &url, kind: item.kind, depth: item.depth, lead: &item.lead });
+            let url = self.keys.url(key, &item.path);
+            if Rank(rank_of).priority().abs_diff(priority) >= WORTH && !changes.is_in_flight(url) {
+                changes.host(key, origin)?;
+                changes.rerank(url, Rank(rank_of), priority, &item);
+            }
+        }
+        changes.commit(&mut known)?;
+        Ok(last.filter(|_| !is_end))
+    }
+}
+
+impl Changes<'_> {
+    /// Something leads to a URL that is known: if that makes it better than it was, it comes earlier.
+    pub(super) fn raise(&mut self, proposal: &Proposal, url: UrlKey, origin: &str) -> Result<(), FrontierError> {
+        let (Some(lead), priority) = (&proposal.lead, proposal.priority) else { return Ok(()) };
+        if self.frontier.standings.lock().is_as_good(url, priority) {
+            return Ok(());
+        }
+        // What is fetched, or waits for a time of its own, does not come earlier.
+        let mut standing = 0;
+        if let Some(state @ UrlState::Ready(rank)) = self.state_of(url)? {
+            standing = rank.priority();
+            if rank.priority() >= priority.saturating_add(WORTH)
+                && !self.is_in_flight(url)
+                && let Some(item) = self.queued(url, state)?
+            {
+                self.host(url.host, origin)?;
+                self.rerank(url, rank, priority, &QueuedUrl { lead: lead.clone(), ..item });
+                return Ok(());
+            }
+        }
+        self.frontier.standings.lock().set(url, standing);
+        Ok(())
+    }
+
+    /// Its host is among the changes.
+    fn rerank(&mut self, url: UrlKey, rank: Rank, priority: u8, item: &QueuedUrl) {
+        self.dequeue(url, UrlState::Ready(rank));
+        self.enqueue_ready(url, Rank::new(priority, rank.sequence()), to_bytes(item));
+        self.frontier.standings.lock().set(url, priority);
+    }
+}
+
+/// A small memory of what priority URLs have, so that most links to what is known need no look into the store. Two URLs are taken for
+/// one when 56 bits of their keys agree; a priority that is out of date keeps a URL where it is until the queue is gone through.
+#[derive(Debug, Default)]
+pub struct Standings {
+    /// Key without its last byte, and the priority. Empty until links are ranked.
+    slots: Box<[u64]>,
+}
+
+/// 2 MiB.
+const SLOTS: usize = 1 << 18;
+
+impl Standings {
+    /// Whether the URL is known to be as good as this, or past it.
+    fn is_as_good(&self, url: UrlKey, priority: u8) -> bool {
+        let (at, mark) = slot(url);
+        let known = self.slots.get(at).copied().unwrap_or(0);
+        known >> 8 == mark && known as u8 <= priority
+    }
+
+    fn set(&mut self, url: UrlKey, priority: u8) {
+        if self.slots.is_empty() {
+            self.slots = vec![0; SLOTS].into_boxed_slice();
+        }
+        let (at, mark) = slot(url);
+        self.slots[at] = mark << 8 | u64::from(priority);
+    }
+}
+
+fn slot(url: UrlKey) -> (usize, u64) {
+    let mixed = url.path ^ url.host.rotate_left(32);
+    (mixed as usize % SLOTS, (mixed >> 8).max(1))
+}

@@ -1,0 +1,46 @@
+//! Why an answer is not delivered.
+
+use serde::{Deserialize, Serialize};
+
+use super::preferences::OptedOut;
+
+/// Why an answer is not delivered as the page of the URL that was asked for. What was delivered under that URL leaves the
+/// destinations ([`PageChange::Gone`](super::PageChange::Gone)); archives may hold the answer all the same ([`Withheld::is_archived`]).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Withheld {
+    /// The page asks not to be indexed: robots meta or `X-Robots-Tag`.
+    Noindex,
+    /// Its publisher does not want it used for what this crawl is for.
+    OptedOut(Box<OptedOut>),
+    /// The body broke off, and is asked for again or came whole before.
+    Cut,
+    /// The page is delivered under another URL that led to it first. `target`: which page, by its own URL (normalised): where the
+    /// answer, a redirect, leads to, or what it names as its canonical URL; the URL itself when it was not even asked for.
+    Alias { of: String, target: String },
+}
+
+impl Withheld {
+    /// `noindex`, `opted_out`, `cut`, `alias`: the reason in change events and headers.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Withheld::Noindex => "noindex",
+            Withheld::OptedOut(_) => "opted_out",
+            Withheld::Cut => "cut",
+            Withheld::Alias { .. } => "alias",
+        }
+    }
+
+    /// A page of the URL's own, which asks not to be delivered.
+    pub fn is_asked_for(&self) -> bool {
+        matches!(self, Withheld::Noindex | Withheld::OptedOut(_))
+    }
+
+    /// Whether archives, which keep what was answered, hold the answer all the same.
+    pub fn is_archived(&self) -> bool {
+        match self {
+            Withheld::OptedOut(opted_out) => opted_out.archived,
+            Withheld::Noindex | Withheld::Cut | Withheld::Alias { .. } => true,
+        }
+    }
+}

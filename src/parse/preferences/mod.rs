@@ -1,0 +1,183 @@
+//! What publishers ask of those who use their pages, read where they say it: headers, markup, robots.txt, tdmrep.json. What it then
+//! means for a crawl is in [`crate::page::preferences`].
+//!
+//! | what | by |
+//! |---|---|
+//! | `Content-Usage` | draft-ietf-aipref-attach-05 (2026-08-19), its words by draft-ietf-aipref-vocab-07 (2026-08-19) and RFC 9651 |
+//! | `Content-Signal` | contentsignals.org (2025-09-24), draft-romm-aipref-contentsignals-00 (2025-10-01) |
+//! | `tdm-reservation`, `tdm-policy`, tdmrep.json | TDMRep, W3C Community Group Final Report of 2024-05-10 |
+//! | `License`, `rel=license` with `application/rsl+xml` | RSL 1.0 (2025-12-10) |
+//! | `noai`, `noimageai` | DeviantArt (2022-11-11) |
+//!
+//! What is none of that says nothing, and is never an error. `Content-Usage` and `Content-Signal` in `meta` elements (by `name` or
+//! `http-equiv`) are in no draft; who writes them means what the header says.
+
+pub mod robots;
+pub mod tdm;
+
+use sfv::{BareItem, Dictionary, ListEntry, Parser};
+use url::Url;
+
+use super::html_facts::{HtmlFacts, is_rsl};
+use super::link_header;
+use super::meta::RobotsMeta;
+use super::robots::MAX_LICENSES;
+use crate::page::Headers;
+use crate::page::preferences::{Says, Scheme, Source, Statement, Usage};
+use tdm::Reservation;
+
+/// A longer URL of terms is none that a server would take, as of links.
+const MAX_TERMS: usize = 2 << 10;
+
+/// A `Content-Usage` dictionary (VOCAB §6). One that is malformed says nothing, as does every word but `y` and `n`.
+pub fn content_usage(value: &str) -> Says {
+    const LABELS: [(&str, Usage); 2] = [("train-ai", Usage::TrainAi), ("search", Usage::Search)];
+    let Ok(dictionary) = Parser::new(value).parse::<Dictionary>() else { return Says::nothing() };
+    let said = LABELS.iter().filter_map(|(label, usage)| {
+        let ListEntry::Item(item) = dictionary.get(*label)? else { return None };
+        let BareItem::Token(token) = &item.bare_item else { return None };
+        match token.as_str() {
+            "y" => Some(Says::one(*usage, true)),
+            "n" => Some(Says::one(*usage, false)),
+            _ => None,
+        }
+    });
+    said.fold(Says::nothing(), Says::and)
+}
+
+/// The signals of a `Content-Signal`: `search=yes, ai-train=no`. What is said twice in one is said as strictly as it is once.
+pub fn content_signal(value: &str) -> Says {
+    let said = value.split(',').filter_map(|signal| {
+        let (name, answer) = signal.split_once('=')?;
+        let (name, answer) = (name.trim(), answer.trim());
+        let is = |known: &str| name.eq_ignore_ascii_case(known);
+        let usage = match () {
+            () if is("search") => Usage::Search,
+            () if is("ai-input") => Usage::AiInput,
+            () if is("ai-train") => Usage::TrainAi,
+            () => return None,
+        };
+        let is_yes = answer.eq_ignore_ascii_case("yes");
+        (is_yes || answer.eq_ignore_ascii_case("no")).then(|| Says::one(usage, is_yes))
+    });
+    said.fold(Says::nothing(), Says::and)
+}
+
+/// What an answer's headers say of it. `robots`: what its `X-Robots-Tag` headers say to us; `url`: where it is from.
+pub fn of_headers(headers: &Headers, robots: RobotsMeta, is_image: bool, url: &str) -> Vec<Statement> {
+    let mut said = Said::new(Source::Header, url);
+    for (name, value) in &headers.0 {
+        said.take(name, value);
+    }
+    let links = headers.all("link").filter(|value| value.contains("rsl+xml"));
+    for link in links.flat_map(link_header::parse).filter(|link| is_rsl(&link.rel, || link.media_type.clone())) {
+        said.license(&link.target, url);
+    }
+    said.finish(robots, is_image)
+}
+
+/// What a page's markup says of it. `url`: where it is from.
+pub fn of_markup(facts: &HtmlFacts, url: &str) -> Vec<Statement> {
+    let mut said = Said::new(Source::Markup, url);
+    for (name, content) in &facts.meta {
+        said.take(name, content);
+    }
+    if !facts.rsl.is_empty() {
+        let base = facts.base.as_deref().and_then(|base| resolve(base, url)).unwrap_or_else(|| url.to_owned());
+        facts.rsl.iter().for_each(|target| said.license(target, &base));
+    }
+    said.finish(facts.robots, false)
+}
+
+/// What one source says, gathered.
+struct Said<'a> {
+    source: Source,
+    url: &'a str,
+    /// A header's lines are one dictionary (RFC 9651 §4.2).
+    usage: String,
+    signals: Says,
+    reservation: Option<bool>,
+    policy: Option<&'a str>,
+    licenses: Vec<String>,
+}
+
+impl<'a> Said<'a> {
+    fn new(source: Source, url: &'a str) -> Said<'a> {
+        Said {
+            source,
+            url,
+            usage: String::new(),
+            signals: Says::nothing(),
+            reservation: None,
+            policy: None,
+            licenses: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, name: &str, value: &'a str) {
+        let is = |known: &str| name.eq_ignore_ascii_case(known);
+        match name.len() {
+            13 if is("content-usage") => {
+                self.usage += if self.usage.is_empty() { "" } else { ", " };
+                self.usage += value;
+            }
+            14 if is("content-signal") => self.signals = self.signals.and(content_signal(value)),
+            // Who reserves and does not has reserved.
+            15 if is("tdm-reservation") => match value.trim() {
+                "1" => self.reservation = Some(true),
+                "0" => self.reservation = self.reservation.or(Some(false)),
+                _ => {}
+            },
+            10 if is("tdm-policy") => self.policy = self.policy.or(Some(value)),
+            _ => {}
+        }
+    }
+
+    fn license(&mut self, target: &str, base: &str) {
+        if self.licenses.len() < MAX_LICENSES {
+            self.licenses.extend(resolve(target, base));
+        }
+    }
+
+    fn finish(self, robots: RobotsMeta, is_image: bool) -> Vec<Statement> {
+        let usage = if self.usage.is_empty() { Says::nothing() } else { content_usage(&self.usage) };
+        let reservation = self.reservation.map(|is_reserved| Reservation {
+            is_reserved,
+            policy: self.policy.and_then(|policy| resolve(policy, self.url)),
+        });
+        let directives = [
+            (robots.noai || (robots.noimageai && is_image), Usage::TrainAi),
+            (robots.noimageai, Usage::TrainAiImages),
+            (robots.noarchive, Usage::Archive),
+        ];
+        let directives = directives.into_iter().filter(|(is_said, _)| *is_said);
+        let robots = directives.fold(Says::nothing(), |all, (_, usage)| all.and(Says::one(usage, false)));
+        let source = self.source;
+        let statement = |scheme, says, terms| Statement { scheme, source, line: 0, says, terms };
+        let mut all = Vec::new();
+        for (scheme, says) in
+            [(Scheme::ContentUsage, usage), (Scheme::ContentSignal, self.signals), (Scheme::Robots, robots)]
+        {
+            if !says.is_nothing() {
+                all.push(statement(scheme, says, None));
+            }
+        }
+        all.extend(reservation.map(|reservation| reservation.statement(source, 0)));
+        all.extend(self.licenses.into_iter().map(|url| statement(Scheme::Rsl, Says::nothing(), Some(url))));
+        all
+    }
+}
+
+/// An absolute URL of terms, as it is compared with what an operator agrees to.
+pub fn terms(url: &str) -> Option<String> {
+    resolved(Url::parse(url.trim()).ok()?)
+}
+
+fn resolve(target: &str, base: &str) -> Option<String> {
+    terms(target).or_else(|| resolved(Url::parse(base).ok()?.join(target.trim()).ok()?))
+}
+
+fn resolved(url: Url) -> Option<String> {
+    let is_web = matches!(url.scheme(), "http" | "https") && url.as_str().len() <= MAX_TERMS;
+    is_web.then(|| url.into())
+}

@@ -1,0 +1,63 @@
+//! TDM reservations: `/.well-known/tdmrep.json` (TDMRep §6.1).
+
+use serde_json::Value;
+
+use super::terms;
+use crate::page::preferences::{Says, Scheme, Source, Statement, Usage};
+use crate::parse::robots::{Pattern, canonical};
+
+/// Where a host has the file.
+pub const PATH: &str = "/.well-known/tdmrep.json";
+
+/// The rules of a host's file, in their order: the first that matches a path counts.
+#[derive(Debug, Clone, Default)]
+pub struct TdmFile {
+    /// None: what it says is no reservation, and none of a later rule.
+    rules: Vec<(Pattern, Option<Reservation>)>,
+}
+
+/// What is said of mining.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reservation {
+    pub is_reserved: bool,
+    /// On which terms it is allowed.
+    pub policy: Option<String>,
+}
+
+impl TdmFile {
+    /// Of what is no array of rules there are none; what is no rule in one is passed over.
+    pub fn parse(text: &str) -> TdmFile {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let Ok(Value::Array(rules)) = serde_json::from_str(text) else { return TdmFile::default() };
+        let rules = rules.iter().filter_map(|rule| {
+            let pattern = Pattern::new(rule.get("location")?.as_str()?.trim());
+            Some((pattern, reservation(rule)))
+        });
+        TdmFile { rules: rules.collect() }
+    }
+
+    /// What is said of a path and its query.
+    pub fn statement(&self, path_and_query: &str) -> Option<Statement> {
+        let path = canonical(path_and_query, false);
+        let (number, (_, reservation)) = (1..).zip(&self.rules).find(|(_, (pattern, _))| pattern.matches(&path))?;
+        Some(reservation.clone()?.statement(Source::TdmFile, number))
+    }
+}
+
+/// 1 or 0, a number or its digit; anything else is a protocol error, and as if it were not there.
+fn reservation(rule: &Value) -> Option<Reservation> {
+    let value = rule.get("tdm-reservation")?;
+    let is = |digit: &str, number: f64| value.as_f64() == Some(number) || value.as_str().map(str::trim) == Some(digit);
+    let is_reserved = is("1", 1.0);
+    let policy = rule.get("tdm-policy").and_then(Value::as_str).and_then(terms);
+    (is_reserved || is("0", 0.0)).then_some(Reservation { is_reserved, policy })
+}
+
+impl Reservation {
+    /// A policy of what is not reserved is not for reading.
+    pub fn statement(self, source: Source, line: u32) -> Statement {
+        let says = Says::one(Usage::Tdm, !self.is_reserved);
+        let terms = self.policy.filter(|_| self.is_reserved);
+        Statement { scheme: Scheme::Tdmrep, source, line, says, terms }
+    }
+}

@@ -1,0 +1,115 @@
+//! The decision trees that say how likely a block belongs to what a page is for; `scripts/readable` made them and says how. The table
+//! is text: a line of marks, one of words, the calibration, and for each of the two rounds one line a tree.
+
+use std::sync::OnceLock;
+
+use super::blocks::Block;
+use super::features::mark;
+use super::vocabulary::Vocabulary;
+
+const TABLE: &str = include_str!("model.txt");
+/// The first line of a table that this program reads.
+const VERSION: &str = "seine readable 1";
+
+#[derive(Debug, Default)]
+pub struct Model {
+    pub vocabulary: Vocabulary,
+    /// Of each block by itself, and again with what came out for those around it.
+    pub rounds: [Forest; 2],
+    /// What is expected of a page's text → what came of it, in ascending order.
+    pub calibration: Vec<(f32, f32)>,
+}
+
+#[derive(Debug, Default)]
+pub struct Forest {
+    nodes: Vec<Node>,
+    roots: Vec<u32>,
+}
+
+/// Trees stand one behind the other, each from its root on, what is at most the threshold first.
+#[derive(Debug, Clone, Copy)]
+enum Node {
+    Split { feature: u16, threshold: f32, beyond: u16 },
+    Leaf(f32),
+}
+
+/// The table that is compiled in.
+pub fn model() -> &'static Model {
+    static MODEL: OnceLock<Model> = OnceLock::new();
+    MODEL.get_or_init(|| read(TABLE).expect("a test reads the table"))
+}
+
+/// None: no table of this version, or one that breaks off.
+pub fn read(table: &str) -> Option<Model> {
+    let mut lines = table.lines().filter(|line| !line.starts_with('#'));
+    lines.next().filter(|version| *version == VERSION)?;
+    let mut words = || Some(lines.next()?.split(' ').skip(1));
+    let vocabulary = Vocabulary::new(words()?, words()?);
+    let pair = |pair: &str| pair.split_once(':').and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
+    let calibration = words()?.map(pair).collect::<Option<_>>()?;
+    let mut rounds: [Forest; 2] = Default::default();
+    for line in lines {
+        let (round, tree) = line.split_once(' ')?;
+        add_tree(tree, rounds.get_mut(round.parse::<usize>().ok()?)?)?;
+    }
+    Some(Model { vocabulary, rounds, calibration })
+}
+
+/// A tree in prefix order: `17<3.5` has what is at most 3.5 behind it, and then what is beyond; `-0.12` is a leaf.
+fn add_tree(written: &str, forest: &mut Forest) -> Option<()> {
+    let nodes = &mut forest.nodes;
+    forest.roots.push(nodes.len() as u32);
+    // Splits whose first side is not whole.
+    let mut open = Vec::new();
+    for node in written.split(' ') {
+        if let Some((feature, threshold)) = node.split_once('<') {
+            open.push(nodes.len());
+            nodes.push(Node::Split { feature: feature.parse().ok()?, threshold: threshold.parse().ok()?, beyond: 0 });
+        } else {
+            nodes.push(Node::Leaf(node.parse().ok()?));
+            if let Some(split) = open.pop() {
+                let length = u16::try_from(nodes.len() - split).ok()?;
+                if let Node::Split { beyond, .. } = &mut nodes[split] {
+                    *beyond = length;
+                }
+            }
+        }
+    }
+    open.is_empty().then_some(())
+}
+
+impl Forest {
+    fn leaf(&self, root: usize, numbers: &[f32], block: &Block) -> f32 {
+        let mut at = root;
+        loop {
+            match self.nodes[at] {
+                Node::Leaf(value) => return value,
+                Node::Split { feature, threshold, beyond } => {
+                    let feature = usize::from(feature);
+                    let number = numbers.get(feature).copied();
+                    let value = number.unwrap_or_else(|| f32::from(u8::from(mark(block, feature - numbers.len()))));
+                    at += if value <= threshold { 1 } else { usize::from(beyond) };
+                }
+            }
+        }
+    }
+}
+
+impl Model {
+    /// How likely a block belongs to the page's text, 0 to 1.
+    pub fn judge(&self, round: usize, numbers: &[f32], block: &Block) -> f32 {
+        let forest = &self.rounds[round];
+        let sum: f32 = forest.roots.iter().map(|root| forest.leaf(*root as usize, numbers, block)).sum();
+        1.0 / (1.0 + (-sum).exp())
+    }
+
+    /// What to believe of what is expected, between the calibration's points.
+    pub fn calibrate(&self, expected: f32) -> f32 {
+        let behind = self.calibration.partition_point(|(from, _)| *from < expected);
+        match (self.calibration.get(behind.wrapping_sub(1)), self.calibration.get(behind)) {
+            (Some((from, low)), Some((to, high))) => low + (high - low) * (expected - from) / (to - from).max(1e-6),
+            (Some((_, end)), None) | (None, Some((_, end))) => *end,
+            (None, None) => expected,
+        }
+    }
+}

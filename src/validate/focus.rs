@@ -1,0 +1,212 @@
+//! Ranks: what a page teaches of the link that led to it, and what it makes of its own links.
+//!
+//! What is learned from the entries of a batch is written with the batch, so it is always what the log up to the validator's cursor
+//! makes of it, however a process ended: who starts anew reads the last whole model and the lessons since. Ranks of URLs that wait were
+//! given by what was known then: for each page a few of them are looked at again, all around the queues.
+
+use std::collections::HashMap;
+
+use ::url::Url;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::Validator;
+use super::proposals::by_depth;
+use crate::config::FocusConfig;
+use crate::delivery::Entry;
+use crate::focus::{self, Lead, Learner, Lesson, LinkWords, Source, link_words};
+use crate::frontier::{Change, Frontier, FrontierError, Harvest, Learned, PageRecord, QueuePlace, Ranked};
+use crate::page::{EpochMs, Kind, PageEvent, Response};
+use crate::parse::{self, Derived};
+
+/// URLs that are ranked again for each page that was validated, at least …
+const RANKED_AGAIN: usize = 24;
+/// … and at a time: a store is best asked for many.
+const AT_A_TIME: usize = 512;
+/// The model is written whole after so many bytes of lessons.
+const LESSON_BYTES: usize = 1 << 20;
+
+/// What links are ranked by; one for a validator.
+pub(super) struct Focus {
+    config: FocusConfig,
+    state: Mutex<State>,
+}
+
+struct State {
+    learner: Learner,
+    /// Since it was last written whole.
+    lesson_bytes: usize,
+    /// Of the batch at hand.
+    lessons: Vec<u8>,
+    /// Lessons alone do not tell what it is.
+    is_to_be_written: bool,
+    /// How far the queues are gone through, and what is owed.
+    place: Option<QueuePlace>,
+    owed: usize,
+}
+
+/// How the links of one page are ranked.
+pub(super) struct Ranking<'f> {
+    state: MutexGuard<'f, State>,
+    min_rank: f32,
+    source: Source,
+    origin: &'f str,
+    words: HashMap<String, LinkWords>,
+}
+
+impl Focus {
+    /// None where links are not ranked.
+    pub fn open(frontier: &dyn Frontier, config: FocusConfig) -> Result<Option<Focus>, FrontierError> {
+        if !config.ranks {
+            return Ok(None);
+        }
+        let (learner, lesson_bytes) = remembered(frontier)?;
+        let state = State { learner, lesson_bytes, lessons: Vec::new(), is_to_be_written: false, place: None, owed: 0 };
+        Ok(Some(Focus { config, state: Mutex::new(state) }))
+    }
+
+    /// The link that led to a page that is there for the first time.
+    pub fn lead(&self, frontier: &dyn Frontier, event: &PageEvent) -> Result<Option<Lead>, FrontierError> {
+        Ok(frontier.lead(&event.url)?.filter(|_| event.kind == Kind::Page))
+    }
+
+    /// Learns from an answer. `before`: it was looked at before, and teaches no more of the link.
+    pub fn learn(&self, event: &PageEvent, change: &Change, lead: Option<&Lead>, before: Option<&PageRecord>) {
+        let (Change::Page { .. }, Some(response), Kind::Page) = (change, event.response(), event.kind) else { return };
+        if !self.config.learns && !response.is_success() {
+            return;
+        }
+        let relevance = if response.is_success() { event.relevance.relevance } else { 0.0 };
+        let is_relevant = response.is_success() && event.relevance.is_relevant;
+        // No link led to a seed.
+        let lead = lead.filter(|_| self.config.learns && before.is_none() && event.depth > 0);
+        let mut state = self.state.lock();
+        if event.model.as_deref().is_some_and(|judge| state.learner.judged_by(judge)) {
+            state.is_to_be_written = true;
+        }
+        let relevance = if relevance.is_finite() { relevance } else { 0.0 };
+        let lesson = state.learner.lesson(lead, &event.url, relevance, is_relevant);
+        state.learner.learn(&lesson);
+        lesson.append_to(&mut state.lessons);
+    }
+
+    /// How the links of a page are ranked that `lead` led to.
+    pub fn ranking<'f>(&'f self, entry: &'f Entry, derived: &Derived, lead: Option<&Lead>) -> Ranking<'f> {
+        let event = &*entry.event;
+        let source = match derived.is_html && event.kind == Kind::Page {
+            true => Source::Page {
+                relevance: event.relevance.relevance,
+                is_relevant: event.relevance.is_relevant,
+                away: lead.and_then(Lead::away),
+            },
+            false => Source::List,
+        };
+        let words = match (source, Url::parse(&event.final_url)) {
+            (Source::Page { .. }, Ok(page)) if !derived.links.is_empty() => {
+                let resolver = parse::Resolver::new(page, derived, entry.drop_parameters());
+                link_words(&derived.text(), |base, href| resolver.resolve(base, href))
+            }
+            _ => HashMap::new(),
+        };
+        let origin = parse::url::origin(&event.final_url).unwrap_or_default();
+        Ranking { state: self.state.lock(), min_rank: self.config.min_rank as f32, source, origin, words }
+    }
+
+    /// What the batch has to say of what was learned since the last was asked.
+    pub fn learned(&self) -> Learned {
+        let mut state = self.state.lock();
+        let lessons = std::mem::take(&mut state.lessons);
+        state.lesson_bytes += lessons.len();
+        if lessons.is_empty() {
+            return Learned::Nothing;
+        }
+        if std::mem::take(&mut state.is_to_be_written) || state.lesson_bytes >= LESSON_BYTES {
+            state.lesson_bytes = 0;
+            return Learned::Model(state.learner.to_bytes());
+        }
+        Learned::Lessons(lessons)
+    }
+
+    /// Ranks some URLs that wait by what is known now: so many for each of these pages.
+    pub fn rank_some_again(&self, frontier: &dyn Frontier, pages: usize, now: EpochMs) -> Result<(), FrontierError> {
+        let state = &mut *self.state.lock();
+        if !self.config.learns {
+            return Ok(());
+        }
+        state.owed += pages * RANKED_AGAIN;
+        if state.owed >= AT_A_TIME {
+            state.place = rank_again(frontier, &state.learner, state.place, state.owed, now)?;
+            state.owed = 0;
+        }
+        Ok(())
+    }
+}
+
+impl Ranking<'_> {
+    /// None: it is not good enough to be followed.
+    pub fn of(&self, url: &str) -> Option<(Lead, u8)> {
+        let none = LinkWords::default();
+        let leads_elsewhere = parse::url::origin(url).unwrap_or_default() != self.origin;
+        let lead = Lead::new(self.source, leads_elsewhere, self.words.get(url).unwrap_or(&none));
+        let score = self.state.learner.score(&lead, url);
+        (focus::rank(score) >= self.min_rank).then(|| (lead, focus::priority(score)))
+    }
+}
+
+/// What was learned so far, and the bytes of the lessons since it was last written whole. What cannot be read is begun anew.
+pub fn remembered(frontier: &dyn Frontier) -> Result<(Learner, usize), FrontierError> {
+    let remembered = frontier.learned()?;
+    let read = || {
+        let mut learner = remembered.model.as_deref().map_or_else(|| Ok(Learner::default()), Learner::from_bytes)?;
+        for lessons in &remembered.lessons {
+            Lesson::read_all(lessons)?.iter().for_each(|lesson| learner.learn(lesson));
+        }
+        Ok(learner)
+    };
+    let bytes = remembered.lessons.iter().map(Vec::len).sum();
+    match read() {
+        Ok(learner) => Ok((learner, bytes)),
+        Err::<_, focus::UnreadableModel>(error) => {
+            tracing::warn!(%error, "what was learned of links cannot be read: it is learned anew");
+            frontier.forget_learned()?;
+            Ok((Learner::default(), 0))
+        }
+    }
+}
+
+/// Ranks up to `at_most` URLs that wait, from behind a place on. Returns where to go on; none: from the beginning.
+pub fn rank_again(
+    frontier: &dyn Frontier,
+    learner: &Learner,
+    after: Option<QueuePlace>,
+    at_most: usize,
+    now: EpochMs,
+) -> Result<Option<QueuePlace>, FrontierError> {
+    let rank = |queued: &Ranked| match (queued.kind, queued.depth) {
+        (Kind::Sitemap, _) => focus::PRIORITY_NEUTRAL,
+        (Kind::Requisite, steps) => by_depth(steps),
+        (Kind::Page, 0) => 0,
+        (Kind::Page, _) => focus::priority(learner.score(queued.lead, queued.url)),
+    };
+    frontier.rank_again(after, at_most, &rank, now)
+}
+
+impl Validator {
+    /// Counts a page that came, and learns from it. Returns the link that led to it, where that is kept.
+    pub(super) fn learn(
+        &self,
+        event: &PageEvent,
+        change: &Change,
+        before: Option<&PageRecord>,
+        harvest: &mut Harvest,
+    ) -> Result<Option<Lead>, FrontierError> {
+        if event.kind == Kind::Page && event.response().is_some_and(Response::is_success) {
+            harvest.judged += 1;
+            harvest.relevant += u64::from(event.relevance.is_relevant);
+            self.metrics.harvested.add(event.relevance.is_relevant);
+        }
+        let Some(focus) = &self.focus else { return Ok(None) };
+        let lead = focus.lead(&*self.frontier, event)?;
+        focus.learn(event, change, lead.as_ref(), before);
+        Ok(lead)
+    }
+}

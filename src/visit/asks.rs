@@ -1,0 +1,56 @@
+//! What publishers ask, and what it makes of an answer.
+
+use url::Url;
+
+use super::host::LeasedHost;
+use super::rules::Rules;
+use super::visitor::Visitor;
+use crate::frontier::Work;
+use crate::page::preferences::Statement;
+use crate::page::{PageEvent, Withheld};
+
+impl Visitor {
+    /// What a host says of one of its URLs: robots.txt, and its reservations. Of what may not be asked for it says nothing, if it is asked
+    /// for all the same (ATTACH §3.1).
+    pub(super) fn said_by_host(&self, host: &LeasedHost, url: &Url) -> Vec<Statement> {
+        let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
+        let obeys = self.config.fetch.obey_robots;
+        let mut said = match &host.rules {
+            Some(Rules::File(file)) if obeys || file.allows(path) => file.preferences(path),
+            _ => Vec::new(),
+        };
+        said.extend(host.tdm.as_ref().and_then(|file| file.statement(path)));
+        said
+    }
+
+    /// Of an answer, its headers and markup (`own`) with what its host says; of one that did not come whole, or says that the page is as
+    /// it was, also what that said before and is not said anew.
+    pub(super) fn add_own(event: &mut PageEvent, own: &[Statement], work: &Work) {
+        let Some(response) = event.response() else { return };
+        let repeats = response.status == 304 || response.is_cut();
+        let is_anew =
+            |before: &Statement| own.iter().any(|now| (now.scheme, now.source) == (before.scheme, before.source));
+        let before = work.preferences.iter().filter(|before| repeats && !is_anew(before));
+        let own: Vec<Statement> = own.iter().chain(before).cloned().collect();
+        event.preferences.get_or_insert_default().extend(own);
+    }
+
+    /// Set where a page's publisher does not want it used for what this crawl is for.
+    pub(super) fn opted_out(&self, event: &PageEvent) -> Option<Withheld> {
+        let response = event.response().filter(|_| event.kind.is_delivered() && event.again.is_none())?;
+        let is_page = response.status == 304 || response.is_success();
+        let said = event.preferences.as_deref().filter(|_| is_page)?;
+        Some(Withheld::OptedOut(Box::new(self.config.scope.purposes.opted_out(said)?)))
+    }
+
+    /// Whether a page that was withheld is to be delivered now, as far as is known before it is asked for: then it must come. `known`:
+    /// what its host says of it.
+    pub(super) fn is_released(&self, work: &Work, mut known: Vec<Statement>) -> bool {
+        if !work.was_withheld {
+            return false;
+        }
+        known.extend_from_slice(&work.preferences);
+        let is_unlisted = work.noindex && self.config.scope.obey_noindex;
+        !is_unlisted && self.config.scope.purposes.opted_out(&known).is_none()
+    }
+}
