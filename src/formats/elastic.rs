@@ -3,7 +3,7 @@
 //! The documented fields, in this order: `domain` · `url` · `title` · `text` · `retrieved` · `words` · `wordsMeta` ·
 //! `topPrivateDomain` · `html` · `responseHeaders` · `isRelevant` · `relevance` · `crawlerId`. Behind them ours:
 //! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`, and `distance` and `relevanceModel` where
-//! they are known.
+//! they are known; then what the page says about itself (`elastic_about`), as far as it does.
 //! What is not HTML has null for `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
 
 use std::borrow::Cow;
@@ -19,6 +19,7 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 use super::as_event::{Header, answer, body_of_text, each_header, response_mut};
+use super::elastic_about::ElasticAbout;
 use super::encoder::StatelessEncoder;
 use super::files::{HeaderMap, headers_of, page_of};
 use super::format::{Files, Format, FormatSpec};
@@ -30,11 +31,10 @@ use super::recovery::RecoveryMethod;
 use super::sniff::Confidence;
 use crate::delivery::Entry;
 use crate::page::{EpochMs, PageChange, PageEvent, Relevance, TextChange};
-use crate::parse::html_text::visible_text;
-use crate::parse::html_tree::Tree;
+use crate::parse::html_text::PageFacts;
 use crate::parse::main_text::main_text;
 use crate::parse::url::{host, registrable_domain};
-use crate::parse::words::{meta_words, words};
+use crate::parse::words::{Words, meta_words, words};
 use crate::parse::{Derived, PageText};
 
 pub const FORMAT: Format = Format(&FormatSpec {
@@ -104,9 +104,9 @@ pub struct ElasticDocument<'a> {
     pub retrieved: EpochMs,
     /// Different words, most significant first, see [`crate::parse::words`].
     #[serde(default)]
-    pub words: Option<Vec<String>>,
+    pub words: Option<Words>,
     #[serde(default)]
-    pub words_meta: Option<Vec<String>>,
+    pub words_meta: Option<Words>,
     /// By the Public Suffix List; an IP address is its own.
     #[serde(default)]
     pub top_private_domain: Cow<'a, str>,
@@ -151,6 +151,9 @@ pub struct ElasticDocument<'a> {
     /// The page classifier, where one was asked: what `relevance` is by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relevance_model: Option<Cow<'a, str>>,
+    /// It says nothing that is not in `html` and `responseHeaders`, and is not read back.
+    #[serde(flatten, skip_deserializing)]
+    pub about: ElasticAbout,
 }
 
 fn unknown() -> f64 {
@@ -278,32 +281,36 @@ impl<'a> ElasticDocument<'a> {
             change: event.change,
             distance: event.distance(min_change),
             relevance_model: event.model.as_deref().map(Cow::from),
+            about: ElasticAbout::of(event, response, text),
         };
-        if let Some(tree) = &text.tree {
-            document.add_html(derived, tree, host);
+        if let Some(page) = &text.page {
+            document.add_html(derived, page, host);
         }
         Some(document)
     }
 
-    fn add_html(&mut self, derived: &'a Derived, tree: &Tree, host: &str) {
+    fn add_html(&mut self, derived: &'a Derived, page: &PageFacts, host: &str) {
         let title = derived.title.as_deref();
-        let visible = visible_text(tree);
         self.title = Some(title.unwrap_or_default().into());
         let html = derived.text();
         self.text = Some(main_text(&html));
-        self.words = Some(words(tree, title, Some(host), &visible));
-        self.words_meta = Some(meta_words(tree));
+        self.words = Some(words(title, Some(host), &page.text, &page.passing));
+        self.words_meta = Some(meta_words(page.about.meta.iter().map(|(_, content)| &**content)));
         self.html = Some(html);
     }
 
     /// Appends the document to `out`, without a line feed and without one in it.
     pub fn write(&self, out: &mut Vec<u8>) {
+        // Some for escapes, and for what is not text.
+        let html = self.html.as_ref().map_or(0, |html| html.len());
+        let text = self.text.as_ref().map_or(0, String::len);
+        out.reserve((html + 2 * text) * 9 / 8 + 4096);
         serde_json::to_writer(out, self).expect("strings and numbers are always JSON, and a Vec takes every byte");
     }
 }
 
 /// As documented: `2015-04-16T07:03:50.257+0000`. Beyond the year 9999 the number itself, which the mapping takes too.
-fn write_time<S: Serializer>(time: &EpochMs, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn write_time<S: Serializer>(time: &EpochMs, serializer: S) -> Result<S::Ok, S::Error> {
     let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]+0000");
     let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(*time) * 1_000_000).ok();
     match at.and_then(|at| at.format(format).ok()) {

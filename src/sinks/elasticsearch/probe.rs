@@ -11,6 +11,7 @@ use elasticsearch::http::Method;
 use super::client::{Client, NDJSON, NoAnswer, bulk_path};
 use super::verdict::BulkAnswer;
 use crate::formats::elastic::ElasticDocument;
+use crate::formats::elastic_about::{ElasticAbout, TimeSource};
 use crate::page::PageChange;
 
 /// About a page's size: what only small requests get through must not look well.
@@ -100,8 +101,8 @@ fn document() -> ElasticDocument<'static> {
         title: Some("Probe".into()),
         text: Some(text.into()),
         retrieved: 1_790_000_000_000,
-        words: Some(vec!["ordinary".into(), "page".into()]),
-        words_meta: Some(vec!["probe".into()]),
+        words: Some(["ordinary", "page"].into_iter().collect()),
+        words_meta: Some(["probe"].into_iter().collect()),
         top_private_domain: "probe.example".into(),
         html: Some(html.into()),
         response_headers: vec![("content-type".into(), vec!["text/html".into()])],
@@ -117,5 +118,21 @@ fn document() -> ElasticDocument<'static> {
         change: Some(PageChange::New),
         distance: Some(0),
         relevance_model: Some("model@00000000".into()),
+        about: ElasticAbout {
+            description: Some(text.into()),
+            keywords: vec!["probe".into()],
+            author: vec!["Seine".into()],
+            published: Some(1_790_000_000_000),
+            modified: Some(1_790_000_000_000),
+            modified_source: Some(TimeSource::Page),
+            canonical: Some("http://probe.example/".into()),
+            alternates: vec![("de".into(), vec!["http://probe.example/de".into()])],
+            open_graph: vec![("type".into(), vec!["article".into()])],
+            types: vec!["Article".into()],
+            headline: Some("Probe".into()),
+            headings: vec!["Probe".into()],
+            license: vec!["https://creativecommons.org/licenses/by/4.0/".into()],
+            content_language: Some("en".into()),
+        },
     }
 }
