@@ -1,5 +1,7 @@
 //! Reading pages: content codings, charsets, links in one pass and by tree, what robots are told, hostile input.
 
+#[path = "parse_html/about.rs"]
+mod about;
 #[path = "parse_html/alternates.rs"]
 mod alternates;
 #[path = "parse_html/both_ways.rs"]
@@ -26,9 +28,12 @@ mod requisites;
 mod simhash;
 #[path = "parse_html/text_and_robots.rs"]
 mod text_and_robots;
+#[path = "support/tree/mod.rs"]
+mod tree;
 
 use std::collections::HashSet;
 use std::io::Write;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -36,16 +41,15 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use seine::page::{Headers, Kind, Outcome, PageEvent, Response};
 use seine::parse::decode::{DecodeProblem, Decoded, decode_body};
-use seine::parse::html;
-use seine::parse::html_facts::{HtmlFacts, LinkSource, MAX_LINKS, MAX_TITLE_BYTES, parse_refresh};
+use seine::parse::html_facts::{self, HtmlFacts, LinkSource, MAX_LINKS, MAX_TITLE_BYTES, parse_refresh};
 use seine::parse::html_text::{PageFacts, page_facts};
-use seine::parse::html_tree::{Step, Tree};
 use seine::parse::meta::{self, RobotsMeta};
 use seine::parse::url::MAX_LINK_BYTES;
-use seine::parse::{DeriveOptions, Derived, charset, derive, facts_and_tree, html_stream, link_header};
+use seine::parse::{DeriveOptions, Derived, PageText, charset, derive, link_header};
 use sha2::{Digest, Sha256};
 
 use made::answer as response;
+use tree::{Tree, page_text};
 
 const AGENT: &str = "Seine";
 
@@ -61,11 +65,10 @@ fn options() -> DeriveOptions {
     DeriveOptions { max_decoded_bytes: 1 << 20, obey_nofollow: true, agent: AGENT.into(), ..DeriveOptions::default() }
 }
 
-/// From one tree; no text for what is not a successful HTML response.
+/// No text for what is not HTML.
 fn derive_with_text(event: &PageEvent, options: &DeriveOptions) -> (Derived, Option<PageFacts>) {
-    let decoded = seine::parse::decode(event, options.max_decoded_bytes);
-    let (derived, tree) = facts_and_tree(event, decoded, options);
-    (derived, tree.map(|tree| page_facts(&tree, &options.agent)))
+    let PageText { facts, page, .. } = PageText::from(Arc::new(derive(event, options)));
+    (Arc::unwrap_or_clone(facts), page)
 }
 
 fn urls(derived: &Derived) -> Vec<&str> {
@@ -77,7 +80,7 @@ fn hrefs(facts: &HtmlFacts) -> Vec<&str> {
 }
 
 fn read(page: &str) -> HtmlFacts {
-    html::read(page, AGENT)
+    html_facts::read(page, AGENT)
 }
 
 /// Each link once: the tree repeats those of elements that the standard clones.
@@ -87,17 +90,13 @@ fn once(mut facts: HtmlFacts) -> HtmlFacts {
     facts
 }
 
-fn by_stream(page: &str) -> Result<HtmlFacts, String> {
-    html_stream::read(page, AGENT).map(once).map_err(|needs_tree| needs_tree.reason)
-}
-
 fn by_tree(page: &str) -> HtmlFacts {
     once(Tree::parse(page).facts(AGENT))
 }
 
-/// Both ways, which have to agree; the one pass must not give up.
+/// As the tree has it.
 fn read_both(page: &str) -> HtmlFacts {
-    let facts = by_stream(page).unwrap_or_else(|reason| panic!("{reason}: {page}"));
+    let facts = once(read(page));
     assert_eq!(facts, by_tree(page), "{page}");
     facts
 }

@@ -5,18 +5,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use seine::delivery::{Deriver, Entry, Position};
+use seine::formats::elastic;
 use seine::formats::files::write_event;
 use seine::formats::zlib_stream::ZlibStream;
 use seine::page::preferences::{Purpose, Purposes};
 use seine::page::{PageEvent, codec};
 use seine::parse::html_facts::HtmlFacts;
-use seine::parse::html_tree::Tree;
+use seine::parse::html_text::page_facts;
 use seine::parse::main_text::main_text;
 use seine::parse::meta::RobotsMeta;
 use seine::parse::preferences::{of_headers, of_markup};
 use seine::parse::robots::RobotsTxt;
 use seine::parse::url;
-use seine::parse::{DeriveOptions, derive, html_stream, simhash};
+use seine::parse::{DeriveOptions, derive, html_facts, simhash};
 use seine::sinks::stdout;
 use sha2::{Digest, Sha256};
 
@@ -42,10 +43,14 @@ pub fn measure() -> Vec<(&'static str, Duration)> {
         ("  of it the markup", best(|| events.iter().map(|event| markup_links(&body(event))).sum())),
         ("  of it SHA-256", best(|| events.iter().map(|event| usize::from(Sha256::digest(body(event))[0])).sum())),
         (
-            "text: main text (a tree for pages without), simhash",
+            "text: main text (the visible for pages without), simhash",
             best(|| entries.iter().map(|entry| simhash(entry)).sum()),
         ),
-        ("  a tree", best(|| events.iter().map(|event| tree(&body(event))).sum())),
+        (
+            "  visible text, and what the page says of itself",
+            best(|| events.iter().map(|event| visible(&body(event))).sum()),
+        ),
+        ("elasticsearch: the document", best(|| entries.iter().map(|entry| document(entry)).sum())),
         ("  of it the simhash", best(|| texts.iter().map(|text| usize::from(simhash::simhash(text).is_some())).sum())),
         ("what publishers ask, robots.txt of 500 rules", best(|| events.iter().map(|event| asks.of(event)).sum())),
         ("page log: the event's head as JSON", best(|| events.iter().map(|event| head(event)).sum())),
@@ -96,19 +101,21 @@ impl Asks {
 
 fn markup_links(body: &[u8]) -> usize {
     let text = std::str::from_utf8(body).unwrap_or_default();
-    html_stream::read(text, "Seine").map_or(0, |facts| facts.links.len())
+    html_facts::read(text, "Seine").links.len()
 }
 
 fn simhash(entry: &Entry) -> usize {
     usize::from(simhash::of_page(&entry.facts(), Some("text/html")).is_some())
 }
 
-fn tree(body: &[u8]) -> usize {
-    usize::from(parsed(body).is_cut)
+fn visible(body: &[u8]) -> usize {
+    page_facts(std::str::from_utf8(body).unwrap_or_default()).text.len()
 }
 
-fn parsed(body: &[u8]) -> Tree {
-    Tree::parse(std::str::from_utf8(body).unwrap_or_default())
+fn document(entry: &Entry) -> usize {
+    let mut out = Vec::new();
+    elastic::write_event(&entry.event, &entry.text(), 0, &mut out);
+    out.len()
 }
 
 fn head(event: &PageEvent) -> usize {

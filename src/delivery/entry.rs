@@ -73,22 +73,12 @@ impl Entry {
 
     /// Everything that is derived of a page, but not its text.
     pub fn facts(&self) -> Arc<Derived> {
-        self.read(&mut |decoded| parse::facts(&self.event, decoded, &self.deriver.options))
+        self.read(|decoded| parse::facts(&self.event, decoded, &self.deriver.options))
     }
 
-    /// A page for who reads its text. Nobody can share the tree, so it is made for each who asks; but what is derived comes
-    /// from the same parse, if it is not there already.
+    /// A page for who reads its text, which nobody shares: it is read for each who asks.
     pub fn text(&self) -> PageText {
-        let mut tree = None;
-        let facts = self.read(&mut |decoded| {
-            let (facts, made) = parse::facts_and_tree(&self.event, decoded, &self.deriver.options);
-            tree = made;
-            facts
-        });
-        match tree {
-            Some(_) => PageText { facts, tree, options: self.text_options() },
-            None => PageText { options: self.text_options(), ..facts.into() },
-        }
+        PageText { options: self.text_options(), ..self.facts().into() }
     }
 
     /// Which main text is wanted.
@@ -116,7 +106,7 @@ impl Entry {
     }
 
     /// What is kept, or what `read` makes now: for all who share the entry if it can be kept, else for the caller.
-    fn read(&self, read: &mut dyn FnMut(Decoded) -> Derived) -> Arc<Derived> {
+    fn read(&self, read: impl Fn(Decoded) -> Derived) -> Arc<Derived> {
         let mut own = None;
         if let Some(shared) = self.sharing() {
             // Others wait for this, so it must not wait for anything: what is large is left to each.

@@ -4,7 +4,7 @@
 //! `topPrivateDomain` · `html` · `responseHeaders` · `isRelevant` · `relevance` · `crawlerId`. Behind them ours:
 //! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`, and where they are known `distance`,
 //! `relevanceModel`, `preferences`, `duplicateOf`, `duplicateKind` and `duplicateDistance`; `markdown` and `textConfidence` where they
-//! are asked for.
+//! are asked for; then what the page says about itself (`elastic_about`), as far as it does.
 //! What is not HTML has null for `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
 
 use std::borrow::Cow;
@@ -20,6 +20,7 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 use super::as_event::{Header, answer, body_of_text, each_header, response_mut};
+use super::elastic_about::ElasticAbout;
 use super::encoder::StatelessEncoder;
 use super::files::{HeaderMap, headers_of, page_of};
 use super::format::{Files, Format, FormatSpec};
@@ -34,10 +35,9 @@ use crate::page::preferences::Statement;
 use crate::page::{EpochMs, PageChange, PageEvent, Relevance, TextChange};
 use crate::parse::PageText;
 use crate::parse::clean_text::clean_text;
-use crate::parse::html_text::visible_text;
-use crate::parse::html_tree::Tree;
+use crate::parse::html_text::PageFacts;
 use crate::parse::url::{host, registrable_domain};
-use crate::parse::words::{meta_words, words};
+use crate::parse::words::{Words, meta_words, words};
 
 pub const FORMAT: Format = Format(&FormatSpec {
     name: "ELASTIC",
@@ -106,9 +106,9 @@ pub struct ElasticDocument<'a> {
     pub retrieved: EpochMs,
     /// Different words, most significant first, see [`crate::parse::words`].
     #[serde(default)]
-    pub words: Option<Vec<String>>,
+    pub words: Option<Words>,
     #[serde(default)]
-    pub words_meta: Option<Vec<String>>,
+    pub words_meta: Option<Words>,
     /// By the Public Suffix List; an IP address is its own.
     #[serde(default)]
     pub top_private_domain: Cow<'a, str>,
@@ -171,6 +171,9 @@ pub struct ElasticDocument<'a> {
     /// What may be expected of the readable extractor's text, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_confidence: Option<f64>,
+    /// It says nothing that is not in `html` and `responseHeaders`, and is not read back.
+    #[serde(flatten, skip_deserializing)]
+    pub about: ElasticAbout,
 }
 
 fn unknown() -> f64 {
@@ -306,37 +309,41 @@ impl<'a> ElasticDocument<'a> {
             duplicate_distance: duplicate_of.map(|of| of.distance),
             markdown: None,
             text_confidence: None,
+            about: ElasticAbout::of(event, response, text),
         };
-        if let Some(tree) = &text.tree {
-            document.add_html(text, tree, host);
+        if let Some(page) = &text.page {
+            document.add_html(text, page, host);
         }
         Some(document)
     }
 
-    fn add_html(&mut self, page: &'a PageText, tree: &Tree, host: &str) {
-        let derived = &*page.facts;
+    fn add_html(&mut self, text: &'a PageText, page: &PageFacts, host: &str) {
+        let derived = &*text.facts;
         let title = derived.title.as_deref();
-        let visible = visible_text(tree);
         self.title = Some(title.unwrap_or_default().into());
         let html = derived.text();
         let url = self.redirected_url.as_ref().unwrap_or(&self.url);
-        let clean = clean_text(&html, Some(url), page.options);
+        let clean = clean_text(&html, Some(url), text.options);
         self.text = Some(clean.text);
         self.markdown = clean.markdown;
         self.text_confidence = clean.confidence;
-        self.words = Some(words(tree, title, Some(host), &visible));
-        self.words_meta = Some(meta_words(tree));
+        self.words = Some(words(title, Some(host), &page.text, &page.passing));
+        self.words_meta = Some(meta_words(page.about.meta.iter().map(|(_, content)| &**content)));
         self.html = Some(html);
     }
 
     /// Appends the document to `out`, without a line feed and without one in it.
     pub fn write(&self, out: &mut Vec<u8>) {
+        // Some for escapes, and for what is not text.
+        let html = self.html.as_ref().map_or(0, |html| html.len());
+        let text = self.text.as_ref().map_or(0, String::len);
+        out.reserve((html + 2 * text) * 9 / 8 + 4096);
         serde_json::to_writer(out, self).expect("strings and numbers are always JSON, and a Vec takes every byte");
     }
 }
 
 /// As documented: `2015-04-16T07:03:50.257+0000`. Beyond the year 9999 the number itself, which the mapping takes too.
-fn write_time<S: Serializer>(time: &EpochMs, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn write_time<S: Serializer>(time: &EpochMs, serializer: S) -> Result<S::Ok, S::Error> {
     let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]+0000");
     let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(*time) * 1_000_000).ok();
     match at.and_then(|at| at.format(format).ok()) {

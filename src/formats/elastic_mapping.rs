@@ -62,12 +62,13 @@ pub fn template_body(index: &str, headers: HeaderType) -> Value {
 pub fn fields(headers: HeaderType) -> Map<String, Value> {
     let keyword = || json!({ "type": "keyword", "ignore_above": IGNORE_ABOVE });
     let text = || json!({ "type": "text" });
+    let date = || json!({ "type": "date", "format": "date_optional_time||epoch_millis" });
     let fields = [
         ("domain", keyword()),
         ("url", keyword()),
         ("title", text()),
         ("text", text()),
-        ("retrieved", json!({ "type": "date", "format": "date_optional_time||epoch_millis" })),
+        ("retrieved", date()),
         ("words", keyword()),
         ("wordsMeta", keyword()),
         ("topPrivateDomain", keyword()),
@@ -91,6 +92,20 @@ pub fn fields(headers: HeaderType) -> Map<String, Value> {
         ("duplicateDistance", json!({ "type": "short" })),
         ("markdown", json!({ "type": "text", "index": false })),
         ("textConfidence", json!({ "type": "half_float" })),
+        ("description", text()),
+        ("keywords", keyword()),
+        ("author", keyword()),
+        ("published", date()),
+        ("modified", date()),
+        ("modifiedSource", keyword()),
+        ("canonical", keyword()),
+        ("alternates", headers.field()),
+        ("openGraph", headers.field()),
+        ("types", keyword()),
+        ("headline", text()),
+        ("headings", text()),
+        ("license", keyword()),
+        ("contentLanguage", keyword()),
     ];
     fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect()
 }
@@ -137,7 +152,7 @@ pub fn compare(mappings: &Value) -> Comparison {
 /// The field types under which a field's documents are taken and found as documented.
 fn accepted<'a>(name: &str, wanted: &'a str) -> Vec<&'a str> {
     match (name, wanted) {
-        ("responseHeaders", _) => vec!["flattened", "flat_object", "object"],
+        ("responseHeaders" | "alternates" | "openGraph", _) => vec!["flattened", "flat_object", "object"],
         ("html", _) => vec!["text", "match_only_text", "wildcard"],
         (_, "text") => vec!["text", "match_only_text"],
         (_, "keyword") => vec!["keyword", "wildcard"],

@@ -12,6 +12,7 @@ pub(crate) mod change;
 pub mod chunked;
 pub mod csv_cells;
 pub mod elastic;
+pub mod elastic_about;
 pub mod elastic_mapping;
 pub(crate) mod encoder;
 pub mod files;

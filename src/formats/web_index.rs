@@ -25,8 +25,7 @@ use super::sniff::{Confidence, Prefix};
 use crate::delivery::Entry;
 use crate::page::PageEvent;
 use crate::parse::PageText;
-use crate::parse::html_facts::LinkSource;
-use crate::parse::html_text::{PageFacts, page_facts};
+use crate::parse::html_text::PageFacts;
 use crate::parse::main_text::main_text;
 use crate::parse::url;
 
@@ -152,13 +151,10 @@ impl WebIndexRecord {
     /// The page's record; none for what the index does not hold.
     pub fn from_event(event: &PageEvent, text: &PageText, limits: &WebIndexLimits) -> Option<WebIndexRecord> {
         page_of(event)?;
-        let tree = text.tree.as_ref()?;
-        let facts = page_facts(tree, "");
-        let meta = |name: &str, limit| {
-            let found = facts.html.meta.iter().find(|(given, content)| given == name && !content.trim().is_empty());
-            cut(found.map(|(_, content)| content.trim()).unwrap_or_default(), limit)
-        };
-        let description = meta("description", limits.description);
+        let facts = text.page.as_ref()?;
+        let about = &facts.about;
+        let described = about.first("description").map(str::to_owned).or_else(|| about.description());
+        let description = cut(&described.unwrap_or_default(), limits.description);
         let (content_snippet, content_snippet_quality) =
             snippet(&main_text(&text.facts.text()), &description, &facts.text, limits.content_snippet);
         Some(WebIndexRecord {
@@ -167,17 +163,17 @@ impl WebIndexRecord {
             original_canonical_url: canonical(&event.url),
             final_canonical_url: canonical(&event.final_url),
             crawl_timestamp: event.ended_ms / 1000,
-            language: cut(facts.html.lang.as_deref().unwrap_or_default().trim(), limits.language),
+            language: cut(text.facts.lang.as_deref().unwrap_or_default().trim(), limits.language),
             title: cut(text.facts.title.as_deref().unwrap_or_default(), limits.title),
-            headings: headings(&facts, limits),
-            keywords: meta("keywords", limits.keywords),
-            author: meta("author", limits.author),
+            headings: headings(facts, limits),
+            keywords: cut(about.first("keywords").unwrap_or_default(), limits.keywords),
+            author: cut(&about.authors().join(", "), limits.author),
             description,
             content_snippet,
             content_snippet_quality,
             image_alts: joined(&facts.image_alts, limits.image_alts),
-            link_texts: joined(&facts.link_texts, limits.link_texts),
-            total_links_count: facts.html.links.iter().filter(|link| link.source == LinkSource::A).count() as u64,
+            link_texts: joined(facts.link_texts(), limits.link_texts),
+            total_links_count: facts.links as u64,
         })
     }
 
@@ -249,7 +245,7 @@ fn canonical(given: &str) -> String {
 
 fn headings(facts: &PageFacts, limits: &WebIndexLimits) -> BTreeMap<String, Vec<String>> {
     let mut headings: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for heading in facts.headings.iter().filter(|heading| usize::from(heading.level) <= limits.heading_level) {
+    for heading in facts.headings().filter(|heading| usize::from(heading.level) <= limits.heading_level) {
         let texts = headings.entry(format!("h{}", heading.level)).or_default();
         if texts.len() < limits.headings {
             texts.push(cut(&heading.text, limits.heading));
@@ -258,21 +254,35 @@ fn headings(facts: &PageFacts, limits: &WebIndexLimits) -> BTreeMap<String, Vec<
     headings
 }
 
-/// The beginning of what the page is about, and how well it says that. The main text is best (0.5 to 1, more for a
-/// longer snippet), then what the author says of it (0.4), then whatever text there is (up to 0.3).
+/// The beginning of what the page is about, and how well it says that. The main text is best from its first sentences on (0.5 to 1,
+/// more for a longer snippet), then what the author says of it (0.4), then a main text without sentences, such as of a list (0.3 to 0.4),
+/// then whatever text there is (up to 0.3).
 fn snippet(main: &str, description: &str, visible: &str, limit: usize) -> (String, f64) {
-    let main = one_line(main, limit);
     let fill = |text: &str| (text.chars().count() as f64 / limit.max(1) as f64).min(1.0);
-    if !main.is_empty() {
-        let quality = 0.5 + 0.5 * fill(&main);
-        return (main, quality);
+    let begin = main.lines().position(is_prose);
+    let prose = joined(main.lines().skip(begin.unwrap_or(usize::MAX)), limit);
+    if !prose.is_empty() {
+        let quality = 0.5 + 0.5 * fill(&prose);
+        return (prose, quality);
     }
     if !description.is_empty() {
         return (one_line(description, limit), 0.4);
     }
+    let main = one_line(main, limit);
+    if !main.is_empty() {
+        let quality = 0.3 + 0.1 * fill(&main);
+        return (main, quality);
+    }
     let visible = one_line(visible, limit);
     let quality = 0.3 * fill(&visible);
     (visible, quality)
+}
+
+/// A paragraph: it ends a sentence, and is no label and no notice of cookies, as pages begin with.
+fn is_prose(line: &str) -> bool {
+    let is_long = line.chars().nth(if line.is_ascii() { 60 } else { 30 }).is_some();
+    let ends = ['.', '!', '?', '…', '。', '！', '？', '।', '؟', '۔', '።', '։'];
+    is_long && line.contains(ends) && !["cookie", "Cookie", "COOKIE", "クッキー"].iter().any(|word| line.contains(word))
 }
 
 /// Words with one blank between them, cut.

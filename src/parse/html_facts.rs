@@ -1,9 +1,13 @@
 //! What a page says about itself and where it points.
 //!
-//! Two readers give the same [`HtmlFacts`]: [`super::html_stream`] in one fast pass, [`super::html_tree`] from the tree
-//! that the HTML standard prescribes. Both hand every element to one `Collector`, so they can only differ in which
-//! elements they see.
+//! [`read`] goes over it once, without a tree. It gives what the tree would that the HTML standard prescribes (`tests/parse_html` compares
+//! them), but for links of elements that the tree repeats, which are there once.
 
+use std::borrow::Cow;
+
+use super::html::names::{HEAD, Name};
+use super::html::outline::{self, Element, Namespace, Visitor};
+use super::html::{decode_attribute, decode_text};
 use super::media_type::{HTML_TYPES, media_type};
 use super::meta::{self, RobotsMeta};
 use super::robots::MAX_LICENSES;
@@ -15,6 +19,8 @@ pub(super) const MAX_HREF_BYTES: usize = 8 << 10;
 /// A longer title is cut: it is a `<title>` that was never closed.
 pub const MAX_TITLE_BYTES: usize = 4 << 10;
 const MAX_META: usize = 1_000;
+/// No language's name is longer.
+const MAX_LANG_BYTES: usize = 256;
 
 /// What the markup says, as written: nothing is resolved here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,45 +71,97 @@ pub enum LinkSource {
     Refresh,
 }
 
+/// Reads a page. `agent` is our product token, for `<meta name=AGENT>`.
+pub fn read(text: &str, agent: &str) -> HtmlFacts {
+    let mut facts = Facts::default();
+    outline::read(text, &mut facts);
+    facts.collector.finish(agent)
+}
+
+#[derive(Default)]
+struct Facts {
+    collector: Collector,
+    /// How many links there were when the body began.
+    in_head: Option<usize>,
+}
+
+impl<'a> Visitor<'a> for Facts {
+    fn open(&mut self, element: &Element<'_, 'a>) {
+        if self.in_head.is_none() && !element.name.has(HEAD) {
+            self.in_head = Some(self.collector.facts.links.len());
+        }
+        self.collector.open(element);
+    }
+
+    fn raw(&mut self, name: Name, text: &'a str) {
+        self.collector.raw(name, text);
+    }
+
+    fn frames(&mut self) {
+        self.collector.facts.links.truncate(self.in_head.unwrap_or(usize::MAX));
+    }
+}
+
 /// Turns elements into facts, in the order in which their start tags stand in the page.
 #[derive(Debug, Default)]
-pub(super) struct Collector {
+pub struct Collector {
     facts: HtmlFacts,
 }
 
 impl Collector {
-    /// Takes an element by its lower-case name. `attribute` gives the decoded value of an attribute.
-    pub(super) fn element(&mut self, name: &str, attribute: impl Fn(&str) -> Option<String>) {
-        match name {
-            "a" => self.anchor(LinkSource::A, &attribute),
-            "area" => self.anchor(LinkSource::Area, &attribute),
-            "link" => self.link_element(&attribute),
-            "iframe" => self.link(attribute("src"), false, LinkSource::Iframe),
-            "frame" => self.link(attribute("src"), false, LinkSource::Frame),
-            "meta" => self.meta(&attribute),
-            "base" if self.facts.base.is_none() => self.facts.base = reference(attribute("href")),
-            "html" if self.facts.lang.is_none() => self.facts.lang = attribute("lang"),
+    pub(super) fn open(&mut self, element: &Element) {
+        match element.namespace {
+            Namespace::Html => self.element(element.name, |name| element.attribute(name).map(decode_attribute)),
+            // A drawing has links, too.
+            Namespace::Svg if element.name == Name::A => self.element(element.name, |name| {
+                let xlink = || element.attribute("xlink:href").filter(|_| name == "href");
+                element.attribute(name).or_else(xlink).map(decode_attribute)
+            }),
             _ => {}
         }
     }
 
-    pub(super) fn has_title(&self) -> bool {
+    pub(super) fn raw(&mut self, name: Name, text: &str) {
+        if name == Name::Title && !self.has_title() {
+            self.title(&decode_text(text));
+        }
+    }
+
+    /// Takes an element by its name. `attribute` gives the decoded value of an attribute.
+    pub fn element<'a>(&mut self, name: Name, attribute: impl Fn(&str) -> Option<Cow<'a, str>>) {
+        match name {
+            Name::A => self.anchor(LinkSource::A, &attribute),
+            Name::Area => self.anchor(LinkSource::Area, &attribute),
+            Name::Link => self.link_element(&attribute),
+            Name::Iframe => self.link(attribute("src"), false, LinkSource::Iframe),
+            Name::Frame => self.link(attribute("src"), false, LinkSource::Frame),
+            Name::Meta => self.meta(&attribute),
+            Name::Base if self.facts.base.is_none() => self.facts.base = reference(attribute("href")),
+            Name::Html if self.facts.lang.is_none() => {
+                let lang = attribute("lang").filter(|lang| lang.len() <= MAX_LANG_BYTES);
+                self.facts.lang = lang.map(Cow::into_owned);
+            }
+            _ => {}
+        }
+    }
+
+    pub fn has_title(&self) -> bool {
         self.facts.title.is_some()
     }
 
-    pub(super) fn title(&mut self, text: &str) {
+    pub fn title(&mut self, text: &str) {
         let title = collapse(text, MAX_TITLE_BYTES);
         if self.facts.title.is_none() && !title.is_empty() {
             self.facts.title = Some(title);
         }
     }
 
-    pub(super) fn finish(mut self, agent: &str) -> HtmlFacts {
+    pub fn finish(mut self, agent: &str) -> HtmlFacts {
         self.facts.robots = meta::from_meta(&self.facts.meta, agent);
         self.facts
     }
 
-    fn anchor(&mut self, source: LinkSource, attribute: &impl Fn(&str) -> Option<String>) {
+    fn anchor<'a>(&mut self, source: LinkSource, attribute: &impl Fn(&str) -> Option<Cow<'a, str>>) {
         let href = attribute("href");
         if href.is_some() {
             let nofollow = attribute("rel").is_some_and(|rel| is_nofollow(&rel));
@@ -111,7 +169,7 @@ impl Collector {
         }
     }
 
-    fn link_element(&mut self, attribute: &impl Fn(&str) -> Option<String>) {
+    fn link_element<'a>(&mut self, attribute: &impl Fn(&str) -> Option<Cow<'a, str>>) {
         let Some(rel) = attribute("rel") else { return };
         self.facts.has_shortlink |= has_token(&rel, "shortlink");
         if is_rsl(&rel, || attribute("type")) && self.facts.rsl.len() < MAX_LICENSES {
@@ -125,24 +183,24 @@ impl Collector {
         self.link(href, is_nofollow(&rel), source);
     }
 
-    fn meta(&mut self, attribute: &impl Fn(&str) -> Option<String>) {
+    fn meta<'a>(&mut self, attribute: &impl Fn(&str) -> Option<Cow<'a, str>>) {
         let Some(content) = attribute("content") else { return };
         let pragma = attribute("http-equiv").map(|pragma| pragma.to_ascii_lowercase());
         if pragma.as_deref() == Some("refresh")
             && let Some((seconds, url)) = parse_refresh(&content)
         {
-            self.link(Some(url.clone()), false, LinkSource::Refresh);
+            self.link(Some(url.as_str().into()), false, LinkSource::Refresh);
             self.facts.refresh.get_or_insert((seconds, url));
         }
         let name = attribute("name").or_else(|| attribute("property")).map(|name| name.trim().to_ascii_lowercase());
         if let Some(name) = name.or(pragma)
             && self.facts.meta.len() < MAX_META
         {
-            self.facts.meta.push((name, content));
+            self.facts.meta.push((name, content.into_owned()));
         }
     }
 
-    fn link(&mut self, href: Option<String>, nofollow: bool, source: LinkSource) {
+    fn link(&mut self, href: Option<Cow<str>>, nofollow: bool, source: LinkSource) {
         let Some(href) = reference(href) else { return };
         if self.facts.links.len() < MAX_LINKS {
             self.facts.links.push(RawLink { href, nofollow, source });
@@ -153,16 +211,13 @@ impl Collector {
 }
 
 /// A reference without the white space around it; none when it is empty (the page itself) or too long.
-fn reference(href: Option<String>) -> Option<String> {
-    let mut href = href?;
+fn reference(href: Option<Cow<str>>) -> Option<String> {
+    let href = href?;
     let trimmed = href.trim_matches(is_html_space);
     if trimmed.is_empty() || trimmed.len() > MAX_HREF_BYTES {
         return None;
     }
-    if trimmed.len() != href.len() {
-        href = trimmed.to_owned();
-    }
-    Some(href)
+    Some(if trimmed.len() == href.len() { href.into_owned() } else { trimmed.to_owned() })
 }
 
 pub(super) fn is_html_space(c: char) -> bool {
@@ -181,7 +236,7 @@ pub(super) fn is_nofollow(rel: &str) -> bool {
 /// What `rel` says that the target is, when it is worth following: a page ([`LinkSource::Link`]), by the HTML standard's
 /// hyperlink types and their old names, or a feed. Everything else (style sheets, icons, hints to a browser's cache and
 /// network, services' endpoints, a shorter URL of the page itself) is not. `media_type` gives the link's `type`.
-pub(super) fn relation(rel: &str, media_type: impl FnOnce() -> Option<String>) -> Option<LinkSource> {
+pub(super) fn relation<'a>(rel: &str, media_type: impl FnOnce() -> Option<Cow<'a, str>>) -> Option<LinkSource> {
     const PAGES: [&str; 18] = [
         "canonical",
         "next",
@@ -222,8 +277,8 @@ pub(super) fn relation(rel: &str, media_type: impl FnOnce() -> Option<String>) -
 }
 
 /// A licence in RSL: for machines, and no page.
-pub(super) fn is_rsl(rel: &str, content_type: impl FnOnce() -> Option<String>) -> bool {
-    let is_it = |given: String| media_type(&given).eq_ignore_ascii_case("application/rsl+xml");
+pub(super) fn is_rsl<'a>(rel: &str, content_type: impl FnOnce() -> Option<Cow<'a, str>>) -> bool {
+    let is_it = |given: Cow<'a, str>| media_type(&given).eq_ignore_ascii_case("application/rsl+xml");
     has_token(rel, "license") && content_type().is_some_and(is_it)
 }
 
@@ -241,7 +296,7 @@ fn alternate(content_type: Option<&str>) -> Option<LinkSource> {
 }
 
 /// White space collapsed to single blanks and cut to at most `max` bytes.
-pub(super) fn collapse(text: &str, max: usize) -> String {
+pub fn collapse(text: &str, max: usize) -> String {
     let mut out = String::new();
     for word in text.split(is_html_space).filter(|word| !word.is_empty()) {
         if !out.is_empty() {

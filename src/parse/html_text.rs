@@ -1,20 +1,30 @@
-//! What a reader sees of a page: text, headings, link texts and image descriptions, from one walk over its tree.
+//! What a reader sees of a page: text, headings, link texts and image descriptions, and what the page says about itself, from one pass
+//! over its markup.
 
-use super::html_facts::{HtmlFacts, MAX_LINKS, collapse};
-use super::html_tree::{Element, NodeId, Step, Tree};
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::about::About;
+use super::html::names::{BLANK, CLOSES_P, HEADING, IMPLIED_END, LINE, MARKER, NO_FRAMESET, Name, SPECIAL, UNSEEN};
+use super::html::outline::{self, Element, Namespace, Visitor};
+use super::html::{decode_attribute, decode_text};
+use super::html_facts::{MAX_LINKS, collapse};
 
 /// What a page says, for sinks that index text.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PageFacts {
-    pub html: HtmlFacts,
-    /// Visible text: white space collapsed, one line a block.
+    pub about: About,
+    /// Visible text: white space collapsed, one line a block. What is misplaced in a table stands where it is written.
     pub text: String,
-    /// In document order. A heading within a heading is part of the outer one.
-    pub headings: Vec<Heading>,
-    /// The `alt` of every image that has one.
+    /// In [`PageFacts::text`], by level.
+    headings: Vec<(u8, Range<usize>)>,
+    link_texts: Vec<Range<usize>>,
+    /// The `alt` of every image that has one and is seen.
     pub image_alts: Vec<String>,
-    /// The text of every `<a href>` that has some.
-    pub link_texts: Vec<String>,
+    /// What counts as words in passing: images' `alt`, `title` and `id`, and the options of forms, seen or not.
+    pub passing: String,
+    /// How many `<a href>` there are.
+    pub links: usize,
 }
 
 /// `<h1>` to `<h6>`.
@@ -25,27 +35,34 @@ pub struct Heading {
     pub text: String,
 }
 
-/// Everything that is wanted of a page's text. `agent` is our product token, for `<meta name=AGENT>`.
-pub fn page_facts(tree: &Tree, agent: &str) -> PageFacts {
-    let reader = read(tree);
-    PageFacts { html: tree.facts(agent), text: reader.text, ..reader.facts }
+impl PageFacts {
+    /// In document order. A heading within a heading is part of the outer one.
+    pub fn headings(&self) -> impl Iterator<Item = Heading> {
+        self.headings.iter().map(|(level, at)| Heading { level: *level, text: self.line(at) })
+    }
+
+    /// The text of every `<a href>` that has some, up to [`MAX_LINKS`].
+    pub fn link_texts(&self) -> impl Iterator<Item = String> {
+        self.link_texts.iter().map(|at| self.line(at))
+    }
+
+    /// A part of the text as one line.
+    fn line(&self, at: &Range<usize>) -> String {
+        self.text.get(at.clone()).unwrap_or_default().trim().replace('\n', " ")
+    }
+}
+
+/// Everything that is wanted of a page's text.
+pub fn page_facts(page: &str) -> PageFacts {
+    let mut reader = Reader::default();
+    reader.facts.text.reserve(page.len() / 8);
+    outline::read(page, &mut reader);
+    reader.facts
 }
 
 /// [`PageFacts::text`] alone.
-pub fn visible_text(tree: &Tree) -> String {
-    read(tree).text
-}
-
-fn read(tree: &Tree) -> Reader {
-    let mut reader = Reader::default();
-    for step in tree.walk() {
-        match step {
-            Step::Open(id, element) => reader.open(id, element),
-            Step::Close(id, element) => reader.close(id, element),
-            Step::Text(text) => reader.text(text),
-        }
-    }
-    reader
+pub fn visible_text(page: &str) -> String {
+    page_facts(page).text
 }
 
 /// What separates the next word from the text before it.
@@ -60,135 +77,319 @@ enum Gap {
 #[derive(Default)]
 struct Reader {
     facts: PageFacts,
-    text: String,
     gap: Gap,
-    /// The outermost element that is not shown.
-    unseen: Option<NodeId>,
-    /// The outermost open heading: its level and where its text starts.
-    heading: Option<(NodeId, u8, usize)>,
-    /// The outermost open link, and where its text starts.
-    link: Option<(NodeId, usize)>,
+    /// Where in the text each open element begins.
+    starts: Vec<usize>,
+    /// How many of them end what is open in formatting.
+    markers: usize,
+    /// The depth of the outermost element that is not shown.
+    unseen: Option<usize>,
+    /// The element is not shown whose content is text.
+    is_raw_unseen: bool,
+    /// Of the outermost option of a form.
+    option: Option<usize>,
+    /// Of the outermost heading: its depth and level, and where its text starts.
+    heading: Option<(usize, u8, usize)>,
+    link: Option<Link>,
+    /// A link was closed with what it stands in, and goes on with the next word: how many markers it is in.
+    left_open: Option<usize>,
+}
+
+/// The outermost open link.
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    depth: usize,
+    /// Where its text starts.
+    start: usize,
+    /// There is no such element: a link goes on that was left open.
+    goes_on: bool,
+}
+
+impl<'a> Visitor<'a> for Reader {
+    fn open(&mut self, element: &Element<'_, 'a>) {
+        let Element { name, depth, .. } = *element;
+        self.facts.about.open(element);
+        if name == Name::A {
+            self.end_link();
+            let href = element.attribute("href").map(str::trim_ascii);
+            self.facts.links += usize::from(href.is_some_and(|href| !href.is_empty()));
+        }
+        if !name.has(SPECIAL) || name.has(NO_FRAMESET | BLANK) && !name.has(IMPLIED_END | CLOSES_P) {
+            self.go_on(depth);
+        }
+        if element.stays {
+            self.starts.push(self.facts.text.len());
+            self.markers += usize::from(name.has(MARKER) && element.is_html());
+        }
+        match name {
+            Name::Img => self.image(element),
+            Name::Option if element.stays => _ = self.option.get_or_insert(depth),
+            _ => {}
+        }
+        if self.unseen.is_some() {
+            return;
+        }
+        self.is_raw_unseen = false;
+        if is_unseen(element) {
+            self.is_raw_unseen = true;
+            self.unseen = element.stays.then_some(depth);
+            if matches!(name, Name::Html | Name::Body) && element.is_html() {
+                self.hide_all();
+            }
+            return;
+        }
+        if element.is_html() {
+            self.widen(name);
+        }
+        if name.has(HEADING) && element.stays {
+            let level = element.written.as_bytes()[1] - b'0';
+            self.heading.get_or_insert((depth, level, self.facts.text.len()));
+        }
+        if name == Name::A && element.attribute("href").is_some() {
+            self.link.get_or_insert(Link { depth, start: self.facts.text.len(), goes_on: false });
+        }
+    }
+
+    fn close(&mut self, name: Name, depth: usize) {
+        self.starts.truncate(depth);
+        if name.has(MARKER) {
+            self.markers = self.markers.saturating_sub(1);
+            self.left_open = self.left_open.filter(|markers| *markers <= self.markers);
+        }
+        if self.option == Some(depth) {
+            self.option = None;
+        }
+        if let Some((open, level, start)) = self.heading
+            && open == depth
+        {
+            self.heading = None;
+            self.facts.headings.extend(self.since(start).map(|at| (level, at)));
+        }
+        if let Some(link) = self.link
+            && (link.depth == depth || link.goes_on && link.depth > depth)
+        {
+            self.left_open = (link.goes_on || name == Name::A).then_some(self.markers);
+            self.close_link(link);
+        }
+        if let Some(unseen) = self.unseen {
+            self.unseen = (unseen != depth).then_some(unseen);
+            return;
+        }
+        self.widen(name);
+    }
+
+    fn end_link(&mut self) {
+        self.left_open = None;
+        if let Some(link) = self.link.filter(|link| link.goes_on) {
+            self.close_link(link);
+        }
+    }
+
+    fn split(&mut self, depth: usize) {
+        if let (Some(link), Some(&start)) = (&mut self.link, self.starts.get(depth))
+            && !link.goes_on
+            && link.depth < depth
+        {
+            let at = std::mem::replace(&mut link.start, start)..start;
+            self.keep_link(at);
+        }
+    }
+
+    fn text(&mut self, text: &'a str) {
+        if self.unseen.is_none() || self.option.is_some() {
+            self.read(&decode(text));
+        }
+    }
+
+    fn raw(&mut self, name: Name, text: &'a str) {
+        if name == Name::Script {
+            self.facts.about.script(text);
+        }
+        if matches!(name, Name::Xmp | Name::Plaintext | Name::Other)
+            && self.unseen.is_none()
+            && !(name == Name::Xmp && self.is_raw_unseen)
+        {
+            self.read(text);
+        }
+    }
+
+    fn frames(&mut self) {
+        let about = std::mem::take(&mut self.facts.about);
+        *self = Reader { facts: PageFacts { about, ..PageFacts::default() }, ..Reader::default() };
+    }
 }
 
 impl Reader {
-    fn open(&mut self, id: NodeId, element: &Element) {
+    /// All of the page is hidden, what stood in it already, too.
+    fn hide_all(&mut self) {
+        let PageFacts { about, passing, links, .. } = std::mem::take(&mut self.facts);
+        self.facts = PageFacts { about, passing, links, ..PageFacts::default() };
+        (self.heading, self.link, self.unseen) = (None, None, Some(usize::MAX));
+    }
+
+    fn image(&mut self, element: &Element) {
+        for name in ["alt", "title", "id"] {
+            let Some(value) = element.attribute(name).filter(|value| !value.is_empty()) else { continue };
+            let value = decode_attribute(value);
+            if name == "alt" && self.unseen.is_none() && !is_unseen(element) {
+                let alt = collapse(&value, value.len());
+                self.facts.image_alts.extend(Some(alt).filter(|alt| !alt.is_empty()));
+            }
+            self.facts.passing.push_str(&value);
+            self.facts.passing.push(' ');
+        }
+    }
+
+    fn read(&mut self, text: &str) {
+        if self.option.is_some() {
+            self.facts.passing.push_str(text);
+            self.facts.passing.push(' ');
+        }
         if self.unseen.is_some() {
             return;
         }
-        if is_unseen(element) {
-            self.unseen = Some(id);
-            return;
-        }
-        self.widen(gap_around(element));
-        if let Some(level) = heading_level(element) {
-            self.heading.get_or_insert((id, level, self.text.len()));
-        }
-        if element.name() == "a" && element.attribute("href").is_some() {
-            self.link.get_or_insert((id, self.text.len()));
-        }
-        if element.name() == "img"
-            && let Some(alt) =
-                element.attribute("alt").map(|alt| collapse(alt, alt.len())).filter(|alt| !alt.is_empty())
-        {
-            self.facts.image_alts.push(alt);
-        }
-    }
-
-    fn close(&mut self, id: NodeId, element: &Element) {
-        if let Some(unseen) = self.unseen {
-            self.unseen = (unseen != id).then_some(unseen);
-            return;
-        }
-        if let Some((open, level, start)) = self.heading
-            && open == id
-        {
-            self.heading = None;
-            self.facts.headings.extend(self.since(start).map(|text| Heading { level, text }));
-        }
-        if let Some((open, start)) = self.link
-            && open == id
-        {
-            self.link = None;
-            if self.facts.link_texts.len() < MAX_LINKS {
-                self.facts.link_texts.extend(self.since(start));
+        self.go_on(self.starts.len());
+        let mut at = 0;
+        while at < text.len() {
+            let end = stretch_end(text, at);
+            if end > at {
+                self.stretch(&text[at..end]);
             }
-        }
-        self.widen(gap_around(element));
-    }
-
-    fn text(&mut self, text: &str) {
-        if self.unseen.is_some() {
-            return;
-        }
-        for part in text.split_inclusive(char::is_whitespace) {
-            let word = part.trim_end();
-            if !word.is_empty() {
-                self.word(word);
+            at = end;
+            while at < text.len() {
+                match space_at(text, at) {
+                    0 => break,
+                    length => at += length,
+                }
             }
-            if word.len() != part.len() {
-                self.widen(Gap::Blank);
+            if at > end {
+                self.gap = self.gap.max(Gap::Blank);
             }
         }
     }
 
-    fn word(&mut self, word: &str) {
-        match self.gap {
-            _ if self.text.is_empty() => {}
+    /// A link that was left open is there again, with whatever comes.
+    fn go_on(&mut self, depth: usize) {
+        if self.left_open == Some(self.markers) && self.link.is_none() {
+            self.link = Some(Link { depth, start: self.facts.text.len(), goes_on: true });
+            self.left_open = None;
+        }
+    }
+
+    /// Words, between two of which there is one blank.
+    fn stretch(&mut self, words: &str) {
+        let text = &mut self.facts.text;
+        match std::mem::take(&mut self.gap) {
+            _ if text.is_empty() => {}
             Gap::None => {}
-            Gap::Blank => self.text.push(' '),
-            Gap::Line => self.text.push('\n'),
+            Gap::Blank => text.push(' '),
+            Gap::Line => text.push('\n'),
         }
-        self.gap = Gap::None;
-        self.text.push_str(word);
+        text.push_str(words);
     }
 
-    fn widen(&mut self, gap: Gap) {
-        self.gap = self.gap.max(gap);
+    /// Blocks stand on lines of their own, cells apart; everything else runs on.
+    fn widen(&mut self, name: Name) {
+        if name.has(LINE) {
+            self.gap = Gap::Line;
+        } else if name.has(BLANK) {
+            self.gap = self.gap.max(Gap::Blank);
+        }
     }
 
-    /// The text from `start` on, as one line; none when there is none.
-    fn since(&self, start: usize) -> Option<String> {
-        let text = self.text.get(start..)?;
-        Some(collapse(text, text.len())).filter(|text| !text.is_empty())
+    fn close_link(&mut self, link: Link) {
+        self.link = None;
+        if let Some(at) = self.since(link.start) {
+            self.keep_link(at);
+        }
+    }
+
+    fn keep_link(&mut self, at: Range<usize>) {
+        if !at.is_empty() && self.facts.link_texts.len() < MAX_LINKS {
+            self.facts.link_texts.push(at);
+        }
+    }
+
+    /// The text from `start` on; none when there is none.
+    fn since(&self, start: usize) -> Option<Range<usize>> {
+        (start < self.facts.text.len()).then_some(start..self.facts.text.len())
     }
 }
 
-fn heading_level(element: &Element) -> Option<u8> {
-    match element.name().as_bytes() {
-        [b'h', level @ b'1'..=b'6'] if element.is_html() => Some(level - b'0'),
-        _ => None,
+const SPACE: u8 = 1;
+/// White space beyond ASCII begins with it, and other characters.
+const PERHAPS_SPACE: u8 = 2;
+const KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let mut space = b'\t';
+    while space <= b'\r' {
+        kinds[space as usize] = SPACE;
+        space += 1;
+    }
+    kinds[b' ' as usize] = SPACE;
+    (kinds[0xc2], kinds[0xe1], kinds[0xe2], kinds[0xe3]) = (PERHAPS_SPACE, PERHAPS_SPACE, PERHAPS_SPACE, PERHAPS_SPACE);
+    kinds
+};
+
+/// Where words end between which there is one blank each.
+fn stretch_end(text: &str, from: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    while let Some(&byte) = bytes.get(at) {
+        if let Some(eight) = bytes.get(at..at + 8)
+            && is_plain(eight, at > from && bytes[at - 1] != b' ')
+        {
+            at += 8;
+            continue;
+        }
+        let is_inside = match KINDS[usize::from(byte)] {
+            0 => true,
+            SPACE => byte == b' ' && at > from && bytes[at - 1] != b' ',
+            _ => space_at(text, at) == 0,
+        };
+        if !is_inside {
+            break;
+        }
+        at += 1;
+    }
+    if at > from && bytes[at - 1] == b' ' { at - 1 } else { at }
+}
+
+/// Whether eight bytes are printed ASCII without two blanks in a row. `may_begin_blank`: the first may be one.
+fn is_plain(eight: &[u8], may_begin_blank: bool) -> bool {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let Ok(bytes) = eight.try_into() else { return false };
+    let bytes = u64::from_le_bytes(bytes);
+    // Of each byte the highest bit tells; none is carried into the next as long as all are ASCII.
+    let below_blank = !(bytes | HIGH).wrapping_sub(0x2020_2020_2020_2020) & HIGH;
+    let blanks = !((bytes ^ 0x2020_2020_2020_2020).wrapping_add(0x7f7f_7f7f_7f7f_7f7f)) & HIGH;
+    bytes & HIGH == 0 && below_blank == 0 && blanks & blanks << 8 == 0 && (may_begin_blank || blanks & 0x80 == 0)
+}
+
+/// The length of the white space at a place; 0 for any other character, and within one. As [`char::is_whitespace`] has it.
+fn space_at(text: &str, at: usize) -> usize {
+    match text.as_bytes()[at..] {
+        [b'\t'..=b'\r' | b' ', ..] => 1,
+        [0xc2, 0x85 | 0xa0, ..] => 2,
+        [0xe1, 0x9a, 0x80, ..] | [0xe2, 0x81, 0x9f, ..] | [0xe3, 0x80, 0x80, ..] => 3,
+        [0xe2, 0x80, 0x80..=0x8a | 0xa8 | 0xa9 | 0xaf, ..] => 3,
+        _ => 0,
+    }
+}
+
+/// Zero characters are none.
+fn decode(text: &str) -> Cow<'_, str> {
+    match memchr::memchr(b'\0', text.as_bytes()) {
+        Some(_) => Cow::Owned(decode_text(&text.replace('\0', "")).into_owned()),
+        None => decode_text(text),
     }
 }
 
 /// Scripts, fallbacks, form fields, and what is marked hidden.
 fn is_unseen(element: &Element) -> bool {
-    let name = element.name();
-    if !element.is_html() {
-        return matches!(name, "title" | "desc" | "metadata" | "script" | "style" | "annotation" | "annotation-xml");
+    if element.namespace != Namespace::Html {
+        let unseen = ["title", "desc", "metadata", "script", "style", "annotation", "annotation-xml"];
+        return unseen.iter().any(|name| element.written.eq_ignore_ascii_case(name));
     }
-    matches!(
-        name,
-        "script"
-            | "style"
-            | "noscript"
-            | "title"
-            | "iframe"
-            | "noembed"
-            | "noframes"
-            | "textarea"
-            | "select"
-            | "datalist"
-    ) || element.attribute("hidden").is_some()
-}
-
-/// Blocks stand on lines of their own, cells apart; everything else runs on.
-fn gap_around(element: &Element) -> Gap {
-    match element.name() {
-        "td" | "th" | "button" | "input" | "img" | "label" => Gap::Blank,
-        "address" | "article" | "aside" | "blockquote" | "body" | "br" | "caption" | "center" | "dd" | "details"
-        | "dialog" | "div" | "dl" | "dt" | "fieldset" | "figcaption" | "figure" | "footer" | "form" | "h1" | "h2"
-        | "h3" | "h4" | "h5" | "h6" | "header" | "hgroup" | "hr" | "legend" | "li" | "main" | "menu" | "nav" | "ol"
-        | "p" | "pre" | "section" | "summary" | "table" | "tbody" | "tfoot" | "thead" | "tr" | "ul" => Gap::Line,
-        _ => Gap::None,
-    }
+    element.name.has(UNSEEN) || element.attribute("hidden").is_some()
 }

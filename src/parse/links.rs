@@ -1,5 +1,6 @@
 //! The links of a page: what its markup and its headers refer to, resolved and normalised, each once.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -24,7 +25,7 @@ pub(super) struct HeaderTarget {
 /// The `Link` headers that name pages or feeds, and the `Refresh` header's URL.
 pub(super) fn of_headers(response: &Response) -> Vec<HeaderTarget> {
     let links = response.headers.all("link").flat_map(link_header::parse).filter_map(|link| {
-        let source = html_facts::relation(&link.rel, || link.media_type)?;
+        let source = html_facts::relation(&link.rel, || link.media_type.map(Cow::from))?;
         Some(HeaderTarget { target: link.target, rel: link.rel, source })
     });
     let refresh = response.headers.get("refresh").and_then(html_facts::parse_refresh);

@@ -89,11 +89,16 @@ fn is_content(previous: Densities, block: Densities, next: Densities) -> bool {
 /// Without its no-break spaces; nothing if it has nothing else.
 fn add_line(text: &mut String, line: &str) {
     let begun = text.len();
-    for word in line.split_whitespace() {
-        if text.len() > begun {
-            text.push(' ');
+    if line.is_ascii() {
+        // Its blanks are single ones.
+        text.push_str(line.trim_ascii());
+    } else {
+        for word in line.split_whitespace() {
+            if text.len() > begun {
+                text.push(' ');
+            }
+            text.push_str(word);
         }
-        text.push_str(word);
     }
     if text.len() > begun {
         text.push('\n');

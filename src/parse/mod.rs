@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::page::preferences::Statement;
 use crate::page::{EpochMs, Kind, PageEvent, Response};
 
+pub mod about;
 pub mod charset;
 pub mod clean_text;
 pub mod date;
@@ -18,10 +19,7 @@ pub mod decode;
 pub mod feed;
 pub mod html;
 pub mod html_facts;
-mod html_sink;
-pub mod html_stream;
 pub mod html_text;
-pub mod html_tree;
 pub(crate) mod language;
 pub mod link_header;
 mod links;
@@ -42,7 +40,7 @@ pub mod words;
 use clean_text::TextOptions;
 use decode::{DecodeProblem, Decoded, decode_body};
 use html_facts::HtmlFacts;
-use html_tree::Tree;
+use html_text::{PageFacts, page_facts};
 use links::Document;
 pub(crate) use links::Resolver;
 pub(crate) use main_text::markup;
@@ -144,63 +142,6 @@ pub fn content(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> 
 
 /// [`derive()`], of a body that is decoded.
 pub fn facts(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> Derived {
-    read_by(event, decoded, options, |text| html::read(text, &options.agent))
-}
-
-/// The same [`facts`], and of a successful HTML response the tree they are from: one parse for who needs the text as well.
-pub fn facts_and_tree(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> (Derived, Option<Tree>) {
-    let mut tree = None;
-    let derived = read_by(event, decoded, options, |text| {
-        let tree = tree.insert(Tree::parse(text));
-        // A tree without its end has not all links.
-        let whole = tree.is_cut.then(|| html_stream::read(text, &options.agent).ok()).flatten();
-        whole.unwrap_or_else(|| tree.facts(&options.agent))
-    });
-    (derived, tree)
-}
-
-/// A page for who reads its text: what is derived of it, and HTML as a tree.
-#[derive(Debug)]
-pub struct PageText {
-    pub facts: Arc<Derived>,
-    pub tree: Option<Tree>,
-    /// Which main text is wanted.
-    pub options: TextOptions,
-}
-
-impl From<Arc<Derived>> for PageText {
-    fn from(facts: Arc<Derived>) -> PageText {
-        let tree = facts.is_html.then(|| Tree::parse(&facts.text()));
-        PageText { facts, tree, options: TextOptions::default() }
-    }
-}
-
-impl Derived {
-    /// What a sitemap or a feed names, and when it changed, as it says.
-    pub fn told(&self) -> impl Iterator<Item = (&str, EpochMs)> {
-        let url = |place: usize| match self.links.get(place) {
-            Some(link) => Some(link.url.as_str()),
-            None => self.sitemaps.get(place - self.links.len()).map(String::as_str),
-        };
-        self.changed.iter().filter_map(move |(place, changed)| Some((url(*place as usize)?, *changed)))
-    }
-
-    /// An HTML body as text in its charset; any other body as UTF-8, what is malformed replaced.
-    pub fn text(&self) -> Cow<'_, str> {
-        charset::decode_text(&self.body, self.encoding())
-    }
-
-    fn encoding(&self) -> &'static Encoding {
-        self.charset.and_then(|name| Encoding::for_label(name.as_bytes())).unwrap_or(UTF_8)
-    }
-}
-
-fn read_by(
-    event: &PageEvent,
-    decoded: Decoded,
-    options: &DeriveOptions,
-    read: impl FnOnce(&str) -> HtmlFacts,
-) -> Derived {
     let Some(response) = event.response() else { return Derived::default() };
     let mut derived = derive_body(event, response, decoded, options);
     match event.kind {
@@ -225,7 +166,7 @@ fn read_by(
         }
         Kind::Page | Kind::Requisite if derived.is_html && response.is_success() => {
             let text = derived.text();
-            let facts = read(&text);
+            let facts = html_facts::read(&text, &options.agent);
             let named = Named::of_page(&text, options);
             drop(text);
             add_facts(&mut derived, facts, named, event, response, options);
@@ -240,6 +181,42 @@ fn read_by(
 
 fn is_style_sheet(response: &Response) -> bool {
     response.content_type().is_some_and(|sent| media_type(sent).eq_ignore_ascii_case("text/css"))
+}
+
+/// A page for who reads its text: what is derived of it, and of HTML what it says.
+#[derive(Debug)]
+pub struct PageText {
+    pub facts: Arc<Derived>,
+    pub page: Option<PageFacts>,
+    /// Which main text is wanted.
+    pub options: TextOptions,
+}
+
+impl From<Arc<Derived>> for PageText {
+    fn from(facts: Arc<Derived>) -> PageText {
+        let page = facts.is_html.then(|| page_facts(&facts.text()));
+        PageText { facts, page, options: TextOptions::default() }
+    }
+}
+
+impl Derived {
+    /// What a sitemap or a feed names, and when it changed, as it says.
+    pub fn told(&self) -> impl Iterator<Item = (&str, EpochMs)> {
+        let url = |place: usize| match self.links.get(place) {
+            Some(link) => Some(link.url.as_str()),
+            None => self.sitemaps.get(place - self.links.len()).map(String::as_str),
+        };
+        self.changed.iter().filter_map(move |(place, changed)| Some((url(*place as usize)?, *changed)))
+    }
+
+    /// An HTML body as text in its charset; any other body as UTF-8, what is malformed replaced.
+    pub fn text(&self) -> Cow<'_, str> {
+        charset::decode_text(&self.body, self.encoding())
+    }
+
+    fn encoding(&self) -> &'static Encoding {
+        self.charset.and_then(|name| Encoding::for_label(name.as_bytes())).unwrap_or(UTF_8)
+    }
 }
 
 fn dated(changed: impl Iterator<Item = Option<EpochMs>>) -> Vec<(u32, EpochMs)> {

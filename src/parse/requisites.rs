@@ -8,8 +8,10 @@ mod css;
 use serde::{Deserialize, Serialize};
 
 use super::DeriveOptions;
+use super::html::names::Name;
+use super::html::outline::{self, Element, Visitor};
+use super::html::{decode_attribute, decode_text};
 use super::html_facts::{MAX_HREF_BYTES, has_token};
-use super::html_tree::{Step, Tree};
 
 /// Which of them are wanted; none by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -61,6 +63,34 @@ pub(super) struct Named {
     pub references: Vec<String>,
     /// Where forms lead that are sent by GET.
     pub forms: Vec<String>,
+    /// Text is a style sheet: within a drawing's `<style>`, whose content is markup.
+    in_style: bool,
+}
+
+impl<'a> Visitor<'a> for Named {
+    fn open(&mut self, element: &Element<'_, 'a>) {
+        let name = if element.is_html() { element.name } else { Name::Other };
+        let written = element.written.to_ascii_lowercase();
+        let name = if name == Name::Other { written.as_str() } else { name.text() };
+        self.element(name, |name| element.attribute(name).map(|value| decode_attribute(value).into_owned()));
+        self.in_style = name == "style";
+    }
+
+    fn close(&mut self, _: Name, _: usize) {
+        self.in_style = false;
+    }
+
+    fn text(&mut self, text: &'a str) {
+        if self.in_style {
+            self.css(&decode_text(text));
+        }
+    }
+
+    fn raw(&mut self, name: Name, text: &'a str) {
+        if name == Name::Style || name == Name::Other && self.in_style {
+            self.css(text);
+        }
+    }
 }
 
 impl Named {
@@ -68,7 +98,7 @@ impl Named {
     pub fn of_page(text: &str, options: &DeriveOptions) -> Named {
         let mut named = Named { wanted: options.requisites, wants_forms: options.forms, ..Named::default() };
         if named.wanted.is_any() || named.wants_forms {
-            named.read(text);
+            outline::read(text, &mut named);
         }
         named
     }
@@ -77,21 +107,6 @@ impl Named {
         let mut named = Named { wanted: options.requisites, ..Named::default() };
         named.css(text);
         named
-    }
-
-    fn read(&mut self, text: &str) {
-        let mut in_style = false;
-        for step in Tree::parse(text).walk() {
-            match step {
-                Step::Open(_, element) => {
-                    self.element(element.name(), |name| element.attribute(name).map(str::to_owned));
-                    in_style = element.name() == "style";
-                }
-                Step::Text(text) if in_style => self.css(text),
-                Step::Text(_) => {}
-                Step::Close(..) => in_style = false,
-            }
-        }
     }
 
     /// Takes an element of HTML or SVG by its lower-case name. `attribute` gives the decoded value of an attribute.

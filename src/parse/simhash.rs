@@ -14,7 +14,6 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::html_text::visible_text;
-use super::html_tree::Tree;
 use super::main_text::main_text;
 use super::words::{lower_case, runs};
 use super::{Derived, media_type};
@@ -46,7 +45,7 @@ pub fn simhash(text: &str) -> Option<Simhash> {
 pub fn of_page(page: &Derived, content_type: Option<&str>) -> Option<Simhash> {
     if page.is_html {
         let text = page.text();
-        return simhash(&main_text(&text)).or_else(|| simhash(&visible_text(&Tree::parse(&text))));
+        return simhash(&main_text(&text)).or_else(|| simhash(&visible_text(&text)));
     }
     let kind = content_type.map(media_type).and_then(|essence| essence.get(..5));
     kind.filter(|kind| kind.eq_ignore_ascii_case("text/")).and_then(|_| simhash(&page.text()))

@@ -52,9 +52,33 @@ fn a_page_is_written_field_by_field_in_this_order() {
         r#""set-cookie":["a=1","b=2"]},"isRelevant":"relevant","relevance":0.625,"crawlerId":"test","#,
         r#""redirectedUrl":"http://www.example.co.uk/c","status":200,"contentType":"text/html; charset=utf-8","#,
         r#""language":"en","digest":"bd632b1cb852e3d5a322f29102a89f1111442ed1eef8c190a6cd58af8f3c9a30","#,
-        r#""eventId":"0190163d8694739b9f0c1a2b3c4d5e6f","change":"changed"}"#,
+        r#""eventId":"0190163d8694739b9f0c1a2b3c4d5e6f","change":"changed","keywords":["fish"]}"#,
     );
     assert_eq!(written(&event), expected);
+}
+
+#[test]
+fn a_page_says_what_it_is_about() {
+    let html = "<html lang=en><base href=/b/><meta name=description content=Eels><meta name=author content=Ann>\
+        <meta property=article:published_time content=2026-11-20><meta property=og:type content=article>\
+        <link rel=alternate hreflang=de href=de><link rel=canonical href=/eels><a rel=license href=../free>x</a><h2>Nets</h2>\
+        <script type=application/ld+json>{\"@type\":\"Article\",\"headline\":\"All eels\"}</script>";
+    let mut event = page("http://a.example/eels?x", "text/html", html);
+    response(&mut event).headers.push("last-modified", "Sat, 21 Nov 2026 08:00:00 GMT");
+    response(&mut event).headers.push("content-language", "en, de");
+    let document = value(&event);
+    let expected = serde_json::json!({
+        "description": "Eels", "author": ["Ann"], "published": "2026-11-20T00:00:00.000+0000",
+        "modified": "2026-11-21T08:00:00.000+0000", "modifiedSource": "header", "canonical": "http://a.example/eels",
+        "alternates": { "de": ["http://a.example/b/de"] }, "openGraph": { "type": ["article"] }, "types": ["Article"],
+        "headline": "All eels", "headings": ["Nets"], "license": ["http://a.example/free"], "contentLanguage": "en, de",
+    });
+    for (field, said) in expected.as_object().unwrap() {
+        assert_eq!(&document[field], said, "{field}");
+    }
+    assert_eq!(document.get("keywords"), None);
+    let by_itself = page("http://a.example/", "text/html", "<meta property=og:updated_time content=2026-01-02>");
+    assert_eq!(value(&by_itself)["modifiedSource"], "page");
 }
 
 #[test]
@@ -130,14 +154,16 @@ fn a_document_says_how_much_has_changed() {
         assert!(write_event(event, &self::text(event), min_change, &mut out));
         String::from_utf8(out).unwrap()
     };
-    assert!(written(&event, 0).ends_with(r#","change":"changed","distance":3}"#));
-    assert!(written(&event, 6).ends_with(r#","change":"changed","distance":7}"#));
-    assert!(written(&event, 5).ends_with(r#","change":"changed"}"#));
+    assert!(written(&event, 0).ends_with(r#","change":"changed","distance":3,"headings":["Heading 1"]}"#));
+    assert!(written(&event, 6).ends_with(r#","change":"changed","distance":7,"headings":["Heading 1"]}"#));
+    assert!(written(&event, 5).ends_with(r#","change":"changed","headings":["Heading 1"]}"#));
     let judged = PageEvent { model: Some("topic@0a1b2c3d".into()), ..event.clone() };
-    assert!(written(&judged, 6).ends_with(r#","distance":7,"relevanceModel":"topic@0a1b2c3d"}"#));
+    assert!(
+        written(&judged, 6).ends_with(r#","distance":7,"relevanceModel":"topic@0a1b2c3d","headings":["Heading 1"]}"#)
+    );
     assert_eq!(parse_document(written(&judged, 6).as_bytes()).unwrap().into_event().model, judged.model);
     let new = PageEvent { change: Some(PageChange::New), ..event.clone() };
-    assert!(written(&new, 0).ends_with(r#","change":"new"}"#));
+    assert!(written(&new, 0).ends_with(r#","change":"new","headings":["Heading 1"]}"#));
     let read = parse_document(written(&event, 6).as_bytes()).unwrap().into_event();
     assert_eq!((read.distance(0), read.distance(6)), (Some(7), None));
 }

@@ -6,11 +6,15 @@ use seine::formats::elastic::write_event;
 use seine::formats::elastic_mapping::{HeaderType, compare, fields, index_body, template_body};
 use serde_json::{Value, json};
 
-use crate::{changed, numbered, text};
+use crate::{changed, page, text};
 
 #[test]
 fn every_field_of_the_document_is_mapped_and_no_other() {
-    let mut event = changed(numbered(1));
+    let about = "<meta name=description content=d><meta name=keywords content=k><meta name=author content=a><meta name=date content=2026>\
+        <meta property=og:updated_time content=2026><meta http-equiv=content-language content=en><link rel=canonical href=/c>\
+        <link rel=alternate hreflang=de href=/de><a rel=license href=/l>l</a><h1>h</h1>\
+        <script type=application/ld+json>{\"@type\":\"Article\",\"headline\":\"h\"}</script>";
+    let mut event = changed(page("http://a.example/", "text/html", about));
     event.model = Some("topic@0a1b2c3d".into());
     let mut document = Vec::new();
     write_event(&event, &text(&event), 0, &mut document);

@@ -3,15 +3,18 @@
 use std::fmt::Write;
 
 use proptest::prelude::*;
+use seine::parse::html_facts;
 use seine::parse::html_text::page_facts;
-use seine::parse::html_tree::Tree;
-use seine::parse::words::{MAX_WORD_CHARS, MAX_WORDS, meta_words, words};
+use seine::parse::words::{MAX_WORD_CHARS, MAX_WORDS, Words, meta_words, words};
 
 /// The words of a page at `http://HOST/`.
 fn words_of(host: &str, html: &str) -> Vec<String> {
-    let tree = Tree::parse(html);
-    let facts = page_facts(&tree, "");
-    words(&tree, facts.html.title.as_deref(), Some(host), &facts.text)
+    let (facts, title) = (page_facts(html), html_facts::read(html, "").title);
+    owned(&words(title.as_deref(), Some(host), &facts.text, &facts.passing))
+}
+
+fn owned(words: &Words) -> Vec<String> {
+    words.iter().map(str::to_owned).collect()
 }
 
 fn body_words(html: &str) -> Vec<String> {
@@ -59,8 +62,9 @@ fn a_page_without_words_has_none() {
 fn meta_words_are_those_of_every_content_the_most_frequent_first() {
     let html = "<meta charset=utf-8><meta name=description content='Pears, and more pears.'>\
         <meta property='og:title' content='Apples and Pears'><meta content='Übrig' itemprop=x>";
-    let words = meta_words(&Tree::parse(html));
-    assert_eq!(words, ["pears", "and", "more", "apples", "übrig", "ubrig"]);
+    let facts = page_facts(html);
+    let words = meta_words(facts.about.meta.iter().map(|(_, content)| &**content));
+    assert_eq!(owned(&words), ["pears", "and", "more", "apples", "übrig", "ubrig"]);
 }
 
 #[test]
@@ -82,8 +86,7 @@ fn a_hostile_page_has_bounded_words() {
 proptest! {
     #[test]
     fn words_are_different_lower_case_and_whole_whatever_the_page(html in any::<String>(), title in any::<String>()) {
-        let tree = Tree::parse(&html);
-        let found = words(&tree, Some(&title), None, &html);
+        let found = owned(&words(Some(&title), None, &html, ""));
         let mut sorted = found.clone();
         sorted.sort_unstable();
         sorted.dedup();

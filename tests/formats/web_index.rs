@@ -180,6 +180,13 @@ fn the_less_a_snippet_says_of_the_page_the_lower_its_quality() {
     };
     let (text, main) = quality(PAGE);
     assert!(text.contains("Žluťoučký kůň is") && main > 0.5, "{text} {main}");
+    let words = "word ".repeat(30);
+    let labels =
+        format!("<p>Menu of {words}<p>We use cookies, {words}.<p>It began. {words}.<p>Then it went on {words}");
+    let (text, prose) = quality(&labels);
+    assert!(text.starts_with("It began.") && prose > 0.9, "{text} {prose}");
+    let (text, list) = quality(&format!("<p>Menu of {words}<p>end"));
+    assert!(text.starts_with("Menu of word") && list <= 0.4, "{text} {list}");
     let (text, described) = quality("<meta name=description content='What it is'><p>Hi");
     assert_eq!((&*text, described), ("What it is", 0.4));
     let (text, visible) = quality("<p>Hi");

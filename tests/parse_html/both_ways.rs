@@ -1,19 +1,39 @@
 //! One pass and tree agree: over whole pages and over tag soup.
 
+use super::tree::TreeText;
 use super::*;
 
 #[test]
 fn both_ways_give_the_same_for_real_pages() {
-    let mut by_tree_only = Vec::new();
     let pages = pages();
     for (name, text) in &pages {
-        match by_stream(text) {
-            Ok(facts) => assert_eq!(facts, by_tree(text), "{name}"),
-            Err(_) => by_tree_only.push(name.as_str()),
+        assert_eq!(once(read(text)), by_tree(text), "{name}");
+        let (mut ours, mut trees) = (text_of(&page_facts(text)), page_text(text));
+        if name == "news-front-page.html" {
+            // The tree moves what is misplaced in a table in front of it.
+            for side in [&mut ours, &mut trees] {
+                side.text = sorted(side.text.lines());
+                side.link_texts.sort_unstable();
+            }
         }
+        assert_eq!(ours, trees, "{name}");
     }
     assert_eq!(pages.len(), 13);
-    assert_eq!(by_tree_only, ["frameset-1998.html", "mdbook-svg-links.html"]);
+}
+
+fn sorted<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    let mut lines: Vec<&str> = lines.collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
+fn text_of(facts: &PageFacts) -> TreeText {
+    TreeText {
+        text: facts.text.clone(),
+        headings: facts.headings().collect(),
+        image_alts: facts.image_alts.clone(),
+        link_texts: facts.link_texts().collect(),
+    }
 }
 
 #[test]
@@ -64,17 +84,17 @@ fn a_front_page_with_every_mistake() {
     assert_eq!(derived.canonical.as_deref(), Some("https://gazette.example/"));
     assert_eq!(derived.lang.as_deref(), Some("en-GB"));
     assert_eq!(derived.robots, RobotsMeta { noarchive: true, ..RobotsMeta::default() });
-    assert_eq!(facts.headings[0].text, "The weir opens today");
+    assert_eq!(facts.headings().next().unwrap().text, "The weir opens today");
     assert_eq!(facts.image_alts, ["The weir, at dawn"]);
-    assert!(facts.link_texts.contains(&"A reader's site".to_owned()));
+    assert!(facts.link_texts().any(|text| text == "A reader's site"));
     assert!(facts.text.contains("\nBy Anna\n"), "{}", facts.text);
     for unseen in ["no-script", "Scripts are off", "Icon", "in-a-script", "Hidden", "content:"] {
         assert!(!facts.text.contains(unseen), "{unseen}: {}", facts.text);
     }
-    assert!(facts.html.meta.contains(&("description".into(), "All that the river brings, every day".into())));
+    assert!(facts.about.meta.contains(&("description".into(), "All that the river brings, every day".into())));
 }
 
-/// Pieces of pages, and pieces of nonsense. SVG and MathML come whole: see `html_stream` on what unclosed ones do.
+/// Pieces of pages, and pieces of nonsense.
 fn soup() -> impl Strategy<Value = String> {
     let names = "a|a|b|p|div|table|tr|td|li|ul|select|option|button|form|h1|body|head|html|template|noscript|nobr|i|font\
                  |title|script|style|textarea|iframe|xmp|span|caption|col|colgroup|tbody|object|marquee|dd|dt|input|br\
@@ -136,14 +156,6 @@ fn soup() -> impl Strategy<Value = String> {
     prop::collection::vec(prop_oneof![3 => start, 2 => end, 2 => text], 0..40).prop_map(|parts| parts.concat())
 }
 
-/// Tags that open a drawing but may not close it.
-fn has_open_drawing(page: &str) -> bool {
-    let page = page.to_ascii_lowercase();
-    ["svg", "math"]
-        .iter()
-        .any(|name| page.matches(&format!("<{name}")).count() != page.matches(&format!("</{name}>")).count())
-}
-
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 2000,
@@ -154,17 +166,13 @@ proptest! {
 
     #[test]
     fn both_ways_give_the_same_for_tag_soup(page in soup()) {
-        if let Ok(facts) = by_stream(&page)
-            && !has_open_drawing(&page)
-        {
-            prop_assert_eq!(facts, by_tree(&page), "{}", page);
-        }
+        prop_assert_eq!(once(read(&page)), by_tree(&page), "{}", page);
     }
 
     #[test]
     fn both_ways_decode_entities_the_same(value in "(&[a-zA-Z#x0-9]{1,8};?|[ -%'-~]|\\r|\\n|\0|é){0,12}") {
         let page = format!("<title>{value}</title><a href=\"/{}\">", value.replace('"', "'"));
-        let facts = by_stream(&page).unwrap();
+        let facts = once(read(&page));
         prop_assert_eq!(facts, by_tree(&page), "{}", page);
     }
 

@@ -1,5 +1,8 @@
 //! Pages made to overflow, to multiply, or to take for ever.
 
+use seine::parse::main_text::main_text;
+use seine::parse::words::{MAX_WORDS, meta_words, words};
+
 use super::*;
 
 /// Generous: without limits each of these takes many minutes, or for ever.
@@ -30,25 +33,12 @@ fn deep_nesting_neither_overflows_nor_takes_for_ever() {
             assert!(facts.is_some());
         });
     }
-    // Beyond what one pass keeps open, the flattened tree decides.
-    let page = format!("{}<svg><a href=/deep>x</a></svg>", "<span>".repeat(20_000));
-    assert_eq!(by_stream(&page).unwrap_err(), "<a> within SVG or MathML");
-    assert_eq!(hrefs(&read(&page)), ["/deep"]);
     // Drawings and templates without end.
     for open in ["<svg>", "<math>", "<template>"] {
-        soon(open, || assert!(Tree::parse(&open.repeat(50_000)).walk().count() > 0));
+        soon(open, || _ = page_facts(&open.repeat(50_000)));
     }
-}
-
-#[test]
-fn formatting_that_multiplies_is_bounded() {
-    soon("formatting", || {
-        let formats: String = (0..2_000).map(|n| format!("<b id={n}>")).collect();
-        let page = format!("<p>{formats}{}", "<p>x".repeat(20_000));
-        let tree = Tree::parse(&page);
-        assert!(tree.is_cut);
-        assert!(tree.walk().count() < 2_000_000);
-    });
+    let page = format!("{}<svg><a href=/deep>x</a></svg>", "<span>".repeat(20_000));
+    assert_eq!(hrefs(&read_both(&page)), ["/deep"]);
 }
 
 #[test]
@@ -97,4 +87,120 @@ fn zero_characters_and_broken_ends_are_survived() {
         let facts = read_both(broken);
         assert!(facts.links.is_empty(), "{broken}");
     }
+}
+
+/// Two megabytes of each: whatever looks at all of them for each of their parts is at it for hours.
+#[test]
+fn large_pages_of_one_kind_are_read_once() {
+    const SIZE: usize = 2 << 20;
+    let repeated = [
+        "x",
+        "<",
+        "</",
+        "<!",
+        "<!--",
+        "<!-->",
+        "<!--x--!",
+        "<?",
+        "&",
+        "&amp;",
+        "&#",
+        "x ",
+        "\u{a0}",
+        "<a href=1>",
+        "<a href=/x>y</a> ",
+        "<b>",
+        "<b><p>",
+        "<p hidden>",
+        "<div>",
+        "<svg>",
+        "<svg><![CDATA[",
+        "<svg></svg><![CDATA[",
+        "<math><mi>",
+        "<table><td>",
+        "<td>",
+        "<select><option>x",
+        "<title>",
+        "<title></title>",
+        "<script>",
+        "<script><!--<script>",
+        "<script></script>",
+        "<template>",
+        "<template></template>",
+        "<h1>x",
+        "<img alt=x>",
+        "<meta name=keywords content='a,b'>",
+        "<meta name=k content=v>",
+        "<frameset>",
+        "<a b c=d ",
+        "<a '",
+        "<a rel=license href=1>",
+        "<li>x",
+        "</p>",
+        "<html lang=x>",
+        "<time pubdate datetime=1>",
+        "\0",
+        "\r",
+        "<form><div></form>",
+        "<a><div></a>",
+        "<ruby><rt>",
+        "<button><p>",
+    ];
+    for part in repeated {
+        soon(part, || all_of(&part.repeat(SIZE / part.len())));
+    }
+}
+
+#[test]
+fn one_value_may_be_as_long_as_the_page() {
+    let long = "x,".repeat(10 << 20);
+    for (begin, end) in [
+        ("<html lang=\"", "\">"),
+        ("<html lang=\"", ""),
+        ("<a href=\"", "\">y</a>"),
+        ("<a ", ">y</a>"),
+        ("<", ">"),
+        ("<meta name=keywords content='", "'>"),
+        ("<meta name='", "' content=x>"),
+        ("<link rel='", "' href=x>"),
+        ("<link rel=alternate hreflang='", "' href=x>"),
+        ("<img alt='", "'>"),
+        ("<h1>", "</h1>"),
+        ("<script type=application/ld+json>[\"", "\"]</script>"),
+        ("<!--", "-->"),
+    ] {
+        soon(begin, || all_of(&format!("{begin}{long}{end}<a href=/last>z</a>")));
+    }
+    let facts = read(&format!("<html lang='{long}'><a href=/last>z</a>"));
+    assert_eq!((facts.lang, hrefs(&read("<a href=/last>z</a>"))), (None, vec!["/last"]));
+}
+
+#[test]
+fn json_ld_is_bounded() {
+    let script = |json: &str| format!("<script type=application/ld+json>{json}</script><h1>after</h1>");
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let deep_items = format!("{}1{}", r#"{"@graph":"#.repeat(100_000), "}".repeat(100_000));
+    let large = format!(r#"{{"@type":"Article","name":"{}"}}"#, "x".repeat(10 << 20));
+    let many = format!("[{}1]", r#"{"@type":"Article"},"#.repeat(10_000));
+    for json in [deep, deep_items, large, many] {
+        soon("JSON-LD", || {
+            let facts = page_facts(&script(&json));
+            assert_eq!(facts.headings().count(), 1);
+            assert!(facts.about.types().len() <= 1);
+        });
+    }
+    assert_eq!(page_facts(&script(r#"{"@type":"Article"}"#)).about.types(), ["Article"]);
+}
+
+/// Every reading of a page.
+fn all_of(page: &str) {
+    let facts = page_facts(page);
+    let words = words(None, None, &facts.text, &facts.passing);
+    assert!(words.iter().len() <= MAX_WORDS);
+    let meta = meta_words(facts.about.meta.iter().map(|(_, content)| &**content));
+    assert!(meta.iter().len() <= MAX_WORDS);
+    assert!(facts.about.keywords().len() <= 100 && facts.about.licenses().len() <= 100);
+    assert!(facts.text.len() <= page.len() * 2);
+    assert!(read(page).links.len() <= MAX_LINKS);
+    main_text(page);
 }

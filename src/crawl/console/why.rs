@@ -7,8 +7,8 @@ use crate::api::Refusal;
 use crate::api::said::{HostStatus, PageStory, QueuePlace, RobotsVerdict, ScopeVerdict, SinkPlace, Why};
 use crate::clock::now_ms;
 use crate::config::Removed;
-use crate::frontier::held::{HELD, held_under};
 use crate::crawl::{focus, normalise_seed};
+use crate::frontier::held::{HELD, held_under};
 use crate::frontier::scope::{Scope, Verdict};
 use crate::frontier::{
     HostLook, PageRecord, PageState, Place, QueuedLook, RobotsAccess, Trouble, UrlLook, WHEN_MET_AGAIN,

@@ -73,7 +73,8 @@ impl Schedule {
     /// no further than the first that has one due.
     pub fn has_work(&self, now: EpochMs) -> bool {
         let is_due = |state: &HostState| state.has_ready() || state.next_later <= now;
-        let is_busy = self.totals.first_time > self.totals.held || !self.leases.is_empty() || !self.in_flight.is_empty();
+        let is_busy =
+            self.totals.first_time > self.totals.held || !self.leases.is_empty() || !self.in_flight.is_empty();
         is_busy || self.due.hosts().any(|host| self.hosts.get(&host).is_some_and(is_due))
     }
 

@@ -226,12 +226,15 @@ impl<'a> Markup<'a> {
     }
 
     fn skip_attribute_name(&mut self) {
+        self.at += self.rest().iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'-').count();
         self.skip_while(|c| !matches!(c, '=' | '/' | '>') && !is_space(c));
     }
 
     fn skip_spaces(&mut self) -> bool {
         let before = self.at;
-        self.skip_while(is_space);
+        if self.byte().is_some_and(|byte| !matches!(byte, b'!'..=b'~')) {
+            self.skip_while(is_space);
+        }
         self.at > before
     }
 
@@ -242,7 +245,10 @@ impl<'a> Markup<'a> {
 
     fn strict_name(&mut self) -> &'a str {
         let begin = self.at;
-        self.skip_while(|c| is_letter_or_digit(c) || matches!(c, '-' | '.' | ':' | '_'));
+        self.at += self.rest().iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        if self.byte().is_some_and(|byte| !byte.is_ascii() || matches!(byte, b'-' | b'.' | b':' | b'_')) {
+            self.skip_while(|c| is_letter_or_digit(c) || matches!(c, '-' | '.' | ':' | '_'));
+        }
         &self.page[begin..self.at]
     }
 

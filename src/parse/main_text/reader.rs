@@ -229,10 +229,12 @@ impl Reader {
             *linked_words += usize::from(self.is_linked);
             wrap.word(length, *words == 1);
         };
-        match run.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-            true if run.is_empty() => {}
-            true => each(run.len()),
-            false => words_of(run).for_each(each),
+        let kinds = run.bytes().fold(0, |kinds, byte| kinds | BYTES[usize::from(byte)]);
+        match kinds {
+            // Neither letters nor numbers.
+            0 | PUNCTUATION => {}
+            ALPHANUMERIC | WITH_PUNCTUATION => each(run.len()),
+            _ => words_of(run).for_each(each),
         }
         self.run = self.block.text.len();
     }
@@ -294,6 +296,27 @@ fn words_of(run: &str) -> impl Iterator<Item = usize> {
         }
     })
 }
+
+const ALPHANUMERIC: u8 = 1;
+/// What stands in and beside words.
+const PUNCTUATION: u8 = 2;
+const WITH_PUNCTUATION: u8 = ALPHANUMERIC | PUNCTUATION;
+/// Which bytes make one word of a run without further ado.
+const BYTES: [u8; 256] = {
+    let mut bytes = [4; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        match byte as u8 {
+            b'"' | b'\'' | b'.' | b',' | b'!' | b'@' | b'-' | b':' | b';' | b'$' | b'?' | b'(' | b')' | b'/' | b'_' => {
+                bytes[byte] = PUNCTUATION;
+            }
+            other if other.is_ascii_alphanumeric() => bytes[byte] = ALPHANUMERIC,
+            _ => {}
+        }
+        byte += 1;
+    }
+    bytes
+};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {

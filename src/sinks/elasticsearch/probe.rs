@@ -11,6 +11,7 @@ use elasticsearch::http::Method;
 use super::client::{Client, NDJSON, NoAnswer, bulk_path};
 use super::verdict::BulkAnswer;
 use crate::formats::elastic::ElasticDocument;
+use crate::formats::elastic_about::{ElasticAbout, TimeSource};
 use crate::page::PageChange;
 use crate::page::preferences::{Says, Scheme, Source, Statement, Usage};
 
@@ -106,8 +107,8 @@ fn document() -> ElasticDocument<'static> {
         title: Some("Probe".into()),
         text: Some(text.into()),
         retrieved: 1_790_000_000_000,
-        words: Some(vec!["ordinary".into(), "page".into()]),
-        words_meta: Some(vec!["probe".into()]),
+        words: Some(["ordinary", "page"].into_iter().collect()),
+        words_meta: Some(["probe"].into_iter().collect()),
         top_private_domain: "probe.example".into(),
         html: Some(html.into()),
         response_headers: vec![("content-type".into(), vec!["text/html".into()])],
@@ -126,5 +127,21 @@ fn document() -> ElasticDocument<'static> {
         preferences: Some(vec![statement].into()),
         markdown: Some("Probe".into()),
         text_confidence: Some(1.0),
+        about: ElasticAbout {
+            description: Some(text.into()),
+            keywords: vec!["probe".into()],
+            author: vec!["Seine".into()],
+            published: Some(1_790_000_000_000),
+            modified: Some(1_790_000_000_000),
+            modified_source: Some(TimeSource::Page),
+            canonical: Some("http://probe.example/".into()),
+            alternates: vec![("de".into(), vec!["http://probe.example/de".into()])],
+            open_graph: vec![("type".into(), vec!["article".into()])],
+            types: vec!["Article".into()],
+            headline: Some("Probe".into()),
+            headings: vec!["Probe".into()],
+            license: vec!["https://creativecommons.org/licenses/by/4.0/".into()],
+            content_language: Some("en".into()),
+        },
     }
 }

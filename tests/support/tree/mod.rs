@@ -1,39 +1,45 @@
-//! The page as the tree that the HTML standard prescribes, scripts off: html5ever builds it, an arena holds it.
+//! What parsing is compared with: the page as the tree that the HTML standard prescribes, scripts off: html5ever builds it, an arena holds it.
 //!
 //! Nodes are numbered in the order of their creation, which is that of the start tags. Nothing here recurses, and
-//! hostile nesting is bounded by `html_sink`.
+//! hostile nesting is bounded by `sink`.
+
+mod sink;
+mod text;
+
+pub use text::{TreeText, page_text};
+
+use std::borrow::Cow;
 
 use html5ever::tendril::StrTendril;
 use html5ever::{Attribute, Namespace, QualName, local_name, ns};
 
-use super::html_facts::{Collector, HtmlFacts};
+use seine::parse::html::names::Name;
+use seine::parse::html_facts::{Collector, HtmlFacts};
 
 /// A page's tree. Not `Send`: it lives where it is used.
 #[derive(Debug)]
 pub struct Tree {
-    pub(super) nodes: Vec<Node>,
-    /// The page went beyond the limits of `html_sink`; its end is missing.
-    pub is_cut: bool,
+    pub nodes: Vec<Node>,
 }
 
 /// A node's number in its tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(pub(super) u32);
+pub struct NodeId(pub u32);
 
 #[derive(Debug)]
-pub(super) struct Node {
-    pub(super) parent: Option<NodeId>,
-    pub(super) previous: Option<NodeId>,
-    pub(super) next: Option<NodeId>,
-    pub(super) first_child: Option<NodeId>,
-    pub(super) last_child: Option<NodeId>,
+pub struct Node {
+    pub parent: Option<NodeId>,
+    pub previous: Option<NodeId>,
+    pub next: Option<NodeId>,
+    pub first_child: Option<NodeId>,
+    pub last_child: Option<NodeId>,
     /// Distance from the document, as far as it was known when the node was put into its place.
-    pub(super) depth: u32,
-    pub(super) data: NodeData,
+    pub depth: u32,
+    pub data: NodeData,
 }
 
 #[derive(Debug)]
-pub(super) enum NodeData {
+pub enum NodeData {
     Document,
     Element(Element),
     Text(StrTendril),
@@ -42,8 +48,8 @@ pub(super) enum NodeData {
 /// An element: its name and its attributes as the parser gives them.
 #[derive(Debug)]
 pub struct Element {
-    pub(super) name: QualName,
-    pub(super) attributes: Vec<Attribute>,
+    pub name: QualName,
+    pub attributes: Vec<Attribute>,
 }
 
 /// One step of a walk over a tree, in document order.
@@ -71,7 +77,7 @@ impl Element {
     }
 
     /// Not part of the page until a script uses it. A declarative shadow root is.
-    pub(super) fn is_inert(&self) -> bool {
+    pub fn is_inert(&self) -> bool {
         self.is_html() && self.name.local == local_name!("template") && self.attribute("shadowrootmode").is_none()
     }
 
@@ -83,11 +89,11 @@ impl Element {
     /// Gives the collector what counts: HTML elements, and SVG's links.
     fn collect(&self, collector: &mut Collector) {
         if self.is_html() {
-            collector.element(self.name(), |name| self.attribute(name).map(str::to_owned));
+            collector.element(Name::of(self.name().as_bytes()), |name| self.attribute(name).map(Cow::from));
         } else if self.name.ns == ns!(svg) && self.name.local == local_name!("a") {
-            collector.element("a", |name| {
+            collector.element(Name::A, |name| {
                 let xlink = || self.attribute_in(&ns!(xlink), name).filter(|_| name == "href");
-                self.attribute(name).or_else(xlink).map(str::to_owned)
+                self.attribute(name).or_else(xlink).map(Cow::from)
             });
         }
     }
@@ -99,7 +105,7 @@ impl Tree {
         Walk { tree: self, at: Some((NodeId(0), Direction::Down)) }
     }
 
-    /// The same facts as [`super::html_stream::read`], except that an element which the parser had to clone
+    /// The same facts as [`seine::parse::html_facts::read`], except that an element which the parser had to clone
     /// (misnested `<a>`) gives its link once more.
     pub fn facts(&self, agent: &str) -> HtmlFacts {
         let mut opened: Vec<(NodeId, &Element)> = Vec::new();

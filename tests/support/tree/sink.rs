@@ -14,7 +14,7 @@ use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult, Toke
 use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts};
 use html5ever::{Attribute, LocalName, Namespace, QualName, TokenizerResult, local_name};
 
-use super::html_tree::{Element, Node, NodeData, NodeId, Tree};
+use super::{Element, Node, NodeData, NodeId, Tree};
 
 /// Browsers take 512; what is flattened loses neither links nor text.
 pub const MAX_DEPTH: u32 = 128;
@@ -39,8 +39,7 @@ impl Tree {
         // The tokenizer pauses behind scripts and `<meta charset>`; nothing is done there.
         while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
         tokenizer.end();
-        let is_cut = tokenizer.sink.is_spent();
-        Tree { nodes: tokenizer.sink.builder.sink.nodes.into_inner(), is_cut }
+        Tree { nodes: tokenizer.sink.builder.sink.nodes.into_inner() }
     }
 }
 

@@ -1,0 +1,142 @@
+//! What a page says about itself, as fields of ours in ELASTICSEARCH documents: absent where it says nothing.
+
+use ::url::Url as BaseUrl;
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use super::elastic::write_time;
+use crate::page::{EpochMs, PageEvent, Response};
+use crate::parse::html_text::PageFacts;
+use crate::parse::{Derived, PageText, date, url};
+
+/// Of more headings the first are kept.
+const MAX_HEADINGS: usize = 200;
+/// A longer heading is cut.
+const MAX_HEADING_CHARS: usize = 1_000;
+
+/// Where the time comes from at which a page was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TimeSource {
+    Page,
+    /// `Last-Modified`: often just when the page was made for this answer.
+    Header,
+}
+
+/// Behind the other fields.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ElasticAbout {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub keywords: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub author: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_some_time")]
+    pub published: Option<EpochMs>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_some_time")]
+    pub modified: Option<EpochMs>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modified_source: Option<TimeSource>,
+    /// Normalised, from the markup or the header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canonical: Option<String>,
+    /// Language → the page in it, normalised.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "write_map")]
+    pub alternates: Vec<(String, Vec<String>)>,
+    /// Property, without `og:` → values.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "write_map")]
+    pub open_graph: Vec<(String, Vec<String>)>,
+    /// Of JSON-LD: `NewsArticle`, `BreadcrumbList`, …
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub types: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headline: Option<String>,
+    /// `<h1>` to `<h6>`, in the order of the page.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub headings: Vec<String>,
+    /// URLs, normalised.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub license: Vec<String>,
+    /// `Content-Language`, of the markup or the header, as written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_language: Option<String>,
+}
+
+impl ElasticAbout {
+    pub fn of(event: &PageEvent, response: &Response, text: &PageText) -> ElasticAbout {
+        let header = |name: &str| response.headers.get(name).map(str::trim).filter(|value| !value.is_empty());
+        let mut about = match &text.page {
+            Some(page) => ElasticAbout::of_page(event, page),
+            None => ElasticAbout::default(),
+        };
+        let Derived { canonical, .. } = &*text.facts;
+        about.canonical.clone_from(canonical);
+        if about.content_language.is_none() {
+            about.content_language = header("content-language").map(str::to_owned);
+        }
+        if about.modified.is_none() {
+            about.modified = header("last-modified").and_then(date::parse);
+            about.modified_source = about.modified.map(|_| TimeSource::Header);
+        }
+        about
+    }
+
+    fn of_page(event: &PageEvent, page: &PageFacts) -> ElasticAbout {
+        let about = &page.about;
+        let location = BaseUrl::parse(&event.final_url).ok();
+        let base = location.as_ref().and_then(|location| location.join(about.base.as_deref()?).ok()).or(location);
+        let resolve = |href: &str| base.as_ref().and_then(|base| url::resolve(base, href));
+        let heading = |heading: String| match heading.char_indices().nth(MAX_HEADING_CHARS) {
+            Some((end, _)) => heading[..end].to_owned(),
+            None => heading,
+        };
+        let alternates = about.alternates.iter().filter_map(|(language, href)| Some((&**language, resolve(href)?)));
+        let open_graph = about.open_graph().map(|(property, value)| (property, value.to_owned()));
+        let modified = about.modified();
+        ElasticAbout {
+            description: about.description(),
+            keywords: about.keywords(),
+            author: about.authors(),
+            published: about.published(),
+            modified,
+            modified_source: modified.map(|_| TimeSource::Page),
+            canonical: None,
+            alternates: gathered(alternates),
+            open_graph: gathered(open_graph),
+            types: about.types(),
+            headline: about.headline(),
+            headings: page.headings().map(|it| heading(it.text)).take(MAX_HEADINGS).collect(),
+            license: about.licenses().iter().filter_map(|href| resolve(href)).collect(),
+            content_language: about.content_language().map(str::to_owned),
+        }
+    }
+}
+
+/// The values of each name, names in order of first appearance.
+fn gathered<'a>(pairs: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, Vec<String>)> {
+    let mut all: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, value) in pairs {
+        match all.iter_mut().find(|(known, _)| known == name) {
+            Some((_, values)) => values.push(value),
+            None => all.push((name.to_owned(), vec![value])),
+        }
+    }
+    all
+}
+
+fn write_map<S: Serializer>(map: &[(String, Vec<String>)], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut written = serializer.serialize_map(Some(map.len()))?;
+    for (name, values) in map {
+        written.serialize_entry(name, values)?;
+    }
+    written.end()
+}
+
+fn write_some_time<S: Serializer>(time: &Option<EpochMs>, serializer: S) -> Result<S::Ok, S::Error> {
+    match time {
+        Some(time) => write_time(time, serializer),
+        None => serializer.serialize_none(),
+    }
+}
