@@ -6,6 +6,7 @@ use std::time::Duration;
 use reqwest::Method;
 use seine::delivery::Entry;
 use seine::formats::elastic::{ElasticDocument, document_id, parse_document, write_event};
+use seine::formats::elastic_mapping::{self, HeaderType};
 use seine::page::{PageEvent, Relevance};
 use seine::sinks::elasticsearch::ElasticSink;
 use seine::sinks::{Delivered, Sink, SinkError};
@@ -102,7 +103,7 @@ fn the_index_is_made_as_described(node: &Node, headers: &str) {
     }
     // Header names become no fields, and nothing is left to the server's guesses.
     let fields = node.get("/made/_mapping")["made"]["mappings"]["properties"].as_object().unwrap().len();
-    assert_eq!(fields, document_of(&pages[0]).as_object().unwrap().len());
+    assert_eq!(fields, elastic_mapping::fields(HeaderType::Flattened).len());
     // Deleted under our hands, the index comes back as it was: by the template.
     assert_eq!(node.ask(Method::DELETE, "/made", None).0, 200);
     let delivered = deliver(&mut sink, &pages[1..]).unwrap();
@@ -148,10 +149,10 @@ fn documents_are_those_of_the_format(node: &Node) {
         assert_eq!(found["_version"], entry.event.ended_ms);
         let hit = node.document_text(index, &document_id(&entry.event.url));
         let text = text(&entry.event);
-        assert_eq!(
-            parse_document(hit.as_bytes()).unwrap(),
-            ElasticDocument::from_event(&entry.event, &text, 0).unwrap()
-        );
+        // What the page says of itself is not read back.
+        let written = ElasticDocument::from_event(&entry.event, &text, 0).unwrap();
+        let expected = ElasticDocument { about: Default::default(), ..written };
+        assert_eq!(parse_document(hit.as_bytes()).unwrap(), expected);
     }
     // Found as the mapping promises.
     assert_eq!(node.count(index, json!({ "term": { "words": "heading" } })), 2);

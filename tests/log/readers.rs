@@ -102,7 +102,7 @@ fn what_nobody_derived_yet_is_derived_by_the_first_who_needs_it_and_never_less_t
     }
     assert!(!Arc::ptr_eq(&second.facts(), &facts) && second.facts() == facts);
     let text = second.text();
-    assert!(text.facts == facts && text.tree.is_some(), "one parse for both");
+    assert!(text.facts == facts && text.page.is_some(), "the same, and the text");
     running.close();
 }
 

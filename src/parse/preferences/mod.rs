@@ -70,7 +70,10 @@ pub fn of_headers(headers: &Headers, robots: RobotsMeta, is_image: bool, url: &s
         said.take(name, value);
     }
     let links = headers.all("link").filter(|value| value.contains("rsl+xml"));
-    for link in links.flat_map(link_header::parse).filter(|link| is_rsl(&link.rel, || link.media_type.as_deref().map(Into::into))) {
+    for link in links
+        .flat_map(link_header::parse)
+        .filter(|link| is_rsl(&link.rel, || link.media_type.as_deref().map(Into::into)))
+    {
         said.license(&link.target, url);
     }
     said.finish(robots, is_image)
