@@ -23,7 +23,7 @@ pub use focus::{rank_again, remembered};
 use kept::{keep_validators, texts_given};
 pub use looks::Looks;
 pub use proposals::by_depth;
-use told::attempt;
+use told::{attempt, made_of};
 use traps::Watch;
 
 use crate::budgets::Amounts;
@@ -181,7 +181,7 @@ impl Validator {
                 }
                 judged.insert(&event.url, record.clone());
             }
-            changes.push(name(event, &change));
+            changes.push(made_of(event, &change));
             let amounts = Amounts::of(event, derived.body.len() as u64);
             batch.brought.push(Brought { url: event.url.clone(), at: event.ended_ms, amounts });
             batch.verdicts.push(Verdict {
@@ -372,15 +372,6 @@ impl Validator {
             keep_validators(&mut record, event, response, derived);
         }
         record
-    }
-}
-
-/// For people: what the event made of its URL. `kept`: it said nothing of a page, which is as it was.
-fn name(event: &PageEvent, change: &Change) -> &'static str {
-    match change {
-        Change::Retry { .. } => "retry",
-        Change::Page { record, .. } if record.fetched_ms != event.ended_ms => "kept",
-        Change::Page { record, .. } => record.state.name(),
     }
 }
 

@@ -22,3 +22,12 @@ pub(super) fn attempt(event: &PageEvent, change: &Change) -> Attempt {
     let is_put_off = matches!(change, Change::Retry { put_off: true, .. });
     Attempt { at: event.ended_ms, outcome: retry::cause_of(&event.outcome), counts: !is_put_off, digest: None }
 }
+
+/// What the event made of its URL. `kept`: it said nothing of a page, which is as it was.
+pub(super) fn made_of(event: &PageEvent, change: &Change) -> &'static str {
+    match change {
+        Change::Retry { .. } => "retry",
+        Change::Page { record, .. } if record.fetched_ms != event.ended_ms => "kept",
+        Change::Page { record, .. } => record.state.name(),
+    }
+}

@@ -30,13 +30,14 @@ fn commands() -> Vec<String> {
     readme.lines().filter_map(command).collect()
 }
 
-/// Thirty pages with titles.
+/// Some thirty pages with titles.
 fn site() -> Running {
     Running::start_with(1, |_| {
         Arc::new(|ask| match ask.path() {
             "/robots.txt" | "/sitemap.xml" => Answer::text("").status(404),
             path => {
-                let paths: Vec<String> = (1..30).map(|number| format!("/{number}")).collect();
+                let paths: Vec<String> =
+                    (1..30).map(|number| format!("/{number}")).chain(["/about".to_owned()]).collect();
                 let links = links(&paths.iter().map(String::as_str).collect::<Vec<_>>());
                 Answer::html(format!("<title>Page {path}</title>{links}"))
             }
@@ -69,6 +70,7 @@ impl Shell {
         symlink(at.join("bin/seine"), at.join("target/demo/seine")).unwrap();
         symlink(Path::new(env!("CARGO_MANIFEST_DIR")).join("config"), at.join("config")).unwrap();
         fs::write(at.join("seeds.txt"), format!("{origin}/\n")).unwrap();
+        write_examples(at);
         Shell { folder, port }
     }
 
@@ -94,6 +96,18 @@ impl Shell {
         let mut names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
         format!("data/demo/files/{}", names.find(|name| name.ends_with(".deflate")).expect("a file"))
     }
+}
+
+/// Pages to learn from, and one to ask about.
+fn write_examples(at: &Path) {
+    for (class, words) in [("positive", "fever virus outbreak vaccine"), ("negative", "garden recipe holiday music")] {
+        fs::create_dir_all(at.join("examples").join(class)).unwrap();
+        for number in 0..20 {
+            let page = format!("<title>{words}</title><p>Page {number} is of {words} and of nothing else but {words}.");
+            fs::write(at.join("examples").join(class).join(format!("{number}.html")), page).unwrap();
+        }
+    }
+    fs::write(at.join("page.html"), "<title>A fever</title><p>An outbreak, a virus, and no vaccine.").unwrap();
 }
 
 #[test]

@@ -94,8 +94,14 @@ fn a_message_is_the_files_record_under_the_encoded_url() {
         assert_eq!(expected.pop(), Some(b'\n'));
         assert!(message.value == expected, "{}", event.url);
         let status = event.response().unwrap().status.to_string();
-        let headers = [("event_id", event.id.as_str()), ("schema", "files"), ("status", &status)];
-        assert_eq!(message.headers, headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+        let mut headers = vec![("event_id", event.id.as_str()), ("schema", "files"), ("status", &status)];
+        let relevance = event.relevance.relevance.to_string();
+        if let Some(model) = &event.model {
+            let is_relevant = if event.relevance.is_relevant { "true" } else { "false" };
+            headers.extend([("relevance", &*relevance), ("is_relevant", is_relevant), ("relevance_model", &**model)]);
+        }
+        let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        assert_eq!(message.headers, headers);
         if event.id.ends_with('7') {
             // Java's URLEncoder.
             let key =

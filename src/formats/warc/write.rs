@@ -141,8 +141,7 @@ impl WarcWriter {
         if let Some(ip) = hop.ip {
             push_field(&mut self.fields, "WARC-IP-Address", &ip.to_string());
         }
-        self.push_ache(capture.event);
-        self.push_duplicate(capture.event);
+        self.push_extensions(capture.event);
         push_field(&mut self.fields, "Seine-Redirects-To", &urn(&capture.uuid));
         push_field(&mut self.fields, "Seine-Message", "rebuilt");
         if had_body(&hop.headers) {
@@ -162,8 +161,7 @@ impl WarcWriter {
         let revisit = self.revisit(capture, response);
         self.begin(if revisit.is_some() { "revisit" } else { "response" }, &capture.uuid, capture.date);
         push_uri(&mut self.fields, "WARC-Target-URI", &event.final_url);
-        self.push_ache(event);
-        self.push_duplicate(event);
+        self.push_extensions(event);
         push_field(&mut self.fields, "Seine-Fetch-Ms", &event.ended_ms.saturating_sub(capture.date).to_string());
         self.push_exchange(event, protocol(response.version), exactness);
         if let Some(preferences) = event.preferences_json() {
@@ -247,21 +245,19 @@ impl WarcWriter {
         self.finish(FIELDS, out);
     }
 
-    /// What ACHE's reader wants of every response, those of redirects too: of the page they led to.
-    fn push_ache(&mut self, event: &PageEvent) {
+    /// What ACHE's reader wants of every response, those of redirects too: of the page they led to. And ours.
+    fn push_extensions(&mut self, event: &PageEvent) {
         push_field(&mut self.fields, "ACHE-IsRelevant", if event.relevance.is_relevant { "true" } else { "false" });
         push_field(&mut self.fields, "ACHE-Relevance", &format!("{:.10}", event.relevance.relevance));
         if let Some(model) = &event.model {
             push_field(&mut self.fields, "Seine-Relevance-Model", model);
         }
         push_uri(&mut self.fields, "ACHE-Requested-URL", &event.url);
-    }
-
-    fn push_duplicate(&mut self, event: &PageEvent) {
-        let Some(of) = event.duplicate_of() else { return };
-        push_uri(&mut self.fields, "Seine-Duplicate-Of", &of.url);
-        push_field(&mut self.fields, "Seine-Duplicate-Kind", of.kind());
-        push_field(&mut self.fields, "Seine-Duplicate-Distance", &of.distance.to_string());
+        if let Some(of) = event.duplicate_of() {
+            push_uri(&mut self.fields, "Seine-Duplicate-Of", &of.url);
+            push_field(&mut self.fields, "Seine-Duplicate-Kind", of.kind());
+            push_field(&mut self.fields, "Seine-Duplicate-Distance", &of.distance.to_string());
+        }
     }
 
     fn push_exchange(&mut self, event: &PageEvent, protocol: &str, exactness: Exactness) {

@@ -7,14 +7,13 @@ use super::found::Met;
 use super::known::Known;
 use super::ledger::AccountKey;
 use super::open::EmbeddedFrontier;
-use super::records::{self, QueuedUrl, Source, UrlState};
+use super::records::{self, Source, UrlState};
 use super::shelf::StoreGuard;
 use super::targets::TargetChanges;
 use crate::budgets::Account;
-use crate::frontier::held::held_under;
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
 use crate::frontier::schedule::{HostRecord, NEVER, Totals};
-use crate::frontier::{FrontierError, HostPause, Learned, PageRecord, Trouble, WHEN_MET_AGAIN};
+use crate::frontier::{FrontierError, HostPause, Learned, PageRecord, Trouble};
 use crate::page::EpochMs;
 
 /// Collected changes. Reads see them: what the batch says already comes before what the store says.
@@ -33,8 +32,8 @@ pub struct Changes<'a> {
     /// URLs of which nothing is left.
     pub removed: HashSet<UrlKey>,
     /// Queue entries by key: put in, or (none) taken out.
-    ready: BTreeMap<(HostKey, Rank), Option<Vec<u8>>>,
-    later: BTreeMap<(HostKey, EpochMs, Rank), Option<Vec<u8>>>,
+    pub(super) ready: BTreeMap<(HostKey, Rank), Option<Vec<u8>>>,
+    pub(super) later: BTreeMap<(HostKey, EpochMs, Rank), Option<Vec<u8>>>,
     /// Where links are ranked: the first priority put into `ready`, by host, once it is written.
     best_added: HashMap<HostKey, u8>,
     pub learned: Learned,
@@ -180,69 +179,6 @@ impl<'a> Changes<'a> {
             ordered_delay_ms: None,
             ordered_pages: None,
             held: 0,
-        }
-    }
-
-    pub fn next_rank(&mut self, priority: u8) -> Rank {
-        let rank = Rank::new(priority, self.totals.next_sequence);
-        self.totals.next_sequence += 1;
-        rank
-    }
-
-    pub fn enqueue_ready(&mut self, url: UrlKey, rank: Rank, item: Vec<u8>) {
-        self.states.insert(url, UrlState::Ready(rank));
-        self.ready.insert((url.host, rank), Some(item));
-        self.totals.work += 1;
-        if let Some(host) = self.hosts.get_mut(&url.host) {
-            host.record.head = if host.record.ready == 0 { rank } else { host.record.head.min(rank) };
-            host.record.ready += 1;
-        }
-    }
-
-    pub fn enqueue_later(&mut self, url: UrlKey, due: EpochMs, rank: Rank, item: &QueuedUrl) {
-        self.states.insert(url, UrlState::Later { due, rank });
-        self.later.insert((url.host, due, rank), Some(records::to_bytes(item)));
-        self.totals.work += 1;
-        if let Some(host) = self.hosts.get_mut(&url.host) {
-            host.record.later += 1;
-            host.record.parked += u64::from(due == WHEN_MET_AGAIN);
-            let held = u64::from(held_under(due).is_some());
-            host.record.held += held;
-            self.totals.held += held;
-        }
-    }
-
-    /// Takes a URL out of its queue, if it is in one.
-    pub fn dequeue(&mut self, url: UrlKey, state: UrlState) {
-        let Some(host) = self.hosts.get_mut(&url.host) else { return };
-        match state {
-            UrlState::Done => return,
-            UrlState::Ready(rank) => {
-                self.ready.insert((url.host, rank), None);
-                host.record.ready = host.record.ready.saturating_sub(1);
-            }
-            UrlState::Later { due, rank } => {
-                self.later.insert((url.host, due, rank), None);
-                host.record.later = host.record.later.saturating_sub(1);
-                host.record.parked = host.record.parked.saturating_sub(u64::from(due == WHEN_MET_AGAIN));
-                let held = u64::from(held_under(due).is_some());
-                host.record.held = host.record.held.saturating_sub(held);
-                self.totals.held = self.totals.held.saturating_sub(held);
-            }
-        }
-        self.totals.work = self.totals.work.saturating_sub(1);
-    }
-
-    /// What the URL's queue keeps of it, this batch's changes included.
-    pub fn queued(&self, url: UrlKey, state: UrlState) -> Result<Option<QueuedUrl>, FrontierError> {
-        let change = match state {
-            UrlState::Done => return Ok(None),
-            UrlState::Ready(rank) => self.ready.get(&(url.host, rank)),
-            UrlState::Later { due, rank } => self.later.get(&(url.host, due, rank)),
-        };
-        match change {
-            Some(change) => Ok(change.as_deref().and_then(records::from_bytes)),
-            None => self.store.queued(url, state),
         }
     }
 

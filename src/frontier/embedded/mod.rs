@@ -33,6 +33,7 @@ mod ledger;
 mod look;
 mod open;
 mod proposals;
+mod queues;
 mod ranks;
 mod records;
 mod restored;
