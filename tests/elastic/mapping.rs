@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use seine::formats::elastic::write_event;
 use seine::formats::elastic_mapping::{HeaderType, compare, fields, index_body, template_body};
+use seine::parse::PageText;
+use seine::parse::clean_text::TextOptions;
 use serde_json::{Value, json};
 
 use crate::{changed, page, text};
@@ -17,7 +19,8 @@ fn every_field_of_the_document_is_mapped_and_no_other() {
     let mut event = changed(page("http://a.example/", "text/html", about));
     event.model = Some("topic@0a1b2c3d".into());
     let mut document = Vec::new();
-    write_event(&event, &text(&event), 0, &mut document);
+    let options = TextOptions { markdown: true, ..TextOptions::default() };
+    write_event(&event, &PageText { options, ..text(&event) }, 0, &mut document);
     let document: Value = serde_json::from_slice(&document).unwrap();
     let names: BTreeSet<&String> = document.as_object().unwrap().keys().collect();
     for headers in HeaderType::ALL {
