@@ -124,6 +124,7 @@ fn verdict(number: u64, with_fingerprint: bool) -> Verdict {
         past: Default::default(),
         likeness: with_fingerprint.then_some(likeness),
         judged: None,
+        preferences: None,
     };
     let attempt = Attempt { at: number, outcome: Cause::Status(200), counts: true, digest: None };
     let (event_id, change) = (record.event_id.clone(), Change::Page { record, due_again: None });

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use super::asked::{Asked, ago};
 use super::folder::Folder;
 use crate::api::said::{
-    AttemptStory, Attempts, DeliveredPlace, FoundLink, HostStatus, PageStory, PreferenceSaid, RankStory, SinkPlace, Why,
+    AttemptStory, Attempts, DeliveredPlace, FoundLink, HostStatus, PageStory, PreferenceSaid, QueuePlace, RankStory,
+    SinkPlace, Why,
 };
 use crate::clock::now_ms;
 use crate::telemetry::progress::grouped;
@@ -68,19 +69,11 @@ fn told(why: &Why, now: u64) -> String {
         }
     }
     if let Some(queue) = &why.queue {
-        let ahead = queue.ahead.map(|ahead| format!("{ahead} URLs of its host before it")).unwrap_or_default();
-        let due = queue.due_ms.map(|due| format!("due {}", ago(due, now))).unwrap_or_default();
-        let attempts = match &queue.last_failure {
-            Some(failure) => format!("{} attempts so far, the last failed with {failure}", queue.attempts),
-            None => format!("{} attempts so far", queue.attempts),
-        };
-        let said = [ahead, due, format!("{} links from a seed", queue.depth), attempts];
-        let said: Vec<String> = said.into_iter().filter(|said| !said.is_empty()).collect();
         if let Some(RankStory { rank, reasons }) = &queue.rank {
             let reasons: Vec<String> = reasons.iter().map(|it| format!("{} {:+.2}", it.of, it.adds)).collect();
             row("rank", format!("{rank:.3} ({})", reasons.join(", ")));
         }
-        row(if queue.is_revisit { "next look" } else { "queue" }, said.join(", "));
+        row(if queue.is_revisit { "next look" } else { "queue" }, told_of_queue(queue, now));
     }
     for (number, attempt) in why.attempts.last.iter().enumerate() {
         let is_first = number == 0;
@@ -102,6 +95,18 @@ fn told(why: &Why, now: u64) -> String {
         row(&sink.sink, told_of_sink(sink));
     }
     text
+}
+
+fn told_of_queue(queue: &QueuePlace, now: u64) -> String {
+    let ahead = queue.ahead.map(|ahead| format!("{ahead} URLs of its host before it")).unwrap_or_default();
+    let due = queue.due_ms.map(|due| format!("due {}", ago(due, now))).unwrap_or_default();
+    let attempts = match &queue.last_failure {
+        Some(failure) => format!("{} attempts so far, the last failed with {failure}", queue.attempts),
+        None => format!("{} attempts so far", queue.attempts),
+    };
+    let said = [ahead, due, format!("{} links from a seed", queue.depth), attempts];
+    let said: Vec<String> = said.into_iter().filter(|said| !said.is_empty()).collect();
+    said.join(", ")
 }
 
 fn told_of_sink(sink: &SinkPlace) -> String {

@@ -11,7 +11,7 @@ use super::records::{self, Source, UrlState};
 use super::shelf::StoreGuard;
 use super::targets::TargetChanges;
 use crate::budgets::Account;
-use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key};
+use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part};
 use crate::frontier::schedule::{HostRecord, NEVER, Totals};
 use crate::frontier::{FrontierError, HostPause, Learned, PageRecord, Trouble};
 use crate::page::EpochMs;
@@ -35,7 +35,7 @@ pub struct Changes<'a> {
     pub(super) ready: BTreeMap<(HostKey, Rank), Option<Vec<u8>>>,
     pub(super) later: BTreeMap<(HostKey, EpochMs, Rank), Option<Vec<u8>>>,
     /// Where links are ranked: the first priority put into `ready`, by host, once it is written.
-    best_added: HashMap<HostKey, u8>,
+    pub(super) best_added: HashMap<HostKey, u8>,
     pub learned: Learned,
     /// What was brought: accounts as they will be, and whose events are booked in them.
     pub accounts: BTreeMap<AccountKey, Account>,
@@ -204,33 +204,15 @@ impl<'a> Changes<'a> {
                 change.record.later_first = first;
             }
         }
+        let mut batch = self.store.db.batch();
+        self.write_queues(&mut batch);
         let store = &self.store;
-        let ranks = self.frontier.schedule.lock().ranks();
-        let mut batch = store.db.batch();
         self.learned.write(store, &mut batch, self.totals.cursor.index)?;
         for (url, state) in &self.states {
             batch.insert(&store.urls, url.to_bytes(), state.to_bytes());
         }
         for url in &self.removed {
             batch.remove(&store.urls, url.to_bytes());
-        }
-        for ((host, rank), item) in std::mem::take(&mut self.ready) {
-            if item.is_some() && ranks {
-                // In order of priority.
-                self.best_added.entry(host).or_insert(rank.priority());
-            }
-            let key = ready_key(host, rank);
-            match item {
-                Some(item) => batch.insert(&store.ready, key, item),
-                None => batch.remove(&store.ready, key),
-            }
-        }
-        for ((host, due, rank), item) in &self.later {
-            let key = later_key(*host, *due, *rank);
-            match item {
-                Some(item) => batch.insert(&store.later, key, item.as_slice()),
-                None => batch.remove(&store.later, key),
-            }
         }
         for (url, page) in &self.pages {
             let origin = self.hosts.get(&url.host).map_or("", |host| &host.record.origin);

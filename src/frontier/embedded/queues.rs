@@ -3,7 +3,7 @@
 use super::changes::Changes;
 use super::records::{self, QueuedUrl, UrlState};
 use crate::frontier::held::held_under;
-use crate::frontier::keys::{Rank, UrlKey};
+use crate::frontier::keys::{Rank, UrlKey, later_key, ready_key};
 use crate::frontier::{FrontierError, WHEN_MET_AGAIN};
 use crate::page::EpochMs;
 
@@ -68,6 +68,29 @@ impl Changes<'_> {
         match change {
             Some(change) => Ok(change.as_deref().and_then(records::from_bytes)),
             None => self.store.queued(url, state),
+        }
+    }
+
+    pub fn write_queues(&mut self, batch: &mut fjall::OwnedWriteBatch) {
+        let store = &self.store;
+        let ranks = self.frontier.schedule.lock().ranks();
+        for ((host, rank), item) in std::mem::take(&mut self.ready) {
+            if item.is_some() && ranks {
+                // In order of priority.
+                self.best_added.entry(host).or_insert(rank.priority());
+            }
+            let key = ready_key(host, rank);
+            match item {
+                Some(item) => batch.insert(&store.ready, key, item),
+                None => batch.remove(&store.ready, key),
+            }
+        }
+        for ((host, due, rank), item) in &self.later {
+            let key = later_key(*host, *due, *rank);
+            match item {
+                Some(item) => batch.insert(&store.later, key, item.as_slice()),
+                None => batch.remove(&store.later, key),
+            }
         }
     }
 }
