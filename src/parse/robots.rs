@@ -260,6 +260,11 @@ impl Pattern {
     /// Takes each piece between wildcards where it first occurs; linear, and enough, since only the last may be bound to
     /// the end.
     pub(super) fn matches(&self, path: &[u8]) -> bool {
+        // How a path ends is known without a search.
+        let end = self.bytes.rsplit(|&b| b == b'*').next().unwrap_or_default();
+        if self.anchored && !path.ends_with(end) && !before_dollar(path).ends_with(end) {
+            return false;
+        }
         let mut pieces = self.bytes.split(|&b| b == b'*');
         let Some(mut rest) = pieces.next().and_then(|first| path.strip_prefix(first)) else { return false };
         let mut pieces = pieces.peekable();
