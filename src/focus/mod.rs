@@ -5,7 +5,7 @@
 //! * [`features`]: a lead and a URL as numbers of weights.
 //! * [`Learner`]: the weights. Logistic regression, one lesson a page, a step for each weight by what it has learned already (AdaGrad:
 //!   Duchi, Hazan and Singer, JMLR 2011). The same lessons in the same order make the same weights.
-//! * [`link_words`]: the words of a page's links.
+//! * [`link_words`](mod@link_words): the words of a page's links.
 
 pub mod features;
 mod lead;

@@ -148,7 +148,7 @@ pub struct Past {
     pub proposed_as: Option<u64>,
     #[cbor(n(1), skip_if = "Attempts::is_empty")]
     pub attempts: Attempts,
-    /// As [`PageRecord::passed_at`], of the last event that had a page to deliver, where that is another.
+    /// As [`passed_at`](super::page::PageRecord::passed_at), of the last event that had a page to deliver, where that is another.
     #[n(2)]
     pub delivered_at: Option<u64>,
 }

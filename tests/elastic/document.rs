@@ -148,7 +148,7 @@ fn the_main_text_is_that_of_the_extractor_asked_for() {
 #[test]
 fn a_document_says_how_much_has_changed() {
     let text = TextChange { distances: [(0, 3), (6, 7)].into(), ..TextChange::default() };
-    let event = PageEvent { text: Some(text), likeness: None, ..changed(numbered(1)) };
+    let event = PageEvent { text: Some(text), likeness: None, preferences: None, ..changed(numbered(1)) };
     let written = |event: &PageEvent, min_change: u8| {
         let mut out = Vec::new();
         assert!(write_event(event, &self::text(event), min_change, &mut out));

@@ -29,6 +29,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use seine::config::{ElasticConfig, Removed, Unchanged, Upkeep};
 use seine::delivery::{Deriver, Entry, Position};
+use seine::page::preferences::{Says, Scheme, Source, Statement, Usage};
 use seine::page::{DuplicateOf, Likeness, PageChange, PageEvent, Relevance, TextChange};
 use seine::parse::{DeriveOptions, PageText, derive};
 use seine::shutdown::Shutdown;
@@ -66,7 +67,9 @@ fn changed(event: PageEvent) -> PageEvent {
     let text = TextChange { distances: [(0, 3)].into(), ..TextChange::default() };
     let of = DuplicateOf { url: "http://a.example/first".into(), distance: 2, simhash: Some(7) };
     let likeness = Some(Likeness { simhash: Some(4), of: Some(of), within: 3 });
-    PageEvent { change: Some(PageChange::Changed), text: Some(text), likeness, ..event }
+    let (says, terms) = (Says::one(Usage::Tdm, false), Some("http://a.example/policy".into()));
+    let preferences = Some(vec![Statement { scheme: Scheme::Tdmrep, source: Source::TdmFile, line: 2, says, terms }]);
+    PageEvent { change: Some(PageChange::Changed), text: Some(text), likeness, preferences, ..event }
 }
 
 fn options() -> DeriveOptions {

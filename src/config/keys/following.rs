@@ -79,10 +79,11 @@ pub(super) const SCOPE: &[Key] = &[
     ),
     ours(
         "link_storage.link_strategy.traps",
-        "true",
+        "false",
         Bool(|d, v| d.config.frontier.traps = v),
         "Let URLs wait whose pattern (/calendar/#-#, /list?sort=~) brings nothing new for long, and take session ids out of links that \
-         are known by their effect. What waits is not dropped, and no run waits for it. false: all of it is asked for.",
+         are known by their effect. What waits is not dropped, but no run waits for it: of a site whose pages say the same words some may \
+         be missing. false: all of it is asked for.",
     ),
     ache(
         "link_storage.link_strategy.outlinks",
