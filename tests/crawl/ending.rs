@@ -23,6 +23,11 @@ fn ailing(well: &Arc<AtomicBool>) -> Running {
     })
 }
 
+/// An address where nobody listens; the servers of other tests, which may get this port meanwhile, are on others.
+fn nobody() -> String {
+    format!("127.0.0.99:{}", free_port())
+}
+
 #[test]
 fn what_waits_is_waited_for_only_so_long_and_the_same_command_tries_it_at_once() {
     let well = Arc::new(AtomicBool::new(false));
@@ -105,7 +110,7 @@ fn when_no_seed_brings_a_page_that_is_no_success() {
 fn pages_that_are_not_delivered_are_no_success() {
     let site = TestSite::start(Plan { pages: 10, hosts: 1, failing_every: 0, ..Plan::default() });
     let place = Place::new();
-    let nobody = format!("127.0.0.1:{}", free_port());
+    let nobody = nobody();
     let kafka = ["--delay", "0", "--sink", "kafka", "--kafka-topic", "pages", "--kafka-servers", &nobody];
     let process = Process::start(place.crawl(&site.seeds(), &kafka));
     eventually("everything is fetched", || site.visited_urls().is_superset(&site.pages()));
@@ -120,7 +125,7 @@ fn pages_that_are_not_delivered_are_no_success() {
 #[test]
 fn a_sink_that_does_not_move_is_waited_for_only_so_long() {
     let site = TestSite::start(Plan { pages: 10, hosts: 1, failing_every: 0, ..Plan::default() });
-    let nobody = format!("127.0.0.1:{}", free_port());
+    let nobody = nobody();
     let place = Place::with(&format!("target_storage.data_format.elasticsearch.rest.hosts: ['http://{nobody}']\n"));
     let sinks = ["--sink", "files", "--sink", "kafka", "--kafka-topic", "pages", "--kafka-servers", &nobody];
     let more = [&["--delay", "0", "--patience", "1s", "--sink", "elasticsearch", "-e", "pages"], &sinks[..]].concat();
@@ -145,7 +150,7 @@ fn a_sink_that_does_not_move_is_waited_for_only_so_long() {
 #[test]
 fn a_full_log_and_a_sink_that_does_not_move_end_the_run_too() {
     let site = TestSite::start(Plan { pages: 300, text: 8000, failing_every: 0, ..Plan::default() });
-    let nobody = format!("127.0.0.1:{}", free_port());
+    let nobody = nobody();
     let place = Place::with("page_log.segment_size: 64KiB\npage_log.max_size: 256KiB\n");
     let kafka = ["--sink", "kafka", "--kafka-topic", "pages", "--kafka-servers", &nobody];
     let more = [&["--delay", "0", "--patience", "1s"], &kafka[..]].concat();
