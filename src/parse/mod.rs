@@ -26,6 +26,7 @@ mod links;
 pub mod main_text;
 mod media_type;
 pub mod meta;
+mod path_pattern;
 pub mod preferences;
 mod prescan;
 mod query;

@@ -9,8 +9,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use memchr::memmem;
-
+use super::path_pattern::{Pattern, canonical};
 use super::preferences::robots::{License, UsageRules};
 use crate::page::preferences::{Scheme, Statement};
 
@@ -37,15 +36,6 @@ struct Rule {
     allow: bool,
     /// The line it stands in, from 1.
     line: u32,
-}
-
-/// Which paths a rule is about, in canonical percent-encoding.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pattern {
-    /// A `*` is the wildcard, a literal one stands as `%2A`.
-    bytes: Vec<u8>,
-    /// The path must end where the pattern does.
-    anchored: bool,
 }
 
 /// The rule that decides about a path.
@@ -238,87 +228,4 @@ impl Rule {
     fn new(allow: bool, path: &str, line: u32) -> Rule {
         Rule { pattern: Pattern::new(path), allow, line }
     }
-}
-
-impl Pattern {
-    pub(super) fn new(path: &str) -> Pattern {
-        let (path, anchored) = path.strip_suffix('$').map_or((path, false), |path| (path, true));
-        let mut bytes = canonical(path, true);
-        bytes.dedup_by(|a, b| *a == b'*' && *b == b'*');
-        Pattern { bytes, anchored }
-    }
-
-    pub(super) fn length(&self) -> usize {
-        self.bytes.len() + usize::from(self.anchored)
-    }
-
-    /// What every path begins with that it is about.
-    pub(super) fn beginning(&self) -> &[u8] {
-        self.bytes.split(|&b| b == b'*').next().unwrap_or_default()
-    }
-
-    /// Takes each piece between wildcards where it first occurs; linear, and enough, since only the last may be bound to
-    /// the end.
-    pub(super) fn matches(&self, path: &[u8]) -> bool {
-        // How a path ends is known without a search.
-        let end = self.bytes.rsplit(|&b| b == b'*').next().unwrap_or_default();
-        if self.anchored && !path.ends_with(end) && !before_dollar(path).ends_with(end) {
-            return false;
-        }
-        let mut pieces = self.bytes.split(|&b| b == b'*');
-        let Some(mut rest) = pieces.next().and_then(|first| path.strip_prefix(first)) else { return false };
-        let mut pieces = pieces.peekable();
-        while let Some(piece) = pieces.next() {
-            if self.anchored && pieces.peek().is_none() {
-                return rest.ends_with(piece) || before_dollar(rest).ends_with(piece);
-            }
-            let Some(at) = memmem::find(rest, piece) else { return false };
-            rest = &rest[at + piece.len()..];
-        }
-        !self.anchored || before_dollar(rest).is_empty()
-    }
-}
-
-/// A `$` at a pattern's end also stands for itself at a path's end: some mean it so.
-fn before_dollar(path: &[u8]) -> &[u8] {
-    path.strip_suffix(b"%24").unwrap_or(path)
-}
-
-/// One spelling for paths and patterns (§2.2.2): unreserved characters plain; reserved ones as they stand, with `%2F` not
-/// the same as `/`; everything else, `*` and `$` included, encoded with upper-case digits.
-pub(super) fn canonical(text: &str, is_pattern: bool) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len() + 8);
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        at += 1;
-        let encoded = if byte == b'%' { bytes.get(at..at + 2).and_then(hex) } else { None };
-        at += if encoded.is_some() { 2 } else { 0 };
-        let literal = match encoded {
-            Some(decoded) => is_unreserved(decoded),
-            None => is_unreserved(byte) || is_reserved(byte) || byte == b'*' && is_pattern,
-        };
-        let byte = encoded.unwrap_or(byte);
-        if literal {
-            out.push(byte);
-        } else {
-            out.extend_from_slice(percent_encoding::percent_encode_byte(byte).as_bytes());
-        }
-    }
-    out
-}
-
-fn hex(two: &[u8]) -> Option<u8> {
-    let digit = |byte: u8| (byte as char).to_digit(16);
-    Some((digit(*two.first()?)? * 16 + digit(*two.get(1)?)?) as u8)
-}
-
-/// RFC 3986 §2.3.
-fn is_unreserved(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
-}
-
-/// RFC 3986 §2.2, without those that a normalised URL has only encoded.
-fn is_reserved(byte: u8) -> bool {
-    matches!(byte, b':' | b'/' | b'?' | b'@' | b'!' | b'&' | b'(' | b')' | b'+' | b',' | b';' | b'=')
 }

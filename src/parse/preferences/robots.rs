@@ -3,7 +3,7 @@
 use super::terms;
 use super::{content_signal, content_usage};
 use crate::page::preferences::{Says, Scheme, Source, Statement};
-use crate::parse::robots::{Pattern, canonical};
+use crate::parse::path_pattern::{Pattern, canonical};
 
 /// The rules of one group about how its paths are used: of each scheme the longest that match a path decide (ATTACH §3.1). A rule
 /// without a path is about all, and the shortest.

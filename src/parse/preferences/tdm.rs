@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::terms;
 use crate::page::preferences::{Says, Scheme, Source, Statement, Usage};
-use crate::parse::robots::{Pattern, canonical};
+use crate::parse::path_pattern::{Pattern, canonical};
 
 /// Where a host has the file.
 pub const PATH: &str = "/.well-known/tdmrep.json";
