@@ -30,6 +30,7 @@ use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
 use super::recovery::RecoveryMethod;
 use super::sniff::Confidence;
+use super::text::write_with_offset;
 use crate::delivery::Entry;
 use crate::page::preferences::Statement;
 use crate::page::{EpochMs, PageChange, PageEvent, Relevance, TextChange};
@@ -102,7 +103,7 @@ pub struct ElasticDocument<'a> {
     #[serde(default)]
     pub text: Option<String>,
     /// When the last byte of the body had arrived.
-    #[serde(default, serialize_with = "write_time", deserialize_with = "read_time")]
+    #[serde(default, serialize_with = "write_with_offset", deserialize_with = "read_time")]
     pub retrieved: EpochMs,
     /// Different words, most significant first, see [`crate::parse::words`].
     #[serde(default)]
@@ -192,7 +193,7 @@ pub fn write_event(event: &PageEvent, text: &PageText, min_change: u8, out: &mut
 pub fn write_touch(event: &PageEvent, out: &mut Vec<u8>) {
     #[derive(Serialize)]
     struct Touch {
-        #[serde(serialize_with = "write_time")]
+        #[serde(serialize_with = "write_with_offset")]
         retrieved: EpochMs,
     }
     serde_json::to_writer(out, &Touch { retrieved: event.ended_ms }).expect("a time is always JSON");
@@ -339,16 +340,6 @@ impl<'a> ElasticDocument<'a> {
         let text = self.text.as_ref().map_or(0, String::len);
         out.reserve((html + 2 * text) * 9 / 8 + 4096);
         serde_json::to_writer(out, self).expect("strings and numbers are always JSON, and a Vec takes every byte");
-    }
-}
-
-/// As documented: `2015-04-16T07:03:50.257+0000`. Beyond the year 9999 the number itself, which the mapping takes too.
-pub(super) fn write_time<S: Serializer>(time: &EpochMs, serializer: S) -> Result<S::Ok, S::Error> {
-    let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]+0000");
-    let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(*time) * 1_000_000).ok();
-    match at.and_then(|at| at.format(format).ok()) {
-        Some(text) => serializer.serialize_str(&text),
-        None => serializer.serialize_u64(*time),
     }
 }
 

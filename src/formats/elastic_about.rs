@@ -4,7 +4,7 @@ use ::url::Url as BaseUrl;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::elastic::write_time;
+use super::text::write_with_offset;
 use crate::page::{EpochMs, PageEvent, Response};
 use crate::parse::html_text::PageFacts;
 use crate::parse::{Derived, PageText, date, url};
@@ -136,7 +136,7 @@ fn write_map<S: Serializer>(map: &[(String, Vec<String>)], serializer: S) -> Res
 
 fn write_some_time<S: Serializer>(time: &Option<EpochMs>, serializer: S) -> Result<S::Ok, S::Error> {
     match time {
-        Some(time) => write_time(time, serializer),
+        Some(time) => write_with_offset(time, serializer),
         None => serializer.serialize_none(),
     }
 }

@@ -40,6 +40,15 @@ impl IsoTime {
     }
 }
 
+/// As the documents of ELASTICSEARCH have it: `2015-04-16T07:03:50.257+0000`. Beyond the year 9999 the number itself, which the
+/// mapping takes too.
+pub(super) fn write_with_offset<S: Serializer>(time: &EpochMs, serializer: S) -> Result<S::Ok, S::Error> {
+    match IsoTime(*time).text() {
+        Some(text) => serializer.serialize_str(&text.replace('Z', "+0000")),
+        None => serializer.serialize_u64(*time),
+    }
+}
+
 impl Serialize for IsoTime {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.text() {

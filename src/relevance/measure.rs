@@ -4,7 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::model::rounded;
+/// In a model's numbers; what is beyond is noise, and would differ from machine to machine.
+pub(super) fn rounded(number: f64) -> f64 {
+    // Not -0.
+    (number * 1e6).round() / 1e6 + 0.0
+}
 
 /// What was said of a page, and what it is.
 #[derive(Debug, Clone, Copy, PartialEq)]

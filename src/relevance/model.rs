@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::features::PageView;
-use super::measure::Figures;
+use super::measure::{Figures, rounded};
 
 /// Of the file. Raised when features or arithmetic are others.
 const VERSION: u64 = 1;
@@ -54,12 +54,6 @@ pub struct Head {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ModelError(pub String);
-
-/// In a model's numbers; what is beyond is noise, and would differ from machine to machine.
-pub(super) fn rounded(number: f64) -> f64 {
-    // Not -0.
-    (number * 1e6).round() / 1e6 + 0.0
-}
 
 impl Head {
     pub(super) fn new(examples: (u64, u64), figures: Figures, bias: f64, (slope, intercept): (f64, f64)) -> Head {

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, HashMap};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::features::PageView;
-use super::measure::{Figures, Judged};
-use super::model::{Feature, Head, Model, frequency, rounded, sigmoid};
+use super::measure::{Figures, Judged, rounded};
+use super::model::{Feature, Head, Model, frequency, sigmoid};
 use crate::parse::url;
 
 /// Of each class.
