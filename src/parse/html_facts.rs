@@ -211,7 +211,7 @@ impl Collector {
 }
 
 /// A reference without the white space around it; none when it is empty (the page itself) or too long.
-fn reference(href: Option<Cow<str>>) -> Option<String> {
+pub(super) fn reference(href: Option<Cow<str>>) -> Option<String> {
     let href = href?;
     let trimmed = href.trim_matches(is_html_space);
     if trimmed.is_empty() || trimmed.len() > MAX_HREF_BYTES {

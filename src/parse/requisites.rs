@@ -11,7 +11,7 @@ use super::DeriveOptions;
 use super::html::names::Name;
 use super::html::outline::{self, Element, Visitor};
 use super::html::{decode_attribute, decode_text};
-use super::html_facts::{MAX_HREF_BYTES, has_token};
+use super::html_facts::{self, has_token};
 
 /// Which of them are wanted; none by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -70,8 +70,13 @@ pub(super) struct Named {
 impl<'a> Visitor<'a> for Named {
     fn open(&mut self, element: &Element<'_, 'a>) {
         let name = if element.is_html() { element.name } else { Name::Other };
-        let written = element.written.to_ascii_lowercase();
-        let name = if name == Name::Other { written.as_str() } else { name.text() };
+        let other;
+        let name = if name == Name::Other {
+            other = element.written.to_ascii_lowercase();
+            &other
+        } else {
+            name.text()
+        };
         self.element(name, |name| element.attribute(name).map(|value| decode_attribute(value).into_owned()));
         self.in_style = name == "style";
     }
@@ -180,15 +185,10 @@ impl Named {
     }
 
     fn add(&mut self, reference: Option<String>) {
-        let Some(reference) = reference else { return };
-        let trimmed = reference.trim_matches(|c: char| c.is_ascii_whitespace());
-        let is_inline = trimmed.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("data:"));
-        if !trimmed.is_empty()
-            && !is_inline
-            && trimmed.len() <= MAX_HREF_BYTES
-            && self.references.len() < MAX_REQUISITES
-        {
-            self.references.push(trimmed.to_owned());
+        let Some(reference) = html_facts::reference(reference.map(Into::into)) else { return };
+        let is_inline = reference.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("data:"));
+        if !is_inline && self.references.len() < MAX_REQUISITES {
+            self.references.push(reference);
         }
     }
 }
