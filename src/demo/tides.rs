@@ -1,6 +1,8 @@
 //! `tides.localhost`: a calendar in which every month links to the next, for ever: the trap that a crawl's limit on
 //! depth is for.
 
+use time::Month;
+
 use super::entry::{Entry, Town};
 use super::skin::{Page, list};
 use super::words::{Pen, lines};
@@ -9,20 +11,6 @@ const HOST: &str = "tides";
 const FIRST_YEAR: u16 = 2026;
 /// November, counted from January as 0.
 const FIRST_MONTH: u16 = 10;
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
 
 pub(super) fn entries(town: &Town) -> Vec<Entry> {
     let robots = "# Time and tide wait for no robot.\nUser-agent: *\nDisallow:\n";
@@ -70,7 +58,7 @@ fn month_page(town: &Town, year: u16, month: u16) -> Entry {
     let next = format!("<p><a rel=\"next\" href=\"{}\">Next month →</a></p>\n", month_path(next_year, next_month));
     let head = "<tr><th>Day</th><th>High water</th><th>High</th><th>Low</th></tr>\n";
     let main = format!("<table>\n{head}{rows}</table>\n{}{next}", pen.paragraph(&TIDE_TALK, 2));
-    page(town, &path, Page::new(format!("{} {year}", MONTHS[usize::from(month) % 12]), main))
+    page(town, &path, Page::new(format!("{} {year}", Month::January.nth_next((month % 12) as u8)), main))
 }
 
 fn page(town: &Town, path: &str, page: Page) -> Entry {

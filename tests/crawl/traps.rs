@@ -7,25 +7,12 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use seine::demo::server::{Answer, Ask};
+use time::Month;
 
 use crate::support::program::{Place, Process, Ran, eventually};
 use crate::support::{Running, links};
 
 const PAGES: usize = 4000;
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
 const NAVIGATION: &str =
     "<nav><a href=/>Home</a> <a href=/page/1>Journal</a> <p>The harbour journal of Saltmere, with tide tables</nav>";
 
@@ -54,7 +41,7 @@ fn article(number: usize) -> Answer {
 
 /// Every month of every year, each with the one before and the one behind, and its days.
 fn calendar(year: i64, month: i64) -> Answer {
-    let name = MONTHS[(month - 1).rem_euclid(12) as usize];
+    let name = Month::January.nth_next((month - 1).rem_euclid(12) as u8);
     let days: String = (1..=28).map(|day| format!("<td><a href=/calendar/{year}/{month}/{day}>{day}</a>")).collect();
     let at = |months: i64| {
         format!(
@@ -97,7 +84,7 @@ fn answer(ask: &Ask) -> Answer {
         ["calendar", year, month] => calendar(year.parse().unwrap(), month.parse().unwrap()),
         ["calendar", year, month, day] => Answer::html(format!(
             "{NAVIGATION}<h1>{day} {} {year}</h1>No events.",
-            MONTHS[month.parse::<usize>().unwrap() - 1]
+            Month::January.nth_next(month.parse::<u8>().unwrap() - 1)
         )),
         ["loop", ..] => {
             Answer::html(format!("{NAVIGATION}<p>About us. <a href='about/'>About</a> <a href='us/'>Us</a>"))
