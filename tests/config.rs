@@ -294,7 +294,7 @@ fn depth_follows_ache() {
 #[test]
 fn focus_follows_ache() {
     let focus = |yaml: &str| {
-        let FocusConfig { ranks, learns, hard, min_rank } = config(yaml).frontier.focus;
+        let FocusConfig { ranks, learns, hard, min_rank, .. } = config(yaml).frontier.focus;
         (ranks, learns, hard, min_rank)
     };
     let by_classifier = |name: &str| focus(&format!("link_storage.link_classifier.type: {name}"));

@@ -21,7 +21,7 @@ use walk::{Walk, fetches_for};
 const WEBS: u64 = 5;
 /// Of a curve.
 const POINTS: usize = 200;
-const OFF: FocusConfig = FocusConfig { ranks: false, learns: false, hard: false, min_rank: 0.0 };
+const OFF: FocusConfig = FocusConfig { ranks: false, learns: false, hard: false, min_rank: 0.0, relevant_only: false };
 const BY_PAGE: FocusConfig = FocusConfig { ranks: true, ..OFF };
 const LEARNED: FocusConfig = FocusConfig { learns: true, ..BY_PAGE };
 

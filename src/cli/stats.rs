@@ -58,7 +58,7 @@ pub(super) fn as_table(status: &Status) -> String {
         ("  gone", counts.gone, "were there before"),
         ("  refused", counts.refused, "answered, but not with a page"),
         ("  failed", counts.failed, "given up for good"),
-        ("  withheld", counts.withheld, "ask not to be indexed or used"),
+        ("  withheld", counts.withheld, "ask not to be indexed or used, or are not relevant and not wanted"),
         ("  aliases", counts.alias, "lead to pages of other URLs"),
         ("processed", counts.page + page_proposed, "page + page_proposed"),
         ("remaining", counts.work_proposed, "work_proposed"),

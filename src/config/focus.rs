@@ -1,6 +1,7 @@
 //! `link_classifier`, `online_learning`, `link_selector`, `hard_focus`: which links come first, and which are followed at all.
 
 use super::draft::Draft;
+use crate::page::Relevance;
 
 /// How a crawl is focused.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -13,6 +14,15 @@ pub struct FocusConfig {
     pub hard: bool,
     /// Links with a lower rank (0 to 1) are not followed.
     pub min_rank: f64,
+    /// Pages that are not relevant are not delivered.
+    pub relevant_only: bool,
+}
+
+impl FocusConfig {
+    /// Of a page that a classifier has judged.
+    pub fn is_unwanted(&self, said: Relevance) -> bool {
+        self.relevant_only && !said.is_relevant
+    }
 }
 
 impl super::Config {

@@ -47,6 +47,9 @@ struct Reach {
     /// Links of pages that are not relevant are not followed.
     #[serde(default)]
     hard_focus: bool,
+    /// Pages that are not relevant are not delivered.
+    #[serde(default)]
+    relevant_only: bool,
     /// It was narrowed once: there may be URLs that failed for it.
     was_narrowed: bool,
 }
@@ -130,6 +133,7 @@ impl Reach {
             forms: config.scope.forms,
             purposes: config.scope.purposes.clone(),
             hard_focus: config.frontier.focus.hard,
+            relevant_only: config.frontier.focus.relevant_only,
             was_narrowed: false,
         }
     }
@@ -171,7 +175,8 @@ impl Reach {
             robots_count: self.obey_robots && !before.obey_robots,
             robots_are_free: before.obey_robots && !self.obey_robots,
             canonical_counts: self.obey_canonical && !before.obey_canonical,
-            asks: (self.purposes != before.purposes).then(|| AsksChange::new(frontier, config)),
+            asks: (self.purposes != before.purposes || self.relevant_only != before.relevant_only)
+                .then(|| AsksChange::new(frontier, config)),
             is_softer: before.hard_focus && !self.hard_focus,
         };
         let concerns = before.exceeds(self)
@@ -236,7 +241,7 @@ impl Concerned {
             ),
             (
                 &self.use_,
-                "what the pages are for has changed: those whose publishers may ask otherwise are looked at again",
+                "what the pages are for has changed, or which are wanted: those that this may concern are looked at again",
             ),
             (&self.asked, "robots.txt counts from now on: pages known already are looked at again"),
         ] {

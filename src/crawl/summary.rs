@@ -129,6 +129,8 @@ fn letters(folder: &Path) -> u64 {
 fn why_none(page: PageRecord) -> Option<String> {
     match page.state {
         PageState::New | PageState::Unchanged | PageState::Changed | PageState::Alias => None,
+        // One that is not relevant has led on, which is what a seed is for.
+        PageState::Withheld if !page.noindex && page.judged.is_some_and(|judged| !judged.is_relevant) => None,
         PageState::Gone | PageState::Refused => Some(format!("answered with status {}", page.status)),
         PageState::Failed(reason) => Some(reason.meaning().to_owned()),
         PageState::Withheld => Some("asks not to be indexed, or used for this".to_owned()),
@@ -238,7 +240,7 @@ impl Summary {
             ("gone", counts.gone, "were there before"),
             ("refused", counts.refused, "answered, but not with a page"),
             ("failed", counts.failed, "given up for good"),
-            ("withheld", counts.withheld, "ask not to be indexed or used"),
+            ("withheld", counts.withheld, "ask not to be indexed or used, or are not relevant and not wanted"),
             ("aliases", counts.alias, "lead to pages of other URLs"),
             ("to fetch", counts.work_proposed, "still in work_proposed"),
             ("held", counts.held, "of them, as their patterns bring nothing new (seine host NAME, seine why URL)"),

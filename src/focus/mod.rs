@@ -29,6 +29,14 @@ pub fn priority(score: f32) -> u8 {
     1 + (part * 254.0) as u8
 }
 
+/// The rank of what has a priority, about: 1 for seeds.
+pub fn rank_of(priority: u8) -> f32 {
+    match priority.checked_sub(1) {
+        None => 1.0,
+        Some(step) => rank(SCORES - 2.0 * SCORES * f32::from(step) / 254.0),
+    }
+}
+
 /// A score as the probability that the page is relevant: 0 to 1.
 pub fn rank(score: f32) -> f32 {
     1.0 / (1.0 + (-score).exp())

@@ -100,6 +100,12 @@ impl JudgedBy {
     }
 }
 
+impl From<&JudgedBy> for Relevance {
+    fn from(judged: &JudgedBy) -> Relevance {
+        Relevance { relevance: f64::from(judged.relevance) / 1e6, is_relevant: judged.is_relevant }
+    }
+}
+
 impl PageRecord {
     /// The attempt that the record tells of itself.
     pub(super) fn last_attempt(&self) -> Attempt {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::page::{PageRecord, PageState};
+use super::page::{JudgedBy, PageRecord, PageState};
 use super::past::Found;
 use crate::focus::Lead;
 use crate::page::preferences::Statement;
@@ -41,6 +41,8 @@ pub struct Work {
     pub url: String,
     pub kind: Kind,
     pub depth: u16,
+    /// See [`Proposal::priority`].
+    pub priority: u8,
     /// Attempts before this one.
     pub attempt: u16,
     /// It was put off for what seemed its host's trouble since it was last tried in earnest.
@@ -68,6 +70,8 @@ pub struct Work {
     pub texts: TextsGiven,
     /// See [`PageRecord::likeness`].
     pub likeness: Option<Likeness>,
+    /// See [`PageRecord::judged`].
+    pub judged: Option<JudgedBy>,
     pub was_duplicate: WasDuplicate,
     /// It was a duplicate of one that is not there any more.
     pub is_orphan: bool,
@@ -82,6 +86,7 @@ impl Work {
             url,
             kind,
             depth,
+            priority: PRIORITY_UNKNOWN,
             attempt,
             was_put_off: false,
             etag: None,
@@ -96,6 +101,7 @@ impl Work {
             missing_since: None,
             texts: TextsGiven::new(),
             likeness: None,
+            judged: None,
             was_duplicate: WasDuplicate::No,
             is_orphan: false,
         };
@@ -107,7 +113,7 @@ impl Work {
             if page.likeness.as_ref().is_some_and(|likeness| likeness.of.is_some()) {
                 work.was_duplicate = if page.is_to_be_reread { WasDuplicate::Unknown } else { WasDuplicate::Yes };
             }
-            work.likeness = page.likeness;
+            (work.likeness, work.judged) = (page.likeness, page.judged);
             (work.final_url, work.noindex, work.canonical) = (page.final_url, page.noindex, page.canonical);
             // Of what did not come whole, a server's "not modified" would say nothing, and it brings no links.
             if page.digest.is_some() && !page.is_to_be_reread {

@@ -13,6 +13,8 @@ pub enum Withheld {
     Noindex,
     /// Its publisher does not want it used for what this crawl is for.
     OptedOut(Box<OptedOut>),
+    /// A page classifier holds it not relevant, and such are not wanted (ACHE's `store_negative_pages: false`).
+    Irrelevant,
     /// The body broke off, and is asked for again or came whole before.
     Cut,
     /// The page is delivered under another URL that led to it first. `target`: which page, by its own URL (normalised): where the
@@ -21,25 +23,27 @@ pub enum Withheld {
 }
 
 impl Withheld {
-    /// `noindex`, `opted_out`, `cut`, `alias`: the reason in change events and headers.
+    /// `noindex`, `opted_out`, `irrelevant`, `cut`, `alias`: the reason in change events and headers.
     pub fn name(&self) -> &'static str {
         match self {
             Withheld::Noindex => "noindex",
             Withheld::OptedOut(_) => "opted_out",
+            Withheld::Irrelevant => "irrelevant",
             Withheld::Cut => "cut",
             Withheld::Alias { .. } => "alias",
         }
     }
 
-    /// A page of the URL's own, which asks not to be delivered.
-    pub fn is_asked_for(&self) -> bool {
-        matches!(self, Withheld::Noindex | Withheld::OptedOut(_))
+    /// A page of the URL's own, which is not to be delivered.
+    pub fn is_of_its_own(&self) -> bool {
+        matches!(self, Withheld::Noindex | Withheld::OptedOut(_) | Withheld::Irrelevant)
     }
 
     /// Whether archives, which keep what was answered, hold the answer all the same.
     pub fn is_archived(&self) -> bool {
         match self {
             Withheld::OptedOut(opted_out) => opted_out.archived,
+            Withheld::Irrelevant => false,
             Withheld::Noindex | Withheld::Cut | Withheld::Alias { .. } => true,
         }
     }

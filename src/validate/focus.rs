@@ -72,7 +72,8 @@ impl Focus {
     /// Learns from an answer. `before`: it was looked at before, and teaches no more of the link.
     pub fn learn(&self, event: &PageEvent, change: &Change, lead: Option<&Lead>, before: Option<&PageRecord>) {
         let (Change::Page { .. }, Some(response), Kind::Page) = (change, event.response(), event.kind) else { return };
-        if !self.config.learns && !response.is_success() {
+        // A 304 says nothing that was not learned when the page came.
+        if response.status == 304 || (!self.config.learns && !response.is_success()) {
             return;
         }
         let relevance = if response.is_success() { event.relevance.relevance } else { 0.0 };

@@ -30,7 +30,7 @@ pub(crate) fn canonical_of(
         _ => None,
     };
     let is_withheld =
-        event.is_noindex(now.noindex, before.noindex) || event.withheld.as_ref().is_some_and(Withheld::is_asked_for);
+        event.is_noindex(now.noindex, before.noindex) || event.withheld.as_ref().is_some_and(Withheld::is_of_its_own);
     let is_page = config.canonical == Canonical::Obey && !is_withheld;
     let named = named.filter(|named| is_page && may_be(named, &event.url, &event.final_url, scope))?;
     Some(named.to_owned())

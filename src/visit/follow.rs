@@ -168,7 +168,10 @@ impl Visitor {
 
     pub(super) fn validators_at(&self, host: Option<&LeasedHost>, work: &Work, url: &Url) -> Conditions {
         let known = host.filter(|_| work.was_withheld).map(|host| self.said_by_host(host, url));
-        match self.is_released(work, known.unwrap_or_default()) || self.must_be_compared(work) {
+        let must_come_whole = self.is_released(work, known.unwrap_or_default())
+            || self.must_be_compared(work)
+            || self.must_be_judged(work);
+        match must_come_whole {
             true => Conditions::default(),
             false => Conditions { etag: work.etag.clone(), last_modified: work.last_modified.clone(), cookies: None },
         }

@@ -224,7 +224,8 @@ impl Visitor {
         }
         Visitor::add_own(&mut event, &read.preferences, &work);
         if event.withheld.is_none() {
-            event.withheld = self.withheld(&event, &work, read.noindex).or_else(|| self.opted_out(&event));
+            let withheld = self.withheld(&event, &work, read.noindex).or_else(|| self.opted_out(&event));
+            event.withheld = withheld.or_else(|| self.irrelevant(&event, read.relevance));
         }
         if event.withheld.is_none() {
             let says = Says { canonical: read.canonical.as_deref(), noindex: read.noindex };
@@ -291,7 +292,7 @@ impl Visitor {
         let options = &self.derive;
         let read = |derived: &Derived| Read {
             simhash: self.simhash(event, work, derived),
-            relevance: self.relevance(event, derived),
+            relevance: self.relevance(event, work, derived),
             ..Read::of(derived)
         };
         let small = || {
@@ -348,7 +349,7 @@ impl Visitor {
 /// Whether it came to a page, delivered or not, that is its own.
 fn has_page(event: &PageEvent) -> bool {
     match &event.withheld {
-        Some(withheld) => withheld.is_asked_for(),
+        Some(withheld) => withheld.is_of_its_own(),
         None => event.change.is_some_and(|change| change != PageChange::Gone),
     }
 }

@@ -1,8 +1,9 @@
 //! What a worker tells of a page's text: how far it is from what it was, and whether it is relevant.
 
 use super::visitor::Visitor;
+use crate::focus;
 use crate::frontier::Work;
-use crate::page::{Kind, PageChange, PageEvent, Relevance, Response, TextChange, TextsGiven};
+use crate::page::{Kind, PageChange, PageEvent, Relevance, Response, TextChange, TextsGiven, Withheld};
 use crate::parse::simhash::Simhash;
 use crate::parse::{self, Derived};
 
@@ -17,10 +18,31 @@ impl Visitor {
     }
 
     /// None where no page classifier is asked.
-    pub(super) fn relevance(&self, event: &PageEvent, derived: &Derived) -> Option<Relevance> {
-        /// Of a link, while links have no rank.
-        const LINK: f64 = 1.0;
-        self.config.classifier.as_ref()?.judge(event, derived, LINK)
+    pub(super) fn relevance(&self, event: &PageEvent, work: &Work, derived: &Derived) -> Option<Relevance> {
+        let classifier = self.config.classifier.as_ref()?;
+        if event.response().is_some_and(|response| response.status == 304) {
+            return self.judged_before(work);
+        }
+        // Without ranks every link is as good as a seed.
+        let link = if self.config.frontier.focus.ranks { focus::rank_of(work.priority) } else { 1.0 };
+        classifier.judge(event, derived, f64::from(link))
+    }
+
+    /// What the classifier said of a page when it came last.
+    fn judged_before(&self, work: &Work) -> Option<Relevance> {
+        let name = self.config.classifier.as_ref()?.name();
+        work.judged.as_ref().filter(|judged| judged.model == **name).map(Relevance::from)
+    }
+
+    /// Another classifier judged it, so it must come whole.
+    pub(super) fn must_be_judged(&self, work: &Work) -> bool {
+        self.config.classifier.is_some() && work.judged.is_some() && self.judged_before(work).is_none()
+    }
+
+    /// Set where a page is not relevant, and such are not wanted.
+    pub(super) fn irrelevant(&self, event: &PageEvent, said: Option<Relevance>) -> Option<Withheld> {
+        let is_unwanted = said.is_some_and(|said| self.config.frontier.focus.is_unwanted(said));
+        (is_unwanted && event.again.is_none()).then_some(Withheld::Irrelevant)
     }
 
     /// What the classifier said, by its name; by the type alone where none was asked.

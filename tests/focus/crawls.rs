@@ -7,7 +7,8 @@ use seine::validate::remembered;
 use crate::topics::Web;
 use crate::walk::{Walk, fetches_for};
 
-const BREADTH_FIRST: FocusConfig = FocusConfig { ranks: false, learns: false, hard: false, min_rank: 0.0 };
+const BREADTH_FIRST: FocusConfig =
+    FocusConfig { ranks: false, learns: false, hard: false, min_rank: 0.0, relevant_only: false };
 const LEARNED: FocusConfig = FocusConfig { ranks: true, learns: true, ..BREADTH_FIRST };
 
 /// Fetches for nine in ten of the wanted pages, and in all.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use seine::demo::server::{Answer, Ask};
 use serde_json::Value;
@@ -86,6 +86,93 @@ fn each_of_aches_classifiers_says_what_it_says_in_ache() {
             assert_eq!(page["relevance"]["relevance"], f64::from(u8::from(is_relevant)), "{path} by {yml}");
         }
     }
+}
+
+#[test]
+fn a_link_is_as_relevant_as_its_rank_says() {
+    let site = site();
+    let place = Place::with(&format!("{SETTINGS}link_storage.link_classifier.type: LinkClassifierBaseline\n"));
+    let folder = model(&place, "kept", "type: keep_link_relevance");
+    Process::start(place.crawl(&[site.origin(0) + "/"], &["-m", folder.to_str().unwrap()])).wait().ok();
+    let pages = by_path(place.cat());
+    let relevance = |path: &str| pages[path]["relevance"]["relevance"].as_f64().unwrap();
+    assert_eq!(relevance("/"), 1.0, "a seed");
+    for path in ["/thread/1", "/thread/2", "/about"] {
+        assert!(relevance(path) > 0.0 && relevance(path) < 1.0, "{path}: {}", relevance(path));
+        assert_eq!(pages[path]["relevance"]["isRelevant"], true);
+    }
+}
+
+/// Pages as [`site`] has them, each with a tag, and how each was last asked for.
+fn tagged_site() -> (Running, Arc<Mutex<BTreeMap<String, Option<String>>>>) {
+    let asked = Arc::<Mutex<BTreeMap<String, Option<String>>>>::default();
+    let noted = asked.clone();
+    let answer = move |ask: &Ask| {
+        let condition = ask.header("if-none-match").map(str::to_owned);
+        noted.lock().unwrap().insert(ask.path().to_owned(), condition.clone());
+        let tag = format!("\"{}\"", ask.path());
+        let answer = match ask.path() {
+            _ if condition.as_ref() == Some(&tag) => Answer::new(304, ""),
+            "/" => Answer::html(format!("<title>all</title>{}", links(&["/ebola", "/football", "/data.csv"]))),
+            "/ebola" => Answer::html("<title>Ebola</title>"),
+            "/football" => Answer::html(format!("<title>Football</title>{}", links(&["/behind"]))),
+            "/behind" => Answer::html("<title>Ebola, behind football</title>"),
+            "/data.csv" => Answer::new(200, "a,foo\n1,2\n").header("content-type", "text/csv"),
+            _ => return Answer::text("").status(404),
+        };
+        answer.header("etag", &*tag)
+    };
+    (Running::start(1, Arc::new(answer)), asked)
+}
+
+#[test]
+fn negative_pages_are_not_stored_where_nobody_wants_them() {
+    const STORES: &str = "target_storage.store_negative_pages";
+    const ROBOTS: &str = "link_storage.disallow_sites_in_robots_file";
+    let (site, asked) = tagged_site();
+    let place = Place::with(&format!("{SETTINGS}link_storage.download_sitemap_xml: false\n"));
+    place.set(ROBOTS, "false");
+    let folder = model(&place, "rules", "type: title_regex\nparameters: {regular_expression: ebola}");
+    place.set(KEY, folder.to_str().unwrap());
+    let sinks = ["--sink", "files", "--sink", "warc", "--sink", "stdout"];
+    let printed = || {
+        let ran = Process::start(place.crawl(&[site.origin(0) + "/"], &[&["-q"], &sinks[..]].concat())).wait().ok();
+        by_path(ran.json_lines())
+    };
+    let in_warc = || by_path(cat(&place.data().join("warc"))).into_keys().collect::<Vec<_>>();
+    let frontier = || {
+        let frontier = &place.stats()["frontier"];
+        (frontier["live"].as_u64().unwrap(), frontier["withheld"].as_u64().unwrap())
+    };
+    let last = |path: &str| asked.lock().unwrap()[path].clone();
+    place.set(STORES, "false");
+    let pages = printed();
+    assert_eq!(pages.keys().collect::<Vec<_>>(), ["/behind", "/data.csv", "/ebola"], "its links are followed");
+    assert_eq!(in_warc(), ["/behind", "/data.csv", "/ebola"], "archives have no place for them, either");
+    assert_eq!(frontier(), (3, 2));
+    let data = place.data().to_str().unwrap().to_owned();
+    let why = |path: &str| run(&["why", "-o", &data, &(site.origin(0) + path)]).ok().stdout;
+    assert!(why("/football").contains("holds it not relevant (store_negative_pages)"), "{}", why("/football"));
+
+    // They are wanted now: they come whole, and as what is new.
+    place.set(STORES, "true");
+    let pages = printed();
+    assert_eq!(pages.keys().collect::<Vec<_>>(), ["/", "/football"]);
+    assert_eq!((last("/football"), frontier()), (None, (5, 0)));
+
+    // And not any more: they leave, by what is known of them.
+    place.set(STORES, "false");
+    assert!(printed().is_empty());
+    assert_eq!((last("/football"), frontier()), (Some("\"/football\"".to_owned()), (3, 2)));
+
+    // Another model: what is looked at again comes whole if it was judged, and is judged anew.
+    model(&place, "rules", "type: title_regex\nparameters: {regular_expression: .*football.*}");
+    place.set(ROBOTS, "true");
+    assert_eq!(printed().into_keys().collect::<Vec<_>>(), ["/behind", "/football"]);
+    assert_eq!([last("/football"), last("/ebola")], [None, None]);
+    assert_eq!(last("/data.csv").as_deref(), Some("\"/data.csv\""));
+    assert_eq!(frontier(), (3, 2));
+    run(&["audit".as_ref(), place.data().as_os_str()]).ok();
 }
 
 #[test]

@@ -14,6 +14,14 @@ pub(super) const KEYS: &[Key] = &[
          a page classifier says; without one, all are.",
     ),
     ache(
+        "target_storage.store_negative_pages",
+        "true",
+        "true",
+        Bool(|d, v| d.config.frontier.focus.relevant_only = !v),
+        "false: pages that the page classifier holds not relevant are read for their links and go to no destination; one that was there \
+         leaves as if it were gone. Pages that no classifier is asked about (images, feeds) are delivered all the same.",
+    ),
+    ache(
         "link_storage.link_classifier.type",
         "LinkClassifierBreadthSearch",
         "LinkClassifierBreadthSearch",

@@ -15,13 +15,12 @@ const NUMBER: Kind = Kind::Number(|_, _| Ok(()));
 const TEXT: Kind = MaybeText(|_, _| Ok(()));
 const LIST: Kind = List(|_, _| Ok(()));
 
-const NO_PAGE_CLASSIFIER: &str = "not supported: every page is kept, whatever the page classifier says";
 const OWN_LEARNING: &str =
     "no effect: every page is learned from as it comes, and what is learned is kept with the URLs";
 const NO_BACKLINKS: &str = "not supported: no search engine is asked for backlinks";
 const NO_RECRAWL_SELECTOR: &str =
     "not supported: set link_storage.recrawl.interval, and every page is due again after it";
-const NO_NEAR_DUPLICATES: &str = "not supported: near-duplicates are kept as any page";
+const NO_NEAR_DUPLICATES: &str = "no effect: set duplicates.enabled, and skip_duplicates of the destinations that are to have each page once";
 const WAITS_FOR_SERVERS: &str = "no effect: a server that is not there yet is waited for, and pages with it";
 const NO_TOR: &str = "not supported: .onion hosts are not reached";
 const NO_PROXY: &str = "not supported: pages are fetched without a proxy";
@@ -34,7 +33,6 @@ const NO_WEB_LOGIN: &str =
 pub(super) const KEYS: &[Key] = &[
     lacking("target_storage.target_directory", "data_pages", TEXT, OWN_FOLDERS),
     lacking("target_storage.bipartite", "false", BOOL, NO_BACKLINKS),
-    lacking("target_storage.store_negative_pages", "true", BOOL, NO_PAGE_CLASSIFIER),
     lacking(
         "target_storage.english_language_detection_enabled",
         "false",

@@ -15,6 +15,11 @@ impl Known<'_> {
         if page.noindex && config.obey_noindex {
             return "its page asks not to be indexed (noindex)".to_owned();
         }
+        if let Some(judged) = &page.judged
+            && self.console.config.frontier.focus.is_unwanted(judged.into())
+        {
+            return format!("{} holds it not relevant (store_negative_pages)", judged.model);
+        }
         match config.purposes.opted_out(&self.said(page)) {
             Some(OptedOut { of, by, .. }) => {
                 format!("its publisher does not want it used for {}: {by}", of.name())

@@ -110,7 +110,7 @@ impl EmbeddedFrontier {
             let url = format!("{}{}", record.origin, item.path);
             let known = Work::new(url, item.kind, item.depth, item.attempt, page);
             let is_orphan = store.is_orphan(&known)?;
-            work.push(Work { was_put_off: item.put_off, is_orphan, ..known });
+            work.push(Work { priority: candidate.rank.priority(), was_put_off: item.put_off, is_orphan, ..known });
         }
         let host = host_of(record, robots);
         Ok(Some(Lease { id: claim.lease, host, work }))

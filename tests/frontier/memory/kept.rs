@@ -206,6 +206,7 @@ impl Url {
             url: name.to_owned(),
             kind: self.kind,
             depth: self.depth,
+            priority: self.rank.0,
             attempt: self.attempt,
             was_put_off: self.was_put_off,
             etag: whole.and_then(|page| page.etag.clone()),
@@ -220,6 +221,7 @@ impl Url {
             missing_since: page.and_then(|page| page.history?.missing_since),
             texts: page.map(|page| page.texts.clone()).unwrap_or_default(),
             likeness: page.and_then(|page| page.likeness.clone()),
+            judged: page.and_then(|page| page.judged.clone()),
             was_duplicate: Default::default(),
             is_orphan: false,
         }
