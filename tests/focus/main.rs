@@ -2,11 +2,14 @@
 
 #[path = "../support/event.rs"]
 mod event;
+#[path = "../support/mod.rs"]
+mod support;
 #[path = "../support/topics.rs"]
 mod topics;
 #[path = "../support/walk.rs"]
 mod walk;
 
 mod crawls;
+mod program;
 mod ranks;
 mod words;
