@@ -7,6 +7,8 @@ WORKDIR /src
 
 # First the dependencies behind an empty program: this layer, which takes most of the time, is built again only when
 # Cargo.toml or Cargo.lock change. Cargo wants to see a file for every benchmark that Cargo.toml names.
+# As `make build`.
+ENV CARGO_PROFILE_RELEASE_LTO=true CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
 COPY Cargo.toml Cargo.lock build.rs ./
 COPY .cargo .cargo
 RUN mkdir src benches \

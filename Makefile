@@ -18,6 +18,9 @@ demo: ## build Seine and watch it crawl a website of its own
 	@scripts/need cargo $(BUILD)
 	$(CARGO) run --locked --profile demo -- demo
 
+# As one unit a page takes 1 to 7 % less CPU, and the program a third less space. Tests and benches are many programs: they do without.
+build: export CARGO_PROFILE_RELEASE_LTO = true
+build: export CARGO_PROFILE_RELEASE_CODEGEN_UNITS = 1
 build: ## build the release binary, target/release/seine, and its debug information beside it
 	@scripts/need cargo $(BUILD) objcopy
 	$(CARGO) build --locked --release
