@@ -16,12 +16,13 @@ use std::time::Instant;
 use bytes::Bytes;
 use fastrand::Rng;
 use seine::delivery::Position;
-use seine::duplicates::{Content, MAX_DISTANCE, MIN_PAIRS};
+use seine::duplicates::{Content, MAX_DISTANCE};
 use seine::frontier::{
     Attempt, Batch, Cause, Change, EmbeddedFrontier, Frontier, FrontierOptions, PageRecord, PageState, Verdict,
 };
 use seine::page::{Kind, Likeness, PageEvent};
-use seine::parse::{self, DeriveOptions, simhash};
+use seine::parse::simhash::{self, Simhash};
+use seine::parse::{self, DeriveOptions};
 use walkdir::WalkDir;
 
 const BATCH: u64 = 128;
@@ -158,8 +159,7 @@ fn real_pages(folder: &Path) {
             response.body = Bytes::from(body);
         }
         let derived = parse::derive(&event, &DeriveOptions { max_decoded_bytes: 10 << 20, ..DeriveOptions::default() });
-        let text = simhash::of_page(&derived, Some("text/html"));
-        let bits = text.filter(|text| text.pairs >= MIN_PAIRS).map(|text| text.bits);
+        let bits = simhash::of_page(&derived, Some("text/html")).and_then(Simhash::telling);
         (all, short) = (all + 1, short + u64::from(bits.is_none()));
         let told = frontier.claim_content(Content::new(&derived.digest, bits), MAX_DISTANCE, &event.url);
         let Some(of) = told.expect("the frontier answers") else { continue };
@@ -169,5 +169,5 @@ fn real_pages(folder: &Path) {
         }
         println!("{} {} {} {}", of.kind(), of.distance, file.path().display(), of.url);
     }
-    println!("{all} pages, {short} too short; {exact} exact duplicates, near ones by distance {near:?}");
+    println!("{all} pages, {short} whose text tells little; {exact} exact duplicates, near ones by distance {near:?}");
 }

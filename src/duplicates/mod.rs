@@ -11,9 +11,6 @@ use std::ops::RangeInclusive;
 
 /// Bits that near copies differ in at most: what the tables find.
 pub const MAX_DISTANCE: u8 = 3;
-/// Of shorter texts, in different pairs of neighbouring words ([`parse::simhash`](crate::parse::simhash)), no near copies are looked for: in so few,
-/// what differs is what the page is about.
-pub const MIN_PAIRS: u32 = 32;
 
 /// Bits that two fingerprints differ in.
 pub fn distance(one: u64, other: u64) -> u8 {

@@ -21,12 +21,26 @@ use super::{Derived, media_type};
 /// What is counted together. Of a longer text a pair counts once in each part of so many.
 const MAX_PAIRS: usize = 200_000;
 
+/// A main text of less than the fourth part of what a page shows does not tell it from the others of its site: it is a notice below a list.
+const MAIN_PART: usize = 4;
+/// In fewer pairs of words, what differs is what the page is about.
+const MIN_PAIRS: u32 = 32;
+
 /// A text's, and of how much that is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Simhash {
     pub bits: u64,
     /// Different pairs of neighbouring words.
-    pub pairs: u32,
+    pairs: u32,
+    /// Its page says much more.
+    is_of_part: bool,
+}
+
+impl Simhash {
+    /// The bits, where they tell a page from others.
+    pub fn telling(self) -> Option<u64> {
+        (self.pairs >= MIN_PAIRS && !self.is_of_part).then_some(self.bits)
+    }
 }
 
 /// None for a text without a word.
@@ -45,7 +59,9 @@ pub fn simhash(text: &str) -> Option<Simhash> {
 pub fn of_page(page: &Derived, content_type: Option<&str>) -> Option<Simhash> {
     if page.is_html {
         let text = page.text();
-        return simhash(&main_text(&text)).or_else(|| simhash(&visible_text(&text)));
+        let (main, visible) = (main_text(&text), visible_text(&text));
+        let is_of_part = main.len() * MAIN_PART < visible.len();
+        return simhash(&main).or_else(|| simhash(&visible)).map(|simhash| Simhash { is_of_part, ..simhash });
     }
     let kind = content_type.map(media_type).and_then(|essence| essence.get(..5));
     kind.filter(|kind| kind.eq_ignore_ascii_case("text/")).and_then(|_| simhash(&page.text()))
@@ -95,7 +111,7 @@ impl Features {
     fn simhash(mut self) -> Option<Simhash> {
         self.count_pairs();
         let has = |bit: usize| u64::from(self.with_bit[bit] > self.count / 2) << bit;
-        (self.count > 0).then(|| Simhash { bits: (0..64).map(has).sum(), pairs: self.count })
+        (self.count > 0).then(|| Simhash { bits: (0..64).map(has).sum(), pairs: self.count, is_of_part: false })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whose duplicate a page is (`duplicates.enabled`).
 
 use super::visitor::Visitor;
-use crate::duplicates::{Content, MIN_PAIRS};
+use crate::duplicates::Content;
 use crate::frontier::{FrontierError, Work};
 use crate::page::{Kind, Likeness, PageChange, PageEvent};
 use crate::parse::simhash::Simhash;
@@ -57,7 +57,7 @@ impl Visitor {
         }
         let simhash = match known {
             Some(known) => known.simhash,
-            None => seen.simhash.filter(|text| within > 0 && text.pairs >= MIN_PAIRS).map(|text| text.bits),
+            None => seen.simhash.filter(|_| within > 0).and_then(Simhash::telling),
         };
         let of = self.frontier.claim_content(Content::new(seen.digest, simhash), within, &event.url)?;
         if let Some(of) = of.as_ref().filter(|_| change != PageChange::Unchanged) {

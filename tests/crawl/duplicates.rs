@@ -22,6 +22,13 @@ fn article(word: &str, footer: &str) -> Answer {
     Answer::html(format!("<title>Article</title><body>{paragraphs}<ul><li><a href=/>Home</a></ul><div>{footer}</div>"))
 }
 
+/// Two hundred names that are in no other list, above the same notice in sentences.
+fn list(of: &str) -> Answer {
+    let names: String = (0..200).map(|n| format!("<li><a href='/#{n}'>{of}{n}</a>")).collect();
+    let notice: Vec<String> = (0..60).map(|n| format!("notice{n}")).collect();
+    Answer::html(format!("<title>{of}</title><ul>{names}</ul><p>{}.</p>", notice.join(" ")))
+}
+
 /// `/first`, its copies, and what is none, in the state `phase`. Who asks with conditions gets no copy.
 fn answer(ask: &Ask, phase: u32) -> Answer {
     match (ask.path(), phase) {
@@ -84,11 +91,12 @@ fn each_page_says_whose_duplicate_it_is() {
     assert_eq!(told("/copy"), (first.clone(), "exact".into(), 0.into()));
     let (of, kind, distance) = told("/near");
     assert_eq!((of, kind, distance.as_u64().unwrap() <= 3), (first, "near".into(), true));
-    for path in ["/", "/first", "/other", "/short", "/shorter"] {
+    let originals = ["/", "/first", "/other", "/short", "/shorter"];
+    for path in originals {
         assert_eq!(told(path), Default::default(), "{path}");
     }
     let spare: BTreeSet<String> = documents(&place, "spare").into_keys().collect();
-    assert_eq!(spare, ["/", "/first", "/other", "/short", "/shorter"].map(str::to_owned).into());
+    assert_eq!(spare, originals.map(str::to_owned).into());
 
     let stats = place.stats();
     assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["duplicates"]), (&7.into(), &2.into()));
@@ -113,6 +121,22 @@ fn each_page_says_whose_duplicate_it_is() {
     let records: String = archived.map(read).collect();
     let said = format!("Seine-Duplicate-Of: {}/first\r\nSeine-Duplicate-Kind: ", site.origin(0));
     assert_eq!(records.matches(&said).count(), 2);
+}
+
+#[test]
+fn lists_with_the_same_notice_are_no_copies() {
+    let site = Running::start(
+        1,
+        Arc::new(|ask: &Ask| match ask.path() {
+            "/" => Answer::html(links(&["/apple", "/pear"])),
+            "/apple" | "/pear" => list(ask.path()),
+            _ => Answer::text("").status(404),
+        }),
+    );
+    let place = Place::with("duplicates.enabled: true\n");
+    Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+    let stats = place.stats();
+    assert_eq!((&stats["frontier"]["live"], &stats["frontier"]["duplicates"]), (&3.into(), &0.into()));
 }
 
 #[test]

@@ -20,7 +20,8 @@ const OWN_LEARNING: &str =
 const NO_BACKLINKS: &str = "not supported: no search engine is asked for backlinks";
 const NO_RECRAWL_SELECTOR: &str =
     "not supported: set link_storage.recrawl.interval, and every page is due again after it";
-const NO_NEAR_DUPLICATES: &str = "no effect: set duplicates.enabled, and skip_duplicates of the destinations that are to have each page once";
+const NO_NEAR_DUPLICATES: &str =
+    "no effect: set duplicates.enabled, and skip_duplicates of the destinations that are to have each page once";
 const WAITS_FOR_SERVERS: &str = "no effect: a server that is not there yet is waited for, and pages with it";
 const NO_TOR: &str = "not supported: .onion hosts are not reached";
 const NO_PROXY: &str = "not supported: pages are fetched without a proxy";
