@@ -148,6 +148,7 @@ fn told_of_link(found: &FoundLink, now: u64) -> String {
         "sitemap" => "in the sitemap",
         "feed" => "in the feed",
         "canonical" => "named as canonical by",
+        "requisite" => "needed by",
         _ => "by a link on",
     };
     let on = match (&found.on, &found.by) {

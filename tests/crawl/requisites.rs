@@ -66,7 +66,7 @@ fn an_archive_gets_what_its_pages_need() {
     );
     let (folder, url) = (place.data(), site.origin(1) + "/back.png");
     let told = run(&["why", "-o", folder.to_str().unwrap(), &url]).ok().stdout;
-    assert!(told.contains("/main.css"), "{told}");
+    assert!(told.contains("needed by http") && told.contains("/main.css"), "{told}");
 }
 
 #[test]
