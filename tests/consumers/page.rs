@@ -29,7 +29,12 @@ fn site() -> Running {
 
 #[test]
 fn the_page_shows_a_crawl_answers_and_steers() {
-    let (site, place) = (site(), Place::new());
+    let (site, place) = (site(), Place::with("link_storage.link_classifier.type: LinkClassifierImpl\n"));
+    let model = place.config().with_file_name("sevens");
+    std::fs::create_dir(&model).unwrap();
+    let rule = "type: title_regex\nparameters: {regular_expression: '[67]'}";
+    std::fs::write(model.join("pageclassifier.yml"), rule).unwrap();
+    place.set("target_storage.model", model.to_str().unwrap());
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let seeds: Vec<String> = (0..3).map(|host| site.origin(host) + "/").collect();
     // One host where nobody is.
@@ -45,6 +50,7 @@ fn the_page_shows_a_crawl_answers_and_steers() {
     browser.eventually_says("#sinks", "void");
     browser.eventually_says("#hosts", "connection_refused");
     browser.eventually_says("#charts", "pages a second");
+    browser.eventually_says("#charts", "relevant pages");
     eventually("a chart has a line", || {
         browser.run("return document.querySelectorAll('#charts path').length").as_u64() >= Some(4)
     });
