@@ -21,6 +21,7 @@ const LIVE: &[&str] = &[
     "link_storage.link_classifier.type",
     "link_storage.link_classifier.max_depth",
     "target_storage.hard_focus",
+    "target_storage.store_negative_pages",
     "link_storage.online_learning.enabled",
     "link_storage.online_learning.type",
     "link_storage.link_selector",

@@ -1,7 +1,6 @@
 //! `link_classifier`, `online_learning`, `link_selector`, `hard_focus`: which links come first, and which are followed at all.
 
 use super::draft::Draft;
-use crate::page::Relevance;
 
 /// How a crawl is focused.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -18,14 +17,12 @@ pub struct FocusConfig {
     pub relevant_only: bool,
 }
 
-impl FocusConfig {
-    /// Of a page that a classifier has judged.
-    pub fn is_unwanted(&self, said: Relevance) -> bool {
-        self.relevant_only && !said.is_relevant
-    }
-}
-
 impl super::Config {
+    /// The name of the page classifier whose irrelevant pages are not delivered, if there is one.
+    pub fn left_out_by(&self) -> Option<&str> {
+        self.classifier.as_ref().filter(|_| self.frontier.focus.relevant_only).map(|classifier| &**classifier.name())
+    }
+
     /// Whether some pages are looked for more than others.
     pub fn is_focused(&self) -> bool {
         self.frontier.focus.ranks || self.classifier.is_some()

@@ -74,10 +74,12 @@ impl AsksChange<'_> {
         }
         let is_unlisted = page.noindex && self.config.scope.obey_noindex;
         let is_opted_out = purposes.opted_out(&host.1.about(page)).is_some();
-        let is_unwanted = page.judged.as_ref().is_some_and(|it| self.config.frontier.focus.is_unwanted(it.into()));
+        let judge = self.config.left_out_by();
+        let is_unwanted = page.judged.as_ref().is_some_and(|judged| judged.is_unwanted(judge));
+        let is_to_be_judged = judge.is_some() && page.judged.as_ref().is_some_and(|it| judge != Some(&it.model));
         match page.state == PageState::Withheld {
             true => (!is_unlisted && !is_opted_out && !is_unwanted).then_some(Look::First),
-            false if is_opted_out || is_unwanted => Some(Look::First),
+            false if is_opted_out || is_unwanted || is_to_be_judged => Some(Look::First),
             false if page.preferences.is_none() && !purposes.declared.is_empty() => Some(Look::Reread),
             false => (purposes.want_tdm_file() && !host.1.has_tdm).then_some(Look::First),
         }

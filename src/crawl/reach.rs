@@ -47,9 +47,9 @@ struct Reach {
     /// Links of pages that are not relevant are not followed.
     #[serde(default)]
     hard_focus: bool,
-    /// Pages that are not relevant are not delivered.
+    /// The page classifier whose irrelevant pages are not delivered.
     #[serde(default)]
-    relevant_only: bool,
+    left_out_by: Option<String>,
     /// It was narrowed once: there may be URLs that failed for it.
     was_narrowed: bool,
 }
@@ -133,7 +133,7 @@ impl Reach {
             forms: config.scope.forms,
             purposes: config.scope.purposes.clone(),
             hard_focus: config.frontier.focus.hard,
-            relevant_only: config.frontier.focus.relevant_only,
+            left_out_by: config.left_out_by().map(str::to_owned),
             was_narrowed: false,
         }
     }
@@ -175,7 +175,7 @@ impl Reach {
             robots_count: self.obey_robots && !before.obey_robots,
             robots_are_free: before.obey_robots && !self.obey_robots,
             canonical_counts: self.obey_canonical && !before.obey_canonical,
-            asks: (self.purposes != before.purposes || self.relevant_only != before.relevant_only)
+            asks: (self.purposes != before.purposes || self.left_out_by != before.left_out_by)
                 .then(|| AsksChange::new(frontier, config)),
             is_softer: before.hard_focus && !self.hard_focus,
         };

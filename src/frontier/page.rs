@@ -92,6 +92,11 @@ pub struct JudgedBy {
 }
 
 impl JudgedBy {
+    /// Whether it keeps the page from being delivered. `left_out_by`: whose irrelevant pages are not.
+    pub fn is_unwanted(&self, left_out_by: Option<&str>) -> bool {
+        !self.is_relevant && left_out_by == Some(&self.model)
+    }
+
     /// None where none was asked.
     pub fn of(event: &PageEvent) -> Option<JudgedBy> {
         let Relevance { relevance, is_relevant } = event.relevance;

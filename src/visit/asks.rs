@@ -51,7 +51,7 @@ impl Visitor {
         }
         known.extend_from_slice(&work.preferences);
         let is_unlisted = work.noindex && self.config.scope.obey_noindex;
-        let is_unwanted = work.judged.as_ref().is_some_and(|it| self.config.frontier.focus.is_unwanted(it.into()));
+        let is_unwanted = work.judged.as_ref().is_some_and(|judged| judged.is_unwanted(self.config.left_out_by()));
         !is_unlisted && !is_unwanted && self.config.scope.purposes.opted_out(&known).is_none()
     }
 }

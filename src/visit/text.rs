@@ -41,8 +41,8 @@ impl Visitor {
 
     /// Set where a page is not relevant, and such are not wanted.
     pub(super) fn irrelevant(&self, event: &PageEvent, said: Option<Relevance>) -> Option<Withheld> {
-        let is_unwanted = said.is_some_and(|said| self.config.frontier.focus.is_unwanted(said));
-        (is_unwanted && event.again.is_none()).then_some(Withheld::Irrelevant)
+        let is_left_out = self.config.frontier.focus.relevant_only && event.again.is_none();
+        said.filter(|said| is_left_out && !said.is_relevant).map(|_| Withheld::Irrelevant)
     }
 
     /// What the classifier said, by its name; by the type alone where none was asked.

@@ -15,6 +15,7 @@ use crate::support::program::{Place, Process, cat, eventually, free_port, get, r
 use crate::support::{Running, links};
 
 const KEY: &str = "target_storage.model";
+const STORES: &str = "target_storage.store_negative_pages";
 const SETTINGS: &str = "link_storage.scheduler.host_min_access_interval: 0\n";
 
 fn site() -> Running {
@@ -127,11 +128,8 @@ fn tagged_site() -> (Running, Arc<Mutex<BTreeMap<String, Option<String>>>>) {
 
 #[test]
 fn negative_pages_are_not_stored_where_nobody_wants_them() {
-    const STORES: &str = "target_storage.store_negative_pages";
-    const ROBOTS: &str = "link_storage.disallow_sites_in_robots_file";
     let (site, asked) = tagged_site();
     let place = Place::with(&format!("{SETTINGS}link_storage.download_sitemap_xml: false\n"));
-    place.set(ROBOTS, "false");
     let folder = model(&place, "rules", "type: title_regex\nparameters: {regular_expression: ebola}");
     place.set(KEY, folder.to_str().unwrap());
     let sinks = ["--sink", "files", "--sink", "warc", "--sink", "stdout"];
@@ -165,13 +163,15 @@ fn negative_pages_are_not_stored_where_nobody_wants_them() {
     assert!(printed().is_empty());
     assert_eq!((last("/football"), frontier()), (Some("\"/football\"".to_owned()), (3, 2)));
 
-    // Another model: what is looked at again comes whole if it was judged, and is judged anew.
+    // Another model: what another judged comes whole, and is judged anew.
     model(&place, "rules", "type: title_regex\nparameters: {regular_expression: .*football.*}");
-    place.set(ROBOTS, "true");
     assert_eq!(printed().into_keys().collect::<Vec<_>>(), ["/behind", "/football"]);
     assert_eq!([last("/football"), last("/ebola")], [None, None]);
-    assert_eq!(last("/data.csv").as_deref(), Some("\"/data.csv\""));
     assert_eq!(frontier(), (3, 2));
+
+    // And none at all: nobody says that a page is not relevant.
+    place.set(KEY, "null");
+    assert_eq!(printed().into_keys().collect::<Vec<_>>(), ["/", "/ebola"]);
     run(&["audit".as_ref(), place.data().as_os_str()]).ok();
 }
 
@@ -257,13 +257,20 @@ fn another_model_holds_after_a_reload_and_a_wrong_one_changes_nothing() {
     eventually("the new page is judged", || judged("irrelevant") == Some(3) && judged("relevant") == Some(3));
     let why = |path: &str| run(&["why", "--json", "-o", &data, &(site.origin(0) + path)]).ok().json_lines().remove(0);
     eventually("its verdict is validated", || why("/thread/2?again")["page"]["relevance"] == 1.0);
+    assert_eq!(why("/about")["page"]["is_relevant"], true, "by the first model");
+    for (stores, state) in [("false", "withheld"), ("true", "live")] {
+        place.set(STORES, stores);
+        reload().ok();
+        eventually("what is known is looked at again", || why("/about")["state"] == state);
+        assert_eq!(why("/thread/2")["state"], "live");
+    }
     assert!(process.kill());
 
     // A start with none goes on, and is judged by type; what was judged before stays as it was.
     place.set(KEY, "null");
     let process = start(&[]);
     eventually("it runs", || judged("relevant") == Some(0));
-    assert_eq!(why("/about")["page"]["is_relevant"], true);
+    assert_eq!(why("/about")["page"]["is_relevant"], false);
     assert_eq!(why("/thread/2?again")["page"]["relevance"], 1.0);
     process.signal("TERM");
     process.wait().ok();

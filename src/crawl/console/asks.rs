@@ -16,7 +16,7 @@ impl Known<'_> {
             return "its page asks not to be indexed (noindex)".to_owned();
         }
         if let Some(judged) = &page.judged
-            && self.console.config.frontier.focus.is_unwanted(judged.into())
+            && judged.is_unwanted(self.console.config.left_out_by())
         {
             return format!("{} holds it not relevant (store_negative_pages)", judged.model);
         }
