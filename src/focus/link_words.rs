@@ -5,16 +5,16 @@ use std::collections::{HashMap, VecDeque};
 
 use super::lead::{ANCHOR, BESIDE, LinkWords};
 use super::words::Cutter;
+use crate::parse::html::names::{Name, RAW};
+use crate::parse::html::tokens::{Attribute, Tag, Token, Tokens};
+use crate::parse::html::{decode_attribute, decode_text};
 use crate::parse::html_facts::MAX_LINKS;
-use crate::parse::markup::{Markup, Piece};
 
 /// Elements within a line: a word goes on beyond them, and so does what is around a link.
 const INLINE: [&str; 24] = [
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "em", "font", "i", "img", "kbd", "mark", "s",
     "small", "span", "strong", "sub", "sup", "time", "tt", "u",
 ];
-/// Elements whose content nobody reads.
-const UNREAD: [&str; 4] = ["script", "style", "template", "svg"];
 /// Links without a word between them share what comes next; so many of them.
 const AWAITING: usize = BESIDE;
 
@@ -22,12 +22,15 @@ const AWAITING: usize = BESIDE;
 /// does; the first link to a URL that has words of its own counts.
 pub fn link_words(page: &str, resolve: impl Fn(Option<&str>, &str) -> Option<String>) -> HashMap<String, LinkWords> {
     let mut reader = Reader::default();
-    let mut markup = Markup::new(page);
-    let mut begin = 0;
-    while let Some(piece) = markup.next() {
-        let end = markup.place();
-        reader.take(piece, &page[begin..end]);
-        begin = end;
+    let mut tokens = Tokens::new(page);
+    while let Some(token) = tokens.next(reader.is_in_drawing()) {
+        if let Token::Start(tag) = token
+            && tag.name.has(RAW)
+            && !reader.is_in_drawing()
+        {
+            tokens.expect_raw(tag.name);
+        }
+        reader.take(token, &tokens.attributes);
     }
     reader.close();
     let base = reader.base;
@@ -53,71 +56,79 @@ struct Reader<'p> {
     open: Option<usize>,
     /// Links that are closed, and want words, so many each.
     awaiting: VecDeque<(usize, usize)>,
-    /// The element whose content is passed over, and how many of its name are open.
-    unread: Option<(&'p str, usize)>,
+    /// The template or drawing whose content is passed over, and how many of its name are open.
+    unread: Option<(Name, usize)>,
 }
 
 impl<'p> Reader<'p> {
-    /// `written`: the piece as it stands in the page; of a tag, with its attributes.
-    fn take(&mut self, piece: Piece<'p>, written: &'p str) {
-        if self.is_unread(piece) {
+    fn is_in_drawing(&self) -> bool {
+        self.unread.is_some_and(|(unread, _)| unread == Name::Svg)
+    }
+
+    /// `attributes`: of a start tag.
+    fn take(&mut self, token: Token<'p>, attributes: &[Attribute<'p>]) {
+        if self.is_unread(token) {
             return;
         }
-        match piece {
-            Piece::Text(text) => self.read(|cutter, take| cutter.text(text, &mut |word| take(word))),
-            Piece::Character(c) => self.read(|cutter, take| cutter.character(c, &mut |word| take(word))),
-            Piece::Start { name, empty } => self.start(name, empty, written),
-            Piece::End { name } if name.eq_ignore_ascii_case("a") => self.close(),
-            Piece::End { name } => self.pass(name),
-            Piece::Aside => {}
+        match token {
+            Token::Text(text) => self.read(|cutter, take| cutter.text(&decode_text(text), &mut |word| take(word))),
+            Token::Start(tag) => self.start(tag, attributes),
+            Token::End(tag) if tag.name == Name::A => self.close(),
+            Token::End(tag) => self.pass(tag.written),
+            Token::Raw(_) => {}
         }
     }
 
-    fn is_unread(&mut self, piece: Piece<'p>) -> bool {
-        match (self.unread, piece) {
-            (Some((unread, open)), Piece::Start { name, empty: false }) if name.eq_ignore_ascii_case(unread) => {
-                self.unread = Some((unread, open + 1));
+    fn is_unread(&mut self, token: Token<'p>) -> bool {
+        match (self.unread, token) {
+            (Some((unread, open)), Token::Start(tag)) if tag.name == unread => {
+                self.unread = Some((unread, open + usize::from(!tag.self_closing)));
             }
-            (Some((unread, open)), Piece::End { name }) if name.eq_ignore_ascii_case(unread) => {
+            (Some((unread, open)), Token::End(tag)) if tag.name == unread => {
                 self.unread = (open > 1).then_some((unread, open - 1));
             }
             (Some(_), _) => {}
-            (None, Piece::Start { name, empty: false }) if is_one_of(name, &UNREAD) => self.unread = Some((name, 1)),
+            (None, Token::Start(tag)) if matches!(tag.name, Name::Template | Name::Svg) => {
+                self.unread = (!tag.self_closing).then_some((tag.name, 1));
+            }
+            // They stand within a line.
+            (None, Token::Start(tag)) => return matches!(tag.name, Name::Script | Name::Style),
             (None, _) => return false,
         }
         true
     }
 
-    fn start(&mut self, name: &str, empty: bool, written: &'p str) {
-        self.pass(name);
-        if name.eq_ignore_ascii_case("a") || name.eq_ignore_ascii_case("area") {
-            self.close();
-            let is_area = name.len() > 1;
-            let Some(href) = attribute(written, name, "href").filter(|_| self.links.len() < MAX_LINKS) else { return };
-            let around = self.before.iter().copied().collect();
-            self.links.push((href, LinkWords { anchor: Vec::new(), around }));
-            self.open = Some(self.links.len() - 1);
-            if is_area {
-                self.text_of(written, name, "alt");
-            }
-            if is_area || empty {
+    fn start(&mut self, tag: Tag<'p>, attributes: &[Attribute<'p>]) {
+        self.pass(tag.written);
+        let attribute = |wanted: &str| {
+            let found = attributes.iter().find(|it| it.name.eq_ignore_ascii_case(wanted));
+            found.map(|it| decode_attribute(it.value))
+        };
+        match tag.name {
+            Name::A | Name::Area => {
                 self.close();
+                let Some(href) = attribute("href").filter(|_| self.links.len() < MAX_LINKS) else { return };
+                let around = self.before.iter().copied().collect();
+                self.links.push((href, LinkWords { anchor: Vec::new(), around }));
+                self.open = Some(self.links.len() - 1);
+                if tag.name == Name::Area {
+                    self.apart(&attribute("alt").unwrap_or_default());
+                    self.close();
+                }
             }
-        } else if name.eq_ignore_ascii_case("img") && self.open.is_some() {
-            self.text_of(written, name, "alt");
-        } else if name.eq_ignore_ascii_case("base") && self.base.is_none() {
-            self.base = attribute(written, name, "href").map(Cow::into_owned);
+            Name::Img if self.open.is_some() => attribute("alt").into_iter().for_each(|alt| self.apart(&alt)),
+            Name::Base if self.base.is_none() => self.base = attribute("href").map(Cow::into_owned),
+            _ => {}
         }
     }
 
-    fn text_of(&mut self, written: &'p str, name: &str, wanted: &str) {
-        if let Some(text) = attribute(written, name, wanted) {
-            self.read(|cutter, take| {
-                cutter.end(&mut |word| take(word));
-                cutter.text(&text, &mut |word| take(word));
-                cutter.end(&mut |word| take(word));
-            });
-        }
+    /// Text that no word before or behind it goes on in.
+    fn apart(&mut self, text: &str) {
+        self.read(|cutter, take| {
+            cutter.end(&mut |word| take(word));
+            cutter.text(text, &mut |word| take(word));
+            cutter.end(&mut |word| take(word));
+        });
     }
 
     fn close(&mut self) {
@@ -132,7 +143,7 @@ impl<'p> Reader<'p> {
 
     /// A tag: where it is of a block, nothing around a link goes beyond it.
     fn pass(&mut self, name: &str) {
-        if !is_one_of(name, &INLINE) {
+        if !INLINE.iter().any(|known| name.eq_ignore_ascii_case(known)) {
             self.read(|cutter, take| cutter.end(&mut |word| take(word)));
             self.before.clear();
             self.awaiting.clear();
@@ -162,38 +173,5 @@ impl<'p> Reader<'p> {
             self.before.pop_front();
         }
         self.before.push_back(word);
-    }
-}
-
-fn is_one_of(name: &str, names: &[&str]) -> bool {
-    names.iter().any(|known| name.eq_ignore_ascii_case(known))
-}
-
-/// The value of a tag's attribute, decoded. `written` may have something before the tag.
-fn attribute<'p>(written: &'p str, name: &str, wanted: &str) -> Option<Cow<'p, str>> {
-    let opening = memchr::memchr_iter(b'<', written.as_bytes())
-        .find(|at| written[at + 1..].get(..name.len()).is_some_and(|it| it.eq_ignore_ascii_case(name)))?;
-    let mut rest = &written[opening + 1 + name.len()..];
-    loop {
-        rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
-        let end = rest.find(|c: char| c.is_ascii_whitespace() || matches!(c, '=' | '>' | '/')).unwrap_or(rest.len());
-        let (attribute, behind) = rest.split_at(end);
-        if attribute.is_empty() && !behind.starts_with('=') {
-            return None;
-        }
-        let Some(value) = behind.trim_start().strip_prefix('=') else {
-            rest = behind;
-            continue;
-        };
-        let value = value.trim_start();
-        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
-        let (value, behind) = match quote {
-            Some(quote) => value[1..].split_once(quote).unwrap_or((&value[1..], "")),
-            None => value.split_at(value.find(|c: char| c.is_ascii_whitespace() || c == '>').unwrap_or(value.len())),
-        };
-        if attribute.eq_ignore_ascii_case(wanted) {
-            return Some(htmlize::unescape_attribute(value));
-        }
-        rest = behind;
     }
 }

@@ -20,7 +20,7 @@ impl Cutter {
         text.chars().for_each(|c| self.character(c, take));
     }
 
-    pub fn character(&mut self, c: char, take: &mut impl FnMut(u16)) {
+    fn character(&mut self, c: char, take: &mut impl FnMut(u16)) {
         if is_unspaced(c) {
             let before = self.before;
             self.end(take);

@@ -7,7 +7,7 @@ pub mod outline;
 pub mod tokens;
 
 /// An attribute's value, its references decoded.
-pub(super) fn decode_attribute(raw: &str) -> Cow<'_, str> {
+pub(crate) fn decode_attribute(raw: &str) -> Cow<'_, str> {
     match memchr::memchr3(b'&', b'\r', b'\0', raw.as_bytes()) {
         Some(_) => Cow::Owned(htmlize::unescape_attribute(&*normalize_input(raw)).into_owned()),
         None => Cow::Borrowed(raw),
@@ -15,7 +15,7 @@ pub(super) fn decode_attribute(raw: &str) -> Cow<'_, str> {
 }
 
 /// Text, its references decoded.
-pub(super) fn decode_text(raw: &str) -> Cow<'_, str> {
+pub(crate) fn decode_text(raw: &str) -> Cow<'_, str> {
     match memchr::memchr3(b'&', b'\r', b'\0', raw.as_bytes()) {
         Some(_) => Cow::Owned(htmlize::unescape(&*normalize_input(raw)).into_owned()),
         None => Cow::Borrowed(raw),

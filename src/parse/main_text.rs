@@ -10,7 +10,7 @@ mod balance;
 mod elements;
 mod entities;
 mod letters;
-pub(crate) mod markup;
+mod markup;
 pub mod plain;
 mod reader;
 

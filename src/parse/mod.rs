@@ -44,7 +44,6 @@ use html_facts::HtmlFacts;
 use html_text::{PageFacts, page_facts};
 use links::Document;
 pub(crate) use links::Resolver;
-pub(crate) use main_text::markup;
 pub use media_type::{is_html, media_type};
 use meta::RobotsMeta;
 use requisites::{Named, Requisites};

@@ -91,11 +91,6 @@ impl<'a> Markup<'a> {
         Markup { page, at: 0, raw: Raw::None, no_comment_end: false, no_title_end: 0 }
     }
 
-    /// Behind the last piece.
-    pub fn place(&self) -> usize {
-        self.at
-    }
-
     fn rest(&self) -> &'a [u8] {
         &self.page.as_bytes()[self.at..]
     }
