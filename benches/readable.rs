@@ -1,7 +1,7 @@
 //! What the readable extractor costs: CPU time a page over a folder of pages, and how it is spread.
 //!
 //! `cargo bench --bench readable [-- FOLDER]`: the pages of tests/pages unless told. The mean is CPU time of the best of three
-//! rounds; the quantiles are of the best of three times on the wall of each page.
+//! rounds of as many runs as can be told; the quantiles are of the best of three times on the wall of each page.
 
 #[path = "support/cpu.rs"]
 mod cpu;
@@ -38,8 +38,8 @@ fn main() -> std::io::Result<()> {
 }
 
 fn show(name: &str, pages: &[String], read: impl Fn(&str) -> usize) {
-    let rounds = (0..3).map(|_| cpu::once(|| pages.iter().map(|page| read(page)).sum::<usize>()).0.cpu);
-    let mean = rounds.min().unwrap_or_default().as_secs_f64() * 1e3 / pages.len().max(1) as f64;
+    let (cpu, _) = cpu::best_of(3, &mut || pages.iter().map(|page| read(page)).sum());
+    let mean = cpu.as_secs_f64() * 1e3 / pages.len().max(1) as f64;
     let wall = |page: &String| {
         let times = (0..3).map(|_| {
             let begun = Instant::now();
