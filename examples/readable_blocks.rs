@@ -1,8 +1,7 @@
-//! Writes what `scripts/readable` learns from: `readable_blocks PAGES VOCABULARY OUT [FIRST]`.
+//! Writes what `scripts/readable` learns from: `readable_blocks PAGES VOCABULARY OUT`.
 //!
 //! `PAGES`: a folder of `.html` files. `VOCABULARY`: a line of marks and one of words. Into the folder `OUT`: `blocks.tsv` (file, text)
-//! and `blocks.bin` (of each block its numbers as `f32`, its marks as `u64`, little-endian). `FIRST`: what came out for each block
-//! at the first look, `f32`.
+//! and `blocks.bin` (of each block its numbers as `f32`, its marks as `u64`, little-endian).
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -12,15 +11,12 @@ use seine::parse::readable::training::describe;
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    let [pages, vocabulary, out, first @ ..] = &arguments[..] else {
-        anyhow::bail!("readable_blocks PAGES VOCABULARY OUT [FIRST]");
+    let [pages, vocabulary, out] = &arguments[..] else {
+        anyhow::bail!("readable_blocks PAGES VOCABULARY OUT");
     };
     let vocabulary = fs::read_to_string(vocabulary)?;
     let mut lists = vocabulary.lines().map(|line| line.split(' ').collect::<Vec<_>>());
     let (marks, words) = (lists.next().unwrap_or_default(), lists.next().unwrap_or_default());
-    let first = first.first().map(fs::read).transpose()?;
-    let number = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-    let mut first = first.map(|bytes| bytes.chunks_exact(4).map(number).collect::<Vec<f32>>().into_iter());
     let mut files: Vec<PathBuf> =
         fs::read_dir(pages)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     files.retain(|file| file.extension().is_some_and(|extension| extension == "html"));
@@ -30,9 +26,7 @@ fn main() -> anyhow::Result<()> {
     for file in files {
         let page = fs::read(&file)?;
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        for block in describe(&String::from_utf8_lossy(&page), &marks, &words, |count| {
-            Some(first.as_mut()?.take(count).collect())
-        }) {
+        for block in describe(&String::from_utf8_lossy(&page), &marks, &words) {
             writeln!(texts, "{name}\t{}", block.text.split_whitespace().collect::<Vec<_>>().join(" "))?;
             block.numbers.iter().try_for_each(|number| numbers.write_all(&number.to_le_bytes()))?;
             block.marks.iter().try_for_each(|marks| numbers.write_all(&marks.to_le_bytes()))?;

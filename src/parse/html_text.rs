@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::about::About;
-use super::html::names::{BLANK, CLOSES_P, HEADING, IMPLIED_END, LINE, MARKER, NO_FRAMESET, Name, SPECIAL, UNSEEN};
+use super::html::names::{BLANK, CLOSES_P, IMPLIED_END, LINE, MARKER, NO_FRAMESET, Name, SPECIAL, UNSEEN};
 use super::html::outline::{self, Element, Namespace, Visitor};
 use super::html::{decode_attribute, decode_text};
 use super::html_facts::{MAX_LINKS, collapse};
@@ -141,8 +141,7 @@ impl<'a> Visitor<'a> for Reader {
         if element.is_html() {
             self.widen(name);
         }
-        if name.has(HEADING) && element.stays {
-            let level = element.written.as_bytes()[1] - b'0';
+        if let Some(level) = name.heading().filter(|_| element.stays) {
             self.heading.get_or_insert((depth, level, self.facts.text.len()));
         }
         if name == Name::A && element.attribute("href").is_some() {

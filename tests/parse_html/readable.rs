@@ -103,6 +103,26 @@ fn links_are_resolved_by_what_the_page_says() {
     assert_eq!(read("<p><a href=f>x</a>", None, true).markdown.unwrap(), "[x](f)\n");
 }
 
+/// By the standard's tree a block is moved out of a link that ends before it; of a drawing HTML alone is text.
+#[test]
+fn broken_markup_loses_no_text() {
+    let is = |page: &str, wanted: &str| assert_eq!(markdown(page), wanted, "{page}");
+    is("<a href=/x><div>in</a>out</div><p>next", "[in](https://site.example/x)\n\nout\n\nnext\n");
+    is("<p>a <b>b <i>c</b> d</i> e", "a **b** ***c*** d e\n");
+    is("<p>x <a href=/1>one<p>two</a> three", "x [one](https://site.example/1)\n\ntwo three\n");
+    is("<b><p>bold</b> plain</p>after", "bold plain\n\nafter\n");
+    is("<div>a<body class=late><p>b", "a\n\nb\n");
+    is(
+        "one <svg><title>no</title><text>no</text></svg>two<svg><path d=M/><p>three</svg> four",
+        "one two\n\nthree four\n",
+    );
+    is("<svg><foreignObject><div>in<svg><text>no</text></svg>side</div></foreignObject></svg><p>z", "inside\n\nz\n");
+    is("<math><html><mi>x</mi></math> y<p>z", "x y\n\nz\n");
+    is("<template><p>no</template><div><template shadowrootmode=open><p>yes</template>", "yes\n");
+    is("<xmp><b>raw</xmp>after</br>that", "```\n<b>raw\n```\n\nafter\\\nthat\n");
+    is("<p>a<canvas>no</canvas><video>no</video><my-card>b</my-card>c", "a\n\nb\n\nc\n");
+}
+
 /// Generous: each takes some hundred milliseconds, and without bounds many minutes.
 #[test]
 fn hostile_pages_take_no_longer_than_their_length() {
@@ -123,6 +143,11 @@ fn hostile_pages_take_no_longer_than_their_length() {
         ("open tags", "<a ".repeat(300_000)),
         ("comments", "<!--".repeat(500_000)),
         ("drawings", "<svg><g>".repeat(200_000)),
+        ("drawings and text", "<svg><foreignObject><div>x".repeat(100_000)),
+        ("links that are left open", "<a href=/x><div>x</a>".repeat(100_000)),
+        ("formatting that is left open", "<b><p>x</b>".repeat(100_000)),
+        ("elements of many attributes", "<p a b c d e f g h>x".repeat(300_000)),
+        ("descriptions", "<meta name=a content=b>".repeat(200_000)),
         ("attributes", format!("<p {}>x", "class='a b c' ".repeat(200_000))),
         ("marks", format!("<p>{}", "*_`[<&#".repeat(300_000))),
         ("backticks", format!("<code>{}</code>", "` ".repeat(300_000))),

@@ -61,6 +61,7 @@ names! {
     Area "area" SPECIAL | VOID | NO_FRAMESET;
     Article "article" PLAIN;
     Aside "aside" PLAIN;
+    Audio "audio" 0;
     B "b" FORMATTING | BREAKOUT;
     Base "base" SPECIAL | VOID | HEAD;
     Basefont "basefont" HEAD_VOID;
@@ -70,6 +71,7 @@ names! {
     Body "body" SPECIAL | BREAKOUT;
     Br "br" SPECIAL | VOID | BREAKOUT | NO_FRAMESET | LINE;
     Button "button" SPECIAL | BLOCK | NO_FRAMESET | BLANK;
+    Canvas "canvas" 0;
     Caption "caption" SPECIAL | SCOPE | MARKER | TABLE_PART | LINE;
     Center "center" PLAIN | BREAKOUT;
     Code "code" FORMATTING | BREAKOUT;
@@ -77,6 +79,7 @@ names! {
     Colgroup "colgroup" SPECIAL | VOID | TABLE_PART;
     Datalist "datalist" UNSEEN;
     Dd "dd" SPECIAL | IMPLIED_END | BREAKOUT | NO_FRAMESET | LINE;
+    Del "del" 0;
     Details "details" PLAIN;
     Dialog "dialog" CLOSES_P | BLOCK | LINE;
     Dir "dir" CLOSES_P | BLOCK | SPECIAL;
@@ -109,6 +112,7 @@ names! {
     Image "image" VOID | NO_FRAMESET;
     Img "img" SPECIAL | VOID | BREAKOUT | NO_FRAMESET | BLANK;
     Input "input" SPECIAL | VOID | BLANK;
+    Kbd "kbd" 0;
     Keygen "keygen" VOID | NO_FRAMESET;
     Label "label" BLANK;
     Legend "legend" LINE;
@@ -139,6 +143,7 @@ names! {
     Rtc "rtc" IMPLIED_END;
     Ruby "ruby" BREAKOUT;
     S "s" FORMATTING | BREAKOUT;
+    Samp "samp" 0;
     Script "script" SPECIAL | RAW | HEAD;
     Search "search" CLOSES_P | BLOCK;
     Section "section" PLAIN;
@@ -169,6 +174,7 @@ names! {
     U "u" FORMATTING | BREAKOUT;
     Ul "ul" PLAIN | BREAKOUT;
     Var "var" BREAKOUT;
+    Video "video" 0;
     Wbr "wbr" SPECIAL | VOID | NO_FRAMESET;
     Xmp "xmp" SPECIAL | CLOSES_P | RAW | NO_FRAMESET;
 }
@@ -189,6 +195,11 @@ impl Name {
     /// In lower case; nothing for what has another name.
     pub fn text(self) -> &'static str {
         NAMES.get(self as usize).map_or("", |known| known.1)
+    }
+
+    /// Of a heading, 1 to 6.
+    pub fn heading(self) -> Option<u8> {
+        self.has(HEADING).then(|| self as u8 - Name::H1 as u8 + 1)
     }
 
     pub const fn flags(self) -> u32 {
@@ -214,7 +225,7 @@ const SLOTS: [u8; 1 << SLOT_BITS] = {
 };
 const SLOT_BITS: u32 = 10;
 /// Found by trying.
-const FACTOR: u32 = 0x0c08_7553;
+const FACTOR: u32 = 0x564b_7be9;
 
 /// From the length, the first two and the last two letters, of any case.
 const fn slot(name: &[u8]) -> usize {

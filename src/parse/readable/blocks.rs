@@ -1,12 +1,11 @@
 //! A page cut into blocks: runs of text between the edges of elements that stand apart. Each with what is counted in it and where it
 //! stands.
 
-use std::borrow::Cow;
-
-use super::markup::{attribute, attributes};
-use super::names::{BLOCK, Tag, UNSEEN};
-use super::tree::{Node, Tree};
+use super::tree::Tree;
 use super::vocabulary::{Hash, Marks, Vocabulary, Words, words_of};
+use crate::parse::html::decode_text;
+use crate::parse::html::names::{Name, UNSEEN};
+use crate::parse::html::tokens::Attribute;
 
 /// Blocks of a page; text behind them belongs to the last.
 const MAX_BLOCKS: usize = 100_000;
@@ -80,7 +79,7 @@ pub struct Blocks {
 struct Context {
     end: u32,
     home: u32,
-    tag: u8,
+    name: u8,
     depth: u16,
     is_link: bool,
     is_unseen: bool,
@@ -124,7 +123,7 @@ impl Blocks {
 
     pub fn read(tree: &Tree, vocabulary: &Vocabulary) -> Blocks {
         let mut title = Vec::new();
-        for_words(&decode(tree.title), |hash| title.push(hash.0));
+        for_words(&decode_text(tree.title), |hash| title.push(hash.0));
         let mut reader = Reader { vocabulary, title, found: Blocks::default(), block: None, word: Word::default() };
         reader.read(tree);
         let mut found = reader.found;
@@ -135,7 +134,7 @@ impl Blocks {
 
 impl Reader<'_> {
     fn read(&mut self, tree: &Tree) {
-        let mut open = vec![Context { end: u32::MAX, tag: Tag::Html as u8, ..Context::default() }];
+        let mut open = vec![Context { end: u32::MAX, name: Name::Html as u8, ..Context::default() }];
         for (number, node) in (0..).zip(&tree.nodes) {
             while open.len() > 1 && open[open.len() - 1].end <= number {
                 if open.pop().is_some_and(|closed| closed.is_apart) {
@@ -143,49 +142,50 @@ impl Reader<'_> {
                 }
             }
             let around = open[open.len() - 1];
-            match node.tag {
+            match node.name {
                 _ if around.is_unseen => {}
-                Some(tag) => self.element(number, tag, node, around, &mut open),
-                None => self.text(number, node, &around),
+                Some(name) => self.element(tree, number, name, around, &mut open),
+                None => self.text(number, &tree.text(number), &around),
             }
         }
         self.finish();
     }
 
-    fn element(&mut self, number: u32, tag: Tag, node: &Node, around: Context, open: &mut Vec<Context>) {
-        match tag {
-            Tag::Img => self.found.counts[0] += 1,
-            Tag::Article => self.found.counts[1] += 1,
-            Tag::Form => self.found.counts[2] += 1,
-            Tag::Li => self.found.counts[3] += 1,
-            Tag::Td => self.found.counts[4] += 1,
+    fn element(&mut self, tree: &Tree, number: u32, name: Name, around: Context, open: &mut Vec<Context>) {
+        let node = tree.nodes[number as usize];
+        match name {
+            Name::Img => self.found.counts[0] += 1,
+            Name::Article => self.found.counts[1] += 1,
+            Name::Form => self.found.counts[2] += 1,
+            Name::Li => self.found.counts[3] += 1,
+            Name::Td => self.found.counts[4] += 1,
             _ => {}
         }
-        if tag.has(BLOCK) {
+        if node.is_apart {
             self.finish();
-        } else if tag == Tag::Br {
+        } else if name == Name::Br {
             self.end_word();
         }
         let mut own = Marks::default();
-        let (class, is_hidden) = self.marks(tag, node.written, &mut own);
+        let (class, is_hidden) = self.marks(tree, number, name, &mut own);
         let mut inner = Context {
             end: node.end,
-            tag: tag as u8,
+            name: name as u8,
             depth: around.depth + 1,
-            is_link: around.is_link || tag == Tag::A,
-            is_unseen: tag.has(UNSEEN) && !is_shadow(tag, node.written),
-            is_apart: tag.has(BLOCK),
+            is_link: around.is_link || name == Name::A,
+            is_unseen: name.has(UNSEEN) || matches!(name, Name::Audio | Name::Canvas | Name::Video),
+            is_apart: node.is_apart,
             is_hidden: around.is_hidden || is_hidden,
             own,
-            near: or(or(own, around.own), if tag.has(BLOCK) { Marks::default() } else { around.near }),
+            near: or(or(own, around.own), if node.is_apart { Marks::default() } else { around.near }),
             around: or(own, around.around),
             ..around
         };
-        if tag.has(BLOCK) {
+        if node.is_apart {
             inner.home = number;
-            let hash = (class ^ (tag as u64 + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let hash = (class ^ (name as u64 + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             inner.shape = [hash, around.shape[0].rotate_left(21) ^ hash, around.shape[1].rotate_left(21) ^ hash];
-        } else if tag == Tag::A
+        } else if name == Name::A
             && let Some(block) = &mut self.block
         {
             block.links += 1;
@@ -196,11 +196,11 @@ impl Reader<'_> {
     }
 
     /// Collects the words of its classes, and gives all of them as a number; and whether it is hidden.
-    fn marks(&self, tag: Tag, written: &str, own: &mut Marks) -> (u64, bool) {
+    fn marks(&self, tree: &Tree, number: u32, name: Name, own: &mut Marks) -> (u64, bool) {
         let mut class = 0_u64;
         let mut is_hidden = false;
-        self.vocabulary.mark(Hash::of(tag.name().as_bytes()).add(b'<'), own);
-        for (name, value) in attributes(written) {
+        self.vocabulary.mark(Hash::of(name.text().as_bytes()).add(b'<'), own);
+        for &Attribute { name, value } in tree.attributes(number) {
             let value = value.get(..MAX_NAME).unwrap_or(value);
             match name.len() {
                 5 if name.eq_ignore_ascii_case("class") => words_of(value, |word| {
@@ -234,8 +234,7 @@ impl Reader<'_> {
         (class, is_hidden)
     }
 
-    fn text(&mut self, number: u32, node: &Node, around: &Context) {
-        let text = decode(node.written);
+    fn text(&mut self, number: u32, text: &str, around: &Context) {
         if self.block.is_none() {
             if text.trim().is_empty() {
                 return;
@@ -292,7 +291,7 @@ impl Reader<'_> {
                 first: number,
                 home: around.home,
                 is_hidden: around.is_hidden,
-                inner: around.tag,
+                inner: around.name,
                 depth: around.depth,
                 links: u32::from(around.is_link),
                 shape: around.shape[2],
@@ -327,11 +326,6 @@ fn end_word(word: &mut Word, block: &mut Block, vocabulary: &Vocabulary, title: 
     }
 }
 
-/// A template that is shown without a program.
-fn is_shadow(tag: Tag, written: &str) -> bool {
-    tag == Tag::Template && attribute(written, "shadowrootmode").is_some()
-}
-
 fn for_words(text: &str, mut take: impl FnMut(Hash)) {
     for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty()).take(50) {
         take(Hash::of(word.to_lowercase().as_bytes()));
@@ -342,9 +336,9 @@ fn or(left: Marks, right: Marks) -> Marks {
     std::array::from_fn(|at| left[at] | right[at])
 }
 
-/// Without its character references.
-pub fn decode(written: &str) -> Cow<'_, str> {
-    if written.contains('&') { htmlize::unescape(written) } else { Cow::Borrowed(written) }
+/// Of the element that holds it.
+pub fn name_of(tree: &Tree, block: &Block) -> Name {
+    tree.nodes[block.home as usize].name.unwrap_or(Name::Other)
 }
 
 fn sums(tree: &Tree, blocks: &[Block]) -> Vec<Sum> {
@@ -355,8 +349,7 @@ fn sums(tree: &Tree, blocks: &[Block]) -> Vec<Sum> {
         sum.link_chars += block.link_chars;
         sum.blocks += 1;
         sum.good += if block.is_good() { block.chars } else { 0 };
-        let tag = tree.nodes[block.home as usize].tag;
-        sum.headings += u32::from(tag.is_some_and(|tag| tag.heading().is_some()));
+        sum.headings += u32::from(name_of(tree, block).heading().is_some());
     }
     // An element stands before all that is in it.
     for number in (1..tree.nodes.len()).rev() {

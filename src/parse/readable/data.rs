@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::markup::attribute;
 use super::tree::Tree;
+use crate::parse::html::decode_attribute;
 
 /// Data within data.
 const MAX_NESTED: usize = 3;
@@ -39,10 +39,8 @@ const OF_THE_SITE: [&str; 9] = [
 /// The page that a page's data makes; none if there is no text in it.
 pub fn page_of_data(tree: &Tree) -> Option<String> {
     let mut page = String::new();
-    if let Some(written) = tree.preloaded
-        && let Some(data) = attribute(written, "data-preloaded")
-    {
-        write_json(&data, 0, true, &mut page);
+    if let Some(data) = tree.preloaded {
+        write_json(&decode_attribute(data), 0, true, &mut page);
     }
     if page.is_empty() {
         tree.data.iter().for_each(|data| write_json(data, 0, false, &mut page));

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::blocks::{Block, Blocks};
-use super::markup::attribute;
-use super::names::{BLOCK, Tag};
+use super::blocks::{Block, Blocks, name_of};
 use super::tree::Tree;
 use super::vocabulary::MARKS;
+use crate::parse::html::decode_attribute;
+use crate::parse::html::names::Name;
 
 /// Elements around a block that are looked at.
 const STEPS: usize = 5;
@@ -102,7 +102,7 @@ impl<'a> Features<'a> {
             heading: headings(tree, blocks),
             top_shape: shapes.values().map(|shape| shape.blocks).max().unwrap_or(0),
             long: blocks.iter().map(|block| block.words).max().unwrap_or(0),
-            h1: blocks.iter().position(|block| tag_of(tree, block) == Tag::H1),
+            h1: blocks.iter().position(|block| name_of(tree, block) == Name::H1),
             tree,
             found,
             shapes,
@@ -150,7 +150,7 @@ impl<'a> Features<'a> {
             block.bars as f32,
             code_of_last(block.last),
             block.title_words as f32 / words,
-            f32::from(tag_of(self.tree, block) as u8),
+            f32::from(name_of(self.tree, block) as u8),
             f32::from(block.inner),
             f32::from(block.depth),
             (block.end - block.first) as f32,
@@ -161,7 +161,7 @@ impl<'a> Features<'a> {
         let sum = self.found.sums[0];
         let total = sum.chars.max(1) as f32;
         let (last, next) = self.heading[at];
-        let level = self.found.blocks.get(last as usize).and_then(|block| tag_of(self.tree, block).heading());
+        let level = self.found.blocks.get(last as usize).and_then(|block| name_of(self.tree, block).heading());
         let (copies, first) = self.copies[&block.text];
         out.extend([
             at as f32 / self.found.blocks.len() as f32,
@@ -178,7 +178,7 @@ impl<'a> Features<'a> {
 
     fn neighbour(&self, at: Option<usize>, out: &mut Vec<f32>) {
         let numbers = at.and_then(|at| self.found.blocks.get(at)).map_or([-1.0; 4], |block| {
-            [block.chars as f32, block.link_density(), f32::from(tag_of(self.tree, block) as u8), block.words as f32]
+            [block.chars as f32, block.link_density(), f32::from(name_of(self.tree, block) as u8), block.words as f32]
         });
         out.extend(numbers);
     }
@@ -260,10 +260,6 @@ impl<'a> Features<'a> {
     }
 }
 
-fn tag_of(tree: &Tree, block: &Block) -> Tag {
-    tree.nodes[block.home as usize].tag.unwrap_or(Tag::Other)
-}
-
 fn code_of_last(last: char) -> f32 {
     match last {
         '.' | '。' => 3.0,
@@ -278,15 +274,12 @@ fn code_of_last(last: char) -> f32 {
 /// The innermost element with so large a share of the letters that look like sentences.
 fn core(tree: &Tree, found: &Blocks, share: f32) -> u32 {
     let least = (found.sums[0].good as f32 * share) as u32;
-    let is_core = |number: &usize| {
-        let is_apart = tree.nodes[*number].tag.is_some_and(|tag| tag.has(BLOCK));
-        is_apart && found.sums[*number].good > least
-    };
+    let is_core = |number: &usize| tree.nodes[*number].is_apart && found.sums[*number].good > least;
     (0..tree.nodes.len()).rev().find(is_core).unwrap_or(0) as u32
 }
 
 fn headings(tree: &Tree, blocks: &[Block]) -> Vec<(u32, u32)> {
-    let is_heading = |block: &Block| tag_of(tree, block).heading().is_some();
+    let is_heading = |block: &Block| name_of(tree, block).heading().is_some();
     let mut last = 0;
     let mut found: Vec<(u32, u32)> = (0..)
         .zip(blocks)
@@ -305,10 +298,11 @@ fn headings(tree: &Tree, blocks: &[Block]) -> Vec<(u32, u32)> {
 
 fn kind(tree: &Tree) -> Kind {
     let mut kind = Kind { steps: 255, ..Kind::default() };
-    let mut url = tree.canonical.and_then(|written| attribute(written, "href"));
-    for written in &tree.metas {
-        let Some(name) = attribute(written, "property").or_else(|| attribute(written, "name")) else { continue };
-        let content = || attribute(written, "content").unwrap_or_default();
+    let mut url = tree.canonical.map(decode_attribute);
+    for (number, _) in (0..).zip(&tree.nodes).filter(|(_, node)| node.name == Some(Name::Meta)) {
+        let attribute = |name: &str| tree.attribute(number, name);
+        let Some(name) = attribute("property").or_else(|| attribute("name")) else { continue };
+        let content = || attribute("content").unwrap_or_default();
         match &*name {
             "og:type" => {
                 kind.said = match &*content() {

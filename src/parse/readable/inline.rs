@@ -2,10 +2,9 @@
 
 use url::Url;
 
-use super::blocks::{Block, decode};
-use super::markup::attribute;
-use super::names::{BLOCK, Tag};
+use super::blocks::Block;
 use super::tree::Tree;
+use crate::parse::html::names::Name;
 
 /// Elements around a block within which a link is looked for.
 const MAX_STEPS: usize = 24;
@@ -58,11 +57,11 @@ impl Inline<'_> {
     }
 
     /// A picture with its description; none without one.
-    pub fn picture(&self, written: &str) -> Option<String> {
-        let alt = attribute(written, "alt").map(|alt| collapse(&alt)).filter(|alt| !alt.is_empty())?;
+    pub fn picture(&self, number: u32) -> Option<String> {
+        let alt = self.tree.attribute(number, "alt").map(|alt| collapse(&alt)).filter(|alt| !alt.is_empty())?;
         let source = ["src", "data-src"]
             .iter()
-            .find_map(|name| attribute(written, name).filter(|it| !it.starts_with("data:")))?;
+            .find_map(|name| self.tree.attribute(number, name).filter(|it| !it.starts_with("data:")))?;
         let target = self.resolve(&source)?;
         let mut text = String::from("![");
         escape_into(&alt, &mut text);
@@ -93,7 +92,7 @@ impl Inline<'_> {
     }
 
     fn target(&self, link: u32) -> Option<String> {
-        self.resolve(&attribute(self.tree.nodes[link as usize].written, "href")?)
+        self.resolve(&self.tree.attribute(link, "href")?)
     }
 
     /// An address that a reader may follow, safe to stand in parentheses.
@@ -131,15 +130,15 @@ impl Inline<'_> {
             }
             let node = nodes[number as usize];
             let style = open[open.len() - 1].1;
-            match node.tag {
-                None => add_text(&mut runs, style, &decode(node.written)),
-                Some(Tag::Br) if one_line => add_text(&mut runs, style, " "),
-                Some(Tag::Br) => runs.push(Run { style, text: "\n".to_owned(), is_done: true }),
-                Some(Tag::Img) => {
-                    let picture = self.picture(node.written).filter(|_| !style.code);
+            match node.name {
+                None => add_text(&mut runs, style, &self.tree.text(number)),
+                Some(Name::Br) if one_line => add_text(&mut runs, style, " "),
+                Some(Name::Br) => runs.push(Run { style, text: "\n".to_owned(), is_done: true }),
+                Some(Name::Img) => {
+                    let picture = self.picture(number).filter(|_| !style.code);
                     runs.extend(picture.map(|text| Run { style, text, is_done: true }));
                 }
-                Some(tag) if node.end > number + 1 => open.push((node.end, self.style_in(style, tag, number))),
+                Some(name) if node.end > number + 1 => open.push((node.end, self.style_in(style, name, number))),
                 Some(_) => {}
             }
         }
@@ -153,34 +152,34 @@ impl Inline<'_> {
         let mut is_within = true;
         while at > 0 && outer.len() < MAX_STEPS {
             let node = self.tree.nodes[at as usize];
-            let tag = node.tag.unwrap_or(Tag::Other);
+            let name = node.name.unwrap_or(Name::Other);
             // What ends behind the first text only.
-            is_within &= !tag.has(BLOCK);
-            if is_within || tag == Tag::A {
-                outer.push((at, tag));
+            is_within &= !node.is_apart;
+            if is_within || name == Name::A {
+                outer.push((at, name));
             }
-            if matches!(tag, Tag::Li | Tag::Td | Tag::Th | Tag::Article | Tag::Section) {
+            if matches!(name, Name::Li | Name::Td | Name::Th | Name::Article | Name::Section) {
                 break;
             }
             at = node.parent;
         }
         let mut style = Style::default();
-        for (number, tag) in outer.into_iter().rev() {
+        for (number, name) in outer.into_iter().rev() {
             // The block may go on behind it.
-            if self.tree.nodes[number as usize].end >= block.end || tag == Tag::A {
-                style = self.style_in(style, tag, number);
+            if self.tree.nodes[number as usize].end >= block.end || name == Name::A {
+                style = self.style_in(style, name, number);
             }
         }
         style
     }
 
-    fn style_in(&self, style: Style, tag: Tag, number: u32) -> Style {
-        match tag {
-            Tag::B | Tag::Strong => Style { bold: true, ..style },
-            Tag::I | Tag::Em => Style { italic: true, ..style },
-            Tag::S | Tag::Strike | Tag::Del => Style { struck: true, ..style },
-            Tag::Code | Tag::Kbd | Tag::Samp | Tag::Tt => Style { code: true, ..style },
-            Tag::A if self.target(number).is_some() => Style { link: number, ..style },
+    fn style_in(&self, style: Style, name: Name, number: u32) -> Style {
+        match name {
+            Name::B | Name::Strong => Style { bold: true, ..style },
+            Name::I | Name::Em => Style { italic: true, ..style },
+            Name::S | Name::Strike | Name::Del => Style { struck: true, ..style },
+            Name::Code | Name::Kbd | Name::Samp | Name::Tt => Style { code: true, ..style },
+            Name::A if self.target(number).is_some() => Style { link: number, ..style },
             _ => style,
         }
     }
@@ -200,7 +199,7 @@ fn add_text(runs: &mut Vec<Run>, style: Style, text: &str) {
             }
             was_blank = true;
         } else {
-            all.push(if c == '\0' { '\u{fffd}' } else { c });
+            all.push(c);
             was_blank = false;
         }
     }

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 
 use url::Url;
 
-use super::blocks::{Block, Blocks, decode};
+use super::blocks::{Block, Blocks};
 use super::inline::{Inline, longest_run};
-use super::markup::attribute;
-use super::names::Tag;
 use super::tree::Tree;
+use crate::parse::html::names::Name;
 
 /// Lists and quotes within each other; what is deeper stands at this depth.
 const MAX_DEPTH: usize = 12;
@@ -89,14 +88,13 @@ impl Place {
         let mut at = block.home;
         while at > 0 {
             let node = tree.nodes[at as usize];
-            match node.tag {
-                Some(Tag::Blockquote) => place.containers.push(at),
-                Some(Tag::Li) => place.containers.push(at),
-                Some(Tag::Pre | Tag::Xmp) => place.pre = place.pre.or(Some(at)),
-                Some(Tag::Table) => {
+            match node.name {
+                Some(Name::Blockquote | Name::Li) => place.containers.push(at),
+                Some(Name::Pre | Name::Xmp) => place.pre = place.pre.or(Some(at)),
+                Some(Name::Table) => {
                     place.table = place.table.or(Some(at));
                 }
-                Some(tag) => place.heading = place.heading.or(tag.heading()),
+                Some(name) => place.heading = place.heading.or(name.heading()),
                 None => {}
             }
             at = node.parent;
@@ -128,10 +126,10 @@ impl Writer<'_> {
     fn pictures(&mut self, from: u32, to: u32) {
         for number in from..to {
             let node = self.tree.nodes[number as usize];
-            let is_shown = || self.tree.nodes[node.parent as usize].tag != Some(Tag::Noscript);
-            if node.tag == Some(Tag::Img)
+            let is_shown = || self.tree.nodes[node.parent as usize].name != Some(Name::Noscript);
+            if node.name == Some(Name::Img)
                 && is_shown()
-                && let Some(picture) = self.inline.picture(node.written)
+                && let Some(picture) = self.inline.picture(number)
             {
                 self.write(&picture, &[]);
             }
@@ -144,16 +142,16 @@ impl Writer<'_> {
             if !code.is_empty() && !code.ends_with('\n') {
                 code.push('\n');
             }
-            for node in &self.tree.nodes[block.first as usize..block.end as usize] {
-                match node.tag {
-                    None => code.push_str(&decode(node.written)),
-                    Some(Tag::Br) => code.push('\n'),
+            for number in block.first..block.end {
+                match self.tree.nodes[number as usize].name {
+                    None => code.push_str(&self.tree.text(number)),
+                    Some(Name::Br) => code.push('\n'),
                     Some(_) => {}
                 }
             }
         }
-        let code = code.trim_matches(['\n', '\r']).trim_end().replace("\r\n", "\n").replace('\0', "\u{fffd}");
-        let fence = "`".repeat(longest_run(&code, '`').max(2) + 1);
+        let code = code.trim_matches(['\n', '\r']).trim_end();
+        let fence = "`".repeat(longest_run(code, '`').max(2) + 1);
         let language = language(self.tree, pre, blocks);
         self.write(&format!("{fence}{language}\n{code}\n{fence}"), &place.containers);
     }
@@ -219,11 +217,11 @@ impl Writer<'_> {
         let mut at = block.home;
         while at > table {
             let node = self.tree.nodes[at as usize];
-            match node.tag {
-                Some(Tag::Tr) => row = at,
-                Some(Tag::Td | Tag::Th) => {
+            match node.name {
+                Some(Name::Tr) => row = at,
+                Some(Name::Td | Name::Th) => {
                     cell = at;
-                    spanned = attribute(node.written, "colspan").and_then(|n| n.trim().parse().ok()).unwrap_or(1);
+                    spanned = self.tree.attribute(at, "colspan").and_then(|n| n.trim().parse().ok()).unwrap_or(1);
                 }
                 _ => {}
             }
@@ -243,7 +241,7 @@ impl Writer<'_> {
         let mut cells = 0;
         while at < to {
             let node = self.tree.nodes[at as usize];
-            cells += usize::from(matches!(node.tag, Some(Tag::Td | Tag::Th)));
+            cells += usize::from(matches!(node.name, Some(Name::Td | Name::Th)));
             at = node.end;
         }
         cells
@@ -302,14 +300,16 @@ impl Writer<'_> {
     /// How a quote or an item begins.
     fn marker(&mut self, number: u32) -> String {
         let node = self.tree.nodes[number as usize];
-        if node.tag == Some(Tag::Blockquote) {
+        if node.name == Some(Name::Blockquote) {
             return "> ".into();
         }
         let list = self.tree.nodes[node.parent as usize];
-        if list.tag != Some(Tag::Ol) {
+        if list.name != Some(Name::Ol) {
             return "- ".into();
         }
-        let first = || attribute(list.written, "start").and_then(|n| n.trim().parse::<u32>().ok()).map_or(1, u64::from);
+        let first = || {
+            self.tree.attribute(node.parent, "start").and_then(|n| n.trim().parse::<u32>().ok()).map_or(1, u64::from)
+        };
         let count = self.items.entry(node.parent).and_modify(|count| *count += 1).or_insert_with(first);
         // Longer numbers begin no list.
         format!("{}. ", *count % 1_000_000_000)
@@ -321,10 +321,10 @@ fn is_data(tree: &Tree, table: u32, blocks: &[Block]) -> bool {
     let mut cells = 0;
     let mut rows = 0;
     for number in table + 1..tree.nodes[table as usize].end {
-        match tree.nodes[number as usize].tag {
-            Some(Tag::Table | Tag::Pre | Tag::H1 | Tag::H2 | Tag::Blockquote) => return false,
-            Some(Tag::Tr) => rows += 1,
-            Some(Tag::Td | Tag::Th) => cells += 1,
+        match tree.nodes[number as usize].name {
+            Some(Name::Table | Name::Pre | Name::H1 | Name::H2 | Name::Blockquote) => return false,
+            Some(Name::Tr) => rows += 1,
+            Some(Name::Td | Name::Th) => cells += 1,
             _ => {}
         }
     }
@@ -336,7 +336,7 @@ fn language(tree: &Tree, pre: u32, blocks: &[Block]) -> String {
     let first = blocks.first().map_or(pre, |block| tree.nodes[block.first as usize].parent);
     let outer = tree.nodes[pre as usize].parent;
     for number in [pre, first, outer] {
-        let class = attribute(tree.nodes[number as usize].written, "class").unwrap_or_default();
+        let class = tree.attribute(number, "class").unwrap_or_default();
         let named = class.split_whitespace().find_map(|word| {
             ["language-", "lang-", "highlight-source-", "brush:"].iter().find_map(|begin| word.strip_prefix(begin))
         });

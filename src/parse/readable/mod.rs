@@ -1,7 +1,7 @@
 //! What a page is for, as clean text or Markdown: articles, products, discussions, lists, without what stands around them.
 //!
 //! The page is cut into [`blocks`] of text, [`features`] tell what is known of each, and decision trees ([`model`]) how likely it
-//! belongs to the text; a second look takes in what came out for those around it. Chosen are the blocks that together promise the best
+//! belongs to the text. Chosen are the blocks that together promise the best
 //! F1 over words, and what they promise is the confidence. A page that shows its text by a program alone is read from its [`data`].
 
 mod blocks;
@@ -9,24 +9,21 @@ mod data;
 mod features;
 mod inline;
 mod markdown;
-mod markup;
 mod model;
-mod names;
-mod second;
 pub mod training;
 mod tree;
 mod vocabulary;
 
 use url::Url;
 
-use blocks::{Block, Blocks, decode};
+use blocks::{Block, Blocks, name_of};
 use features::Features;
-use markup::attribute;
 use model::Model;
-use names::Tag;
-use second::Second;
 use tree::Tree;
 use vocabulary::Vocabulary;
+
+use super::html::decode_attribute;
+use super::html::names::Name;
 
 /// A page with fewer words may have its text as data.
 const FEW_WORDS: u32 = 100;
@@ -74,9 +71,9 @@ fn read_in<T>(page: &str, vocabulary: &Vocabulary, take: impl FnOnce(&Tree, &Blo
 
 /// What links are relative to: `<base>`, as seen from the page's URL, or what the page says its own URL is.
 fn base(tree: &Tree, url: Option<&str>) -> Option<Url> {
-    let said = || Url::parse(&attribute(tree.canonical?, "href")?).ok();
+    let said = || Url::parse(&decode_attribute(tree.canonical?)).ok();
     let page = url.and_then(|url| Url::parse(url).ok()).or_else(said);
-    let href = tree.base.and_then(|written| attribute(written, "href"));
+    let href = tree.base.map(decode_attribute);
     match (page, href) {
         (Some(page), Some(href)) => page.join(&href).ok().or(Some(page)),
         (None, Some(href)) => Url::parse(&href).ok(),
@@ -105,21 +102,11 @@ fn render(tree: &Tree, found: &Blocks, base: Option<&Url>, with_markdown: bool, 
 fn judge(tree: &Tree, found: &Blocks, model: &Model) -> Vec<f32> {
     let features = Features::new(tree, found);
     let mut numbers = Vec::new();
-    let each = 0..found.blocks.len();
-    let first: Vec<f32> = each
-        .clone()
-        .map(|at| {
-            features.of(at, &mut numbers);
-            model.judge(0, &numbers, &found.blocks[at])
-        })
-        .collect();
-    let second = Second::new(tree, found, &first);
-    each.map(|at| {
+    let judge = |at: usize| {
         features.of(at, &mut numbers);
-        second.of(at, &mut numbers);
-        model.judge(1, &numbers, &found.blocks[at])
-    })
-    .collect()
+        model.judge(&numbers, &found.blocks[at])
+    };
+    (0..found.blocks.len()).map(judge).collect()
 }
 
 /// The blocks of which the best F1 over words is to be expected, and what that is. Taken by their likelihood, the best end is where
@@ -150,24 +137,17 @@ fn choose(blocks: &[Block], likely: &[f32]) -> (Vec<bool>, f32) {
 /// Adds a block's lines.
 fn write_text(tree: &Tree, block: &Block, text: &mut String) {
     let begun = text.len();
-    let nodes = &tree.nodes[block.first as usize..block.end as usize];
-    let is_code = || {
-        let home = tree.nodes[block.home as usize];
-        home.tag == Some(Tag::Pre)
-    };
-    if is_code() {
-        nodes.iter().filter(|node| node.tag.is_none()).for_each(|node| text.push_str(&decode(node.written)));
-    } else {
-        let mut is_apart = false;
-        for node in nodes {
-            match node.tag {
-                None => add_words(text, begun, &decode(node.written), &mut is_apart),
-                Some(Tag::Br) if text.len() > begun => {
-                    text.push('\n');
-                    is_apart = false;
-                }
-                Some(_) => {}
+    let is_code = name_of(tree, block) == Name::Pre;
+    let mut is_apart = false;
+    for number in block.first..block.end {
+        match tree.nodes[number as usize].name {
+            None if is_code => text.push_str(&tree.text(number)),
+            None => add_words(text, begun, &tree.text(number), &mut is_apart),
+            Some(Name::Br) if !is_code && text.len() > begun => {
+                text.push('\n');
+                is_apart = false;
             }
+            Some(_) => {}
         }
     }
     text.truncate(text.trim_end().len().max(begun));

@@ -1,5 +1,5 @@
 //! The decision trees that say how likely a block belongs to what a page is for; `scripts/readable` made them and says how. The table
-//! is text: a line of marks, one of words, the calibration, and for each of the two rounds one line a tree.
+//! is text: a line of marks, one of words, the calibration, and one line a tree.
 
 use std::sync::OnceLock;
 
@@ -9,13 +9,12 @@ use super::vocabulary::Vocabulary;
 
 const TABLE: &str = include_str!("model.txt");
 /// The first line of a table that this program reads.
-const VERSION: &str = "seine readable 1";
+const VERSION: &str = "seine readable 2";
 
 #[derive(Debug, Default)]
 pub struct Model {
     pub vocabulary: Vocabulary,
-    /// Of each block by itself, and again with what came out for those around it.
-    pub rounds: [Forest; 2],
+    pub trees: Forest,
     /// What is expected of a page's text → what came of it, in ascending order.
     pub calibration: Vec<(f32, f32)>,
 }
@@ -47,12 +46,9 @@ pub fn read(table: &str) -> Option<Model> {
     let vocabulary = Vocabulary::new(words()?, words()?);
     let pair = |pair: &str| pair.split_once(':').and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
     let calibration = words()?.map(pair).collect::<Option<_>>()?;
-    let mut rounds: [Forest; 2] = Default::default();
-    for line in lines {
-        let (round, tree) = line.split_once(' ')?;
-        add_tree(tree, rounds.get_mut(round.parse::<usize>().ok()?)?)?;
-    }
-    Some(Model { vocabulary, rounds, calibration })
+    let mut trees = Forest::default();
+    lines.try_for_each(|tree| add_tree(tree, &mut trees))?;
+    Some(Model { vocabulary, trees, calibration })
 }
 
 /// A tree in prefix order: `17<3.5` has what is at most 3.5 behind it, and then what is beyond; `-0.12` is a leaf.
@@ -97,9 +93,8 @@ impl Forest {
 
 impl Model {
     /// How likely a block belongs to the page's text, 0 to 1.
-    pub fn judge(&self, round: usize, numbers: &[f32], block: &Block) -> f32 {
-        let forest = &self.rounds[round];
-        let sum: f32 = forest.roots.iter().map(|root| forest.leaf(*root as usize, numbers, block)).sum();
+    pub fn judge(&self, numbers: &[f32], block: &Block) -> f32 {
+        let sum: f32 = self.trees.roots.iter().map(|root| self.trees.leaf(*root as usize, numbers, block)).sum();
         1.0 / (1.0 + (-sum).exp())
     }
 
