@@ -143,8 +143,10 @@ fn of_a_page_the_main_text_counts() {
     let now = article(&words, "22 November 2026");
     assert!((1..10).contains(&(of(&before).unwrap().bits ^ of(&now).unwrap().bits).count_ones()), "a word of the page");
 
-    // No block of a short page looks like its main text: all that is seen counts.
-    assert_eq!(of("<title>Short</title><body><h1>Version</h1> 1"), simhash("Version 1"));
+    // No block of a short page looks like its main text: all that is seen counts, and tells it from no other page.
+    let short = of("<title>Short</title><body><h1>Version</h1> 1").unwrap();
+    assert_eq!((short.bits, short.telling()), (simhash("Version 1").unwrap().bits, None));
+    assert_eq!(of(&before).unwrap().telling(), Some(of(&before).unwrap().bits));
     assert_eq!(of("<title>Nothing to see</title><body><img src=a.png>"), None);
 
     let of_type = |content_type: &str, body: &str| {
