@@ -82,7 +82,7 @@ impl Validator {
         let focus = Focus::open(&*frontier, config.focus)?;
         // What was held is not any more once nobody watches.
         while !config.traps && frontier.release_held(RELEASED, now_ms())? > 0 {}
-        let watch = Mutex::new(Watch::new(config.traps, now_ms()));
+        let watch = Mutex::new(Watch::new(config.traps));
         Ok(Validator { frontier, scope, config, metrics, looks, focus, watch })
     }
 
@@ -100,7 +100,6 @@ impl Validator {
             if entries.is_empty() {
                 self.pass_damage(reader)?;
                 self.release(reader)?; // a segment may have been closed since
-                self.release_some(now_ms())?;
                 beat.idle();
                 continue;
             }

@@ -1,7 +1,14 @@
 //! The arithmetic of traps: patterns, texts, and parameters that carry sessions.
 
+#[path = "support/event.rs"]
+mod event;
+#[path = "support/traps.rs"]
+mod site;
+#[path = "traps/sites.rs"]
+mod sites;
+
 use seine::traps::parameters::{Parameters, without};
-use seine::traps::{Fetched, HostTraps, Turn, pattern, said};
+use seine::traps::{Fetched, HostTraps, Turn, Worth, pattern, said};
 
 #[test]
 fn a_pattern_keeps_words_and_makes_classes_of_the_rest() {
@@ -87,10 +94,10 @@ fn a_session_is_learned_from_many_values_and_many_texts_and_little_against_it() 
     );
 }
 
-fn see(traps: &mut HostTraps, url: &str, text: &str) -> bool {
+fn see(traps: &mut HostTraps, url: &str, text: &str) -> Worth {
     let said = said(text.as_bytes(), false);
     let fetched = Fetched { path_and_query: url, said: Some(&said), digest: &[0; 32], is_text: true };
-    traps.see(&fetched, &mut Vec::new()).feeds_itself
+    traps.see(&fetched, &mut Vec::new())
 }
 
 #[test]
@@ -101,17 +108,20 @@ fn a_pattern_cools_down_by_what_it_brings_and_is_warm_again_when_it_brings_somet
             (0..5).map(|at| char::from(b'a' + (number * salt / 7_usize.pow(at) % 26) as u8)).collect::<String>()
         };
         let words: Vec<String> = [31, 37, 41, 43, 47, 53].map(word).to_vec();
-        assert!(!see(&mut traps, &format!("/news/{number}"), &format!("an article about {}", words.join(" "))));
+        let worth = see(&mut traps, &format!("/news/{number}"), &format!("an article about {}", words.join(" ")));
+        assert!(!worth.feeds_itself);
     }
+    let list = Some(see(&mut traps, "/all/news", "an overview of what was said"));
     for number in 0..=seine::traps::SAME {
         see(&mut traps, &format!("/copy/{number}"), "always the same");
     }
-    assert!(matches!(traps.turn("/copy/99", false), Turn::Waits(_)) && traps.turn("/news/9", true) == Turn::InOrder);
+    let copy = Some(see(&mut traps, "/copy/98", "always the same"));
+    assert!(matches!(traps.turn("/copy/99", copy), Turn::Waits(_)) && traps.turn("/news/9", copy) == Turn::InOrder);
     for number in 0..=seine::traps::STALE {
         see(&mut traps, &format!("/count/{number}"), &format!("page number {number}"));
     }
-    assert!(matches!(traps.turn("/count/99", true), Turn::Waits(_)), "found on itself it waits");
-    assert!(matches!(traps.turn("/count/99", false), Turn::Last(_)), "found elsewhere it comes last");
+    assert!(matches!(traps.turn("/count/99", copy), Turn::Waits(_)), "found on what is cool it waits");
+    assert!(traps.turn("/count/99", list) == Turn::Last, "found elsewhere it comes last");
     let lines = traps.lines();
     assert!(lines.iter().any(|line| line.starts_with("/copy/# cools down")), "{lines:?}");
     // It is kept as it is.
@@ -120,7 +130,7 @@ fn a_pattern_cools_down_by_what_it_brings_and_is_warm_again_when_it_brings_somet
     for word in ["alpha", "beta", "gamma", "delta"] {
         see(&mut traps, "/copy/1", word);
     }
-    assert_eq!(traps.turn("/copy/99", true), Turn::InOrder);
+    assert_eq!(traps.turn("/copy/99", copy), Turn::InOrder);
     assert!(traps.visited().iter().any(|(_, count)| *count > 1), "what waited is released");
 }
 

@@ -11,13 +11,15 @@ use super::ending::Ended;
 use super::filling;
 use super::running::Running;
 use super::stillness::trouble;
-use crate::frontier::{Counts, FrontierError, Harvest, PageRecord, PageState};
+use crate::frontier::{Counts, FrontierError, Harvest, PageRecord, PageState, WhichHosts};
 use crate::page::FailureReason;
 use crate::sinks::dead_letters;
 use crate::telemetry::progress::{bytes, grouped};
 
 /// Seeds without a page that are named.
 const SHOWN_SEEDS: usize = 5;
+/// Hosts with URLs that are held that are named.
+const SHOWN_HOSTS: usize = 3;
 
 /// Printed at the end of a crawl.
 #[derive(Debug, Clone)]
@@ -35,6 +37,8 @@ pub struct Summary {
     pub seeds: u64,
     /// … and those that brought no page and wait for nothing, with the reason.
     pub failed_seeds: Vec<(String, String)>,
+    /// Hosts of which most is held, and how much.
+    pub held_at: Vec<(String, u64)>,
     /// Some pages were looked for more than others.
     pub is_focused: bool,
 }
@@ -99,6 +103,12 @@ impl Summary {
             folder: running.folder.clone(),
             seeds: seeds.len() as u64,
             failed_seeds,
+            held_at: running
+                .frontier
+                .look_at_hosts(WhichHosts::Held, SHOWN_HOSTS)
+                .into_iter()
+                .map(|host| (host.origin, host.held))
+                .collect(),
             is_focused: running.config().is_focused(),
         })
     }
@@ -158,6 +168,7 @@ impl Summary {
             "failed": self.counts.failed,
             "work_proposed": self.counts.work_proposed,
             "held": self.counts.held,
+            "held_at": self.held_at.iter().map(|(host, urls)| json!({"host": host, "urls": urls})).collect::<Vec<_>>(),
             "hosts": self.counts.hosts,
             "judged": self.counts.judged,
             "relevant": self.counts.relevant,
@@ -243,12 +254,22 @@ impl Summary {
             ("withheld", counts.withheld, "ask not to be indexed or used, or are not relevant and not wanted"),
             ("aliases", counts.alias, "lead to pages of other URLs"),
             ("to fetch", counts.work_proposed, "still in work_proposed"),
-            ("held", counts.held, "of them, as their patterns bring nothing new (seine host NAME, seine why URL)"),
+            (
+                "held",
+                counts.held,
+                "of them, as their patterns bring nothing new (seine host NAME, seine why URL), most of them at",
+            ),
             ("hosts", counts.hosts, ""),
         ] {
             if count > 0 {
                 writeln!(out, "  {table:<11} {:>9}   {what}", grouped(count))?;
             }
+        }
+        for (host, held) in &self.held_at {
+            writeln!(out, "    {:<18} {:>9}", host, grouped(*held))?;
+        }
+        if !self.held_at.is_empty() {
+            writeln!(out, "    link_storage.link_strategy.traps: false has the next run ask for all of it")?;
         }
         if let Some(ratio) = self.harvest() {
             let (relevant, judged) = (grouped(counts.relevant), grouped(counts.judged));

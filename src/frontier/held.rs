@@ -37,6 +37,17 @@ pub struct HostTrapsChange {
     /// Up to so many URLs that are held under a mark are held no longer, the first proposed first.
     pub release: Vec<(u32, usize)>,
     pub sweep: Option<Sweep>,
+    /// What is let go if the host has nothing else that was never fetched.
+    pub drain: Option<Drain>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Drain {
+    pub at_most: usize,
+    /// Marks that come before all others.
+    pub leading: Vec<u32>,
+    /// Of a mirror: of whom, and its patterns. What the other has, too, is not let go.
+    pub mirror: Option<(String, Sweep)>,
 }
 
 /// What came of it.
@@ -54,4 +65,6 @@ pub struct HostTrapsDone {
     pub empty: Vec<u32>,
     /// Where a sweep goes on; none: it has come to the end, or there was none.
     pub swept_to: Option<u64>,
+    /// The host had nothing else: how many URLs it held, and how many of them were let go.
+    pub drained: Option<(u64, usize)>,
 }

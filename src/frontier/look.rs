@@ -50,6 +50,8 @@ pub enum WhichHosts {
     /// In trouble, not given up.
     Troubled,
     Blocked,
+    /// With URLs that are held, the most first.
+    Held,
 }
 
 /// What its operator wants of a host.

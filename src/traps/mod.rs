@@ -1,22 +1,21 @@
 //! Traps: pages without end that bring nothing new, recognised by what they bring. Arithmetic alone.
 //!
 //! The URLs of a host fall into patterns ([`pattern`]). Of each it is counted what the fetches brought: words that the host had not
-//! said lately ([`seen`]), or links to somewhere new that is no trap itself. One that brings nothing for long cools down: its URLs
-//! wait, and one of them is asked for with every so many pages of its host, so a trap that never ends has a bounded share. What
-//! brings something again is warm again. Nothing is dropped.
-//!
-//! Two kinds of nothing are told apart. Texts that were said before, word for word ([`SAME`] of them), make a pattern cool wherever
-//! its URLs are found. Texts that only have no new words (calendars, counters, thin pages) need twice as many ([`STALE`]), and
-//! then only those URLs wait that were found on such pages themselves: a trap without end must feed itself, and what a list, a map or
-//! a front page leads to is finite. That comes last of its host: until then it shows what those who led there are worth.
+//! said lately ([`seen`]), or links to somewhere new that is no trap itself. One that brings nothing for long cools down, sooner when
+//! its texts were said before word for word ([`SAME`] of them) than when they only have no new words ([`STALE`]). A trap without end must feed
+//! itself, so those of its URLs wait that were found on such pages; what a list, a map or a front page leads to is finite, and comes
+//! last of its host at worst. One that waits is asked for with every so many pages of its host: what brings something again is warm
+//! again. When its host has nothing else, all that ends is asked for, and of what does not so much as is allowed ([`allowance`]).
 //!
 //! Names of a query can be chosen in very many ways, each a pattern of its own. So what is fetched with a query counts for its path
 //! with any query, too, and that one is asked of patterns that brought nothing for [`DOUBTED`] fetches, or were never fetched.
 //!
-//! Beside that, parameters that carry sessions are learned ([`parameters`]), and hosts that say what another one says ([`Mirror`]).
+//! Beside that, parameters that carry sessions are learned ([`parameters`]), and hosts that say what another one says (`mirror.rs`).
 //! Of the peers, Heritrix has rules by the form of a path, IRLbot (Lee et al., WWW 2008) budgets by domain, and Mercator's authors
 //! (Heydon and Najork, 1999) a person who looks at the log.
 
+mod allowance;
+mod mirror;
 pub mod parameters;
 pub mod pattern;
 mod place;
@@ -26,6 +25,9 @@ mod turn;
 
 use minicbor::{Decode, Encode};
 
+use allowance::Allowance;
+use mirror::Mirror;
+pub use mirror::mirror_of_both;
 use parameters::Parameters;
 use place::Place;
 pub use place::{SAME, STALE};
@@ -39,17 +41,20 @@ const PLACES: usize = 32;
 const SILENT: u16 = 16;
 /// Fetches without new words behind which a pattern is taken for what its family is.
 const DOUBTED: u16 = 4;
+/// See [`HostTraps::wants`].
+const LOOKED_AT: u32 = 4;
 /// What is released at once of a pattern that is warm again.
 const DRAINED: usize = 512;
 /// Pages at equal paths that must be equal for a host to be a mirror, and how many of them one other may outweigh.
 const MIRRORED_PAGES: u16 = 32;
 const MIRRORED_AGAINST: u16 = 8;
 
-/// The marks that URLs wait under which do not wait for their pattern: those without a place of their own, those with a session, and
-/// those of a mirror.
+/// The marks that URLs wait under which do not wait for their pattern: those without a place of their own, those of a mirror that
+/// the other host has, too, those with a session, and those of a mirror.
 const OTHERS: u32 = 0;
+pub(crate) const MIRRORED: u32 = u32::MAX - 2;
 const SESSIONS: u32 = u32::MAX - 1;
-const MIRROR: u32 = u32::MAX;
+pub(crate) const MIRROR: u32 = u32::MAX;
 
 /// What is kept of one host, about 10 KB at most, for those that have enough URLs to be worth it.
 #[derive(Debug, Clone, Default, PartialEq, Encode, Decode)]
@@ -65,21 +70,8 @@ pub struct HostTraps {
     /// What was queued before something cooled down is looked through from this place in the queue on.
     #[n(4)]
     sweep_from: Option<u64>,
-}
-
-/// A host whose pages are those of another.
-#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
-pub struct Mirror {
-    /// The other's origin.
-    #[n(0)]
-    of: String,
-    /// Equal paths with equal pages, and with others.
-    #[n(1)]
-    agreed: u16,
-    #[n(2)]
-    against: u16,
-    #[n(3)]
-    is_believed: bool,
+    #[cbor(n(5), default)]
+    allowance: Allowance,
 }
 
 /// A fetch, as far as it matters here. Of URLs that are asked for the first time.
@@ -119,6 +111,20 @@ impl HostTraps {
         minicbor::to_vec(self).expect("a Vec takes every byte")
     }
 
+    /// Whether a page is to be looked into: of a pattern that brings something with every page, one in [`LOOKED_AT`] will do, unless it
+    /// has parameters, which may be learned.
+    pub fn wants(&self, path_and_query: &str) -> bool {
+        let place = self.place(pattern::mark(&pattern::of(path_and_query)));
+        let is_warm = place.is_some_and(|place| place.fetches > SILENT.into() && place.silent == 0 && place.stale == 0);
+        !is_warm || path_and_query.contains(['?', ';']) || self.allowance.fetches.is_multiple_of(LOOKED_AT)
+    }
+
+    /// A page that was not looked into.
+    pub fn pass(&mut self, path_and_query: &str) -> Worth {
+        self.allowance.fetches = self.allowance.fetches.saturating_add(1);
+        Worth { marks: self.marks(&pattern::of(path_and_query)), is_barren: false, feeds_itself: false }
+    }
+
     /// Counts what a fetch brought. What has come of it for people to know, if anything has.
     pub fn see(&mut self, fetched: &Fetched, tell: &mut Vec<String>) -> Worth {
         let news = match fetched.said {
@@ -134,6 +140,7 @@ impl HostTraps {
                 news
             }
         };
+        self.allowance.fetches = self.allowance.fetches.saturating_add(1);
         let pattern = pattern::of(fetched.path_and_query);
         for pattern in pattern::family(&pattern).iter().chain([&pattern]) {
             self.count(pattern, &news, tell);
@@ -145,13 +152,12 @@ impl HostTraps {
     fn count(&mut self, pattern: &str, news: &News, tell: &mut Vec<String>) {
         let at = self.place_of(pattern);
         let place = &mut self.places[at];
-        let (was_cool, was_the_same) = (place.is_cool, place.is_cool && place.says_the_same());
+        let was_cool = place.is_cool;
         place.count(news);
         if place.is_cool && !was_cool {
             tell.push(format!("{} cools down: {}", place.name(), place.brought()));
-        }
-        if place.is_cool && (!was_cool || (place.says_the_same() && !was_the_same)) {
             self.sweep_from = Some(0);
+            self.allowance.spend(u32::from(place.stale));
         }
     }
 
@@ -187,22 +193,36 @@ impl HostTraps {
 
     /// … or of another host.
     pub fn led_away(&mut self, worth: Worth) {
-        let of_it = |place: &&mut Place| place.mark == worth.marks.own || Some(place.mark) == worth.marks.family;
-        self.places.iter_mut().filter(of_it).for_each(Place::bring);
+        self.places_of(worth).for_each(Place::bring);
     }
 
-    /// What becomes of a link of this host. `feeds_itself`: see [`Worth`].
-    pub fn turn(&self, path_and_query: &str, feeds_itself: bool) -> Turn {
-        if self.is_mirror() {
-            return Turn::Waits(MIRROR);
+    /// A fetch that fed itself led to more that is held, or did not.
+    pub fn led_to_held(&mut self, worth: Worth, leads_on: bool) {
+        self.places_of(worth).for_each(|place| place.lead(leads_on));
+    }
+
+    fn places_of(&mut self, worth: Worth) -> impl Iterator<Item = &mut Place> {
+        let of_it = move |place: &&mut Place| place.mark == worth.marks.own || Some(place.mark) == worth.marks.family;
+        self.places.iter_mut().filter(of_it)
+    }
+
+    /// What becomes of a link of this host, on a page of this worth; none: a seed, or one that was there before.
+    pub fn turn(&self, path_and_query: &str, on: Option<Worth>) -> Turn {
+        match on {
+            _ if self.is_mirror() => Turn::Waits(MIRROR),
+            None => Turn::InOrder,
+            Some(on) => self.turn_on(path_and_query, on.feeds_itself && on.is_barren),
         }
+    }
+
+    fn turn_on(&self, path_and_query: &str, feeds_itself: bool) -> Turn {
         if self.places.iter().all(|place| !place.is_cool) {
             return Turn::InOrder;
         }
         match self.cool(self.marks(&pattern::of(path_and_query))) {
             None => Turn::InOrder,
-            Some(place) if place.says_the_same() || feeds_itself => Turn::Waits(place.mark),
-            Some(place) => Turn::Last(place.mark),
+            Some(place) if feeds_itself => Turn::Waits(place.mark),
+            Some(_) => Turn::Last,
         }
     }
 
@@ -219,21 +239,50 @@ impl HostTraps {
                 released.push((place.mark, DRAINED));
             } else if place.is_cool {
                 place.earned += 1;
-                if place.earned >= place.every() {
+                if place.earned >= place.every() && self.allowance.is_for_more() {
                     place.earned = 0;
                     released.push((place.mark, 1));
                 }
             }
         }
         if self.mirror.as_ref().is_some_and(|mirror| !mirror.is_believed && mirror.agreed >= MIRRORED_PAGES) {
-            released.push((MIRROR, DRAINED));
+            released.extend([(MIRROR, DRAINED), (MIRRORED, DRAINED)]);
         }
         released
     }
 
-    /// Nothing more waits under a mark that is being released.
-    pub fn is_released(&mut self, mark: u32) {
-        self.places.iter_mut().filter(|place| place.mark == mark).for_each(|place| place.is_draining = false);
+    /// How much is let go should the host have nothing else.
+    pub fn portion(&self) -> usize {
+        self.allowance.portion()
+    }
+
+    /// The marks of what comes first then: patterns that lead on. When they are at their end, it is seen how much there is of the others.
+    pub fn leading(&self) -> Vec<u32> {
+        self.places.iter().filter(|place| place.leads > 0).map(|place| place.mark).collect()
+    }
+
+    /// The host whose mirror it is.
+    pub fn mirror_of(&self) -> Option<&str> {
+        self.mirror.as_ref().filter(|mirror| mirror.is_believed).map(|mirror| &*mirror.of)
+    }
+
+    /// It had nothing else: so many were held, and so many of them were let go.
+    pub fn let_go(&mut self, held: u64, released: usize, tell: &mut Vec<String>) {
+        let was_left = self.allowance.left() > 0;
+        self.allowance.released(held, released);
+        if was_left && self.allowance.left() == 0 {
+            tell.push(format!("{held} URLs are held, as whatever is asked for of them leads to as many again"));
+        }
+    }
+
+    /// What was to be released under a mark was; or nothing more waits under it.
+    pub fn released(&mut self, mark: u32, count: usize, is_empty: bool) {
+        let Some(place) = self.places.iter_mut().find(|place| place.mark == mark) else { return };
+        match is_empty {
+            true => place.is_draining = false,
+            false if place.is_cool => self.allowance.spend(count as u32),
+            false => {}
+        }
     }
 
     pub fn sweep(&self) -> Option<Sweep> {
@@ -271,7 +320,7 @@ impl HostTraps {
     }
 
     pub fn is_mirror(&self) -> bool {
-        self.mirror.as_ref().is_some_and(|mirror| mirror.is_believed)
+        self.mirror_of().is_some()
     }
 
     /// What cools down and what links lose, a line each.
@@ -290,7 +339,7 @@ impl HostTraps {
     pub fn why(&self, mark: u32) -> String {
         let place = self.places.iter().find(|place| place.mark == mark);
         match (mark, place, &self.mirror) {
-            (MIRROR, _, Some(mirror)) => format!("its host is a mirror of {}", mirror.of),
+            (MIRROR | MIRRORED, _, Some(mirror)) => format!("its host is a mirror of {}", mirror.of),
             (SESSIONS, ..) => "it carries a session, and is asked for without".to_owned(),
             (_, Some(place), _) => {
                 format!("its pattern {} cools down: {}; {}", place.name(), place.brought(), place.share())
@@ -328,10 +377,9 @@ impl HostTraps {
     }
 }
 
-static NOTHING: Said = Said { mark: 0, words: Vec::new() };
-
-/// Which of two hosts that say the same cools down: https is kept before http, then the shorter name.
-pub fn mirror_of_both<'o>(one: &'o str, other: &'o str) -> (&'o str, &'o str) {
-    let order = |origin: &'o str| (!origin.starts_with("https:"), origin.len(), origin);
-    if order(one) > order(other) { (one, other) } else { (other, one) }
+/// Whether what waits under a mark is not waited for by its host, as it is there under another URL.
+pub fn is_elsewhere(mark: u32) -> bool {
+    matches!(mark, MIRRORED | SESSIONS)
 }
+
+static NOTHING: Said = Said { mark: 0, words: Vec::new() };

@@ -6,10 +6,12 @@ use super::OTHERS;
 use super::seen::{News, OfPattern};
 
 /// Fetches in a row, more or less, that brought a text said before, and texts without a new word, that make a pattern cool.
-pub const SAME: u16 = 24;
-pub const STALE: u16 = 48;
+pub const SAME: u16 = 12;
+pub const STALE: u16 = 24;
 /// One fetch that brings something outweighs so many of the former that did not, and twice as many of the latter.
-const OUTWEIGHS: u16 = 12;
+const OUTWEIGHS: u16 = 6;
+/// Pages that lead to nothing more behind which a pattern is believed to lead nowhere.
+const LEADS: u8 = 8;
 
 /// One pattern.
 #[derive(Debug, Clone, Default, PartialEq, Encode, Decode)]
@@ -42,6 +44,9 @@ pub(super) struct Place {
     /// What it said.
     #[n(10)]
     pub(super) words: OfPattern,
+    /// More than none: one of its last pages that fed itself led to more that is held.
+    #[cbor(n(11), default)]
+    pub(super) leads: u8,
 }
 
 impl Place {
@@ -61,6 +66,11 @@ impl Place {
         }
     }
 
+    /// A page of it that fed itself did or did not lead to more that is held.
+    pub(super) fn lead(&mut self, leads_on: bool) {
+        self.leads = if leads_on { LEADS } else { self.leads.saturating_sub(1) };
+    }
+
     pub(super) fn bring(&mut self) {
         self.news = self.news.saturating_add(1);
         self.same = self.same.saturating_sub(OUTWEIGHS);
@@ -68,11 +78,6 @@ impl Place {
         if self.is_cool && self.same < SAME / 2 && self.stale < STALE / 2 {
             (self.is_cool, self.is_draining) = (false, true);
         }
-    }
-
-    /// Its URLs wait wherever they are found.
-    pub(super) fn says_the_same(&self) -> bool {
-        self.same >= SAME / 2
     }
 
     /// One of its URLs is asked for with so many pages of its host.

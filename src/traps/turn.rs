@@ -1,6 +1,6 @@
 //! When a URL is asked for, and what becomes of those that were queued before that was known.
 
-use super::{HostTraps, SESSIONS, parameters, pattern};
+use super::{HostTraps, MIRROR, SESSIONS, parameters, pattern};
 
 /// What the frontier is asked to look for among a host's queued URLs.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,9 +15,8 @@ pub struct Sweep {
 pub enum Turn {
     /// When its host comes to it.
     InOrder,
-    /// When all others of its host have been; and if the page that led to it is cool itself ([`Sweep::is_cool`]), it waits under
-    /// this mark.
-    Last(u32),
+    /// When all others of its host have been.
+    Last,
     /// When some of what waits under this mark is released.
     Waits(u32),
 }
@@ -31,7 +30,7 @@ pub enum Swept {
 }
 
 impl Sweep {
-    pub(super) fn new(from: u64, traps: &HostTraps) -> Sweep {
+    pub fn new(from: u64, traps: &HostTraps) -> Sweep {
         Sweep { from, traps: Box::new(traps.clone()) }
     }
 
@@ -39,12 +38,23 @@ impl Sweep {
     pub fn judge(&self, path_and_query: &str) -> Swept {
         match parameters::without(path_and_query, self.traps.sessions()) {
             Some(page) => Swept::Renamed(SESSIONS, page),
-            None => Swept::Turn(self.traps.turn(path_and_query, false)),
+            None if self.traps.is_mirror() => Swept::Turn(Turn::Waits(MIRROR)),
+            None => Swept::Turn(self.traps.turn_on(path_and_query, false)),
         }
     }
 
-    /// Whether the pattern of a URL of this host is cool.
-    pub fn is_cool(&self, path_and_query: &str) -> bool {
-        self.traps.cool(self.traps.marks(&pattern::of(path_and_query))).is_some()
+    /// The same of a URL whose turn is not in order, by the page of this host that led to it. One of whose likes none was fetched, as
+    /// the front page, is believed.
+    pub fn judge_on(&self, path_and_query: &str, on: &str) -> Turn {
+        let marks = self.traps.marks(&pattern::of(on));
+        match self.traps.place(marks.own) {
+            None => Turn::InOrder,
+            Some(_) => self.traps.turn_on(path_and_query, self.traps.cool(marks).is_some()),
+        }
+    }
+
+    /// The mark that a URL of this host waits under, if its pattern is cool.
+    pub fn cool_mark(&self, path_and_query: &str) -> Option<u32> {
+        Some(self.traps.cool(self.traps.marks(&pattern::of(path_and_query)))?.mark)
     }
 }

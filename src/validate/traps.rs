@@ -8,24 +8,21 @@ use std::collections::{BTreeMap, HashMap};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Validator;
-use crate::frontier::held::{HostTrapsChange, LAST_OF_ALL, Traps, TrapsDone};
+use crate::frontier::held::{Drain, HostTrapsChange, LAST_OF_ALL, Traps, TrapsDone};
 use crate::frontier::{Change, Frontier, FrontierError, PageRecord, Proposal};
-use crate::page::{EpochMs, Kind, PageEvent, Withheld};
+use crate::page::{Kind, PageEvent, Withheld};
 use crate::parse::url::{origin, path_and_query};
 use crate::parse::{Derived, media_type};
-use crate::traps::{Fetched, HostTraps, Said, Turn, Worth, mirror_of_both, parameters, said};
+use crate::traps::{Fetched, HostTraps, Said, Sweep, Turn, Worth, mirror_of_both, parameters, said};
 
 /// A host is watched from so many known URLs on.
-const WATCHED_FROM: u64 = 64;
+const WATCHED_FROM: u64 = 256;
 /// Hosts that are in memory; the one that was visited longest ago gives up its place.
 const HOSTS: usize = 2048;
 /// Pages of a host behind which what is known of it is kept.
 const KEPT_EVERY: u32 = 16;
 /// Of one that gives up its place, fewer than so many are forgotten.
 const FORGOTTEN: u32 = 4;
-/// As often, so many URLs that are held of each host are released.
-const RELEASED_EVERY_MS: u64 = 3_600_000;
-const RELEASED_THEN: usize = 8;
 /// Pages that others are compared with, of all hosts, 16 bytes each.
 const COMPARED: usize = 1 << 15;
 /// Names of hosts that these are of; with more, it begins anew.
@@ -43,8 +40,6 @@ pub(super) struct Watch {
     names: Vec<String>,
     numbers: HashMap<String, u32>,
     batch: InBatch,
-    /// When some of what is held was released last, of hosts that nothing may be fetched of meanwhile.
-    released: EpochMs,
 }
 
 struct Watched {
@@ -76,14 +71,14 @@ struct InBatch {
 }
 
 impl Watch {
-    pub fn new(is_on: bool, now: EpochMs) -> Watch {
-        Watch { is_on, released: now, ..Watch::default() }
+    pub fn new(is_on: bool) -> Watch {
+        Watch { is_on, ..Watch::default() }
     }
 
     /// Before a batch; whatever the last one that was not applied had is forgotten, with all that is in memory.
     pub fn begin(&mut self) {
         if !self.batch.visits.is_empty() || !self.batch.barren.is_empty() || !self.batch.held.is_empty() {
-            *self = Watch::new(self.is_on, self.released);
+            *self = Watch::new(self.is_on);
         }
     }
 
@@ -132,7 +127,8 @@ impl Watch {
         let Some(response) = event.response().filter(|response| response.status < 500) else { return Ok(None) };
         let watched = self.host(frontier, host)?;
         if watched.traps.is_none() {
-            if frontier.traps(host)?.0 < WATCHED_FROM {
+            watched.unkept += 1;
+            if watched.unkept % KEPT_EVERY != 1 || frontier.traps(host)?.0 < WATCHED_FROM {
                 return Ok(None);
             }
             watched.traps = Some(HostTraps::default());
@@ -140,16 +136,22 @@ impl Watch {
         let Some(traps) = &mut watched.traps else { return Ok(None) };
         let is_page = response.is_success() && !matches!(event.withheld, Some(Withheld::Alias { .. }));
         let is_text = derived.is_html || response.content_type().is_some_and(|it| media_type(it).starts_with("text/"));
+        let path = path_and_query(&event.url);
+        watched.unkept += 1;
+        if is_page && is_text && !traps.wants(path) {
+            let worth = traps.pass(path);
+            *self.batch.visits.entry(host.to_owned()).or_default() += 1;
+            self.compare(host, path, &derived.digest);
+            return Ok(Some(worth));
+        }
         let said = match is_text {
             true => said(&derived.body, derived.is_html),
             false => Said::default(),
         };
-        let path = path_and_query(&event.url);
         let fetched =
             Fetched { path_and_query: path, said: is_page.then_some(&said), digest: &derived.digest, is_text };
         let mut told = Vec::new();
         let worth = traps.see(&fetched, &mut told);
-        watched.unkept += 1;
         watched.is_changed |= !told.is_empty();
         tell(host, &told);
         *self.batch.visits.entry(host.to_owned()).or_default() += 1;
@@ -214,8 +216,7 @@ impl Watch {
             Some(path) => Cow::Owned(format!("{host}{path}")),
             None => Cow::Borrowed(url),
         };
-        let feeds_itself = on.is_some_and(|on| on.feeds_itself && on.is_barren);
-        let turn = if is_on { traps.turn(path_and_query(&url), feeds_itself) } else { Turn::InOrder };
+        let turn = if is_on { traps.turn(path_and_query(&url), on) } else { Turn::InOrder };
         Ok((url, turn))
     }
 
@@ -237,7 +238,9 @@ impl Watch {
                 (watched.unkept, watched.is_changed) = (0, false);
             }
             let release = release.into_iter().collect();
-            hosts.push(HostTrapsChange { origin: origin.clone(), record, release, sweep });
+            let mirror = traps.mirror_of().map(|of| (of.to_owned(), Sweep::new(0, traps)));
+            let drain = Some(Drain { at_most: traps.portion(), leading: traps.leading(), mirror });
+            hosts.push(HostTrapsChange { origin: origin.clone(), record, release, sweep, drain });
         }
         Traps { held, hosts }
     }
@@ -251,16 +254,26 @@ impl Watch {
                 traps.swept(done.swept_to);
                 watched.is_changed = true;
             }
-            for mark in &done.empty {
-                traps.is_released(*mark);
+            for (mark, count) in &change.release {
+                traps.released(*mark, *count, done.empty.contains(mark));
+            }
+            if let Some((held, released)) = done.drained {
+                let mut told = Vec::new();
+                traps.let_go(held, released, &mut told);
+                watched.is_changed = true;
+                tell(&change.origin, &told);
             }
         }
         for (host, worth, links) in std::mem::take(&mut self.batch.barren) {
             let Some(traps) = self.hosts.get_mut(&host).and_then(|watched| watched.traps.as_mut()) else { continue };
             let first = done.added.partition_point(|place| *place < links.start);
             let new = done.added[first..].iter().take_while(|place| **place < links.end);
-            let is_held = |place: &usize| change.held.binary_search_by_key(place, |(place, _)| *place).is_ok();
-            for place in new.filter(|place| !is_held(place)) {
+            let is_held = |place: &&usize| change.held.binary_search_by_key(*place, |(place, _)| *place).is_ok();
+            let (held, new): (Vec<&usize>, Vec<&usize>) = new.partition(is_held);
+            if worth.feeds_itself {
+                traps.led_to_held(worth, !held.is_empty());
+            }
+            for place in new {
                 let Some(proposal) = proposals.get(*place).filter(|proposal| proposal.kind == Kind::Page) else {
                     continue;
                 };
@@ -287,16 +300,6 @@ fn is_first(event: &PageEvent, before: Option<&PageRecord>, change: &Change) -> 
 }
 
 impl Validator {
-    /// Of a crawl that stays: what waits is looked into now and then, whatever its host does.
-    pub(super) fn release_some(&self, now: EpochMs) -> Result<(), FrontierError> {
-        let mut watch = self.watch.lock();
-        if watch.is_on && now.saturating_sub(watch.released) >= RELEASED_EVERY_MS {
-            watch.released = now;
-            self.frontier.release_held(RELEASED_THEN, now)?;
-        }
-        Ok(())
-    }
-
     /// Links are proposed as their hosts have them, and some of them held. `begun`: where those of this page begin.
     pub(super) fn watch(
         &self,
@@ -305,7 +308,17 @@ impl Validator {
         (before, change): (Option<&PageRecord>, &Change),
     ) -> Result<Option<Worth>, FrontierError> {
         let mut watch = self.watch.lock();
-        match watch.is_on && is_first(event, before, change) {
+        let Some(host) = origin(&event.url) else { return Ok(None) };
+        // What was learned of it, whether it is watched or not.
+        let is_watched = watch.host(&*self.frontier, host)?.traps.is_some();
+        if !watch.is_on {
+            return Ok(None);
+        }
+        // Whatever came: it may have been the last that its host had beside what is held.
+        if is_watched {
+            watch.batch.visits.entry(host.to_owned()).or_default();
+        }
+        match is_first(event, before, change) {
             true => watch.see(&*self.frontier, event, derived),
             false => Ok(None),
         }
@@ -332,8 +345,15 @@ impl Validator {
             match turn {
                 _ if event.kind != Kind::Page => {}
                 Turn::InOrder => {}
-                Turn::Last(_) => proposal.priority = LAST_OF_ALL,
-                Turn::Waits(mark) => watch.batch.held.push((place, mark)),
+                Turn::Last => proposal.priority = LAST_OF_ALL,
+                Turn::Waits(mark) => {
+                    watch.batch.held.push((place, mark));
+                    // It may have nothing else.
+                    let host = origin(&proposal.url).unwrap_or_default();
+                    if !watch.batch.visits.contains_key(host) {
+                        watch.batch.visits.insert(host.to_owned(), 0);
+                    }
+                }
             }
         }
         if let (Some(worth), Some(host)) = (worth.filter(|worth| worth.is_barren), origin(&event.url)) {

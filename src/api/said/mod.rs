@@ -177,6 +177,8 @@ pub enum Which {
     Troubled,
     /// Left alone by their operator's order.
     Blocked,
+    /// With URLs that are held, the most first.
+    Held,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

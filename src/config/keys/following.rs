@@ -79,11 +79,11 @@ pub(super) const SCOPE: &[Key] = &[
     ),
     ours(
         "link_storage.link_strategy.traps",
-        "false",
+        "true",
         Bool(|d, v| d.config.frontier.traps = v),
-        "Let URLs wait whose pattern (/calendar/#-#, /list?sort=~) brings nothing new for long, and take session ids out of links that \
-         are known by their effect. What waits is not dropped, but no run waits for it: of a site whose pages say the same words some may \
-         be missing. false: all of it is asked for.",
+        "Let URLs wait whose pattern (/calendar/#-#, /list?sort=~) brings nothing new and leads to ever more of the same, and take \
+         session ids out of links that are known by their effect. What waits is asked for when its host has nothing else: all of it, \
+         unless it leads to as much again and again. false: nothing waits.",
     ),
     ache(
         "link_storage.link_strategy.outlinks",

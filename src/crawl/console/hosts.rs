@@ -21,6 +21,7 @@ impl Console {
             Which::Busy => WhichHosts::Busy,
             Which::Troubled => WhichHosts::Troubled,
             Which::Blocked => WhichHosts::Blocked,
+            Which::Held => WhichHosts::Held,
         };
         let looks = self.frontier.look_at_hosts(which, query.limit.unwrap_or(SHOWN).min(MOST));
         let (waiting, counts) = (self.frontier.waiting(now, 0), self.frontier.counts());

@@ -3,15 +3,23 @@
 use super::changes::Changes;
 use super::known::Known;
 use super::open::EmbeddedFrontier;
-use super::records::{QueuedUrl, UrlState, to_bytes};
-use crate::frontier::held::{HELD, HostTrapsChange, HostTrapsDone, LAST_OF_ALL, due_of};
+use super::records::{QueuedUrl, UrlState, from_bytes, to_bytes};
+use crate::frontier::held::{Drain, HELD, HostTrapsChange, HostTrapsDone, LAST_OF_ALL, due_of, held_under};
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key, split};
 use crate::frontier::{FrontierError, Proposal, WHEN_MET_AGAIN};
 use crate::page::{EpochMs, Kind};
-use crate::traps::{Sweep, Swept, Turn};
+use crate::traps::{MIRROR, MIRRORED, Sweep, Swept, Turn, is_elsewhere};
 
-/// Queued URLs that one batch looks through.
+/// Queued URLs that one batch looks through, and held ones of a mirror.
 const SWEPT: usize = 512;
+const COMPARED: usize = 4096;
+
+/// A URL that is held.
+struct Held {
+    due: EpochMs,
+    rank: Rank,
+    item: QueuedUrl,
+}
 
 impl EmbeddedFrontier {
     /// Pages of a host that were ever admitted, and what is kept of its traps.
@@ -62,6 +70,9 @@ impl Changes<'_> {
         if let Some(sweep) = &change.sweep {
             done.swept_to = self.sweep(host, origin, sweep, known)?;
         }
+        if let Some(drain) = &change.drain {
+            done.drained = self.drain(host, origin, drain)?;
+        }
         Ok(done)
     }
 
@@ -91,9 +102,11 @@ impl Changes<'_> {
             let (mark, to) = match sweep.judge(&item.path) {
                 Swept::Turn(Turn::InOrder) => continue,
                 Swept::Turn(Turn::Waits(mark)) => (Some(mark), rank),
-                Swept::Turn(Turn::Last(mark)) if self.is_fed(host, origin, rank, sweep)? => (Some(mark), rank),
-                Swept::Turn(Turn::Last(_)) if rank.priority() == LAST_OF_ALL => continue,
-                Swept::Turn(Turn::Last(_)) => (None, Rank::new(LAST_OF_ALL, rank.sequence())),
+                Swept::Turn(Turn::Last) => match self.turn_by_source((host, origin), (rank, &item.path), sweep)? {
+                    Turn::Waits(mark) => (Some(mark), rank),
+                    Turn::Last if rank.priority() < LAST_OF_ALL => (None, Rank::new(LAST_OF_ALL, rank.sequence())),
+                    Turn::Last | Turn::InOrder => continue,
+                },
                 Swept::Renamed(mark, path) => {
                     let (url, priority) = (format!("{origin}{path}"), rank.priority());
                     let lead = Some(item.lead.clone()).filter(|lead| !lead.is_unknown());
@@ -107,11 +120,95 @@ impl Changes<'_> {
         Ok(next)
     }
 
-    /// Whether a page of the same host led to the URL that is cool itself.
-    fn is_fed(&self, host: HostKey, origin: &str, rank: Rank, sweep: &Sweep) -> Result<bool, FrontierError> {
+    /// When the turn of a URL of a cool pattern is, by the page that led to it first.
+    fn turn_by_source(
+        &self,
+        (host, origin): (HostKey, &str),
+        (rank, path): (Rank, &str),
+        sweep: &Sweep,
+    ) -> Result<Turn, FrontierError> {
         let on = self.store.source(rank.sequence())?.and_then(|source| source.on()).filter(|on| on.host == host);
         let page = on.map(|on| self.store.page(on, origin)).transpose()?.flatten();
-        Ok(page.is_some_and(|page| sweep.is_cool(page.url.strip_prefix(origin).unwrap_or_default())))
+        let on = page.as_ref().and_then(|page| page.url.strip_prefix(origin));
+        Ok(on.map_or(Turn::InOrder, |on| sweep.judge_on(path, on)))
+    }
+
+    /// Of a host that has nothing else, URLs that are held: how many there were, and how many of them may be asked for now.
+    fn drain(&mut self, host: HostKey, origin: &str, drain: &Drain) -> Result<Option<(u64, usize)>, FrontierError> {
+        let record = &self.host(host, origin)?.record;
+        let held = record.held;
+        if record.ready > 0 || held == 0 {
+            return Ok(None);
+        }
+        if let Some((other, sweep)) = &drain.mirror {
+            self.drain_mirror(host, origin, (other, sweep))?;
+        }
+        let mut marks = Vec::new();
+        let mut from = HELD;
+        while let Some(first) = self.held_from(host, from..WHEN_MET_AGAIN, 1)?.pop() {
+            marks.extend(held_under(first.due).filter(|mark| *mark != MIRROR && !is_elsewhere(*mark)));
+            from = first.due + 1;
+        }
+        if marks.iter().any(|mark| drain.leading.contains(mark)) {
+            marks.retain(|mark| drain.leading.contains(mark));
+        }
+        let mut released = 0;
+        for (place, mark) in marks.iter().enumerate() {
+            let (due, left) = (due_of(*mark), drain.at_most - released);
+            released += self.release(host, origin, due..due + 1, left.div_ceil(marks.len() - place))?;
+        }
+        Ok(Some((held, released)))
+    }
+
+    /// Of what is held of a mirror, that which the other host has, too, stays. All else waits as its pattern does, or not at all.
+    fn drain_mirror(
+        &mut self,
+        host: HostKey,
+        origin: &str,
+        (other, sweep): (&str, &Sweep),
+    ) -> Result<(), FrontierError> {
+        let other = self.frontier.keys.host(split(&format!("{other}/"))?.0);
+        let due = due_of(MIRROR);
+        for Held { due, rank, item } in self.held_from(host, due..due + 1, COMPARED)? {
+            let there = self.frontier.keys.url(other, &item.path);
+            let mark = match self.state_of(there)? {
+                Some(_) => Some(MIRRORED),
+                None => sweep.cool_mark(&item.path),
+            };
+            let url = self.frontier.keys.url(host, &item.path);
+            self.move_to(url, origin, UrlState::Later { due, rank }, (mark, rank), &item)?;
+        }
+        Ok(())
+    }
+
+    /// Up to `at_most` of the host's URLs that are held at these times, this batch's changes included.
+    fn held_from(
+        &self,
+        host: HostKey,
+        due: std::ops::Range<EpochMs>,
+        at_most: usize,
+    ) -> Result<Vec<Held>, FrontierError> {
+        let mut held = Vec::new();
+        let range = later_key(host, due.start, Rank(0))..later_key(host, due.end, Rank(0));
+        for entry in self.store.later.range(range) {
+            let (key, item) = self.store.read(&self.store.later, entry)?;
+            let (due, rank) = part(&key, 1).zip(part(&key, 2)).ok_or_else(|| self.store.unreadable("later"))?;
+            if held.len() == at_most {
+                break;
+            }
+            // What this batch has changed comes from there.
+            if !self.later.contains_key(&(host, due, Rank(rank))) {
+                held.push(Held { due, rank: Rank(rank), item });
+            }
+        }
+        let added = self.later.range((host, due.start, Rank(0))..(host, due.end, Rank(0)));
+        let added = added.filter_map(|((_, due, rank), item)| {
+            Some(Held { due: *due, rank: *rank, item: from_bytes(item.as_ref()?)? })
+        });
+        held.extend(added);
+        held.sort_by_key(|held| (held.due, held.rank));
+        held.truncate(at_most);
+        Ok(held)
     }
 
     /// Up to `at_most` of the host's URLs that are held at these times may be asked for. Returns how many there were.
@@ -122,19 +219,11 @@ impl Changes<'_> {
         due: std::ops::Range<EpochMs>,
         at_most: usize,
     ) -> Result<usize, FrontierError> {
-        let mut read = Vec::new();
-        let range = later_key(host, due.start, Rank(0))..later_key(host, due.end, Rank(0));
-        for entry in self.store.later.range(range).take(at_most) {
-            let (key, item): (_, QueuedUrl) = self.store.read(&self.store.later, entry)?;
-            let (due, rank) = part(&key, 1).zip(part(&key, 2)).ok_or_else(|| self.store.unreadable("later"))?;
-            read.push((due, Rank(rank), item));
-        }
-        let count = read.len();
-        for (due, rank, item) in read {
-            let (url, state) = (self.frontier.keys.url(host, &item.path), UrlState::Later { due, rank });
-            if self.state_of(url)? == Some(state) {
-                self.move_to(url, origin, state, (None, rank), &item)?;
-            }
+        let held = self.held_from(host, due, at_most)?;
+        let count = held.len();
+        for Held { due, rank, item } in held {
+            let url = self.frontier.keys.url(host, &item.path);
+            self.move_to(url, origin, UrlState::Later { due, rank }, (None, rank), &item)?;
         }
         Ok(count)
     }

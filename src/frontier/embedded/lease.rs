@@ -15,6 +15,8 @@ use crate::page::EpochMs;
 
 /// Hosts looked at in vain during one call: their due time was an estimate, and is right from then on.
 const SPARE_LOOKS: usize = 64;
+/// URLs of a host of which some are held: what its traps bring is judged before many more of them are asked for.
+const BESIDE_HELD: usize = 8;
 
 /// A host as it is leased.
 fn host_of(record: HostRecord, robots: Option<Robots>) -> Host {
@@ -92,6 +94,7 @@ impl EmbeddedFrontier {
         now: EpochMs,
         max_urls: usize,
     ) -> Result<Option<Lease>, FrontierError> {
+        let max_urls = if claim.has_held { max_urls.min(BESIDE_HELD) } else { max_urls };
         let (found, items) = self.read_queues(store, claim, now, max_urls)?;
         let (chosen, record) = {
             let mut schedule = self.schedule.lock();

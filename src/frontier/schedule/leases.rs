@@ -48,6 +48,7 @@ impl Schedule {
             epoch: state.epoch,
             taken,
             spare: usize::from(self.due.ranks()),
+            has_held: state.record.held > 0,
         })
     }
 

@@ -19,14 +19,21 @@ impl Schedule {
     pub fn look_at(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook> {
         let leased = self.leases.values().map(|leased| leased.host);
         let due = self.due.hosts().take(LOOKED_THROUGH);
+        if which == WhichHosts::Held {
+            let mut held: Vec<HostLook> =
+                self.held.iter().take(LOOKED_THROUGH).filter_map(|host| self.look(*host)).collect();
+            held.sort_by_key(|look| std::cmp::Reverse(look.held));
+            held.truncate(at_most);
+            return held;
+        }
         let hosts: Box<dyn Iterator<Item = HostKey>> = match which {
             WhichHosts::Busy => Box::new(leased),
-            WhichHosts::Blocked => Box::new(self.blocked.iter().copied()),
+            WhichHosts::Blocked | WhichHosts::Held => Box::new(self.blocked.iter().copied()),
             WhichHosts::All | WhichHosts::Troubled => Box::new(leased.chain(due).chain(self.blocked.iter().copied())),
         };
         let is_wanted = |look: &HostLook| match which {
             WhichHosts::Troubled => look.trouble.as_ref().is_some_and(Trouble::is_the_hosts),
-            WhichHosts::All | WhichHosts::Busy | WhichHosts::Blocked => true,
+            _ => true,
         };
         hosts.filter_map(|host| self.look(host)).filter(is_wanted).take(at_most).collect()
     }

@@ -37,6 +37,8 @@ pub struct Claim {
     pub(super) taken: Taken,
     /// Entries of `ready` beyond what can be needed: where links are ranked one tells what is left.
     pub spare: usize,
+    /// Some of its URLs are held.
+    pub has_held: bool,
 }
 
 impl Claim {
