@@ -1,6 +1,9 @@
 //! What a page says about itself beyond its text and its links: description, keywords, authors, dates, languages, licences, Open Graph,
 //! JSON-LD. As written; what is longer or more than the limits here is cut or left out.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -25,6 +28,8 @@ const MAX_LISTED: usize = 10_000;
 /// Of JSON-LD so much is read of a page: whole blocks. Nested deeper than 128 (as `serde_json` has it) none is.
 const MAX_JSON_BYTES: usize = 256 << 10;
 const MAX_ITEMS: usize = 1_000;
+
+static CREATIVE_COMMONS: LazyLock<Finder> = LazyLock::new(|| Finder::new("creativecommons.org/"));
 
 /// What a page says about itself.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -148,8 +153,10 @@ impl About {
         let Some(href) = element.attribute("href").filter(|href| href.len() <= MAX_VALUE_BYTES) else { return };
         let rel = element.attribute("rel").unwrap_or_default();
         let names_license = |href: &str| {
-            let licenses = ["creativecommons.org/licenses/", "creativecommons.org/publicdomain/"];
-            licenses.iter().any(|licenses| href.contains(licenses))
+            let licenses = ["licenses/", "publicdomain/"];
+            let mut named =
+                CREATIVE_COMMONS.find_iter(href.as_bytes()).map(|at| &href[at + CREATIVE_COMMONS.needle().len()..]);
+            named.any(|path| licenses.iter().any(|licenses| path.starts_with(licenses)))
         };
         if has_token(rel, "license") || names_license(href) {
             let href = decode_attribute(href.trim()).into_owned();

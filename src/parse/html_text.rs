@@ -378,9 +378,9 @@ fn space_at(text: &str, at: usize) -> usize {
 
 /// Zero characters are none.
 fn decode(text: &str) -> Cow<'_, str> {
-    match memchr::memchr(b'\0', text.as_bytes()) {
+    match memchr::memchr3(b'&', b'\r', b'\0', text.as_bytes()) {
+        None => Cow::Borrowed(text),
         Some(_) => Cow::Owned(decode_text(&text.replace('\0', "")).into_owned()),
-        None => decode_text(text),
     }
 }
 

@@ -14,6 +14,7 @@ mod markup;
 pub mod plain;
 mod reader;
 
+use memchr::memchr2_iter;
 use reader::{Block, Reader};
 
 /// The main text of a page of HTML, one block a line, each line ended. Empty when every block looks like boilerplate, as short
@@ -34,6 +35,8 @@ struct Classifier {
     block: Option<Block>,
     /// May still grow.
     next: Option<Block>,
+    /// Of a block that is gone: memory for the next.
+    spare: String,
 }
 
 /// Beyond the first and the last block there is nothing, of no density.
@@ -48,7 +51,10 @@ impl Classifier {
     /// extractor's second step, only joins blocks known as content, and none is yet.)
     fn add(&mut self, block: Block) {
         match &mut self.next {
-            Some(next) if next.densities().text == block.densities().text => next.merge(block),
+            Some(next) if next.densities().text == block.densities().text => {
+                next.merge(&block);
+                self.recycle(block);
+            }
             _ => self.pass_on(Some(block)),
         }
     }
@@ -60,9 +66,15 @@ impl Classifier {
         let densities = judged.densities();
         let next = self.block.as_ref().map(Block::densities).unwrap_or_default();
         if is_content(self.previous, densities, next) {
-            judged.text.lines().for_each(|line| add_line(&mut self.text, line));
+            judged.text.split('\n').for_each(|line| add_line(&mut self.text, line));
         }
         self.previous = densities;
+        self.recycle(judged);
+    }
+
+    fn recycle(&mut self, block: Block) {
+        self.spare = block.text;
+        self.spare.clear();
     }
 
     fn finish(mut self) -> String {
@@ -89,8 +101,12 @@ fn is_content(previous: Densities, block: Densities, next: Densities) -> bool {
 /// Without its no-break spaces; nothing if it has nothing else.
 fn add_line(text: &mut String, line: &str) {
     let begun = text.len();
-    if line.is_ascii() {
-        // Its blanks are single ones.
+    // Of the blanks in it those are single ones that are Java's, too.
+    let is_wide = |at: usize| {
+        let rest = &line.as_bytes()[at..];
+        matches!(rest, [0xc2, 0x85 | 0xa0, ..] | [0xe2, 0x80, 0x87 | 0xaf, ..])
+    };
+    if !memchr2_iter(0xc2, 0xe2, line.as_bytes()).any(is_wide) {
         text.push_str(line.trim_ascii());
     } else {
         for word in line.split_whitespace() {

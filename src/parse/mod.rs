@@ -33,6 +33,7 @@ mod query;
 pub mod readable;
 pub mod requisites;
 pub mod robots;
+mod short;
 pub mod simhash;
 pub mod sitemap;
 pub mod url;

@@ -1,5 +1,7 @@
 //! The elements of HTML that the standard's parser, or ours, treats in a way of their own.
 
+use crate::parse::short::{LOWER, is_name, number};
+
 /// What the standard calls special: an end tag does not reach beyond it.
 pub const SPECIAL: u32 = 1;
 /// Its start tag closes an open `<p>`.
@@ -185,9 +187,8 @@ pub const COUNT: usize = FLAGS.len();
 impl Name {
     /// By its letters, in any case.
     pub fn of(name: &[u8]) -> Name {
-        let Some(&slot) = SLOTS.get(slot(name)) else { return Name::Other };
-        match NAMES.get(usize::from(slot)) {
-            Some((known, text)) if text.as_bytes().eq_ignore_ascii_case(name) => *known,
+        match NAMES.get(usize::from(SLOTS[slot(name)])) {
+            Some((known, text)) if is_name(text, name) => *known,
             _ => Name::Other,
         }
     }
@@ -211,31 +212,27 @@ impl Name {
     }
 }
 
-/// Where in [`NAMES`] the name is that falls into each slot; no two fall into one.
-const SLOTS: [u8; 1 << SLOT_BITS] = {
+const SLOTS: [u8; 1 << SLOT_BITS] = slots(NAMES);
+
+/// Where in a table the name is that falls into each slot; no two fall into one.
+pub const fn slots<T>(names: &[(T, &str)]) -> [u8; 1 << SLOT_BITS] {
     let mut slots = [u8::MAX; 1 << SLOT_BITS];
     let mut at = 0;
-    while at < NAMES.len() {
-        let slot = slot(NAMES[at].1.as_bytes());
+    while at < names.len() {
+        let slot = slot(names[at].1.as_bytes());
         assert!(slots[slot] == u8::MAX, "two names in one slot: take another FACTOR");
         slots[slot] = at as u8;
         at += 1;
     }
     slots
-};
-const SLOT_BITS: u32 = 10;
-/// Found by trying.
-const FACTOR: u32 = 0x564b_7be9;
+}
 
-/// From the length, the first two and the last two letters, of any case.
-const fn slot(name: &[u8]) -> usize {
-    let length = name.len();
-    if length == 0 {
-        return 0;
-    }
-    let second = if length > 1 { 1 } else { 0 };
-    let before_last = if length > 1 { length - 2 } else { 0 };
-    let letters = [name[0] | 0x20, name[second] | 0x20, name[before_last] | 0x20, name[length - 1] | 0x20];
-    let key = u32::from_le_bytes(letters) ^ (length as u32).wrapping_mul(0x9e37_79b9);
-    (key.wrapping_mul(FACTOR) >> (32 - SLOT_BITS)) as usize
+const SLOT_BITS: u32 = 10;
+/// Found by trying, for these names and those that NekoHTML knows.
+const FACTOR: u64 = 0x8ba8_013f_e56f_d2f9;
+
+/// From the length and the first eight letters, of any case.
+pub const fn slot(name: &[u8]) -> usize {
+    let key = (number(name) | LOWER) ^ (name.len() as u64) << 56;
+    (key.wrapping_mul(FACTOR) >> (u64::BITS - SLOT_BITS)) as usize
 }

@@ -89,9 +89,12 @@ impl<'r> Balancer<'r> {
     fn start_tag(&mut self, name: &str, empty: bool) {
         let tag = Tag::of(name.as_bytes());
         // What an element does goes by its name alone, how it is nested by all of `prefix:name`.
-        let action = match name.split_once(':') {
-            Some((_, local)) => Action::of(Tag::of(local.as_bytes())),
-            None => Action::of(tag),
+        let action = match tag {
+            Tag::Unknown => {
+                let local = name.split_once(':').map_or("", |name| name.1);
+                Action::of(Tag::of(local.as_bytes()))
+            }
+            _ => Action::of(tag),
         };
         self.start(tag, action, false);
         if empty && tag == Tag::Unknown {

@@ -1,6 +1,9 @@
 //! What NekoHTML 1.9.20 knows of HTML's elements, with the changes that Boilerpipe 1.2.2 ships for it: which are inline or blocks, under
 //! which an element stands, and which others its start closes. It is HTML 4 as browsers read it in 2005: what came later is unknown.
 
+use crate::parse::html::names::{slot, slots};
+use crate::parse::short::is_name;
+
 /// Of text that may run over its end: closed before a block of no kind, and opened again in it.
 pub const INLINE: u8 = 1;
 /// End tags of most elements do not reach beyond one.
@@ -48,15 +51,10 @@ impl Tag {
 
     /// By its name, in letters of any case.
     pub fn of(name: &[u8]) -> Tag {
-        let Some(letter) = name.first().map(|byte| byte.to_ascii_lowercase()).filter(u8::is_ascii_lowercase) else {
-            return Tag::Unknown;
-        };
-        let letter = usize::from(letter - b'a');
-        let candidates = &TAGS[FIRST[letter]..FIRST[letter + 1]];
-        candidates
-            .iter()
-            .find(|(_, known)| known.as_bytes().eq_ignore_ascii_case(name))
-            .map_or(Tag::Unknown, |found| found.0)
+        match TAGS.get(usize::from(SLOTS[slot(name)])) {
+            Some((tag, known)) if is_name(known, name) => *tag,
+            _ => Tag::Unknown,
+        }
     }
 }
 
@@ -70,7 +68,6 @@ macro_rules! elements {
             Unknown,
         }
 
-        /// Sorted by name.
         const TAGS: &[(Tag, &str)] = &[$((Tag::$tag, $name)),*];
 
         const ELEMENTS: &[Element] = &[
@@ -97,19 +94,7 @@ const fn first(parents: &[Tag]) -> Option<Tag> {
     if parents.is_empty() { None } else { Some(parents[0]) }
 }
 
-/// Where in [`TAGS`] the names begin with each letter.
-const FIRST: [usize; 27] = {
-    let mut first = [0; 27];
-    let (mut letter, mut at) = (0, 0);
-    while letter < 27 {
-        while at < TAGS.len() && (TAGS[at].1.as_bytes()[0] as usize) < b'a' as usize + letter {
-            at += 1;
-        }
-        first[letter] = at;
-        letter += 1;
-    }
-    first
-};
+const SLOTS: [u8; 1024] = slots(TAGS);
 
 elements! {
     A "a", INLINE, [Body], [A];

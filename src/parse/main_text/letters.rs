@@ -46,18 +46,13 @@ pub fn is_letter_or_digit(c: char) -> bool {
     Sign::of(c) == Sign::Letter
 }
 
-/// Where the first blank begins, and behind it.
-pub fn find_space(text: &str) -> Option<(usize, usize)> {
-    let mut from = 0;
-    loop {
-        // Blanks beyond ASCII begin with three bytes of UTF-8.
-        let found = text.as_bytes()[from..].iter().position(|byte| matches!(byte, 9..=13 | 28..=32 | 0xe1..=0xe3))?;
-        let at = from + found;
-        let c = text[at..].chars().next()?;
-        from = at + c.len_utf8();
-        if is_space(c) {
-            return Some((at, from));
-        }
+/// The length of the blank that a text begins with, as [`is_space`] has it; 0 where none is.
+pub fn space_at(text: &[u8]) -> usize {
+    match text {
+        [9..=13 | 28..=32, ..] => 1,
+        [0xe1, 0x9a, 0x80, ..] | [0xe2, 0x81, 0x9f, ..] | [0xe3, 0x80, 0x80, ..] => 3,
+        [0xe2, 0x80, 0x80..=0x86 | 0x88..=0x8a | 0xa8 | 0xa9, ..] => 3,
+        _ => 0,
     }
 }
 

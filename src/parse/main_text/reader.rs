@@ -3,7 +3,7 @@
 use std::mem::take;
 
 use super::elements::Tag;
-use super::letters::{Sign, find_space};
+use super::letters::{Sign, space_at};
 use super::{Classifier, Densities};
 
 /// Columns of the imagined lines that a block is wrapped into.
@@ -39,7 +39,7 @@ impl Block {
         self
     }
 
-    pub fn merge(&mut self, next: Block) {
+    pub fn merge(&mut self, next: &Block) {
         self.text.push('\n');
         self.text.push_str(&next.text);
         self.words += next.words;
@@ -106,6 +106,8 @@ pub struct Reader {
     /// Where in the block's text the last run without a blank begins: it may go on behind a tag, so its words are counted at the
     /// next blank.
     run: usize,
+    /// The kinds of its bytes.
+    kinds: u8,
     /// A blank is due before the next word.
     blank: bool,
     /// A tag has broken the line since the last text.
@@ -185,7 +187,7 @@ impl Reader {
         if self.in_ignored == 0 {
             self.blank = true;
             if self.in_body > 0 {
-                self.end_run();
+                self.end_run(0);
                 self.is_linked = is_linked;
             }
         }
@@ -198,56 +200,73 @@ impl Reader {
         if self.in_ignored != 0 || self.in_body == 0 {
             return;
         }
-        let mut rest = text;
-        while let Some((end, next)) = find_space(rest) {
-            if end > 0 {
-                self.piece(&rest[..end]);
+        let bytes = text.as_bytes();
+        // What begins there is in no block yet: words with one blank between each two are put there at once.
+        let (mut begin, mut at) = (0, 0);
+        while at < bytes.len() {
+            let (piece, mut kinds, mut blank) = (at, 0, 0);
+            while let Some(&byte) = bytes.get(at) {
+                let kind = BYTES[usize::from(byte)];
+                if kind & BLANK != 0 {
+                    blank = space_at(&bytes[at..]);
+                    if blank > 0 {
+                        break;
+                    }
+                }
+                kinds |= kind;
+                at += 1;
             }
-            self.blank = true;
-            rest = &rest[next..];
-        }
-        if !rest.is_empty() {
-            self.piece(rest);
+            if at > piece {
+                if take(&mut self.blank) && !self.block.text.is_empty() {
+                    self.end_run(0);
+                    self.block.text.push(' ');
+                    self.run += 1;
+                }
+                self.kinds |= kinds;
+                let is_single = bytes.get(at) == Some(&b' ')
+                    && bytes.get(at + 1).is_some_and(|&next| BYTES[usize::from(next)] & BLANK == 0);
+                if is_single && self.kinds & !WITH_PUNCTUATION == 0 {
+                    self.end_run(at - begin);
+                    self.run += 1;
+                    at += 1;
+                    continue;
+                }
+                self.block.text.push_str(&text[begin..at]);
+            }
+            self.blank |= blank > 0;
+            at += blank;
+            begin = at;
         }
     }
 
-    /// Text without a blank in it.
-    fn piece(&mut self, piece: &str) {
-        if take(&mut self.blank) && !self.block.text.is_empty() {
-            self.end_run();
-            self.block.text.push(' ');
-            self.run += 1;
-        }
-        self.block.text.push_str(piece);
-    }
-
-    fn end_run(&mut self) {
-        let run = self.block.text.get(self.run..).unwrap_or_default();
+    /// Counts the words of the run, which goes on for so many bytes that are not in the block yet.
+    fn end_run(&mut self, ahead: usize) {
+        let end = self.block.text.len() + ahead;
         let (words, linked_words, wrap) = (&mut self.block.words, &mut self.block.linked_words, &mut self.wrap);
         let mut each = |length| {
             *words += 1;
             *linked_words += usize::from(self.is_linked);
             wrap.word(length, *words == 1);
         };
-        let kinds = run.bytes().fold(0, |kinds, byte| kinds | BYTES[usize::from(byte)]);
-        match kinds {
+        match take(&mut self.kinds) {
             // Neither letters nor numbers.
             0 | PUNCTUATION => {}
-            ALPHANUMERIC | WITH_PUNCTUATION => each(run.len()),
-            _ => words_of(run).for_each(each),
+            ALPHANUMERIC | WITH_PUNCTUATION => each(end - self.run),
+            _ => words_of(self.block.text.get(self.run..).unwrap_or_default()).for_each(each),
         }
-        self.run = self.block.text.len();
+        self.run = end;
     }
 
     fn end_block(&mut self) {
-        self.end_run();
+        self.end_run(0);
         let wrap = take(&mut self.wrap);
-        let mut block = take(&mut self.block);
         self.run = 0;
         self.blank = false;
-        if block.text.is_empty() {
+        if self.block.text.is_empty() {
             return;
         }
+        let next = Block { text: take(&mut self.classifier.spare), ..Block::default() };
+        let mut block = std::mem::replace(&mut self.block, next);
         block.full_lines = wrap.lines;
         block.words_in_full_lines = if wrap.lines == 0 { 0 } else { block.words - wrap.words };
         self.classifier.add(block.with_a_line());
@@ -301,20 +320,25 @@ const ALPHANUMERIC: u8 = 1;
 /// What stands in and beside words.
 const PUNCTUATION: u8 = 2;
 const WITH_PUNCTUATION: u8 = ALPHANUMERIC | PUNCTUATION;
+const OTHER: u8 = 4;
+/// A blank, or how one may begin.
+const BLANK: u8 = 8;
 /// Which bytes make one word of a run without further ado.
 const BYTES: [u8; 256] = {
-    let mut bytes = [4; 256];
+    let mut bytes = [OTHER; 256];
     let mut byte = 0;
     while byte < 128 {
         match byte as u8 {
             b'"' | b'\'' | b'.' | b',' | b'!' | b'@' | b'-' | b':' | b';' | b'$' | b'?' | b'(' | b')' | b'/' | b'_' => {
                 bytes[byte] = PUNCTUATION;
             }
+            9..=13 | 28..=32 => bytes[byte] = BLANK,
             other if other.is_ascii_alphanumeric() => bytes[byte] = ALPHANUMERIC,
             _ => {}
         }
         byte += 1;
     }
+    (bytes[0xe1], bytes[0xe2], bytes[0xe3]) = (OTHER | BLANK, OTHER | BLANK, OTHER | BLANK);
     bytes
 };
 

@@ -1,0 +1,35 @@
+//! Short pieces of text as numbers, which are compared and looked up at once.
+
+/// So many bytes are one number.
+pub const SHORT: usize = 8;
+/// The bit that capital letters lack, of each byte; digits and hyphens have it.
+pub const LOWER: u64 = 0x2020_2020_2020_2020;
+
+/// Up to [`SHORT`] bytes, the first being the lowest; of a longer piece those that it begins with.
+#[inline]
+pub const fn number(piece: &[u8]) -> u64 {
+    let length = piece.len();
+    // The first and the last of them, which may be the same.
+    if let Some(eight) = piece.first_chunk() {
+        u64::from_le_bytes(*eight)
+    } else if let (Some(first), Some(last)) = (piece.first_chunk(), piece.last_chunk()) {
+        u32::from_le_bytes(*first) as u64 | (u32::from_le_bytes(*last) as u64) << (8 * (length - 4))
+    } else if let (Some(first), Some(last)) = (piece.first_chunk(), piece.last_chunk()) {
+        u16::from_le_bytes(*first) as u64 | (u16::from_le_bytes(*last) as u64) << (8 * (length - 2))
+    } else if length == 1 {
+        piece[0] as u64
+    } else {
+        0
+    }
+}
+
+/// Whether a name is one in lower case, but for the case of its letters.
+#[inline]
+pub fn is_name(known: &str, name: &[u8]) -> bool {
+    let known = known.as_bytes();
+    let number_known = number(known);
+    let letters = (number_known & LOWER << 1) >> 1;
+    known.len() == name.len()
+        && number(name) | letters == number_known
+        && (known.len() <= SHORT || known[SHORT..].eq_ignore_ascii_case(&name[SHORT..]))
+}
