@@ -10,7 +10,9 @@ use std::ops::Range;
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::short::{LOWER, SHORT, number};
 
 /// Of a page with more different words, the most significant are kept.
 pub const MAX_WORDS: usize = 10_000;
@@ -111,16 +113,22 @@ impl<'de> Deserialize<'de> for Words {
 
 /// Words with their weights, in order of first appearance: one string of them all, and a table of hashes.
 struct Weights {
-    letters: String,
+    /// UTF-8.
+    letters: Vec<u8>,
     words: Vec<Word>,
     /// Numbers of words from 1 on, each at its hash or in the next free place behind it; a power of two of them, half of them
     /// free at least.
     table: Vec<u32>,
+    /// By how many bits a hash is shifted to be a place in the table.
+    shift: u32,
+    /// Odd. Another each time, so that no page can be made of words that all have one place.
+    seed: u64,
     /// The word at hand in lower case.
     lower: String,
 }
 
 struct Word {
+    /// Of a [short](SHORT) word its letters as a number, times the seed: no other has the same.
     hash: u64,
     at: Range<u32>,
     weight: u32,
@@ -130,13 +138,37 @@ impl Weights {
     /// `expected`: so many different words.
     fn new(expected: usize) -> Weights {
         let places = (2 * expected).clamp(64, 4 * MAX_WORDS).next_power_of_two();
-        Weights { letters: String::new(), words: Vec::new(), table: vec![0; places], lower: String::new() }
+        Weights {
+            letters: Vec::new(),
+            words: Vec::new(),
+            table: vec![0; places],
+            shift: u64::BITS - places.ilog2(),
+            seed: fastrand::u64(..) | 1,
+            lower: String::new(),
+        }
     }
 
     fn add(&mut self, text: &str, weight: u32) {
         let bytes = text.as_bytes();
         let mut at = 0;
         while at < bytes.len() {
+            // Most words end within eight bytes.
+            if let Some(eight) = bytes[at..].first_chunk().map(|eight| u64::from_le_bytes(*eight)) {
+                let inside = in_words(eight);
+                let length = (!inside & HIGH).trailing_zeros() as usize / 8;
+                if length == 0 {
+                    at += inside.trailing_zeros() as usize / 8;
+                    continue;
+                }
+                let letters = eight & u64::MAX >> (8 * (SHORT - length));
+                let is_hyphen = |at: usize| letters >> (8 * at) & 0xff == u64::from(b'-');
+                if length < SHORT && letters & HIGH == 0 && !is_hyphen(0) && !is_hyphen(length - 1) {
+                    let lower = LOWER >> (8 * (SHORT - length));
+                    self.add_short(letters | lower, length, weight);
+                    at += length + 1;
+                    continue;
+                }
+            }
             // What is beyond ASCII is looked at more closely behind this.
             while at < bytes.len() && !IN_WORDS[usize::from(bytes[at])] {
                 at += 1;
@@ -160,10 +192,12 @@ impl Weights {
         if run.is_empty() || run.len() > MAX_WORD_CHARS {
             return;
         }
+        if run.len() <= SHORT {
+            let lower = LOWER >> (8 * (SHORT - run.len()));
+            return self.add_short(number(run.as_bytes()) | lower, run.len(), weight);
+        }
         let mut word = std::mem::take(&mut self.lower);
-        word.clear();
-        word.push_str(run);
-        word.make_ascii_lowercase();
+        lower_case(run, &mut word);
         self.add_word(&word, weight);
         self.lower = word;
     }
@@ -185,51 +219,104 @@ impl Weights {
     }
 
     fn add_word(&mut self, word: &str, weight: u32) {
-        let hash = xxh3_64(word.as_bytes());
-        let mut place = self.place(hash);
-        while let Some(known) = self.words.get_mut((self.table[place] as usize).wrapping_sub(1)) {
-            if known.hash == hash && &self.letters[known.at.start as usize..known.at.end as usize] == word {
-                known.weight = known.weight.saturating_add(weight);
-                return;
+        let bytes = word.as_bytes();
+        if bytes.len() <= SHORT {
+            return self.add_short(number(bytes), bytes.len(), weight);
+        }
+        let hash = xxh3_64_with_seed(bytes, self.seed);
+        let is_it = |at: &Range<u32>| self.letters[at.start as usize..at.end as usize] == *bytes;
+        match self.find(hash, is_it) {
+            Ok(known) => self.words[known].add(weight),
+            Err(place) => self.insert(place, Word { hash, at: 0..0, weight }, bytes),
+        }
+    }
+
+    fn add_short(&mut self, number: u64, length: usize, weight: u32) {
+        let hash = number.wrapping_mul(self.seed);
+        match self.find(hash, |at| at.len() <= SHORT) {
+            Ok(known) => self.words[known].add(weight),
+            Err(place) => self.insert(place, Word { hash, at: 0..0, weight }, &number.to_le_bytes()[..length]),
+        }
+    }
+
+    /// A word's number, or the place in the table that is free for it.
+    fn find(&self, hash: u64, is_it: impl Fn(&Range<u32>) -> bool) -> Result<usize, usize> {
+        let mut place = (hash >> self.shift) as usize;
+        while let Some(number) = (self.table[place] as usize).checked_sub(1) {
+            let known = &self.words[number];
+            if known.hash == hash && is_it(&known.at) {
+                return Ok(number);
             }
             place = (place + 1) & (self.table.len() - 1);
         }
+        Err(place)
+    }
+
+    fn insert(&mut self, place: usize, word: Word, letters: &[u8]) {
         if self.words.len() == MAX_SEEN {
             return;
         }
         let begin = self.letters.len() as u32;
-        self.letters.push_str(word);
-        self.words.push(Word { hash, at: begin..self.letters.len() as u32, weight });
+        self.letters.extend_from_slice(letters);
+        self.words.push(Word { at: begin..self.letters.len() as u32, ..word });
         self.table[place] = self.words.len() as u32;
         if self.words.len() > self.table.len() / 2 {
             self.grow();
         }
     }
 
-    fn place(&self, hash: u64) -> usize {
-        hash as usize & (self.table.len() - 1)
-    }
-
     fn grow(&mut self) {
         self.table = vec![0; 2 * self.table.len()];
-        for number in 0..self.words.len() {
-            let mut place = self.place(self.words[number].hash);
+        self.shift -= 1;
+        for (word, number) in self.words.iter().zip(1..) {
+            let mut place = (word.hash >> self.shift) as usize;
             while self.table[place] != 0 {
                 place = (place + 1) & (self.table.len() - 1);
             }
-            self.table[place] = number as u32 + 1;
+            self.table[place] = number;
         }
     }
 
     fn into_words(self) -> Words {
-        // By falling weight, then in the order of the page.
-        let mut order: Vec<u64> =
-            self.words.iter().zip(0_u64..).map(|(word, place)| u64::from(!word.weight) << 32 | place).collect();
-        order.sort_unstable();
+        // By falling weight, then in the order of the page: most words have one of few weights, and are sorted by counting.
+        const FEW: usize = 64;
+        let weight = |word: &Word| (word.weight as usize).min(FEW);
+        let mut places = [0; FEW + 1];
+        self.words.iter().for_each(|word| places[weight(word)] += 1);
+        let mut heavier = 0;
+        for place in places.iter_mut().rev() {
+            heavier += std::mem::replace(place, heavier);
+        }
+        let heaviest = places[FEW - 1];
+        let mut order = vec![0; self.words.len()];
+        for (number, word) in self.words.iter().enumerate() {
+            let place = &mut places[weight(word)];
+            order[*place] = number;
+            *place += 1;
+        }
+        order[..heaviest].sort_by_key(|&number| std::cmp::Reverse(self.words[number].weight));
         order.truncate(MAX_WORDS);
-        let places = order.iter().map(|key| self.words[(key & u64::from(u32::MAX)) as usize].at.clone()).collect();
-        Words { letters: self.letters, places }
+        let places = order.into_iter().map(|number| self.words[number].at.clone()).collect();
+        Words { letters: String::from_utf8(self.letters).unwrap_or_default(), places }
     }
+}
+
+impl Word {
+    fn add(&mut self, weight: u32) {
+        self.weight = self.weight.saturating_add(weight);
+    }
+}
+
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
+/// The highest bit of each of eight bytes that is [in words](IN_WORDS).
+fn in_words(eight: u64) -> u64 {
+    // Of bytes below 128, so that nothing is carried into the next.
+    let ascii = eight & !HIGH;
+    let from = |bytes: u64, first: u8| bytes + u64::from(0x80 - first) * 0x0101_0101_0101_0101;
+    let among = |bytes: u64, first: u8, last: u8| from(bytes, first) & !from(bytes, last + 1);
+    let letters = among(ascii | LOWER, b'a', b'z');
+    (eight | letters | among(ascii, b'0', b'9') | among(ascii, b'-', b'-')) & HIGH
 }
 
 /// Bytes that may be in a word: all that is not ASCII may be.
@@ -255,10 +342,30 @@ pub(crate) fn lower_case(run: &str, word: &mut String) {
     if run.is_ascii() {
         word.push_str(run);
         word.make_ascii_lowercase();
+    } else if run.bytes().all(|byte| IS_COMPOSED[usize::from(byte)]) {
+        for c in run.chars() {
+            match c {
+                // Where many are, without a look into Unicode's tables.
+                'à'..='ÿ' | 'а'..='џ' | '\u{4e00}'..='\u{9fff}' => word.push(c),
+                _ if c.is_ascii() => word.push(c.to_ascii_lowercase()),
+                _ => word.extend(c.to_lowercase()),
+            }
+        }
     } else {
         word.push_str(&ComposingNormalizerBorrowed::new_nfc().normalize(&run.to_lowercase()));
     }
 }
+
+/// The bytes of characters which, and whose lower case, are composed whatever stands beside them: of Latin, Cyrillic and Chinese.
+const IS_COMPOSED: [bool; 256] = {
+    let mut composed = [true; 256];
+    let mut byte = 0xcc;
+    while byte < 256 {
+        composed[byte] = matches!(byte, 0xd0 | 0xd1 | 0xe4..=0xe9);
+        byte += 1;
+    }
+    composed
+};
 
 /// Letters and digits of any script, the marks that belong to them, and hyphens.
 fn is_word_char(c: char) -> bool {
