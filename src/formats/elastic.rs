@@ -25,6 +25,7 @@ use super::encoder::StatelessEncoder;
 use super::files::{HeaderMap, headers_of, page_of};
 use super::format::{Files, Format, FormatSpec};
 use super::held::{Field, Held, Lacks, Reduction};
+use super::json;
 use super::layout;
 use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
@@ -100,7 +101,7 @@ pub struct ElasticDocument<'a> {
     #[serde(default)]
     pub title: Option<Cow<'a, str>>,
     /// The main text, see [`crate::parse::clean_text`].
-    #[serde(default)]
+    #[serde(default, serialize_with = "json::write_text")]
     pub text: Option<String>,
     /// When the last byte of the body had arrived.
     #[serde(default, serialize_with = "write_with_offset", deserialize_with = "read_time")]
@@ -114,7 +115,7 @@ pub struct ElasticDocument<'a> {
     #[serde(default)]
     pub top_private_domain: Cow<'a, str>,
     /// The body as text in its charset.
-    #[serde(default)]
+    #[serde(default, serialize_with = "json::write_text")]
     pub html: Option<Cow<'a, str>>,
     /// Name → values, names in order of first appearance.
     #[serde(default, serialize_with = "write_headers", deserialize_with = "read_headers")]
@@ -167,7 +168,7 @@ pub struct ElasticDocument<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate_distance: Option<u8>,
     /// The main text as Markdown, see [`crate::parse::readable`]; none unless it is asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "json::write_text")]
     pub markdown: Option<String>,
     /// What may be expected of the readable extractor's text, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -339,7 +340,7 @@ impl<'a> ElasticDocument<'a> {
         let html = self.html.as_ref().map_or(0, |html| html.len());
         let text = self.text.as_ref().map_or(0, String::len);
         out.reserve((html + 2 * text) * 9 / 8 + 4096);
-        serde_json::to_writer(out, self).expect("strings and numbers are always JSON, and a Vec takes every byte");
+        json::write(self, out);
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) mod format;
 pub mod held;
 pub mod http;
 pub(crate) mod inflate;
+mod json;
 pub mod layout;
 pub mod letters;
 pub mod lines;

@@ -90,7 +90,11 @@ fn lines(beside: Option<&str>) -> Bytes {
     lines.into()
 }
 
-static DOCUMENT: LazyLock<Vec<u8>> = LazyLock::new(|| serde_json::to_vec(&document()).expect("a document is JSON"));
+static DOCUMENT: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let mut json = Vec::new();
+    document().write(&mut json);
+    json
+});
 
 /// Every field as an ordinary page has it.
 fn document() -> ElasticDocument<'static> {
