@@ -31,7 +31,7 @@ fn main() -> std::io::Result<()> {
         ("readable", Extractor::Readable, false),
         ("readable, Markdown", Extractor::Readable, true),
     ] {
-        let options = TextOptions { extractor, markdown };
+        let options = TextOptions { extractor, markdown, language: false };
         show(name, &pages, |page| clean_text(page, Some("https://site.example/page"), options).text.len());
     }
     Ok(())

@@ -14,6 +14,8 @@ mod codings;
 mod derived;
 #[path = "parse_html/hostile.rs"]
 mod hostile;
+#[path = "parse_html/language.rs"]
+mod language;
 #[path = "parse_html/links.rs"]
 mod links;
 #[path = "support/event.rs"]

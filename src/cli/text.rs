@@ -87,7 +87,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         true => of_archives(&args)?,
         false => of_file(&args)?,
     };
-    let clean = clean_text(&html.text, html.url.as_deref(), TextOptions { extractor, markdown: args.markdown });
+    let options = TextOptions { extractor, markdown: args.markdown, language: false };
+    let clean = clean_text(&html.text, html.url.as_deref(), options);
     match print(&args, &html, &clean) {
         Err(error) if !is_closed_pipe(&error) => Err(error),
         _ => Ok(ExitCode::SUCCESS),

@@ -346,7 +346,7 @@ impl Config {
             log: LogConfig::default(),
             sinks: Vec::new(),
             from_archive: Vec::new(),
-            text: TextOptions::default(),
+            text: TextOptions { language: true, ..TextOptions::default() },
             http: HttpConfig::default(),
             work: WorkConfig::default(),
             logging: LoggingConfig::default(),

@@ -4,7 +4,7 @@
 //! `topPrivateDomain` · `html` · `responseHeaders` · `isRelevant` · `relevance` · `crawlerId`. Behind them ours:
 //! `redirectedUrl` · `status` · `contentType` · `language` · `digest` · `eventId` · `change`, and where they are known `distance`,
 //! `relevanceModel`, `preferences`, `duplicateOf`, `duplicateKind` and `duplicateDistance`; `markdown` and `textConfidence` where they
-//! are asked for; then what the page says about itself (`elastic_about`), as far as it does.
+//! are asked for, `languageDetected` and `languageConfidence` where the text says it; then what the page says about itself (`elastic_about`), as far as it does.
 //! What is not HTML has null for `title`, `text`, `words`, `wordsMeta` and `html`, as in ACHE.
 
 use std::borrow::Cow;
@@ -35,11 +35,11 @@ use super::text::write_with_offset;
 use crate::delivery::Entry;
 use crate::page::preferences::Statement;
 use crate::page::{EpochMs, PageChange, PageEvent, Relevance, TextChange};
-use crate::parse::PageText;
 use crate::parse::clean_text::clean_text;
 use crate::parse::html_text::PageFacts;
 use crate::parse::url::{host, registrable_domain};
 use crate::parse::words::{Words, meta_words, words};
+use crate::parse::{PageText, language};
 
 pub const FORMAT: Format = Format(&FormatSpec {
     name: "ELASTIC",
@@ -137,7 +137,7 @@ pub struct ElasticDocument<'a> {
     /// The `Content-Type` header, parameters included.
     #[serde(default)]
     pub content_type: Option<Cow<'a, str>>,
-    /// `<html lang>` as written.
+    /// `<html lang>` as written; what the text is in is [`language_detected`](Self::language_detected).
     #[serde(default)]
     pub language: Option<Cow<'a, str>>,
     /// SHA-256 of the body, content codings removed: 64 lower-case hex digits.
@@ -173,6 +173,12 @@ pub struct ElasticDocument<'a> {
     /// What may be expected of the readable extractor's text, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_confidence: Option<f64>,
+    /// ISO 639-1: what the main text is in, or without one what is seen; see [`crate::parse::language`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language_detected: Option<Cow<'a, str>>,
+    /// 0.9 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language_confidence: Option<f64>,
     /// It says nothing that is not in `html` and `responseHeaders`, and is not read back.
     #[serde(flatten, skip_deserializing)]
     pub about: ElasticAbout,
@@ -311,6 +317,8 @@ impl<'a> ElasticDocument<'a> {
             duplicate_distance: duplicate_of.map(|of| of.distance),
             markdown: None,
             text_confidence: None,
+            language_detected: None,
+            language_confidence: None,
             about: ElasticAbout::of(event, response, text),
         };
         if let Some(page) = &text.page {
@@ -326,6 +334,11 @@ impl<'a> ElasticDocument<'a> {
         let html = derived.text();
         let url = self.redirected_url.as_ref().unwrap_or(&self.url);
         let clean = clean_text(&html, Some(url), text.options);
+        let told = if clean.text.len() < language::MIN_BYTES { &page.text } else { &clean.text };
+        if let Some(found) = text.options.language.then(|| language::of_text(told)).flatten() {
+            self.language_detected = Some(found.tag.into());
+            self.language_confidence = Some(found.confidence);
+        }
         self.text = Some(clean.text);
         self.markdown = clean.markdown;
         self.text_confidence = clean.confidence;

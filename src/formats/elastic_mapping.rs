@@ -92,6 +92,8 @@ pub fn fields(headers: HeaderType) -> Map<String, Value> {
         ("duplicateDistance", json!({ "type": "short" })),
         ("markdown", json!({ "type": "text", "index": false })),
         ("textConfidence", json!({ "type": "half_float" })),
+        ("languageDetected", keyword()),
+        ("languageConfidence", json!({ "type": "half_float" })),
         ("description", text()),
         ("keywords", keyword()),
         ("author", keyword()),

@@ -13,12 +13,14 @@ pub enum Extractor {
     Readable,
 }
 
-/// The keys `target_storage.text_extractor` and `target_storage.markdown`.
+/// The keys `target_storage.text_extractor`, `target_storage.markdown` and `target_storage.detect_language`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextOptions {
     pub extractor: Extractor,
     /// Whether the main text is wanted as Markdown too. That is of the readable extractor, whichever gives the text.
     pub markdown: bool,
+    /// Whether the text's language is wanted, see [`language`](super::language).
+    pub language: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -20,7 +20,7 @@ pub mod feed;
 pub mod html;
 pub mod html_facts;
 pub mod html_text;
-pub(crate) mod language;
+pub mod language;
 pub mod link_header;
 mod links;
 pub mod main_text;

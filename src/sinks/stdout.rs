@@ -17,8 +17,8 @@ use crate::formats::files::is_held;
 use crate::formats::text::{IsoTime, text_of};
 use crate::page::preferences::Statement;
 use crate::page::{DuplicateOf, Headers, HttpVersion, PageEvent, Relevance, Response, Truncated};
-use crate::parse::Derived;
 use crate::parse::clean_text::{CleanText, Extractor, TextOptions, clean_text};
+use crate::parse::{Derived, language};
 
 /// Pages are gathered up to this many bytes before they are written.
 const BUFFER: usize = 256 << 10;
@@ -97,6 +97,11 @@ struct PageLine<'a> {
     markdown: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text_confidence: Option<f64>,
+    /// ISO 639-1: what the text is in, and how sure that is, 0.9 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language_detected: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language_confidence: Option<f64>,
     /// The body when it is text, …
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<&'a str>,
@@ -142,6 +147,7 @@ fn write_page(event: &PageEvent, response: &Response, derived: &Derived, options
         }
         false => CleanText::default(),
     };
+    let language = (options.language && derived.is_html).then(|| language::of_page(&derived.text())).flatten();
     let text = text_of(response.content_type(), &derived.body);
     let mut coded = Vec::new();
     if text.is_none() {
@@ -176,6 +182,8 @@ fn write_page(event: &PageEvent, response: &Response, derived: &Derived, options
         size: derived.body.len(),
         markdown: clean.markdown.as_deref(),
         text_confidence: clean.confidence,
+        language_detected: language.map(|it| it.tag),
+        language_confidence: language.map(|it| it.confidence),
         content: text.as_deref(),
         content_base64: text.is_none().then(|| std::str::from_utf8(&coded).unwrap_or_default()),
     };

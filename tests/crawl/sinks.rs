@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use seine::demo::server::Answer;
+use seine::demo::server::{Answer, Ask};
 
 use crate::support::program::{Place, Process, cat, count, eventually, free_port, get, json_lines};
 use crate::support::{Plan, Running, TestSite};
@@ -54,6 +54,29 @@ fn what_is_asked_for_as_markdown_is_on_every_line() {
         "{}",
         documents[0]
     );
+}
+
+/// One page that declares another language than its text is in.
+#[test]
+fn which_language_a_text_is_in_is_told_by_elastic_and_stdout_unless_it_is_not_wanted() {
+    const PAGE: &str = "<html lang=en><p>Die Boote kamen am Abend mit der Flut zurück, und das meiste von dem, was sie gefangen hatten, \
+        war bald verkauft.";
+    let site = Running::start_with(1, |_| {
+        Arc::new(
+            |ask: &Ask| if ask.path() == "/" { Answer::html(PAGE.to_owned()) } else { Answer::text("").status(404) },
+        )
+    });
+    for (setting, told) in [("", Some("de")), ("target_storage.detect_language: false\n", None)] {
+        let place = Place::with(&format!("{setting}target_storage.data_formats: [ELASTIC, stdout]"));
+        let ran = Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+        let line = &ran.json_lines()[0];
+        assert_eq!(line.get("language_detected").and_then(|it| it.as_str()), told, "{line}");
+        assert_eq!(line.get("language_confidence").is_some(), told.is_some(), "{line}");
+        let file = std::fs::read_dir(place.data().join("elastic")).unwrap().next().unwrap().unwrap().path();
+        let document: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        assert_eq!(document["language"], "en");
+        assert_eq!(document.get("languageDetected").and_then(|it| it.as_str()), told, "{document}");
+    }
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn what_is_no_successful_page_is_not_held() {
 fn the_main_text_is_that_of_the_extractor_asked_for() {
     let event = numbered(1);
     let written = |extractor: Extractor, markdown: bool| {
-        let text = PageText { options: TextOptions { extractor, markdown }, ..text(&event) };
+        let text = PageText { options: TextOptions { extractor, markdown, language: false }, ..text(&event) };
         let mut out = Vec::new();
         assert!(write_event(&event, &text, 0, &mut out));
         parse_document(&out).unwrap()
@@ -142,6 +142,33 @@ fn the_main_text_is_that_of_the_extractor_asked_for() {
     assert_eq!(readable.text.as_deref(), Some("Heading 1\nText of page number 1.\n"));
     assert_eq!(readable.markdown.as_deref(), Some("# Heading 1\n\nText of page number 1.\n"));
     assert!(readable.text_confidence.is_some_and(|it| (0.0..=1.0).contains(&it)));
+}
+
+/// Beside what it declares, which may be wrong.
+#[test]
+fn a_document_says_which_language_its_text_is_in() {
+    let german = "Die Boote kamen am Abend mit der Flut zurück, und das meiste von dem, was sie gefangen hatten, war bald verkauft.";
+    let written = |html: &str, language: bool| {
+        let event = page("http://a.example/", "text/html; charset=utf-8", html.to_owned());
+        let text = PageText { options: TextOptions { language, ..TextOptions::default() }, ..text(&event) };
+        let mut out = Vec::new();
+        assert!(write_event(&event, &text, 0, &mut out));
+        serde_json::from_slice::<Value>(&out).unwrap()
+    };
+    // Of a page of one paragraph there is no main text: what is seen tells.
+    for html in
+        [format!("<html lang=en><p>{german}"), format!("<html lang=en>{}", format!("<p>{german}</p>").repeat(5))]
+    {
+        let document = written(&html, true);
+        assert_eq!((&document["language"], &document["languageDetected"]), (&"en".into(), &"de".into()), "{document}");
+        assert!(document["languageConfidence"].as_f64().is_some_and(|it| (0.9..=1.0).contains(&it)), "{document}");
+        assert!(written(&html, false).get("languageDetected").is_none());
+    }
+    let short = written("<html lang=en><p>Die Boote", true);
+    assert_eq!(
+        (&short["language"], short.get("languageDetected"), short.get("languageConfidence")),
+        (&"en".into(), None, None)
+    );
 }
 
 /// By what the destination asks for at least, and nothing where nothing is known.
@@ -236,6 +263,8 @@ proptest! {
         let document = ElasticDocument::from_event(&event, &text, 0).unwrap();
         let written = written(&event);
         prop_assert!(!written.contains('\n'));
+        let html = serde_json::to_string(&document.html).unwrap();
+        prop_assert!(written.contains(&html), "{} has no {}", written, html);
         prop_assert_eq!(parse_document(written.as_bytes()).unwrap(), document);
     }
 

@@ -15,11 +15,12 @@ fn every_field_of_the_document_is_mapped_and_no_other() {
     let about = "<meta name=description content=d><meta name=keywords content=k><meta name=author content=a><meta name=date content=2026>\
         <meta property=og:updated_time content=2026><meta http-equiv=content-language content=en><link rel=canonical href=/c>\
         <link rel=alternate hreflang=de href=/de><a rel=license href=/l>l</a><h1>h</h1>\
-        <script type=application/ld+json>{\"@type\":\"Article\",\"headline\":\"h\"}</script>";
+        <script type=application/ld+json>{\"@type\":\"Article\",\"headline\":\"h\"}</script>\
+        <p>The boats came back with the tide in the evening, and most of what they had caught was sold before it was dark.";
     let mut event = changed(page("http://a.example/", "text/html", about));
     event.model = Some("topic@0a1b2c3d".into());
     let mut document = Vec::new();
-    let options = TextOptions { markdown: true, ..TextOptions::default() };
+    let options = TextOptions { markdown: true, language: true, ..TextOptions::default() };
     write_event(&event, &PageText { options, ..text(&event) }, 0, &mut document);
     let document: Value = serde_json::from_slice(&document).unwrap();
     let names: BTreeSet<&String> = document.as_object().unwrap().keys().collect();

@@ -69,6 +69,13 @@ pub(super) const SINKS: &[Key] = &[
          its confidence. Other formats have no place for it.",
     ),
     ours(
+        "target_storage.detect_language",
+        "true",
+        Bool(|d, v| d.config.text.language = v),
+        "ELASTIC documents and the lines of stdout also say which language a page's text is in, whatever it declares: \
+         `languageDetected` (ISO 639-1) and `languageConfidence`, 0.9 to 1; nothing where that is not sure, and of little text.",
+    ),
+    ours(
         "target_storage.from_archive",
         "[]",
         List(sinks::set_from_archive),

@@ -131,6 +131,8 @@ fn document() -> ElasticDocument<'static> {
         preferences: Some(vec![statement].into()),
         markdown: Some("Probe".into()),
         text_confidence: Some(1.0),
+        language_detected: Some("en".into()),
+        language_confidence: Some(1.0),
         about: ElasticAbout {
             description: Some(text.into()),
             keywords: vec!["probe".into()],
