@@ -16,8 +16,6 @@ use serde::de::Deserializer;
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use time::OffsetDateTime;
-use time::macros::format_description;
 
 use super::as_event::{Header, answer, body_of_text, each_header, response_mut};
 use super::elastic_about::ElasticAbout;
@@ -31,7 +29,7 @@ use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
 use super::recovery::RecoveryMethod;
 use super::sniff::Confidence;
-use super::text::write_with_offset;
+use super::text::{read_time, write_with_offset};
 use crate::delivery::Entry;
 use crate::page::preferences::Statement;
 use crate::page::{EpochMs, PageChange, PageEvent, Relevance, TextChange};
@@ -355,32 +353,6 @@ impl<'a> ElasticDocument<'a> {
         out.reserve((html + 2 * text) * 9 / 8 + 4096);
         json::write(self, out);
     }
-}
-
-/// ISO 8601 with or without milliseconds, its offset written `Z`, `+0000` or `+00:00`; or epoch milliseconds.
-fn read_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EpochMs, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Time {
-        Number(EpochMs),
-        Text(String),
-    }
-    match Time::deserialize(deserializer)? {
-        Time::Number(time) => Ok(time),
-        Time::Text(text) => parse_time(&text).ok_or_else(|| {
-            serde::de::Error::custom(format!("retrieved: {text:?} is no time as 2015-04-16T07:03:50.257+0000"))
-        }),
-    }
-}
-
-fn parse_time(text: &str) -> Option<EpochMs> {
-    let format = format_description!(
-        version = 2,
-        "[year]-[month]-[day]T[hour]:[minute]:[second][optional [.[subsecond]]][first [Z] [[offset_hour sign:mandatory]:[offset_minute]] [[offset_hour sign:mandatory][offset_minute]]]"
-    );
-    let time = time::PrimitiveDateTime::parse(text, format).map(|time| time.assume_utc());
-    let time = OffsetDateTime::parse(text, format).or(time).ok()?;
-    u64::try_from(time.unix_timestamp_nanos() / 1_000_000).ok()
 }
 
 fn write_headers<S: Serializer>(headers: &[Header<'_>], serializer: S) -> Result<S::Ok, S::Error> {

@@ -99,7 +99,7 @@ fn plain_length(eight: u64) -> usize {
     const HIGH: u64 = 0x8080_8080_8080_8080;
     // The highest bit of each byte that is below another, or zero; behind the first such byte others may show it, too.
     let below = |bytes: u64, limit: u8| bytes.wrapping_sub(ONES * u64::from(limit));
-    let is = |byte: u8| below(eight ^ ONES * u64::from(byte), 1);
+    let is = |byte: u8| below(eight ^ (ONES * u64::from(byte)), 1);
     let escaped = (below(eight, b' ') | is(b'"') | is(b'\\')) & !eight & HIGH;
     escaped.trailing_zeros() as usize / 8
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use encoding_rs::Encoding;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
@@ -47,6 +47,32 @@ pub(super) fn write_with_offset<S: Serializer>(time: &EpochMs, serializer: S) ->
         Some(text) => serializer.serialize_str(&text.replace('Z', "+0000")),
         None => serializer.serialize_u64(*time),
     }
+}
+
+/// ISO 8601 with or without milliseconds, its offset written `Z`, `+0000` or `+00:00`; or epoch milliseconds.
+pub(super) fn read_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EpochMs, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Time {
+        Number(EpochMs),
+        Text(String),
+    }
+    match Time::deserialize(deserializer)? {
+        Time::Number(time) => Ok(time),
+        Time::Text(text) => parse_time(&text).ok_or_else(|| {
+            serde::de::Error::custom(format!("retrieved: {text:?} is no time as 2015-04-16T07:03:50.257+0000"))
+        }),
+    }
+}
+
+fn parse_time(text: &str) -> Option<EpochMs> {
+    let format = format_description!(
+        version = 2,
+        "[year]-[month]-[day]T[hour]:[minute]:[second][optional [.[subsecond]]][first [Z] [[offset_hour sign:mandatory]:[offset_minute]] [[offset_hour sign:mandatory][offset_minute]]]"
+    );
+    let time = time::PrimitiveDateTime::parse(text, format).map(|time| time.assume_utc());
+    let time = OffsetDateTime::parse(text, format).or(time).ok()?;
+    u64::try_from(time.unix_timestamp_nanos() / 1_000_000).ok()
 }
 
 impl Serialize for IsoTime {

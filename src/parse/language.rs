@@ -12,7 +12,7 @@ use whatlang::{Detector, Lang};
 use super::main_text::plain::each_line;
 
 /// So much of the text is looked at.
-const SAMPLE_BYTES: usize = 300;
+const SAMPLE_BYTES: usize = 400;
 /// In less no language is told.
 pub const MIN_BYTES: usize = 60;
 /// Lines of fewer bytes, or with more links, are looked at where there is nothing else.
