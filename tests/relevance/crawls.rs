@@ -104,9 +104,12 @@ fn a_link_is_as_relevant_as_its_rank_says() {
     }
 }
 
-/// Pages as [`site`] has them, each with a tag, and how each was last asked for.
-fn tagged_site() -> (Running, Arc<Mutex<BTreeMap<String, Option<String>>>>) {
-    let asked = Arc::<Mutex<BTreeMap<String, Option<String>>>>::default();
+/// Path → the condition that it was last asked for with.
+type Asked = Arc<Mutex<BTreeMap<String, Option<String>>>>;
+
+/// Pages as [`site`] has them, each with a tag.
+fn tagged_site() -> (Running, Asked) {
+    let asked = Asked::default();
     let noted = asked.clone();
     let answer = move |ask: &Ask| {
         let condition = ask.header("if-none-match").map(str::to_owned);
