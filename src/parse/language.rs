@@ -4,22 +4,19 @@
 //! groups, of which Latin has 37 languages: those alone are asked for whose commonest words are there ([`COMMON`]).
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
 use whatlang::{Detector, Lang};
-
-use super::main_text::plain::each_line;
 
 /// So much of the text is looked at.
 const SAMPLE_BYTES: usize = 400;
 /// In less no language is told.
 pub const MIN_BYTES: usize = 60;
-/// Lines of fewer bytes, or with more links, are looked at where there is nothing else.
+/// Lines of fewer bytes are looked at where there is nothing else.
 const LINE_BYTES: usize = 60;
 /// With fewer of its commonest words a language is not looked for among a few.
 const MIN_COMMON: u32 = 3;
-/// So many languages are compared where their commonest words are there.
+/// So many languages are compared, those whose commonest words are most often there.
 const CANDIDATES: usize = 4;
 
 /// The language that a text is in.
@@ -38,54 +35,36 @@ pub fn primary_language(tag: &str) -> Option<String> {
     is_language.then(|| primary.to_ascii_lowercase())
 }
 
-/// Of a text, by its first lines. None for little text, and where two languages are as likely.
+/// Of a text, by its first long lines, or if there are none by whatever there is. None for little text, and where two languages are as
+/// likely.
 pub fn of_text(text: &str) -> Option<Language> {
-    let mut sample = Sample::default();
-    let _ = text.lines().try_for_each(|line| sample.add(line, 0));
-    sample.language()
-}
-
-/// Of a page of HTML of which there is no text yet, by its first lines that are not mostly links.
-pub fn of_page(page: &str) -> Option<Language> {
-    let mut sample = Sample::default();
-    each_line(page, |line, linked| sample.add(line, linked));
-    sample.language()
-}
-
-/// What is looked at: long lines of text, or if there are none whatever there is.
-#[derive(Default)]
-struct Sample {
-    lines: String,
-    others: String,
-}
-
-impl Sample {
-    /// `linked`: so many bytes of the line are links'. Breaks off when there is enough.
-    fn add(&mut self, line: &str, linked: usize) -> ControlFlow<()> {
-        let is_text = line.len() >= LINE_BYTES && 3 * linked < line.len();
-        let sample = if is_text { &mut self.lines } else { &mut self.others };
-        for word in line.split_ascii_whitespace() {
-            if sample.len() >= SAMPLE_BYTES {
-                break;
-            }
-            sample.push_str(&word[..word.floor_char_boundary(SAMPLE_BYTES)]);
-            sample.push(' ');
-        }
-        if self.lines.len() < SAMPLE_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    let sample = sample(text.lines().filter(|line| line.len() >= LINE_BYTES));
+    let sample = if sample.len() >= MIN_BYTES { sample } else { self::sample(text.lines()) };
+    if sample.len() < MIN_BYTES {
+        return None;
     }
-
-    fn language(self) -> Option<Language> {
-        [self.lines, self.others].into_iter().find(|sample| sample.len() >= MIN_BYTES).and_then(|it| language_of(&it))
-    }
-}
-
-fn language_of(text: &str) -> Option<Language> {
-    let likely = likely(text);
-    let detector = if likely.is_empty() { Detector::new() } else { Detector::with_allowlist(likely) };
-    let found = detector.detect(text).filter(|found| found.is_reliable())?;
+    let detector = match likely(&sample) {
+        likely if !likely.is_empty() => Detector::with_allowlist(likely),
+        // None of those without accents, or no language at all: to compare them all takes four times as long as the rest.
+        _ if sample.is_ascii() => return None,
+        _ => Detector::new(),
+    };
+    let found = detector.detect(&sample).filter(|found| found.is_reliable())?;
     let code = found.lang().code();
     let tag = TAGS.split_ascii_whitespace().find_map(|pair| pair.split_once('-').filter(|pair| pair.0 == code))?.1;
     Some(Language { tag, confidence: (found.confidence() * 1000.0).round() / 1000.0 })
+}
+
+fn sample<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    let mut sample = String::new();
+    for word in lines.flat_map(str::split_ascii_whitespace) {
+        if sample.len() >= SAMPLE_BYTES {
+            break;
+        }
+        sample.push_str(&word[..word.floor_char_boundary(SAMPLE_BYTES)]);
+        sample.push(' ');
+    }
+    sample
 }
 
 /// The languages whose commonest words are most often there; none where that says little.
@@ -110,11 +89,11 @@ fn likely(text: &str) -> Vec<Lang> {
     let mut likely: Vec<(u32, Lang)> = counts.into_iter().zip(COMMON).map(|(count, (lang, _))| (count, lang)).collect();
     likely.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     let most = likely[0].0;
-    if most < MIN_COMMON || most * 10 < words || likely[1].0 == 0 {
+    if most < MIN_COMMON || most * 10 < words {
         return Vec::new();
     }
     likely.truncate(CANDIDATES);
-    likely.into_iter().filter(|(count, _)| *count > 0).map(|(_, lang)| lang).collect()
+    likely.into_iter().map(|(_, lang)| lang).collect()
 }
 
 /// ISO 639-3, as `whatlang` has it, and 639-1.

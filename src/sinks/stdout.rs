@@ -97,7 +97,7 @@ struct PageLine<'a> {
     markdown: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text_confidence: Option<f64>,
-    /// ISO 639-1: what the text is in, and how sure that is, 0.9 to 1.
+    /// ISO 639-1: what that text is in, and how sure that is, 0.9 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     language_detected: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,7 +147,7 @@ fn write_page(event: &PageEvent, response: &Response, derived: &Derived, options
         }
         false => CleanText::default(),
     };
-    let language = (options.language && derived.is_html).then(|| language::of_page(&derived.text())).flatten();
+    let language = options.language.then(|| language::of_text(&clean.text)).flatten();
     let text = text_of(response.content_type(), &derived.body);
     let mut coded = Vec::new();
     if text.is_none() {

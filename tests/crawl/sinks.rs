@@ -67,7 +67,9 @@ fn which_language_a_text_is_in_is_told_by_elastic_and_stdout_unless_it_is_not_wa
         )
     });
     for (setting, told) in [("", Some("de")), ("target_storage.detect_language: false\n", None)] {
-        let place = Place::with(&format!("{setting}target_storage.data_formats: [ELASTIC, stdout]"));
+        let place = Place::with(&format!(
+            "{setting}target_storage.markdown: true\ntarget_storage.data_formats: [ELASTIC, stdout]"
+        ));
         let ran = Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
         let line = &ran.json_lines()[0];
         assert_eq!(line.get("language_detected").and_then(|it| it.as_str()), told, "{line}");

@@ -72,7 +72,7 @@ pub(super) const SINKS: &[Key] = &[
         "target_storage.detect_language",
         "true",
         Bool(|d, v| d.config.text.language = v),
-        "ELASTIC documents and the lines of stdout also say which language a page's text is in, whatever it declares: \
+        "ELASTIC documents, and lines of stdout with Markdown, also say which language a page's text is in, whatever it declares: \
          `languageDetected` (ISO 639-1) and `languageConfidence`, 0.9 to 1; nothing where that is not sure, and of little text.",
     ),
     ours(
