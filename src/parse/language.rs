@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 
 use whatlang::{Detector, Lang};
 
+use super::words::lower_case;
+
 /// So much of the text is looked at.
 const SAMPLE_BYTES: usize = 400;
 /// In less no language is told.
@@ -77,10 +79,11 @@ fn likely(text: &str) -> Vec<Lang> {
         words
     });
     let mut counts = [0_u32; COMMON.len()];
-    let mut words = 0;
+    let (mut words, mut lower) = (0, String::new());
     for word in text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()) {
         words += 1;
-        let mut among = WORDS.get(&*word.to_lowercase()).copied().unwrap_or_default();
+        lower_case(word, &mut lower);
+        let mut among = WORDS.get(&*lower).copied().unwrap_or_default();
         while among != 0 {
             counts[among.trailing_zeros() as usize] += 1;
             among &= among - 1;
