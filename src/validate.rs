@@ -327,16 +327,11 @@ impl Validator {
         if let Some(kept) = self.kept(event, before, change) {
             return kept;
         }
-        let history = before.and_then(PageRecord::history);
         let tells = u32::try_from(derived.changed.len()).ok().filter(|tells| *tells > 0);
+        let history = before.and_then(PageRecord::history);
         let history = match PageChange::seen(status, judged, &derived.digest) {
             None => history.filter(|_| change == Some(PageChange::Gone)),
-            Some(PageChange::New) => Some(History { tells, ..History::new(now) }),
-            Some(PageChange::Gone) => history,
-            Some(seen @ PageChange::Changed) => {
-                history.map(|history| History { tells, ..history.seen(now, seen, trust) })
-            }
-            Some(seen) => history.map(|history| history.seen(now, seen, trust)),
+            Some(seen) => kept::history(history, seen, (now, tells), trust),
         };
         let state = match &event.outcome {
             Outcome::Failure(failure) => change.map_or(PageState::Failed(failure.reason), PageState::from),

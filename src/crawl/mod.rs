@@ -122,14 +122,7 @@ impl Crawl {
             seeds::end_round(&*running.frontier)?;
         }
         readers::part(&running.log);
-        if let Err(error) = running.visitor().scope.refused.keep(&*running.frontier) {
-            tracing::debug!(%error, "which links were refused is not kept");
-        }
-        match running.frontier.flush() {
-            // As after a kill: what is not written comes again from the page log.
-            Err(error) if error.is_waiting() => tracing::warn!(%error, "ended without room on the disk"),
-            flushed => flushed?,
-        }
+        keep(&running)?;
         // What did not end in time must not hold up the process: a thread of it may be waiting for a server.
         runtime.shutdown_background();
         match running.supervisor.status().into_iter().find(|part| part.phase == Phase::Running) {
@@ -137,6 +130,19 @@ impl Crawl {
             None => Ok(summary),
         }
     }
+}
+
+/// Writes what is in memory alone.
+fn keep(running: &running::Running) -> Result<(), CrawlError> {
+    if let Err(error) = running.visitor().scope.refused.keep(&*running.frontier) {
+        tracing::debug!(%error, "which links were refused is not kept");
+    }
+    match running.frontier.flush() {
+        // As after a kill: what is not written comes again from the page log.
+        Err(error) if error.is_waiting() => tracing::warn!(%error, "ended without room on the disk"),
+        flushed => flushed?,
+    }
+    Ok(())
 }
 
 /// Seeds as they were typed, normalised.

@@ -61,11 +61,8 @@ pub(super) fn open(
     let pauses = Arc::new(open_pauses(&*frontier, &folder)?);
     room.write(&*frontier, || try_seeds_again(&*frontier, seeds))?;
     let (client, metrics) = client_and_metrics(&config, &folder)?;
-    let shutdown = Shutdown::default();
+    let (config, shutdown) = (Arc::new(config), Shutdown::default());
     let supervisor = Supervisor::new(shutdown.clone());
-    let room = Room::new(frontier.clone(), log.clone(), supervisor.clone());
-    let config = Arc::new(config);
-    let clients = Clients::open(&config.work, &folder, frontier.clone(), log.clone(), shutdown.clone())?;
     let visitor = Visitor {
         frontier: frontier.clone(),
         log: log.clone(),
@@ -89,7 +86,9 @@ pub(super) fn open(
         in_force: Mutex::new(loaded),
         started_with,
         following: Default::default(),
+        clients: Arc::new(Clients::open(&config.work, &folder, frontier.clone(), log.clone(), shutdown.clone())?),
         folder,
+        room: Arc::new(Room::new(frontier.clone(), log.clone(), supervisor.clone())),
         frontier,
         accepted_before: log.status().end.index,
         log,
@@ -103,9 +102,7 @@ pub(super) fn open(
         rates: Rates::new(),
         started_ms: now_ms(),
         reader_gone: Default::default(),
-        room: Arc::new(room),
         spending: Spending::default(),
-        clients: Arc::new(clients),
         has_caught_up: Default::default(),
     })
 }

@@ -2,8 +2,9 @@
 
 use crate::frontier::{JudgedBy, PageRecord};
 use crate::page::preferences::{Source, Statement, of_the_page};
-use crate::page::{PageChange, PageEvent, Response, TextsGiven, Withheld};
+use crate::page::{EpochMs, PageChange, PageEvent, Response, TextsGiven, Withheld};
 use crate::parse::Derived;
+use crate::revisit::{History, Trust};
 
 /// By what a page is known again when it is asked for the next time.
 pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, response: &Response, derived: &Derived) {
@@ -22,6 +23,21 @@ pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, respon
     let is_opted_out = matches!(&event.withheld, Some(Withheld::OptedOut(it)) if it.by.source == Source::Header);
     if is_unlisted || is_opted_out {
         (record.etag, record.last_modified) = (None, None);
+    }
+}
+
+/// How a page has changed so far, this answer included. `tells`: of how many others it says when they changed.
+pub(super) fn history(
+    before: Option<History>,
+    seen: PageChange,
+    (now, tells): (EpochMs, Option<u32>),
+    trust: Option<&Trust>,
+) -> Option<History> {
+    match seen {
+        PageChange::New => Some(History { tells, ..History::new(now) }),
+        PageChange::Gone => before,
+        PageChange::Changed => before.map(|before| History { tells, ..before.seen(now, seen, trust) }),
+        PageChange::Unchanged => before.map(|before| before.seen(now, seen, trust)),
     }
 }
 

@@ -100,17 +100,12 @@ impl Visitor {
         mut url: Url,
         mut given: Option<Exchange>,
     ) -> Result<(), Interrupted> {
-        let mut request = Request {
-            work,
-            conditions: Conditions::default(),
-            limits: match work.kind {
-                Kind::Page => self.client.limits(),
-                Kind::Requisite => Limits { is_wanted_only: false, ..self.client.limits() },
-                Kind::Sitemap => {
-                    Limits { body_bytes: MAX_SITEMAP_BYTES, is_wanted_only: false, ..self.client.limits() }
-                }
-            },
+        let limits = match work.kind {
+            Kind::Page => self.client.limits(),
+            Kind::Requisite => Limits { is_wanted_only: false, ..self.client.limits() },
+            Kind::Sitemap => Limits { body_bytes: MAX_SITEMAP_BYTES, is_wanted_only: false, ..self.client.limits() },
         };
+        let mut request = Request { work, conditions: Conditions::default(), limits };
         let gave = work.final_url.clone().unwrap_or_else(|| url.as_str().to_owned());
         let mut way = Way::default();
         loop {
