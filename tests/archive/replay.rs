@@ -62,7 +62,7 @@ fn kill_until_done(place: &Place, to: &str) -> u64 {
     let mut kills = 0;
     loop {
         let before = place.settled(to);
-        let mut process = Process::start(place.replay(to, &["--rate", "3000"]));
+        let mut process = Process::start(place.replay(to, &["--rate", "1000"]));
         let wanted = before + 400;
         eventually("progress", || process.has_ended() || place.settled(to) >= wanted);
         if process.has_ended() {
