@@ -1,6 +1,6 @@
 //! JSON of long texts: `serde_json` looks at each byte of a string, this at eight at once.
 //!
-//! A text that is given as bytes (`#[serde(serialize_with = "write_text")]`) is a string in what [`write`] makes; of any other
+//! A text that is given as bytes (`#[serde(serialize_with = "write_text")]`) is a string in what [`write()`] makes; of any other
 //! serializer it would be a list of numbers.
 
 use std::io;

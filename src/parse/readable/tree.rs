@@ -1,6 +1,6 @@
 //! A page as a tree for who reads it: elements and text in the order of the page, each with the place behind all that is in it.
 //!
-//! The elements are those of the page's [outline](crate::parse::html::outline), and nothing is moved: what a link leaves open when it
+//! The elements are those of the page's [outline], and nothing is moved: what a link leaves open when it
 //! ends, ends with it.
 
 use std::borrow::Cow;
