@@ -45,6 +45,8 @@ pub(super) struct Watch {
 struct Watched {
     /// None: it has too few URLs.
     traps: Option<HostTraps>,
+    /// How many it has, as it was last asked.
+    known: u64,
     visited: u64,
     /// Pages since it was kept.
     unkept: u32,
@@ -87,10 +89,10 @@ impl Watch {
             if self.hosts.len() >= HOSTS {
                 self.make_room();
             }
-            let (_, kept) = frontier.traps(origin)?;
+            let (known, kept) = frontier.traps(origin)?;
             // What cannot be read is as if it were not there.
             let traps = kept.and_then(|kept| HostTraps::from_bytes(&kept));
-            let watched = Watched { traps, visited: 0, unkept: 0, is_changed: false };
+            let watched = Watched { traps, known, visited: 0, unkept: 0, is_changed: false };
             self.hosts.insert(origin.to_owned(), watched);
         }
         self.visits += 1;
@@ -127,8 +129,11 @@ impl Watch {
         let Some(response) = event.response().filter(|response| response.status < 500) else { return Ok(None) };
         let watched = self.host(frontier, host)?;
         if watched.traps.is_none() {
+            if watched.unkept > 0 && watched.unkept.is_multiple_of(KEPT_EVERY) {
+                watched.known = frontier.traps(host)?.0;
+            }
             watched.unkept += 1;
-            if watched.unkept % KEPT_EVERY != 1 || frontier.traps(host)?.0 < WATCHED_FROM {
+            if watched.known < WATCHED_FROM {
                 return Ok(None);
             }
             watched.traps = Some(HostTraps::default());
