@@ -159,7 +159,7 @@ fn real_pages(folder: &Path) {
             response.body = Bytes::from(body);
         }
         let derived = parse::derive(&event, &DeriveOptions { max_decoded_bytes: 10 << 20, ..DeriveOptions::default() });
-        let bits = simhash::of_page(&derived, Some("text/html")).and_then(Simhash::telling);
+        let bits = simhash::of_page(&derived, Some("text/html"), true).and_then(Simhash::telling);
         (all, short) = (all + 1, short + u64::from(bits.is_none()));
         let told = frontier.claim_content(Content::new(&derived.digest, bits), MAX_DISTANCE, &event.url);
         let Some(of) = told.expect("the frontier answers") else { continue };

@@ -105,7 +105,7 @@ fn markup_links(body: &[u8]) -> usize {
 }
 
 fn simhash(entry: &Entry) -> usize {
-    usize::from(simhash::of_page(&entry.facts(), Some("text/html")).is_some())
+    usize::from(simhash::of_page(&entry.facts(), Some("text/html"), false).is_some())
 }
 
 fn visible(body: &[u8]) -> usize {

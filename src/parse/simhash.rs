@@ -32,7 +32,7 @@ pub struct Simhash {
     pub bits: u64,
     /// Different pairs of neighbouring words.
     pairs: u32,
-    /// Its page says much more.
+    /// Its page says much more, or may.
     is_of_part: bool,
 }
 
@@ -56,12 +56,19 @@ pub fn simhash(text: &str) -> Option<Simhash> {
 
 /// Of what a page says: its main text, or all that a reader sees where no block looks like that, as of short pages; of a text
 /// that is no HTML, all of it. None for what says nothing, and for what is no text.
-pub fn of_page(page: &Derived, content_type: Option<&str>) -> Option<Simhash> {
+///
+/// `is_to_tell`: whether it is to tell the page from others ([`Simhash::telling`]), for which all that a reader sees is looked at.
+pub fn of_page(page: &Derived, content_type: Option<&str>, is_to_tell: bool) -> Option<Simhash> {
     if page.is_html {
         let text = page.text();
-        let (main, visible) = (main_text(&text), visible_text(&text));
+        let main = main_text(&text);
+        let simhash_of_main = simhash(&main);
+        if simhash_of_main.is_some() && !is_to_tell {
+            return simhash_of_main.map(|simhash| Simhash { is_of_part: true, ..simhash });
+        }
+        let visible = visible_text(&text);
         let is_of_part = main.len() * MAIN_PART < visible.len();
-        return simhash(&main).or_else(|| simhash(&visible)).map(|simhash| Simhash { is_of_part, ..simhash });
+        return simhash_of_main.or_else(|| simhash(&visible)).map(|simhash| Simhash { is_of_part, ..simhash });
     }
     let kind = content_type.map(media_type).and_then(|essence| essence.get(..5));
     kind.filter(|kind| kind.eq_ignore_ascii_case("text/")).and_then(|_| simhash(&page.text()))

@@ -14,7 +14,7 @@ impl Visitor {
         let is_wanted = (!self.thresholds.is_empty() && !is_as_it_was) || self.wants_likeness(work, is_as_it_was);
         let is_page = is_wanted && event.kind == Kind::Page;
         let response = event.response().filter(|response| is_page && response.is_success())?;
-        parse::simhash::of_page(derived, response.content_type())
+        parse::simhash::of_page(derived, response.content_type(), self.looks_for_near_copies())
     }
 
     /// None where no page classifier is asked.

@@ -135,7 +135,7 @@ fn article(words: &[String], date: &str) -> String {
 
 #[test]
 fn of_a_page_the_main_text_counts() {
-    let of = |body: &str| of_page(&derive(&html_event(body), &options()), Some("text/html"));
+    let of = |body: &str| of_page(&derive(&html_event(body), &options()), Some("text/html"), true);
     let mut words = prose(600, 3);
     let before = article(&words, "22 November 2026");
     assert_eq!(of(&before), of(&article(&words, "Monday, 23 November 2026")), "a date below the page");
@@ -151,7 +151,7 @@ fn of_a_page_the_main_text_counts() {
 
     let of_type = |content_type: &str, body: &str| {
         let event = event("http://site.example/", response(&[("content-type", content_type)], body.to_owned()));
-        of_page(&derive(&event, &options()), Some(content_type))
+        of_page(&derive(&event, &options()), Some(content_type), true)
     };
     assert_eq!(of_type("Text/Plain; charset=utf-8", "just text"), simhash("just text"));
     assert_eq!(of_type("image/png", "just text"), None);
