@@ -1,12 +1,11 @@
-//! The website that `seine demo` crawls, served on loopback by the program itself, and the small web server under it.
+//! The website that `seine demo` crawls, served on loopback by the program itself.
 //!
-//! * [`server`]: an HTTP/1.1 server on several loopback addresses, for any handler: tests use it too.
+//! * [`server`]: an HTTP/1.1 server on several loopback addresses.
 //! * [`site`]: Saltmere, a harbour town of eight hosts, with most of what a crawler meets on the web.
 //!
 //! The rest are the parts of the site: one file a host, its words and its look. What the pages say is text in `assets/`,
 //! a folder a host; a list there has one entry a line, and `{slots}` that `words` fills.
 
-pub(crate) mod answer;
 pub mod server;
 pub mod site;
 
@@ -23,7 +22,6 @@ mod radio;
 mod skin;
 mod tides;
 mod weather;
-mod wire;
 mod words;
 
 pub use entry::MAX_DEPTH;

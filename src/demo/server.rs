@@ -1,30 +1,21 @@
-//! A small HTTP/1.1 server: several loopback addresses, one port, one handler, answers as well-behaved or as odd as
-//! the handler likes. It speaks to our own crawler and tests, so it has no limits against hostile clients.
+//! The website's small HTTP/1.1 server: several loopback addresses, one port. It speaks to our own crawler, so it has no
+//! limits against hostile clients.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
-use hyper::body::Incoming;
-use hyper::ext::ReasonPhrase;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use parking_lot::Mutex;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-pub use super::answer::{Answer, Ask, Body, Handler};
-use super::wire::{Override, Pieces, Socket};
+use super::site::Site;
 
 /// How often a port is looked for that is free on every address.
 const PORT_TRIES: u32 = 32;
-/// How long [`Server::stop`] lets running exchanges end by themselves.
-const GRACE: Duration = Duration::from_millis(250);
 /// After a connection that could not be accepted, so that a lack of file descriptors does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
@@ -38,27 +29,14 @@ pub enum ServeError {
     NoCommonPort { addresses: usize },
 }
 
-/// Listening sockets of one port, not served yet: clients wait in the backlog until [`Listeners::serve`].
+/// Listening sockets of one port, not served yet: clients wait in the backlog.
 #[derive(Debug)]
 pub struct Listeners {
     pub port: u16,
-    sockets: Vec<TcpListener>,
+    pub sockets: Vec<TcpListener>,
 }
 
-/// A running server. Dropping it breaks every connection off; [`Server::stop`] is kinder.
-#[derive(Debug)]
-pub struct Server {
-    pub port: u16,
-    stop: watch::Sender<bool>,
-    listeners: JoinSet<()>,
-}
-
-/// Binds every address to one ephemeral port and serves them.
-pub async fn serve(addresses: &[IpAddr], handler: Handler) -> Result<Server, ServeError> {
-    Ok(bind(addresses).await?.serve(handler))
-}
-
-/// Binds every address to one ephemeral port, for handlers that must know the port first.
+/// Binds every address to one ephemeral port: pages name it.
 pub async fn bind(addresses: &[IpAddr]) -> Result<Listeners, ServeError> {
     let (first, others) = addresses.split_first().ok_or(ServeError::NoAddress)?;
     for _ in 0..PORT_TRIES {
@@ -92,33 +70,18 @@ fn bind_error(address: IpAddr, port: u16, source: io::Error) -> ServeError {
     ServeError::Bind { address: SocketAddr::new(address, port), source }
 }
 
-impl Listeners {
-    /// Starts answering, on the current Tokio runtime.
-    pub fn serve(self, handler: Handler) -> Server {
-        let (stop, stopped) = watch::channel(false);
-        let mut listeners = JoinSet::new();
-        for socket in self.sockets {
-            listeners.spawn(accept(socket, handler.clone(), stopped.clone()));
-        }
-        Server { port: self.port, stop, listeners }
-    }
+/// Starts answering, on the current Tokio runtime, until what is returned is dropped.
+pub(super) fn serve(sockets: Vec<TcpListener>, site: Site) -> JoinSet<()> {
+    let site = Arc::new(site);
+    sockets.into_iter().map(|socket| accept(socket, site.clone())).collect()
 }
 
-impl Server {
-    /// Takes no more requests, gives running exchanges a moment (250 ms) to end, then breaks them off.
-    pub async fn stop(mut self) {
-        self.stop.send_replace(true);
-        while self.listeners.join_next().await.is_some() {}
-    }
-}
-
-/// One listener's life: accept until told to stop, then see its connections off.
-async fn accept(socket: TcpListener, handler: Handler, mut stopped: watch::Receiver<bool>) {
+async fn accept(socket: TcpListener, site: Arc<Site>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = socket.accept() => match accepted {
-                Ok((stream, _)) => { connections.spawn(converse(stream, handler.clone(), stopped.clone())); }
+                Ok((stream, _)) => { connections.spawn(converse(TokioIo::new(stream), site.clone())); }
                 // Out of file descriptors, or the client left already: the listener itself is well.
                 Err(error) => {
                     tracing::warn!(%error, "demo server: a connection could not be accepted");
@@ -126,100 +89,12 @@ async fn accept(socket: TcpListener, handler: Handler, mut stopped: watch::Recei
                 }
             },
             Some(_) = connections.join_next() => {}
-            _ = stopped.changed() => break,
         }
     }
-    drop(socket);
-    let _ = tokio::time::timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
 }
 
-/// One connection's life: exchanges, kept alive, until either side ends it.
-async fn converse(stream: TcpStream, handler: Handler, mut stopped: watch::Receiver<bool>) {
-    let Ok(local) = stream.local_addr() else { return };
-    let _ = stream.set_nodelay(true);
-    let replacement: Override = Arc::new(Mutex::new(None));
-    let io = TokioIo::new(Socket::new(stream, replacement.clone()));
-    let service = service_fn(move |request| exchange(request, local.ip(), handler.clone(), replacement.clone()));
-    let connection = http1::Builder::new().timer(TokioTimer::new()).serve_connection(io, service);
-    let mut connection = std::pin::pin!(connection);
-    // An error is a client that left or a connection closed on purpose.
-    tokio::select! {
-        _ = connection.as_mut() => return,
-        _ = stopped.changed() => connection.as_mut().graceful_shutdown(),
-    }
-    let _ = connection.await;
-}
-
-/// What makes hyper close a connection without an answer.
-#[derive(Debug, thiserror::Error)]
-#[error("closed without an answer, as asked")]
-struct Closed;
-
-async fn exchange(
-    request: Request<Incoming>,
-    address: IpAddr,
-    handler: Handler,
-    replacement: Override,
-) -> Result<Response<Pieces>, Closed> {
-    let answer = handler(&ask(request, address));
-    if !answer.delay.is_zero() {
-        tokio::time::sleep(answer.delay).await;
-    }
-    match &answer.body {
-        Body::Close => Err(Closed),
-        Body::Raw(bytes) => Ok(replaced_by(bytes.clone(), &replacement)),
-        Body::Cut { bytes, announced } => {
-            let whole = [answer.head(*announced).as_slice(), bytes].concat();
-            Ok(replaced_by(whole.into(), &replacement))
-        }
-        _ => Ok(respond(answer)),
-    }
-}
-
-fn ask(request: Request<Incoming>, address: IpAddr) -> Ask {
-    let (parts, _) = request.into_parts();
-    let host = parts.headers.get(http::header::HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let host = host.rsplit_once(':').map_or(host, |(name, _)| name).to_ascii_lowercase();
-    let path_and_query = parts.uri.path_and_query().map_or("/", |target| target.as_str()).to_owned();
-    Ask { method: parts.method, host, address, path_and_query, headers: parts.headers }
-}
-
-/// A response for hyper to believe in; the socket writes `bytes` in its stead, and closes.
-fn replaced_by(bytes: Bytes, replacement: &Override) -> Response<Pieces> {
-    *replacement.lock() = Some(bytes);
-    let mut response = Response::new(Pieces::Whole(Bytes::new()));
-    response.headers_mut().insert(http::header::CONNECTION, HeaderValue::from_static("close"));
-    response
-}
-
-fn respond(answer: Answer) -> Response<Pieces> {
-    build(answer).unwrap_or_else(|wrong| {
-        // Better an answer that says so than a test that wonders: raw answers are for what HTTP does not allow.
-        let mut response =
-            Response::new(Pieces::Whole(Bytes::from(format!("the handler's answer is not HTTP: {wrong}\n"))));
-        *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-        response
-    })
-}
-
-fn build(answer: Answer) -> Result<Response<Pieces>, http::Error> {
-    let mut response = Response::new(pieces(answer.body));
-    *response.status_mut() = StatusCode::from_u16(answer.status)?;
-    if let Some(reason) = answer.reason.and_then(|reason| ReasonPhrase::try_from(reason).ok()) {
-        response.extensions_mut().insert(reason);
-    }
-    for (name, value) in answer.headers {
-        response.headers_mut().append(HeaderName::try_from(name)?, HeaderValue::try_from(value)?);
-    }
-    Ok(response)
-}
-
-fn pieces(body: Body) -> Pieces {
-    match body {
-        Body::Whole(bytes) => Pieces::Whole(bytes),
-        Body::Trickle { bytes, piece, every } => Pieces::trickle(bytes, piece, every),
-        Body::Endless(piece) => Pieces::Endless(piece),
-        // `exchange` has dealt with these.
-        Body::Cut { .. } | Body::Raw(_) | Body::Close => Pieces::Whole(Bytes::new()),
-    }
+async fn converse(stream: TokioIo<tokio::net::TcpStream>, site: Arc<Site>) {
+    let service = service_fn(|request| site.answer(request));
+    // An error is a client that left.
+    let _ = http1::Builder::new().serve_connection(stream, service).await;
 }

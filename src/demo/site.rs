@@ -4,16 +4,22 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HOST, HeaderName, IF_NONE_MATCH, RETRY_AFTER, VARY,
+};
+use http::{HeaderMap, Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
 use parking_lot::Mutex;
+use tokio::task::JoinSet;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::coding::{Coding, encode};
 use super::entry::{Entry, Town};
-use super::server::{self, Answer, Ask, Handler, Listeners, ServeError, Server};
+use super::server::{self, Listeners, ServeError};
 use super::skin::HOSTS;
 use super::{harbour, library, lighthouse, market, museum, radio, tides, weather};
 
@@ -29,11 +35,14 @@ pub const MAX_RETRIES: u16 = 2;
 /// The running site.
 #[derive(Debug)]
 pub struct DemoSite {
-    pub server: Server,
+    /// All hosts answer on this port.
+    pub port: u16,
     /// Every host and its addresses: what a crawler must be told, for these names are in no DNS.
     pub hosts: BTreeMap<String, Vec<IpAddr>>,
     /// The front page of every host.
     pub seeds: Vec<String>,
+    /// Dropped, it answers no more.
+    _listeners: JoinSet<()>,
 }
 
 /// Starts the site: each host on its own loopback address from 127.0.0.2 on, or all of them on 127.0.0.1 where the
@@ -56,13 +65,12 @@ pub async fn start_for_visitors() -> Result<DemoSite, ServeError> {
 
 fn serve(listeners: Listeners, addresses: Vec<IpAddr>) -> DemoSite {
     let town = Town { port: listeners.port };
-    let site = Site::build(town);
-    let handler: Handler = Arc::new(move |ask| site.answer(ask));
     let hosts = HOSTS.iter().zip(addresses).map(|(place, ip)| (format!("{}.localhost", place.name), vec![ip]));
     DemoSite {
+        port: listeners.port,
         hosts: hosts.collect(),
         seeds: HOSTS.iter().map(|place| town.url(place.name, "/")).collect(),
-        server: listeners.serve(handler),
+        _listeners: server::serve(listeners.sockets, Site::build(town)),
     }
 }
 
@@ -77,8 +85,10 @@ async fn bind() -> Result<(Listeners, Vec<IpAddr>), ServeError> {
     }
 }
 
+type Answer = Response<Full<Bytes>>;
+
 /// Everything ready to send.
-struct Site {
+pub(super) struct Site {
     town: Town,
     /// By host (without `.localhost`), then path and query.
     pages: HashMap<&'static str, HashMap<String, Prepared>>,
@@ -110,28 +120,42 @@ impl Site {
         Site { town, pages, asked: Mutex::default() }
     }
 
-    fn answer(&self, ask: &Ask) -> Answer {
-        let name = ask.host.strip_suffix(".localhost").unwrap_or(&ask.host);
+    pub(super) async fn answer(&self, request: Request<Incoming>) -> http::Result<Answer> {
+        let (asked, _) = request.into_parts();
+        let host = header(&asked.headers, HOST).to_ascii_lowercase();
+        let path = asked.uri.path_and_query().map_or("/", |path| path.as_str());
+        let name = host.split(':').next().and_then(|name| name.strip_suffix(".localhost")).unwrap_or_default();
         let Some((&host, pages)) = self.pages.get_key_value(name) else {
-            return Answer::text("No house of that name in Saltmere.\n").status(421);
+            return text(421, "No house of that name in Saltmere.\n");
         };
-        if let Some(page) = pages.get(&ask.path_and_query) {
-            return self.answer_known(host, page, ask);
+        if let Some(page) = pages.get(path) {
+            return self.answer_known(host, page, &asked.headers).await;
         }
-        match tides::month(&self.town, host, &ask.path_and_query) {
-            Some(entry) => send(&prepare(entry), ask),
-            None => Answer::text(format!("Nothing at {} in Saltmere.\n", ask.path_and_query)).status(404),
+        match tides::month(&self.town, host, path) {
+            Some(entry) => send(&prepare(entry), &asked.headers),
+            None => text(404, format!("Nothing at {path} in Saltmere.\n")),
         }
     }
 
-    fn answer_known(&self, host: &'static str, page: &Prepared, ask: &Ask) -> Answer {
+    async fn answer_known(&self, host: &'static str, page: &Prepared, asked: &HeaderMap) -> http::Result<Answer> {
         if page.entry.busy_at_first && self.asked.lock().insert((host, page.entry.path.clone())) {
-            return Answer::text("The keeper is trimming the lamp. Saltmere asks for patience.\n")
-                .status(503)
-                .header("retry-after", "1");
+            let mut busy = text(503, "The keeper is trimming the lamp. Saltmere asks for patience.\n")?;
+            busy.headers_mut().insert(RETRY_AFTER, 1.into());
+            return Ok(busy);
         }
-        send(page, ask)
+        tokio::time::sleep(page.entry.delay).await;
+        send(page, asked)
     }
+}
+
+fn text(status: u16, text: impl Into<Bytes>) -> http::Result<Answer> {
+    let answer = Response::builder().status(status).header(CONTENT_TYPE, "text/plain; charset=utf-8");
+    answer.body(Full::new(text.into()))
+}
+
+/// A request header as text; empty when it is missing or not visible ASCII.
+fn header(headers: &HeaderMap, name: HeaderName) -> &str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 /// One coding a page: which one, its path decides. Small and binary bodies have none.
@@ -150,33 +174,31 @@ fn prepare(entry: Entry) -> Prepared {
     Prepared { plain: Bytes::copy_from_slice(&entry.body), etag, coded, entry }
 }
 
-fn send(page: &Prepared, ask: &Ask) -> Answer {
+fn send(page: &Prepared, asked: &HeaderMap) -> http::Result<Answer> {
     let entry = &page.entry;
-    let unchanged = entry.status == 200 && ask.header("if-none-match").is_some_and(|tags| tags.contains(&page.etag));
-    if unchanged {
-        return Answer::new(304, Bytes::new()).header("etag", page.etag.as_str());
+    if entry.status == 200 && header(asked, IF_NONE_MATCH).contains(&page.etag) {
+        return Response::builder().status(304).header(ETAG, &page.etag).body(Full::default());
     }
-    let accepted = page.coded.as_ref().filter(|(coding, _)| accepts(ask, coding.token()));
-    let body = accepted.map_or(&page.plain, |(_, body)| body);
-    let mut answer = Answer::new(entry.status, body.clone()).after(entry.delay);
+    let accepted = page.coded.as_ref().filter(|(coding, _)| accepts(asked, coding.token()));
+    let mut answer = Response::builder().status(entry.status);
     for (name, value) in &entry.headers {
-        answer = answer.header(name, value.as_str());
+        answer = answer.header(*name, value);
     }
     if entry.status == 200 {
-        answer = answer.header("etag", page.etag.as_str());
+        answer = answer.header(ETAG, &page.etag);
     }
     if page.coded.is_some() {
-        answer = answer.header("vary", "accept-encoding");
+        answer = answer.header(VARY, "accept-encoding");
     }
-    match accepted {
-        Some((coding, _)) => answer.header("content-encoding", coding.token()),
-        None => answer,
+    if let Some((coding, _)) = accepted {
+        answer = answer.header(CONTENT_ENCODING, coding.token());
     }
+    answer.body(Full::new(accepted.map_or(&page.plain, |(_, body)| body).clone()))
 }
 
 /// Whether Accept-Encoding names the coding and does not refuse it with `q=0` (RFC 9110 §12.5.3).
-fn accepts(ask: &Ask, token: &str) -> bool {
-    ask.header("accept-encoding").unwrap_or_default().split(',').any(|offer| {
+fn accepts(asked: &HeaderMap, token: &str) -> bool {
+    header(asked, ACCEPT_ENCODING).split(',').any(|offer| {
         let mut parts = offer.split(';').map(str::trim);
         let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(token));
         let refused = parts.any(|part| part.strip_prefix("q=").and_then(|q| q.parse().ok()) == Some(0.0));

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use seine::demo::server::{Answer, Ask};
+use crate::support::server::{Answer, Ask};
 
 use crate::support::program::{Place, Process, eventually, free_port, get};
 use crate::support::{Running, links};

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use seine::demo::server::{Answer, Ask};
+use crate::support::server::{Answer, Ask};
 
 use crate::browser::Browser;
 use crate::project_file;

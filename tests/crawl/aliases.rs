@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use seine::demo::server::{Answer, Ask};
+use crate::support::server::{Answer, Ask};
 use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, PageState};
 
 use crate::support::program::{Place, Process, eventually, free_port, get};

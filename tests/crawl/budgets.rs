@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::server::{Answer, Handler};
 use fastrand::Rng;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use seine::clock;
-use seine::demo::server::{Answer, Handler};
 use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions};
 
 use crate::support::program::{Place, Process, Ran, eventually, free_port, get};

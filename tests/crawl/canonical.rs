@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use seine::demo::server::{Answer, Ask};
+use crate::support::server::{Answer, Ask};
 use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, PageState};
 
 use crate::aliases::crawl_through_kills;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use seine::demo::server::{Answer, Ask};
+use crate::support::server::{Answer, Ask};
 use seine::parse::simhash::simhash;
 use serde_json::Value;
 

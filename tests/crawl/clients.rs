@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::support::server::{Answer, Ask};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use seine::demo::server::{Answer, Ask};
 use serde_json::{Value, json};
 
 use crate::api::ask;

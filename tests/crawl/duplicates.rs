@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use seine::demo::server::{Answer, Ask};
+use crate::support::server::{Answer, Ask};
 use serde_json::Value;
 
 use crate::support::program::{Place, Process, eventually, free_port, get, json_lines, run};

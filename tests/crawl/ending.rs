@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use seine::demo::server::Answer;
+use crate::support::server::Answer;
 
 use crate::support::program::{Place, Process, eventually, free_port, run};
 use crate::support::{Plan, Running, TestSite, links};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 
-use seine::demo::server::Answer;
+use crate::support::server::Answer;
 use seine::formats::pagestore::{MetaReader, PageKind};
 
 use crate::support::program::{Place, Process, eventually};

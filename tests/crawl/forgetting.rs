@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use seine::demo::server::{Answer, Ask};
+use crate::support::server::{Answer, Ask};
 use serde_json::Value;
 
 use crate::steering::seine;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use seine::demo::server::{Answer, Ask};
+use crate::support::server::{Answer, Ask};
 
 use crate::support::program::{Place, Process, eventually, free_port, get, run};
 use crate::support::{Running, counted, links};

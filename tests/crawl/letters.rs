@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use seine::demo::server::Answer;
+use crate::support::server::Answer;
 
 use crate::support::program::{Place, Process, Ran, eventually, run};
 use crate::support::{Running, links};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use seine::demo::server::Answer;
+use crate::support::server::Answer;
 
 use crate::support::program::{Place, Process};
 use crate::support::{Plan, Running, TestSite, link, links};

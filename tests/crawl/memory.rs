@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use crate::support::server::Answer;
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
-use seine::demo::server::Answer;
 
 use crate::support::program::{Place, Process, eventually};
 use crate::support::{Running, links};

@@ -1,8 +1,8 @@
 //! What pages offer beside their links, and links that say where a visitor came from, through whole crawls: how many
 //! requests it costs.
 
+use crate::support::server::Answer;
 use seine::clock::now_ms;
-use seine::demo::server::Answer;
 use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Proposal};
 use seine::page::Kind;
 

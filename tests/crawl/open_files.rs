@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use seine::demo::server::Answer;
+use crate::support::server::Answer;
 use seine::descriptors::Shares;
 
 use crate::support::Running;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-use seine::demo::server::{Answer, Ask};
+use crate::support::server::{Answer, Ask};
 use serde_json::Value;
 
 use crate::support::program::{Place, Process, eventually, run};

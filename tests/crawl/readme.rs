@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use seine::demo::server::Answer;
+use crate::support::server::Answer;
 
 use crate::support::program::{Process, Ran, eventually, free_port, get};
 use crate::support::{Running, links};

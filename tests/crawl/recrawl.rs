@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use seine::demo::server::{Answer, Ask};
+use crate::support::server::{Answer, Ask};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 

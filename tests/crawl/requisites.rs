@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use seine::demo::server::{Answer, Ask};
+use crate::support::server::{Answer, Ask};
 
 use crate::support::program::{Place, Process, run};
 use crate::support::{Running, links, origin as origin_of};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use seine::demo::server::Answer;
+use crate::support::server::Answer;
 
 use crate::support::program::{Place, Process, eventually, run};
 use crate::support::{Final, Plan, Running, TestSite, link};

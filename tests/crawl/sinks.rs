@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use seine::demo::server::{Answer, Ask};
+use crate::support::server::{Answer, Ask};
 
 use crate::support::program::{Place, Process, cat, count, eventually, free_port, get, json_lines};
 use crate::support::{Plan, Running, TestSite};

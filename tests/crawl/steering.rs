@@ -1,6 +1,6 @@
 //! A crawl steered while it runs and while it rests: what is ordered holds over a kill, and stands in the log of orders.
 
-use seine::demo::server::{Answer, Ask};
+use crate::support::server::{Answer, Ask};
 use serde_json::Value;
 
 use crate::support::program::{Place, Process, Ran, command, eventually, run};

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use seine::demo::server::Answer;
+use crate::support::server::Answer;
 use serde_json::Value;
 
 use crate::support::program::{Place, Process, Ran, eventually, free_port, get};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use seine::demo::server::Answer;
+use crate::support::server::Answer;
 
 use crate::support::dns::{NameServer, Say};
 use crate::support::program::{Place, Process};

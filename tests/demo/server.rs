@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use seine::demo::server::{Answer, Ask, Body, Handler, ServeError, serve};
+use crate::support::server::{Answer, Ask, Body, Handler, ServeError, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

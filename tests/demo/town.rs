@@ -22,13 +22,11 @@ async fn the_catalogue_says_what_a_crawl_finds() {
     let seen = walk::walk(&site, &client).await;
     let mut known: BTreeSet<String> = BTreeSet::new();
     for page in catalogue() {
-        let url = page.url(site.server.port);
+        let url = page.url(site.port);
         let found = seen.get(&url);
         let fits = match (&page.expected, found) {
             (Expected::Fetched, Some(Seen::Answered { status: 200, at })) => *at == url,
-            (Expected::Redirect { to }, Some(Seen::Answered { status: 200, at })) => {
-                *at == with_port(to, site.server.port)
-            }
+            (Expected::Redirect { to }, Some(Seen::Answered { status: 200, at })) => *at == with_port(to, site.port),
             (Expected::Failed, Some(Seen::Answered { status, .. })) => *status == page.status && *status >= 400,
             (Expected::Failed, Some(Seen::Lost)) => (300..400).contains(&page.status),
             (Expected::Refused, Some(Seen::Refused)) => true,
@@ -41,7 +39,6 @@ async fn the_catalogue_says_what_a_crawl_finds() {
     }
     let unknown: Vec<_> = seen.keys().filter(|url| !known.contains(*url)).collect();
     assert!(unknown.is_empty(), "not in the catalogue: {unknown:?}");
-    site.server.stop().await;
 }
 
 fn with_port(url: &str, port: u16) -> String {
@@ -52,7 +49,7 @@ fn with_port(url: &str, port: u16) -> String {
 async fn every_url_answers_with_the_status_and_type_it_is_known_for() {
     let (site, client) = town().await;
     for page in catalogue() {
-        let url = page.url(site.server.port);
+        let url = page.url(site.port);
         let mut response = client.get(&url).send().await.unwrap();
         if response.headers().contains_key("retry-after") {
             assert_eq!(response.status(), 503);
@@ -86,7 +83,7 @@ async fn content_codings_follow_accept_encoding_and_decode_to_the_plain_body() {
     let (site, client) = town().await;
     let mut used = BTreeSet::new();
     for page in catalogue().iter().filter(|page| page.host.starts_with("harbour") && page.path.starts_with("/ships/")) {
-        let url = page.url(site.server.port);
+        let url = page.url(site.port);
         let plain = client.get(&url).send().await.unwrap();
         assert!(!plain.headers().contains_key("content-encoding"), "{url}");
         let plain = plain.bytes().await.unwrap();
@@ -129,7 +126,7 @@ async fn letters_come_in_six_charsets_declared_in_five_ways() {
         ("reykjavik", "utf-8", None, false, "saltfiski og einn mjög undrandi"),
     ];
     for (port, charset, in_header, in_page, words) in letters {
-        let url = format!("http://museum.localhost:{}/letters/{port}", site.server.port);
+        let url = format!("http://museum.localhost:{}/letters/{port}", site.port);
         let response = client.get(&url).send().await.unwrap();
         let content_type = response.headers()["content-type"].to_str().unwrap().to_owned();
         let expected = in_header.map_or("text/html".to_owned(), |name| format!("text/html; charset={name}"));
@@ -146,7 +143,7 @@ async fn letters_come_in_six_charsets_declared_in_five_ways() {
 #[tokio::test]
 async fn the_letter_without_a_charset_can_be_told_by_its_bytes() {
     let (site, client) = town().await;
-    let url = format!("http://museum.localhost:{}/letters/busan", site.server.port);
+    let url = format!("http://museum.localhost:{}/letters/busan", site.port);
     let body = client.get(&url).send().await.unwrap().bytes().await.unwrap();
     let mut detector = chardetng::EncodingDetector::new(chardetng::Iso2022JpDetection::Deny);
     detector.feed(&body, true);
@@ -157,7 +154,7 @@ async fn the_letter_without_a_charset_can_be_told_by_its_bytes() {
 async fn files_are_what_their_types_say() {
     let (site, client) = town().await;
     let get = async |host: &str, path: &str| {
-        let url = format!("http://{host}.localhost:{}{path}", site.server.port);
+        let url = format!("http://{host}.localhost:{}{path}", site.port);
         client.get(url).send().await.unwrap().bytes().await.unwrap()
     };
     let png = get("museum", "/evening.png").await;
@@ -173,7 +170,7 @@ async fn files_are_what_their_types_say() {
 #[tokio::test]
 async fn an_unchanged_page_is_not_sent_twice() {
     let (site, client) = town().await;
-    let url = format!("http://harbour.localhost:{}/", site.server.port);
+    let url = format!("http://harbour.localhost:{}/", site.port);
     let etag = client.get(&url).send().await.unwrap().headers()["etag"].clone();
     let again = client.get(&url).header("if-none-match", etag).send().await.unwrap();
     assert_eq!(again.status(), 304);
@@ -183,7 +180,7 @@ async fn an_unchanged_page_is_not_sent_twice() {
 #[tokio::test]
 async fn the_calendar_never_ends() {
     let (site, client) = town().await;
-    let origin = format!("http://tides.localhost:{}", site.server.port);
+    let origin = format!("http://tides.localhost:{}", site.port);
     let page = client.get(format!("{origin}/calendar/9876/12")).send().await.unwrap().text().await.unwrap();
     assert!(page.contains("href=\"/calendar/9877/01\""), "{page}");
     for wrong in ["/calendar/2026/13", "/calendar/2026/1", "/calendar/2026/00", "/calendar/99999/01", "/calendar/x/01"]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::support::server::Answer;
 use seine::config::{Removed, Unchanged, Upkeep};
 use seine::delivery::Entry;
-use seine::demo::server::Answer;
 use seine::page::{
     DuplicateOf, Failure, FailureReason, Likeness, Outcome, PageChange, PageEvent, TextChange, WasDuplicate, Withheld,
 };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use seine::demo::server::{Answer, Ask};
+use crate::support::server::{Answer, Ask};
 use serde_json::Value;
 
 use crate::node::{Node, wait_until};

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::support::server::Answer;
 use reqwest::Method;
-use seine::demo::server::Answer;
 use serde_json::{Value, json};
 
 use crate::node::Node;

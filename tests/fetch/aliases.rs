@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::server::{Answer, Ask};
 use parking_lot::Mutex;
 use seine::config::{Config, Redirects};
-use seine::demo::server::{Answer, Ask};
 use seine::frontier::PageState;
 use seine::page::{FailureReason, PageChange, PageEvent, Withheld};
 

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::support::server::{Answer, Body};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use seine::config::Config;
-use seine::demo::server::{Answer, Body};
 use seine::page::{FailureReason, Truncated};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};

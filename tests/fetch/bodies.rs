@@ -4,9 +4,9 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::support::server::{Answer, Body};
 use bytes::Bytes;
 use seine::config::FetchConfig;
-use seine::demo::server::{Answer, Body};
 use seine::page::Truncated;
 
 use crate::raw_server::{RawServer, Reply, Then};

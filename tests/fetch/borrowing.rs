@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::support::server::{Answer, Ask};
 use seine::clock::now_ms;
 use seine::delivery::Position;
-use seine::demo::server::{Answer, Ask};
 use seine::frontier::{
     Applied, Batch, Claim, Counts, EmbeddedFrontier, Frontier, FrontierError, HostOrder, HostTurn, Lease, PageRecord,
     Proposal, Proposed, Release, Settled, Turn, Waiting,

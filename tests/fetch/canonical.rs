@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::server::{Answer, Ask};
 use fastrand::Rng;
 use parking_lot::Mutex;
 use seine::clock::now_ms;
 use seine::config::{Canonical, Config, Redirects};
-use seine::demo::server::{Answer, Ask};
 use seine::frontier::PageState;
 use seine::page::{FailureReason, PageChange, PageEvent, Withheld};
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use crate::support::server::{Answer, Ask};
 use parking_lot::Mutex;
 use seine::config::{Cookie, Secret};
-use seine::demo::server::{Answer, Ask};
 use seine::formats::http::{Exactness, write_request};
 use seine::page::{FailureReason, PageEvent};
 

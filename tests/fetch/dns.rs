@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::support::server::Answer;
 use seine::config::FetchConfig;
-use seine::demo::server::Answer;
 use seine::fetch::{Dns, DnsError};
 use seine::page::FailureReason;
 use tokio::task::JoinSet;

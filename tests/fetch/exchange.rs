@@ -3,8 +3,8 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use crate::support::server::Answer;
 use seine::config::FetchConfig;
-use seine::demo::server::Answer;
 use seine::page::{FailureReason, HttpVersion};
 
 use crate::raw_server::{RawServer, Reply, Then};

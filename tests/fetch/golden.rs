@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
+use crate::support::server::{Answer, Ask};
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::GzEncoder;
-use seine::demo::server::{Answer, Ask};
 
 use crate::sites::Running;
 

@@ -3,9 +3,9 @@
 use std::process::Command;
 use std::time::Duration;
 
+use crate::support::server::{Answer, Ask};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use seine::clock::now_ms;
-use seine::demo::server::{Answer, Ask};
 use seine::frontier::Proposal;
 use seine::page::{EpochMs, FailureReason, Kind};
 use seine::visit::outage::{Away, Opening, Outage, Part, Says, Sign};

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use seine::demo::server::Answer;
+use crate::support::server::Answer;
 
 use crate::support::site;
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::server::{Answer, Ask};
 use parking_lot::Mutex;
 use seine::config::Redirects;
-use seine::demo::server::{Answer, Ask};
 use seine::page::{FailureReason, Kind};
 
 use crate::sites::Running;

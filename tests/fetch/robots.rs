@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use crate::support::server::{Answer, Ask, Body};
 use bytes::Bytes;
 use seine::clock::now_ms;
-use seine::demo::server::{Answer, Ask, Body};
 use seine::frontier::{Release, Robots, RobotsAccess};
 use seine::page::{FailureReason, Kind, PageEvent};
 use seine::visit::rules::MAX_ROBOTS_BYTES;

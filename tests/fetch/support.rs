@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::server::{Answer, Ask};
 use parking_lot::Mutex;
 use seine::clock::now_ms;
 use seine::config::{Config, FetchConfig, FrontierConfig, LogConfig, ScopeConfig};
-use seine::demo::server::{Answer, Ask};
 use seine::fetch::Client;
 use seine::fetch::client::{Conditions, Exchange};
 use seine::formats::http::{Exactness, parse_response, write_response};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::support::server::{Answer, Ask, Body};
 use seine::clock::now_ms;
 use seine::config::FetchConfig;
-use seine::demo::server::{Answer, Ask, Body};
 use seine::frontier::PageState;
 use seine::page::{FailureReason, PageChange, Truncated, Withheld};
 

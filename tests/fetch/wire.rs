@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::support::server::{Answer, Ask, Body};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use seine::config::FetchConfig;
-use seine::demo::server::{Answer, Ask, Body};
 use seine::fetch::Client;
 use seine::fetch::client::Exchange;
 use seine::formats::http::{Exactness, parse_response, write_response};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use seine::demo::server::Answer;
+use crate::support::server::Answer;
 
 use crate::broker::{BROKER, Seen};
 use crate::gone::compacted;

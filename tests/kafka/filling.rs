@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::support::server::{Answer, Ask};
 use rdkafka::mocking::MockCluster;
-use seine::demo::server::{Answer, Ask};
 
 use crate::support::program::{Place, Process, run};
 use crate::support::{Running, links};

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::support::server::{Answer, Ask};
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, ResourceSpecifier};
 use rdkafka::client::DefaultClientContext;
 use seine::archive::inputs::{ArchiveInputs, FoundInput, InputOptions};
 use seine::delivery::Entry;
-use seine::demo::server::{Answer, Ask};
 use seine::page::{Failure, FailureReason, Outcome, PageChange, PageEvent, TextChange, Withheld};
 use seine::sinks::dead_letters::DeadLetters;
 use seine::sinks::{Delivered, Sink};

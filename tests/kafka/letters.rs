@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use seine::demo::server::Answer;
+use crate::support::server::Answer;
 use seine::formats::letters::{Note, Tally};
 use seine::page::Outcome;
 use seine::page::wire::Wire;

@@ -6,6 +6,7 @@
 
 pub mod dns;
 pub mod program;
+pub mod server;
 pub mod visits;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -16,9 +17,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fastrand::Rng;
-use seine::demo::server::{self, Answer, Ask, Handler};
 use tokio::sync::oneshot;
 
+use server::{Answer, Ask, Handler};
 use visits::{Visit, VisitLog};
 
 /// A server on its own thread and runtime: to be used from sync and async tests alike. Ends when dropped.
@@ -50,7 +51,8 @@ impl Running {
             runtime.block_on(async move {
                 let listeners = server::bind(&on).await.expect("loopback addresses to listen on");
                 bound.send(listeners.port).expect("the test waits for the port");
-                let server = listeners.serve(handler_given.await.expect("the test gives a handler"));
+                let handler = handler_given.await.expect("the test gives a handler");
+                let server = server::answer_on(listeners, handler);
                 let _ = stopped.await;
                 server.stop().await;
             });

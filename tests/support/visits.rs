@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::support::server::{Ask, Handler};
 use parking_lot::Mutex;
-use seine::demo::server::{Ask, Handler};
 use seine::page::EpochMs;
 
 /// One request, noted when it arrived.

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::support::server::{Answer, Ask, Body};
 use fastrand::Rng;
-use seine::demo::server::{Answer, Ask, Body};
 
 use crate::support::{Running, links};
 
