@@ -2,49 +2,34 @@
 
 use std::time::Duration;
 
+use super::skin::Page;
+
 /// Links followed from a seed: a crawl of the demo goes no deeper. It is what ends the calendar of the tides.
 pub const MAX_DEPTH: u16 = 12;
 
-/// The town: what its pages must know to name each other.
+/// A host of the town: what its pages must know to name each other.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Town {
+pub(super) struct House {
+    /// Without `.localhost`.
+    pub name: &'static str,
     /// All hosts answer on this port.
     pub port: u16,
 }
 
-impl Town {
+impl House {
     /// `http://library.localhost:PORT/path`, for the host called `name`.
     pub(super) fn url(&self, name: &str, path: &str) -> String {
         format!("http://{name}.localhost:{}{path}", self.port)
     }
-}
 
-/// A URL and its answer.
-#[derive(Debug, Clone)]
-pub(super) struct Entry {
-    /// The host's name without `.localhost`.
-    pub host: &'static str,
-    /// Path and query.
-    pub path: String,
-    pub status: u16,
-    pub headers: Vec<(&'static str, String)>,
-    /// As sent, but for content codings.
-    pub body: Vec<u8>,
-    pub delay: Duration,
-    /// The first request gets a 503 with `Retry-After: 1` instead.
-    pub busy_at_first: bool,
-}
+    /// The same of this host.
+    pub(super) fn own_url(&self, path: &str) -> String {
+        self.url(self.name, path)
+    }
 
-impl Entry {
-    pub(super) fn new(
-        host: &'static str,
-        path: impl Into<String>,
-        content_type: &str,
-        body: impl Into<Vec<u8>>,
-    ) -> Entry {
-        let headers = if content_type.is_empty() { vec![] } else { vec![("content-type", content_type.to_owned())] };
+    pub(super) fn entry(&self, path: impl Into<String>, content_type: &str, body: impl Into<Vec<u8>>) -> Entry {
+        let headers = if content_type.is_empty() { vec![] } else { vec![("content-type".into(), content_type.into())] };
         Entry {
-            host,
             path: path.into(),
             status: 200,
             headers,
@@ -55,22 +40,28 @@ impl Entry {
     }
 
     /// A page in UTF-8 that says so in its header.
-    pub(super) fn html(host: &'static str, path: impl Into<String>, page: String) -> Entry {
-        Entry::new(host, path, "text/html; charset=utf-8", page)
+    pub(super) fn page(&self, path: impl Into<String>, page: Page) -> Entry {
+        self.entry(path, "text/html; charset=utf-8", page.declared(self, "<meta charset=\"utf-8\">"))
     }
+}
 
-    /// A redirect; `target` is sent as it is.
-    pub(super) fn moved(host: &'static str, path: &str, status: u16, target: &str) -> Entry {
-        Entry::new(host, path, "", Vec::new()).header("location", target).status(status)
-    }
+/// A URL and its answer.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    /// Path and query.
+    pub path: String,
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    /// As sent, but for content codings.
+    pub body: Vec<u8>,
+    pub delay: Duration,
+    /// The first request gets a 503 with `Retry-After: 1` instead.
+    pub busy_at_first: bool,
+}
 
-    pub(super) fn header(mut self, name: &'static str, value: &str) -> Entry {
-        self.headers.push((name, value.to_owned()));
-        self
-    }
-
-    pub(super) fn status(mut self, status: u16) -> Entry {
-        self.status = status;
+impl Entry {
+    pub(super) fn header(mut self, name: &str, value: &str) -> Entry {
+        self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 }

@@ -1,67 +1,43 @@
 //! `market.localhost`: stalls, goods and recipes; one list in three orders with a canonical address; adverts that are
 //! linked with nofollow only. It has no robots.txt.
 
-use super::entry::{Entry, Town};
+use super::entry::{Entry, House};
 use super::skin::{Page, list, slug};
 use super::words::{CARGO, FIRST_NAMES, FISH, Pen, SURNAMES, lines};
+use super::written;
 
-const HOST: &str = "market";
 const STALLS: usize = 16;
 const WARES: [&str; 16] = lines(include_str!("assets/market/wares.txt"));
 
-pub(super) fn entries(town: &Town) -> Vec<Entry> {
-    let mut entries = vec![no_robots(), front(town), stalls(town), recipes(town)];
-    entries.extend(["", "?sort=price", "?sort=name"].map(|order| goods(town, order)));
-    entries.extend((0..STALLS).map(|index| stall(town, index)));
-    entries.extend((0..goods_count()).map(|index| good(town, index)));
-    entries.extend((0..FISH.len()).map(|index| recipe(town, index)));
-    entries.extend(adverts(town));
+pub(super) fn entries(house: &House) -> Vec<Entry> {
+    let mut entries = written::pages(house, include_str!("assets/market/pages.txt"), &MARKET_TALK);
+    entries.extend([stalls(house), recipes(house)]);
+    entries.extend(["", "?sort=price", "?sort=name"].map(|order| goods(house, order)));
+    entries.extend((0..STALLS).map(|index| stall(house, index)));
+    entries.extend((0..goods_count()).map(|index| good(house, index)));
+    entries.extend((0..FISH.len()).map(|index| recipe(house, index)));
     entries
-}
-
-fn no_robots() -> Entry {
-    Entry::new(HOST, "/robots.txt", "text/plain", "The market has no rules.\n").status(404)
-}
-
-fn front(town: &Town) -> Entry {
-    let mut pen = Pen::new("market");
-    let doors = list(&[
-        ("/stalls/".into(), "The stalls".into()),
-        ("/goods/".into(), "Everything on sale".into()),
-        ("/recipes/".into(), "Ten ways with fish".into()),
-        (town.url("harbour", "/arrivals/"), "What came in this fortnight".into()),
-    ]);
-    let advert = include_str!("assets/market/adverts.html");
-    let main = format!("{}{doors}{advert}", pen.paragraphs(&MARKET_TALK, 3, 3));
-    page(town, "/", Page::new("Saltmere Market", main))
-}
-
-fn adverts(town: &Town) -> Vec<Entry> {
-    let tonic = Page::new("Tonic for gulls", "<p>One spoonful and they leave you alone, or you stop minding.</p>\n");
-    let ladder = Page::new("Ladders", "<p>Nearly straight, nearly new, entirely on offer.</p>\n");
-    let pages = [("/adverts/tonic", tonic), ("/adverts/ladder", ladder)];
-    pages.map(|(path, content)| page(town, path, content)).into()
 }
 
 fn stall_holder(index: usize) -> String {
     format!("{} {}", FIRST_NAMES[(index * 5 + 1) % FIRST_NAMES.len()], SURNAMES[(index * 7 + 4) % SURNAMES.len()])
 }
 
-fn stalls(town: &Town) -> Entry {
+fn stalls(house: &House) -> Entry {
     let stalls: Vec<_> = (0..STALLS).map(|index| (stall_path(index), stall_holder(index))).collect();
-    page(town, "/stalls/", Page::new("The stalls", list(&stalls)))
+    house.page("/stalls/", Page::new("The stalls", list(&stalls)))
 }
 
 fn stall_path(index: usize) -> String {
     format!("/stalls/{}", slug(&stall_holder(index)))
 }
 
-fn stall(town: &Town, index: usize) -> Entry {
+fn stall(house: &House, index: usize) -> Entry {
     let path = stall_path(index);
     let text = Pen::new(&path).paragraphs(&STALL_TALK, 3, 3);
     let wares = (index..goods_count()).step_by(STALLS).map(|good| (good_path(good), good_name(good).to_owned()));
     let main = format!("{text}<h2>On the table</h2>\n{}", list(&wares.collect::<Vec<_>>()));
-    page(town, &path, Page::new(stall_holder(index), main).beside("/stalls/", "All stalls"))
+    house.page(&path, Page::new(stall_holder(index), main).beside("/stalls/", "All stalls"))
 }
 
 fn goods_count() -> usize {
@@ -81,7 +57,7 @@ fn price(index: usize) -> u32 {
 }
 
 /// The same list in three orders; the first is the canonical one.
-fn goods(town: &Town, order: &str) -> Entry {
+fn goods(house: &House, order: &str) -> Entry {
     let mut sorted: Vec<usize> = (0..goods_count()).collect();
     match order {
         "?sort=price" => sorted.sort_by_key(|index| price(*index)),
@@ -96,12 +72,12 @@ fn goods(town: &Town, order: &str) -> Entry {
         })
         .collect();
     let orders = "<p>By <a href=\"/goods/?sort=name\">name</a> or by <a href=\"/goods/?sort=price\">price</a>.</p>\n";
-    let canonical = format!("<link rel=\"canonical\" href=\"{}\">", town.url(HOST, "/goods/"));
+    let canonical = format!("<link rel=\"canonical\" href=\"{}\">", house.own_url("/goods/"));
     let main = format!("{orders}<table>\n{rows}</table>\n");
-    page(town, &format!("/goods/{order}"), Page::new("Everything on sale", main).head(canonical))
+    house.page(&format!("/goods/{order}"), Page::new("Everything on sale", main).head(canonical))
 }
 
-fn good(town: &Town, index: usize) -> Entry {
+fn good(house: &House, index: usize) -> Entry {
     let path = good_path(index);
     let seller = index % STALLS;
     let intro = format!(
@@ -111,19 +87,19 @@ fn good(town: &Town, index: usize) -> Entry {
         stall_holder(seller)
     );
     let main = format!("{intro}{}", Pen::new(&path).paragraphs(&GOODS_TALK, 3, 3));
-    page(town, &path, Page::new(good_name(index), main).beside("/goods/", "Everything on sale"))
+    house.page(&path, Page::new(good_name(index), main).beside("/goods/", "Everything on sale"))
 }
 
-fn recipes(town: &Town) -> Entry {
+fn recipes(house: &House) -> Entry {
     let recipes: Vec<_> = FISH.iter().map(|fish| (recipe_path(fish), format!("Saltmere {fish}"))).collect();
-    page(town, "/recipes/", Page::new("Ten ways with fish", list(&recipes)))
+    house.page("/recipes/", Page::new("Ten ways with fish", list(&recipes)))
 }
 
 fn recipe_path(fish: &str) -> String {
     format!("/recipes/{}", slug(fish))
 }
 
-fn recipe(town: &Town, index: usize) -> Entry {
+fn recipe(house: &House, index: usize) -> Entry {
     let fish = FISH[index];
     let path = recipe_path(fish);
     let mut pen = Pen::new(&path);
@@ -135,11 +111,7 @@ fn recipe(town: &Town, index: usize) -> Entry {
     );
     let main = format!("{amounts}{}", pen.paragraphs(&RECIPE_TALK, 2, 4));
     let next = FISH[(index + 1) % FISH.len()];
-    page(town, &path, Page::new(format!("Saltmere {fish}"), main).beside(recipe_path(next), format!("Saltmere {next}")))
-}
-
-fn page(town: &Town, path: &str, page: Page) -> Entry {
-    Entry::html(HOST, path, page.on(HOST, town))
+    house.page(&path, Page::new(format!("Saltmere {fish}"), main).beside(recipe_path(next), format!("Saltmere {next}")))
 }
 
 const MARKET_TALK: [&str; 9] = lines(include_str!("assets/market/talk.txt"));

@@ -4,7 +4,7 @@
 //! * [`site`]: Saltmere, a harbour town of eight hosts, with most of what a crawler meets on the web.
 //!
 //! The rest are the parts of the site: one file a host, its words and its look. What the pages say is text in `assets/`,
-//! a folder a host; a list there has one entry a line, and `{slots}` that `words` fills.
+//! a folder a host: `pages.txt` has whole pages (`written`); a list has one entry a line, and `{slots}` that `words` fills.
 
 pub mod server;
 pub mod site;
@@ -12,17 +12,16 @@ pub mod site;
 mod coding;
 mod entry;
 mod harbour;
-mod letters;
 mod library;
 mod lighthouse;
 mod market;
 mod museum;
-mod pictures;
 mod radio;
 mod skin;
 mod tides;
 mod weather;
 mod words;
+mod written;
 
 pub use entry::MAX_DEPTH;
 pub use site::{BACKOFF_BASE, DemoSite, HOST_DELAY, MAX_PAGES_PER_HOST, MAX_RETRIES, start, start_for_visitors};

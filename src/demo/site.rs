@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::coding::{Coding, encode};
-use super::entry::{Entry, Town};
+use super::entry::{Entry, House};
 use super::server::{self, Listeners, ServeError};
 use super::skin::HOSTS;
 use super::{harbour, library, lighthouse, market, museum, radio, tides, weather};
@@ -64,13 +64,13 @@ pub async fn start_for_visitors() -> Result<DemoSite, ServeError> {
 }
 
 fn serve(listeners: Listeners, addresses: Vec<IpAddr>) -> DemoSite {
-    let town = Town { port: listeners.port };
+    let port = listeners.port;
     let hosts = HOSTS.iter().zip(addresses).map(|(place, ip)| (format!("{}.localhost", place.name), vec![ip]));
     DemoSite {
-        port: listeners.port,
+        port,
         hosts: hosts.collect(),
-        seeds: HOSTS.iter().map(|place| town.url(place.name, "/")).collect(),
-        _listeners: server::serve(listeners.sockets, Site::build(town)),
+        seeds: HOSTS.iter().map(|place| House { name: place.name, port }.own_url("/")).collect(),
+        _listeners: server::serve(listeners.sockets, Site::build(port)),
     }
 }
 
@@ -89,7 +89,7 @@ type Answer = Response<Full<Bytes>>;
 
 /// Everything ready to send.
 pub(super) struct Site {
-    town: Town,
+    port: u16,
     /// By host (without `.localhost`), then path and query.
     pages: HashMap<&'static str, HashMap<String, Prepared>>,
     /// URLs that were asked for when they were busy.
@@ -104,20 +104,26 @@ struct Prepared {
     coded: Option<(Coding, Bytes)>,
 }
 
-/// All there is, but for the months of the calendar: [`tides::month`] makes those on request.
-fn entries(town: &Town) -> Vec<Entry> {
-    let parts = [harbour::entries, library::entries, market::entries, weather::entries];
-    let more = [museum::entries, radio::entries, tides::entries, lighthouse::entries];
-    parts.into_iter().chain(more).flat_map(|part| part(town)).collect()
+/// All there is of a host, but for the months of the calendar: [`tides::month`] makes those on request.
+fn entries(house: &House) -> Vec<Entry> {
+    match house.name {
+        "library" => library::entries(house),
+        "market" => market::entries(house),
+        "weather" => weather::entries(house),
+        "museum" => museum::entries(house),
+        "radio" => radio::entries(house),
+        "tides" => tides::entries(house),
+        "lighthouse" => lighthouse::entries(house),
+        _ => harbour::entries(house),
+    }
 }
 
 impl Site {
-    fn build(town: Town) -> Site {
-        let mut pages: HashMap<&'static str, HashMap<String, Prepared>> = HashMap::new();
-        for entry in entries(&town) {
-            pages.entry(entry.host).or_default().insert(entry.path.clone(), prepare(entry));
-        }
-        Site { town, pages, asked: Mutex::default() }
+    fn build(port: u16) -> Site {
+        let prepared =
+            |name| entries(&House { name, port }).into_iter().map(|e| (e.path.clone(), prepare(e))).collect();
+        let pages = HOSTS.iter().map(|place| (place.name, prepared(place.name))).collect();
+        Site { port, pages, asked: Mutex::default() }
     }
 
     pub(super) async fn answer(&self, request: Request<Incoming>) -> http::Result<Answer> {
@@ -131,7 +137,8 @@ impl Site {
         if let Some(page) = pages.get(path) {
             return self.answer_known(host, page, &asked.headers).await;
         }
-        match tides::month(&self.town, host, path) {
+        let house = House { name: host, port: self.port };
+        match tides::month(&house, path).filter(|_| host == "tides") {
             Some(entry) => send(&prepare(entry), &asked.headers),
             None => text(404, format!("Nothing at {path} in Saltmere.\n")),
         }
@@ -167,7 +174,7 @@ fn prepare(entry: Entry) -> Prepared {
         2 => Some(Coding::Gzip),
         _ => None,
     };
-    let is_text = entry.headers.iter().any(|(name, value)| *name == "content-type" && value.starts_with("text/"));
+    let is_text = entry.headers.iter().any(|(name, value)| name == "content-type" && value.starts_with("text/"));
     let worth_it = is_text && entry.status == 200 && entry.body.len() > 1024;
     let coded = coding.filter(|_| worth_it).and_then(|coding| Some((coding, encode(coding, &entry.body).ok()?)));
     let etag = format!("\"{:016x}\"", xxh3_64(&entry.body));
@@ -182,7 +189,7 @@ fn send(page: &Prepared, asked: &HeaderMap) -> http::Result<Answer> {
     let accepted = page.coded.as_ref().filter(|(coding, _)| accepts(asked, coding.token()));
     let mut answer = Response::builder().status(entry.status);
     for (name, value) in &entry.headers {
-        answer = answer.header(*name, value);
+        answer = answer.header(name, value);
     }
     if entry.status == 200 {
         answer = answer.header(ETAG, &page.etag);

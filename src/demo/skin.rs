@@ -1,6 +1,6 @@
 //! The look of the town's pages: one frame, a colour a host.
 
-use super::entry::Town;
+use super::entry::House;
 
 /// A host of the town as its pages present it.
 #[derive(Debug, Clone, Copy)]
@@ -66,22 +66,17 @@ impl Page {
         self
     }
 
-    /// The whole document, declared as UTF-8.
-    pub(super) fn on(&self, host: &str, town: &Town) -> String {
-        self.declared(host, town, "<meta charset=\"utf-8\">")
-    }
-
     /// The whole document, with its own words on the charset (or none).
-    pub(super) fn declared(&self, host: &str, town: &Town, charset: &str) -> String {
-        let TownHost { title: house, motto, colour, .. } = place(host);
+    pub(super) fn declared(&self, house: &House, charset: &str) -> String {
+        let TownHost { title: name, motto, colour, .. } = place(house.name);
         let Page { title, head, main, .. } = self;
-        let menu = menu(host, town);
+        let menu = menu(house);
         let beside = beside(&self.beside);
         format!(
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n{charset}\n<title>{title} · {house}</title>\n\
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n{charset}\n<title>{title} · {name}</title>\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <link rel=\"icon\" href=\"data:,\">\n{head}\n<style>{STYLE}header,footer{{background:{colour}}}\
-             h2,a{{color:{colour}}}</style>\n</head>\n<body>\n<header><div class=\"wide\"><a href=\"/\">{house}</a>\
+             h2,a{{color:{colour}}}</style>\n</head>\n<body>\n<header><div class=\"wide\"><a href=\"/\">{name}</a>\
              <p>{motto}</p></div></header>\n<nav class=\"town wide\">{menu}</nav>\n<div class=\"wide page\">\n\
              <main>\n<h1>{title}</h1>\n{main}\n</main>\n{beside}</div>\n<footer><div class=\"wide\">Saltmere is a small \
              town that exists only on this computer, for as long as the demo runs.</div></footer>\n</body>\n</html>\n"
@@ -90,9 +85,9 @@ impl Page {
 }
 
 /// Links to the front pages of the other hosts.
-fn menu(host: &str, town: &Town) -> String {
-    let others = HOSTS.iter().filter(|place| place.name != host);
-    others.map(|place| format!("<a href=\"{}\">{}</a> ", town.url(place.name, "/"), place.title)).collect()
+fn menu(house: &House) -> String {
+    let others = HOSTS.iter().filter(|place| place.name != house.name);
+    others.map(|place| format!("<a href=\"{}\">{}</a> ", house.url(place.name, "/"), place.title)).collect()
 }
 
 fn beside(links: &[(String, String)]) -> String {

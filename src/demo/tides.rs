@@ -3,40 +3,21 @@
 
 use time::Month;
 
-use super::entry::{Entry, Town};
-use super::skin::{Page, list};
+use super::entry::{Entry, House};
+use super::skin::Page;
 use super::words::{Pen, lines};
+use super::written;
 
-const HOST: &str = "tides";
-const FIRST_YEAR: u16 = 2026;
-/// November, counted from January as 0.
-const FIRST_MONTH: u16 = 10;
-
-pub(super) fn entries(town: &Town) -> Vec<Entry> {
-    let robots = "# Time and tide wait for no robot.\nUser-agent: *\nDisallow:\n";
-    vec![Entry::new(HOST, "/robots.txt", "text/plain", robots), front(town), how_to_read(town)]
-}
-
-fn front(town: &Town) -> Entry {
-    let links = list(&[
-        (month_path(FIRST_YEAR, FIRST_MONTH), "This month's tides".into()),
-        ("/how-to-read".into(), "How to read the tables".into()),
-    ]);
-    let intro = include_str!("assets/tides/front.html");
-    page(town, "/", Page::new("The Tide Tables", format!("{intro}{links}")))
-}
-
-fn how_to_read(town: &Town) -> Entry {
-    let main = include_str!("assets/tides/how-to-read.html");
-    page(town, "/how-to-read", Page::new("How to read the tables", main).beside("/", "The tables"))
+pub(super) fn entries(house: &House) -> Vec<Entry> {
+    written::pages(house, include_str!("assets/tides/pages.txt"), &[])
 }
 
 /// Any month anybody asks for, as far as years have four digits.
-pub(super) fn month(town: &Town, host: &str, path: &str) -> Option<Entry> {
-    let (year, month) = path.strip_prefix("/calendar/").filter(|_| host == HOST)?.split_once('/')?;
+pub(super) fn month(house: &House, path: &str) -> Option<Entry> {
+    let (year, month) = path.strip_prefix("/calendar/")?.split_once('/')?;
     let (year, month): (u16, u16) = (year.parse().ok()?, month.parse().ok()?);
     let is_canonical = (1..=9998).contains(&year) && (1..=12).contains(&month) && month_path(year, month - 1) == path;
-    is_canonical.then(|| month_page(town, year, month - 1))
+    is_canonical.then(|| month_page(house, year, month - 1))
 }
 
 fn month_path(year: u16, month: u16) -> String {
@@ -44,7 +25,7 @@ fn month_path(year: u16, month: u16) -> String {
 }
 
 /// `month`: 0 to 11.
-fn month_page(town: &Town, year: u16, month: u16) -> Entry {
+fn month_page(house: &House, year: u16, month: u16) -> Entry {
     let path = month_path(year, month);
     let mut pen = Pen::new(&path);
     let rows: String = (1..=28)
@@ -58,11 +39,7 @@ fn month_page(town: &Town, year: u16, month: u16) -> Entry {
     let next = format!("<p><a rel=\"next\" href=\"{}\">Next month →</a></p>\n", month_path(next_year, next_month));
     let head = "<tr><th>Day</th><th>High water</th><th>High</th><th>Low</th></tr>\n";
     let main = format!("<table>\n{head}{rows}</table>\n{}{next}", pen.paragraph(&TIDE_TALK, 2));
-    page(town, &path, Page::new(format!("{} {year}", Month::January.nth_next((month % 12) as u8)), main))
-}
-
-fn page(town: &Town, path: &str, page: Page) -> Entry {
-    Entry::html(HOST, path, page.on(HOST, town))
+    house.page(&path, Page::new(format!("{} {year}", Month::January.nth_next((month % 12) as u8)), main))
 }
 
 const TIDE_TALK: [&str; 6] = lines(include_str!("assets/tides/talk.txt"));

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::support::server::{Answer, Body};
+use crate::sites::server::{Answer, Body};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use seine::config::Config;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::support::server::{Answer, Body};
+use crate::sites::server::{Answer, Body};
 use bytes::Bytes;
 use seine::config::FetchConfig;
 use seine::page::Truncated;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::server::{Answer, Ask};
+use crate::sites::server::{Answer, Ask};
 use seine::clock::now_ms;
 use seine::delivery::Position;
 use seine::frontier::{

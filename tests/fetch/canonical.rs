@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::server::{Answer, Ask};
+use crate::sites::server::{Answer, Ask};
 use fastrand::Rng;
 use parking_lot::Mutex;
 use seine::clock::now_ms;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::support::server::{Answer, Ask};
+use crate::sites::server::{Answer, Ask};
 use parking_lot::Mutex;
 use seine::config::{Cookie, Secret};
 use seine::formats::http::{Exactness, write_request};

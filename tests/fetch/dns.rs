@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::support::server::Answer;
+use crate::sites::server::Answer;
 use seine::config::FetchConfig;
 use seine::fetch::{Dns, DnsError};
 use seine::page::FailureReason;

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use crate::support::server::Answer;
+use crate::sites::server::Answer;
 use seine::config::FetchConfig;
 use seine::page::{FailureReason, HttpVersion};
 

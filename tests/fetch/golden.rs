@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use crate::support::server::{Answer, Ask};
+use crate::sites::server::{Answer, Ask};
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::GzEncoder;

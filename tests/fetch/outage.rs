@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::support::server::{Answer, Ask};
+use crate::sites::server::{Answer, Ask};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use seine::clock::now_ms;
 use seine::frontier::Proposal;

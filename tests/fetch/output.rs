@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::support::server::Answer;
+use crate::sites::server::Answer;
 
 use crate::support::site;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::server::{Answer, Ask};
+use crate::sites::server::{Answer, Ask};
 use parking_lot::Mutex;
 use seine::config::Redirects;
 use seine::page::{FailureReason, Kind};

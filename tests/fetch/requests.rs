@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::server::{Answer, Ask};
+use crate::sites::server::{Answer, Ask};
 use parking_lot::Mutex;
 use seine::config::{Cookie, FetchConfig, Secret, UserAgent};
 use seine::fetch::Client;
@@ -157,7 +157,7 @@ async fn only_wanted_types_are_read() {
 #[tokio::test]
 async fn the_body_of_an_unwanted_type_is_not_waited_for() {
     let site = site(|_| {
-        let body = crate::support::server::Body::Endless(bytes::Bytes::from_static(&[0; 100]));
+        let body = crate::sites::server::Body::Endless(bytes::Bytes::from_static(&[0; 100]));
         Answer::new(200, "").header("content-type", "video/mp4").body(body)
     });
     let config = FetchConfig {

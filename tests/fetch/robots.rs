@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::support::server::{Answer, Ask, Body};
+use crate::sites::server::{Answer, Ask, Body};
 use bytes::Bytes;
 use seine::clock::now_ms;
 use seine::frontier::{Release, Robots, RobotsAccess};

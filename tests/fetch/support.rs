@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::server::{Answer, Ask};
+use crate::sites::server::{Answer, Ask};
 use parking_lot::Mutex;
 use seine::clock::now_ms;
 use seine::config::{Config, FetchConfig, FrontierConfig, LogConfig, ScopeConfig};

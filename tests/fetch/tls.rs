@@ -132,7 +132,7 @@ async fn who_is_not_trusted_is_a_tls_failure() {
 
 #[tokio::test]
 async fn plain_http_where_tls_should_be_is_a_tls_failure() {
-    let site = crate::support::site(|_| crate::support::server::Answer::html("plain"));
+    let site = crate::support::site(|_| crate::sites::server::Answer::html("plain"));
     let failure = failure(get_url(&fetch_config(), &format!("https://127.0.0.11:{}/", site.port)).await);
     assert_eq!(failure.reason, FailureReason::Tls, "{}", failure.message);
 }
@@ -241,7 +241,7 @@ async fn a_certificate_for_another_name_is_a_tls_failure() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_any_roots_http_still_works() {
     let folder = tempfile::tempdir().unwrap();
-    let plain = crate::support::site(|_| crate::support::server::Answer::html("plain"));
+    let plain = crate::support::site(|_| crate::sites::server::Answer::html("plain"));
     let url = format!("{}/", plain.origin(0));
     let events = tokio::task::block_in_place(|| crawl(&folder.path().join("plain"), "", &url));
     assert_eq!(crate::support::status_of(&events[0]), 200);

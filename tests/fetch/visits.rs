@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::server::{Answer, Ask, Body};
+use crate::sites::server::{Answer, Ask, Body};
 use seine::clock::now_ms;
 use seine::config::FetchConfig;
 use seine::frontier::PageState;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::support::server::{Answer, Ask, Body};
+use crate::sites::server::{Answer, Ask, Body};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use seine::config::FetchConfig;

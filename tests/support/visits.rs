@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::support::server::{Ask, Handler};
+use super::server::{Ask, Handler};
 use parking_lot::Mutex;
 use seine::page::EpochMs;
 
