@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use seine::budgets::{Budget, Period, What, Whom};
 use seine::config::{
     Config, Cookie, Destination, FocusConfig, Loaded, Origin, ScopeRule, Secret, SeedsError, SinkConfig, StartedWith,
-    load, read_seeds, render, sample,
+    load, read_seeds, render, sink_words,
 };
 use seine::formats::Format;
 use seine::revisit::Which;
@@ -152,22 +152,78 @@ fn without_a_file_there_are_defaults() {
     assert!(loaded.effective.iter().all(|entry| entry.origin == Origin::Default));
 }
 
-#[test]
-fn the_sample_file_is_the_table_of_keys() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/seine.yml");
-    if std::env::var_os("WRITE_SAMPLE").is_some() {
-        fs::write(&path, sample()).unwrap();
-    }
-    let written = fs::read_to_string(&path).unwrap();
-    assert!(written == sample(), "config/seine.yml is out of date; run: WRITE_SAMPLE=1 cargo test --test config");
+fn sample() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("config/seine.yml")
+}
 
-    let loaded = load(Some(&path), &[]).unwrap();
+/// The keys of config/seine.yml in their order, each with the comment above it.
+fn explained() -> Vec<(String, String)> {
+    let (mut keys, mut comment) = (Vec::new(), Vec::new());
+    for line in fs::read_to_string(sample()).unwrap().lines() {
+        if let Some(words) = line.strip_prefix("# ") {
+            comment.push(words.to_owned());
+        } else if let Some((key, _)) = line.split_once(": ").filter(|_| !line.starts_with('#')) {
+            keys.push((key.to_owned(), comment.join(" ")));
+            comment.clear();
+        } else {
+            comment.clear();
+        }
+    }
+    keys
+}
+
+#[test]
+fn the_sample_file_has_every_key_with_what_it_does() {
+    let loaded = load(Some(&sample()), &[]).unwrap();
     assert_eq!(loaded.config, Config::default());
     assert_eq!(loaded.warnings, []);
-    let in_file = |entry: &&seine::config::Effective| matches!(entry.origin, Origin::File { .. });
-    assert_eq!(loaded.effective.iter().find(|entry| !in_file(entry)), None, "a key that the sample leaves out");
-    for (key, _) in ACHE_KEYS {
-        assert!(written.contains(key), "{key} is not mentioned");
+    let explained = explained();
+    let in_file: Vec<&str> = explained.iter().map(|(key, _)| key.as_str()).collect();
+    let known: Vec<&str> = loaded.effective.iter().map(|entry| entry.key).collect();
+    assert_eq!(in_file, known);
+    for ((key, doc), entry) in explained.iter().zip(&loaded.effective) {
+        assert!(matches!(entry.origin, Origin::File { .. }), "{key}");
+        assert!(!doc.is_empty(), "nobody says what {key} does");
+        assert_eq!(doc.ends_with("[reload]"), entry.is_live, "{key}");
+    }
+}
+
+#[test]
+fn the_sample_file_names_every_word_for_a_sink() {
+    let words = sink_words().into_iter().map(|(word, about)| format!("{} ({about})", word.to_ascii_uppercase()));
+    let said = format!("One or several of {}. ", words.collect::<Vec<_>>().join(", "));
+    let (_, doc) = explained().into_iter().find(|(key, _)| key == "target_storage.data_formats").unwrap();
+    assert!(doc.starts_with(&said), "{doc}\nis to begin with\n{said}");
+}
+
+/// Below some keys that do nothing stands what the warnings of all of them say.
+#[test]
+fn the_sample_file_says_what_warnings_say() {
+    let text = fs::read_to_string(sample()).unwrap();
+    let (_, lacking) = text.split_once("# ── Keys of ACHE that do nothing here").unwrap();
+    let (mut names, mut said) = (Vec::<&str>::new(), BTreeMap::<&str, String>::new());
+    let mut is_said = false;
+    for line in lacking.lines().skip(1) {
+        if let Some(words) = line.strip_prefix("#       ") {
+            is_said = true;
+            for name in &names {
+                *said.entry(name).or_default() += &format!(" {words}");
+            }
+        } else if let Some(name) = line.strip_prefix("#   ") {
+            if std::mem::take(&mut is_said) {
+                names.clear();
+            }
+            names.push(name);
+        }
+    }
+    for (name, said) in &said {
+        let warning = |value: &&str| read(&format!("{name}: {value}")).ok()?.warnings.pop();
+        let warning = ["true", "false", "7", "x"].iter().find_map(warning).expect(name);
+        assert_eq!((warning.key, warning.text.as_str()), (*name, said.trim_start()));
+    }
+    let loaded = load(None, &[]).unwrap();
+    for (key, _) in ACHE_KEYS.iter().filter(|(key, _)| *key != "target_storage.data_format.type") {
+        assert!(said.contains_key(key) || loaded.effective.iter().any(|entry| entry.key == *key), "{key} is not there");
     }
 }
 

@@ -14,6 +14,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    super::print(&config::check_config(args.config.as_deref())?.to_string())?;
+    let loaded = config::load(args.config.as_deref(), &config::environment())?;
+    super::print(&config::render(&loaded))?;
     Ok(ExitCode::SUCCESS)
 }

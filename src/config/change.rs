@@ -1,57 +1,6 @@
 //! What differs between two configurations, and what of it can be changed while a crawl runs.
 
-use super::{Loaded, Secret};
-
-/// Keys that can be changed while a crawl runs. Of the others the clients, sinks and stores are made that it runs with.
-const LIVE: &[&str] = &[
-    "target_storage.visited_page_limit",
-    MODEL,
-    "link_storage.max_pages_per_domain",
-    "budget.rules",
-    "link_storage.link_strategy.use_scope",
-    "link_storage.link_strategy.scope",
-    "link_storage.link_strategy.scope_hosts",
-    WHITELIST,
-    BLACKLIST,
-    "link_storage.link_strategy.obey_noindex",
-    "link_storage.link_strategy.traps",
-    "purpose",
-    "accept_licenses",
-    "link_storage.link_strategy.outlinks",
-    "link_storage.link_classifier.type",
-    "link_storage.link_classifier.max_depth",
-    "target_storage.hard_focus",
-    "target_storage.store_negative_pages",
-    "link_storage.online_learning.enabled",
-    "link_storage.online_learning.type",
-    "link_storage.link_selector",
-    "link_storage.link_selector.min_relevance",
-    "link_storage.download_sitemap_xml",
-    "link_storage.scheduler.host_min_access_interval",
-    "link_storage.scheduler.ip_min_access_interval",
-    "link_storage.scheduler.max_crawl_delay",
-    "crawler_manager.downloader.max_retry_count",
-    "link_storage.scheduler.backoff_base",
-    "link_storage.scheduler.backoff_max",
-    "link_storage.scheduler.retry_after_max",
-    "link_storage.scheduler.give_up_after",
-    "link_storage.recrawl.interval",
-    "link_storage.recrawl.min_interval",
-    "link_storage.recrawl.max_interval",
-    "link_storage.recrawl.overrides",
-    "link_storage.recrawl.share",
-    "link_storage.recrawl.confirm_gone",
-    "crawler_manager.downloader.download_thread_pool_size",
-    "crawler_manager.downloader.max_redirects",
-    "page_log.segment_size",
-    "page_log.max_size",
-    "page_log.disk_reserve",
-    "page_log.commit_interval",
-    READ_TOKEN,
-    OPERATE_TOKEN,
-    "logging.interval",
-    "logging.filter",
-];
+use super::{Effective, Loaded, Secret};
 
 const MODEL: &str = "target_storage.model";
 const READ_TOKEN: &str = "http.api.read_token";
@@ -71,23 +20,17 @@ pub struct KeyChanged {
     pub is_live: bool,
 }
 
-/// Whether a key can be changed while a crawl runs.
-pub(super) fn is_live(key: &str) -> bool {
-    LIVE.contains(&key)
-}
-
 /// What `now` says otherwise than `before`, in the order of `config/seine.yml`.
 pub fn changes(before: &Loaded, now: &Loaded) -> Vec<KeyChanged> {
-    let value = |loaded: &Loaded, key: &str| {
-        loaded.effective.iter().find(|entry| entry.key == key).map(|entry| entry.value.clone())
-    };
-    let keys = before.effective.iter().chain(&now.effective).map(|entry| entry.key);
     let mut changes: Vec<KeyChanged> = Vec::new();
-    for key in keys {
-        let (was, is) = (value(before, key), value(now, key));
-        if was != is && !changes.iter().any(|change| change.key == key) {
-            let [before, now] = [was, is].map(|value| value.unwrap_or_else(|| "null".to_owned()));
-            changes.push(KeyChanged { key, before, now, is_live: is_live(key) });
+    for &Effective { key, is_live, .. } in before.effective.iter().chain(&now.effective) {
+        let value = |loaded: &Loaded| {
+            let entry = loaded.effective.iter().find(|entry| entry.key == key);
+            entry.map_or_else(|| "null".to_owned(), |entry| entry.value.clone())
+        };
+        let (before, now) = (value(before), value(now));
+        if before != now && !changes.iter().any(|change| change.key == key) {
+            changes.push(KeyChanged { key, before, now, is_live });
         }
     }
     // The same folder with other files in it.

@@ -1,8 +1,9 @@
 //! Configuration: raw (what the file says) → checked (types that cannot be wrong).
 //!
-//! `keys` is the table of all keys, ACHE's and ours. `yaml` and `settings` find out what is set where, `values` reads
-//! single values, `draft` joins them into [`Config`]. `-c FILE|DIR`; `SEINE__LINK_STORAGE__CACHE_SIZE=64MiB` overrides
-//! `link_storage.cache_size`. What is secret may stand in a file (`secret_file`).
+//! `keys` is the table of all keys, ACHE's and ours; `config/seine.yml` says what each does, and has its default. `yaml` and
+//! `settings` find out what is set where, `values` reads single values, `draft` joins them into [`Config`]. `-c FILE|DIR`;
+//! `SEINE__LINK_STORAGE__CACHE_SIZE=64MiB` overrides `link_storage.cache_size`. What is secret may stand in a file
+//! (`secret_file`).
 
 mod budgets;
 mod change;
@@ -40,7 +41,7 @@ pub use checked::*;
 pub use error::{ConfigError, Origin, Problem, Warning};
 pub use focus::FocusConfig;
 pub use page_classifier::page_classifier;
-pub use render::{check_config, render, sample};
+pub use render::render;
 pub use scope::{ScopeConfig, ScopeRule};
 pub use secret::Secret;
 pub use seeds::{SeedsError, read_seeds};
@@ -81,6 +82,8 @@ pub struct Effective {
     /// As YAML; secrets are masked.
     pub value: String,
     pub origin: Origin,
+    /// It can be changed while a crawl runs.
+    pub is_live: bool,
 }
 
 /// Loads a configuration: defaults, then the file, or the folder's `seine.yml` or `ache.yml`, then the environment.
@@ -136,7 +139,7 @@ pub fn load_with(
 impl Default for Config {
     fn default() -> Config {
         static DEFAULTS: LazyLock<Config> =
-            LazyLock::new(|| load(None, &[]).expect("the table of keys has right defaults").config);
+            LazyLock::new(|| load(None, &[]).expect("config/seine.yml has right defaults").config);
         DEFAULTS.clone()
     }
 }
@@ -173,14 +176,14 @@ struct Reader {
 
 impl Reader {
     fn read(&mut self, key: &'static Key, setting: Option<&Setting>) {
-        let default = yaml::parse(key.default).unwrap_or_else(|_| yaml::Node::plain(key.default));
         let (node, at) = match setting.map(|setting| (setting.value(), setting.at.clone())) {
             Some((Ok(node), at)) => (node, at),
             Some((Err(expected), at)) => {
                 let (key, problem) = (secret_file::name_of(key.name), format!("expected {expected}"));
                 return self.problems.push(Problem::Value { at, key, problem });
             }
-            None => (Cow::Borrowed(&default), Origin::Default),
+            None if key.lacking.is_some() => return,
+            None => (Cow::Borrowed(keys::default(key)), Origin::Default),
         };
         let node = &*node;
         let shown = match key.kind.set(&mut self.draft, node) {
@@ -190,12 +193,16 @@ impl Reader {
         for text in self.draft.notes.drain(..) {
             self.warnings.push(Warning { at: at.clone(), key: key.name, text });
         }
-        if key.supported {
-            let value = if key.secret && !node.is_null() { values::shown_text(Secret::MASK) } else { shown };
-            self.effective.push(Effective { key: key.name, value, origin: at });
-        } else if setting.is_some() && Ok(shown) != key.kind.set(&mut Draft::default(), &default) {
-            self.warnings.push(Warning { at, key: key.name, text: key.doc.to_owned() });
+        if let Some(lacking) = key.lacking {
+            let unset =
+                settings::variable(key, lacking.ache).and_then(|node| key.kind.set(&mut Draft::default(), &node));
+            if Ok(shown) != unset {
+                self.warnings.push(Warning { at, key: key.name, text: lacking.instead.to_owned() });
+            }
+            return;
         }
+        let value = if key.secret && !node.is_null() { values::shown_text(Secret::MASK) } else { shown };
+        self.effective.push(Effective { key: key.name, value, origin: at, is_live: key.is_live });
     }
 }
 

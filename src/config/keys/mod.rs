@@ -1,47 +1,42 @@
-//! The table of keys: name, type, default, meaning. It drives reading, unknown-key detection, `check-config` and
-//! `config/seine.yml`; there is no second list, and no default stands anywhere else.
+//! The table of keys: name, type, and where the value goes. It drives reading, unknown-key detection and `check-config`.
+//! What a key does, and its default, says `config/seine.yml`: the defaults are read from there, and stand nowhere else.
 //!
 //! A key knows where its value goes in the draft, and what a draft keeps of a sink are keys of this table again, with its
 //! destination: so the table, the draft, `sinks`, `elastic` and `destinations` import each other.
 
-mod archives;
-mod asking;
 mod crawling;
 mod delivering;
-mod duplicates;
-mod focusing;
-mod following;
 mod lacking;
 mod watching;
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::budgets;
 use super::draft::Draft;
 use super::overrides;
 use super::values::{self, Unit};
-use super::yaml::Node;
+use super::yaml::{self, Node, Value};
 use crate::budgets::Budget;
-
-/// Keys that belong together, under a heading of the sample file.
-pub(super) struct Group {
-    pub title: &'static str,
-    pub keys: &'static [Key],
-}
 
 #[derive(Clone, Copy)]
 pub(super) struct Key {
     pub name: &'static str,
-    /// As the sample file has it.
-    pub default: &'static str,
-    /// ACHE's default, when the key is ACHE's; its numbers for "no limit" and its name are taken as ours.
-    pub ache: Option<&'static str>,
     pub kind: Kind,
-    /// What it does; or, for a key Seine has no use for, what happens instead.
-    pub doc: &'static str,
-    /// False: ACHE's feature that Seine lacks. Set to anything but ACHE's default, it is worth a warning.
-    pub supported: bool,
     pub secret: bool,
+    /// It can be changed while a crawl runs: `[reload]`. Of the others the clients, sinks and stores are made that it runs with.
+    pub is_live: bool,
+    /// A feature of ACHE's that Seine lacks.
+    pub lacking: Option<Lacking>,
+}
+
+/// What becomes of a key that does nothing here: set to anything but ACHE's default, it is worth a warning.
+#[derive(Clone, Copy)]
+pub(super) struct Lacking {
+    pub ache: &'static str,
+    /// What happens instead.
+    pub instead: &'static str,
 }
 
 /// A key's type, and where its value goes. Setters that take text may refuse it, saying what they expect.
@@ -70,31 +65,40 @@ pub(super) enum Kind {
 /// Other spellings of a key.
 pub(super) const ALIASES: &[(&str, &str)] = &[("target_storage.data_format.type", "target_storage.data_formats")];
 
-/// The keys that do something, in the order a page walks.
-pub(super) const GROUPS: &[Group] = &[
-    Group { title: "The crawl", keys: crawling::CRAWL },
-    Group { title: "Which links are followed", keys: following::SCOPE },
-    Group { title: "What publishers ask", keys: asking::KEYS },
-    Group { title: "Focused crawls: which links come first", keys: focusing::KEYS },
-    Group { title: "When they are fetched: politeness, retries, recrawling", keys: crawling::FRONTIER },
-    Group { title: "How they are fetched", keys: crawling::FETCH },
-    Group { title: "Who asks", keys: crawling::IDENTITY },
-    Group { title: "Pages with the same content", keys: duplicates::KEYS },
-    Group { title: "The page log: where a page becomes accepted", keys: delivering::LOG },
-    Group { title: "Where pages are delivered", keys: delivering::SINKS },
-    Group { title: "Files other than FILES", keys: archives::KEYS },
-    Group { title: "Elasticsearch and OpenSearch", keys: delivering::ELASTIC },
-    Group { title: "Metrics, health and the API, over HTTP", keys: watching::HTTP },
-    Group { title: "Other crawlers that fetch for this one", keys: watching::WORK },
-    Group { title: "Seine's own log", keys: watching::LOGGING },
+/// In the order of `config/seine.yml`, which is that of a page's walk; the last do nothing.
+const TABLE: &[&[Key]] = &[
+    crawling::CRAWL,
+    crawling::SCOPE,
+    crawling::PREFERENCES,
+    crawling::FOCUS,
+    crawling::FRONTIER,
+    crawling::FETCH,
+    crawling::IDENTITY,
+    crawling::DUPLICATES,
+    delivering::LOG,
+    delivering::SINKS,
+    delivering::FILES,
+    delivering::ELASTIC,
+    watching::HTTP,
+    watching::WORK,
+    watching::LOGGING,
+    lacking::KEYS,
 ];
-
-/// ACHE's keys whose feature Seine lacks.
-pub(super) const LACKING: &[Key] = lacking::KEYS;
 
 /// Every key once, without aliases.
 pub(super) fn all() -> impl Iterator<Item = &'static Key> {
-    GROUPS.iter().flat_map(|group| group.keys).chain(LACKING)
+    TABLE.iter().copied().flatten()
+}
+
+/// The value of a key that is set nowhere; of one that does nothing, null.
+pub(super) fn default(key: &Key) -> &'static Node {
+    static DEFAULTS: LazyLock<HashMap<String, Node>> =
+        LazyLock::new(|| match yaml::parse(include_str!("../../../config/seine.yml")).map(|sample| sample.value) {
+            Ok(Value::Map(entries)) => entries.into_iter().collect(),
+            _ => HashMap::new(),
+        });
+    static NULL: LazyLock<Node> = LazyLock::new(|| Node::plain(""));
+    DEFAULTS.get(key.name).unwrap_or(&NULL)
 }
 
 pub(super) fn find(name: &str) -> Option<&'static Key> {
@@ -217,21 +221,18 @@ fn one_of(node: &Node, words: &'static [&'static str]) -> Result<&'static str, S
     found.copied().ok_or_else(|| format!("one of {}", words.join(", ")))
 }
 
-/// A key of ours.
-const fn ours(name: &'static str, default: &'static str, kind: Kind, doc: &'static str) -> Key {
-    Key { name, default, ache: None, kind, doc, supported: true, secret: false }
+const fn key(name: &'static str, kind: Kind) -> Key {
+    Key { name, kind, secret: false, is_live: false, lacking: None }
 }
 
-/// A key of ACHE's, with our default and ACHE's.
-const fn ache(name: &'static str, default: &'static str, ache: &'static str, kind: Kind, doc: &'static str) -> Key {
-    Key { name, default, ache: Some(ache), kind, doc, supported: true, secret: false }
-}
-
-/// A key of ACHE's that does nothing here, with ACHE's default.
-const fn lacking(name: &'static str, default: &'static str, kind: Kind, instead: &'static str) -> Key {
-    Key { name, default, ache: Some(default), kind, doc: instead, supported: false, secret: false }
+const fn live(name: &'static str, kind: Kind) -> Key {
+    Key { is_live: true, ..key(name, kind) }
 }
 
 const fn secret(key: Key) -> Key {
     Key { secret: true, ..key }
+}
+
+const fn lacking(name: &'static str, ache: &'static str, kind: Kind, instead: &'static str) -> Key {
+    Key { lacking: Some(Lacking { ache, instead }), ..key(name, kind) }
 }
