@@ -49,9 +49,9 @@ pub struct FetchLog {
 
 /// Lines since the start.
 #[derive(Debug, Default)]
-pub(super) struct LineCounts {
-    pub written: AtomicU64,
-    pub dropped: AtomicU64,
+struct LineCounts {
+    written: AtomicU64,
+    dropped: AtomicU64,
 }
 
 enum Word {
@@ -164,8 +164,10 @@ impl FetchLog {
         }
     }
 
-    pub(super) fn counts(&self) -> &LineCounts {
-        &self.counts
+    /// Lines since the start, by what became of them.
+    pub(super) fn counts(&self) -> [(&'static str, u64); 2] {
+        let LineCounts { written, dropped } = &*self.counts;
+        [("written", written.load(Ordering::Relaxed)), ("dropped", dropped.load(Ordering::Relaxed))]
     }
 
     /// Says how many lines were dropped since it was said last.

@@ -1,17 +1,14 @@
 //! Prometheus metrics: counters and histograms kept as things happen, gauges read when somebody looks.
 
-use std::sync::atomic::Ordering;
-
-use prometheus::{Encoder, Histogram, HistogramVec, IntCounter, IntCounterVec, Registry, TextEncoder};
+use parking_lot::Mutex;
+use prometheus::{
+    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry, TextEncoder,
+};
 
 use super::fetch_log::FetchLog;
+use super::gauges::Readings;
 pub use super::gauges::Snapshot;
-use super::gauges::{
-    BudgetGauges, FrontierGauges, LogGauges, PartGauges, RequestGauges, SinkGauges, counters, gauges, keep, raise,
-    seconds,
-};
 use super::harvest::Harvested;
-use super::process::ProcessGauges;
 use crate::fetch::RequestCounts;
 use crate::fetch::client::Exchange;
 use crate::frontier::{Applied, Proposed};
@@ -36,14 +33,7 @@ pub struct Metrics {
     /// By [`DuplicateOf::kind`](crate::page::DuplicateOf::kind).
     pub duplicates: IntCounterVec,
     pub delivery_seconds: HistogramVec,
-    frontier: FrontierGauges,
-    log: LogGauges,
-    sinks: SinkGauges,
-    parts: PartGauges,
-    requests: RequestGauges,
-    budgets: BudgetGauges,
-    process: ProcessGauges,
-    fetch_log_lines: IntCounterVec,
+    readings: Mutex<Readings>,
     /// Told of every attempt, too.
     pub fetch_log: Option<FetchLog>,
     /// How much of what came was what is looked for.
@@ -60,10 +50,10 @@ impl Metrics {
     /// A registry of its own: several crawls in one process do not meet.
     pub fn new() -> Metrics {
         let registry = Registry::new();
-        show_build(&registry);
         let histogram = |name: &str, help: &str| keep(&registry, Histogram::with_opts(seconds(name, help)));
         let counter = |name: &str, help: &str| keep(&registry, IntCounter::new(name, help));
-        let counters = |name: &str, help: &str, label: &str| counters(&registry, name, help, &[label]);
+        let counters =
+            |name: &str, help: &str, label: &str| keep(&registry, IntCounterVec::new(Opts::new(name, help), &[label]));
         let delivery =
             seconds("seine_delivery_duration_seconds", "One batch through a sink, until it is durable there.");
         let metrics = Metrics {
@@ -99,14 +89,7 @@ impl Metrics {
             ),
             links: counters("seine_links_total", "Links proposed, by what became of them.", "result"),
             delivery_seconds: keep(&registry, HistogramVec::new(delivery, &["sink"])),
-            frontier: FrontierGauges::new(&registry),
-            log: LogGauges::new(&registry),
-            sinks: SinkGauges::new(&registry),
-            parts: PartGauges::new(&registry),
-            requests: RequestGauges::new(&registry),
-            budgets: BudgetGauges::new(&registry),
-            process: ProcessGauges::new(&registry),
-            fetch_log_lines: counters("seine_fetch_log_lines_total", "Lines of the fetch log, by result.", "result"),
+            readings: Mutex::new(Readings::new(&registry)),
             fetch_log: None,
             harvested: Harvested::default(),
             registry,
@@ -207,40 +190,29 @@ impl Metrics {
         outcomes
     }
 
-    /// Everything in Prometheus's text exposition format, the gauges set from `snapshot` first.
+    /// Everything in Prometheus's text exposition format, as of `snapshot`.
     pub fn expose(&self, snapshot: &Snapshot) -> String {
-        self.set_gauges(snapshot);
+        self.readings.lock().read(snapshot, self.harvested.last(), self.fetch_log.as_ref());
         let mut text = Vec::new();
         if let Err(error) = TextEncoder::new().encode(&self.registry.gather(), &mut text) {
             tracing::error!(%error, "metrics cannot be written");
         }
         String::from_utf8_lossy(&text).into_owned()
     }
-
-    fn set_gauges(&self, snapshot: &Snapshot) {
-        self.frontier.set(snapshot);
-        self.frontier.set_harvest(snapshot.counts, self.harvested.last());
-        self.log.set(snapshot);
-        self.sinks.set(snapshot.log);
-        self.parts.set(snapshot.parts);
-        self.requests.set(snapshot);
-        self.budgets.set(snapshot.budgets);
-        if let Some(lines) = self.fetch_log.as_ref().map(FetchLog::counts) {
-            for (result, count) in [("written", &lines.written), ("dropped", &lines.dropped)] {
-                raise(&self.fetch_log_lines.with_label_values(&[result]), count.load(Ordering::Relaxed));
-            }
-        }
-        self.process.set();
-    }
 }
 
-fn show_build(registry: &Registry) {
-    let build = gauges(
-        registry,
-        "seine_build_info",
-        "1, with what this program was built from.",
-        &["version", "commit", "frontier_format"],
-    );
-    let format = crate::frontier::FORMAT.to_string();
-    build.with_label_values(&[env!("CARGO_PKG_VERSION"), env!("SEINE_COMMIT"), &format]).set(1);
+/// A histogram of times, from 1 ms to a minute.
+fn seconds(name: &str, help: &str) -> HistogramOpts {
+    let buckets = vec![0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
+    HistogramOpts::new(name, help).buckets(buckets)
+}
+
+/// Registers a metric. Names and labels are constants: a mistake shows in the first test.
+pub(super) fn keep<M: prometheus::core::Collector + Clone + 'static>(
+    registry: &Registry,
+    metric: prometheus::Result<M>,
+) -> M {
+    let metric = metric.expect("a metric's name and labels are valid");
+    registry.register(Box::new(metric.clone())).expect("a metric's name is used once");
+    metric
 }

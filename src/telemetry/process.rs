@@ -2,49 +2,31 @@
 //!
 //! Read here: the `process` feature of `prometheus` would bring procfs and a second rustix for some lines of files.
 
-use prometheus::{Counter, Gauge, IntGauge, Registry};
-
-use super::gauges::{gauge, keep};
+use super::gauges::Readings;
 use crate::descriptors::Shares;
 
-pub(super) struct ProcessGauges {
-    cpu: Counter,
-    memory: IntGauge,
-    virtual_memory: IntGauge,
-    threads: IntGauge,
-    open_files: IntGauge,
-    max_files: IntGauge,
-}
-
-impl ProcessGauges {
-    pub fn new(registry: &Registry) -> ProcessGauges {
-        let gauge = |name: &str, help: &str| gauge(registry, name, help);
-        let started = Gauge::new("process_start_time_seconds", "When the process started, in seconds since 1970.");
+impl Readings {
+    pub fn note_start(&mut self) {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        keep(registry, started).set(now.map_or(0.0, |it| it.as_secs_f64()));
-        ProcessGauges {
-            cpu: keep(registry, Counter::new("process_cpu_seconds_total", "CPU time, user and system, in seconds.")),
-            memory: gauge("process_resident_memory_bytes", "Memory of the process in RAM."),
-            virtual_memory: gauge("process_virtual_memory_bytes", "Memory that the process has mapped."),
-            threads: gauge("process_threads", "Threads of the process."),
-            open_files: gauge("process_open_fds", "Open file descriptors."),
-            max_files: gauge("process_max_fds", "As many file descriptors may be open."),
-        }
+        let seconds = now.map_or(0.0, |it| it.as_secs_f64());
+        self.gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", seconds);
     }
 
-    pub fn set(&self) {
+    pub fn read_process(&mut self) {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let number = |name: &str| -> Option<i64> {
+        let number = |name: &str| -> Option<f64> {
             let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
             line.split_whitespace().next()?.parse().ok()
         };
-        let set = |gauge: &IntGauge, value: Option<i64>| gauge.set(value.unwrap_or(0));
-        set(&self.memory, number("VmRSS").map(|kilobytes| kilobytes * 1024));
-        set(&self.virtual_memory, number("VmSize").map(|kilobytes| kilobytes * 1024));
-        set(&self.threads, number("Threads"));
-        set(&self.open_files, std::fs::read_dir("/proc/self/fd").ok().map(|files| files.count() as i64));
-        self.max_files.set(i64::try_from(Shares::now().limit).unwrap_or(i64::MAX));
-        self.cpu.inc_by((cpu_seconds().unwrap_or(0.0) - self.cpu.get()).max(0.0));
+        let bytes = |name: &str| number(name).unwrap_or(0.0) * 1024.0;
+        let open_files = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+        self.gauge("process_resident_memory_bytes", "Memory of the process in RAM.", bytes("VmRSS"));
+        self.gauge("process_virtual_memory_bytes", "Memory that the process has mapped.", bytes("VmSize"));
+        self.gauge("process_threads", "Threads of the process.", number("Threads").unwrap_or(0.0));
+        self.gauge("process_open_fds", "Open file descriptors.", open_files as f64);
+        self.gauge("process_max_fds", "As many file descriptors may be open.", Shares::now().limit as f64);
+        let cpu = [([], cpu_seconds().unwrap_or(0.0))];
+        self.counters("process_cpu_seconds_total", "CPU time, user and system, in seconds.", [], cpu);
     }
 }
 
