@@ -4,9 +4,9 @@
 mod access;
 mod backup;
 pub mod client;
+mod connection;
 mod live;
 mod page;
-mod patient;
 mod places;
 mod problem;
 mod rates;
@@ -16,7 +16,6 @@ mod seeds;
 mod server;
 mod service;
 mod uploads;
-mod words;
 mod work;
 
 pub use access::Access;

@@ -18,11 +18,10 @@ use tokio::net::{TcpListener, UnixListener};
 use tower_service::Service as _;
 
 use super::access::Peer;
-use super::patient::Patient;
+use super::connection::Connection;
 use super::places::{Place, Places};
 use super::routes::router;
 use super::service::Service;
-use super::words::InOurWords;
 
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -177,5 +176,5 @@ async fn answer(
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     // Who breaks off has had enough.
-    let _ = http.serve_connection(TokioIo::new(Patient::new(InOurWords::new(stream))), service).await;
+    let _ = http.serve_connection(TokioIo::new(Connection::new(stream)), service).await;
 }

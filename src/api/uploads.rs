@@ -4,37 +4,22 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Requests with pages at a time, of all clients together; each has one at least.
 const UPLOADS: usize = 8;
 
-/// By client, how many places it has taken.
+/// By client, the places it could take if it were alone.
 #[derive(Default)]
-pub(super) struct Uploads(Mutex<HashMap<String, usize>>);
-
-/// Given back when it is dropped.
-pub(super) struct Place {
-    uploads: Arc<Uploads>,
-    client: String,
-}
+pub(super) struct Uploads(Mutex<HashMap<String, Arc<Semaphore>>>);
 
 impl Uploads {
     /// None when it has its share, one of `clients`, already.
-    pub fn place(self: &Arc<Self>, client: &str, clients: usize) -> Option<Place> {
+    pub fn place(&self, client: &str, clients: usize) -> Option<OwnedSemaphorePermit> {
         let share = (UPLOADS / clients.max(1)).max(1);
         let mut places = self.0.lock();
-        let taken = places.entry(client.to_owned()).or_default();
-        (*taken < share).then(|| {
-            *taken += 1;
-            Place { uploads: self.clone(), client: client.to_owned() }
-        })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if let Some(taken) = self.uploads.0.lock().get_mut(&self.client) {
-            *taken -= 1;
-        }
+        let places = places.entry(client.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(UPLOADS)));
+        let taken = UPLOADS - places.available_permits();
+        places.clone().try_acquire_owned().ok().filter(|_| taken < share)
     }
 }

@@ -1,17 +1,25 @@
-//! What the HTTP library refuses by itself, before anything of ours is asked, it refuses without a word: it is said as everything else
-//! is, by a problem document.
+//! A connection below the HTTP library. What that refuses by itself, before anything of ours is asked, it refuses without a word: it is
+//! said as everything else is, by a problem document. And nothing waits for ever: who asks and does not read what is said keeps a place
+//! that others need.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
 
 use super::problem::Refusal;
 
-pub(super) struct InOurWords<S> {
+/// Nothing is taken for so long, and the connection has failed.
+const UNREAD: Duration = Duration::from_secs(20);
+
+pub(super) struct Connection<S> {
     stream: S,
     instead: Option<Instead>,
+    /// Runs while the other end takes nothing.
+    waits: Option<Pin<Box<Sleep>>>,
 }
 
 /// What is written in the place of the library's answer.
@@ -22,13 +30,22 @@ struct Instead {
     theirs: usize,
 }
 
-impl<S> InOurWords<S> {
-    pub fn new(stream: S) -> InOurWords<S> {
-        InOurWords { stream, instead: None }
+impl<S> Connection<S> {
+    pub fn new(stream: S) -> Connection<S> {
+        Connection { stream, instead: None, waits: None }
+    }
+
+    fn bounded<T>(&mut self, context: &mut Context, written: Poll<Result<T>>) -> Poll<Result<T>> {
+        if written.is_ready() {
+            self.waits = None;
+            return written;
+        }
+        let waits = self.waits.get_or_insert_with(|| Box::pin(sleep(UNREAD)));
+        waits.as_mut().poll(context).map(|()| Err(Error::from(ErrorKind::TimedOut)))
     }
 }
 
-impl<S: AsyncWrite + Unpin> InOurWords<S> {
+impl<S: AsyncWrite + Unpin> Connection<S> {
     /// None for what is not the library's own: that goes as it is. It is asked with the same again until it is written.
     fn replaced(&mut self, context: &mut Context, first: &[u8], theirs: usize) -> Option<Poll<Result<usize>>> {
         if self.instead.is_none() {
@@ -72,26 +89,28 @@ fn in_our_words(head: &[u8]) -> Option<Vec<u8>> {
     Some(head.into_bytes())
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for InOurWords<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for Connection<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context, into: &mut ReadBuf) -> Poll<Result<()>> {
         Pin::new(&mut self.stream).poll_read(context, into)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for InOurWords<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context, bytes: &[u8]) -> Poll<Result<usize>> {
-        match self.replaced(context, bytes, bytes.len()) {
+        let written = match self.replaced(context, bytes, bytes.len()) {
             Some(written) => written,
             None => Pin::new(&mut self.stream).poll_write(context, bytes),
-        }
+        };
+        self.bounded(context, written)
     }
 
     fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context, all: &[IoSlice]) -> Poll<Result<usize>> {
         let first = all.first().map_or(&[][..], |first| first);
-        match self.replaced(context, first, all.iter().map(|slice| slice.len()).sum()) {
+        let written = match self.replaced(context, first, all.iter().map(|slice| slice.len()).sum()) {
             Some(written) => written,
             None => Pin::new(&mut self.stream).poll_write_vectored(context, all),
-        }
+        };
+        self.bounded(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
