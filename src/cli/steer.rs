@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use super::asked::{Asked, ago, warn};
 use super::folder::{Folder, NamedFolder};
 use super::why::told_of_host;
-use crate::api::said::{HostsQuery, KeyChange, Order, Reloaded, SeedsAdded, Which};
+use crate::api::said::{HostsQuery, KeyChange, Order, Reloaded, SeedsAdded};
 use crate::clock::now_ms;
 use crate::config;
+use crate::frontier::WhichHosts;
 use crate::telemetry::progress::grouped;
 
 /// Pause a crawl: nothing more is fetched, what is accepted is delivered; until it is resumed, over restarts, too.
@@ -42,7 +43,7 @@ pub struct Hosts {
     #[command(flatten)]
     folder: NamedFolder,
     #[arg(long, value_enum, default_value = "all")]
-    which: Which,
+    which: WhichHosts,
     /// At most so many; 1000 at most.
     #[arg(long, default_value_t = 20)]
     limit: usize,

@@ -10,7 +10,7 @@ use super::spending::spent_of_crawl;
 use super::stillness::trouble;
 use crate::api::WorkDesk;
 use crate::api::said::{
-    Done, HarvestStatus, HostStatus, Hosts, HostsQuery, Live, Order, Ordered, OutcomeCount, PartStatus, Pending, Rate,
+    Done, HarvestStatus, HostStatus, Hosts, HostsQuery, Live, Order, Ordered, OutcomeCount, PartStatus, Pending,
     Reloaded, Sample, SeedsAdded, Status, Why,
 };
 use crate::api::{Access, Refusal, Service};
@@ -19,7 +19,7 @@ use crate::frontier::{Counts, Harvest, Standing};
 use crate::supervisor::Phase;
 use crate::telemetry::metrics::Snapshot;
 use crate::telemetry::progress::Figures;
-use crate::telemetry::rates::{self, Counters, Growth};
+use crate::telemetry::rates::Counters;
 use crate::visit::outage::Part;
 
 impl Running {
@@ -133,15 +133,7 @@ impl Service for Running {
     }
 
     fn history(&self) -> Vec<Sample> {
-        let said = |Growth { span, by }: Growth| Rate::over(span, by);
-        let samples = self.rates.samples().into_iter();
-        samples
-            .map(|rates::Sample { at, growth, pending }| Sample {
-                at_ms: at,
-                rate: said(growth),
-                pending: pending.into_iter().map(|(sink, events)| Pending { sink, events }).collect(),
-            })
-            .collect()
+        self.rates.samples()
     }
 
     fn hosts(&self, query: &HostsQuery) -> Result<Hosts, Refusal> {
@@ -197,7 +189,10 @@ const SPANS: [Duration; 4] =
 impl Running {
     /// For the rates; to be called often.
     pub(super) fn note_rates(&self) {
-        let pending = || self.log.status().sinks().map(|(name, books)| (name.to_owned(), books.pending)).collect();
+        let pending = || {
+            let log = self.log.status();
+            log.sinks().map(|(sink, books)| Pending { sink: sink.to_owned(), events: books.pending }).collect()
+        };
         self.rates.note(now_ms(), || self.counters(), pending);
     }
 
@@ -236,8 +231,6 @@ impl Running {
             () if self.pauses.is_crawl_paused() => "paused",
             () => "running",
         };
-        let rates =
-            self.rates.over(&SPANS, self.counters()).into_iter().map(|Growth { span, by }| Rate::over(span, by));
         let outcomes = self.metrics.outcomes().into_iter().filter(|(_, count)| *count > 0);
         let parts = self.supervisor.status().into_iter().map(|part| PartStatus {
             phase: status_name(part.phase).to_owned(),
@@ -250,7 +243,7 @@ impl Running {
             started_ms: self.started_ms,
             phase: phase.to_owned(),
             notice: self.figures().notice,
-            rates: rates.collect(),
+            rates: self.rates.over(&SPANS, self.counters()),
             outcomes: outcomes.map(|(outcome, count)| OutcomeCount { outcome, count }).collect(),
             parts: parts.collect(),
             harvest: self.harvest(),

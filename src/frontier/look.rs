@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::lease::Robots;
 use super::page::PageRecord;
 use super::past::{Attempt, Found};
@@ -41,14 +43,16 @@ pub struct HostLook {
 }
 
 /// Which hosts are wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
 pub enum WhichHosts {
-    /// With work, the first to be due first; those leased before them.
+    /// With work: those being visited, then by when they are due.
     All,
     /// Being visited.
     Busy,
-    /// In trouble, not given up.
+    /// In trouble.
     Troubled,
+    /// Left alone by their operator's order.
     Blocked,
     /// With URLs that are held, the most first.
     Held,

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
+use crate::frontier::Harvest;
 use crate::page::EpochMs;
 
 /// Counters since the start.
@@ -22,21 +24,36 @@ pub struct Counters {
     pub relevant: u64,
 }
 
-/// What counters grew by, and in which time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Growth {
-    pub span: Duration,
-    pub by: Counters,
+/// Growth per second, on average over so many seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Rate {
+    pub seconds: f64,
+    pub attempts: f64,
+    /// Answers with 2xx.
+    pub pages: f64,
+    /// Neither 2xx nor 3xx.
+    pub failures: f64,
+    /// Of bodies, as received.
+    pub bytes: f64,
+    /// The part of the pages that came that was relevant; none: none came.
+    #[serde(default)]
+    pub harvest: Option<f64>,
 }
 
-/// One span of the last hours.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One span of the last day: `GET /api/v1/history`. The first five minutes have spans of 5 seconds, then of a minute.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sample {
     /// Its end.
-    pub at: EpochMs,
-    pub growth: Growth,
+    pub at_ms: EpochMs,
+    pub rate: Rate,
     /// Events that each sink was behind by then.
-    pub pending: Vec<(String, u64)>,
+    pub pending: Vec<Pending>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Pending {
+    pub sink: String,
+    pub events: u64,
 }
 
 /// A counter's value is remembered so often …
@@ -70,7 +87,7 @@ impl Rates {
     }
 
     /// To be called often.
-    pub fn note(&self, at: EpochMs, counters: impl FnOnce() -> Counters, pending: impl FnOnce() -> Vec<(String, u64)>) {
+    pub fn note(&self, at: EpochMs, counters: impl FnOnce() -> Counters, pending: impl FnOnce() -> Vec<Pending>) {
         let mut past = self.0.lock();
         if past.counters.back().is_some_and(|(at, _)| at.elapsed() < APART) {
             return;
@@ -82,8 +99,8 @@ impl Rates {
         }
         let span = now.0 - past.sampled.0;
         if span >= if past.taken < SHORT_ONES { FIRST_SAMPLES } else { SAMPLE } {
-            let growth = Growth { span, by: now.1.since(past.sampled.1) };
-            past.samples.push_back(Sample { at, growth, pending: pending() });
+            let rate = Rate::over(span, &past.sampled.1, &now.1);
+            past.samples.push_back(Sample { at_ms: at, rate, pending: pending() });
             (past.sampled, past.taken) = (now, past.taken + 1);
             if past.samples.len() > SAMPLES {
                 past.samples.pop_front();
@@ -91,18 +108,18 @@ impl Rates {
         }
     }
 
-    /// Growth over each of these spans, the last `now`; one that is longer than the process is old ends with it.
-    pub fn over(&self, spans: &[Duration], now: Counters) -> Vec<Growth> {
+    /// Over each of these spans, the last `now`; one that is longer than the process is old ends with it.
+    pub fn over(&self, spans: &[Duration], now: Counters) -> Vec<Rate> {
         let past = self.0.lock();
-        let growth = |span: &Duration| {
+        let rate = |span: &Duration| {
             // The youngest that is old enough, or the oldest there is.
             let since = past.counters.iter().rev().find(|(at, _)| at.elapsed() >= *span);
             let (at, before) = since.or_else(|| past.counters.front())?;
-            Some(Growth { span: at.elapsed(), by: now.since(*before) })
+            Some(Rate::over(at.elapsed(), before, &now))
         };
-        let mut grown: Vec<Growth> = spans.iter().filter_map(growth).collect();
-        grown.dedup_by_key(|growth| growth.span.as_secs());
-        grown
+        let mut rates: Vec<Rate> = spans.iter().filter_map(rate).collect();
+        rates.dedup_by_key(|rate| rate.seconds as u64);
+        rates
     }
 
     /// The last day, the oldest first.
@@ -111,15 +128,19 @@ impl Rates {
     }
 }
 
-impl Counters {
-    fn since(self, before: Counters) -> Counters {
-        Counters {
-            attempts: self.attempts.saturating_sub(before.attempts),
-            pages: self.pages.saturating_sub(before.pages),
-            failures: self.failures.saturating_sub(before.failures),
-            bytes: self.bytes.saturating_sub(before.bytes),
-            judged: self.judged.saturating_sub(before.judged),
-            relevant: self.relevant.saturating_sub(before.relevant),
+impl Rate {
+    /// What counters grew by, over a time.
+    fn over(span: Duration, before: &Counters, now: &Counters) -> Rate {
+        let seconds = span.as_secs_f64();
+        let grown = |count: fn(&Counters) -> u64| count(now).saturating_sub(count(before));
+        let each = |count| if seconds > 0.0 { grown(count) as f64 / seconds } else { 0.0 };
+        Rate {
+            seconds,
+            attempts: each(|it| it.attempts),
+            pages: each(|it| it.pages),
+            failures: each(|it| it.failures),
+            bytes: each(|it| it.bytes),
+            harvest: Harvest { judged: grown(|it| it.judged), relevant: grown(|it| it.relevant) }.ratio(),
         }
     }
 }

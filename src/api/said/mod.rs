@@ -5,14 +5,13 @@ mod why;
 pub mod work;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::frontier::{Counts, Harvest};
+use crate::frontier::{Counts, WhichHosts};
 use crate::page::EpochMs;
-use crate::telemetry::rates::Counters;
 
+pub use crate::telemetry::rates::{Pending, Rate, Sample};
 pub use orders::*;
 pub use why::*;
 
@@ -61,38 +60,6 @@ pub struct HarvestStatus {
     pub life: Option<f64>,
     /// Of the last 1000 pages of this process.
     pub last: Option<f64>,
-}
-
-/// Per second, on average over so many seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Rate {
-    pub seconds: f64,
-    pub attempts: f64,
-    /// Answers with 2xx.
-    pub pages: f64,
-    /// Neither 2xx nor 3xx.
-    pub failures: f64,
-    /// Of bodies, as received.
-    pub bytes: f64,
-    /// The part of the pages that came that was relevant; none: none came.
-    #[serde(default)]
-    pub harvest: Option<f64>,
-}
-
-/// One span of the last day: `GET /api/v1/history`. The first five minutes have spans of 5 seconds, then of a minute.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Sample {
-    /// Its end.
-    pub at_ms: EpochMs,
-    pub rate: Rate,
-    /// Events that each sink was behind by then.
-    pub pending: Vec<Pending>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Pending {
-    pub sink: String,
-    pub events: u64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -160,25 +127,10 @@ pub struct SinkStatus {
 #[serde(deny_unknown_fields)]
 pub struct HostsQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub which: Option<Which>,
+    pub which: Option<WhichHosts>,
     /// At most so many; 1000 at most, and 100 unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "snake_case")]
-pub enum Which {
-    /// With work: those being visited, then by when they are due.
-    All,
-    /// Being visited.
-    Busy,
-    /// In trouble.
-    Troubled,
-    /// Left alone by their operator's order.
-    Blocked,
-    /// With URLs that are held, the most first.
-    Held,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -231,22 +183,4 @@ pub struct HostTrouble {
     pub since_ms: EpochMs,
     pub failures: u32,
     pub is_given_up: bool,
-}
-
-impl Rate {
-    /// What counters grew by, over a time.
-    pub fn over(span: Duration, by: Counters) -> Rate {
-        let Counters { attempts, pages, failures, bytes, judged, relevant } = by;
-        let seconds = span.as_secs_f64();
-        let each = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-        let harvest = Harvest { judged, relevant }.ratio();
-        Rate {
-            seconds,
-            attempts: each(attempts),
-            pages: each(pages),
-            failures: each(failures),
-            bytes: each(bytes),
-            harvest,
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::Console;
 use crate::api::Refusal;
-use crate::api::said::{HostStatus, HostTrouble, Hosts, HostsQuery, Troubled, Which};
+use crate::api::said::{HostStatus, HostTrouble, Hosts, HostsQuery, Troubled};
 use crate::clock::now_ms;
 use crate::frontier::held::HELD;
 use crate::frontier::{HostLook, Trouble, WhichHosts};
@@ -16,13 +16,7 @@ const MOST: usize = 1000;
 impl Console {
     pub fn hosts(&self, query: &HostsQuery) -> Hosts {
         let now = now_ms();
-        let which = match query.which.unwrap_or(Which::All) {
-            Which::All => WhichHosts::All,
-            Which::Busy => WhichHosts::Busy,
-            Which::Troubled => WhichHosts::Troubled,
-            Which::Blocked => WhichHosts::Blocked,
-            Which::Held => WhichHosts::Held,
-        };
+        let which = query.which.unwrap_or(WhichHosts::All);
         let looks = self.frontier.look_at_hosts(which, query.limit.unwrap_or(SHOWN).min(MOST));
         let (waiting, counts) = (self.frontier.waiting(now, 0), self.frontier.counts());
         let troubled = waiting.troubled.iter().map(|troubled| Troubled {
