@@ -65,8 +65,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "{positive} relevant pages and {negative} others, each judged by a model that was made of {others}:\n\n"
     );
     super::print(&format!("{heading}{}", report(&Figures::of(&judged), &calibration(&judged))))?;
-    super::print(&format!("\n{}\n{}\n", words(&model), written(&args.output, &model)))?;
-    Ok(ExitCode::SUCCESS)
+    super::print(&format!("\n{}\n{}\n", words(&model), written(&args.output, &model)))
 }
 
 /// Figures and calibration.

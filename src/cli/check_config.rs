@@ -15,6 +15,5 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let loaded = config::load(args.config.as_deref(), &config::environment())?;
-    super::print(&config::render(&loaded))?;
-    Ok(ExitCode::SUCCESS)
+    super::print(&config::render(&loaded))
 }

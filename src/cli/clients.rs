@@ -29,8 +29,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if text.is_empty() && !args.json {
         text = "no crawler takes work from this one: work.clients names those that may\n".into();
     }
-    super::print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    super::print(&text)
 }
 
 fn lines(client: &ClientStatus) -> String {

@@ -19,6 +19,5 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut super::Seine::command(), "seine", &mut script);
-    super::print(&String::from_utf8_lossy(&script))?;
-    Ok(ExitCode::SUCCESS)
+    super::print(&String::from_utf8_lossy(&script))
 }

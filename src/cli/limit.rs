@@ -62,6 +62,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let most = most.map_or_else(|| "none".to_owned(), grouped);
         text += &format!("{limit:<28} {most}, by order; seine limit {limit} default undoes it\n");
     }
-    super::print(if text.is_empty() { "nothing is limited\n" } else { &text })?;
-    Ok(ExitCode::SUCCESS)
+    super::print(if text.is_empty() { "nothing is limited\n" } else { &text })
 }

@@ -44,6 +44,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use self::folder::NamedFolder;
+use crate::api::said::Order;
 use crate::config;
 use crate::telemetry::progress;
 
@@ -95,9 +97,16 @@ enum Command {
     Hosts(steer::Hosts),
     Host(steer::Host),
     Seeds(steer::Seeds),
-    Pause(steer::Pause),
-    Resume(steer::Resume),
-    Reload(steer::Reload),
+    /// Pause a crawl: nothing more is fetched, what is accepted is delivered; until it is resumed, over restarts, too.
+    Pause(NamedFolder),
+    /// Let a paused crawl go on.
+    Resume(NamedFolder),
+    /// Let a running crawl read its configuration again, as SIGHUP does: all that has changed is in force from then on, or nothing is.
+    ///
+    /// What is read is what the crawl was started with: its file, and over it the environment and the options of then. A file that is
+    /// wrong, or that changes what cannot be changed while it runs (destinations, the client, the store), changes nothing; which
+    /// keys those are is said.
+    Reload(NamedFolder),
     Limit(limit::Args),
     Forget(forget::Args),
     Orders(steer::Orders),
@@ -148,9 +157,9 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Hosts(args) => steer::hosts(args),
         Command::Host(args) => steer::host(args),
         Command::Seeds(args) => steer::seeds(args),
-        Command::Pause(args) => steer::pause(args),
-        Command::Resume(args) => steer::resume(args),
-        Command::Reload(args) => steer::reload(args),
+        Command::Pause(crawl) => steer::order(crawl.path(), &Order::Pause),
+        Command::Resume(crawl) => steer::order(crawl.path(), &Order::Resume),
+        Command::Reload(crawl) => steer::reload(crawl.path()),
         Command::Forget(args) => forget::run(args),
         Command::Limit(args) => limit::run(args),
         Command::Orders(args) => steer::orders(args),
@@ -179,12 +188,12 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Prints what a command has found. That nobody reads on, as with `| head`, is no failure.
-fn print(text: &str) -> anyhow::Result<()> {
+/// Prints what a command has found, which has gone well so far. That nobody reads on, as with `| head`, is no failure.
+fn print(text: &str) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
+        _ => Ok(ExitCode::SUCCESS),
     }
 }
 

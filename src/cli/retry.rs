@@ -62,8 +62,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             writeln!(text, "{} to fetch again: seine crawl -o {}", grouped(total), folder.path().display())
         }
     };
-    super::print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    super::print(&text)
 }
 
 fn parse_reason(text: &str) -> Result<String, String> {

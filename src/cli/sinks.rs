@@ -56,8 +56,7 @@ fn list(folder: &Folder, as_json: bool) -> anyhow::Result<ExitCode> {
     if text.is_empty() && !as_json {
         text = "no sink has a place in this log\n".into();
     }
-    super::print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    super::print(&text)
 }
 
 fn lines(folder: &Folder, sink: &SinkStatus) -> String {

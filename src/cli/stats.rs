@@ -25,8 +25,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         true => format!("{}\n", as_json(&status)),
         false => as_table(&status),
     };
-    super::print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    super::print(&text)
 }
 
 fn as_json(status: &Status) -> serde_json::Value {

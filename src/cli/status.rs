@@ -35,8 +35,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     super::print(&match args.json {
         true => format!("{}\n", serde_json::to_string(&status)?),
         false => shown(&status),
-    })?;
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
 pub fn top(args: Top) -> anyhow::Result<ExitCode> {

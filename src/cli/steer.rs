@@ -12,31 +12,6 @@ use crate::config;
 use crate::frontier::WhichHosts;
 use crate::telemetry::progress::grouped;
 
-/// Pause a crawl: nothing more is fetched, what is accepted is delivered; until it is resumed, over restarts, too.
-#[derive(clap::Args)]
-pub struct Pause {
-    #[command(flatten)]
-    folder: NamedFolder,
-}
-
-/// Let a paused crawl go on.
-#[derive(clap::Args)]
-pub struct Resume {
-    #[command(flatten)]
-    folder: NamedFolder,
-}
-
-/// Let a running crawl read its configuration again, as SIGHUP does: all that has changed is in force from then on, or nothing is.
-///
-/// What is read is what the crawl was started with: its file, and over it the environment and the options of then. A file that is
-/// wrong, or that changes what cannot be changed while it runs (destinations, the client, the store), changes nothing; which
-/// keys those are is said.
-#[derive(clap::Args)]
-pub struct Reload {
-    #[command(flatten)]
-    folder: NamedFolder,
-}
-
 /// Show hosts: which are busy, in trouble, blocked, and when each may be visited next.
 #[derive(clap::Args)]
 pub struct Hosts {
@@ -115,39 +90,28 @@ pub struct Orders {
     json: bool,
 }
 
-pub fn pause(args: Pause) -> anyhow::Result<ExitCode> {
-    order(args.folder.path(), &Order::Pause)
-}
-
-pub fn resume(args: Resume) -> anyhow::Result<ExitCode> {
-    order(args.folder.path(), &Order::Resume)
-}
-
-pub fn reload(args: Reload) -> anyhow::Result<ExitCode> {
-    let Reloaded { changed, done, warning } = Asked::of(args.folder.path())?.reload()?;
+pub fn reload(folder: &Path) -> anyhow::Result<ExitCode> {
+    let Reloaded { changed, done, warning } = Asked::of(folder)?.reload()?;
     warn(&warning);
     let mut text = String::new();
     for KeyChange { key, before, now } in &changed {
         let values = if before == now { "changed, and not shown".to_owned() } else { format!("{before} → {now}") };
         text += &format!("{key}: {values}\n");
     }
-    super::print(if changed.is_empty() { format!("{done}\n") } else { text }.as_str())?;
-    Ok(ExitCode::SUCCESS)
+    super::print(if changed.is_empty() { format!("{done}\n") } else { text }.as_str())
 }
 
 pub(super) fn order(folder: &Path, order: &Order) -> anyhow::Result<ExitCode> {
     let done = Asked::of(folder)?.order(order)?;
     warn(&done.warning);
-    super::print(&format!("{}\n", done.done))?;
-    Ok(ExitCode::SUCCESS)
+    super::print(&format!("{}\n", done.done))
 }
 
 pub fn hosts(args: Hosts) -> anyhow::Result<ExitCode> {
     let query = HostsQuery { which: Some(args.which), limit: Some(args.limit) };
     let hosts = Asked::of(args.folder.path())?.hosts(&query)?;
     if args.json {
-        super::print(&format!("{}\n", serde_json::to_string(&hosts)?))?;
-        return Ok(ExitCode::SUCCESS);
+        return super::print(&format!("{}\n", serde_json::to_string(&hosts)?));
     }
     let (with_work, known) = (grouped(hosts.with_work), grouped(hosts.known));
     let mut text = format!("{with_work} hosts have work, of {known} known; {} blocked\n", grouped(hosts.blocked));
@@ -157,8 +121,7 @@ pub fn hosts(args: Hosts) -> anyhow::Result<ExitCode> {
     }
     let now = now_ms();
     hosts.hosts.iter().for_each(|host| text += &format!("{}\n", told_of_host(host, now)));
-    super::print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    super::print(&text)
 }
 
 pub fn host(args: Host) -> anyhow::Result<ExitCode> {
@@ -166,8 +129,7 @@ pub fn host(args: Host) -> anyhow::Result<ExitCode> {
     let wanted = match action {
         None => {
             let status = Asked::of(&folder.output)?.host(&host)?;
-            super::print(&format!("{}\n", told_of_host(&status, now_ms())))?;
-            return Ok(ExitCode::SUCCESS);
+            return super::print(&format!("{}\n", told_of_host(&status, now_ms())));
         }
         Some(HostAction::Block) => Order::BlockHost { host },
         Some(HostAction::Unblock) => Order::UnblockHost { host },
@@ -219,6 +181,5 @@ pub fn orders(args: Orders) -> anyhow::Result<ExitCode> {
             false => format!("{:>12}  {}: {}\n", ago(ordered.at_ms, now), ordered.by, ordered.done),
         };
     }
-    super::print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    super::print(&text)
 }

@@ -49,8 +49,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         None => {
             let mut reader = PageReader::new(&args.from_names);
             for name in &args.from_names {
-                reader
-                    .each(name, &mut |place, event, derived| super::print(&said(&classifier, place, event, derived)))?;
+                reader.each(name, &mut |place, event, derived| {
+                    super::print(&said(&classifier, place, event, derived)).map(drop)
+                })?;
             }
             reader.end();
         }
