@@ -159,30 +159,30 @@ pub(super) fn set_crawler_id(draft: &mut Draft, id: &str) -> Result<(), String> 
     Ok(())
 }
 
+/// What each word of a list means; or that the first that means nothing is none of what is expected.
+fn each<C: FromIterator<T>, T>(
+    words: &[String],
+    expected: &str,
+    meaning: impl Fn(&str) -> Option<T>,
+) -> Result<C, String> {
+    words.iter().map(|word| meaning(word).ok_or_else(|| format!("{expected}; {word} is none"))).collect()
+}
+
 pub(super) fn set_scope_hosts(draft: &mut Draft, hosts: Vec<String>) -> Result<(), String> {
-    let is_host = |host: &String| url::Host::parse(host).is_ok();
-    if let Some(odd) = hosts.iter().find(|host| !is_host(host)) {
-        return Err(format!("host names without scheme, port or path; {odd} is none"));
-    }
-    draft.config.scope.hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+    let host = |text: &str| url::Host::parse(text).ok().map(|_| text.to_ascii_lowercase());
+    draft.config.scope.hosts = each(&hosts, "host names without scheme, port or path", host)?;
     Ok(())
 }
 
 pub(super) fn set_purposes(draft: &mut Draft, words: Vec<String>) -> Result<(), String> {
-    let purpose = |word: &String| Purpose::ALL.into_iter().find(|purpose| purpose.name() == word);
-    if let Some(odd) = words.iter().find(|word| purpose(word).is_none()) {
-        let known: Vec<&str> = Purpose::ALL.into_iter().map(Purpose::name).collect();
-        return Err(format!("some of {}; {odd} is none", known.join(", ")));
-    }
-    draft.config.scope.purposes.declared = words.iter().filter_map(purpose).collect();
+    let purpose = |word: &str| Purpose::ALL.into_iter().find(|purpose| purpose.name() == word);
+    let expected = format!("some of {}", Purpose::ALL.map(Purpose::name).join(", "));
+    draft.config.scope.purposes.declared = each(&words, &expected, purpose)?;
     Ok(())
 }
 
 pub(super) fn set_licenses(draft: &mut Draft, urls: Vec<String>) -> Result<(), String> {
-    if let Some(odd) = urls.iter().find(|url| terms(url).is_none()) {
-        return Err(format!("absolute http or https URLs; {odd} is none"));
-    }
-    draft.config.scope.purposes.licenses = urls.iter().filter_map(|url| terms(url)).collect();
+    draft.config.scope.purposes.licenses = each(&urls, "absolute http or https URLs", |url| terms(url))?;
     Ok(())
 }
 
@@ -204,14 +204,13 @@ pub(super) fn set_requisites(draft: &mut Draft, names: Vec<String>) -> Result<()
 }
 
 pub(super) fn set_drop_parameters(draft: &mut Draft, patterns: Vec<String>) -> Result<(), String> {
-    let is_pattern = |text: &String| {
+    let pattern = |text: &str| {
         let name = text.strip_suffix('*').unwrap_or(text);
-        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"*&=#?".contains(&byte))
+        let is_name = !name.is_empty() && name.bytes().all(|it| it.is_ascii_graphic() && !b"*&=#?".contains(&it));
+        is_name.then(|| text.to_owned())
     };
-    if let Some(odd) = patterns.iter().find(|text| !is_pattern(text)) {
-        return Err(format!("names of parameters such as fbclid, or how they begin, such as utm_*; {odd} is none"));
-    }
-    draft.config.scope.drop_parameters = patterns;
+    let expected = "names of parameters such as fbclid, or how they begin, such as utm_*";
+    draft.config.scope.drop_parameters = each(&patterns, expected, pattern)?;
     Ok(())
 }
 
@@ -235,25 +234,22 @@ pub(super) fn set_mime_types(draft: &mut Draft, types: Vec<String>) -> Result<()
     let is_token = |part: &str| {
         part == "*" || !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "!#$&-^_.+".contains(c))
     };
-    let is_type = |text: &String| text.split_once('/').is_some_and(|(kind, sub)| is_token(kind) && is_token(sub));
-    if let Some(odd) = types.iter().find(|text| !is_type(text)) {
-        return Err(format!("media types such as text/html or image/*; {odd} is none"));
-    }
-    draft.config.fetch.mime_types = types.iter().map(|text| text.to_ascii_lowercase()).collect();
+    let media_type = |text: &str| {
+        let (kind, sub) = text.split_once('/')?;
+        (is_token(kind) && is_token(sub)).then(|| text.to_ascii_lowercase())
+    };
+    draft.config.fetch.mime_types = each(&types, "media types such as text/html or image/*", media_type)?;
     Ok(())
 }
 
 /// Addresses with or without a port; DNS's is 53.
 pub(super) fn set_dns_servers(draft: &mut Draft, servers: Vec<String>) -> Result<(), String> {
-    let parse = |text: &String| match text.parse::<IpAddr>() {
-        Ok(ip) => Ok(SocketAddr::new(ip, 53)),
-        Err(_) => text.parse::<SocketAddr>().map_err(|_| {
-            format!(
-                "addresses of name servers such as 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53; {text} is none"
-            )
-        }),
+    let address = |text: &str| match text.parse::<IpAddr>() {
+        Ok(ip) => Some(SocketAddr::new(ip, 53)),
+        Err(_) => text.parse::<SocketAddr>().ok(),
     };
-    draft.config.fetch.dns_servers = servers.iter().map(parse).collect::<Result<_, _>>()?;
+    let expected = "addresses of name servers such as 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53";
+    draft.config.fetch.dns_servers = each(&servers, expected, address)?;
     Ok(())
 }
 
@@ -350,18 +346,4 @@ pub(super) fn set_log_filter(draft: &mut Draft, filter: &str) -> Result<(), Stri
     }
     draft.config.logging.filter = filter.to_owned();
     Ok(())
-}
-
-// The table's ranges keep these exact.
-
-pub(super) fn to_u16(number: u64) -> u16 {
-    u16::try_from(number).unwrap_or(u16::MAX)
-}
-
-pub(super) fn to_u32(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-pub(super) fn to_usize(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }

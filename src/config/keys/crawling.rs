@@ -1,24 +1,12 @@
 //! Keys of what is fetched, when and how.
 
-use std::time::Duration;
-
 use super::Kind::{
     Bool, Budgets, Cookies, Count, Hosts, List, MaybeCount, MaybeDuration, MaybeText, Number, OneOf, Overrides, Size,
     Text,
 };
-use super::{Key, Kind, key, live};
-use crate::config::draft::{self, Draft};
+use super::{Key, NONE, SOME, key, live, millis};
 use crate::config::scope::ScopeRule;
-use crate::config::values::Unit::Millis;
-use crate::config::{focus, page_classifier};
-
-const NONE: Duration = Duration::ZERO;
-const SOME: Duration = Duration::from_millis(1);
-
-/// In milliseconds, at least `least`.
-const fn millis(least: Duration, set: fn(&mut Draft, Duration)) -> Kind {
-    Kind::Duration(Millis, least, set)
-}
+use crate::config::{draft, focus, page_classifier};
 
 pub(super) const CRAWL: &[Key] = &[
     key("crawler_id", Text(draft::set_crawler_id)),
@@ -48,7 +36,7 @@ pub(super) const SCOPE: &[Key] = &[
     live("link_storage.link_strategy.outlinks", Bool(|d, v| d.outlinks = v)),
     live(
         "link_storage.link_classifier.max_depth",
-        MaybeCount(0, u16::MAX as u64, |d, v| d.max_depth = v.map(draft::to_u16)),
+        MaybeCount(0, u16::MAX as u64, |d, v| d.max_depth = v.map(|v| v as u16)),
     ),
     live("link_storage.download_sitemap_xml", Bool(|d, v| d.config.frontier.sitemaps = v)),
 ];
@@ -68,20 +56,14 @@ pub(super) const FOCUS: &[Key] = &[
 
 pub(super) const FRONTIER: &[Key] = &[
     live("link_storage.scheduler.host_min_access_interval", millis(NONE, |d, v| d.config.frontier.host_delay = v)),
-    live(
-        "link_storage.scheduler.ip_min_access_interval",
-        MaybeDuration(Millis, NONE, |d, v| d.config.frontier.ip_delay = v),
-    ),
+    live("link_storage.scheduler.ip_min_access_interval", MaybeDuration(NONE, |d, v| d.config.frontier.ip_delay = v)),
     live("link_storage.scheduler.max_crawl_delay", millis(NONE, |d, v| d.config.frontier.max_crawl_delay = v)),
-    live(
-        "crawler_manager.downloader.max_retry_count",
-        Count(0, 1000, |d, v| d.config.frontier.max_retries = draft::to_u16(v)),
-    ),
+    live("crawler_manager.downloader.max_retry_count", Count(0, 1000, |d, v| d.config.frontier.max_retries = v as u16)),
     live("link_storage.scheduler.backoff_base", millis(SOME, |d, v| d.config.frontier.backoff_base = v)),
     live("link_storage.scheduler.backoff_max", millis(SOME, |d, v| d.config.frontier.backoff_max = v)),
     live("link_storage.scheduler.retry_after_max", millis(NONE, |d, v| d.config.frontier.retry_after_max = v)),
     live("link_storage.scheduler.give_up_after", millis(SOME, |d, v| d.config.frontier.give_up_after = v)),
-    live("link_storage.recrawl.interval", MaybeDuration(Millis, SOME, |d, v| d.config.frontier.revisit.interval = v)),
+    live("link_storage.recrawl.interval", MaybeDuration(SOME, |d, v| d.config.frontier.revisit.interval = v)),
     live("link_storage.recrawl.min_interval", millis(SOME, |d, v| d.config.frontier.revisit.min_interval = v)),
     live("link_storage.recrawl.max_interval", millis(SOME, |d, v| d.config.frontier.revisit.max_interval = v)),
     live("link_storage.recrawl.overrides", Overrides(|d, v| d.config.frontier.revisit.overrides = v)),
@@ -93,11 +75,11 @@ pub(super) const FRONTIER: &[Key] = &[
 pub(super) const FETCH: &[Key] = &[
     live(
         "crawler_manager.downloader.download_thread_pool_size",
-        Count(1, 100_000, |d, v| d.config.fetch.concurrency = draft::to_usize(v)),
+        Count(1, 100_000, |d, v| d.config.fetch.concurrency = v as usize),
     ),
     key(
         "crawler_manager.downloader.connections_per_host",
-        Count(1, 256, |d, v| d.config.fetch.connections_per_host = draft::to_usize(v)),
+        Count(1, 256, |d, v| d.config.fetch.connections_per_host = v as usize),
     ),
     key(
         "crawler_manager.downloader.httpclient.connection_timeout",
@@ -110,10 +92,7 @@ pub(super) const FETCH: &[Key] = &[
     key("crawler_manager.downloader.total_timeout", millis(SOME, |d, v| d.config.fetch.total_timeout = v)),
     key("crawler_manager.downloader.max_body_size", Size(1, |d, v| d.config.fetch.max_body_bytes = v)),
     key("crawler_manager.downloader.max_decoded_size", Size(1, |d, v| d.config.fetch.max_decoded_bytes = v)),
-    live(
-        "crawler_manager.downloader.max_redirects",
-        Count(0, 100, |d, v| d.config.fetch.max_redirects = draft::to_usize(v)),
-    ),
+    live("crawler_manager.downloader.max_redirects", Count(0, 100, |d, v| d.config.fetch.max_redirects = v as usize)),
     key("crawler_manager.downloader.redirects", OneOf(&["first", "follow"], draft::set_redirects)),
     key("crawler_manager.downloader.canonical", OneOf(&["ignore", "obey"], draft::set_canonical)),
     key("crawler_manager.downloader.valid_mime_types", List(draft::set_mime_types)),
@@ -123,7 +102,7 @@ pub(super) const FETCH: &[Key] = &[
     key("crawler_manager.downloader.dns.servers", List(draft::set_dns_servers)),
     key(
         "crawler_manager.downloader.dns.cache_entries",
-        Count(1, 100_000_000, |d, v| d.config.fetch.dns_cache_entries = draft::to_usize(v)),
+        Count(1, 100_000_000, |d, v| d.config.fetch.dns_cache_entries = v as usize),
     ),
     key("crawler_manager.downloader.dns.negative_ttl", millis(NONE, |d, v| d.config.fetch.dns_negative_ttl = v)),
     key("crawler_manager.downloader.cookies", Cookies(|d, v| d.config.fetch.cookies = v)),

@@ -4,19 +4,24 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Kind::{self, Bool, Count, List, MaybeCount, MaybeText, OneOf, Properties, Size, Text};
-use super::{Key, key, live, secret};
-use crate::config::values::Unit::Millis;
-use crate::config::{draft, elastic, sinks};
+use super::{Key, NONE, SOME, key, live, millis, secret};
+use crate::config::draft::{self, Draft};
+use crate::config::{elastic, sinks};
 use crate::parse::clean_text::Extractor;
 
 const SEND_OR_SKIP: &[&str] = &["send", "skip"];
 const KEEP: &[&str] = &["keep"];
 
+/// So many of something that a cell of WEB_INDEX holds.
+const fn most(name: &'static str, set: fn(&mut Draft, u64)) -> Key {
+    key(name, Count(0, 1_000_000, set))
+}
+
 pub(super) const LOG: &[Key] = &[
     live("page_log.segment_size", Size(64 << 10, |d, v| d.config.log.segment_bytes = v)),
     live("page_log.max_size", Size(128 << 10, |d, v| d.config.log.max_bytes = v)),
     live("page_log.disk_reserve", Size(0, |d, v| d.config.log.reserve_bytes = v)),
-    live("page_log.commit_interval", Kind::Duration(Millis, Duration::ZERO, |d, v| d.config.log.commit_interval = v)),
+    live("page_log.commit_interval", millis(NONE, |d, v| d.config.log.commit_interval = v)),
 ];
 
 pub(super) const SINKS: &[Key] = &[
@@ -30,22 +35,19 @@ pub(super) const SINKS: &[Key] = &[
     key("target_storage.detect_language", Bool(|d, v| d.config.text.language = v)),
     key("target_storage.from_archive", List(sinks::set_from_archive)),
     key("target_storage.data_format.files.max_file_size", Size(1, |d, v| d.sinks.sizes.files = v)),
-    key(
-        "target_storage.data_format.files.compression_level",
-        Count(0, 9, |d, v| d.sinks.compression_level = draft::to_u32(v)),
-    ),
+    key("target_storage.data_format.files.compression_level", Count(0, 9, |d, v| d.sinks.compression_level = v as u32)),
     key("target_storage.data_format.warc.max_file_size", Size(1, |d, v| d.sinks.sizes.warc = v)),
     key("target_storage.data_format.warc.compress", Bool(|d, v| d.sinks.options.warc.compress = v)),
     key(
         "target_storage.data_format.warc.compression_level",
-        Count(0, 9, |d, v| d.sinks.options.warc.compression_level = draft::to_u32(v)),
+        Count(0, 9, |d, v| d.sinks.options.warc.compression_level = v as u32),
     ),
     key("target_storage.data_format.warc.cdxj", Bool(|d, v| d.sinks.options.warc.cdxj = v)),
     key("target_storage.data_format.warc.metadata", Bool(|d, v| d.sinks.options.warc.metadata = v)),
     key("target_storage.data_format.warc.archive_credentials", Bool(|d, v| d.config.fetch.archive_credentials = v)),
     key(
         "target_storage.data_format.warc.revisits",
-        Count(0, 100_000_000, |d, v| d.sinks.options.warc.revisits = draft::to_usize(v)),
+        Count(0, 100_000_000, |d, v| d.sinks.options.warc.revisits = v as usize),
     ),
     key("target_storage.data_format.warc.operator", MaybeText(draft::set_warc_operator)),
     key("target_storage.data_format.kafka.topic_name", MaybeText(draft::set_kafka_topic)),
@@ -68,15 +70,15 @@ pub(super) const SINKS: &[Key] = &[
     key("target_storage.data_format.kafka.create_topic", Bool(|d, v| d.sinks.kafka.create_topic = v)),
     key(
         "target_storage.data_format.kafka.partitions",
-        MaybeCount(1, 10_000, |d, v| d.sinks.kafka.partitions = v.map(draft::to_u16)),
+        MaybeCount(1, 10_000, |d, v| d.sinks.kafka.partitions = v.map(|v| v as u16)),
     ),
     key(
         "target_storage.data_format.kafka.replication_factor",
-        MaybeCount(1, 100, |d, v| d.sinks.kafka.replication_factor = v.map(draft::to_u16)),
+        MaybeCount(1, 100, |d, v| d.sinks.kafka.replication_factor = v.map(|v| v as u16)),
     ),
     key(
         "target_storage.data_format.kafka.stuck_after",
-        Kind::Duration(Millis, Duration::from_millis(100), |d, v| d.sinks.kafka.stuck_after = v),
+        millis(Duration::from_millis(100), |d, v| d.sinks.kafka.stuck_after = v),
     ),
     key("target_storage.data_format.stdout.skip_duplicates", Bool(|d, v| d.sinks.set_skip_duplicates("stdout", v))),
 ];
@@ -122,50 +124,28 @@ pub(super) const FILES: &[Key] = &[
         Bool(|d, v| d.sinks.set_skip_duplicates("pagestore", v)),
     ),
     key("target_storage.data_format.pagestore.removed", OneOf(KEEP, |d, v| d.sinks.set_removed("pagestore", v))),
-    key(
-        "target_storage.data_format.web_index.max_title",
-        Count(0, 1_000_000, |d, v| d.sinks.options.web_index.title = draft::to_usize(v)),
-    ),
-    key(
-        "target_storage.data_format.web_index.max_language",
-        Count(0, 1_000_000, |d, v| d.sinks.options.web_index.language = draft::to_usize(v)),
-    ),
-    key(
-        "target_storage.data_format.web_index.max_heading",
-        Count(0, 1_000_000, |d, v| d.sinks.options.web_index.heading = draft::to_usize(v)),
-    ),
-    key(
-        "target_storage.data_format.web_index.max_headings",
-        Count(0, 1_000_000, |d, v| d.sinks.options.web_index.headings = draft::to_usize(v)),
-    ),
+    most("target_storage.data_format.web_index.max_title", |d, v| d.sinks.options.web_index.title = v as usize),
+    most("target_storage.data_format.web_index.max_language", |d, v| d.sinks.options.web_index.language = v as usize),
+    most("target_storage.data_format.web_index.max_heading", |d, v| d.sinks.options.web_index.heading = v as usize),
+    most("target_storage.data_format.web_index.max_headings", |d, v| d.sinks.options.web_index.headings = v as usize),
     key(
         "target_storage.data_format.web_index.max_heading_level",
-        Count(0, 6, |d, v| d.sinks.options.web_index.heading_level = draft::to_usize(v)),
+        Count(0, 6, |d, v| d.sinks.options.web_index.heading_level = v as usize),
     ),
-    key(
-        "target_storage.data_format.web_index.max_description",
-        Count(0, 1_000_000, |d, v| d.sinks.options.web_index.description = draft::to_usize(v)),
-    ),
-    key(
-        "target_storage.data_format.web_index.max_keywords",
-        Count(0, 1_000_000, |d, v| d.sinks.options.web_index.keywords = draft::to_usize(v)),
-    ),
-    key(
-        "target_storage.data_format.web_index.max_author",
-        Count(0, 1_000_000, |d, v| d.sinks.options.web_index.author = draft::to_usize(v)),
-    ),
-    key(
-        "target_storage.data_format.web_index.max_content_snippet",
-        Count(0, 1_000_000, |d, v| d.sinks.options.web_index.content_snippet = draft::to_usize(v)),
-    ),
-    key(
-        "target_storage.data_format.web_index.max_image_alts",
-        Count(0, 1_000_000, |d, v| d.sinks.options.web_index.image_alts = draft::to_usize(v)),
-    ),
-    key(
-        "target_storage.data_format.web_index.max_link_texts",
-        Count(0, 1_000_000, |d, v| d.sinks.options.web_index.link_texts = draft::to_usize(v)),
-    ),
+    most("target_storage.data_format.web_index.max_description", |d, v| {
+        d.sinks.options.web_index.description = v as usize
+    }),
+    most("target_storage.data_format.web_index.max_keywords", |d, v| d.sinks.options.web_index.keywords = v as usize),
+    most("target_storage.data_format.web_index.max_author", |d, v| d.sinks.options.web_index.author = v as usize),
+    most("target_storage.data_format.web_index.max_content_snippet", |d, v| {
+        d.sinks.options.web_index.content_snippet = v as usize
+    }),
+    most("target_storage.data_format.web_index.max_image_alts", |d, v| {
+        d.sinks.options.web_index.image_alts = v as usize
+    }),
+    most("target_storage.data_format.web_index.max_link_texts", |d, v| {
+        d.sinks.options.web_index.link_texts = v as usize
+    }),
 ];
 
 pub(super) const ELASTIC: &[Key] = &[
@@ -195,25 +175,22 @@ pub(super) const ELASTIC: &[Key] = &[
     key("target_storage.data_format.elasticsearch.rest.ca_file", MaybeText(elastic::set_ca_file)),
     key(
         "target_storage.data_format.elasticsearch.rest.connect_timeout",
-        Kind::Duration(Millis, Duration::from_millis(1), |d, v| d.elastic.connect_timeout = v),
+        millis(SOME, |d, v| d.elastic.connect_timeout = v),
     ),
     key(
         "target_storage.data_format.elasticsearch.rest.socket_timeout",
-        Kind::Duration(Millis, Duration::from_millis(1), |d, v| d.elastic.socket_timeout = v),
+        millis(SOME, |d, v| d.elastic.socket_timeout = v),
     ),
     key(
         "target_storage.data_format.elasticsearch.rest.max_retry_timeout_millis",
-        Kind::Duration(Millis, Duration::from_millis(1), |d, v| d.elastic.max_retry = v),
+        millis(SOME, |d, v| d.elastic.max_retry = v),
     ),
     key("target_storage.data_format.elasticsearch.bulk_size", Size(1, |d, v| d.elastic.bulk_bytes = v)),
     key(
         "target_storage.data_format.elasticsearch.bulk_documents",
-        Count(1, 10_000, |d, v| d.elastic.bulk_documents = draft::to_usize(v)),
+        Count(1, 10_000, |d, v| d.elastic.bulk_documents = v as usize),
     ),
-    key(
-        "target_storage.data_format.elasticsearch.flush_interval",
-        Kind::Duration(Millis, Duration::ZERO, |d, v| d.elastic.flush_interval = v),
-    ),
+    key("target_storage.data_format.elasticsearch.flush_interval", millis(NONE, |d, v| d.elastic.flush_interval = v)),
     key("target_storage.data_format.elasticsearch.host", MaybeText(elastic::set_transport_host)),
     key("target_storage.data_format.elasticsearch.port", Count(1, u16::MAX as u64, |_, _| ())),
     key("target_storage.data_format.elasticsearch.cluster_name", MaybeText(elastic::set_cluster_name)),

@@ -1,16 +1,14 @@
 //! ACHE's keys whose feature Seine lacks: accepted, so that an ache.yml works as it is, and warned about where they
 //! ask for something. The text says what happens instead.
 
-use std::time::Duration;
-
 use super::Kind::{self, List, MaybeText};
-use super::{Key, lacking, secret};
-use crate::config::values::Unit::{Millis, Minutes};
+use super::{Key, NONE, lacking, millis, secret};
+use crate::config::values::Unit;
 
 const BOOL: Kind = Kind::Bool(|_, _| ());
 const COUNT: Kind = Kind::Count(0, u64::MAX, |_, _| ());
-const MILLIS: Kind = Kind::Duration(Millis, Duration::ZERO, |_, _| ());
-const MINUTES: Kind = Kind::Duration(Minutes, Duration::ZERO, |_, _| ());
+const MILLIS: Kind = millis(NONE, |_, _| ());
+const MINUTES: Kind = Kind::Duration(Unit::Minutes, NONE, |_, _| ());
 const NUMBER: Kind = Kind::Number(|_, _| Ok(()));
 const TEXT: Kind = MaybeText(|_, _| Ok(()));
 const LIST: Kind = List(|_, _| Ok(()));

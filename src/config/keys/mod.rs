@@ -39,7 +39,8 @@ pub(super) struct Lacking {
     pub instead: &'static str,
 }
 
-/// A key's type, and where its value goes. Setters that take text may refuse it, saying what they expect.
+/// A key's type, and where its value goes. Setters that take text may refuse it, saying what they expect. The ranges of numbers keep
+/// them exact in what they become.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     Bool(fn(&mut Draft, bool)),
@@ -49,7 +50,7 @@ pub(super) enum Kind {
     /// With the least allowed.
     Size(u64, fn(&mut Draft, u64)),
     Duration(Unit, Duration, fn(&mut Draft, Duration)),
-    MaybeDuration(Unit, Duration, fn(&mut Draft, Option<Duration>)),
+    MaybeDuration(Duration, fn(&mut Draft, Option<Duration>)),
     Text(fn(&mut Draft, &str) -> Result<(), String>),
     MaybeText(fn(&mut Draft, Option<&str>) -> Result<(), String>),
     OneOf(&'static [&'static str], fn(&mut Draft, &str)),
@@ -147,10 +148,7 @@ impl Kind {
                 let value = maybe(node, |node| values::count(node, least, most));
                 put(value, |value| or_null(value.map(|value| value.to_string())), |value| set(draft, value))
             }
-            Kind::Number(set) => {
-                let value = values::number(node)?;
-                set(draft, value).map(|()| value.to_string())
-            }
+            Kind::Number(set) => try_put(values::number(node), f64::to_string, |value| set(draft, value)),
             Kind::Size(least, set) => {
                 put(values::size(node, least), |value| values::shown_size(*value), |value| set(draft, value))
             }
@@ -158,28 +156,23 @@ impl Kind {
                 let value = values::duration(node, unit, least);
                 put(value, |value| values::shown_duration(*value), |value| set(draft, value))
             }
-            Kind::MaybeDuration(unit, least, set) => {
-                let value = maybe(node, |node| values::duration(node, unit, least));
+            Kind::MaybeDuration(least, set) => {
+                let value = maybe(node, |node| values::duration(node, Unit::Millis, least));
                 put(value, |value| or_null(value.map(values::shown_duration)), |value| set(draft, value))
             }
             Kind::Text(set) => {
-                let value = values::text(node)?;
-                set(draft, value).map(|()| values::shown_text(value))
+                try_put(values::text(node), |value| values::shown_text(value), |value| set(draft, value))
             }
             Kind::MaybeText(set) => {
-                let value = maybe(node, values::text)?;
-                set(draft, value).map(|()| or_null(value.map(values::shown_text)))
+                let value = maybe(node, values::text);
+                try_put(value, |value| or_null(value.map(values::shown_text)), |value| set(draft, value))
             }
             Kind::OneOf(words, set) => put(one_of(node, words), ToString::to_string, |word| set(draft, word)),
             Kind::List(set) => {
-                let value = values::list(node)?;
-                let shown = values::shown_list(&value);
-                set(draft, value).map(|()| shown)
+                try_put(values::list(node), |value| values::shown_list(value), |value| set(draft, value))
             }
             Kind::Properties(set) => {
-                let value = values::properties(node)?;
-                let shown = values::shown_properties(&value);
-                set(draft, value).map(|()| shown)
+                try_put(values::properties(node), values::shown_properties, |value| set(draft, value))
             }
             Kind::Hosts(set) => put(values::hosts(node), values::shown_hosts, |value| set(draft, value)),
             Kind::Sinks(set) => set(draft, node),
@@ -201,10 +194,21 @@ impl Kind {
 
 /// Hands a value on, and returns it as people should see it.
 fn put<T>(value: Result<T, String>, show: impl FnOnce(&T) -> String, set: impl FnOnce(T)) -> Result<String, String> {
+    try_put(value, show, |value| {
+        set(value);
+        Ok(())
+    })
+}
+
+/// The same, to what may refuse it.
+fn try_put<T>(
+    value: Result<T, String>,
+    show: impl FnOnce(&T) -> String,
+    set: impl FnOnce(T) -> Result<(), String>,
+) -> Result<String, String> {
     let value = value?;
     let shown = show(&value);
-    set(value);
-    Ok(shown)
+    set(value).map(|()| shown)
 }
 
 fn or_null(shown: Option<String>) -> String {
@@ -219,6 +223,14 @@ fn one_of(node: &Node, words: &'static [&'static str]) -> Result<&'static str, S
     let word = values::text(node).unwrap_or_default();
     let found = words.iter().find(|known| known.eq_ignore_ascii_case(word));
     found.copied().ok_or_else(|| format!("one of {}", words.join(", ")))
+}
+
+const NONE: Duration = Duration::ZERO;
+const SOME: Duration = Duration::from_millis(1);
+
+/// In milliseconds, at least `least`.
+const fn millis(least: Duration, set: fn(&mut Draft, Duration)) -> Kind {
+    Kind::Duration(Unit::Millis, least, set)
 }
 
 const fn key(name: &'static str, kind: Kind) -> Key {
