@@ -182,38 +182,27 @@ impl<W: Write> Cat<W> {
 }
 
 /// What is printed of a page.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 struct PageLine<'a> {
     url: &'a str,
     /// Null: not redirected. Left out: not held.
-    #[serde(skip_serializing_if = "Option::is_none")]
     redirected_url: Option<Option<&'a str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
     /// Null: not sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     content_type: Option<Option<&'a str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     fetch_time: Option<IsoTime>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     ip: Option<IpAddr>,
     /// Bytes of the body, content codings removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     relevance: Option<Relevance>,
     /// The page classifier that said so.
-    #[serde(skip_serializing_if = "Option::is_none")]
     relevance_model: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     crawler_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     response_headers: Option<Gathered<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     content_base64: Option<&'a str>,
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    #[serde(flatten)]
     place: Option<PlaceLine<'a>>,
 }
 

@@ -64,14 +64,12 @@ struct Html {
 }
 
 /// What `--json` prints.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 struct Line<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<&'a str>,
     text: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     markdown: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     confidence: Option<f64>,
 }
 

@@ -61,6 +61,7 @@ enum Word {
 }
 
 /// As it is written. Times are in milliseconds.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 struct Line {
     time: IsoTime,
@@ -68,25 +69,19 @@ struct Line {
     host: String,
     /// `page`, `sitemap`, `robots`.
     kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
     /// Why there is no answer …
-    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
     /// … and what exactly went wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<String>,
     /// Of the body, as received.
     bytes: usize,
     ms: u64,
     /// The first is 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     attempt: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<u16>,
     redirects: usize,
     /// Where redirects led.
-    #[serde(skip_serializing_if = "Option::is_none")]
     final_url: Option<String>,
     /// It is tried again.
     #[serde(skip_serializing_if = "is_false")]

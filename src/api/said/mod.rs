@@ -123,13 +123,12 @@ pub struct SinkStatus {
 }
 
 /// Which hosts are wanted: `GET /api/v1/hosts`.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostsQuery {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub which: Option<WhichHosts>,
     /// At most so many; 1000 at most, and 100 unless said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }
 

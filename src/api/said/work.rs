@@ -43,15 +43,14 @@ pub struct HostLease {
     pub urls: Vec<UrlToFetch>,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct UrlToFetch {
     pub url: String,
     /// The verdict of robots.txt: `allowed`, as what is not is not given out.
     pub robots: String,
     /// To be sent as If-None-Match and If-Modified-Since.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
 }
 
@@ -67,18 +66,17 @@ pub struct Released {
 }
 
 /// What a client was answered. Redirects are answers like others: the server follows them.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PageSent {
     pub lease: String,
     pub url: String,
     /// None with `failure`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// `HTTP/1.0`, `HTTP/1.1` (if it says nothing) or `HTTP/2`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<HttpVersion>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
@@ -88,17 +86,13 @@ pub struct PageSent {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
     /// Of that body: `sha256:` and 64 hexadecimal digits. Compared if it is there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated: Option<Truncated>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ip: Option<std::net::IpAddr>,
     /// From the request to the last byte.
     #[serde(default)]
     pub took_ms: u64,
     /// Why there is no answer: `timeout`, `connection_refused` and others; the server has a look of its own then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureSent>,
 }
 
