@@ -9,37 +9,27 @@ use crate::page_log::LogError;
 
 /// Why something asked for is not given or done. The texts say what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub enum Refusal {
     /// What was asked is not understood, or cannot be.
-    #[error("{0}")]
     Bad(String),
     /// No token, or not one of this crawl's.
-    #[error("{0}")]
     Unknown(String),
     /// Whoever asks may not.
-    #[error("{0}")]
     Forbidden(String),
-    #[error("{0}")]
     NotFound(String),
     /// What is there cannot be asked for like this.
-    #[error("{0}")]
     NoSuchMethod(String),
     /// As things are it cannot be done.
-    #[error("{0}")]
     Conflict(String),
     /// An address that is longer than any that means something.
-    #[error("{0}")]
     TooLong(String),
     /// More than is taken at once.
-    #[error("{0}")]
     TooMuch(String),
     /// Too many requests.
-    #[error("{0}")]
     TooOften(String),
     /// Not now: the disk is full, or the store away.
-    #[error("{0}")]
     Unavailable(String),
-    #[error("{0}")]
     Failed(String),
 }
 
@@ -67,9 +57,7 @@ impl Refusal {
             Refusal::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
-}
 
-impl Refusal {
     pub(super) fn document(&self) -> String {
         let status = self.status();
         let title = status.canonical_reason().unwrap_or("Problem").to_owned();

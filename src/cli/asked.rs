@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use serde::de::DeserializeOwned;
 
+use crate::api::Refusal;
 use crate::api::client::Client;
 use crate::api::said::work::ClientStatus;
 use crate::api::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, SeedsAdded, Status, Why};
@@ -57,61 +59,48 @@ impl Asked {
         }
     }
 
-    pub fn clients(&self) -> anyhow::Result<Vec<ClientStatus>> {
-        Ok(match self {
-            Asked::Running(client) => client.get("/clients")?,
-            Asked::Resting(console) => console.clients()?,
-        })
-    }
-
     pub fn is_running(&self) -> bool {
         matches!(self, Asked::Running(_))
     }
 
-    pub fn status(&self) -> anyhow::Result<Status> {
+    /// `path`: where a crawl that runs is asked; one that rests is asked `at_rest`.
+    fn ask<A: DeserializeOwned>(
+        &self,
+        path: &str,
+        at_rest: impl FnOnce(&Console) -> Result<A, Refusal>,
+    ) -> anyhow::Result<A> {
         Ok(match self {
-            Asked::Running(client) => client.get("/status")?,
-            Asked::Resting(console) => console.status(Said::default()),
+            Asked::Running(client) => client.get(path)?,
+            Asked::Resting(console) => at_rest(console)?,
         })
+    }
+
+    pub fn clients(&self) -> anyhow::Result<Vec<ClientStatus>> {
+        self.ask("/clients", Console::clients)
+    }
+
+    pub fn status(&self) -> anyhow::Result<Status> {
+        self.ask("/status", |console| Ok(console.status(Said::default())))
     }
 
     pub fn hosts(&self, query: &HostsQuery) -> anyhow::Result<Hosts> {
-        Ok(match self {
-            Asked::Running(client) => client.get(&format!("/hosts?{}", serde_urlencoded::to_string(query)?))?,
-            Asked::Resting(console) => console.hosts(query),
-        })
+        self.ask(&format!("/hosts?{}", serde_urlencoded::to_string(query)?), |console| Ok(console.hosts(query)))
     }
 
     pub fn host(&self, host: &str) -> anyhow::Result<HostStatus> {
-        Ok(match self {
-            Asked::Running(client) => {
-                let name: String = url::form_urlencoded::byte_serialize(host.as_bytes()).collect();
-                client.get(&format!("/hosts/{name}"))?
-            }
-            Asked::Resting(console) => console.host(host)?,
-        })
+        let name: String = url::form_urlencoded::byte_serialize(host.as_bytes()).collect();
+        self.ask(&format!("/hosts/{name}"), |console| console.host(host))
     }
 
     pub fn why(&self, url: &str) -> anyhow::Result<Why> {
         // No request could name it.
         anyhow::ensure!(url.len() <= NAMEABLE, no_url(url));
-        Ok(match self {
-            Asked::Running(client) => {
-                let query = url::form_urlencoded::Serializer::new(String::new())
-                    .append_pair("url", url)
-                    .append_pair("delivered", "true")
-                    .finish();
-                client.get(&format!("/url?{query}"))?
-            }
-            Asked::Resting(console) => console.why(url, true)?,
-        })
+        let query = serde_urlencoded::to_string([("url", url), ("delivered", "true")])?;
+        self.ask(&format!("/url?{query}"), |console| console.why(url, true))
     }
 
     pub fn orders(&self) -> anyhow::Result<Vec<Ordered>> {
-        Ok(match self {
-            Asked::Running(client) => client.get("/orders")?,
-            Asked::Resting(console) => console.orders()?,
-        })
+        self.ask("/orders", Console::orders)
     }
 
     pub fn order(&self, order: &Order) -> anyhow::Result<Done> {

@@ -189,7 +189,7 @@ impl Args {
             set("target_storage.data_formats", self.sinks.join(",").to_ascii_uppercase());
         }
         if !self.from_archive.is_empty() {
-            set("target_storage.from_archive", config::list_value(&self.from_archive));
+            set("target_storage.from_archive", config::shown_list(&self.from_archive));
         }
         if self.max_depth.is_some() {
             set("link_storage.link_strategy.outlinks", "true".into());

@@ -22,6 +22,9 @@ const MAX_FILE_BYTES: u64 = 64 << 20;
 /// The folder's two classes: what is relevant, and what is not.
 pub(super) const CLASSES: [(&str, bool); 2] = [("positive", true), ("negative", false)];
 
+/// Takes a page, by the name of where it is.
+type Take<'a> = dyn FnMut(&str, &PageEvent, &Derived) -> anyhow::Result<()> + 'a;
+
 /// Reads pages one by one, and says what it passes over.
 pub(super) struct PageReader {
     pub ticker: Ticker,
@@ -46,11 +49,7 @@ impl PageReader {
     }
 
     /// Gives `take` every page of what is named, with the name of where it is. A file that is no archive is a page of HTML, if it is text.
-    pub fn each(
-        &mut self,
-        name: &str,
-        take: &mut dyn FnMut(&str, &PageEvent, &Derived) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
+    pub fn each(&mut self, name: &str, take: &mut Take<'_>) -> anyhow::Result<()> {
         let names = [name.to_owned()];
         let inputs = match ArchiveInputs::open(&names, InputOptions::default()) {
             Err(InputError::Unknown { .. }) => return self.file(Path::new(name), take),
@@ -75,11 +74,7 @@ impl PageReader {
         Ok(())
     }
 
-    fn archive(
-        &mut self,
-        input: &ArchiveInput,
-        take: &mut dyn FnMut(&str, &PageEvent, &Derived) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
+    fn archive(&mut self, input: &ArchiveInput, take: &mut Take<'_>) -> anyhow::Result<()> {
         let mut pages = Pages::open(input, 0, self.ticker.read())?;
         for page in &mut pages {
             match page {
@@ -96,11 +91,7 @@ impl PageReader {
         Ok(())
     }
 
-    fn file(
-        &mut self,
-        path: &Path,
-        take: &mut dyn FnMut(&str, &PageEvent, &Derived) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
+    fn file(&mut self, path: &Path, take: &mut Take<'_>) -> anyhow::Result<()> {
         let mut bytes = Vec::new();
         let read = File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
         read.with_context(|| format!("cannot read {}; give it back its permissions, or take it away", path.display()))?;
@@ -119,12 +110,7 @@ impl PageReader {
         self.page(&path.display().to_string(), &event, take)
     }
 
-    fn page(
-        &mut self,
-        name: &str,
-        event: &PageEvent,
-        take: &mut dyn FnMut(&str, &PageEvent, &Derived) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
+    fn page(&mut self, name: &str, event: &PageEvent, take: &mut Take<'_>) -> anyhow::Result<()> {
         self.read += 1;
         self.ticker.count(self.read);
         let derived = large::derive(event, &self.options, |decoded| parse::facts(event, decoded, &self.options));

@@ -51,7 +51,7 @@ fn list(folder: &Folder, as_json: bool) -> anyhow::Result<ExitCode> {
     let status = Asked::of(&folder.output)?.status()?;
     let mut text = String::new();
     for sink in &status.sinks {
-        text += &if as_json { object(sink) } else { lines(folder, sink) };
+        text += &if as_json { object(sink)? } else { lines(folder, sink) };
     }
     if text.is_empty() && !as_json {
         text = "no sink has a place in this log\n".into();
@@ -87,11 +87,9 @@ fn lines(folder: &Folder, sink: &SinkStatus) -> String {
     text
 }
 
-fn object(sink: &SinkStatus) -> String {
-    let object = serde_json::json!({
-        "name": sink.name, "delivered": sink.delivered, "skipped": sink.skipped, "dead_lettered": sink.dead_lettered,
-        "damaged": sink.damaged, "pending": sink.pending, "kept_bytes": sink.kept_bytes, "missed": sink.missed,
-        "in_use": sink.in_use, "dead_letter_bytes": sink.dead_letter_bytes, "is_paused": sink.is_paused, "error": sink.error,
-    });
-    format!("{object}\n")
+/// All but what was accepted, which is the sum of the rest.
+fn object(sink: &SinkStatus) -> anyhow::Result<String> {
+    let mut object = serde_json::to_value(sink)?;
+    object.as_object_mut().map(|fields| fields.remove("accepted"));
+    Ok(format!("{object}\n"))
 }

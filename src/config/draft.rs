@@ -288,9 +288,7 @@ pub(super) fn set_kafka_topic(draft: &mut Draft, name: Option<&str>) -> Result<(
 }
 
 pub(super) fn set_kafka_properties(draft: &mut Draft, given: BTreeMap<String, String>) -> Result<(), String> {
-    let translated = kafka_properties::translate(&given)?;
-    draft.sinks.kafka.properties = translated.properties;
-    draft.notes.extend(translated.notes);
+    draft.sinks.kafka.properties = kafka_properties::translate(&given, &mut draft.notes)?;
     Ok(())
 }
 

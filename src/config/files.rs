@@ -43,13 +43,11 @@ pub(super) fn open(path: Option<&Path>, problems: &mut Vec<Problem>) -> Files {
         files.link_filters = keep(link_filters(&filters), problems);
         files.read.push(filters);
     }
-    if let Some(list) = present("link_whitelist.txt") {
-        files.whitelist = patterns(&list, problems);
-        files.read.push(list);
-    }
-    if let Some(list) = present("link_blacklist.txt") {
-        files.blacklist = patterns(&list, problems);
-        files.read.push(list);
+    for (name, place) in [("link_whitelist.txt", &mut files.whitelist), ("link_blacklist.txt", &mut files.blacklist)] {
+        if let Some(list) = present(name) {
+            *place = patterns(&list, problems);
+            files.read.push(list);
+        }
     }
     files
 }

@@ -30,17 +30,14 @@ const DEFAULTS: &[(&str, &str)] = &[
 
 const MECHANISMS: [&str; 3] = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"];
 
-/// Properties by librdkafka's names, and what the user should know of what became of them.
-pub(super) struct Translated {
-    pub properties: BTreeMap<String, Secret>,
-    pub notes: Vec<String>,
-}
-
-/// Translates what the user wrote. The error says what was expected; it never holds a value.
-pub(super) fn translate(given: &BTreeMap<String, String>) -> Result<Translated, String> {
+/// What the user wrote, by librdkafka's names. `notes` gets what the user should know of what became of it. The error says what was
+/// expected; it never holds a value.
+pub(super) fn translate(
+    given: &BTreeMap<String, String>,
+    notes: &mut Vec<String>,
+) -> Result<BTreeMap<String, Secret>, String> {
     let given = &with_files(given)?;
     let mut found = BTreeMap::new();
-    let mut notes = Vec::new();
     for (name, value) in given {
         match rule(name)? {
             Rule::Same => drop(found.insert(name.clone(), value.clone())),
@@ -61,13 +58,12 @@ pub(super) fn translate(given: &BTreeMap<String, String>) -> Result<Translated, 
     if found.get("ssl.endpoint.identification.algorithm").is_some_and(String::is_empty) {
         found.insert("ssl.endpoint.identification.algorithm".into(), "none".into());
     }
-    add_defaults(&mut found, &mut notes);
+    add_defaults(&mut found, notes);
     check(&found)?;
     if number(&found, "batch.size").is_some_and(|bytes| bytes < 1000) {
         notes.push("batch.size: counts bytes; so small, every page is a request of its own".into());
     }
-    let properties = found.into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
-    Ok(Translated { properties, notes })
+    Ok(found.into_iter().map(|(name, value)| (name, Secret::new(value))).collect())
 }
 
 /// Any property may stand in a file: `sasl.password_file`. No property of Kafka's or librdkafka's ends so.

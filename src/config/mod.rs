@@ -47,7 +47,7 @@ pub use secret::Secret;
 pub use seeds::{SeedsError, read_seeds};
 pub use sinks::sink_words;
 pub use started_with::{StartedWith, StartedWithError};
-pub use values::{list_value, parse_duration, parse_size, static_host};
+pub use values::{parse_duration, parse_size, shown_list, static_host};
 
 use draft::Draft;
 use keys::Key;

@@ -91,23 +91,17 @@ impl Reader<'_> {
     fn set(&mut self, name: &str, node: Node) {
         let at = self.at(node.line);
         if let Some((key, in_file)) = secret_file::find(name) {
-            self.insert(key, name, Setting { node, at, in_file });
+            insert(&mut self.settings, self.problems, key, name, Setting { node, at, in_file });
         } else if let Some((key, entry)) = mapping_above(name) {
             let entry = (entry.to_owned(), node);
             match self.settings.get_mut(key.name).map(|setting| &mut setting.node.value) {
                 Some(Value::Map(entries)) => entries.push(entry),
                 _ => {
                     let node = Node { line: entry.1.line, value: Value::Map(vec![entry]) };
-                    self.insert(key, name, Setting { node, at, in_file: false });
+                    let setting = Setting { node, at, in_file: false };
+                    insert(&mut self.settings, self.problems, key, name, setting);
                 }
             }
-        }
-    }
-
-    fn insert(&mut self, key: &'static Key, name: &str, setting: Setting) {
-        match self.settings.get(key.name) {
-            Some(first) => self.problems.push(twice(key, name, setting, first)),
-            None => drop(self.settings.insert(key.name, setting)),
         }
     }
 
@@ -124,14 +118,19 @@ impl Reader<'_> {
     }
 }
 
-/// `name`: the key, or an alias of it, as it stands the second time.
-fn twice(key: &Key, name: &str, second: Setting, first: &Setting) -> Problem {
-    let (at, first_at) = (second.at, first.at.clone());
-    if second.in_file == first.in_file {
-        return Problem::Twice { at, first: first_at, key: name.to_owned() };
-    }
-    let other = secret_file::spelled(key, first.in_file);
-    Problem::BothWays { at, key: name.to_owned(), first: first_at, other }
+/// What is set once. `name`: the key, its file or an alias of it, as it stands there.
+fn insert(settings: &mut Settings, problems: &mut Vec<Problem>, key: &'static Key, name: &str, setting: Setting) {
+    let Some(first) = settings.get(key.name) else {
+        settings.insert(key.name, setting);
+        return;
+    };
+    let (at, first_at, name) = (setting.at, first.at.clone(), name.to_owned());
+    problems.push(if setting.in_file == first.in_file {
+        Problem::Twice { at, first: first_at, key: name }
+    } else {
+        let other = secret_file::spelled(key, first.in_file);
+        Problem::BothWays { at, key: name, first: first_at, other }
+    });
 }
 
 /// Some known key lies below this name.
@@ -172,11 +171,8 @@ pub(super) fn from_environment(env: &[(String, String)], problems: &mut Vec<Prob
         match variable(key, text) {
             Err(problem) => problems.push(Problem::Yaml { at, problem }),
             Ok(node) => {
-                let setting = Setting { node, at, in_file };
-                match settings.get(key.name) {
-                    Some(first) => problems.push(twice(key, &secret_file::spelled(key, in_file), setting, first)),
-                    None => drop(settings.insert(key.name, setting)),
-                }
+                let name = secret_file::spelled(key, in_file);
+                insert(&mut settings, problems, key, &name, Setting { node, at, in_file });
             }
         }
     }

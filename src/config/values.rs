@@ -237,14 +237,10 @@ pub(super) fn shown_text(text: &str) -> String {
     if reads_back { text } else { serde_json::Value::String(text).to_string() }
 }
 
-pub(super) fn shown_list(items: &[String]) -> String {
+/// As the value of a key that is a list.
+pub fn shown_list(items: &[String]) -> String {
     let items: Vec<String> = items.iter().map(|item| shown_text(item)).collect();
     format!("[{}]", items.join(", "))
-}
-
-/// The value of a key that is a list.
-pub fn list_value(items: &[String]) -> String {
-    shown_list(items)
 }
 
 /// Values whose names speak of secrets are masked.

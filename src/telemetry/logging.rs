@@ -6,7 +6,6 @@ use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 
 use tracing_subscriber::filter::FilterExt;
-use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
@@ -31,7 +30,9 @@ static FILTER: OnceLock<Handle<EnvFilter, Registry>> = OnceLock::new();
 pub fn start(config: &LoggingConfig, screen: &Screen) -> Result<(), LoggingError> {
     let (filter, handle) = reload::Layer::new(parsed(&config.filter)?);
     let filter = filter.and(REPEATS.get_or_init(Repeats::default).clone());
-    let lines = tracing_subscriber::fmt::layer().with_writer(AboveProgress(screen.clone()));
+    let screen = screen.clone();
+    let line = move || LineWriter { screen: screen.clone(), line: Vec::new() };
+    let lines = tracing_subscriber::fmt::layer().with_writer(line);
     let lines = match config.json {
         true => lines.json().boxed(),
         false => lines.with_target(false).with_ansi(std::io::stderr().is_terminal()).boxed(),
@@ -77,18 +78,8 @@ fn tell_panic(panic: &PanicHookInfo<'_>) {
     tracing::error!(thread = thread.name(), location, backtrace, "panic: {message}");
 }
 
-/// Writes whole log lines through the screen.
-struct AboveProgress(Screen);
-
-impl<'a> MakeWriter<'a> for AboveProgress {
-    type Writer = LineWriter;
-
-    fn make_writer(&'a self) -> LineWriter {
-        LineWriter { screen: self.0.clone(), line: Vec::new() }
-    }
-}
-
-pub struct LineWriter {
+/// Writes a whole log line through the screen.
+struct LineWriter {
     screen: Screen,
     line: Vec<u8>,
 }
