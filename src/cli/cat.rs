@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::Serializer;
 
 use super::archive::{ENDS_EARLY, FilterArgs, NOTHING_READ, Problems, ReadingArgs};
 use super::is_closed_pipe;
@@ -218,13 +218,8 @@ struct Gathered<'a>(&'a Headers);
 
 impl Serialize for Gathered<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let headers = gathered(&self.0.0);
-        let mut map = serializer.serialize_map(Some(headers.len()))?;
-        for (name, values) in headers {
-            let values: Vec<_> = values.into_iter().map(shown_value).collect();
-            map.serialize_entry(name, &values)?;
-        }
-        map.end()
+        let shown = |values: Vec<_>| values.into_iter().map(shown_value).collect::<Vec<_>>();
+        serializer.collect_map(gathered(&self.0.0).into_iter().map(|(name, values)| (name, shown(values))))
     }
 }
 

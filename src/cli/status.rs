@@ -8,6 +8,7 @@ use super::asked::{Asked, ago};
 use super::folder::NamedFolder;
 use super::stats::as_table;
 use crate::api::said::{HarvestStatus, Live, Rate, Status};
+use crate::supervisor::Phase;
 use crate::telemetry::progress::{bytes, grouped};
 
 /// Show what a crawl is doing: how quickly, what went wrong, how far each sink is; of one at rest, how far it is.
@@ -98,7 +99,7 @@ fn head(status: &Status, live: &Live) -> String {
         let meaning = crate::crawl::meaning(&outcome.outcome);
         text += &format!("    {:<16} {:>9}   {meaning}\n", outcome.outcome, grouped(outcome.count));
     }
-    for part in live.parts.iter().filter(|part| part.is_stuck || part.phase == "backing_off") {
+    for part in live.parts.iter().filter(|part| part.is_stuck || part.phase == Phase::BackingOff) {
         let error = part.last_error.as_deref().unwrap_or("no progress");
         text += &format!("  {}: {} ({} restarts)\n", part.name, error, part.restarts);
     }

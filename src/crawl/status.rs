@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::console::{Said, status_name};
+use super::console::Said;
 use super::readers;
 use super::running::Running;
 use super::spending::spent_of_crawl;
@@ -233,8 +233,8 @@ impl Running {
         };
         let outcomes = self.metrics.outcomes().into_iter().filter(|(_, count)| *count > 0);
         let parts = self.supervisor.status().into_iter().map(|part| PartStatus {
-            phase: status_name(part.phase).to_owned(),
             name: part.name,
+            phase: part.phase,
             is_stuck: part.stuck,
             restarts: part.restarts,
             last_error: part.last_error,

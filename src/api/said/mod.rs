@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::frontier::{Counts, WhichHosts};
 use crate::page::EpochMs;
+use crate::supervisor::Phase;
 
 pub use crate::telemetry::rates::{Pending, Rate, Sample};
 pub use orders::*;
@@ -71,8 +72,7 @@ pub struct OutcomeCount {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PartStatus {
     pub name: String,
-    /// `running`, `backing_off`, `finished`.
-    pub phase: String,
+    pub phase: Phase,
     pub is_stuck: bool,
     pub restarts: u64,
     pub last_error: Option<String>,

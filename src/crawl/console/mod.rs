@@ -29,7 +29,7 @@ use crate::frontier::scope::CurrentScope;
 use crate::page_log::PageLog;
 
 pub(crate) use retry::reasons;
-pub(crate) use status::{Said, status_name};
+pub(crate) use status::Said;
 pub(crate) use why::no_url;
 
 /// Cheap to make of a running crawl.

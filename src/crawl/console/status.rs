@@ -6,7 +6,6 @@ use crate::clock::now_ms;
 use crate::config::STDOUT;
 use crate::page_log::ReaderStatus;
 use crate::sinks::dead_letters;
-use crate::supervisor::Phase;
 
 /// What only a running crawl can say.
 #[derive(Default)]
@@ -74,14 +73,5 @@ impl Console {
     /// Whether it is among those of this run, or of the last.
     pub(super) fn has_sink(&self, name: &str) -> bool {
         self.config.sinks.iter().any(|sink| sink.name() == name)
-    }
-}
-
-/// For programs.
-pub(crate) fn status_name(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Running => "running",
-        Phase::BackingOff => "backing_off",
-        Phase::Finished => "finished",
     }
 }
