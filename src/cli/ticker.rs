@@ -1,7 +1,8 @@
 //! How far a command over archives is: a live line on a terminal, a plain line every few seconds elsewhere.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,8 @@ const LIVE_EVERY: Duration = Duration::from_millis(100);
 pub(super) struct Ticker {
     pub screen: Screen,
     figures: Arc<Figures>,
-    teller: Option<JoinHandle<()>>,
+    /// Ends when its sender is dropped.
+    teller: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 struct Figures {
@@ -26,8 +28,6 @@ struct Figures {
     read: Arc<AtomicU64>,
     /// To be read in all; 0 when nobody knows.
     total: u64,
-    ended: Mutex<bool>,
-    end: Condvar,
 }
 
 impl Ticker {
@@ -40,18 +40,12 @@ impl Ticker {
 
     /// `what`: is counted. `total`: bytes to be read; 0 when nobody knows.
     pub fn start(screen: Screen, what: &'static str, total: u64) -> Ticker {
-        let figures = Arc::new(Figures {
-            what,
-            started: Instant::now(),
-            count: AtomicU64::new(0),
-            read: Arc::default(),
-            total,
-            ended: Mutex::new(false),
-            end: Condvar::new(),
-        });
+        let (count, read) = (AtomicU64::new(0), Arc::default());
+        let figures = Arc::new(Figures { what, started: Instant::now(), count, read, total });
         let teller = (!screen.is_quiet()).then(|| {
+            let (end, ended) = channel();
             let (screen, figures) = (screen.clone(), figures.clone());
-            std::thread::spawn(move || tell(&screen, &figures))
+            (end, std::thread::spawn(move || tell(&screen, &figures, &ended)))
         });
         Ticker { screen, figures, teller }
     }
@@ -72,9 +66,8 @@ impl Ticker {
 
     /// Nothing more is told, and the live line is taken away.
     pub fn end(&mut self) {
-        let Some(teller) = self.teller.take() else { return };
-        *self.figures.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.figures.end.notify_all();
+        let Some((end, teller)) = self.teller.take() else { return };
+        drop(end);
         // One that panicked has said so itself.
         let _ = teller.join();
         self.screen.clear();
@@ -87,16 +80,13 @@ impl Drop for Ticker {
     }
 }
 
-fn tell(screen: &Screen, figures: &Figures) {
+fn tell(screen: &Screen, figures: &Figures, ended: &Receiver<()>) {
     let every = if screen.is_live() { LIVE_EVERY } else { PLAIN_EVERY };
     let mut told = (0, 0);
-    let mut ended = figures.ended.lock().unwrap_or_else(PoisonError::into_inner);
-    while !*ended {
-        let waited = figures.end.wait_timeout_while(ended, every, |ended| !*ended);
-        ended = waited.unwrap_or_else(PoisonError::into_inner).0;
+    while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
         // Who reads what we print may have stopped to look at it: no word while nothing happens.
         let now = (figures.count.load(Ordering::Relaxed), figures.read.load(Ordering::Relaxed));
-        if !*ended && now != told {
+        if now != told {
             told = now;
             screen.now_and_then(|| figures.line(now));
         }

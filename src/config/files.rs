@@ -1,7 +1,7 @@
 //! Which files a configuration is made of, and their text.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::error::{Origin, Problem};
@@ -93,11 +93,14 @@ fn patterns(path: &Path, problems: &mut Vec<Problem>) -> Vec<String> {
 fn text(path: &Path) -> Result<String, Problem> {
     let read = |source| Problem::Read { path: path.to_owned(), source };
     let not_text = |problem: &str| Problem::NotText { path: path.to_owned(), problem: problem.into() };
-    let mut bytes = Vec::new();
-    File::open(path).map_err(read)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(read)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(not_text("it is larger than 1 MiB"));
-    }
+    let bytes = read_at_most(path, MAX_BYTES).map_err(read)?.ok_or_else(|| not_text("it is larger than 1 MiB"))?;
     let text = String::from_utf8(bytes).map_err(|_| not_text("it is not UTF-8 text"))?;
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+/// A file's bytes; none when there are more than `most`.
+pub(super) fn read_at_most(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= most))
 }

@@ -1,7 +1,5 @@
 //! A page classifier's folder: ACHE's `pageclassifier.yml`, and the files that it names.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +8,7 @@ use regex::Regex;
 use sha2::{Digest, Sha256};
 
 use super::draft::Draft;
+use super::files::read_at_most;
 use super::values::{list, number, text};
 use super::yaml::{self, Node, Value};
 use crate::relevance::{
@@ -216,12 +215,10 @@ struct Files<'f> {
 impl Files<'_> {
     fn bytes(&mut self, name: &str, most: u64) -> Result<Vec<u8>, String> {
         let path = self.folder.join(name);
-        let mut bytes = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
-        read.map_err(|error| format!("cannot read {}: {error}; check its name and permissions", path.display()))?;
-        if bytes.len() as u64 > most {
-            return Err(format!("{} is larger than {} MiB: it is another kind of file", path.display(), most >> 20));
-        }
+        let shown = path.display();
+        let bytes = read_at_most(&path, most)
+            .map_err(|error| format!("cannot read {shown}: {error}; check its name and permissions"))?
+            .ok_or_else(|| format!("{shown} is larger than {} MiB: it is another kind of file", most >> 20))?;
         self.digest.update((bytes.len() as u64).to_le_bytes());
         self.digest.update(&bytes);
         Ok(bytes)

@@ -2,9 +2,9 @@
 //! secret is called, with `_file` behind it, names the file. One rule for keys, variables, options of a sink and Kafka's
 //! properties; read anew at each start, so the path is all that is kept.
 
-use std::fs::File;
-use std::io::Read;
+use std::path::Path;
 
+use super::files::read_at_most;
 use super::keys::{self, Key};
 use super::values;
 use super::yaml::{Node, Value};
@@ -49,14 +49,10 @@ pub(super) fn read(path: &str) -> Result<String, String> {
     if !path.starts_with('/') {
         return Err(format!("the whole path of a file, from / on; {path:?} is none"));
     }
-    let mut bytes = Vec::new();
-    let opened = File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
-    opened.map_err(|error| {
+    let bytes = read_at_most(Path::new(path), MAX_BYTES).map_err(|error| {
         format!("a file that can be read, and {path:?} cannot ({error}); check the path and who may read it")
     })?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(format!("a file with a secret alone; {path:?} is larger than 1 MiB"));
-    }
+    let bytes = bytes.ok_or_else(|| format!("a file with a secret alone; {path:?} is larger than 1 MiB"))?;
     let text = String::from_utf8(bytes).map_err(|_| format!("a file of UTF-8 text; {path:?} is none"))?;
     let text = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
     if text.trim().is_empty() {
