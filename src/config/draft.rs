@@ -182,7 +182,7 @@ pub(super) fn set_purposes(draft: &mut Draft, words: Vec<String>) -> Result<(), 
 }
 
 pub(super) fn set_licenses(draft: &mut Draft, urls: Vec<String>) -> Result<(), String> {
-    draft.config.scope.purposes.licenses = each(&urls, "absolute http or https URLs", |url| terms(url))?;
+    draft.config.scope.purposes.licenses = each(&urls, "absolute http or https URLs", terms)?;
     Ok(())
 }
 
