@@ -20,7 +20,6 @@ RUN mkdir src benches \
 # Then Seine itself. What is copied may be older than the empty program, and would be taken for built.
 ARG REVISION=unknown
 ENV SEINE_COMMIT=$REVISION
-COPY config/seine.yml config/
 COPY src src
 RUN touch src/lib.rs src/main.rs \
     && cargo build --locked --release --bin seine \

@@ -172,6 +172,17 @@ fn explained() -> Vec<(String, String)> {
     keys
 }
 
+/// Users change the sample as they like, also in a checkout: what is built of it has the same defaults.
+#[test]
+fn the_sample_file_is_a_copy_of_the_defaults() {
+    let defaults = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/defaults.yml")).unwrap();
+    if std::env::var_os("WRITE_SAMPLE").is_some() {
+        fs::write(sample(), &defaults).unwrap();
+    }
+    let is_the_same = fs::read_to_string(sample()).unwrap() == defaults;
+    assert!(is_the_same, "config/seine.yml is out of date; run: WRITE_SAMPLE=1 cargo test --test config");
+}
+
 #[test]
 fn the_sample_file_has_every_key_with_what_it_does() {
     let loaded = load(Some(&sample()), &[]).unwrap();

@@ -1,6 +1,6 @@
 //! The checked configuration: types that cannot be wrong. Everything behind the command line reads these and nothing else.
 //!
-//! What holds without a configuration stands in `config/seine.yml` alone, and [`Config::default`] is read from there. The
+//! What holds without a configuration stands in `defaults.yml` alone, and [`Config::default`] is read from there. The
 //! `Default` of a part is empty, for the table of keys to fill.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,6 @@
 //! Configuration: raw (what the file says) → checked (types that cannot be wrong).
 //!
-//! `keys` is the table of all keys, ACHE's and ours; `config/seine.yml` says what each does, and has its default. `yaml` and
+//! `keys` is the table of all keys, ACHE's and ours; `defaults.yml` says what each does, and has its default. `yaml` and
 //! `settings` find out what is set where, `values` reads single values, `draft` joins them into [`Config`]. `-c FILE|DIR`;
 //! `SEINE__LINK_STORAGE__CACHE_SIZE=64MiB` overrides `link_storage.cache_size`. What is secret may stand in a file
 //! (`secret_file`).
@@ -138,8 +138,7 @@ pub fn load_with(
 
 impl Default for Config {
     fn default() -> Config {
-        static DEFAULTS: LazyLock<Config> =
-            LazyLock::new(|| load(None, &[]).expect("config/seine.yml has right defaults").config);
+        static DEFAULTS: LazyLock<Config> = LazyLock::new(|| load(None, &[]).expect("defaults.yml is right").config);
         DEFAULTS.clone()
     }
 }

@@ -1,5 +1,5 @@
 //! The table of keys: name, type, and where the value goes. It drives reading, unknown-key detection and `check-config`.
-//! What a key does, and its default, says `config/seine.yml`: the defaults are read from there, and stand nowhere else.
+//! What a key does, and its default, says `defaults.yml`: the defaults are read from there. `config/seine.yml`, for users to change, is a copy.
 //!
 //! A key knows where its value goes in the draft, and what a draft keeps of a sink are keys of this table again, with its
 //! destination: so the table, the draft, `sinks`, `elastic` and `destinations` import each other.
@@ -94,7 +94,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Key> {
 /// The value of a key that is set nowhere; of one that does nothing, null.
 pub(super) fn default(key: &Key) -> &'static Node {
     static DEFAULTS: LazyLock<HashMap<String, Node>> =
-        LazyLock::new(|| match yaml::parse(include_str!("../../../config/seine.yml")).map(|sample| sample.value) {
+        LazyLock::new(|| match yaml::parse(include_str!("../defaults.yml")).map(|sample| sample.value) {
             Ok(Value::Map(entries)) => entries.into_iter().collect(),
             _ => HashMap::new(),
         });
