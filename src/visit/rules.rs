@@ -1,5 +1,6 @@
 //! What a host's robots.txt allows: fetched when there is none or it has expired, read per RFC 9309.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use quick_cache::Weighter;
@@ -31,38 +32,23 @@ pub enum Rules {
 
 /// Parsed files, so that a host leased again and again has its rules read once.
 pub struct RulesCache {
-    parsed: Cache<(String, EpochMs), Parsed<RobotsTxt>, ByLength>,
-    tdm: Cache<(String, EpochMs), Parsed<TdmFile>, ByLength>,
+    robots: Parsed<RobotsTxt>,
+    tdm: Parsed<TdmFile>,
     agent: String,
     /// That robots.txt could not be had earlier is news of another run.
     since: EpochMs,
 }
 
-struct Parsed<T> {
-    file: Arc<T>,
-    /// Of the file's text; the rules take a small multiple of it.
-    bytes: u64,
-}
-
-impl<T> Clone for Parsed<T> {
-    fn clone(&self) -> Parsed<T> {
-        Parsed { file: self.file.clone(), bytes: self.bytes }
-    }
-}
-
-impl<T> Parsed<T> {
-    fn new(file: T, text: &str) -> Parsed<T> {
-        Parsed { file: Arc::new(file), bytes: text.len() as u64 }
-    }
-}
+/// By a host's origin and when the file was fetched; with the length of its text, of which the rules take a small multiple.
+type Parsed<T> = Cache<(String, EpochMs), (Arc<T>, u64), ByLength>;
 
 #[derive(Clone)]
 struct ByLength;
 
-impl<T> Weighter<(String, EpochMs), Parsed<T>> for ByLength {
-    fn weight(&self, _: &(String, EpochMs), parsed: &Parsed<T>) -> u64 {
+impl<T> Weighter<(String, EpochMs), (Arc<T>, u64)> for ByLength {
+    fn weight(&self, _: &(String, EpochMs), (_, bytes): &(Arc<T>, u64)) -> u64 {
         // Not even an empty file is free.
-        parsed.bytes + 256
+        bytes + 256
     }
 }
 
@@ -74,7 +60,7 @@ impl RulesCache {
     /// `agent`: the product token whose group applies.
     pub fn new(agent: &str) -> RulesCache {
         RulesCache {
-            parsed: Cache::with_weighter(FILES, BYTES, ByLength),
+            robots: Cache::with_weighter(FILES, BYTES, ByLength),
             tdm: Cache::with_weighter(FILES, BYTES, ByLength),
             agent: agent.to_owned(),
             since: now_ms(),
@@ -85,12 +71,7 @@ impl RulesCache {
     pub fn tdm(&self, host: &Host) -> Option<Arc<TdmFile>> {
         let robots = host.robots.as_ref()?;
         let text = robots.tdm.as_ref().filter(|text| !text.is_empty())?;
-        let key = (host.origin.clone(), robots.fetched_ms);
-        let parse = || Ok::<_, std::convert::Infallible>(Parsed::new(TdmFile::parse(text), text));
-        match self.tdm.get_or_insert_with(&key, parse) {
-            Ok(parsed) => Some(parsed.file),
-            Err(never) => match never {},
-        }
+        Some(parsed(&self.tdm, host, robots, text, TdmFile::parse))
     }
 
     /// The rules for a host; none when they are not known or have expired.
@@ -101,16 +82,18 @@ impl RulesCache {
             RobotsAccess::Unreachable(_) if robots.fetched_ms < self.since => return None,
             RobotsAccess::Unreachable(failure) => Rules::Unreachable(failure.clone()),
             RobotsAccess::Rules(text) => {
-                let key = (host.origin.clone(), robots.fetched_ms);
-                let file = || RobotsTxt::parse(text.as_bytes(), &self.agent);
-                let parse = || Ok::<_, std::convert::Infallible>(Parsed::new(file(), text));
-                match self.parsed.get_or_insert_with(&key, parse) {
-                    Ok(parsed) => Rules::File(parsed.file),
-                    Err(never) => match never {},
-                }
+                let parse = |text: &str| RobotsTxt::parse(text.as_bytes(), &self.agent);
+                Rules::File(parsed(&self.robots, host, robots, text, parse))
             }
         })
     }
+}
+
+fn parsed<T>(files: &Parsed<T>, host: &Host, robots: &Robots, text: &str, parse: impl Fn(&str) -> T) -> Arc<T> {
+    let key = (host.origin.clone(), robots.fetched_ms);
+    let Ok((file, _)) =
+        files.get_or_insert_with(&key, || Ok::<_, Infallible>((Arc::new(parse(text)), text.len() as u64)));
+    file
 }
 
 /// Why robots.txt cannot be had for now: that is its host's trouble. One that is refused for good (it leads to a private
