@@ -13,7 +13,7 @@ use crate::page::{EpochMs, Failure};
 pub(super) const LATER_WINDOW: usize = 256;
 
 /// One host, exclusively, with some of its due URLs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Lease {
     /// Never the same twice in the life of the store's process.
     pub id: u64,
@@ -22,7 +22,7 @@ pub struct Lease {
 }
 
 /// What the frontier remembers of a host; all of it survives a restart.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Host {
     /// Scheme, name and port when not the scheme's own: `https://example.com`, `http://127.0.0.1:8080`.
     pub origin: String,

@@ -5,7 +5,7 @@ use crate::frontier::{PageRecord, PageState};
 use crate::page::{PageChange, PageEvent, TextsGiven, Withheld};
 use crate::parse::{self, Derived};
 use crate::revisit::History;
-use crate::visit::canonical::{Says, canonical_of};
+use crate::visit::claim::{Says, canonical_of};
 
 /// Where its redirects led, as a link to there would be, or of what it is an alias; none when they led nowhere, or back.
 pub(super) fn reached(event: &PageEvent) -> Option<String> {

@@ -6,10 +6,11 @@ use std::time::Duration;
 use super::retry::{self, Whose};
 use super::rules::Rules;
 use crate::config::FrontierConfig;
-use crate::frontier::{Cause, Health, Host, Lease, Release, Robots, Spent, Trouble, Work};
+use crate::frontier::{Cause, Health, Lease, Release, Robots, Spent, Trouble, Work};
 use crate::page::{EpochMs, Failure, FailureReason, Outcome};
 use crate::parse::preferences::tdm::TdmFile;
 
+#[derive(Default)]
 pub struct LeasedHost {
     pub lease: Lease,
     /// Set once robots.txt is known.
@@ -54,38 +55,12 @@ impl LeasedHost {
     /// A host that may be visited now.
     pub fn new(lease: Lease) -> LeasedHost {
         let trouble = lease.host.trouble;
-        LeasedHost {
-            lease,
-            rules: None,
-            tdm: None,
-            tdm_before: None,
-            new_robots: None,
-            not_before: 0,
-            patience: SHORT_PATIENCE,
-            trouble,
-            is_ailing: false,
-            is_borrowed: false,
-            is_lent: false,
-            spent: None,
-            bytes_beside: 0,
-            last_words: None,
-        }
+        LeasedHost { lease, patience: SHORT_PATIENCE, trouble, ..LeasedHost::default() }
     }
 
     /// A host that a redirect leads to.
     pub fn borrowed(lease: Lease) -> LeasedHost {
         LeasedHost { patience: LONG_PATIENCE, is_borrowed: true, ..LeasedHost::new(lease) }
-    }
-
-    /// Stands where a host was that is lent.
-    pub(super) fn absent() -> LeasedHost {
-        let host = Host { origin: String::new(), robots: None, trouble: None, ordered_delay: None };
-        LeasedHost::new(Lease { id: 0, host, work: Vec::new() })
-    }
-
-    /// Somebody else is going to visit it, in the middle of redirects.
-    pub(super) fn lend(&mut self) {
-        self.patience = LONG_PATIENCE;
     }
 
     /// It was in no trouble when it was leased.
@@ -103,7 +78,7 @@ impl LeasedHost {
         self.is_ailing = false;
     }
 
-    /// In the middle of a URL's redirects.
+    /// In the middle of a URL's redirects, whoever visits it.
     pub(super) fn go_on(&mut self) {
         self.patience = LONG_PATIENCE;
     }
@@ -133,11 +108,6 @@ impl LeasedHost {
     /// Whose trouble an answer (or none) to a request on behalf of `work` is, as far as it alone can tell.
     pub fn whose(&self, outcome: &Outcome, work: &Work) -> Whose {
         retry::whose(outcome, &work.url, work.was_put_off, self.trouble.as_ref())
-    }
-
-    /// It answered for another page just now: what troubled it was not its own.
-    pub fn is_well(&mut self) {
-        self.trouble = None;
     }
 
     /// What an answer (or none) means for the host.

@@ -7,19 +7,19 @@ use std::task::Poll;
 
 use parking_lot::Mutex;
 
-use super::canonical::Says;
+use super::claim::Says;
 use super::follow::Fetched;
 use super::host::LeasedHost;
-use super::likeness::Seen;
 use super::place::Place;
 use super::retry::Whose;
+use super::text::Seen;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::budgets::Amounts;
 use crate::frontier::{FrontierError, Lease, Settled, Work};
 use crate::large;
 use crate::page::preferences::Statement;
 use crate::page::{
-    Before, EpochMs, Failure, FailureReason, Outcome, PageChange, PageEvent, Relevance, Response, Truncated, Withheld,
+    Before, Failure, FailureReason, Outcome, PageChange, PageEvent, Relevance, Response, Truncated, Withheld,
 };
 use crate::page_log::{Ticket, VALIDATOR};
 use crate::parse::decode::DecodeProblem;
@@ -115,7 +115,7 @@ impl Visitor {
             return Ok(());
         }
         let rest = Mutex::new(VecDeque::from(std::mem::take(&mut host.lease.work)));
-        let shared = Shared::new(std::mem::replace(host, LeasedHost::absent()));
+        let shared = Shared::new(std::mem::take(host));
         let lanes = (0..self.config.fetch.connections_per_host).map(|_| self.work_along(&shared, &rest, tickets));
         let worked = all(lanes).await;
         *host = shared.into_inner();
@@ -154,7 +154,7 @@ impl Visitor {
         let (kept, refused): (Vec<_>, _) = std::mem::take(&mut host.lease.work).into_iter().partition(is_kept);
         host.lease.work = kept;
         for work in refused {
-            self.await_log(host.not_before).await?;
+            self.await_log().await?;
             let message = match max_depth.filter(|deepest| work.depth > *deepest) {
                 Some(deepest) => format!("{} links away from a seed, and {deepest} are followed", work.depth),
                 None => "not in scope any more".to_owned(),
@@ -185,8 +185,7 @@ impl Visitor {
 
     /// One URL, from its fetch to the page log. False: its host is to be left alone now.
     pub(super) async fn work_on(&self, host: &Shared, work: Work, tickets: &Tickets) -> Result<bool, Interrupted> {
-        let not_before = host.lock().await.not_before;
-        self.await_log(not_before).await?;
+        self.await_log().await?;
         let given_up = self.is_given_up(&*host.lock().await);
         let mut place = None;
         let fetched = match given_up {
@@ -256,17 +255,12 @@ impl Visitor {
         Ok(())
     }
 
-    /// A host is not kept while the log is full: it is given back with the rest it needs.
-    pub(super) async fn await_log(&self, not_before: EpochMs) -> Result<(), Interrupted> {
-        match self.log.room() {
-            true => self.let_validator_catch_up().await,
-            false => Err(Interrupted::Resting(not_before)),
+    /// A host is not kept while the log is full: it is given back with the rest it needs. What is fetched faster than it can be
+    /// validated piles up, and costs more the further it is behind: it has to be read from disk and parsed again.
+    pub(super) async fn await_log(&self) -> Result<(), Interrupted> {
+        if !self.log.room() {
+            return Err(Interrupted::LogFull);
         }
-    }
-
-    /// What is fetched faster than it can be validated piles up, and costs more the further it is behind: it has to be
-    /// read from disk and parsed again.
-    async fn let_validator_catch_up(&self) -> Result<(), Interrupted> {
         if self.log.is_near_end(VALIDATOR) {
             return Ok(());
         }

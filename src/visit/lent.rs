@@ -21,18 +21,10 @@ use super::visitor::{Interrupted, Shared, Visitor};
 use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Exchange};
 use crate::frontier::{FrontierError, Lease, Work};
-use crate::page::{EpochMs, FailureReason, Kind, Outcome, PageEvent, Response};
+use crate::page::{FailureReason, Kind, Outcome, PageEvent, Response};
 
 /// So often it is looked whether the operator wants a lent host left alone, or back.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
-
-/// Why no more pages are waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
-    /// All have come back, or nobody wants it any more.
-    Done,
-    Lapsed,
-}
 
 /// A URL that is lent, with what is held for it. Given back however the loan ends.
 struct LentUrl<'v> {
@@ -78,12 +70,12 @@ impl Visitor {
         {
             ours.work.extend(urls.drain(..).map(|url| url.work)); // our own visit finds out what that means
         }
-        let shared = Shared::new(std::mem::replace(host, LeasedHost::absent()));
+        let shared = Shared::new(std::mem::take(host));
         let mut worked = Ok(());
         if !urls.is_empty() {
             let ended = self.await_pages(&shared, &mut urls, &mut ours, loan, fetched).await;
             lent.left = urls.len();
-            worked = ended.map(|ended| lent.has_lapsed = ended == Ended::Lapsed);
+            worked = ended.map(|has_lapsed| lent.has_lapsed = has_lapsed);
         }
         drop(urls);
         if worked.is_ok() {
@@ -123,7 +115,7 @@ impl Visitor {
         Ok((urls, ours))
     }
 
-    /// Offers the URLs, and takes what comes, until all have come back or the loan is over.
+    /// Offers the URLs, and takes what comes, until all have come back or nobody wants the host any more. True: its time was over.
     async fn await_pages<'v>(
         &'v self,
         host: &Shared,
@@ -131,7 +123,7 @@ impl Visitor {
         ours: &mut Ours<'v>,
         mut loan: Loan,
         fetched: &mut Vec<String>,
-    ) -> Result<Ended, Interrupted> {
+    ) -> Result<bool, Interrupted> {
         let (offer, lease) = {
             let host = host.lock().await;
             (self.offer(&host, urls, loan.time), host.lease.clone())
@@ -139,9 +131,9 @@ impl Visitor {
         let mut until = offer.until;
         self.frontier.lend(&lease, until)?; // before anybody knows: whatever becomes of us, nobody asks the host beside the client
         if loan.offer.send(offer).is_err() {
-            return Ok(Ended::Done);
+            return Ok(false);
         }
-        let mut ended = Ended::Done;
+        let mut has_lapsed = false;
         while !urls.is_empty() {
             let over = Duration::from_millis(until.saturating_sub(now_ms()));
             // The client does not know of these, and may go on until its time is over.
@@ -166,7 +158,7 @@ impl Visitor {
                     Err(_) => break,
                 },
                 () = tokio::time::sleep(over) => {
-                    ended = Ended::Lapsed;
+                    has_lapsed = true;
                     break;
                 }
             };
@@ -177,7 +169,7 @@ impl Visitor {
             }
         }
         host.lock().await.visited(now_ms(), &self.config.frontier);
-        Ok(ended)
+        Ok(has_lapsed)
     }
 
     /// Until the operator wants the host left alone, or back.
@@ -226,7 +218,8 @@ impl Visitor {
             let _ = answer.send(taken);
         };
         if is_hearsay(&exchange.outcome) {
-            if let (true, Some(until)) = (is_believed, self.asked_until(&exchange)) {
+            let asked_until = retry::asked_until(&exchange.outcome, exchange.ended_ms, &self.config.frontier);
+            if let Some(until) = asked_until.filter(|_| is_believed) {
                 let mut host = host.lock().await;
                 host.not_before = host.not_before.max(until);
             }
@@ -254,10 +247,6 @@ impl Visitor {
         Ok(())
     }
 
-    fn asked_until(&self, exchange: &Exchange) -> Option<EpochMs> {
-        retry::asked_until(&exchange.outcome, exchange.ended_ms, &self.config.frontier)
-    }
-
     /// Judges what somebody else was answered, follows it where it redirects, and hands it to the page log.
     async fn accept_given(
         &self,
@@ -268,8 +257,7 @@ impl Visitor {
         tickets: &Tickets,
     ) -> Result<(), Interrupted> {
         let LentUrl { work, url, place, claimed } = lent;
-        let not_before = host.lock().await.not_before;
-        self.await_log(not_before).await?;
+        self.await_log().await?;
         let mut fetched = Fetched { event: self.blank_event(&work), room: None, claimed };
         fetched.event.crawler_id = by.clone();
         self.follow(&mut fetched, host, &work, url, Some(exchange)).await?;
@@ -309,8 +297,7 @@ impl Visitor {
         tickets: &Tickets,
         agreed: &mut Vec<bool>,
     ) -> Result<(), Interrupted> {
-        let not_before = host.lock().await.not_before;
-        self.await_log(not_before).await?;
+        self.await_log().await?;
         let Some(place) = self.set_aside(&mut *host.lock().await, &work)? else { return Ok(()) };
         let fetched = self.fetch(host, &work).await?;
         if let (Some(theirs), Some(ours)) = (theirs, self.seen(&fetched.event)) {

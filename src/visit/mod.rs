@@ -4,16 +4,13 @@
 
 mod asks;
 mod borrow;
-pub(crate) mod canonical;
-mod claim;
+pub(crate) mod claim;
 mod follow;
 mod host;
 mod lease;
 mod lent;
-mod likeness;
 pub(crate) mod loan;
 pub mod outage;
-mod parking;
 mod place;
 mod redirect;
 mod request;
@@ -23,8 +20,7 @@ pub mod rules;
 pub(crate) mod sketch;
 mod text;
 mod visitor;
-mod witness;
 
+pub use borrow::Parking;
 pub use outage::Outage;
-pub use parking::Parking;
 pub use visitor::Visitor;

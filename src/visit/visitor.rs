@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 
+use super::borrow::Parking;
 use super::host::LeasedHost;
 use super::outage::Outage;
-use super::parking::Parking;
 use super::rules::RulesCache;
 use crate::clock::now_ms;
 use crate::config::Config;
@@ -58,6 +58,8 @@ pub(super) enum Interrupted {
     Outage,
     /// The crawl is stopping.
     Stopping,
+    /// The page log is full: the host is not kept meanwhile.
+    LogFull,
     Frontier(FrontierError),
 }
 
