@@ -7,7 +7,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -34,19 +33,17 @@ struct Part {
     name: String,
     stuck_after: Duration,
     state: Mutex<State>,
-    restarts: AtomicU64,
-    panics: AtomicU64,
-    done: AtomicU64,
-    /// It was told that it is stuck.
-    is_told_stuck: AtomicBool,
 }
 
 struct State {
     phase: Phase,
+    restarts: u64,
+    /// It was told that it is stuck.
+    is_told_stuck: bool,
     last_sign: Instant,
     last_error: Option<String>,
     /// Since when it has failed, and how often, without progress in between.
-    failing: Option<(Instant, u64)>,
+    failing: Option<(Instant, u32)>,
 }
 
 /// Where a part is in its life.
@@ -60,18 +57,16 @@ pub enum Phase {
     Finished,
 }
 
-/// A part's state, for people and metrics.
-#[derive(Debug, Clone)]
+/// A part's state, for people, programs and metrics.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PartStatus {
     pub name: String,
     pub phase: Phase,
-    pub restarts: u64,
-    pub panics: u64,
-    /// Units of work since the start: what the part counts.
-    pub done: u64,
-    pub since_last_sign: Duration,
     /// Running, but without a sign for longer than it should be.
-    pub stuck: bool,
+    pub is_stuck: bool,
+    #[serde(skip)]
+    pub since_last_sign: Duration,
+    pub restarts: u64,
     /// What it failed of, until something got done again.
     pub last_error: Option<String>,
 }
@@ -82,8 +77,7 @@ pub struct Beat(Arc<Part>);
 
 impl Beat {
     /// Something got done, and is acknowledged: what was only taken, or passed over, is none.
-    pub fn progress(&self, units: u64) {
-        self.0.done.fetch_add(units, Ordering::Relaxed);
+    pub fn progress(&self) {
         let failing = {
             let mut state = self.0.state.lock();
             state.last_sign = Instant::now();
@@ -121,16 +115,15 @@ impl Supervisor {
     where
         F: FnMut(&Beat) -> anyhow::Result<()> + Send + 'static,
     {
-        let state = State { phase: Phase::Running, last_sign: Instant::now(), last_error: None, failing: None };
-        let part = Arc::new(Part {
-            name: name.to_owned(),
-            stuck_after,
-            state: Mutex::new(state),
-            restarts: AtomicU64::new(0),
-            panics: AtomicU64::new(0),
-            done: AtomicU64::new(0),
-            is_told_stuck: AtomicBool::new(false),
-        });
+        let state = State {
+            phase: Phase::Running,
+            restarts: 0,
+            is_told_stuck: false,
+            last_sign: Instant::now(),
+            last_error: None,
+            failing: None,
+        };
+        let part = Arc::new(Part { name: name.to_owned(), stuck_after, state: Mutex::new(state) });
         tracing::info!(state = "started", part = part.name, "started");
         self.0.parts.lock().push(part.clone());
         self.0.running.send_modify(|running| *running += 1);
@@ -153,9 +146,9 @@ impl Supervisor {
     pub fn tell_stuck(&self) {
         for part in self.0.parts.lock().iter() {
             let status = part.status();
-            let was = part.is_told_stuck.swap(status.stuck, Ordering::Relaxed);
+            let was = std::mem::replace(&mut part.state.lock().is_told_stuck, status.is_stuck);
             let seconds = status.since_last_sign.as_secs();
-            match (was, status.stuck) {
+            match (was, status.is_stuck) {
                 (false, true) => {
                     tracing::error!(state = "stuck", part = part.name, seconds, "stuck: runs, and makes no progress")
                 }
@@ -184,9 +177,7 @@ impl Supervisor {
 }
 
 fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> anyhow::Result<()>) {
-    let mut back_off = FIRST_BACK_OFF;
     loop {
-        let done_before = part.done.load(Ordering::Relaxed);
         let beat = Beat(part.clone());
         beat.idle();
         let error = match catch_unwind(AssertUnwindSafe(|| run(&beat))) {
@@ -196,25 +187,22 @@ fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> an
                 return;
             }
             Ok(Err(error)) => format!("{error:#}"),
-            Err(panic) => {
-                part.panics.fetch_add(1, Ordering::Relaxed);
-                format!("panic: {}", panic_message(&*panic))
-            }
+            Err(panic) => format!("panic: {}", panic_message(&*panic)),
         };
-        if part.done.load(Ordering::Relaxed) > done_before {
-            back_off = FIRST_BACK_OFF;
-        }
         let is_ending = shared.shutdown.is_hurrying();
-        {
+        let failures = {
             let mut state = part.state.lock();
             state.last_error = Some(error.clone());
-            state.failing.get_or_insert((Instant::now(), 0)).1 += 1;
             state.phase = if is_ending { Phase::Finished } else { Phase::BackingOff };
-        }
+            let (_, failures) = state.failing.get_or_insert((Instant::now(), 0));
+            *failures += 1;
+            *failures
+        };
         if is_ending {
             tracing::error!(part = part.name, %error, "failed while ending");
             return;
         }
+        let back_off = FIRST_BACK_OFF.saturating_mul(2u32.saturating_pow(failures - 1)).min(LAST_BACK_OFF);
         let again_in_ms = back_off.as_millis() as u64;
         tracing::error!(part = part.name, error, again_in_ms, "failed, will be started again");
         shared.shutdown.rest(back_off);
@@ -222,9 +210,9 @@ fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> an
             part.state.lock().phase = Phase::Finished;
             return;
         }
-        back_off = (back_off * 2).min(LAST_BACK_OFF);
-        part.restarts.fetch_add(1, Ordering::Relaxed);
-        part.state.lock().phase = Phase::Running;
+        let mut state = part.state.lock();
+        state.restarts += 1;
+        state.phase = Phase::Running;
     }
 }
 
@@ -240,11 +228,9 @@ impl Part {
         PartStatus {
             name: self.name.clone(),
             phase: state.phase,
-            restarts: self.restarts.load(Ordering::Relaxed),
-            panics: self.panics.load(Ordering::Relaxed),
-            done: self.done.load(Ordering::Relaxed),
+            is_stuck: state.phase == Phase::Running && since_last_sign > self.stuck_after,
             since_last_sign,
-            stuck: state.phase == Phase::Running && since_last_sign > self.stuck_after,
+            restarts: state.restarts,
             last_error: state.last_error.clone(),
         }
     }

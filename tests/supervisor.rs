@@ -43,7 +43,7 @@ fn a_part_that_fails_then_panics_then_works_is_started_again_each_time() {
             3 => std::panic::panic_any(17),
             4 => Err(anyhow::anyhow!("no room").context("writing failed")),
             _ => {
-                beat.progress(5);
+                beat.progress();
                 Ok(())
             }
         }
@@ -56,8 +56,8 @@ fn a_part_that_fails_then_panics_then_works_is_started_again_each_time() {
     });
     assert!(join(&supervisor, soon()));
     let status = part(&supervisor, "shaky");
-    assert_eq!((status.restarts, status.panics, status.done), (4, 2, 5));
-    assert!(!status.stuck);
+    assert_eq!(status.restarts, 4);
+    assert!(!status.is_stuck);
     for error in ["the disk is full", "panic: a bug", "panic: of unknown cause", "writing failed: no room"] {
         assert!(errors.lock().contains(error), "{error:?} was not shown, but {:?}", errors.lock());
     }
@@ -80,7 +80,7 @@ fn progress_makes_the_back_off_short_again() {
         match times {
             1..=3 => anyhow::bail!("not yet"),
             4 => {
-                beat.progress(1);
+                beat.progress();
                 anyhow::bail!("after some work")
             }
             _ => Ok(()),
@@ -103,7 +103,7 @@ fn other_parts_do_not_notice() {
     supervisor.start("steady", LONG, move |beat| {
         while let Err(mpsc::TryRecvError::Empty) = stopped.try_recv() {
             counted.fetch_add(1, Ordering::Relaxed);
-            beat.progress(1);
+            beat.progress();
             std::thread::yield_now();
         }
         Ok(())
@@ -113,7 +113,7 @@ fn other_parts_do_not_notice() {
     let so_far = beats.load(Ordering::Relaxed);
     eventually("the steady one goes on", || beats.load(Ordering::Relaxed) > so_far);
     let steady = part(&supervisor, "steady");
-    assert_eq!((steady.phase, steady.restarts, steady.panics), (Phase::Running, 0, 0));
+    assert_eq!((steady.phase, steady.restarts), (Phase::Running, 0));
     assert_eq!(steady.last_error, None);
     eventually("its waiting is shown", || part(&supervisor, "broken").phase == Phase::BackingOff);
     stop.send(()).unwrap();
@@ -134,15 +134,15 @@ fn a_part_without_a_sign_of_life_is_shown_as_stuck_until_it_gives_one() {
         Ok(())
     });
     supervisor.start("over", patience, |_| Ok(()));
-    eventually("it is stuck", || part(&supervisor, "sleeper").stuck);
+    eventually("it is stuck", || part(&supervisor, "sleeper").is_stuck);
     assert!(part(&supervisor, "sleeper").since_last_sign > patience);
     assert_eq!(part(&supervisor, "sleeper").phase, Phase::Running, "shown, not shot");
     wake.send(()).unwrap();
     eventually("a sign of life clears it", || {
         wake.send(()).unwrap();
-        !part(&supervisor, "sleeper").stuck
+        !part(&supervisor, "sleeper").is_stuck
     });
-    assert!(!part(&supervisor, "over").stuck, "what is over is not stuck");
+    assert!(!part(&supervisor, "over").is_stuck, "what is over is not stuck");
     drop(wake);
     assert!(join(&supervisor, soon()));
 }
@@ -245,10 +245,10 @@ fn that_a_part_is_stuck_and_that_it_is_not_any_more_is_said_once_each() {
     let (wake, woken) = mpsc::channel::<()>();
     supervisor.start("sleeper", Duration::from_millis(50), move |beat| {
         woken.recv()?;
-        beat.progress(1);
+        beat.progress();
         Ok(())
     });
-    eventually("it is stuck", || part(&supervisor, "sleeper").stuck);
+    eventually("it is stuck", || part(&supervisor, "sleeper").is_stuck);
     supervisor.tell_stuck();
     supervisor.tell_stuck();
     assert_eq!((times("stuck: runs"), times("not stuck any more")), (1, 0));

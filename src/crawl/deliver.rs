@@ -79,7 +79,7 @@ impl Feed for LogFeed<'_> {
             self.seconds.observe(step.took.as_secs_f64());
         }
         if step.acknowledged > 0 {
-            self.beat.progress(step.acknowledged);
+            self.beat.progress();
         } else if step.passed > 0 || step.settled {
             self.beat.idle();
         }

@@ -78,7 +78,7 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
             wait(running, &mut changed, at_most).await;
             continue;
         }
-        beat.progress(leases.len() as u64);
+        beat.progress();
         let is_probe = opening == Opening::Probe;
         if is_probe {
             running.visitor().outage.probing();

@@ -197,7 +197,7 @@ impl TransferObserver for Told<'_> {
         let settled = so_far.delivered + so_far.skipped + so_far.dead;
         match settled.checked_sub(self.before) {
             Some(more) if more > 0 => {
-                self.beat.progress(more);
+                self.beat.progress();
                 self.watch.filled(more);
             }
             _ => self.beat.idle(),

@@ -24,7 +24,7 @@ const STUCK_AFTER: Duration = Duration::from_secs(60);
 pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
     let supervisor = &running.supervisor;
     let at = running.clone();
-    supervisor.start(LOG, STUCK_AFTER, move |beat| Ok(at.log.run_writer(&mut || beat.progress(1))?));
+    supervisor.start(LOG, STUCK_AFTER, move |beat| Ok(at.log.run_writer(&mut || beat.progress())?));
 
     let at = running.clone();
     supervisor.start(VALIDATING, STUCK_AFTER, move |beat| {

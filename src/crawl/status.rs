@@ -10,8 +10,8 @@ use super::spending::spent_of_crawl;
 use super::stillness::trouble;
 use crate::api::WorkDesk;
 use crate::api::said::{
-    Done, HarvestStatus, HostStatus, Hosts, HostsQuery, Live, Order, Ordered, OutcomeCount, PartStatus, Pending,
-    Reloaded, Sample, SeedsAdded, Status, Why,
+    Done, HarvestStatus, HostStatus, Hosts, HostsQuery, Live, Order, Ordered, OutcomeCount, Pending, Reloaded, Sample,
+    SeedsAdded, Status, Why,
 };
 use crate::api::{Access, Refusal, Service};
 use crate::clock::now_ms;
@@ -87,7 +87,7 @@ impl Service for Running {
     fn ready(&self) -> Result<Vec<String>, Vec<String>> {
         let mut reasons = Vec::new();
         for part in self.supervisor.status() {
-            if part.stuck {
+            if part.is_stuck {
                 reasons.push(format!("{}: no progress for {} s", part.name, part.since_last_sign.as_secs()));
             }
             if part.phase == Phase::BackingOff {
@@ -232,20 +232,13 @@ impl Running {
             () => "running",
         };
         let outcomes = self.metrics.outcomes().into_iter().filter(|(_, count)| *count > 0);
-        let parts = self.supervisor.status().into_iter().map(|part| PartStatus {
-            name: part.name,
-            phase: part.phase,
-            is_stuck: part.stuck,
-            restarts: part.restarts,
-            last_error: part.last_error,
-        });
         Live {
             started_ms: self.started_ms,
             phase: phase.to_owned(),
             notice: self.figures().notice,
             rates: self.rates.over(&SPANS, self.counters()),
             outcomes: outcomes.map(|(outcome, count)| OutcomeCount { outcome, count }).collect(),
-            parts: parts.collect(),
+            parts: self.supervisor.status(),
             harvest: self.harvest(),
         }
     }

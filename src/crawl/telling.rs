@@ -120,6 +120,6 @@ fn hangs(running: &Running) -> Option<String> {
         FETCH => !running.shutdown.is_finishing(),
         _ => false,
     };
-    let stuck = running.supervisor.status().into_iter().find(|part| part.stuck && is_own(&part.name))?;
+    let stuck = running.supervisor.status().into_iter().find(|part| part.is_stuck && is_own(&part.name))?;
     Some(format!("{} is stuck, for {} s", stuck.name, stuck.since_last_sign.as_secs()))
 }

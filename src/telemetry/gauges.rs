@@ -260,7 +260,7 @@ impl Readings {
             "seine_part_stuck",
             "1 while a part runs without progress.",
             ["part"],
-            parts().map(|(name, part)| (name, one_if(part.stuck))),
+            parts().map(|(name, part)| (name, one_if(part.is_stuck))),
         );
         self.counters(
             "seine_dns_lookups_total",

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::frontier::{Counts, WhichHosts};
 use crate::page::EpochMs;
-use crate::supervisor::Phase;
+use crate::supervisor::PartStatus;
 
 pub use crate::telemetry::rates::{Pending, Rate, Sample};
 pub use orders::*;
@@ -67,15 +67,6 @@ pub struct HarvestStatus {
 pub struct OutcomeCount {
     pub outcome: String,
     pub count: u64,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PartStatus {
-    pub name: String,
-    pub phase: Phase,
-    pub is_stuck: bool,
-    pub restarts: u64,
-    pub last_error: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
