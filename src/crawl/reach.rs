@@ -4,8 +4,8 @@
 //! What is not admitted any more leaves as it is looked at (`visit`), which costs no request; so does what is queued. What is
 //! admitted now and was not before is in no store: pages that may link to it are read again.
 
-use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -76,17 +76,14 @@ struct Change<'a> {
     is_softer: bool,
 }
 
-/// How many pages or URLs a change concerns.
-#[derive(Default)]
-struct Concerned {
-    leave: Cell<u64>,
-    reread: Cell<u64>,
-    passed_over: Cell<u64>,
-    return_: Cell<u64>,
-    asked: Cell<u64>,
-    name: Cell<u64>,
-    use_: Cell<u64>,
-}
+const LEAVE: &str = "scope or depth has changed: pages known already that it does not admit any more leave";
+const REREAD: &str = "scope or depth has changed: pages known already are read again for links that it admits now";
+const PASSED_OVER: &str = "links of all pages count now: pages that are not relevant are read again for theirs";
+const RETURN: &str = "what was forbidden may be asked for now: URLs are tried again";
+const NAMED: &str = "canonical URLs count from now on: pages known already are asked for whole when their time comes";
+const USE: &str =
+    "what the pages are for has changed, or which are wanted: those that this may concern are looked at again";
+const ASKED: &str = "robots.txt counts from now on: pages known already are looked at again";
 
 /// Brings what is known in line with the configuration. Broken off, it begins again.
 pub(super) fn apply(frontier: &dyn Frontier, scope: &Scope, config: &Config) -> Result<(), FrontierError> {
@@ -103,9 +100,15 @@ pub(super) fn apply(frontier: &dyn Frontier, scope: &Scope, config: &Config) -> 
                 pages = frontier.counts().page,
                 "scope, depth, robots.txt, canonical URLs or what publishers ask count otherwise: what is known already is looked through"
             );
-            let concerned = Concerned::default();
-            frontier.look_again(now_ms(), &|page| change.look(page, &concerned))?;
-            concerned.tell();
+            let concerned = RefCell::new(BTreeMap::<&str, u64>::new());
+            frontier.look_again(now_ms(), &|page| {
+                let (why, look) = change.look(page)?;
+                *concerned.borrow_mut().entry(why).or_default() += 1;
+                Some(look)
+            })?;
+            for (why, urls) in concerned.into_inner() {
+                tracing::info!(urls, "{why}");
+            }
         }
     }
     frontier.set_note(NOTE, &serde_json::to_string(&now).unwrap_or_default())
@@ -116,11 +119,7 @@ impl Reach {
         let patterns =
             |list: &[String]| list.iter().map(|it| it.trim()).filter(|it| !it.is_empty()).map(str::to_owned).collect();
         Reach {
-            rule: match config.scope.rule {
-                ScopeRule::Host => 0,
-                ScopeRule::Domain => 1,
-                ScopeRule::Any => 2,
-            },
+            rule: config.scope.rule as u8,
             hosts: config.scope.hosts.iter().cloned().collect(),
             seeds: xxhash_rust::xxh3::xxh3_64(scope.to_note().as_bytes()),
             allow: patterns(&config.scope.allow),
@@ -191,63 +190,33 @@ impl Reach {
 }
 
 impl Change<'_> {
-    fn look(&self, page: &PageRecord, concerned: &Concerned) -> Option<Look> {
+    /// What becomes of the next look at a page, and why.
+    fn look(&self, page: &PageRecord) -> Option<(&'static str, Look)> {
         let (is_there, depth) = (page.state.is_there(), page.depth);
         let is_kept = self.scope.keeps(&page.url, page.kind, depth, self.max_depth);
         // Gone without an answer that said so: forbidden.
         let was_forbidden = page.state == PageState::Gone && page.status == 0;
         let by_use = self.asks.as_ref().and_then(|asks| asks.look(page));
-        let (number, look) = match page.state {
-            _ if is_there && !is_kept => (&concerned.leave, Look::First),
+        Some(match page.state {
+            _ if is_there && !is_kept => (LEAVE, Look::First),
             _ if !is_kept => return None,
             _ if is_there && (self.is_wider || self.deeper_from.is_some_and(|limit| depth >= limit)) => {
-                (&concerned.reread, Look::Reread)
+                (REREAD, Look::Reread)
             }
-            _ if by_use == Some(Look::Reread) => (&concerned.use_, Look::Reread),
-            _ if is_there && self.is_softer && page.is_to_be_reread => (&concerned.passed_over, Look::Reread),
-            _ if is_there && self.robots_count => (&concerned.asked, Look::First),
-            _ if by_use == Some(Look::First) => (&concerned.use_, Look::First),
-            _ if is_there && self.canonical_counts && has_validators(page) => (&concerned.name, Look::RereadInTime),
-            _ if was_forbidden && (self.returns || self.robots_are_free) => (&concerned.return_, Look::First),
-            PageState::Failed(FailureReason::OutOfScope) if self.returns => (&concerned.return_, Look::TryAgain),
-            PageState::Failed(FailureReason::RobotsDenied) if self.robots_are_free => {
-                (&concerned.return_, Look::TryAgain)
-            }
+            _ if by_use == Some(Look::Reread) => (USE, Look::Reread),
+            _ if is_there && self.is_softer && page.is_to_be_reread => (PASSED_OVER, Look::Reread),
+            _ if is_there && self.robots_count => (ASKED, Look::First),
+            _ if by_use == Some(Look::First) => (USE, Look::First),
+            _ if is_there && self.canonical_counts && has_validators(page) => (NAMED, Look::RereadInTime),
+            _ if was_forbidden && (self.returns || self.robots_are_free) => (RETURN, Look::First),
+            PageState::Failed(FailureReason::OutOfScope) if self.returns => (RETURN, Look::TryAgain),
+            PageState::Failed(FailureReason::RobotsDenied) if self.robots_are_free => (RETURN, Look::TryAgain),
             _ => return None,
-        };
-        number.set(number.get() + 1);
-        Some(look)
+        })
     }
 }
 
 /// A 304 would say nothing of what it names.
 fn has_validators(page: &PageRecord) -> bool {
     page.etag.is_some() || page.last_modified.is_some()
-}
-
-impl Concerned {
-    fn tell(&self) {
-        for (number, what) in [
-            (&self.leave, "scope or depth has changed: pages known already that it does not admit any more leave"),
-            (
-                &self.reread,
-                "scope or depth has changed: pages known already are read again for links that it admits now",
-            ),
-            (&self.passed_over, "links of all pages count now: pages that are not relevant are read again for theirs"),
-            (&self.return_, "what was forbidden may be asked for now: URLs are tried again"),
-            (
-                &self.name,
-                "canonical URLs count from now on: pages known already are asked for whole when their time comes",
-            ),
-            (
-                &self.use_,
-                "what the pages are for has changed, or which are wanted: those that this may concern are looked at again",
-            ),
-            (&self.asked, "robots.txt counts from now on: pages known already are looked at again"),
-        ] {
-            if number.get() > 0 {
-                tracing::info!(urls = number.get(), "{what}");
-            }
-        }
-    }
 }
