@@ -160,10 +160,7 @@ fn how_much(running: &Running, free: u64) -> (u64, u64) {
     let delay = running.config().frontier.host_delay.as_millis().max(1);
     let beside = running.config().fetch.connections_per_host as u64;
     let urls = ((LEASE_TIME.as_millis() / delay) as u64 * beside).clamp(beside, MAX_URLS.max(beside));
-    match running.pages_left() {
-        Some(left) if left < free * urls => (free.min(left), 1),
-        _ => (free, urls),
-    }
+    running.within_budgets(free, urls)
 }
 
 /// A worker's whole life: one lease.

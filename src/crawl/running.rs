@@ -107,8 +107,9 @@ impl Running {
         self.config().frontier.max_pages.is_some_and(|pages| self.frontier.brought().pages >= pages)
     }
 
-    /// Pages that may still be leased for the crawl's budgets, as if each that is leased were going to be one; none: any number.
-    pub fn pages_left(&self) -> Option<u64> {
+    /// So many hosts, and URLs of each, or as many as may still be leased for the crawl's budgets, as if each URL that is leased were
+    /// going to be a page.
+    pub fn within_budgets(&self, hosts: u64, urls: u64) -> (u64, u64) {
         let in_flight = self.frontier.counts().in_flight;
         let of_crawl = self.frontier.budgets(now_ms()).into_iter().filter(|standing| standing.budget.of == Whom::Crawl);
         let left = of_crawl.filter_map(|standing| match standing.budget.what {
@@ -116,7 +117,10 @@ impl Running {
             // How many bytes a page has is known once it is there.
             What::BytesReceived | What::BytesDecoded => (standing.left()? == 0).then_some(0),
         });
-        left.min()
+        match left.min() {
+            Some(left) if left < hosts * urls => (hosts.min(left), 1),
+            _ => (hosts, urls),
+        }
     }
 
     /// Nobody is asked, and everything accepted is validated.

@@ -9,9 +9,9 @@ use crate::api::said::work::{ClientStatus, Leasing, PageRefused, PageSent, Pages
 use crate::api::{Refusal, WorkDesk};
 use crate::clock::now_ms;
 use crate::crawl::running::Running;
-use crate::fetch::client::Exchange;
 use crate::formats::records::{ArchiveRecord, ReaderInput};
 use crate::formats::warc;
+use crate::page::Outcome;
 use crate::visit::loan::{LOAN_TIME, Sent, Taken};
 use crate::visit::outage::Opening;
 
@@ -107,42 +107,41 @@ impl Running {
         let delay = self.config().frontier.host_delay.as_millis().max(1);
         let most = if standing.is_proven(self.clients.config()) { MAX_URLS } else { UNPROVEN_URLS };
         let urls = ((LOAN_TIME.as_millis() / delay) as u64).clamp(1, most);
-        let (hosts, urls) = match self.pages_left() {
-            Some(left) if left < hosts as u64 * urls => (hosts.min(left as usize), 1),
-            _ => (hosts, urls),
-        };
-        let leases = self.frontier.lease(now_ms(), hosts, urls as usize)?;
+        let (hosts, urls) = self.within_budgets(hosts as u64, urls);
+        let leases = self.frontier.lease(now_ms(), hosts as usize, urls as usize)?;
         Ok(self.clients.lend(client, leases, &self.visitor()))
     }
 
     /// What a client says of a URL, if it is the client's to say. The error says why not.
-    fn propose(&self, client: &str, lease: &str, proposal: Proposal) -> Result<Taken, String> {
+    fn propose(&self, client: &str, lease: &str, mut proposal: Proposal) -> Result<Taken, String> {
         let mut is_too_fast = false;
         let given = self.clients.with_loan(client, lease, |loan| {
             let has_conditions = *loan
                 .urls
                 .get(&proposal.url)
                 .ok_or_else(|| Refusal::NotFound("not, or not any more, among the URLs of this lease".to_owned()))?;
-            if proposal.status() == Some(304) && !has_conditions {
+            let is_unchanged = matches!(&proposal.exchange.outcome, Outcome::Response(it) if it.status == 304);
+            if is_unchanged && !has_conditions {
                 return Err(Refusal::Bad("304 for a URL that was given without conditions".to_owned()));
             }
             is_too_fast = !loan.is_in_time();
-            Ok((loan.give_back(&proposal.url), loan.since_ms))
+            // It cannot have been asked for before it was given out.
+            proposal.exchange.started_ms = proposal.exchange.started_ms.max(loan.since_ms);
+            Ok(loan.give_back(&proposal.url))
         });
-        let (pages, since_ms) = given.map_err(|refusal| refusal.to_string())?;
+        let pages = given.map_err(|refusal| refusal.to_string())?;
         if is_too_fast {
             self.clients.was_too_fast(client);
             return Err("sooner than its host may be asked so often: see delay_ms".to_owned());
         }
-        self.hand_over(client, proposal.url.clone(), proposal.into_exchange(since_ms), pages)
+        self.hand_over(client, proposal, pages)
     }
 
     /// To the visit whose host is lent, unless its client is believed no more.
     fn hand_over(
         &self,
         client: &str,
-        url: String,
-        exchange: Exchange,
+        Proposal { url, exchange }: Proposal,
         pages: Option<mpsc::Sender<Sent>>,
     ) -> Result<Taken, String> {
         let _taking = self.clients.taking.read();

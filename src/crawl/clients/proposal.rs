@@ -1,5 +1,7 @@
 //! What a client sends is a proposal: its form and its size are looked at before anything else.
 
+use std::net::IpAddr;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -9,28 +11,24 @@ use sha2::{Digest, Sha256};
 use crate::api::said::work::PageSent;
 use crate::clock::now_ms;
 use crate::fetch::client::{Client, Exchange, unwanted};
-use crate::page::{EpochMs, Failure, FailureReason, Headers, HttpVersion, Outcome, PageEvent, Response, Truncated};
+use crate::page::{Failure, FailureReason, Headers, HttpVersion, Outcome, PageEvent, Response, Truncated};
 
 const MAX_HEADERS: usize = 256;
 const MAX_HEADER_BYTES: usize = 256 << 10;
 const MAX_MESSAGE: usize = 1000;
 
-/// What is claimed of a URL, whoever claims it. Its times are ours: it began when it says and ended just now.
+/// What is claimed of a URL, whoever claims it, as if we had asked. Its times are ours: it took as long as it says, and ended just
+/// now.
 pub(super) struct Proposal {
     pub url: String,
-    outcome: Outcome,
-    request_headers: Headers,
-    ip: Option<std::net::IpAddr>,
-    took_ms: u64,
+    pub exchange: Exchange,
 }
 
 impl Proposal {
     /// The error says what is wrong with it.
     pub fn of_json(page: PageSent, client: &Client) -> Result<Proposal, String> {
-        let PageSent { url, headers, request_headers, ip, took_ms, .. } = &page;
-        let (url, ip, took_ms) = (url.clone(), *ip, *took_ms);
-        let request_headers = checked_headers(request_headers.clone())?.redacted();
-        let headers = checked_headers(headers.clone())?;
+        let request_headers = checked_headers(page.request_headers)?;
+        let headers = checked_headers(page.headers)?;
         let outcome = match (page.status, page.failure) {
             (None, Some(failure)) => {
                 let reason = FailureReason::by_name(&failure.reason)
@@ -54,7 +52,7 @@ impl Proposal {
             }
             _ => return Err("a page has either a status or a failure".to_owned()),
         };
-        Ok(Proposal { url, outcome, request_headers, ip, took_ms })
+        Ok(Proposal::new(page.url, outcome, request_headers, page.ip, page.took_ms))
     }
 
     /// Of a page that an archive holds.
@@ -71,23 +69,14 @@ impl Proposal {
             }
             failure @ Outcome::Failure(_) => failure,
         };
-        let request_headers = checked_headers(event.request_headers.0)?.redacted();
-        Ok(Proposal { url: event.url, outcome, request_headers, ip: event.ip, took_ms })
+        let request_headers = checked_headers(event.request_headers.0)?;
+        Ok(Proposal::new(event.url, outcome, request_headers, event.ip, took_ms))
     }
 
-    pub fn status(&self) -> Option<u16> {
-        match &self.outcome {
-            Outcome::Response(response) => Some(response.status),
-            Outcome::Failure(_) => None,
-        }
-    }
-
-    /// As if we had asked. `since`: when it was given out.
-    pub fn into_exchange(self, since: EpochMs) -> Exchange {
+    fn new(url: String, outcome: Outcome, headers: Headers, ip: Option<IpAddr>, took_ms: u64) -> Proposal {
         let ended_ms = now_ms();
-        let started_ms = ended_ms.saturating_sub(self.took_ms).max(since).min(ended_ms);
-        let Proposal { outcome, request_headers, ip, .. } = self;
-        Exchange { request_headers, outcome, ip, started_ms, ended_ms, room: None }
+        let (request_headers, started_ms) = (headers.redacted(), ended_ms.saturating_sub(took_ms));
+        Proposal { url, exchange: Exchange { request_headers, outcome, ip, started_ms, ended_ms, room: None } }
     }
 }
 
