@@ -335,6 +335,10 @@ impl Destination {
 }
 
 impl Config {
+    pub fn sink(&self, name: &str) -> Option<&SinkConfig> {
+        self.sinks.iter().find(|sink| sink.name() == name)
+    }
+
     /// With nothing in it: what the table of keys fills.
     pub(super) fn empty() -> Config {
         Config {

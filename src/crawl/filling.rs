@@ -16,15 +16,17 @@ use super::error::CrawlError;
 use super::running::Running;
 use crate::archive::inputs::{ArchiveInputs, InputOptions};
 use crate::archive::read::{Page, Problem};
-use crate::archive::transfer::{Summary, Transfer, TransferObserver};
+use crate::archive::transfer::{Summary, Transfer, TransferObserver, Wanted};
 use crate::archive::transfer_state::{TransferState, TransferStateError};
 use crate::backup::FILLINGS;
 use crate::config::{Config, Destination, Removed, SinkConfig, StartedWith};
+use crate::folders::make_private;
 use crate::formats::Format;
 use crate::formats::held::Field;
-use crate::frontier::{Frontier, PageRecord, PageState};
+use crate::frontier::{PageRecord, PageState};
 use crate::page::PageEvent;
 use crate::page_log::PageLog;
+use crate::parse;
 use crate::sinks::watch::Watch;
 use crate::supervisor::Beat;
 use crate::telemetry::progress::grouped;
@@ -34,14 +36,13 @@ const TASK: &str = "from_archive";
 
 /// Notes, durably, that a sink which is new and misses what was accepted before `behind` is to be filled. Before it has a place.
 pub(super) fn begin(folder: &Path, sink: &SinkConfig, config: &Config, behind: u64) -> Result<(), CrawlError> {
-    let options = InputOptions { without: Some(folder.join(sink.name())), ..InputOptions::default() };
     // A name that is wrong is told before anything is made.
-    ArchiveInputs::open(&config.from_archive, options)?;
+    ArchiveInputs::open(&config.from_archive, without_own(folder, sink))?;
     let absolute = |name: &String| std::path::absolute(name).map_or(name.clone(), |path| path.display().to_string());
     let names = config.from_archive.iter().map(absolute);
     let task = [TASK.to_owned(), behind.to_string()].into_iter().chain(names).collect();
     let place = folder.join(FILLINGS);
-    crate::folders::make_private(&place).map_err(|source| CrawlError::Folder { path: place, source })?;
+    make_private(&place).map_err(|source| CrawlError::Folder { path: place, source })?;
     TransferState { task, ..TransferState::default() }.save(&state_file(folder, sink.name()))?;
     Ok(())
 }
@@ -66,14 +67,18 @@ pub(super) fn state(folder: &Path, sink: &str, behind: u64) -> Result<Option<Tra
 
 /// Whether something of the archive is still to be delivered to a sink.
 pub(super) fn is_unfinished(folder: &Path, log: &PageLog, sink: &str) -> bool {
-    let missed = log.status().readers.into_iter().find(|reader| reader.name == sink).map_or(0, |reader| reader.missed);
+    let missed = missed(log, sink);
     missed > 0 && matches!(state(folder, sink, missed), Ok(Some(state)) if !state.done)
+}
+
+/// Events that were accepted before it came.
+fn missed(log: &PageLog, sink: &str) -> u64 {
+    log.status().reader(sink).map_or(0, |reader| reader.missed)
 }
 
 /// Delivers what is left of the archive, or what can be until the process hurries to its end. Called again after a failure, it goes on.
 pub(super) fn fill(running: &Running, sink: &SinkConfig, beat: &Beat) -> anyhow::Result<()> {
-    let missed = |log: &PageLog| log.status().readers.into_iter().find(|it| it.name == sink.name()).map(|it| it.missed);
-    let behind = missed(&running.log).unwrap_or_default();
+    let behind = missed(&running.log, sink.name());
     let Some(state) = state(&running.folder, sink.name(), behind)?.filter(|state| behind > 0 && !state.done) else {
         return Ok(());
     };
@@ -136,7 +141,7 @@ fn wait_for_archives(running: &Running, sink: &SinkConfig, beat: &Beat) {
 
 /// What comes by the log is left out here; so is what was fetched since this run began, all of which does. And what has left the
 /// destinations since, where it does leave them.
-fn wanted(running: &Running, sink: &SinkConfig) -> anyhow::Result<crate::archive::transfer::Wanted> {
+fn wanted(running: &Running, sink: &SinkConfig) -> anyhow::Result<Wanted> {
     let mut in_log = HashSet::new();
     running.log.scan(&mut |_, event| {
         if event.response().is_some() {
@@ -154,7 +159,9 @@ fn wanted(running: &Running, sink: &SinkConfig) -> anyhow::Result<crate::archive
         if !leaves && !skips {
             return Ok(true);
         }
-        let known = known(&*frontier, &event.url)?;
+        // What no frontier can hold is none of its pages.
+        let is_normal = parse::url::parse(&event.url).is_some_and(|normal| normal == event.url);
+        let known = if is_normal { frontier.page(&event.url)? } else { None };
         let has_left = known.as_ref().is_some_and(|page| leaves && has_left(page));
         Ok(!has_left && known.is_none_or(|page| !skips || page.duplicate_of().is_none()))
     }))
@@ -165,17 +172,8 @@ fn fetch_of(event: &PageEvent) -> u64 {
     xxh3_64(format!("{} {}", event.ended_ms / 1000, event.url).as_bytes())
 }
 
-/// What no frontier can hold is none of its pages.
-fn known(frontier: &dyn Frontier, url: &str) -> anyhow::Result<Option<PageRecord>> {
-    Ok(normalised(url).map(|_| frontier.page(url)).transpose()?.flatten())
-}
-
 fn has_left(page: &PageRecord) -> bool {
     matches!(page.state, PageState::Gone | PageState::Withheld | PageState::Alias)
-}
-
-fn normalised(url: &str) -> Option<String> {
-    crate::parse::url::parse(url).filter(|it| it == url)
 }
 
 struct Told<'a> {

@@ -166,7 +166,7 @@ fn open_pauses(frontier: &dyn Frontier, folder: &Path) -> Result<Pauses, Frontie
 fn log_for(config: &Config, folder: &Path, derive: &DeriveOptions) -> Result<PageLog, CrawlError> {
     let (log, recovery) = open_log(folder, &config.log, derive)?;
     warn_of(&recovery);
-    if let Some((_, why)) = recovery.unreadable.iter().find(|(name, _)| is_sink(name, config)) {
+    if let Some((_, why)) = recovery.unreadable.iter().find(|(name, _)| config.sink(name).is_some()) {
         return Err(CrawlError::Cursor(why.clone()));
     }
     readers::meet(&log, config, folder)?;
@@ -251,10 +251,6 @@ fn client(config: &Config) -> Result<Client, ClientError> {
         true => Client::keeping_wire(&config.fetch),
         false => Client::new(&config.fetch),
     }
-}
-
-fn is_sink(name: &str, config: &Config) -> bool {
-    config.sinks.iter().any(|sink| sink.name() == name)
 }
 
 /// Times go on behind the last run's, even if this machine's clock was set back since.

@@ -19,7 +19,7 @@ pub(super) fn meet(log: &PageLog, config: &Config, folder: &Path) -> Result<(), 
     }
     let status = log.status();
     for sink in &config.sinks {
-        match status.readers.iter().find(|reader| reader.name == sink.name()) {
+        match status.reader(sink.name()) {
             None => meet_new(log, sink, &status, config, folder)?,
             Some(reader) if reader.missed > 0 => tell_filling(sink, reader.missed, config, folder)?,
             Some(_) => {}
@@ -88,7 +88,7 @@ fn tell_filling(sink: &SinkConfig, missed: u64, config: &Config, folder: &Path) 
 
 /// How a sink that came later gets what it has missed: from an archive of this crawl, if it keeps one.
 fn remedy(sink: &SinkConfig, status: &LogStatus, config: &Config, folder: &Path) -> String {
-    let has_all = |name: &str| status.readers.iter().any(|reader| reader.name == name && reader.missed == 0);
+    let has_all = |name: &str| status.reader(name).is_some_and(|reader| reader.missed == 0);
     let is_archive = |other: &&SinkConfig| {
         matches!(
             other.destination,
@@ -114,22 +114,21 @@ fn remedy(sink: &SinkConfig, status: &LogStatus, config: &Config, folder: &Path)
 
 /// What the log keeps for sinks that are not among those of this run, one line each.
 pub(super) fn left_behind(log: &LogStatus, config: &Config, folder: &Path) -> Vec<String> {
-    let is_of_this_run = |name: &str| config.sinks.iter().any(|sink| sink.name() == name);
-    let gone = log.readers.iter().filter(|reader| reader.books.is_some() && !is_of_this_run(&reader.name));
-    let text = |reader: &crate::page_log::ReaderStatus| {
+    let gone = log.readers.iter().filter(|reader| reader.books.is_some() && config.sink(&reader.name).is_none());
+    gone.map(|reader| {
         let (name, events, held) = (&reader.name, grouped(reader.pending), bytes(reader.unread_bytes));
         format!(
             "sink {name} is not among those of this run, and {events} events ({held}) are kept for it until it is again, or \
              is given up: seine sinks remove {name} -o {}",
             folder.display()
         )
-    };
-    gone.map(text).collect()
+    })
+    .collect()
 }
 
 /// Standard output that has printed everything leaves no place in the log: a later run may do without it.
 pub(super) fn part(log: &PageLog) {
-    let is_done = log.status().readers.iter().any(|reader| reader.name == STDOUT && reader.pending == 0);
+    let is_done = log.status().reader(STDOUT).is_some_and(|reader| reader.pending == 0);
     if is_done && let Err(error) = log.forget(STDOUT) {
         tracing::warn!(%error, "standard output's place in the page log stays");
     }

@@ -64,10 +64,10 @@ impl Stillness {
 /// The sinks of this run with something pending: name, place in the log, how much. Not standard output: whoever reads it is
 /// there and may take all the time, or gone, which is noticed.
 fn behind(running: &Running) -> impl Iterator<Item = (&str, u64, u64)> {
-    let readers = running.log.status().readers;
+    let log = running.log.status();
     let sinks = running.sinks.iter().filter(|sink| sink.destination != Destination::Stdout);
     sinks.filter_map(move |sink| {
-        let reader = readers.iter().find(|reader| reader.name == sink.name())?;
+        let reader = log.reader(sink.name())?;
         let is_filling = filling::is_unfinished(&running.folder, &running.log, sink.name());
         // What it gets from an archive counts as the log's.
         let filled = running.watches.get(sink.name()).map_or(0, Watch::pages_filled);

@@ -82,6 +82,10 @@ impl LogStatus {
         self.free_bytes.is_none_or(|free| free >= self.reserve_bytes)
     }
 
+    pub fn reader(&self, name: &str) -> Option<&ReaderStatus> {
+        self.readers.iter().find(|reader| reader.name == name)
+    }
+
     /// The readers with books: the sinks.
     pub fn sinks(&self) -> impl Iterator<Item = (&str, Books)> {
         self.readers.iter().filter_map(|reader| Some((reader.name.as_str(), reader.books?)))
@@ -89,6 +93,6 @@ impl LogStatus {
 
     /// Accepted events that the validator has not passed: the table of this name.
     pub fn page_proposed(&self) -> u64 {
-        self.readers.iter().find(|reader| reader.name == VALIDATOR).map_or(0, |reader| reader.pending)
+        self.reader(VALIDATOR).map_or(0, |reader| reader.pending)
     }
 }

@@ -144,14 +144,14 @@ impl Console {
     }
 
     fn remove_sink(&self, sink: &str) -> Result<String, Refusal> {
-        if self.has_sink(sink) && self.log.status().readers.iter().any(|reader| reader.name == sink && reader.opened) {
+        let before = self.log.status();
+        if self.config.sink(sink).is_some() && before.reader(sink).is_some_and(|reader| reader.opened) {
             let detail =
                 format!("{sink} is among the sinks of this run: start the crawl without it first, or pause it");
             return Err(Refusal::Conflict(detail));
         }
         self.know_sink(sink)?;
-        let before = self.log.status();
-        let pending = before.readers.iter().find(|reader| reader.name == sink).map_or(0, |reader| reader.pending);
+        let pending = before.reader(sink).map_or(0, |reader| reader.pending);
         self.log.forget(sink)?;
         if let Err(error) = filling::forget(&self.folder, sink) {
             tracing::warn!(sink, %error, "how it was filled from an archive is still noted");
@@ -164,18 +164,14 @@ impl Console {
     /// Refused, if the log has no place of such a sink.
     fn know_sink(&self, sink: &str) -> Result<(), Refusal> {
         let log = self.log.status();
-        let mut names = log.sinks().map(|(name, _)| name).collect::<Vec<_>>();
-        names.extend(
-            self.config.sinks.iter().map(|sink| sink.name()).filter(|name| !log.sinks().any(|(it, _)| it == *name)),
-        );
-        match names.contains(&sink) {
-            true => Ok(()),
-            false => Err(Refusal::NotFound(format!(
-                "{} has no sink {sink}; it has: {}",
-                self.folder.display(),
-                names.join(", ")
-            ))),
+        let known = log.sinks().map(|(name, _)| name);
+        let configured = self.config.sinks.iter().map(|sink| sink.name()).filter(|name| log.reader(name).is_none());
+        let names: Vec<&str> = known.chain(configured).collect();
+        if names.contains(&sink) {
+            return Ok(());
         }
+        let (folder, names) = (self.folder.display(), names.join(", "));
+        Err(Refusal::NotFound(format!("{folder} has no sink {sink}; it has: {names}")))
     }
 
     /// The last orders, the latest first. A line that a crash cut is left out.

@@ -50,7 +50,7 @@ impl Console {
         let (sender, receiver) = mpsc::channel();
         let mut waiting = 0;
         for (number, sink) in sinks.iter_mut().enumerate() {
-            let Some(config) = self.config.sinks.iter().find(|config| config.name() == sink.sink) else { continue };
+            let Some(config) = self.config.sink(&sink.sink) else { continue };
             if !may_have_it(sink, config) {
                 continue;
             }

@@ -64,14 +64,9 @@ impl Console {
             missed: if name == STDOUT { 0 } else { reader.missed },
             // Dead letters that cannot be read are told of when they are opened.
             dead_letter_bytes: dead_letters::size(&self.folder.join(name)).map_or(0, |size| size.bytes),
-            in_use: self.has_sink(name),
+            in_use: self.config.sink(name).is_some(),
             is_paused: self.pauses.is_sink_paused(name),
             error: errors.iter().find(|(sink, _)| sink == name).map(|(_, error)| error.clone()),
         })
-    }
-
-    /// Whether it is among those of this run, or of the last.
-    pub(super) fn has_sink(&self, name: &str) -> bool {
-        self.config.sinks.iter().any(|sink| sink.name() == name)
     }
 }

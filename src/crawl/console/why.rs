@@ -103,7 +103,7 @@ impl Console {
         if let Some(reason) = dead_letters::reason(&self.folder.join(&reader.name), &page.event_id) {
             return place("dead", None, Some(reason));
         }
-        let upkeep = self.config.sinks.iter().find(|sink| sink.name() == reader.name).map(|sink| sink.upkeep);
+        let upkeep = self.config.sink(&reader.name).map(|sink| sink.upkeep);
         if let (Some(of), true) = (page.duplicate_of(), upkeep.is_some_and(|upkeep| upkeep.skip_duplicates)) {
             return place("passed", None, Some(format!("it is {}; this sink skips duplicates", said_of_duplicate(of))));
         }
