@@ -1,6 +1,7 @@
 //! Names to addresses: a cache of our own over hickory, with counts, a negative cache, and private addresses refused.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
@@ -44,6 +45,9 @@ struct Answer {
     addresses: Result<Arc<[IpAddr]>, DnsError>,
     expires: Instant,
 }
+
+/// Addresses, or why there are none; and how long that holds.
+type Found = Result<(Arc<[IpAddr]>, Duration), (DnsError, Duration)>;
 
 /// Look-ups since the start.
 #[derive(Debug, Default)]
@@ -143,74 +147,60 @@ impl Dns {
             }
             self.0.cache.remove_if(name, |stale| stale.expires <= Instant::now());
         }
-        let looked_up = self
-            .0
-            .cache
-            .get_or_insert_async(name, async { Ok::<_, std::convert::Infallible>(self.look_up(name).await) });
-        match looked_up.await {
-            Ok(answer) => answer,
-            Err(never) => match never {},
-        }
+        let look_up = async { Ok::<_, Infallible>(self.look_up(name).await) };
+        let Ok(answer) = self.0.cache.get_or_insert_async(name, look_up).await;
+        answer
     }
 
     async fn look_up(&self, name: &str) -> Answer {
-        let inner = &*self.0;
-        inner.counts.asked.fetch_add(1, Ordering::Relaxed);
-        let no_address = |message: String| Answer {
-            addresses: Err(DnsError::NoAddress { name: name.to_owned(), message }),
-            expires: Instant::now() + inner.negative_ttl,
+        self.0.counts.asked.fetch_add(1, Ordering::Relaxed);
+        let (addresses, holds) = match self.find(name).await {
+            Ok((addresses, ttl)) => (Ok(addresses), ttl),
+            Err((error, rest)) => (Err(error), rest),
         };
-        if let Some(fixed) = inner.static_hosts.get(name) {
-            if fixed.is_empty() {
-                return no_address("it is configured with none".to_owned());
-            }
-            return Answer { addresses: Ok(fixed.as_slice().into()), expires: Instant::now() + MAX_TTL };
-        }
-        if name == "localhost" || name.ends_with(".localhost") {
-            let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST); // RFC 6761 §6.3
-            return Answer { addresses: Ok([loopback].into()), expires: Instant::now() + MAX_TTL };
-        }
-        let asked = match name.rsplit('.').next() {
-            Some("invalid") => Err(no_address("names below .invalid never exist".to_owned())), // RFC 6761 §6.4
-            _ => self.ask(name).await,
-        };
-        let answer = asked.and_then(|(addresses, ttl)| match addresses.is_empty() {
-            true => Err(no_address("the answer holds none".to_owned())),
-            false => Ok(Answer { addresses: Ok(addresses), expires: Instant::now() + ttl }),
-        });
-        answer.unwrap_or_else(|failed| {
-            inner.counts.failed.fetch_add(1, Ordering::Relaxed);
-            failed
-        })
+        Answer { addresses, expires: Instant::now() + holds }
     }
 
-    /// Asks the name servers: the addresses and how long they hold, or the answer that says why there is none.
-    async fn ask(&self, name: &str) -> Result<(Arc<[IpAddr]>, Duration), Answer> {
+    async fn find(&self, name: &str) -> Found {
+        match self.0.static_hosts.get(name) {
+            Some(fixed) if fixed.is_empty() => return Err(self.no_address(name, "it is configured with none")),
+            Some(fixed) => return Ok((fixed.as_slice().into(), MAX_TTL)),
+            None => {}
+        }
+        if name == "localhost" || name.ends_with(".localhost") {
+            return Ok(([IpAddr::V4(Ipv4Addr::LOCALHOST)].into(), MAX_TTL)); // RFC 6761 §6.3
+        }
+        let found = match name.rsplit('.').next() {
+            Some("invalid") => Err(self.no_address(name, "names below .invalid never exist")), // RFC 6761 §6.4
+            _ => self.ask(name).await,
+        };
+        let found = found.and_then(|(addresses, ttl)| match addresses.is_empty() {
+            true => Err(self.no_address(name, "the answer holds none")),
+            false => Ok((addresses, ttl)),
+        });
+        found.inspect_err(|_| _ = self.0.counts.failed.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn no_address(&self, name: &str, message: impl ToString) -> (DnsError, Duration) {
+        (DnsError::NoAddress { name: name.to_owned(), message: message.to_string() }, self.0.negative_ttl)
+    }
+
+    /// Asks the name servers.
+    async fn ask(&self, name: &str) -> Found {
         let inner = &*self.0;
-        let no_address = |message: String| Answer {
-            addresses: Err(DnsError::NoAddress { name: name.to_owned(), message }),
-            expires: Instant::now() + inner.negative_ttl,
+        let resolver_failed = |message: String| {
+            (DnsError::Resolver { name: name.to_owned(), message }, inner.negative_ttl.min(RESOLVER_REST))
         };
-        let resolver_failed = |message: String| Answer {
-            addresses: Err(DnsError::Resolver { name: name.to_owned(), message }),
-            expires: Instant::now() + inner.negative_ttl.min(RESOLVER_REST),
-        };
-        // Our own lack: as soon as there is a file again, it is asked again.
-        let no_files =
-            || Answer { addresses: Err(DnsError::OpenFiles { name: name.to_owned() }), expires: Instant::now() };
         let Some(resolver) = &inner.resolver else {
             return Err(resolver_failed("the system has no DNS configuration (/etc/resolv.conf)".to_owned()));
         };
         let refused_before = inner.sockets.refused();
         // The trailing dot keeps the system's search domains out: a crawler's names are complete.
-        let full = Name::from_utf8(format!("{name}.")).map_err(|error| no_address(error.to_string()))?;
+        let full = Name::from_utf8(format!("{name}.")).map_err(|error| self.no_address(name, error))?;
         let mut found = resolver.lookup_ip(full.clone()).await;
         if found.as_ref().is_err_and(lacks_this_type) {
             // Said of AAAA alone; the question for A may have failed, and only its answer tells.
-            found = match resolver.ipv4_lookup(full).await {
-                Ok(lookup) => Ok(lookup.into()),
-                Err(error) => Err(error),
-            };
+            found = resolver.ipv4_lookup(full).await.map(Into::into);
         }
         if found.as_ref().err().is_none_or(NetError::is_no_records_found) {
             inner.counts.answered_ms.fetch_max(now_ms(), Ordering::Relaxed);
@@ -220,8 +210,11 @@ impl Dns {
                 let ttl = found.valid_until().saturating_duration_since(Instant::now()).clamp(MIN_TTL, MAX_TTL);
                 Ok((found.iter().collect(), ttl))
             }
-            Err(error) if error.is_no_records_found() => Err(no_address(error.to_string())),
-            Err(_) if inner.sockets.refused() > refused_before => Err(no_files()),
+            Err(error) if error.is_no_records_found() => Err(self.no_address(name, error)),
+            // Our own lack: as soon as there is a file again, it is asked again.
+            Err(_) if inner.sockets.refused() > refused_before => {
+                Err((DnsError::OpenFiles { name: name.to_owned() }, Duration::ZERO))
+            }
             Err(error) => Err(resolver_failed(error.to_string())),
         }
     }
