@@ -12,14 +12,14 @@ use super::claim::Claimed;
 use super::follow::Fetched;
 use super::host::LeasedHost;
 use super::lease::Tickets;
-use super::loan::{LOAN_TIME, Lent, Loan, Offer, OfferedUrl, Sent, Taken};
+use super::loan::{LOAN_TIME, Lent, Loan, Offer, Sent, Taken};
 use super::place::Place;
 use super::redirect;
 use super::retry;
 use super::sketch::Sketch;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::clock::now_ms;
-use crate::fetch::client::{Conditions, Exchange};
+use crate::fetch::client::Exchange;
 use crate::frontier::{FrontierError, Lease, Work};
 use crate::page::{FailureReason, Kind, Outcome, PageEvent, Response};
 
@@ -185,8 +185,7 @@ impl Visitor {
             let is_of_it = work.final_url.as_ref().is_none_or(|from| *from == work.url);
             let url = Url::parse(&work.url).ok().filter(|_| is_of_it);
             let conditions = url.map(|url| self.validators_at(Some(host), work, &url));
-            let Conditions { etag, last_modified, .. } = conditions.unwrap_or_default();
-            OfferedUrl { url: work.url.clone(), etag, last_modified }
+            (work.url.clone(), conditions.unwrap_or_default())
         });
         let time = time.saturating_add(delay.saturating_mul(urls.len() as u32));
         Offer {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::fetch::client::Exchange;
+use crate::fetch::client::{Conditions, Exchange};
 use crate::page::EpochMs;
 
 /// A host is lent for about so much work, its delay counted in.
@@ -30,14 +30,7 @@ pub(crate) struct Offer {
     pub origin: String,
     pub delay: Duration,
     pub until: EpochMs,
-    pub urls: Vec<OfferedUrl>,
-}
-
-#[derive(Debug)]
-pub(crate) struct OfferedUrl {
-    pub url: String,
-    pub etag: Option<String>,
-    pub last_modified: Option<String>,
+    pub urls: Vec<(String, Conditions)>,
 }
 
 /// What a client says that a URL of its loan has brought.

@@ -10,6 +10,7 @@ use super::Clients;
 use crate::api::Refusal;
 use crate::api::said::work::{HostLease, Leasing, Prepared, Released, Renewed, UrlToFetch};
 use crate::clock::now_ms;
+use crate::fetch::client::Conditions;
 use crate::frontier::Lease;
 use crate::page::EpochMs;
 use crate::visit::Visitor;
@@ -114,13 +115,13 @@ impl Clients {
         let Offer { origin, delay, until, urls } = offer;
         (loan.delay, loan.until, loan.given, loan.since) = (delay, until, urls.len(), Instant::now());
         loan.since_ms = now_ms();
-        loan.urls =
-            urls.iter().map(|url| (url.url.clone(), url.etag.is_some() || url.last_modified.is_some())).collect();
-        let urls = urls.into_iter().map(|url| UrlToFetch {
-            url: url.url,
+        let has_any = |conditions: &Conditions| conditions.etag.is_some() || conditions.last_modified.is_some();
+        loan.urls = urls.iter().map(|(url, conditions)| (url.clone(), has_any(conditions))).collect();
+        let urls = urls.into_iter().map(|(url, Conditions { etag, last_modified, .. })| UrlToFetch {
+            url,
             robots: "allowed".to_owned(),
-            etag: url.etag,
-            last_modified: url.last_modified,
+            etag,
+            last_modified,
         });
         let lease = HostLease {
             lease: fence.to_owned(),

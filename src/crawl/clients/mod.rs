@@ -85,33 +85,33 @@ impl Clients {
         self.standings.lock().get(client).cloned().unwrap_or_default()
     }
 
-    /// Changes what is known of a client; kept now and then, and whenever `is_kept`.
+    /// Changes what is known of a client, which may be shut out for it; kept now and then, and whenever `is_kept`.
     fn change(&self, client: &str, is_kept: bool, change: impl FnOnce(&mut Standing)) {
-        let now = {
+        let (was_out, now) = {
             let mut standings = self.standings.lock();
             let standing = standings.entry(client.to_owned()).or_default();
+            let was_out = standing.shut_out.is_some();
             change(standing);
-            standing.clone()
+            (was_out, standing.clone())
         };
         let json = serde_json::to_string(&now).unwrap_or_default();
         if is_kept && let Err(error) = self.frontier.set_note(&format!("{NOTE}{client}"), &json) {
             tracing::warn!(client, %error, "what is known of a client is not kept");
+        }
+        if let Some(out) = now.shut_out.filter(|_| !was_out) {
+            self.shut_out(client, &out.why);
         }
     }
 
     /// A loan is over, and what was ours of it is done.
     fn ended(&self, fence: &str, lent: &Lent) {
         let Some(loan) = self.loans.lock().remove(fence) else { return };
-        let was_out = self.standing(&loan.client).shut_out.is_some();
         self.change(&loan.client, true, |standing| {
             if loan.given > 0 {
                 standing.ended(loan.given, lent, &self.config, now_ms());
             }
             lent.agreed.iter().for_each(|agrees| standing.checked(*agrees, now_ms()));
         });
-        if let Some(out) = self.standing(&loan.client).shut_out.filter(|_| !was_out) {
-            self.shut_out(&loan.client, &out.why);
-        }
     }
 
     /// A client is believed no more: it gets nothing, and what was taken of it unseen is fetched again.
@@ -169,19 +169,12 @@ impl Clients {
 
     /// A client asked a host faster than it was told to, or says so.
     fn was_too_fast(&self, client: &str) {
-        let was_out = self.standing(client).shut_out.is_some();
         self.change(client, true, |standing| standing.checked(false, now_ms()));
-        if let Some(out) = self.standing(client).shut_out.filter(|_| !was_out) {
-            self.shut_out(client, &out.why);
-        }
     }
 
     pub fn statuses(&self) -> Vec<ClientStatus> {
-        let loans = self.loans.lock();
-        let hosts = |name: &str| loans.values().filter(|loan| *loan.client == *name).count() as u64;
-        let standings = self.standings.lock();
-        let status = |(name, standing): (&String, &Standing)| standing.status(name, hosts(name), &self.config);
-        standings.iter().map(status).collect()
+        let standings = self.standings.lock().clone();
+        standings.iter().map(|(name, known)| known.status(name, self.count_of(name) as u64, &self.config)).collect()
     }
 }
 
