@@ -54,19 +54,19 @@ pub enum Rule {
 }
 
 impl Book {
-    fn new(name: impl Into<String>, total: (&'static str, u64), parts: &[(&'static str, u64)]) -> Book {
+    fn new(
+        name: impl Into<String>,
+        total: (&'static str, u64),
+        parts: &[(&'static str, u64)],
+        remedy: &'static str,
+    ) -> Book {
         let figure = |&(what, count): &(&'static str, u64)| Figure { what, count };
         let parts = parts.iter().map(figure).collect();
-        Book { name: name.into(), total: figure(&total), parts, rule: Rule::Equal, remedy: "" }
+        Book { name: name.into(), total: figure(&total), parts, rule: Rule::Equal, remedy }
     }
 
     fn at_least(mut self) -> Book {
         self.rule = Rule::AtLeast;
-        self
-    }
-
-    fn or(mut self, remedy: &'static str) -> Book {
-        self.remedy = remedy;
         self
     }
 
@@ -193,9 +193,9 @@ impl Audit {
         let accepted = status.end.index.max(validated);
         self.note_damage(&scan, recovery);
         let kept = [("no longer needed", status.oldest.index), ("readable", scan.events)];
-        self.books.push(Book::new("page log", ("accepted", accepted), &kept).or(LOST));
+        self.books.push(Book::new("page log", ("accepted", accepted), &kept, LOST));
         let parts = [("validated", validated), ("waiting", waiting)];
-        self.books.push(Book::new("validator", ("accepted", accepted), &parts).or(LOST));
+        self.books.push(Book::new("validator", ("accepted", accepted), &parts, LOST));
         for reader in &readers {
             self.sink(reader, accepted - status.end.index);
         }
@@ -224,13 +224,13 @@ impl Audit {
             ("pending", reader.pending),
         ];
         let accepted = ("accepted", books.accepted + beyond);
-        self.books.push(Book::new(format!("sink {}", reader.name), accepted, &parts).or(MISCOUNTED));
+        self.books.push(Book::new(format!("sink {}", reader.name), accepted, &parts, MISCOUNTED));
         let tally = reader.letters.tally;
         let on_disk = reader.letters.ids.len() as u64 - reader.refused_ahead;
         if books.dead > 0 || on_disk > 0 || !reader.letters.problems.is_empty() {
             let parts = [("on disk", on_disk), ("replayed", tally.replayed), ("dropped", tally.dropped)];
-            let book = Book::new(format!("{} dead letters", reader.name), ("dead", books.dead), &parts);
-            self.books.push(book.at_least().or(LETTERS_GONE));
+            let book = Book::new(format!("{} dead letters", reader.name), ("dead", books.dead), &parts, LETTERS_GONE);
+            self.books.push(book.at_least());
         }
         if reader.refused_ahead > 0 {
             let (name, count) = (&reader.name, reader.refused_ahead);
@@ -264,7 +264,7 @@ impl Audit {
             ),
             ("hosts", ("hosts", counts.hosts), vec![("records", survey.hosts)]),
         ];
-        self.books.extend(books.map(|(name, total, parts)| Book::new(name, total, &parts).or(FRONTIER_OFF)));
+        self.books.extend(books.map(|(name, total, parts)| Book::new(name, total, &parts, FRONTIER_OFF)));
         // Records of sitemaps are there too, and are no pages.
         let states = [
             ("page live", counts.live, survey.live),
@@ -277,7 +277,7 @@ impl Audit {
             ("contents with a first page", survey.places, survey.firsts),
         ];
         for (name, counted, records) in states {
-            self.books.push(Book::new(name, ("pages", counted), &[("records", records)]).at_least().or(FRONTIER_OFF));
+            self.books.push(Book::new(name, ("pages", counted), &[("records", records)], FRONTIER_OFF).at_least());
         }
     }
 
@@ -305,13 +305,13 @@ impl Audit {
         };
         let removed = Some(("removed since", held.removed)).filter(|_| held.removed > 0);
         let parts: Vec<_> = [(held.what, held.count)].into_iter().chain(removed).collect();
-        self.books.push(Book::new(&*name, delivered, &parts).at_least().or(remedy));
+        self.books.push(Book::new(&*name, delivered, &parts, remedy).at_least());
         if let Some(found) = held.found.filter(|_| reader.gets.is_some()) {
             let total = ("delivered and still in the log", expected.len() as u64);
             // A dropped letter is an event that may still be in the log, and at no destination.
             let dropped = Some(("dropped", reader.letters.tally.dropped)).filter(|(_, count)| *count > 0);
             let parts: Vec<_> = [("found there by id", found)].into_iter().chain(dropped).chain(removed).collect();
-            self.books.push(Book::new(format!("{name} by id"), total, &parts).at_least().or(remedy));
+            self.books.push(Book::new(format!("{name} by id"), total, &parts, remedy).at_least());
         }
         self.notes.extend(held.notes);
         Ok(())

@@ -13,6 +13,7 @@ use super::running::Running;
 use super::stillness::trouble;
 use crate::frontier::{Counts, FrontierError, Harvest, PageRecord, PageState, WhichHosts};
 use crate::page::FailureReason;
+use crate::page_log::Books;
 use crate::sinks::dead_letters;
 use crate::telemetry::progress::{bytes, grouped};
 
@@ -46,10 +47,7 @@ pub struct Summary {
 #[derive(Debug, Clone)]
 pub struct SinkSummary {
     pub name: String,
-    pub delivered: u64,
-    pub skipped: u64,
-    pub dead: u64,
-    pub pending: u64,
+    pub books: Books,
     /// It has not got all of the archive that it is filled from.
     pub is_filling: bool,
     /// None for sinks that keep no files.
@@ -70,17 +68,14 @@ impl Summary {
         seeds: &[String],
     ) -> Result<Summary, FrontierError> {
         let log = running.log.status();
-        let config_of = |name: &str| running.sinks.iter().find(|sink| sink.name() == name);
+        let config = running.config();
         let sinks = log.sinks().map(|(name, books)| SinkSummary {
             name: name.to_owned(),
-            delivered: books.delivered,
-            skipped: books.skipped,
-            dead: books.dead,
-            pending: books.pending,
+            books,
             is_filling: filling::is_unfinished(&running.folder, &running.log, name),
             folder: Some(running.folder.join(name))
-                .filter(|it| !config_of(name).is_some_and(|sink| sink.destination.is_server()) && it.is_dir()),
-            of_this_run: config_of(name).is_some(),
+                .filter(|it| !config.sink(name).is_some_and(|sink| sink.destination.is_server()) && it.is_dir()),
+            of_this_run: config.sink(name).is_some(),
             letters: letters(&running.folder.join(name)),
             trouble: trouble(running, name).filter(|_| books.pending > 0),
         });
@@ -115,7 +110,7 @@ impl Summary {
 
     /// A sink of this run has not got everything: the same command goes on.
     pub fn is_pending(&self) -> bool {
-        self.sinks.iter().any(|sink| sink.of_this_run && (sink.pending > 0 || sink.is_filling))
+        self.sinks.iter().any(|sink| sink.of_this_run && (sink.books.pending > 0 || sink.is_filling))
     }
 
     /// A sink of this run has dead letters: somebody has to look at them.
@@ -151,9 +146,10 @@ impl Summary {
     /// For machines: what [`Display`](fmt::Display) says, as fields of a line of the log.
     pub fn to_json(&self) -> Value {
         let sinks = self.sinks.iter().map(|sink| {
+            let Books { delivered, skipped, dead, pending, .. } = sink.books;
             json!({
-                "name": sink.name, "delivered": sink.delivered, "skipped": sink.skipped, "dead_lettered": sink.dead,
-                "pending": sink.pending, "dead_letters": sink.letters, "folder": sink.folder, "trouble": sink.trouble,
+                "name": sink.name, "delivered": delivered, "skipped": skipped, "dead_lettered": dead,
+                "pending": pending, "dead_letters": sink.letters, "folder": sink.folder, "trouble": sink.trouble,
             })
         });
         let failed_seeds = self.failed_seeds.iter().take(SHOWN_SEEDS);
@@ -284,12 +280,13 @@ impl Summary {
     }
 
     fn write_sink(&self, out: &mut fmt::Formatter, sink: &SinkSummary) -> fmt::Result {
-        write!(out, "\n  {:<11} {:>9}   delivered", sink.name, grouped(sink.delivered))?;
-        let dead = match sink.letters {
-            letters if letters == sink.dead => "dead letters".to_owned(),
+        let Books { delivered, skipped, dead, pending, .. } = sink.books;
+        write!(out, "\n  {:<11} {:>9}   delivered", sink.name, grouped(delivered))?;
+        let letters = match sink.letters {
+            letters if letters == dead => "dead letters".to_owned(),
             letters => format!("dead letters ({} still there)", grouped(letters)),
         };
-        for (count, what) in [(sink.skipped, "not held by the format"), (sink.dead, &dead), (sink.pending, "pending")] {
+        for (count, what) in [(skipped, "not held by the format"), (dead, &letters), (pending, "pending")] {
             if count > 0 {
                 write!(out, ", {} {what}", grouped(count))?;
             }
