@@ -15,7 +15,7 @@ use crate::fetch::Jar;
 use crate::fetch::client::{Conditions, Exchange, Limits};
 use crate::frontier::{Claim, Work};
 use crate::large::BodyRoom;
-use crate::page::{Again, EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageEvent, Relevance, Withheld};
+use crate::page::{Again, EpochMs, Failure, FailureReason, Hop, Kind, Outcome, PageEvent, Withheld};
 
 const MAX_SITEMAP_BYTES: u64 = 50 << 20;
 
@@ -224,29 +224,13 @@ impl Visitor {
     pub(super) fn blank_event(&self, work: &Work) -> PageEvent {
         PageEvent {
             id: event_id(),
-            url: work.url.clone(),
             kind: work.kind,
             depth: work.depth,
             attempt: work.attempt,
-            method: "GET".to_owned(),
-            request_headers: Default::default(),
-            hops: Vec::new(),
-            final_url: work.url.clone(),
-            ip: None,
-            started_ms: 0,
             ended_ms: now_ms(),
             outcome: failed(FailureReason::BadUrl, String::new()),
-            again: None,
-            change: None,
-            withheld: None,
-            bytes_beside: 0,
-            text: None,
-            preferences: None,
-            likeness: None,
-            was_duplicate: Default::default(),
-            relevance: Relevance::by_type(false),
-            model: None,
             crawler_id: self.crawler_id.clone(),
+            ..PageEvent::read_back(&work.url)
         }
     }
 }
