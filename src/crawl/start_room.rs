@@ -3,6 +3,7 @@
 
 use std::error::Error;
 use std::io::ErrorKind;
+use std::iter::successors;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -70,13 +71,9 @@ impl StartRoom {
 }
 
 fn is_full(error: &CrawlError) -> bool {
-    let mut next: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = next {
-        let kind = error.downcast_ref().map(std::io::Error::kind);
-        if let Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) = kind {
-            return true;
-        }
-        next = error.source();
-    }
-    false
+    let mut causes = successors(Some(error as &(dyn Error + 'static)), |&error| error.source());
+    causes.any(|cause| {
+        let kind = cause.downcast_ref().map(std::io::Error::kind);
+        matches!(kind, Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded))
+    })
 }

@@ -52,16 +52,11 @@ impl Jar {
         cookies.sort_by_key(|it| std::cmp::Reverse(it.path.len()));
         let mut sent = String::new();
         for Set { name, value, .. } in cookies {
-            let value = value.expose();
+            let (between, value) = (if sent.is_empty() { "" } else { "; " }, value.expose());
             if sent.len() + name.len() + value.len() + 3 > MAX_SENT {
                 break;
             }
-            if !sent.is_empty() {
-                sent.push_str("; ");
-            }
-            sent.push_str(name);
-            sent.push('=');
-            sent.push_str(value);
+            sent.extend([between, name, "=", value]);
         }
         (!sent.is_empty()).then(|| Secret::new(sent))
     }

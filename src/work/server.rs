@@ -1,5 +1,7 @@
 //! The server that gives the work out, asked over its API.
 
+use std::error::Error;
+use std::iter::successors;
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode, header};
@@ -115,9 +117,5 @@ fn to_json(said: &impl serde::Serialize) -> Vec<u8> {
 
 /// The innermost cause: what is around it says that a request failed.
 fn reason(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
+    successors(Some(error as &dyn Error), |&cause| cause.source()).last().map(ToString::to_string).unwrap_or_default()
 }

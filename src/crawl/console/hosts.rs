@@ -5,9 +5,10 @@ use crate::api::Refusal;
 use crate::api::said::{HostStatus, HostTrouble, Hosts, HostsQuery, Troubled};
 use crate::clock::now_ms;
 use crate::frontier::held::HELD;
-use crate::frontier::{HostLook, Trouble, WhichHosts};
+use crate::frontier::{FrontierError, HostLook, Trouble, WhichHosts};
 use crate::page::EpochMs;
 use crate::parse;
+use crate::traps::HostTraps;
 
 /// Hosts that are shown unless another number is asked for, and at most.
 const SHOWN: usize = 100;
@@ -68,6 +69,17 @@ impl Console {
             known.extend(self.frontier.look_at_host(origin)?.map(|_| origin.clone()));
         }
         Ok(if known.is_empty() { origins } else { known })
+    }
+
+    /// None: it has none.
+    pub(super) fn traps(&self, origin: &str) -> Result<Option<HostTraps>, FrontierError> {
+        let (_, kept) = self.frontier.traps(origin)?;
+        Ok(kept.and_then(|kept| HostTraps::from_bytes(&kept)))
+    }
+
+    /// What cools down of a host, and what its links lose: a line each.
+    pub(super) fn trap_lines(&self, origin: &str) -> Result<Vec<String>, FrontierError> {
+        Ok(self.traps(origin)?.map(|traps| traps.lines()).unwrap_or_default())
     }
 }
 

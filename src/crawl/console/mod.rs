@@ -1,7 +1,6 @@
 //! What a crawl is asked, and told, by its operator: the same for one that runs and for one that rests in its folder.
 
 mod asks;
-mod backup;
 mod forget;
 mod hosts;
 mod orders;
@@ -10,9 +9,9 @@ mod places;
 mod retry;
 mod seeds;
 mod status;
-mod traps;
 mod why;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,6 +22,7 @@ use super::limits::OrderedLimits;
 use super::pauses::Pauses;
 use crate::api::Refusal;
 use crate::api::said::work::ClientStatus;
+use crate::backup::{SendError, send};
 use crate::config::Config;
 use crate::frontier::Frontier;
 use crate::frontier::scope::CurrentScope;
@@ -52,5 +52,16 @@ impl Console {
     /// Crawlers that take work from this one, as they were when it last ran.
     pub fn clients(&self) -> Result<Vec<ClientStatus>, Refusal> {
         Ok(clients::at_rest(&self.config.work, &*self.frontier)?)
+    }
+
+    /// A copy of the crawl, for who keeps it. What goes wrong is said in what is written, too.
+    pub fn backup(&self, out: &mut dyn Write, by: &str) -> Result<(), SendError> {
+        tracing::info!(by, "a backup is being taken");
+        let sent = send(&self.folder, &*self.frontier, &self.log, out);
+        match &sent {
+            Ok(()) => tracing::info!(by, "the backup has everything"),
+            Err(error) => tracing::warn!(by, %error, "no backup was taken"),
+        }
+        sent
     }
 }

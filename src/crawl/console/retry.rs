@@ -77,11 +77,9 @@ impl Wanted<'_> {
 /// Its reason for a failure; empty for a page that is there.
 fn name_of(state: PageState) -> &'static str {
     match state {
-        PageState::New | PageState::Unchanged | PageState::Changed | PageState::Withheld => "",
-        PageState::Alias => "alias",
-        PageState::Gone => "gone",
-        PageState::Refused => "refused",
         PageState::Failed(reason) => reason.name(),
+        state if state.is_there() => "",
+        state => state.name(),
     }
 }
 
