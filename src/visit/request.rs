@@ -143,7 +143,7 @@ impl Visitor {
     ) -> Result<Result<(), Failure>, Interrupted> {
         match self.refusal(host, url, request.work.kind) {
             Some(refusal) => Ok(Err(refusal)),
-            None => self.wait_for_turn(host, url).await,
+            None => self.wait_for_turns(host, url, 1).await,
         }
     }
 
@@ -203,7 +203,7 @@ impl Visitor {
         if self.refusal(host, &url, witness.kind).is_some() {
             return Ok(None);
         }
-        if self.wait_for_turn(host, &url).await?.is_err() {
+        if self.wait_for_turns(host, &url, 1).await?.is_err() {
             return Ok(Some(false));
         }
         // Those of a page behind a redirect are its target's.
@@ -282,16 +282,8 @@ impl Visitor {
         }
     }
 
-    /// Waits until the host and its address may be visited. The inner error is a name that does not resolve.
-    pub(super) async fn wait_for_turn(
-        &self,
-        host: &mut LeasedHost,
-        url: &Url,
-    ) -> Result<Result<(), Failure>, Interrupted> {
-        self.wait_for_turns(host, url, 1).await
-    }
-
-    /// The same for so many visits one after the other: its address is nobody else's meanwhile.
+    /// Waits until the host and its address may be visited, so many times one after the other: its address is nobody else's
+    /// meanwhile. The inner error is a name that does not resolve.
     pub(super) async fn wait_for_turns(
         &self,
         host: &mut LeasedHost,

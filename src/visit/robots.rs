@@ -114,7 +114,7 @@ impl Visitor {
         };
         let mut hops = 0;
         loop {
-            if let Err(failure) = self.wait_for_turn(host, &url).await? {
+            if let Err(failure) = self.wait_for_turns(host, &url, 1).await? {
                 return Ok((Outcome::Failure(failure), now_ms()));
             }
             let exchange = self.exchange(host, &url, &Conditions::default(), limits).await?;

@@ -116,7 +116,11 @@ pub fn judge(outcome: &Outcome, max_decoded_bytes: u64, now: EpochMs) -> Robots 
         Outcome::Response(response) if response.status < 500 && response.status != 429 => {
             (RobotsAccess::AllowAll, KEPT_MS)
         }
-        Outcome::Response(response) => (RobotsAccess::Unreachable(server_error(response)), KEPT_UNREACHABLE_MS),
+        Outcome::Response(response) => {
+            let message = format!("robots.txt answered with status {}", response.status);
+            let failure = Failure { reason: FailureReason::RobotsUnreachable, message };
+            (RobotsAccess::Unreachable(failure), KEPT_UNREACHABLE_MS)
+        }
         Outcome::Failure(failure) => (RobotsAccess::Unreachable(failure.clone()), KEPT_UNREACHABLE_MS),
     };
     Robots { fetched_ms: now, expires_ms: now + kept, access, tdm: None }
@@ -167,13 +171,6 @@ pub(super) fn or_stale(fresh: Robots, known: Option<&Robots>) -> Robots {
             Robots { access: access.clone(), ..fresh }
         }
         _ => fresh,
-    }
-}
-
-fn server_error(response: &Response) -> Failure {
-    Failure {
-        reason: FailureReason::RobotsUnreachable,
-        message: format!("robots.txt answered with status {}", response.status),
     }
 }
 
