@@ -13,7 +13,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use super::destination::{INDEX, SERVERS, TOPIC, TYPE, given};
 use super::exit;
 use crate::config::{self, Loaded, StartedWith};
-use crate::crawl::{Crawl, CrawlError, Ended, normalise_seed};
+use crate::crawl::{Crawl, CrawlError, Ended};
+use crate::parse;
 use crate::telemetry::logging;
 use crate::telemetry::progress::Screen;
 
@@ -164,7 +165,7 @@ pub(super) fn start(
 pub(super) fn read_seeds(given: &[String], file: Option<&std::path::Path>) -> anyhow::Result<Vec<String>> {
     let in_file = file.map(config::read_seeds).transpose()?.unwrap_or_default();
     let normalised = |seed: &String| {
-        normalise_seed(seed)
+        parse::url::parse(seed)
             .with_context(|| format!("seed {seed:?} is no http or https URL; write for example https://example.com/"))
     };
     given.iter().chain(&in_file).map(normalised).collect()

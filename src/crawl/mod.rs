@@ -4,7 +4,6 @@ mod asks;
 pub(crate) mod audit;
 mod clients;
 pub(crate) mod console;
-mod deliver;
 mod dispatch;
 mod ending;
 mod error;
@@ -12,8 +11,8 @@ mod filling;
 mod focus;
 mod limits;
 mod minutes;
+mod noted;
 mod open;
-mod parameters;
 mod parts;
 mod patience;
 mod pauses;
@@ -24,7 +23,6 @@ mod rest;
 mod room;
 mod running;
 mod seeds;
-mod skipping;
 mod spending;
 mod start_room;
 mod status;
@@ -40,7 +38,6 @@ use std::time::{Duration, Instant};
 use crate::api;
 use crate::config::{Loaded, StartedWith};
 use crate::descriptors;
-use crate::parse;
 use crate::signals::Signals;
 use crate::supervisor::Phase;
 use crate::telemetry::fetch_log::FetchLog;
@@ -143,9 +140,4 @@ fn keep(running: &running::Running) -> Result<(), CrawlError> {
         flushed => flushed?,
     }
     Ok(())
-}
-
-/// Seeds as they were typed, normalised.
-pub fn normalise_seed(seed: &str) -> Option<String> {
-    parse::url::parse(seed)
 }

@@ -10,14 +10,13 @@ use super::clients::Clients;
 use super::error::CrawlError;
 use super::focus;
 use super::limits::OrderedLimits;
-use super::parameters;
+use super::noted::{apply_recrawl, apply_skipping, parameters_in_force};
 use super::pauses::Pauses;
 use super::reach;
 use super::readers;
 use super::room::Room;
 use super::running::{Running, page_limit};
 use super::seeds::{propose_seeds, scope, try_seeds_again};
-use super::skipping;
 use super::spending::Spending;
 use super::start_room::StartRoom;
 use crate::api;
@@ -28,10 +27,7 @@ use crate::config::{Config, FrontierConfig, Loaded, LogConfig, SinkConfig, Start
 use crate::fetch::{Client, ClientError};
 use crate::folders::make_private;
 use crate::frontier::scope::{CurrentScope, Scope};
-use crate::frontier::{
-    CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Limits, Look, PageRecord, PageState,
-    RefusedLinks,
-};
+use crate::frontier::{CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Limits, RefusedLinks};
 use crate::page_log::{LogError, PageLog, Recovery};
 use crate::parse::DeriveOptions;
 use crate::shutdown::Shutdown;
@@ -40,7 +36,6 @@ use crate::supervisor::Supervisor;
 use crate::telemetry::Metrics;
 use crate::telemetry::fetch_log::FetchLog;
 use crate::telemetry::rates::Rates;
-use crate::validate::Looks;
 use crate::visit::Visitor;
 use crate::visit::rules::RulesCache;
 
@@ -125,7 +120,7 @@ fn stores(
 ) -> Result<(PageLog, EmbeddedFrontier, DeriveOptions), CrawlError> {
     let log = log_for(config, folder, &DeriveOptions::new(config))?;
     let frontier = open_frontier(config, folder, room)?;
-    config.scope.drop_parameters = room.write(&frontier, || parameters::in_force(&frontier, loaded))?;
+    config.scope.drop_parameters = room.write(&frontier, || parameters_in_force(&frontier, loaded))?;
     let derive = DeriveOptions::new(config);
     log.derive_by(derive.clone());
     Ok((log, frontier, derive))
@@ -150,7 +145,7 @@ fn scope_with(
     let scope = scope(config, frontier, seeds, room)?;
     room.write(frontier, || propose_seeds(frontier, seeds))?;
     room.write(frontier, || reach::apply(frontier, &scope, config))?;
-    room.write(frontier, || skipping::apply(frontier, &config.sinks))?;
+    room.write(frontier, || apply_skipping(frontier, &config.sinks))?;
     Ok(scope)
 }
 
@@ -268,29 +263,4 @@ pub(super) fn set_clock(frontier: &dyn Frontier) -> Result<(), FrontierError> {
         );
     }
     Ok(())
-}
-
-/// The policy by which the pages that are known are looked at again.
-const RECRAWL_NOTE: &str = "recrawl_policy";
-
-/// A recrawl that is switched on or off, or is to be another, is for the pages that are known already, too. They are looked at
-/// again from their last look on.
-pub(super) fn apply_recrawl(frontier: &dyn Frontier, config: &FrontierConfig) -> Result<(), FrontierError> {
-    let policy = serde_json::to_string(&config.revisit).unwrap_or_default();
-    let before = frontier.note(RECRAWL_NOTE)?;
-    if before.as_ref() == Some(&policy) || (before.is_none() && config.revisit.is_off()) {
-        return Ok(());
-    }
-    let looks = Looks::open(frontier, config, now_ms())?;
-    let look = |page: &PageRecord| {
-        let is_looked_at = page.state.is_there() || matches!(page.state, PageState::Gone | PageState::Alias);
-        // Hints of a host that cannot be read count for nothing until the page's next look.
-        let trust = || page.is_hinted().then(|| frontier.trust(&page.url).ok().flatten()).flatten();
-        is_looked_at.then(|| Look::At(looks.due(page, trust().as_ref(), page.fetched_ms)))
-    };
-    let pages = frontier.look_again(now_ms(), &look)?;
-    if pages > 0 {
-        tracing::info!(pages, "recrawl has changed: for these pages, known already, too");
-    }
-    frontier.set_note(RECRAWL_NOTE, &policy)
 }

@@ -3,13 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use prometheus::Histogram;
 use tokio::runtime::Handle;
 
-use super::deliver::deliver;
 use super::dispatch::dispatch;
+use super::filling::fill;
 use super::running::Running;
-use crate::page_log::VALIDATOR;
+use crate::config::SinkConfig;
+use crate::delivery::{Cursor, Entry};
+use crate::page_log::{Reader, VALIDATOR};
 use crate::sinks::SinkError;
+use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, Step, pump};
+use crate::sinks::watch::Watch;
+use crate::supervisor::Beat;
 use crate::validate::Validator;
 
 /// The part that writes the page log.
@@ -20,6 +26,8 @@ pub(super) const VALIDATING: &str = "validator";
 pub(super) const FETCH: &str = "fetch";
 /// A part without a sign for longer is shown as stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
+/// A sink with nothing to deliver, or paused, looks again after so long.
+const IDLE: Duration = Duration::from_millis(200);
 
 pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
     let supervisor = &running.supervisor;
@@ -53,4 +61,76 @@ pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
     let at = running.clone();
     let handle = handle.clone();
     supervisor.start(FETCH, STUCK_AFTER, move |beat| handle.block_on(dispatch(&at, beat)));
+}
+
+/// One sink, which reads the log at its own pace, until that is closed and read to its end, or the process hurries to its end. Called
+/// again after a failure, it starts from the committed cursor with a new sink.
+fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> anyhow::Result<()> {
+    let name = config.name();
+    fill(running, config, beat)?;
+    if running.shutdown.is_hurrying() {
+        return Ok(());
+    }
+    let reader = running.log.reader(name)?;
+    let seconds = running.metrics.delivery_seconds.with_label_values(&[name]);
+    let mut feed = LogFeed { running, name, reader, seconds, beat };
+    let folder = running.folder.join(name);
+    pump(&mut feed, config, (&folder, &folder), &running.shutdown)
+}
+
+struct LogFeed<'a> {
+    running: &'a Running,
+    name: &'a str,
+    reader: Reader,
+    seconds: Histogram,
+    beat: &'a Beat,
+}
+
+impl LogFeed<'_> {
+    fn is_paused(&self) -> bool {
+        self.running.pauses.is_sink_paused(self.name)
+    }
+}
+
+impl Feed for LogFeed<'_> {
+    fn cursor(&self) -> Cursor {
+        self.reader.cursor().clone()
+    }
+
+    fn next(&mut self) -> anyhow::Result<Vec<Arc<Entry>>> {
+        if self.is_paused() {
+            self.beat.idle();
+            self.running.shutdown.rest(IDLE);
+            return Ok(Vec::new());
+        }
+        Ok(self.reader.next(BATCH_EVENTS, BATCH_BYTES, IDLE)?)
+    }
+
+    fn has_ended(&self) -> bool {
+        // What a paused sink has not got is pending: nobody waits for it to the end.
+        self.reader.is_closed_and_drained() || (self.is_paused() && self.running.shutdown.is_finishing())
+    }
+
+    fn commit(&mut self, cursor: Cursor) -> anyhow::Result<()> {
+        Ok(self.reader.commit(cursor)?)
+    }
+
+    fn watch(&self) -> Watch {
+        self.running.watches.get(self.name).cloned().unwrap_or_default()
+    }
+
+    fn wants_places(&self) -> bool {
+        true
+    }
+
+    fn stepped(&mut self, step: Step) {
+        if step.passed > 0 {
+            self.seconds.observe(step.took.as_secs_f64());
+        }
+        if step.acknowledged > 0 {
+            self.beat.progress();
+        } else if step.passed > 0 || step.settled {
+            self.beat.idle();
+        }
+    }
 }

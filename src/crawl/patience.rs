@@ -29,12 +29,9 @@ pub struct Waits {
     pub at: EpochMs,
     /// What this machine lacks.
     pub away: Vec<Away>,
-    /// Hosts and URLs that are left, waiting or not.
-    pub hosts: u64,
-    pub urls: u64,
-    /// Those in trouble as numbers, and the first that will be due by name.
+    /// Hosts in trouble as numbers, and the first that will be due by name.
     pub waiting: Waiting,
-    /// Budgets that are spent, if any are.
+    /// Budgets that are spent, if any are; and what is left, waiting or not.
     pub spent: SpentBudgets,
 }
 
@@ -62,7 +59,12 @@ impl Patience {
         }
         let left = self.limit.saturating_sub(self.since?.elapsed());
         if left.is_zero() || (!is_paused && counts.hosts_leased == 0 && is_due_after(running, now, left)) {
-            return Some(waits(running, &counts, now));
+            return Some(Waits {
+                at: now,
+                away: running.visitor().outage.away(),
+                waiting: running.frontier.waiting(now, NAMED),
+                spent: SpentBudgets::of(running.frontier.as_ref()),
+            });
         }
         None
     }
@@ -101,17 +103,6 @@ fn is_later(due: EpochMs, now: EpochMs, wait: Duration) -> bool {
     due.saturating_sub(now) > wait.as_millis() as u64
 }
 
-fn waits(running: &Running, counts: &Counts, now: EpochMs) -> Waits {
-    Waits {
-        at: now,
-        away: running.visitor().outage.away(),
-        hosts: counts.hosts_with_work,
-        urls: counts.work_proposed,
-        waiting: running.frontier.waiting(now, NAMED),
-        spent: SpentBudgets::of(running.frontier.as_ref()),
-    }
-}
-
 impl Waits {
     /// Nothing but budgets that are spent keeps the run from going on.
     pub(super) fn is_for_budgets(&self) -> bool {
@@ -124,7 +115,12 @@ impl Waits {
 
 impl fmt::Display for Waits {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        writeln!(out, "Ended: all that is left waits: {} of {}.", some(self.urls, "URL"), some(self.hosts, "host"))?;
+        writeln!(
+            out,
+            "Ended: all that is left waits: {} of {}.",
+            some(self.spent.urls, "URL"),
+            some(self.spent.hosts, "host")
+        )?;
         for Away { part, since, example } in &self.away {
             let what = match part {
                 Part::Resolver => "the name servers",

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::focus;
-use super::open::{apply_recrawl, limits};
+use super::noted::apply_recrawl;
+use super::open::limits;
 use super::reach;
 use super::running::Running;
 use crate::api::Refusal;

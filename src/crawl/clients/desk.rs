@@ -49,7 +49,7 @@ impl WorkDesk for Running {
             );
             return Err(Refusal::Conflict(why));
         }
-        let (has, most) = (self.clients.count_of(client), standing.max_hosts(self.clients.config()));
+        let (has, most) = (self.clients.count_of(client), standing.max_hosts(&self.clients.config));
         if has >= most {
             let why = format!("{client} has {has} hosts, and may have {most}: send their pages back, or release them");
             return Err(Refusal::Conflict(why));
@@ -105,7 +105,7 @@ impl Running {
             return Ok(Vec::new());
         }
         let delay = self.config().frontier.host_delay.as_millis().max(1);
-        let most = if standing.is_proven(self.clients.config()) { MAX_URLS } else { UNPROVEN_URLS };
+        let most = if standing.is_proven(&self.clients.config) { MAX_URLS } else { UNPROVEN_URLS };
         let urls = ((LOAN_TIME.as_millis() / delay) as u64).clamp(1, most);
         let (hosts, urls) = self.within_budgets(hosts as u64, urls);
         let leases = self.frontier.lease(now_ms(), hosts as usize, urls as usize)?;
@@ -149,7 +149,7 @@ impl Running {
         if standing.shut_out.is_some() {
             return Err(format!("{client} is shut out"));
         }
-        let config = self.clients.config();
+        let config = &self.clients.config;
         let is_proven = standing.is_proven(config);
         let is_checked = !is_proven || fastrand::f64() < config.verify_share;
         if !is_checked {

@@ -77,10 +77,6 @@ impl Clients {
         })
     }
 
-    pub fn config(&self) -> &WorkConfig {
-        &self.config
-    }
-
     fn standing(&self, client: &str) -> Standing {
         self.standings.lock().get(client).cloned().unwrap_or_default()
     }

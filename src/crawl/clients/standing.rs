@@ -22,15 +22,15 @@ const BARREN: u32 = 4;
 const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
 
 /// Kept over restarts, a note a client.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Standing {
     pub agreed: u64,
     pub disagreed: u64,
     /// A bit for each of the last checks, the latest the lowest: it disagreed.
     recent: u64,
-    /// Hosts that it may have at a time.
-    pub hosts: usize,
+    /// Hosts that it may have at a time, by what it has shown; 0: nothing yet.
+    hosts: usize,
     pub accepted: u64,
     pub held: u64,
     pub refused: u64,
@@ -47,25 +47,6 @@ pub(super) struct Standing {
 pub(super) struct ShutOut {
     pub at: EpochMs,
     pub why: String,
-}
-
-impl Default for Standing {
-    fn default() -> Self {
-        Standing {
-            agreed: 0,
-            disagreed: 0,
-            recent: 0,
-            hosts: FIRST_HOSTS,
-            accepted: 0,
-            held: 0,
-            refused: 0,
-            lapsed: 0,
-            barren: 0,
-            rests_until: 0,
-            in_question: 0,
-            shut_out: None,
-        }
-    }
 }
 
 impl Standing {
@@ -93,7 +74,8 @@ impl Standing {
 
     /// Hosts that it may have at a time.
     pub fn max_hosts(&self, config: &WorkConfig) -> usize {
-        self.hosts.clamp(1, config.max_hosts)
+        let hosts = if self.hosts == 0 { FIRST_HOSTS } else { self.hosts };
+        hosts.clamp(1, config.max_hosts)
     }
 
     /// One of its pages was compared with ours.

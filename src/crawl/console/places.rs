@@ -2,10 +2,11 @@
 //! not waited for longer than a moment.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
 
 use super::Console;
 use crate::api::said::{DeliveredPlace, SinkPlace};
@@ -22,24 +23,7 @@ const WAIT: Duration = Duration::from_secs(2);
 const SPARE: Duration = Duration::from_millis(100);
 /// Destinations that are being asked at once, by whoever; those that hang included.
 const AT_ONCE: usize = 16;
-static ASKED: AtomicUsize = AtomicUsize::new(0);
-
-/// Given back when the thread ends, however late.
-struct Turn;
-
-impl Turn {
-    fn take() -> Option<Turn> {
-        let taken =
-            ASKED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |asked| (asked < AT_ONCE).then_some(asked + 1));
-        taken.is_ok().then_some(Turn)
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        ASKED.fetch_sub(1, Ordering::Relaxed);
-    }
-}
+static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
 
 type Told = Result<Option<DeliveredPlace>, NotTold>;
 
@@ -54,14 +38,14 @@ impl Console {
             if !may_have_it(sink, config) {
                 continue;
             }
-            let Some(turn) = Turn::take() else {
+            let Ok(turn) = TURNS.try_acquire() else {
                 sink.place_unknown = Some("not asked: too many are being asked just now".to_owned());
                 continue;
             };
             let (config, folder, sought) = (config.clone(), self.folder.join(config.name()), sought(page));
             let sender = sender.clone();
             let asked = thread::Builder::new().name("why".to_owned()).spawn(move || {
-                let _turn = turn;
+                let _turn = turn; // given back when the thread ends, however late
                 // Nobody may be waiting any more.
                 let _ = sender.send((number, find(&config, &folder, &sought, until)));
             });

@@ -4,10 +4,10 @@ use super::Console;
 use crate::api::Refusal;
 use crate::api::said::SeedsAdded;
 use crate::clock::now_ms;
-use crate::crawl::normalise_seed;
 use crate::crawl::seeds::{SCOPE_NOTE, seed_proposals};
 use crate::frontier::Way;
 use crate::frontier::scope::Scope;
+use crate::parse;
 
 impl Console {
     /// New seeds are fetched, known ones looked at again. Their hosts are in scope from now on; what the crawl has read before and
@@ -16,7 +16,7 @@ impl Console {
         let mut said = SeedsAdded::default();
         let mut seeds = Vec::with_capacity(urls.len());
         for url in urls {
-            match normalise_seed(url) {
+            match parse::url::parse(url) {
                 Some(seed) => seeds.push(seed),
                 None => {
                     said.bad_count += 1;

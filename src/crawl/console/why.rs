@@ -7,13 +7,13 @@ use crate::api::Refusal;
 use crate::api::said::{HostStatus, PageStory, QueuePlace, RobotsVerdict, ScopeVerdict, SinkPlace, Why};
 use crate::clock::now_ms;
 use crate::config::Removed;
-use crate::crawl::{focus, normalise_seed};
+use crate::crawl::focus;
 use crate::frontier::held::{HELD, held_under};
 use crate::frontier::scope::{Scope, Verdict};
 use crate::frontier::{
     HostLook, PageRecord, PageState, Place, QueuedLook, RobotsAccess, Trouble, UrlLook, WHEN_MET_AGAIN,
 };
-use crate::page::{DuplicateOf, EpochMs, FailureReason};
+use crate::page::{DuplicateOf, EpochMs};
 use crate::page_log::{LogStatus, ReaderStatus};
 use crate::parse;
 use crate::parse::robots::{RobotsTxt, line_of};
@@ -34,7 +34,7 @@ impl Console {
     /// `asked`: a URL as people write it. `places`: ask destinations, too, where they have it.
     pub fn why(&self, asked: &str, places: bool) -> Result<Why, Refusal> {
         let bad = || Refusal::Bad(no_url(asked));
-        let url = normalise_seed(asked).ok_or_else(bad)?;
+        let url = parse::url::parse(asked).ok_or_else(bad)?;
         let origin = parse::url::origin(&url).ok_or_else(bad)?;
         let scope = self.scope.now();
         let known = Known {
@@ -315,7 +315,7 @@ fn said_of(page: &PageRecord) -> String {
         }
         PageState::Gone => "it was there, and may not be asked for any more, or delivered".to_owned(),
         PageState::Refused => format!("it answered with status {}", page.status),
-        PageState::Failed(reason) => failed(reason),
+        PageState::Failed(reason) => format!("{}: {}", reason.name(), reason.meaning()),
         PageState::Withheld if page.noindex => "it asks not to be indexed".to_owned(),
         PageState::Withheld => "its publisher does not want it used for this".to_owned(),
         PageState::Alias => "its page is delivered under another URL".to_owned(),
@@ -336,10 +336,6 @@ pub(crate) fn no_url(asked: &str) -> String {
         true => format!("a URL of {} bytes is in no crawl: {MAX_URL_BYTES} are the most that is fetched", asked.len()),
         false => format!("{asked:?} is no http or https URL"),
     }
-}
-
-fn failed(reason: FailureReason) -> String {
-    format!("{}: {}", reason.name(), reason.meaning())
 }
 
 fn story(page: &PageRecord, owner: Option<String>) -> PageStory {
