@@ -175,9 +175,15 @@ const END_HEADERS: u8 = 4;
 /// HPACK's static table has them (RFC 7541, appendix A).
 const STATUS_200: u8 = 0x88;
 const STATUS_404: u8 = 0x8d;
+/// A code of errors (RFC 9113 §7).
+const NO_ERROR: u32 = 0;
 
-/// Answers every stream with half a page, and resets it for `reason`; none: ends it. The first, for robots.txt, has a 404.
-async fn reset_streams(acceptor: TlsAcceptor, stream: TcpStream, reason: Option<u32>) -> std::io::Result<()> {
+/// What `answer` makes of each request's stream, by its number on that connection. The first of all, for robots.txt, has a 404.
+async fn answer_streams(
+    acceptor: TlsAcceptor,
+    stream: TcpStream,
+    answer: impl Fn(u32) -> Vec<u8>,
+) -> std::io::Result<()> {
     let mut stream = acceptor.accept(stream).await?;
     let mut preface = [0; 24];
     stream.read_exact(&mut preface).await?;
@@ -190,14 +196,7 @@ async fn reset_streams(acceptor: TlsAcceptor, stream: TcpStream, reason: Option<
         let number = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
         let answer = match (head[3], head[4]) {
             (SETTINGS, 0) => frame(SETTINGS, ACK, 0, &[]),
-            (HEADERS, _) if number == 1 => frame(HEADERS, END_HEADERS | END_STREAM, number, &[STATUS_404]),
-            (HEADERS, _) => {
-                let ends = if reason.is_none() { END_STREAM } else { 0 };
-                let head = frame(HEADERS, END_HEADERS, number, &[STATUS_200]);
-                let page = frame(DATA, ends, number, b"<p>half a page");
-                let reset = reason.map(|reason| frame(RST_STREAM, 0, number, &reason.to_be_bytes()));
-                [head, page, reset.unwrap_or_default()].concat()
-            }
+            (HEADERS, _) => answer(number),
             _ => continue,
         };
         stream.write_all(&answer).await?;
@@ -205,25 +204,67 @@ async fn reset_streams(acceptor: TlsAcceptor, stream: TcpStream, reason: Option<
     }
 }
 
+/// The events of a crawl of one page by HTTP/2; `answer`: to the streams of each connection, by its number and theirs.
+async fn crawl_streams(answer: impl Fn(usize, u32) -> Vec<u8> + Clone + Send + 'static) -> Vec<Arc<PageEvent>> {
+    let (root, acceptor) = credentials(&[b"h2"]);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://shop.test:{}/", listener.local_addr().unwrap().port());
+    tokio::spawn(async move {
+        for connection in 0.. {
+            let Ok((stream, _)) = listener.accept().await else { return };
+            let answer = answer.clone();
+            let answer = move |number| match (connection, number) {
+                (0, 1) => frame(HEADERS, END_HEADERS | END_STREAM, number, &[STATUS_404]),
+                _ => answer(connection, number),
+            };
+            tokio::spawn(answer_streams(acceptor.clone(), stream, answer));
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    tokio::task::block_in_place(|| crawl(folder.path(), &root, &url))
+}
+
+/// A page that ends with its only frame of data if it `is_whole`.
+fn page(number: u32, is_whole: bool) -> Vec<u8> {
+    let ends = if is_whole { END_STREAM } else { 0 };
+    [frame(HEADERS, END_HEADERS, number, &[STATUS_200]), frame(DATA, ends, number, b"<p>half a page")].concat()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_of_http2_that_is_reset_is_cut_whatever_the_reason() {
-    const NO_ERROR: u32 = 0;
     const INTERNAL_ERROR: u32 = 2;
     const CANCEL: u32 = 8;
     for reason in [Some(NO_ERROR), Some(INTERNAL_ERROR), Some(CANCEL), None] {
-        let (root, acceptor) = credentials(&[b"h2"]);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("https://shop.test:{}/", listener.local_addr().unwrap().port());
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(reset_streams(acceptor.clone(), stream, reason));
-            }
-        });
-        let folder = tempfile::tempdir().unwrap();
-        let events = tokio::task::block_in_place(|| crawl(folder.path(), &root, &url));
+        let events = crawl_streams(move |_, number| {
+            let reset = reason.map(|reason| frame(RST_STREAM, 0, number, &reason.to_be_bytes()));
+            [page(number, reason.is_none()), reset.unwrap_or_default()].concat()
+        })
+        .await;
         let response = events[0].response().unwrap_or_else(|| panic!("{:?}", events[0].outcome));
         assert_eq!((response.version, &response.body[..]), (HttpVersion::Http2, &b"<p>half a page"[..]));
         assert_eq!(response.truncated, reason.map(|_| Truncated::Disconnect), "{reason:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_a_server_of_http2_has_not_looked_at_is_sent_again_at_once() {
+    const GOAWAY: u8 = 7;
+    const REFUSED_STREAM: u32 = 7;
+    let refused = |_, number: u32| match number {
+        3 | 5 => frame(RST_STREAM, 0, number, &REFUSED_STREAM.to_be_bytes()),
+        _ => page(number, true),
+    };
+    // It has looked at the first stream of that connection, which ends.
+    let sent_away = |connection, number| match connection {
+        0 => frame(GOAWAY, 0, 0, &[1u32.to_be_bytes(), NO_ERROR.to_be_bytes()].concat()),
+        _ => page(number, true),
+    };
+    let answers: [fn(usize, u32) -> Vec<u8>; 2] = [refused, sent_away];
+    for answer in answers {
+        let events = crawl_streams(answer).await;
+        let response = events[0].response().unwrap_or_else(|| panic!("{:?}", events[0].outcome));
+        assert_eq!((response.version, &response.body[..]), (HttpVersion::Http2, &b"<p>half a page"[..]));
+        assert_eq!(events.len(), 1, "that was one attempt");
     }
 }
 
