@@ -43,7 +43,7 @@ pub struct WarcOptions {
     pub cdxj: bool,
     /// Write a `metadata` record for each page.
     pub metadata: bool,
-    /// For how many URLs the last payload is remembered.
+    /// For how many URLs the last payload is remembered, to write a `revisit` for the same again; about 100 bytes each.
     pub revisits: usize,
     /// For `warcinfo`: whoever runs the crawl …
     pub operator: Option<String>,

@@ -7,7 +7,7 @@ use seine::formats::warc::surt::surt;
 
 #[test]
 fn each_capture_has_a_line() {
-    let file = file_of(&zoo(), WriteOptions { metadata: true, ..GZIP });
+    let file = file_of(&zoo(), WarcOptions { metadata: true, ..GZIP });
     let (lines, errors) = cdxj::index(&file[..], "test.warc.gz");
     assert!(errors.is_empty());
     assert!(lines.is_sorted());

@@ -14,7 +14,9 @@ mod writing;
 
 use bytes::Bytes;
 use made::response;
-use seine::formats::warc::{WarcError, WarcInfo, WarcPages, WarcReader, WarcRecord, WarcWriter, WriteOptions};
+use seine::formats::encoder::NewFile;
+use seine::formats::options::WarcOptions;
+use seine::formats::warc::{WarcError, WarcPages, WarcReader, WarcRecord, WarcWriter};
 use seine::page::wire::{Framing, Wire};
 use seine::page::{Headers, Hop, HttpVersion, Kind, Outcome, PageEvent, Relevance, Truncated};
 use seine::parse::Link;
@@ -139,28 +141,33 @@ fn zoo() -> Vec<PageEvent> {
     ]
 }
 
-const PLAIN: WriteOptions = WriteOptions { compression: None, metadata: false, remembered: 0 };
-const GZIP: WriteOptions = WriteOptions { compression: Some(6), ..PLAIN };
+const PLAIN: WarcOptions = options(false);
+const GZIP: WarcOptions = options(true);
+
+const fn options(compress: bool) -> WarcOptions {
+    WarcOptions {
+        compress,
+        compression_level: 6,
+        cdxj: false,
+        metadata: false,
+        revisits: 0,
+        operator: None,
+        user_agent: String::new(),
+        obeys_robots: true,
+    }
+}
 
 fn links() -> Vec<Link> {
     let link = |url: &str, nofollow| Link { url: url.into(), nofollow };
     vec![link("http://a.example/x", false), link("http://b.example/?q=a b", true)]
 }
 
-fn info() -> WarcInfo {
-    WarcInfo {
-        software: "Seine/test".into(),
-        robots: "classic".into(),
-        hostname: Some("box".into()),
-        operator: Some("Jo <jo@a.example>".into()),
-        user_agent: Some("Mozilla/5.0 (compatible; Seine)".into()),
-    }
-}
-
 /// A whole file.
-fn file_of(events: &[PageEvent], options: WriteOptions) -> Vec<u8> {
-    let (mut writer, mut file) = (WarcWriter::new(options), Vec::new());
-    writer.write_info(&info(), "test.warc", "test", STARTED, &mut file);
+fn file_of(events: &[PageEvent], options: WarcOptions) -> Vec<u8> {
+    let (operator, user_agent) = ("Jo <jo@a.example>".to_owned(), "Mozilla/5.0 (compatible; Seine)".into());
+    let mut writer = WarcWriter::new(WarcOptions { operator: Some(operator), user_agent, ..options });
+    let (new, mut file) = (NewFile { name: "test.warc", crawler_id: "test", hostname: Some("box") }, Vec::new());
+    writer.write_info("Seine/test", &new, STARTED, &mut file);
     for event in events {
         assert!(writer.write_event(event, &links(), &mut file));
     }

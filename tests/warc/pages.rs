@@ -24,7 +24,7 @@ fn as_archived(mut event: PageEvent) -> PageEvent {
 fn every_kind_of_page_comes_back() {
     let written: Vec<_> = zoo().into_iter().map(as_archived).collect();
     for options in [PLAIN, GZIP] {
-        let read = pages(&file_of(&zoo(), WriteOptions { metadata: true, ..options }));
+        let read = pages(&file_of(&zoo(), WarcOptions { metadata: true, ..options }));
         assert_eq!(read.len(), written.len());
         for (read, written) in read.iter().zip(&written) {
             assert_eq!(read, written);
@@ -38,7 +38,7 @@ fn every_kind_of_page_comes_back() {
 #[test]
 fn a_payload_seen_before_comes_as_not_modified() {
     let again = [exact(1, b"<p>one"), exact(1, b"<p>one")];
-    let file = file_of(&again, WriteOptions { remembered: 10, ..GZIP });
+    let file = file_of(&again, WarcOptions { revisits: 10, ..GZIP });
     let [first, second] = <[_; 2]>::try_from(pages(&file)).unwrap();
     assert_eq!((first.response().unwrap().status, first.response().unwrap().body.len()), (200, 6));
     let second = second.response().unwrap();

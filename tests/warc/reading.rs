@@ -139,7 +139,7 @@ fn older_and_looser_files_are_read() {
     assert_eq!(&all[0].block[..], b"HTTP/1.0 200 OK\n\nhi");
     assert_eq!(all[1].fields.0[1], ("no colon here".into(), String::new()));
     assert_eq!(all[1].block, "ab");
-    assert_eq!(all[0].check_digests().block, DigestVerdict::Absent);
+    assert_eq!(all[0].check_block(), DigestVerdict::Absent);
 }
 
 #[test]
@@ -148,9 +148,9 @@ fn digests_of_every_spelling_are_checked() {
         let fields =
             headers(&[("WARC-Type", "resource"), ("WARC-Block-Digest", digest), ("WARC-Payload-Digest", digest)]);
         let block = Bytes::from_static(b"abc");
-        let check = WarcRecord { version: "1.1".into(), fields, block, location: Default::default() }.check_digests();
-        assert_eq!(check.block, check.payload);
-        check.block
+        let record = WarcRecord { version: "1.1".into(), fields, block, location: Default::default() };
+        assert_eq!(record.check_block(), record.check_payload());
+        record.check_block()
     };
     for right in [
         "sha1:VGMT4NSHA2AWVOR6EVYXQUGCNSONBWE5",
@@ -165,7 +165,7 @@ fn digests_of_every_spelling_are_checked() {
     let found = "sha1:VGMT4NSHA2AWVOR6EVYXQUGCNSONBWE5".to_owned();
     assert_eq!(wrong, DigestVerdict::Wrong { stated: "sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA".into(), found });
     for unknown in ["md5:900150983cd24fb0d6963f7d28e17f72", "sha1:", "sha1:1", "nonsense", ""] {
-        assert!(matches!(check(unknown), DigestVerdict::Unknown { .. }), "{unknown}");
+        assert!(check(unknown) == DigestVerdict::Unknown, "{unknown}");
     }
 }
 

@@ -3,9 +3,8 @@
 use std::io::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
-use flate2::{Compress, Compression, FlushCompress, Status};
-
 use super::{MAX_HEAD, VERSION};
+use crate::formats::compressed_streams::CompressedStreams;
 use crate::formats::http;
 use crate::page::{EpochMs, PageEvent, Response};
 
@@ -13,13 +12,11 @@ use crate::page::{EpochMs, PageEvent, Response};
 const LAST_SECOND: u64 = 253_402_300_799;
 /// Bytes of a head besides its URLs, at the most.
 const BESIDES_URLS: usize = 512;
-/// Room made in the output before each call of the compressor.
-const ROOM: usize = 32 << 10;
 
 /// Writes records, with the compressor's memory kept from one to the next.
 pub struct TianwangWriter {
     /// None: DATA is not compressed.
-    deflate: Option<Compress>,
+    streams: Option<CompressedStreams>,
     data: Vec<u8>,
     stored: Vec<u8>,
 }
@@ -32,8 +29,7 @@ pub fn is_held(event: &PageEvent) -> bool {
 
 impl TianwangWriter {
     pub fn new(compress: bool) -> TianwangWriter {
-        let deflate = compress.then(|| Compress::new(Compression::default(), true));
-        TianwangWriter { deflate, data: Vec::new(), stored: Vec::new() }
+        TianwangWriter { streams: compress.then(CompressedStreams::zlib), data: Vec::new(), stored: Vec::new() }
     }
 
     /// Appends the record for a page to `out`. Returns false and appends nothing for what is not [held](is_held).
@@ -51,9 +47,10 @@ impl TianwangWriter {
             Some(ip) => push(out, "ip", &ip.to_string()),
             None => push(out, "ip", "unknown"),
         }
-        match &mut self.deflate {
-            Some(deflate) => {
-                compress(deflate, &self.data, &mut self.stored);
+        match &mut self.streams {
+            Some(streams) => {
+                self.stored.clear();
+                streams.write(&[&self.data], &mut self.stored);
                 push_data(out, Some(self.data.len()), &self.stored);
             }
             None => push_data(out, None, &self.data),
@@ -95,19 +92,4 @@ fn push_data(out: &mut Vec<u8>, unzip_length: Option<usize>, stored: &[u8]) {
 /// `Tue, 15 Apr 2003 08:13:06 GMT`
 fn rfc822(ms: EpochMs) -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs((ms / 1000).min(LAST_SECOND)))
-}
-
-/// Puts one zlib stream of `data` into `stored`.
-fn compress(deflate: &mut Compress, data: &[u8], stored: &mut Vec<u8>) {
-    deflate.reset();
-    stored.clear();
-    loop {
-        stored.reserve(ROOM);
-        let rest = data.get(deflate.total_in() as usize..).unwrap_or_default();
-        let status = deflate.compress_vec(rest, stored, FlushCompress::Finish);
-        match status.expect("deflate is given no stream to go on with, and so none that is wrong") {
-            Status::StreamEnd => return,
-            Status::Ok | Status::BufError => {}
-        }
-    }
 }

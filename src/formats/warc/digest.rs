@@ -7,26 +7,13 @@ use sha2::Sha256;
 use super::record::WarcRecord;
 use crate::formats::http;
 
-/// What a record's digests say of its bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DigestCheck {
-    /// Of `WARC-Block-Digest`.
-    pub block: DigestVerdict,
-    /// Of `WARC-Payload-Digest`.
-    pub payload: DigestVerdict,
-}
-
 /// A digest compared with the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DigestVerdict {
-    /// The record states none.
+    /// The record states none, or one of bytes that another record holds: those of a revisit or of a record in segments.
     Absent,
-    /// It is of bytes that another record holds: those of a revisit or of a record in segments.
-    Elsewhere,
     /// Neither SHA-1 nor SHA-256, or not written in base32, base64 or hexadecimal digits.
-    Unknown {
-        stated: String,
-    },
+    Unknown,
     Right,
     /// `found`: of the bytes that are there, as `sha1:` and base32 or `sha256:` and base32.
     Wrong {
@@ -35,30 +22,18 @@ pub enum DigestVerdict {
     },
 }
 
-impl DigestCheck {
-    /// Whether no digest contradicts the bytes.
-    pub fn is_right(&self) -> bool {
-        ![&self.block, &self.payload].iter().any(|it| matches!(it, DigestVerdict::Wrong { .. }))
-    }
-}
-
 impl WarcRecord {
-    /// Compares the digests that the record states with its bytes. A payload in its transfer coding is right with and
-    /// without it: writers differ.
-    pub fn check_digests(&self) -> DigestCheck {
-        DigestCheck { block: self.check_block(), payload: self.check_payload() }
-    }
-
-    /// Of these the block's alone.
+    /// Compares `WARC-Block-Digest` with the block.
     pub fn check_block(&self) -> DigestVerdict {
         self.get("WARC-Block-Digest").map_or(DigestVerdict::Absent, |it| verdict(it, &[&self.block]))
     }
 
-    fn check_payload(&self) -> DigestVerdict {
+    /// Compares `WARC-Payload-Digest` with the payload. One in its transfer coding is right with and without it: writers differ.
+    pub fn check_payload(&self) -> DigestVerdict {
         let Some(stated) = self.get("WARC-Payload-Digest") else { return DigestVerdict::Absent };
         let in_segments = self.get("WARC-Segment-Number").is_some();
         if in_segments || matches!(self.kind(), "revisit" | "continuation") {
-            return DigestVerdict::Elsewhere;
+            return DigestVerdict::Absent;
         }
         if !self.is_http() {
             return verdict(stated, &[&self.block]);
@@ -86,11 +61,9 @@ fn verdict(stated: &str, candidates: &[&[u8]]) -> DigestVerdict {
     let hash: fn(&[u8]) -> Vec<u8> = match algorithm.to_ascii_lowercase().as_str() {
         "sha1" | "sha-1" => |bytes| Sha1::digest(bytes).to_vec(),
         "sha256" | "sha-256" => |bytes| Sha256::digest(bytes).to_vec(),
-        _ => return DigestVerdict::Unknown { stated: stated.to_owned() },
+        _ => return DigestVerdict::Unknown,
     };
-    let Some(wanted) = decode(text.trim(), hash(b"").len()) else {
-        return DigestVerdict::Unknown { stated: stated.to_owned() };
-    };
+    let Some(wanted) = decode(text.trim(), hash(b"").len()) else { return DigestVerdict::Unknown };
     let found: Vec<_> = candidates.iter().map(|bytes| hash(bytes)).collect();
     match found.first() {
         _ if found.contains(&wanted) => DigestVerdict::Right,

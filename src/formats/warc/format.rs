@@ -2,9 +2,8 @@
 
 use std::io::Read;
 
-use super::encoder::WarcEncoder;
 use super::write::is_held;
-use super::{DigestVerdict, WarcPages, WarcReader, cdxj, salvage};
+use super::{DigestVerdict, WarcPages, WarcReader, WarcWriter, cdxj, salvage};
 use crate::formats::format::{Files, Format, FormatSpec};
 use crate::formats::held::{Field, Held, Lacks, Reduction};
 use crate::formats::layout::{BuiltIndex, FileContent, NameStamp, RollingLayout, SidecarIndex};
@@ -42,7 +41,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
     demands: &[Field::Url, Field::FinalUrl, Field::Status, Field::Fetched, Field::Relevance, Field::Body],
     begins: |beginning: &Prefix| Confidence::sure_if(beginning.text().starts_with(b"WARC/")),
     reader,
-    encoder: |options| Box::new(WarcEncoder::new(&options.warc)),
+    encoder: |options| Box::new(WarcWriter::new(options.warc.clone())),
     is_held: Some(is_held),
     files: Files::Rolling(RollingLayout {
         suffixes: &[".warc.gz", ".warc"],
@@ -95,8 +94,7 @@ impl<R: Read> ArchiveReader for DigestReader<R> {
             Err(error) => return Some(ArchiveRecord::Problem(error.to_string())),
         };
         self.offset = record.location.offset;
-        let check = record.check_digests();
-        for (name, verdict) in [("block", check.block), ("payload", check.payload)] {
+        for (name, verdict) in [("block", record.check_block()), ("payload", record.check_payload())] {
             if let DigestVerdict::Wrong { stated, found } = verdict {
                 let text = format!(
                     "the {name} of the record at byte {} has the digest {found}, and the record says {stated}",

@@ -29,10 +29,8 @@
 
 pub mod cdxj;
 mod digest;
-mod encoder;
 mod error;
 mod format;
-mod gzip_members;
 mod member_reader;
 pub mod pages;
 pub mod read;
@@ -43,10 +41,10 @@ pub mod surt;
 mod version;
 pub mod write;
 
-pub use digest::{DigestCheck, DigestVerdict};
+pub use digest::DigestVerdict;
 pub use error::WarcError;
 pub use format::FORMAT;
 pub use pages::WarcPages;
 pub use read::WarcReader;
 pub use record::{WarcLocation, WarcRecord};
-pub use write::{WarcInfo, WarcWriter, WriteOptions};
+pub use write::WarcWriter;

@@ -199,7 +199,7 @@ impl<R: Read> WarcReader<R> {
         if clean && inner.is_none() && !is_unchecked {
             return Ok(());
         }
-        let is_right = match record.check_digests().block {
+        let is_right = match record.check_block() {
             // The fields have no other checksum.
             DigestVerdict::Right => clean || !is_unchecked,
             DigestVerdict::Wrong { .. } => false,

@@ -1,13 +1,17 @@
-//! What was written of a URL last: enough to write a `revisit` the next time.
+//! What is not written in full: a page that is as it was written before, or as it was to the server.
 
-use quick_cache::unsync::Cache;
 use uuid::Uuid;
-use xxhash_rust::xxh3::xxh3_128;
 
+use super::digest::labelled;
+use super::record::{date, push_field};
+use super::write::{push_uri, urn};
 use crate::page::EpochMs;
 
+const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
+const IDENTICAL: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+
 /// A `response` record written earlier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) struct EarlierCapture {
     /// SHA-1 of the body without its transfer coding.
     pub digest: [u8; 20],
@@ -15,28 +19,28 @@ pub(super) struct EarlierCapture {
     pub date: EpochMs,
 }
 
-/// A bounded memory; what was not asked for the longest is forgotten first, more or less.
-pub(super) struct Revisits {
-    /// By a hash of the URL: two URLs in one place would need the same body as well to do harm.
-    earlier: Option<Cache<u128, EarlierCapture>>,
+/// Why a page is not written in full.
+pub(super) enum Revisit {
+    /// The server said so. What it is a revisit of, as far as that is remembered.
+    NotModified(Option<EarlierCapture>),
+    Identical(EarlierCapture),
 }
 
-impl Revisits {
-    pub fn new(urls: usize) -> Revisits {
-        Revisits { earlier: (urls > 0).then(|| Cache::new(urls)) }
-    }
-
-    pub fn is_on(&self) -> bool {
-        self.earlier.is_some()
-    }
-
-    pub fn get(&mut self, url: &str) -> Option<EarlierCapture> {
-        self.earlier.as_mut()?.get(&xxh3_128(url.as_bytes())).copied()
-    }
-
-    pub fn put(&mut self, url: &str, record: EarlierCapture) {
-        if let Some(earlier) = &mut self.earlier {
-            earlier.insert(xxh3_128(url.as_bytes()), record);
+impl Revisit {
+    pub fn push_fields(&self, url: &str, out: &mut Vec<u8>) {
+        let (profile, earlier) = match self {
+            Revisit::NotModified(earlier) => (NOT_MODIFIED, earlier.as_ref()),
+            Revisit::Identical(earlier) => (IDENTICAL, Some(earlier)),
+        };
+        push_field(out, "WARC-Profile", profile);
+        push_uri(out, "WARC-Refers-To-Target-URI", url);
+        if let Some(earlier) = earlier {
+            push_field(out, "WARC-Refers-To", &urn(&earlier.id));
+            push_field(out, "WARC-Refers-To-Date", &date(earlier.date));
+            push_field(out, "WARC-Payload-Digest", &labelled(&earlier.digest));
+        }
+        if let Revisit::Identical(..) = self {
+            push_field(out, "WARC-Truncated", "length");
         }
     }
 }

@@ -1,13 +1,14 @@
 //! What can be saved of a damaged WARC file.
 
-use std::io::{SeekFrom, Write};
-
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use std::io::SeekFrom;
 
 use super::{DigestVerdict, WarcReader, WarcRecord};
+use crate::formats::compressed_streams::CompressedStreams;
 use crate::formats::records::ReadSeek;
 use crate::formats::recovery::{DamagedFile, RecoveryError, Salvage, begins_compressed};
+
+/// Zlib's usual one.
+const LEVEL: u32 = 6;
 
 /// Records as the reader finds them behind damage, those whose block is not what its digest says left out. A record with a
 /// gzip member of its own is saved as it stands.
@@ -39,7 +40,7 @@ pub(super) fn save(damaged: &DamagedFile<'_>, saving: &mut dyn Salvage) -> Resul
         let length = record.location.length.filter(|_| stands_compressed == is_compressed);
         let bytes = match length {
             Some(length) => standing(&mut *file, offset, length)?,
-            None => written(&record, is_compressed)?,
+            None => written(&record, is_compressed),
         };
         end = offset + bytes.len() as u64;
         saving.save(&bytes, end).map_err(RecoveryError::Write)?;
@@ -59,12 +60,13 @@ fn standing(file: &mut dyn ReadSeek, offset: u64, length: u64) -> Result<Vec<u8>
     Ok(bytes)
 }
 
-fn written(record: &WarcRecord, is_compressed: bool) -> Result<Vec<u8>, RecoveryError> {
+fn written(record: &WarcRecord, is_compressed: bool) -> Vec<u8> {
     let mut plain = Vec::new();
     record.write(&mut plain);
     if !is_compressed {
-        return Ok(plain);
+        return plain;
     }
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(&plain).and_then(|()| encoder.finish()).map_err(RecoveryError::Write)
+    let mut member = Vec::new();
+    CompressedStreams::gzip(LEVEL).write(&[&plain], &mut member);
+    member
 }

@@ -1,51 +1,28 @@
 //! Page events as records.
 
 use bytes::Bytes;
+use quick_cache::unsync::Cache;
 use std::borrow::Cow;
 use uuid::{Builder, Uuid};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::digest::{labelled, sha1};
-use super::gzip_members::GzipMembers;
 use super::record::{RECORD_END, date, push_field};
-use super::revisits::{EarlierCapture, Revisits};
+use super::revisits::{EarlierCapture, Revisit};
+use crate::clock::now_ms;
+use crate::delivery::Entry;
+use crate::formats::compressed_streams::CompressedStreams;
+use crate::formats::encoder::{Encoder, NewFile};
 use crate::formats::http::{self, Exactness};
+use crate::formats::options::WarcOptions;
 use crate::page::{EpochMs, Headers, Hop, HttpVersion, PageEvent, Response, Truncated};
 use crate::parse::Link;
 
 /// ISO 28500:2017, in the draft that everybody can read.
 const CONFORMS_TO: &str = "http://bibnum.bnf.fr/WARC/WARC_ISO_28500_version1-1_latestdraft.pdf";
-const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
-const IDENTICAL: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 const HTTP_RESPONSE: &str = "application/http;msgtype=response";
 const HTTP_REQUEST: &str = "application/http;msgtype=request";
 const FIELDS: &str = "application/warc-fields";
-
-/// How records are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WriteOptions {
-    /// zlib's level, each record a gzip member; none: not compressed.
-    pub compression: Option<u32>,
-    /// A `metadata` record for each page.
-    pub metadata: bool,
-    /// For how many URLs the writer remembers what it last wrote, to write a `revisit` for the same payload;
-    /// about 100 bytes each.
-    pub remembered: usize,
-}
-
-/// What `warcinfo` says of whoever wrote the file.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WarcInfo {
-    /// For example `Seine/0.1.0`.
-    pub software: String,
-    /// `classic` (robots.txt is obeyed) or `ignore`.
-    pub robots: String,
-    /// The machine's name.
-    pub hostname: Option<String>,
-    /// A person's or institution's name, with an address.
-    pub operator: Option<String>,
-    /// As it stands in the requests.
-    pub user_agent: Option<String>,
-}
 
 /// Whether WARC holds records for the event: it is a page, and there was an answer, of whatever status.
 pub fn is_held(event: &PageEvent) -> bool {
@@ -56,49 +33,49 @@ fn response_of(event: &PageEvent) -> Option<&Response> {
     event.response().filter(|_| event.kind.is_delivered())
 }
 
-/// Writes the records of one sink's files. It remembers what it wrote (see [`WriteOptions::remembered`]), in memory alone:
+/// Writes the records of one sink's files. It remembers what it wrote (see [`WarcOptions::revisits`]), in memory alone:
 /// after a restart, the first unchanged copy of each page is written in full again.
 pub struct WarcWriter {
-    members: Option<GzipMembers>,
-    metadata: bool,
-    revisits: Revisits,
+    options: WarcOptions,
+    members: Option<CompressedStreams>,
+    /// What was written last, by a hash of the URL: two URLs in one place would need the same body as well to do harm. What
+    /// was not asked for the longest is forgotten first, more or less.
+    earlier: Option<Cache<u128, EarlierCapture>>,
     /// Both are used again for every record.
     fields: Vec<u8>,
     block: Vec<u8>,
 }
 
 impl WarcWriter {
-    pub fn new(options: WriteOptions) -> WarcWriter {
+    pub fn new(options: WarcOptions) -> WarcWriter {
         WarcWriter {
-            members: options.compression.map(GzipMembers::new),
-            metadata: options.metadata,
-            revisits: Revisits::new(options.remembered),
+            members: options.compress.then(|| CompressedStreams::gzip(options.compression_level)),
+            earlier: (options.revisits > 0).then(|| Cache::new(options.revisits)),
+            options,
             fields: Vec::new(),
             block: Vec::new(),
         }
     }
 
-    /// Appends the record a file begins with. `file_name`: without folder and `.open`. `crawler_id`: as `isPartOf`.
-    pub fn write_info(&mut self, info: &WarcInfo, file_name: &str, crawler_id: &str, at: EpochMs, out: &mut Vec<u8>) {
+    /// Appends the record a file begins with. `software`: for example `Seine/0.1.0`.
+    pub fn write_info(&mut self, software: &str, file: &NewFile<'_>, at: EpochMs, out: &mut Vec<u8>) {
         self.block.clear();
         let fields = [
-            ("software", Some(info.software.as_str())),
-            ("format", Some("WARC File Format 1.1")),
-            ("conformsTo", Some(CONFORMS_TO)),
-            ("robots", Some(info.robots.as_str())),
-            ("hostname", info.hostname.as_deref()),
-            ("operator", info.operator.as_deref()),
-            ("http-header-user-agent", info.user_agent.as_deref()),
-            ("isPartOf", Some(crawler_id)),
+            ("software", software),
+            ("format", "WARC File Format 1.1"),
+            ("conformsTo", CONFORMS_TO),
+            ("robots", if self.options.obeys_robots { "classic" } else { "ignore" }),
+            ("hostname", file.hostname.unwrap_or_default()),
+            ("operator", self.options.operator.as_deref().unwrap_or_default()),
+            ("http-header-user-agent", &self.options.user_agent),
+            ("isPartOf", file.crawler_id),
         ];
-        for (name, value) in fields {
-            if let Some(value) = value.filter(|it| !it.is_empty()) {
-                push_field(&mut self.block, name, value);
-            }
+        for (name, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
+            push_field(&mut self.block, name, value);
         }
-        let id = derived_id(&Uuid::NAMESPACE_URL, format!("{file_name} {at}").as_bytes());
+        let id = derived_id(&Uuid::NAMESPACE_URL, format!("{} {at}", file.name).as_bytes());
         self.begin("warcinfo", &id, at);
-        push_field(&mut self.fields, "WARC-Filename", file_name);
+        push_field(&mut self.fields, "WARC-Filename", file.name);
         self.finish(FIELDS, out);
     }
 
@@ -112,15 +89,10 @@ impl WarcWriter {
         }
         self.write_response(&capture, response, out);
         self.write_request(&capture, response, out);
-        if self.metadata {
+        if self.options.metadata {
             self.write_metadata(&capture, links, out);
         }
         true
-    }
-
-    /// Whether [`write_event`](Self::write_event) makes use of links.
-    pub(super) fn wants_links(&self) -> bool {
-        self.metadata
     }
 
     fn write_hop(&mut self, capture: &Capture, number: usize, hop: &Hop, out: &mut Vec<u8>) {
@@ -191,22 +163,19 @@ impl WarcWriter {
     /// URL leads to is another page: who reads the archive for it wants to find it.
     fn revisit(&mut self, capture: &Capture, response: &Response) -> Option<Revisit> {
         let PageEvent { url, final_url, .. } = capture.event;
-        let url = &*if url == final_url { Cow::from(url) } else { Cow::from(format!("{url} {final_url}")) };
+        let url = if url == final_url { Cow::from(url) } else { Cow::from(format!("{url} {final_url}")) };
+        let key = xxh3_128(url.as_bytes());
         if response.status == 304 {
-            return Some(Revisit::NotModified(self.revisits.get(url)));
+            return Some(Revisit::NotModified(self.earlier.as_mut().and_then(|it| it.get(&key)).copied()));
         }
         let is_whole = response.is_success() && response.truncated.is_none() && !response.body.is_empty();
-        if !is_whole || !self.revisits.is_on() {
-            return None;
-        }
+        let earlier = self.earlier.as_mut().filter(|_| is_whole)?;
         let digest = capture.payload_digest(response);
-        match self.revisits.get(url).filter(|it| it.digest == digest) {
-            Some(earlier) => Some(Revisit::Identical(earlier)),
-            None => {
-                self.revisits.put(url, EarlierCapture { digest, id: capture.uuid, date: capture.date });
-                None
-            }
+        if let Some(same) = earlier.get(&key).filter(|it| it.digest == digest) {
+            return Some(Revisit::Identical(*same));
         }
+        earlier.insert(key, EarlierCapture { digest, id: capture.uuid, date: capture.date });
+        None
     }
 
     /// Left out when nothing is known of what was sent.
@@ -293,6 +262,19 @@ impl WarcWriter {
     }
 }
 
+impl Encoder for WarcWriter {
+    fn encode(&mut self, entry: &Entry, out: &mut Vec<u8>) -> bool {
+        let links = (self.options.metadata && is_held(&entry.event)).then(|| entry.links());
+        self.write_event(&entry.event, links.as_deref().unwrap_or_default(), out)
+    }
+
+    fn begin(&mut self, file: &NewFile<'_>) -> Vec<u8> {
+        let mut first = Vec::new();
+        self.write_info(concat!("Seine/", env!("CARGO_PKG_VERSION")), file, now_ms(), &mut first);
+        first
+    }
+}
+
 /// An event on its way out, with what all of its records share.
 struct Capture<'e> {
     event: &'e PageEvent,
@@ -318,32 +300,6 @@ impl Capture<'_> {
     }
 }
 
-/// Why a page is not written in full.
-enum Revisit {
-    /// The server said so. What it is a revisit of, as far as that is remembered.
-    NotModified(Option<EarlierCapture>),
-    Identical(EarlierCapture),
-}
-
-impl Revisit {
-    fn push_fields(&self, url: &str, out: &mut Vec<u8>) {
-        let (profile, earlier) = match self {
-            Revisit::NotModified(earlier) => (NOT_MODIFIED, earlier.as_ref()),
-            Revisit::Identical(earlier) => (IDENTICAL, Some(earlier)),
-        };
-        push_field(out, "WARC-Profile", profile);
-        push_uri(out, "WARC-Refers-To-Target-URI", url);
-        if let Some(earlier) = earlier {
-            push_field(out, "WARC-Refers-To", &urn(&earlier.id));
-            push_field(out, "WARC-Refers-To-Date", &date(earlier.date));
-            push_field(out, "WARC-Payload-Digest", &labelled(&earlier.digest));
-        }
-        if let Revisit::Identical(..) = self {
-            push_field(out, "WARC-Truncated", "length");
-        }
-    }
-}
-
 /// RFC 9562 §5.5: the same of the same, always.
 fn derived_id(namespace: &Uuid, name: &[u8]) -> Uuid {
     let digest = sha1(&[namespace.as_bytes(), name].concat());
@@ -352,7 +308,7 @@ fn derived_id(namespace: &Uuid, name: &[u8]) -> Uuid {
     Builder::from_sha1_bytes(bytes).into_uuid()
 }
 
-fn urn(id: &Uuid) -> String {
+pub(super) fn urn(id: &Uuid) -> String {
     format!("<urn:uuid:{id}>")
 }
 
@@ -384,7 +340,7 @@ fn had_body(headers: &Headers) -> bool {
 }
 
 /// A field that holds a URI: what none can hold (RFC 3986) is percent-encoded.
-fn push_uri(out: &mut Vec<u8>, name: &str, uri: &str) {
+pub(super) fn push_uri(out: &mut Vec<u8>, name: &str, uri: &str) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
     push_escaped(out, uri);

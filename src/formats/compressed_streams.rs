@@ -1,21 +1,25 @@
-//! One gzip member a record (ISO 28500, annex D): a reader can begin at any of them.
+//! Compressed streams, each in one go: the gzip members of WARC (ISO 28500, annex D), the zlib streams of Tianwang.
 
 use flate2::{Compress, Compression, FlushCompress, Status};
 
 const WINDOW_BITS: u8 = 15;
 
-/// Makes gzip members one after the other.
-pub(super) struct GzipMembers {
+/// Makes streams one after the other, and keeps the compressor's memory in between.
+pub(super) struct CompressedStreams {
     compress: Compress,
 }
 
-impl GzipMembers {
+impl CompressedStreams {
     /// `level`: 0 to 9.
-    pub fn new(level: u32) -> GzipMembers {
-        GzipMembers { compress: Compress::new_gzip(Compression::new(level.min(9)), WINDOW_BITS) }
+    pub fn gzip(level: u32) -> CompressedStreams {
+        CompressedStreams { compress: Compress::new_gzip(Compression::new(level.min(9)), WINDOW_BITS) }
     }
 
-    /// Appends a member that holds the pieces one behind the other.
+    pub fn zlib() -> CompressedStreams {
+        CompressedStreams { compress: Compress::new(Compression::default(), true) }
+    }
+
+    /// Appends a stream that holds the pieces one behind the other.
     pub fn write(&mut self, pieces: &[&[u8]], out: &mut Vec<u8>) {
         self.compress.reset();
         let total: usize = pieces.iter().map(|piece| piece.len()).sum();
