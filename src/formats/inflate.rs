@@ -187,6 +187,16 @@ impl<R: Read> Inflating<R> {
     }
 }
 
+impl<R: Read> Read for Inflating<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let chunk = self.chunk().map_err(std::io::Error::other)?;
+        let count = chunk.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&chunk[..count]);
+        self.consume(count);
+        Ok(count)
+    }
+}
+
 /// Whether a file's first two bytes are those of a compressed stream.
 pub fn is_compressed(start: &[u8]) -> bool {
     matches!(start, [0x1f, 0x8b, ..]) || matches!(start, [first, second, ..] if is_zlib(*first, *second))

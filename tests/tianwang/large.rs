@@ -1,21 +1,54 @@
 //! Recovery of large and of hostile files: the work grows with the file's length, and memory does not.
 
-use std::io::{Read, Seek};
+use std::io::{self, Read, Seek, SeekFrom};
 
-use seine::formats::tianwang::{ScanReport, ScannedRange, recover};
+use seine::formats::tianwang::{ScannedRange, recover};
 
 use crate::support::{Synthetic, file_of, numbered, record, written};
 
+/// What came of a recovery, and the work done: all that was read, what was read again included.
+#[derive(Default)]
+struct Report {
+    length: u64,
+    losses: u64,
+    bytes_read: u64,
+}
+
+/// Counts what is read.
+struct Counted<'a, R>(&'a mut R, u64);
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(buffer)?;
+        self.1 += count as u64;
+        Ok(count)
+    }
+}
+
+impl<R: Seek> Seek for Counted<'_, R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.0.seek(to)
+    }
+}
+
 /// What is found, by number, and the report.
-fn run(input: &mut (impl Read + Seek)) -> (Vec<String>, ScanReport) {
-    let mut urls = Vec::new();
-    let report = recover(input, |piece| {
-        if let ScannedRange::Record(found) = piece {
-            urls.push(found.record.url);
+fn run(input: &mut (impl Read + Seek)) -> (Vec<String>, Report) {
+    let (mut urls, mut report) = (Vec::new(), Report::default());
+    let mut input = Counted(input, 0);
+    let scanned = recover(&mut input, |piece| {
+        report.length += match &piece {
+            ScannedRange::Record(found) => found.bytes.len() as u64,
+            ScannedRange::Lost(loss) => loss.range.end - loss.range.start,
+        };
+        match piece {
+            ScannedRange::Record(found) => urls.push(found.record.url),
+            ScannedRange::Lost(_) => report.losses += 1,
         }
         Ok(())
     });
-    (urls, report.unwrap())
+    scanned.unwrap();
+    report.bytes_read = input.1;
+    (urls, report)
 }
 
 /// Heads whose lengths are false: one byte off, some megabytes, gigabytes, more than there is anywhere.

@@ -150,7 +150,7 @@ fn a_length_beyond_the_end_swallows_nothing() {
     };
     for length in ["9999", "200000000", "99999999999", "18446744073709551615"] {
         let file = wrong(length);
-        let mut reader = TianwangReader::new(&file[..]).with_length(file.len() as u64);
+        let mut reader = TianwangReader::of_file(&file[..], file.len() as u64).unwrap();
         let error = reader.next().unwrap().unwrap_err();
         assert!(matches!(error, TianwangError::BeyondEnd { offset: 0, .. }), "{length}: {error}");
         assert!(error.to_string().contains(length), "{error}");

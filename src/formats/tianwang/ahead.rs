@@ -103,6 +103,19 @@ impl LookAhead {
     }
 }
 
+/// How many bytes at the file's beginning are whole records, as far as their heads and lengths tell: where a writer that
+/// was killed left off. Reads the heads alone.
+pub fn whole_length<R: Read + Seek>(input: &mut R) -> io::Result<u64> {
+    let mut source = SeekableInput::new(input)?;
+    let mut look = LookAhead::new();
+    let mut at = 0;
+    while let Ahead::Record(framing) = look.at(&mut source, at)? {
+        look.forget_before(at);
+        at = framing.end();
+    }
+    Ok(at)
+}
+
 /// Whether the file's last bytes may be the beginning of a first line.
 fn may_be_a_mark(rest: &[u8]) -> bool {
     MARK.starts_with(rest) || rest.starts_with(MARK)

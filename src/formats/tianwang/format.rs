@@ -1,9 +1,7 @@
 //! Tianwang's row of the table of formats.
 
-use super::maybe_compressed::reader;
 use super::{TianwangReader, TianwangRecord, TianwangWriter, is_held, salvage, whole_length};
 use crate::delivery::Entry;
-use crate::formats::encoder::StatelessEncoder;
 use crate::formats::format::{Files, Format, FormatSpec};
 use crate::formats::held::{Field, Held, Lacks, Reduction};
 use crate::formats::layout::{FileContent, NameStamp, RollingLayout};
@@ -38,14 +36,14 @@ pub const FORMAT: Format = Format(&FormatSpec {
             let is_bare = !record.has_status();
             Lacks::default().and(Field::Status, is_bare).and(Field::Headers, is_bare)
         };
-        let reader = reader(input.bytes, input.length)?;
+        let reader = TianwangReader::of_file(input.bytes, input.length)?;
         let records: Box<dyn ArchiveReader> =
             Box::new(CodecReader::new(reader, TianwangRecord::into_event, lacks, TianwangReader::truncated));
         Ok(records)
     },
     encoder: |options| {
         let mut writer = TianwangWriter::new(options.tianwang_compress);
-        Box::new(StatelessEncoder(move |entry: &Entry, out: &mut Vec<u8>| writer.write_event(&entry.event, out)))
+        Box::new(move |entry: &Entry, out: &mut Vec<u8>| writer.write_event(&entry.event, out))
     },
     is_held: Some(is_held),
     files: Files::Rolling(RollingLayout {

@@ -13,22 +13,20 @@ mod ahead;
 mod error;
 mod format;
 mod framing;
-mod maybe_compressed;
 mod read;
 mod record;
 mod recover;
 mod salvage;
 mod search;
-mod whole;
 mod window;
 mod write;
 
+pub use ahead::whole_length;
 pub use error::TianwangError;
 pub use format::FORMAT;
 pub use read::TianwangReader;
 pub use record::{ContentError, HeadError, TianwangRecord};
-pub use recover::{FoundRecord, Gap, ScanReport, ScannedRange, recover};
-pub use whole::whole_length;
+pub use recover::{FoundRecord, Gap, ScannedRange, recover};
 pub use write::{TianwangWriter, is_held};
 
 /// The version that is written.

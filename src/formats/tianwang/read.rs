@@ -1,6 +1,6 @@
 //! Records of a stream, one by one.
 
-use std::io::{ErrorKind, Read};
+use std::io::{Cursor, ErrorKind, Read};
 
 use bytes::Bytes;
 
@@ -8,6 +8,7 @@ use super::error::TianwangError;
 use super::framing::{MARK, is_whole_in_itself};
 use super::recover::{FIRST_PATIENCE, PATIENCE};
 use super::{HeadError, MAX_DATA, MAX_HEAD, TianwangRecord};
+use crate::formats::inflate::{self, Inflating};
 
 const PIECE: usize = 64 << 10;
 /// So much is looked at behind DATA.
@@ -97,11 +98,6 @@ impl<R: Read> TianwangReader<R> {
             failed: None,
             ended: false,
         }
-    }
-
-    /// The same for an input of this many bytes: a `length` of more need not be read to know that it is wrong.
-    pub fn with_length(self, length: u64) -> TianwangReader<R> {
-        TianwangReader { end: Some(length), ..self }
     }
 
     /// Where the last record stands, in bytes from the beginning.
@@ -358,6 +354,21 @@ impl<R: Read> TianwangReader<R> {
         let count = count.min(self.filled.len());
         self.filled.start += count;
         self.offset += count as u64;
+    }
+}
+
+impl<'r> TianwangReader<Box<dyn Read + 'r>> {
+    /// The same of a file of `length` bytes that may be compressed as a whole, of which the format knows nothing.
+    pub fn of_file(mut input: impl Read + 'r, length: u64) -> std::io::Result<Self> {
+        let mut start = Vec::new();
+        (&mut input).take(2).read_to_end(&mut start)?;
+        let is_compressed = inflate::is_compressed(&start);
+        let whole = Cursor::new(start).chain(input);
+        if is_compressed {
+            return Ok(TianwangReader::new(Box::new(Inflating::new(whole))));
+        }
+        // What a record's length says beyond that need not be read to know that it is wrong.
+        Ok(TianwangReader { end: Some(length), ..TianwangReader::new(Box::new(whole)) })
     }
 }
 

@@ -61,42 +61,24 @@ pub struct Gap {
     pub record: Option<String>,
 }
 
-/// A recovery in numbers.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ScanReport {
-    /// Of the file, in bytes.
-    pub length: u64,
-    pub records: u64,
-    /// In those records.
-    pub found_bytes: u64,
-    /// Stretches between them.
-    pub losses: u64,
-    pub lost_bytes: u64,
-    /// Records that were well formed and not taken for true, because no two others followed.
-    pub unconfirmed: u64,
-    /// The work done: all that was read, what was read again included.
-    pub bytes_read: u64,
-}
-
 /// Finds the records in `input`, from its beginning to its end, wherever it stands now. An error of `on_piece` ends it.
 pub fn recover<R: Read + Seek>(
     input: &mut R,
     mut on_piece: impl FnMut(ScannedRange) -> io::Result<()>,
-) -> io::Result<ScanReport> {
+) -> io::Result<()> {
     let source = SeekableInput::new(input)?;
-    let report = ScanReport { length: source.length, ..ScanReport::default() };
-    let mut recovery = RecordScan { source, search: Search::new(), ahead: LookAhead::new(), report, wasted: 0 };
+    let mut recovery = RecordScan { source, search: Search::new(), ahead: LookAhead::new(), wasted: 0 };
     let mut start = 0;
     loop {
         let end = recovery.read_records(start, &mut on_piece)?;
         let next = recovery.find_records(end)?;
         let lost = end..next.unwrap_or(recovery.source.length);
         if !lost.is_empty() {
-            recovery.give_up(Gap { range: lost, record: None }, &mut on_piece)?;
+            on_piece(ScannedRange::Lost(Gap { range: lost, record: None }))?;
         }
         match next {
             Some(next) => start = next,
-            None => return Ok(ScanReport { bytes_read: recovery.source.bytes_read, ..recovery.report }),
+            None => return Ok(()),
         }
     }
 }
@@ -105,7 +87,6 @@ struct RecordScan<'a, R> {
     source: SeekableInput<'a, R>,
     search: Search,
     ahead: LookAhead,
-    report: ScanReport,
     /// Bytes of records that were read and then not taken for true.
     wasted: u64,
 }
@@ -120,15 +101,8 @@ impl<R: Read + Seek> RecordScan<'_, R> {
         let mut at = start;
         while let Ahead::Record(framing) = self.ahead.at(&mut self.source, at)? {
             self.ahead.forget_before(at);
-            match self.read_record(framing)? {
-                Some(ScannedRange::Record(found)) => {
-                    self.report.records += 1;
-                    self.report.found_bytes += found.bytes.len() as u64;
-                    on_piece(ScannedRange::Record(found))?;
-                }
-                Some(ScannedRange::Lost(loss)) => self.give_up(loss, on_piece)?,
-                None => break,
-            }
+            let Some(piece) = self.read_record(framing)? else { break };
+            on_piece(piece)?;
             at = framing.end();
         }
         Ok(at)
@@ -175,15 +149,7 @@ impl<R: Read + Seek> RecordScan<'_, R> {
                 ahead = self.ahead.at(&mut self.source, framing.end())?;
             }
         }
-        let is_true = is_there && ahead != Ahead::SomethingElse;
-        self.report.unconfirmed += u64::from(is_there && !is_true);
-        Ok(is_true)
-    }
-
-    fn give_up(&mut self, loss: Gap, on_piece: &mut impl FnMut(ScannedRange) -> io::Result<()>) -> io::Result<()> {
-        self.report.losses += 1;
-        self.report.lost_bytes += loss.range.end - loss.range.start;
-        on_piece(ScannedRange::Lost(loss))
+        Ok(is_there && ahead != Ahead::SomethingElse)
     }
 }
 

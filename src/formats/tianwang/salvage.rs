@@ -15,7 +15,7 @@ pub(super) fn save(damaged: &DamagedFile<'_>, saving: &mut dyn Salvage) -> Resul
     let at = Rc::new(Cell::new(0));
     let mut file = (damaged.open)().map_err(RecoveryError::Read)?;
     let counted = CountedReader { file: (damaged.open)().map_err(RecoveryError::Read)?, at: at.clone() };
-    let reader = super::maybe_compressed::reader(counted, damaged.length).map_err(RecoveryError::Read)?;
+    let reader = TianwangReader::of_file(counted, damaged.length).map_err(RecoveryError::Read)?;
     if begins_compressed(&mut *file, 0)? {
         return save_compressed(reader, &at, damaged.length, saving);
     }
@@ -29,7 +29,7 @@ pub(super) fn save(damaged: &DamagedFile<'_>, saving: &mut dyn Salvage) -> Resul
         })
     });
     match (found, unwritten) {
-        (Ok(_), _) => union.finish(damaged.length).map_err(RecoveryError::Write),
+        (Ok(()), _) => union.finish(damaged.length).map_err(RecoveryError::Write),
         (Err(_), Some(error)) => Err(RecoveryError::Write(error)),
         (Err(error), None) => Err(RecoveryError::Read(error)),
     }

@@ -3,20 +3,18 @@
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::ops::Range;
 
-/// The file, and how much of it was read.
+/// The file.
 pub(super) struct SeekableInput<'a, R> {
     input: &'a mut R,
     /// Where the next read would be, without seeking.
     at: u64,
     pub length: u64,
-    /// Counts again what is read again.
-    pub bytes_read: u64,
 }
 
 impl<'a, R: Read + Seek> SeekableInput<'a, R> {
     pub fn new(input: &'a mut R) -> io::Result<SeekableInput<'a, R>> {
         let length = input.seek(SeekFrom::End(0))?;
-        Ok(SeekableInput { input, at: length, length, bytes_read: 0 })
+        Ok(SeekableInput { input, at: length, length })
     }
 
     /// All of the range, which lies within the file.
@@ -43,7 +41,6 @@ impl<'a, R: Read + Seek> SeekableInput<'a, R> {
             }
         }
         self.at += filled as u64;
-        self.bytes_read += filled as u64;
         Ok(filled)
     }
 }
