@@ -218,8 +218,7 @@ struct Gathered<'a>(&'a Headers);
 
 impl Serialize for Gathered<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let shown = |values: Vec<_>| values.into_iter().map(shown_value).collect::<Vec<_>>();
-        serializer.collect_map(gathered(&self.0.0).into_iter().map(|(name, values)| (name, shown(values))))
+        serializer.collect_map(gathered(self.0.0.iter().map(|(name, value)| (&**name, shown_value(value)))))
     }
 }
 

@@ -26,13 +26,10 @@ use crate::parse::{Derived, is_html};
 pub struct CborRecord<'a> {
     /// The URL asked for.
     pub url: Cow<'a, str>,
-    pub key: Cow<'a, str>,
     /// When the page was fetched, epoch seconds.
     pub timestamp: u64,
     pub request_headers: Headers,
     pub method: Cow<'a, str>,
-    /// Who asked: name and version of the program.
-    pub software: Cow<'a, str>,
     pub body: Body<'a>,
 }
 
@@ -62,18 +59,15 @@ impl<'a> CborRecord<'a> {
     /// The page's record; none for what the format does not hold.
     pub fn from_event(event: &'a PageEvent, derived: &'a Derived) -> Option<CborRecord<'a>> {
         let response = page_of(event)?;
-        let timestamp = event.ended_ms / 1000;
         let text = match derived.is_html {
             true => Some(derived.text()),
             false => text_of(response.content_type(), &derived.body),
         };
         Some(CborRecord {
             url: Cow::from(&event.url),
-            key: key_of(&event.url, timestamp).into(),
-            timestamp,
+            timestamp: event.ended_ms / 1000,
             request_headers: event.request_headers.clone(),
             method: Cow::from(&event.method),
-            software: Cow::from(concat!("Seine/", env!("CARGO_PKG_VERSION"))),
             body: text.map_or_else(|| Body::Bytes(Cow::from(&*derived.body)), Body::Text),
         })
     }
@@ -109,7 +103,13 @@ impl<'a> CborRecord<'a> {
         &self,
         out: &mut Encoder<W>,
     ) -> Result<(), minicbor::encode::Error<W::Error>> {
-        out.map(6)?.str("url")?.str(&self.url)?.str("imported")?.null()?.str("key")?.str(&self.key)?;
+        out.map(6)?
+            .str("url")?
+            .str(&self.url)?
+            .str("imported")?
+            .null()?
+            .str("key")?
+            .str(&key_of(&self.url, self.timestamp))?;
         out.str("timestamp")?.u64(self.timestamp)?;
         out.str("request")?.map(4)?.str("headers")?.map(self.request_headers.0.len() as u64)?;
         for (name, value) in &self.request_headers.0 {
@@ -117,7 +117,7 @@ impl<'a> CborRecord<'a> {
         }
         out.str("method")?.str(&self.method)?;
         out.str("client")?.map(5)?.str("hostname")?.str("")?.str("address")?.str("")?;
-        out.str("software")?.str(&self.software)?;
+        out.str("software")?.str(concat!("Seine/", env!("CARGO_PKG_VERSION")))?;
         out.str("contact")?.map(2)?.str("name")?.str("")?.str("email")?.str("")?;
         out.str("robots")?.str("classic")?.str("body")?.null()?;
         out.str("response")?.map(1)?.str("body")?;
@@ -139,7 +139,6 @@ pub fn parse(bytes: &[u8]) -> Result<CborRecord<'static>, CborError> {
                 record.url = text(input)?.into();
                 has_url = true;
             }
-            "key" => record.key = text(input)?.into(),
             "timestamp" => record.timestamp = input.u64()?,
             "request" => request(input, &mut record)?,
             "response" => each_entry(input, |key, input| match key {
@@ -170,13 +169,6 @@ fn request(input: &mut Decoder, record: &mut CborRecord) -> Result<(), decode::E
             "headers" => each_entry(input, |name, input| {
                 record.request_headers.push(name, text(input)?);
                 Ok(())
-            })?,
-            "client" => each_entry(input, |key, input| match key {
-                "software" => {
-                    record.software = text(input)?.into();
-                    Ok(())
-                }
-                _ => input.skip(),
             })?,
             _ => input.skip()?,
         }

@@ -12,21 +12,19 @@ use std::io::Read;
 use std::sync::Arc;
 
 use serde::de::{Deserializer, Error};
-use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::as_event::{answer, body_of_text, each_header};
-use super::encoder::StatelessEncoder;
 use super::files::{HeaderMap, headers_of, page_of};
 use super::format::{Files, Format, FormatSpec};
 use super::held::{Field, Held, Lacks, Reduction};
-use super::layout;
 use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
 use super::recovery::RecoveryMethod;
 use super::sniff::Confidence;
-use super::text::{IsoSeconds, parse_iso};
+use super::text::IsoSeconds;
+use super::{json, layout};
 use crate::clock::now_ms;
 use crate::delivery::Entry;
 use crate::page::{EpochMs, PageEvent, Relevance};
@@ -48,10 +46,10 @@ pub const FORMAT: Format = Format(&FormatSpec {
     reader: |input| Ok(of_lines(CdrReader::new(input.bytes), CdrRecord::into_event, |_, _| Lacks::default())),
     encoder: |options| {
         let team = options.team.clone();
-        Box::new(StatelessEncoder(move |entry: &Entry, out: &mut Vec<u8>| {
+        Box::new(move |entry: &Entry, out: &mut Vec<u8>| {
             let is_page = page_of(&entry.event).is_some();
             is_page && write_event(&entry.event, &entry.content(), team.as_deref(), now_ms(), out)
-        }))
+        })
     },
     is_held: None,
     files: Files::Rolling(layout::of_lines(&[".jsonl"], |_| ".jsonl")),
@@ -62,7 +60,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
 pub const VERSION: f64 = 3.1;
 
 /// A page, as CDR 3.1 has it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CdrRecord<'a> {
     #[serde(rename = "_id")]
     pub id: Cow<'a, str>,
@@ -71,21 +69,24 @@ pub struct CdrRecord<'a> {
     pub content_type: Option<Cow<'a, str>>,
     pub crawler: Cow<'a, str>,
     /// Media objects, as others wrote them.
+    #[serde(default, deserialize_with = "json::or_default")]
     pub objects: Vec<serde_json::Value>,
     pub raw_content: Cow<'a, str>,
     /// In order; the values of one name joined with `,`.
-    #[serde(serialize_with = "write_headers")]
+    #[serde(default, serialize_with = "json::write_pairs", deserialize_with = "read_headers")]
     pub response_headers: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<Cow<'a, str>>,
-    /// When the page was fetched, in whole seconds.
-    #[serde(serialize_with = "write_time")]
-    pub timestamp_crawl: EpochMs,
-    /// When the document was made, in whole seconds.
-    #[serde(serialize_with = "write_time")]
-    pub timestamp_index: EpochMs,
+    /// When the page was fetched.
+    pub timestamp_crawl: IsoSeconds,
+    /// When the document was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp_index: Option<IsoSeconds>,
     /// The final URL.
     pub url: Cow<'a, str>,
+    /// [`VERSION`], of older documents 3.0.
+    #[serde(deserialize_with = "read_version")]
+    pub version: f64,
 }
 
 /// Appends the page's document to `out`, without a line feed. Returns false and appends nothing for what CDR does not
@@ -108,9 +109,10 @@ pub fn write_event(
         raw_content: derived.text(),
         response_headers: headers.map(|(name, values)| (name, joined(values))).collect(),
         team: team.map(Cow::from),
-        timestamp_crawl: event.ended_ms,
-        timestamp_index: index_ms,
+        timestamp_crawl: IsoSeconds(event.ended_ms),
+        timestamp_index: Some(IsoSeconds(index_ms)),
         url: Cow::from(&event.final_url),
+        version: VERSION,
     }
     .write(out);
     true
@@ -118,20 +120,7 @@ pub fn write_event(
 
 /// Reads one document, CDR 3.1 or 3.0 (which has no response headers), keys in any order, unknown ones passed over.
 pub fn parse_document(json: &[u8]) -> Result<CdrRecord<'static>, serde_json::Error> {
-    let raw: RawDocument = serde_json::from_slice(json)?;
-    let headers = raw.response_headers.unwrap_or_default().0.into_iter();
-    Ok(CdrRecord {
-        id: raw.id.into(),
-        content_type: raw.content_type.map(Cow::from),
-        crawler: raw.crawler.into(),
-        objects: raw.objects.unwrap_or_default(),
-        raw_content: raw.raw_content.into(),
-        response_headers: headers.map(|(name, values)| (name.into(), values.join(",").into())).collect(),
-        team: raw.team.map(Cow::from),
-        timestamp_crawl: raw.timestamp_crawl.0,
-        timestamp_index: raw.timestamp_index.unwrap_or(raw.timestamp_crawl).0,
-        url: raw.url.into(),
-    })
+    serde_json::from_slice(json)
 }
 
 /// `_id` of a page: of its final URL and when it was fetched.
@@ -152,7 +141,7 @@ impl CdrRecord<'_> {
     /// What the document says of a page; its URL is the final one. The body is one that reads as `raw_content`.
     pub fn into_event(self) -> PageEvent {
         let mut event = PageEvent::read_back(&*self.url);
-        event.ended_ms = self.timestamp_crawl;
+        event.ended_ms = self.timestamp_crawl.0;
         event.relevance = Relevance::by_type(true);
         event.crawler_id = Arc::from(&*self.crawler);
         // Where there was no header to say so, what looks like HTML is written as such.
@@ -167,15 +156,8 @@ impl CdrRecord<'_> {
 
     /// Appends the document to `out`, without a line feed.
     pub fn write(&self, out: &mut Vec<u8>) {
-        #[derive(Serialize)]
-        struct Document<'r> {
-            #[serde(flatten)]
-            record: &'r CdrRecord<'r>,
-            version: f64,
-        }
         out.reserve(self.raw_content.len() + 2048);
-        let document = Document { record: self, version: VERSION };
-        serde_json::to_writer(out, &document).expect("strings and numbers are always JSON, and a Vec takes every byte");
+        serde_json::to_writer(out, self).expect("strings and numbers are always JSON, and a Vec takes every byte");
     }
 }
 
@@ -186,47 +168,17 @@ fn joined<'a>(mut values: Vec<Cow<'a, str>>) -> Cow<'a, str> {
     }
 }
 
-/// An object in its own order.
-fn write_headers<S: Serializer>(headers: &[(Cow<str>, Cow<str>)], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(headers.iter().map(|(name, value)| (name, value)))
+fn read_headers<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<(Cow<'static, str>, Cow<'static, str>)>, D::Error> {
+    let headers: HeaderMap = json::or_default(deserializer)?;
+    Ok(headers.owned().into_iter().map(|(name, values)| (name, joined(values))).collect())
 }
 
-fn write_time<S: Serializer>(time: &EpochMs, serializer: S) -> Result<S::Ok, S::Error> {
-    IsoSeconds(*time).serialize(serializer)
-}
-
-/// What a document may hold.
-#[derive(Deserialize)]
-struct RawDocument {
-    #[serde(rename = "_id")]
-    id: String,
-    content_type: Option<String>,
-    crawler: String,
-    objects: Option<Vec<serde_json::Value>>,
-    raw_content: String,
-    response_headers: Option<HeaderMap>,
-    team: Option<String>,
-    timestamp_crawl: Time,
-    timestamp_index: Option<Time>,
-    url: String,
-    #[serde(rename = "version", deserialize_with = "version_3")]
-    _version: (),
-}
-
-#[derive(Clone, Copy)]
-struct Time(EpochMs);
-
-impl<'de> Deserialize<'de> for Time {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Cow::<str>::deserialize(deserializer)?;
-        parse_iso(&text).map(Time).ok_or_else(|| D::Error::custom("a time is not of the form 2026-11-21T14:32:32Z"))
-    }
-}
-
-fn version_3<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+fn read_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let version = f64::deserialize(deserializer)?;
     if version == VERSION || version == 3.0 {
-        return Ok(());
+        return Ok(version);
     }
     Err(D::Error::custom(format!("this is CDR {version}; 3.0 and 3.1 can be read")))
 }

@@ -13,14 +13,13 @@ use std::sync::Arc;
 
 use data_encoding::HEXLOWER;
 use serde::de::Deserializer;
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::as_event::{Header, answer, body_of_text, each_header, response_mut};
 use super::elastic_about::ElasticAbout;
-use super::encoder::StatelessEncoder;
-use super::files::{HeaderMap, headers_of, page_of};
+use super::files::{HeaderMap, headers_of, is_held, page_of};
 use super::format::{Files, Format, FormatSpec};
 use super::held::{Field, Held, Lacks, Reduction};
 use super::json;
@@ -74,9 +73,9 @@ pub const FORMAT: Format = Format(&FormatSpec {
     },
     encoder: |options| {
         let min_change = options.min_change;
-        Box::new(StatelessEncoder(move |entry: &Entry, out: &mut Vec<u8>| {
+        Box::new(move |entry: &Entry, out: &mut Vec<u8>| {
             is_held(&entry.event) && write_event(&entry.event, &entry.text(), min_change, out)
-        }))
+        })
     },
     is_held: Some(is_held),
     files: Files::Rolling(layout::of_lines(&[".jsonl"], |_| ".jsonl")),
@@ -87,7 +86,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
 pub const MAX_ID_BYTES: usize = 512;
 
 /// A page, as the index holds it. Borrows from the event when it is written, owns everything when it was read.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElasticDocument<'a> {
     /// The URL's host, without a leading `www.`
@@ -96,27 +95,24 @@ pub struct ElasticDocument<'a> {
     /// The URL asked for.
     pub url: Cow<'a, str>,
     /// None for what is not HTML, empty for a page without a title.
-    #[serde(default)]
     pub title: Option<Cow<'a, str>>,
     /// The main text, see [`crate::parse::clean_text`].
-    #[serde(default, serialize_with = "json::write_text")]
+    #[serde(serialize_with = "json::write_text")]
     pub text: Option<String>,
     /// When the last byte of the body had arrived.
     #[serde(default, serialize_with = "write_with_offset", deserialize_with = "read_time")]
     pub retrieved: EpochMs,
     /// Different words, most significant first, see [`crate::parse::words`].
-    #[serde(default)]
     pub words: Option<Words>,
-    #[serde(default)]
     pub words_meta: Option<Words>,
     /// By the Public Suffix List; an IP address is its own.
     #[serde(default)]
     pub top_private_domain: Cow<'a, str>,
     /// The body as text in its charset.
-    #[serde(default, serialize_with = "json::write_text")]
+    #[serde(serialize_with = "json::write_text")]
     pub html: Option<Cow<'a, str>>,
     /// Name → values, names in order of first appearance.
-    #[serde(default, serialize_with = "write_headers", deserialize_with = "read_headers")]
+    #[serde(default, serialize_with = "json::write_pairs", deserialize_with = "read_headers")]
     pub response_headers: Vec<Header<'a>>,
     /// `relevant` or `irrelevant`.
     #[serde(default, serialize_with = "write_relevant", deserialize_with = "read_relevant")]
@@ -127,55 +123,48 @@ pub struct ElasticDocument<'a> {
     #[serde(default)]
     pub crawler_id: Cow<'a, str>,
     /// The final URL, when a redirect was followed.
-    #[serde(default)]
     pub redirected_url: Option<Cow<'a, str>>,
     /// None in documents of others.
-    #[serde(default)]
     pub status: Option<u16>,
     /// The `Content-Type` header, parameters included.
-    #[serde(default)]
     pub content_type: Option<Cow<'a, str>>,
     /// `<html lang>` as written; what the text is in is [`language_detected`](Self::language_detected).
-    #[serde(default)]
     pub language: Option<Cow<'a, str>>,
     /// SHA-256 of the body, content codings removed: 64 lower-case hex digits.
-    #[serde(default)]
     pub digest: Option<Cow<'a, str>>,
     /// The event's id.
-    #[serde(default)]
     pub event_id: Option<Cow<'a, str>>,
     /// What became of the page since the fetch before this one, see [`crate::page::PageChange`].
-    #[serde(default)]
     pub change: Option<PageChange>,
     /// Of a changed page: how far its main text is from the one before, see [`PageEvent::distance`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<u8>,
     /// The page classifier, where one was asked: what `relevance` is by.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub relevance_model: Option<Cow<'a, str>>,
     /// What publishers say of the page's use, if they do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub preferences: Option<Cow<'a, [Statement]>>,
     /// The first page with the same content, or with nearly the same main text, if this is not it; …
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate_of: Option<Cow<'a, str>>,
     /// … `exact` or `near`; …
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate_kind: Option<Cow<'a, str>>,
     /// … and the bits of a simhash that both texts differ in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate_distance: Option<u8>,
     /// The main text as Markdown, see [`crate::parse::readable`]; none unless it is asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "json::write_text")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::write_text")]
     pub markdown: Option<String>,
     /// What may be expected of the readable extractor's text, 0 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub text_confidence: Option<f64>,
     /// ISO 639-1: what the main text is in, or without one what is seen; see [`crate::parse::language`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub language_detected: Option<Cow<'a, str>>,
     /// 0.9 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub language_confidence: Option<f64>,
     /// It says nothing that is not in `html` and `responseHeaders`, and is not read back.
     #[serde(flatten, skip_deserializing)]
@@ -202,11 +191,6 @@ pub fn write_touch(event: &PageEvent, out: &mut Vec<u8>) {
         retrieved: EpochMs,
     }
     serde_json::to_writer(out, &Touch { retrieved: event.ended_ms }).expect("a time is always JSON");
-}
-
-/// Whether the format holds a document for the event: it is a page, and its answer a 2xx.
-pub fn is_held(event: &PageEvent) -> bool {
-    page_of(event).is_some()
 }
 
 /// The document's `_id`: the URL asked for; its SHA-256 in lower-case hex when the URL is longer than [`MAX_ID_BYTES`].
@@ -289,13 +273,8 @@ impl<'a> ElasticDocument<'a> {
         let mut document = ElasticDocument {
             domain: host.strip_prefix("www.").unwrap_or(host).into(),
             url: (&event.url).into(),
-            title: None,
-            text: None,
             retrieved: event.ended_ms,
-            words: None,
-            words_meta: None,
             top_private_domain: registrable_domain(host).into(),
-            html: None,
             response_headers: headers_of(response, &derived.body),
             is_relevant: event.relevance.is_relevant,
             relevance: event.relevance.relevance,
@@ -313,11 +292,8 @@ impl<'a> ElasticDocument<'a> {
             duplicate_of: duplicate_of.map(|of| of.url.as_str().into()),
             duplicate_kind: duplicate_of.map(|of| of.kind().into()),
             duplicate_distance: duplicate_of.map(|of| of.distance),
-            markdown: None,
-            text_confidence: None,
-            language_detected: None,
-            language_confidence: None,
             about: ElasticAbout::of(event, response, text),
+            ..ElasticDocument::default()
         };
         if let Some(page) = &text.page {
             document.add_html(text, page, host);
@@ -355,17 +331,8 @@ impl<'a> ElasticDocument<'a> {
     }
 }
 
-fn write_headers<S: Serializer>(headers: &[Header<'_>], serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(headers.len()))?;
-    for (name, values) in headers {
-        map.serialize_entry(name, values)?;
-    }
-    map.end()
-}
-
 fn read_headers<'de, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Header<'a>>, D::Error> {
-    let headers: Option<HeaderMap> = Option::deserialize(deserializer)?;
-    Ok(headers.unwrap_or_default().owned())
+    json::or_default(deserializer).map(HeaderMap::owned)
 }
 
 fn write_relevant<S: Serializer>(is_relevant: &bool, serializer: S) -> Result<S::Ok, S::Error> {
@@ -373,5 +340,5 @@ fn write_relevant<S: Serializer>(is_relevant: &bool, serializer: S) -> Result<S:
 }
 
 fn read_relevant<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    Ok(Option::<String>::deserialize(deserializer)?.as_deref() == Some("relevant"))
+    json::or_default(deserializer).map(|said: String| said == "relevant")
 }

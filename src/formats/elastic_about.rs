@@ -2,9 +2,10 @@
 
 use ::url::Url as BaseUrl;
 use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::Serializer;
 
 use super::text::write_with_offset;
+use super::{files, json};
 use crate::page::{EpochMs, PageEvent, Response};
 use crate::parse::html_text::PageFacts;
 use crate::parse::{Derived, PageText, date, url};
@@ -43,10 +44,10 @@ pub struct ElasticAbout {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub canonical: Option<String>,
     /// Language → the page in it, normalised.
-    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "write_map")]
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::write_pairs")]
     pub alternates: Vec<(String, Vec<String>)>,
     /// Property, without `og:` → values.
-    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "write_map")]
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::write_pairs")]
     pub open_graph: Vec<(String, Vec<String>)>,
     /// Of JSON-LD: `NewsArticle`, `BreadcrumbList`, …
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -114,24 +115,9 @@ impl ElasticAbout {
     }
 }
 
-/// The values of each name, names in order of first appearance.
+/// The values of each name together.
 fn gathered<'a>(pairs: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, Vec<String>)> {
-    let mut all: Vec<(String, Vec<String>)> = Vec::new();
-    for (name, value) in pairs {
-        match all.iter_mut().find(|(known, _)| known == name) {
-            Some((_, values)) => values.push(value),
-            None => all.push((name.to_owned(), vec![value])),
-        }
-    }
-    all
-}
-
-fn write_map<S: Serializer>(map: &[(String, Vec<String>)], serializer: S) -> Result<S::Ok, S::Error> {
-    let mut written = serializer.serialize_map(Some(map.len()))?;
-    for (name, values) in map {
-        written.serialize_entry(name, values)?;
-    }
-    written.end()
+    files::gathered(pairs).into_iter().map(|(name, values)| (name.to_owned(), values)).collect()
 }
 
 fn write_some_time<S: Serializer>(time: &Option<EpochMs>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 
 use super::as_event::{Header, answer, each_header};
 use super::base64;
-use super::encoder::StatelessEncoder;
 use super::format::{Files, Format, FormatSpec};
 use super::held::{Field, Held, Lacks, Reduction};
 use super::layout::{self, NameStamp, RollingLayout};
@@ -35,7 +34,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
     demands: DEMANDS,
     begins,
     reader: |input| Ok(of_lines(FilesReader::new(input.bytes), FilesRecord::into_event, |_, record| record.lacks())),
-    encoder: |_| Box::new(StatelessEncoder(encode)),
+    encoder: |_| Box::new(encode),
     is_held: Some(is_held),
     files: Files::Rolling(RollingLayout {
         suffixes: &[".deflate"],
@@ -218,15 +217,16 @@ pub(super) fn page_of(event: &PageEvent) -> Option<&Response> {
 pub(super) fn headers_of<'a>(response: &'a Response, body: &[u8]) -> Vec<Header<'a>> {
     let decoded = response.headers.get("content-encoding").is_some() && response.body != body;
     let goes = |name: &str| decoded && OF_THE_CODED_BODY.iter().any(|it| name.eq_ignore_ascii_case(it));
-    let kept = gathered(response.headers.0.iter().filter(|(name, _)| !goes(name)));
-    kept.into_iter().map(|(name, values)| (name.into(), values.into_iter().map(Cow::from).collect())).collect()
+    let kept = response.headers.0.iter().filter(|(name, _)| !goes(name));
+    let kept = gathered(kept.map(|(name, value)| (&**name, Cow::from(value))));
+    kept.into_iter().map(|(name, values)| (name.into(), values)).collect()
 }
 
-/// Headers with the values of one name together, where the name came first; names are told apart by case.
-pub fn gathered<'a>(headers: impl IntoIterator<Item = &'a (String, String)>) -> Vec<(&'a str, Vec<&'a str>)> {
-    let mut gathered: Vec<(&str, Vec<&str>)> = Vec::new();
+/// The values of one name together, where the name came first; names are told apart by case.
+pub fn gathered<'a, V>(pairs: impl IntoIterator<Item = (&'a str, V)>) -> Vec<(&'a str, Vec<V>)> {
+    let mut gathered: Vec<(&str, Vec<V>)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
-    for (name, value) in headers {
+    for (name, value) in pairs {
         let place = *places.entry(name).or_insert(gathered.len());
         match gathered.get_mut(place) {
             Some((_, values)) => values.push(value),

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 
 /// Appends a value's JSON. It has strings, numbers, and maps by strings alone.
@@ -19,6 +19,21 @@ pub(super) fn write_text<S: Serializer>(text: &Option<impl AsRef<str>>, serializ
         Some(text) => serializer.serialize_bytes(text.as_ref().as_bytes()),
         None => serializer.serialize_none(),
     }
+}
+
+/// An object in its own order.
+pub(super) fn write_pairs<S: Serializer, N: Serialize, V: Serialize>(
+    pairs: &[(N, V)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+}
+
+/// Null is as if it were not there.
+pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// As [`CompactFormatter`], but that bytes are a text.

@@ -85,7 +85,7 @@ impl Serialize for IsoTime {
 }
 
 /// A time that is written as ISO 8601 in UTC without fractions (`2026-11-21T14:32:32Z`); beyond the year 9999, where ISO
-/// 8601 ends, as its last second.
+/// 8601 ends, as its last second. Read as [`parse_iso`] does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IsoSeconds(pub EpochMs);
 
@@ -101,6 +101,13 @@ impl fmt::Display for IsoSeconds {
 impl Serialize for IsoSeconds {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for IsoSeconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<IsoSeconds, D::Error> {
+        let time = parse_iso(&Cow::<str>::deserialize(deserializer)?).map(IsoSeconds);
+        time.ok_or_else(|| serde::de::Error::custom("a time is not of the form 2026-11-21T14:32:32Z"))
     }
 }
 

@@ -89,13 +89,14 @@ impl Known {
         match input {
             Reduction::Gathered => {
                 let headers = self.headers_kept(format);
-                let gathered = gathered(&headers.0).into_iter();
+                let gathered = gathered(borrowed(&headers)).into_iter();
                 let flat = gathered.flat_map(|(name, values)| values.into_iter().map(move |value| (name, value)));
                 shown(&Headers(flat.map(|(name, value)| (name.into(), value.into())).collect()))
             }
             Reduction::Joined => {
                 let headers = self.headers_kept(format);
-                let joined = gathered(&headers.0).into_iter().map(|(name, values)| (name.into(), values.join(",")));
+                let joined =
+                    gathered(borrowed(&headers)).into_iter().map(|(name, values)| (name.into(), values.join(",")));
                 shown(&Headers(joined.collect()))
             }
             Reduction::Seconds => (self.event.ended_ms / 1000 * 1000).to_string(),
@@ -225,4 +226,8 @@ fn shown(headers: &Headers) -> String {
 fn short(bytes: &[u8]) -> String {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
     format!("{} bytes, {:016x}: {head:?}", bytes.len(), xxhash_rust::xxh3::xxh3_64(bytes))
+}
+
+fn borrowed(headers: &Headers) -> impl Iterator<Item = (&str, &str)> {
+    headers.0.iter().map(|(name, value)| (&**name, &**value))
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use proptest::prelude::*;
 use seine::formats::cdr31::{self, CdrRecord};
+use seine::formats::text::IsoSeconds;
 use seine::page::{Hop, Kind};
 
 use crate::{derive, html, page, response};
@@ -73,7 +74,10 @@ fn a_redelivered_page_has_the_same_id() {
 fn what_ache_wrote_is_read() {
     let ache = r#"{"_id":"E04D737AEAD2106BBB05EE72213CA76543A3F6FFB88D2D03B2B47CD539D8EAB5","content_type":"text/html; charset=utf-8","crawler":"ACHE","objects":[],"raw_content":"<title>Host B page</title>\n","response_headers":{"Server":"golden/1.0","Content-Length":"321","Date":"Sat, 01 Jan 2022 00:00:00 GMT"},"team":"NYU","timestamp_crawl":"2026-11-21T14:37:07Z","timestamp_index":"2026-11-21T14:40:00Z","url":"http://127.0.0.52:8801/b.html","version":3.1}"#;
     let record = cdr31::parse_document(ache.as_bytes()).unwrap();
-    assert_eq!((record.timestamp_crawl, record.timestamp_index), (1_795_271_827_000, 1_795_272_000_000));
+    assert_eq!(
+        (record.timestamp_crawl, record.timestamp_index),
+        (IsoSeconds(1_795_271_827_000), Some(IsoSeconds(1_795_272_000_000)))
+    );
     let mut again = Vec::new();
     record.write(&mut again);
     assert_eq!(String::from_utf8(again).unwrap(), ache);
@@ -81,7 +85,7 @@ fn what_ache_wrote_is_read() {
     // CDR 3.0, keys in another order, and one that is not known.
     let older = r#"{"version":3.0,"url":"u","extra":{"a":[1]},"_id":"I","crawler":"c","raw_content":"","objects":[{"obj_stored_url":"s"}],"timestamp_crawl":"2016-01-01T01:00:00.5+01:00"}"#;
     let record = cdr31::parse_document(older.as_bytes()).unwrap();
-    assert_eq!((record.timestamp_crawl, record.objects.len()), (1_451_606_400_500, 1));
+    assert_eq!((record.timestamp_crawl, record.objects.len()), (IsoSeconds(1_451_606_400_500), 1));
 
     for wrong in [
         &ache.replace("3.1", "2.0"),
@@ -101,7 +105,7 @@ proptest! {
         response_headers in any::<Vec<(String, String)>>(),
         (crawl, index) in (0..253_402_300_799_u64, 0..253_402_300_799_u64),
     ) {
-        let (timestamp_crawl, timestamp_index) = (crawl * 1000, index * 1000);
+        let (timestamp_crawl, timestamp_index) = (IsoSeconds(crawl * 1000), Some(IsoSeconds(index * 1000)));
         let objects = vec![serde_json::json!({"content_type": "image/png"})];
         let response_headers = response_headers.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         let record = CdrRecord {
@@ -115,6 +119,7 @@ proptest! {
             timestamp_crawl,
             timestamp_index,
             url: url.into(),
+            version: cdr31::VERSION,
         };
         let mut out = Vec::new();
         record.write(&mut out);

@@ -131,7 +131,7 @@ fn cdr_is_written_of_html_pages() {
         let mut expected = Vec::new();
         let derived = derive(&entry.event);
         let message = seen.get(&entry.event.id);
-        let index_ms = message.map_or(0, |it| cdr31::parse_document(&it.value).unwrap().timestamp_index);
+        let index_ms = message.map_or(0, |it| cdr31::parse_document(&it.value).unwrap().timestamp_index.unwrap().0);
         let held = cdr31::write_event(&entry.event, &derived, Some("NYU"), index_ms, &mut expected);
         assert_eq!(held, message.is_some(), "{}", entry.event.url);
         if let Some(message) = message {
