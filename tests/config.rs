@@ -14,7 +14,6 @@ use seine::config::{
     Config, Cookie, Destination, FocusConfig, Loaded, Origin, ScopeRule, Secret, SeedsError, SinkConfig, StartedWith,
     load, read_seeds, render, sink_words,
 };
-use seine::formats::Format;
 use seine::revisit::Which;
 use tempfile::TempDir;
 
@@ -264,7 +263,7 @@ fn flat_nested_and_mixed_mean_the_same() {
     assert_eq!(flat.scope.rule, ScopeRule::Any);
     let [sink] = &flat.sinks[..] else { panic!("{:?}", flat.sinks) };
     assert_eq!(sink.destination, Destination::Files { max_file_size: 1, compression_level: 6 });
-    assert_eq!((sink.name(), sink.format.map(Format::name)), ("files", Some("FILES")));
+    assert_eq!((sink.name(), sink.format.map(|format| format.name)), ("files", Some("FILES")));
 }
 
 #[test]
@@ -796,7 +795,7 @@ fn the_longer_form_names_sinks_and_gives_each_its_own_options() {
     let sinks = sinks_of(yaml);
     let names: Vec<&str> = sinks.iter().map(SinkConfig::name).collect();
     assert_eq!(names, ["news", "news-cdr", "kafka", "elastic", "plain", "one"]);
-    let formats: Vec<_> = sinks.iter().map(|sink| sink.format.map(Format::name).unwrap()).collect();
+    let formats: Vec<_> = sinks.iter().map(|sink| sink.format.map(|format| format.name).unwrap()).collect();
     assert_eq!(formats, ["FILES", "CDR31", "WARC", "ELASTIC", "WARC", "ELASTIC"]);
     let topics: Vec<_> = sinks
         .iter()

@@ -1,7 +1,6 @@
 //! What a format demands of a page and its archive does not hold: filled in, and counted, so that it can be said.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::inputs::{ArchiveInput, InputKind};
@@ -11,44 +10,17 @@ use crate::formats::held::Field;
 use crate::page::EpochMs;
 
 /// What was filled in, and in how many pages of which format.
-pub type Filled = BTreeMap<(Format, Filling), u64>;
+pub type Filled = BTreeMap<(Format, Field), u64>;
 
-/// What stands in the place of what nobody knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Filling {
-    /// The URL asked for: the final one.
-    Url,
-    /// The final URL: the one asked for.
-    FinalUrl,
-    /// 200 OK.
-    Status,
-    /// The time of the fetch: when the archive's file was changed last; of a topic, now.
-    Fetched,
-    /// By the media type, as of a crawl without a classifier.
-    Relevance,
-}
-
-impl Filling {
-    const ALL: [(Field, Filling); 5] = [
-        (Field::Url, Filling::Url),
-        (Field::FinalUrl, Filling::FinalUrl),
-        (Field::Status, Filling::Status),
-        (Field::Fetched, Filling::Fetched),
-        (Field::Relevance, Filling::Relevance),
-    ];
-}
-
-impl fmt::Display for Filling {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Filling::Url => "requested URL (the final one)",
-            Filling::FinalUrl => "final URL (the requested one)",
-            Filling::Status => "status (200 OK)",
-            Filling::Fetched => "time of the fetch (when its file was last changed)",
-            Filling::Relevance => "relevance (1 for HTML, else 0)",
-        })
-    }
-}
+/// What can be filled in, and with what: the other URL, how most answers go, when the archive's file was changed last (of a
+/// topic, now), and the relevance of a crawl without a classifier.
+const FILLINGS: [(Field, &str); 5] = [
+    (Field::Url, "the final one"),
+    (Field::FinalUrl, "the requested one"),
+    (Field::Status, "200 OK"),
+    (Field::Fetched, "when its file was last changed"),
+    (Field::Relevance, "1 for HTML, else 0"),
+];
 
 /// Whether a page has what a format cannot do without and nobody can fill in: its content.
 pub(super) fn has_content_for(page: &Page, to: Format) -> bool {
@@ -57,9 +29,9 @@ pub(super) fn has_content_for(page: &Page, to: Format) -> bool {
 
 /// Fills in what `to` demands and the page lacks. `changed_ms`: of the part that the page is in.
 pub fn fill(page: &mut Page, to: Format, changed_ms: EpochMs, filled: &mut Filled) {
-    for (field, filling) in Filling::ALL {
+    for (field, _) in FILLINGS {
         if to.demands(field) && page.lacks.has(field) {
-            *filled.entry((page.format, filling)).or_default() += 1;
+            *filled.entry((page.format, field)).or_default() += 1;
         }
     }
     // Everything else stands in the event already.
@@ -80,9 +52,9 @@ pub(super) fn changed_ms(input: &ArchiveInput) -> EpochMs {
 
 /// In sentences, one a line: what of which pages was filled in.
 pub fn text(filled: &Filled, to: &str) -> String {
-    let mut text = String::new();
-    for ((from, filling), pages) in filled {
-        text += &format!("filled in, because {to} demands it: the {filling} of {pages} pages of {from}\n");
-    }
-    text
+    let with = |field| FILLINGS.iter().find(|(it, _)| *it == field).map_or("", |(_, with)| with);
+    let line = |(&(from, field), pages): (&(Format, Field), &u64)| {
+        format!("filled in, because {to} demands it: the {field} ({}) of {pages} pages of {from}\n", with(field))
+    };
+    filled.iter().map(line).collect()
 }

@@ -28,7 +28,7 @@ pub(super) fn open_file(
         beside: Box::new(opener_beside(path, counter)),
         is_check,
     };
-    let records = format.reader(input)?;
+    let records = (format.reader)(input)?;
     Ok(Box::new(SoundReader { records, path: path.into(), known: None, has_ended: false }))
 }
 
@@ -44,7 +44,7 @@ pub(super) fn open_file_at(
     let mut bytes = FromPlace { file, start };
     bytes.rewind()?;
     let beside = Box::new(opener_beside(path, counter));
-    format.reader(ReaderInput { bytes: Box::new(bytes), length, path: path.to_owned(), beside, is_check: false })
+    (format.reader)(ReaderInput { bytes: Box::new(bytes), length, path: path.to_owned(), beside, is_check: false })
 }
 
 /// What of a file is behind a place.
@@ -243,7 +243,7 @@ impl TopicReader {
         self.format = format;
         let unreadable =
             |error| ArchiveRecord::Problem(format!("the message at offset {offset} cannot be read: {error}"));
-        let mut records = match format.reader(ReaderInput::alone(value)) {
+        let mut records = match (format.reader)(ReaderInput::alone(value)) {
             Ok(records) => records,
             Err(error) => return unreadable(error.to_string()),
         };

@@ -75,7 +75,7 @@ impl ReadingArgs {
 
     /// The configuration, and the sink that writes files of a format.
     pub fn with_format(&self, format: Format) -> anyhow::Result<(Config, SinkConfig)> {
-        self.with_word(format.name())
+        self.with_word(format.name)
     }
 
     fn with_word(&self, word: &str) -> anyhow::Result<(Config, SinkConfig)> {

@@ -86,7 +86,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     .context("the conversion stopped; run the same command again to go on")?;
     std::fs::remove_file(&state_file).with_context(|| format!("removing {}", state_file.display()))?;
     if !args.quiet {
-        told.summary(&summary, args.to.name(), &args.to_folder);
+        told.summary(&summary, args.to.name, &args.to_folder);
     }
     Ok(told.status(&summary))
 }

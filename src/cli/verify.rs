@@ -81,7 +81,7 @@ fn check(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn lines(report: &VerifyReport) -> String {
     let verdict = report.verdict.name();
-    let format = report.format.map_or("", |format| format.name());
+    let format = report.format.map_or("", |format| format.name);
     let mut text = format!(
         "{verdict:<8} {format:<8} {:>9} pages {:>9}  {}\n",
         grouped(report.pages),
@@ -102,7 +102,7 @@ fn json_line(report: &VerifyReport) -> String {
     let problems: Vec<_> = report.problems.iter().map(|it| &it.text).collect();
     let line = json!({
         "file": &*report.input,
-        "format": report.format.map(|it| it.name()),
+        "format": report.format.map(|it| it.name),
         "verdict": report.verdict.name(),
         "pages": report.pages,
         "other_records": report.others,

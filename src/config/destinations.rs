@@ -56,7 +56,7 @@ pub(super) const TABLE: &[Kind] = &[
         about: "one message a page in a topic",
         is_word: true,
         format: |draft| draft.sinks.kafka_format,
-        refuses: |format| match format.map(|format| (format, format.files())) {
+        refuses: |format| match format.map(|format| (format, format.files)) {
             Some((format, Files::Store)) => Some(format!("{format} is folders, no messages")),
             _ => None,
         },
@@ -77,7 +77,7 @@ pub(super) const TABLE: &[Kind] = &[
         about: "JSON lines, for pipes",
         is_word: true,
         format: |_| None,
-        refuses: |format| match format.map(|format| (format, format.files())) {
+        refuses: |format| match format.map(|format| (format, format.files)) {
             None => None,
             Some((_, Files::Rolling(shape))) if shape.record_end.ends_with(b"\n") => None,
             Some((format, _)) => Some(format!("{format} has no lines to print")),
@@ -113,7 +113,7 @@ impl Kind {
 
     /// Where files of a format are written.
     pub fn of_files(format: Format) -> &'static Kind {
-        match format.files() {
+        match format.files {
             Files::Rolling(_) => &TABLE[0],
             Files::OnePage => &TABLE[1],
             Files::Store => &TABLE[2],

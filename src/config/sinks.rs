@@ -129,7 +129,7 @@ pub(super) fn set_formats(draft: &mut Draft, names: Vec<String>) -> Result<(), S
 /// What `data_formats` may name, each with what it is in a few words.
 pub fn sink_words() -> Vec<(&'static str, &'static str)> {
     let others = destinations::TABLE.iter().filter(|to| to.is_word).map(|to| (to.name, to.about));
-    Format::ALL.map(|format| (format.name(), format.about())).into_iter().chain(others).collect()
+    Format::ALL.map(|format| (format.name, format.about)).into_iter().chain(others).collect()
 }
 
 /// A sink by one word: a format that is kept in files, or another destination.
@@ -239,7 +239,7 @@ impl Long {
         let destination = destination.or(format.map(Kind::of_files));
         let destination = destination.ok_or("each sink to have a destination or a format")?;
         let name = name.unwrap_or_else(|| match format {
-            Some(format) if destination == Kind::of_files(format) => format.name().to_ascii_lowercase(),
+            Some(format) if destination == Kind::of_files(format) => format.name.to_ascii_lowercase(),
             _ => destination.name.to_owned(),
         });
         check_name(&name)?;
@@ -290,7 +290,7 @@ impl Long {
 
     /// Where keys of it are looked for.
     fn groups(&self) -> Vec<String> {
-        let format = self.wanted.format.map(|format| format.name().to_ascii_lowercase());
+        let format = self.wanted.format.map(|format| format.name.to_ascii_lowercase());
         let of_files = (self.wanted.destination.name == destinations::FILES).then(|| RECORDS.to_owned());
         let destination = self.wanted.destination.name.to_owned();
         let mut groups: Vec<String> = format.into_iter().collect();

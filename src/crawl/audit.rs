@@ -152,7 +152,7 @@ type Gets = Box<dyn Fn(&PageEvent) -> bool>;
 /// None where the destination knows no ids, or the format what it holds only by reading the page.
 fn got_by(config: &SinkConfig) -> Option<Gets> {
     let Destination::Kafka(_) = config.destination else { return None };
-    let (upkeep, is_held) = (config.upkeep, config.format?.is_held()?);
+    let (upkeep, is_held) = (config.upkeep, config.format?.is_held?);
     Some(Box::new(move |event| match upkeep.due(event) {
         Due::Tombstone | Due::Event => true,
         Due::Write => is_held(event) && !has_no_page(event),

@@ -23,11 +23,9 @@ pub struct NewFile<'a> {
     pub hostname: Option<&'a str>,
 }
 
-/// An encoder that remembers nothing from one entry to the next.
-pub(super) struct StatelessEncoder<F>(pub F);
-
-impl<F: FnMut(&Entry, &mut Vec<u8>) -> bool + Send> Encoder for StatelessEncoder<F> {
+/// A function is an encoder that has nothing to begin a file with.
+impl<F: FnMut(&Entry, &mut Vec<u8>) -> bool + Send> Encoder for F {
     fn encode(&mut self, entry: &Entry, out: &mut Vec<u8>) -> bool {
-        (self.0)(entry, out)
+        self(entry, out)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::ops::Deref;
 
 use super::encoder::Encoder;
 use super::held::{Field, Held, Lacks};
@@ -54,17 +55,15 @@ pub enum Files {
     Store,
 }
 
+impl Deref for Format {
+    type Target = FormatSpec;
+
+    fn deref(&self) -> &FormatSpec {
+        self.0
+    }
+}
+
 impl Format {
-    /// Its name, also that of the sink that writes files of it, as in `target_storage.data_formats`.
-    pub fn name(self) -> &'static str {
-        self.0.name
-    }
-
-    /// In a few words, for people who choose.
-    pub fn about(self) -> &'static str {
-        self.0.about
-    }
-
     /// How much of a field it holds.
     pub fn holds(self, field: Field) -> Held {
         self.0.holds.iter().find(|(held, _)| *held == field).map_or(Held::No, |(_, how)| *how)
@@ -77,13 +76,13 @@ impl Format {
 
     /// What no page of it has.
     pub(crate) fn lacks(self) -> Lacks {
-        let fields = Field::ALL.into_iter().filter(|field| self.holds(*field) == Held::No);
+        let fields = Field::all().filter(|field| self.holds(*field) == Held::No);
         fields.fold(Lacks::default(), |lacks, field| lacks.and(field, true))
     }
 
     /// What its pages lose in another, in a sentence; none when nothing.
     pub fn losses_in(self, to: Format) -> Option<String> {
-        let known = Field::ALL.into_iter().filter(|field| self.holds(*field) != Held::No);
+        let known = Field::all().filter(|field| self.holds(*field) != Held::No);
         let (mut missing, mut left_out, mut partly) = (Vec::new(), Vec::new(), Vec::new());
         for field in known {
             match to.holds(field) {
@@ -106,44 +105,15 @@ impl Format {
         (!parts.is_empty()).then(|| format!("{to} {}", parts.join("; ")))
     }
 
-    /// Reads what is of this format.
-    pub(crate) fn reader(self, input: ReaderInput) -> std::io::Result<Box<dyn ArchiveReader>> {
-        (self.0.reader)(input)
-    }
-
-    pub fn encoder(self, options: &Options) -> Box<dyn Encoder> {
-        (self.0.encoder)(options)
-    }
-
-    /// What files of it are.
-    pub fn files(self) -> Files {
-        self.0.files
-    }
-
     /// Whether its files are one compressed stream each.
     pub fn is_stream(self) -> bool {
-        matches!(self.files(), Files::Rolling(RollingLayout { content: FileContent::Stream, .. }))
-    }
-
-    /// Whether it holds an event; none where that is known only when the page is read.
-    pub fn is_held(self) -> Option<fn(&PageEvent) -> bool> {
-        self.0.is_held
-    }
-
-    /// What a Kafka message says of its value in the header `schema`.
-    pub fn schema(self) -> &'static str {
-        self.0.schema
-    }
-
-    /// How its records are found again in a damaged file.
-    pub fn recovery(self) -> &'static RecoveryMethod {
-        &self.0.recovery
+        matches!(self.files, Files::Rolling(RollingLayout { content: FileContent::Stream, .. }))
     }
 }
 
 impl PartialEq for Format {
     fn eq(&self, other: &Format) -> bool {
-        std::ptr::eq(self.0, other.0) || self.0.name == other.0.name
+        self.name == other.name
     }
 }
 
@@ -151,18 +121,18 @@ impl Eq for Format {}
 
 impl Hash for Format {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.name.hash(state);
+        self.name.hash(state);
     }
 }
 
 impl fmt::Debug for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(self.name)
     }
 }
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(self.name)
     }
 }

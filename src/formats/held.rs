@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Something known of a page, or a kind of page, that a format holds or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Field {
     /// The URL that was asked for; without it, the final URL stands for it.
     Url,
@@ -75,31 +75,36 @@ pub enum Reduction {
     TextOrBytes,
 }
 
+/// Every field, and what people call it.
+const NAMES: [(Field, &str); 22] = [
+    (Field::Url, "requested URL"),
+    (Field::FinalUrl, "final URL"),
+    (Field::Hops, "redirects"),
+    (Field::Status, "status"),
+    (Field::Reason, "reason phrase and HTTP version"),
+    (Field::Headers, "headers"),
+    (Field::Body, "content"),
+    (Field::BodyReceived, "content codings"),
+    (Field::Fetched, "time of the fetch"),
+    (Field::Started, "start of the fetch"),
+    (Field::Ip, "IP address"),
+    (Field::Request, "request headers"),
+    (Field::Exchange, "exact bytes of the exchange"),
+    (Field::Relevance, "relevance"),
+    (Field::Model, "page classifier"),
+    (Field::CrawlerId, "crawler id"),
+    (Field::EventId, "event id"),
+    (Field::Change, "change since the last fetch"),
+    (Field::Truncated, "reason of a cut"),
+    (Field::OtherAnswers, "answers other than 2xx"),
+    (Field::OtherTypes, "pages that are not HTML"),
+    (Field::Failures, "failed fetches"),
+];
+
 impl Field {
-    pub const ALL: [Field; 22] = [
-        Field::Url,
-        Field::FinalUrl,
-        Field::Hops,
-        Field::Status,
-        Field::Reason,
-        Field::Headers,
-        Field::Body,
-        Field::BodyReceived,
-        Field::Fetched,
-        Field::Started,
-        Field::Ip,
-        Field::Request,
-        Field::Exchange,
-        Field::Relevance,
-        Field::Model,
-        Field::CrawlerId,
-        Field::EventId,
-        Field::Change,
-        Field::Truncated,
-        Field::OtherAnswers,
-        Field::OtherTypes,
-        Field::Failures,
-    ];
+    pub fn all() -> impl Iterator<Item = Field> {
+        NAMES.into_iter().map(|(field, _)| field)
+    }
 
     /// Kinds of pages rather than something of each page.
     pub(super) fn is_kind_of_page(self) -> bool {
@@ -109,30 +114,8 @@ impl Field {
 
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Field::Url => "requested URL",
-            Field::FinalUrl => "final URL",
-            Field::Hops => "redirects",
-            Field::Status => "status",
-            Field::Reason => "reason phrase and HTTP version",
-            Field::Headers => "headers",
-            Field::Body => "content",
-            Field::BodyReceived => "content codings",
-            Field::Fetched => "time of the fetch",
-            Field::Started => "start of the fetch",
-            Field::Ip => "IP address",
-            Field::Request => "request headers",
-            Field::Exchange => "exact bytes of the exchange",
-            Field::Relevance => "relevance",
-            Field::Model => "page classifier",
-            Field::CrawlerId => "crawler id",
-            Field::EventId => "event id",
-            Field::Change => "change since the last fetch",
-            Field::Truncated => "reason of a cut",
-            Field::OtherAnswers => "answers other than 2xx",
-            Field::OtherTypes => "pages that are not HTML",
-            Field::Failures => "failed fetches",
-        })
+        let name = NAMES.iter().find(|(field, _)| field == self).map_or("", |(_, name)| name);
+        f.write_str(name)
     }
 }
 

@@ -26,23 +26,23 @@ impl Format {
 
     /// The format of this name, whatever its case; the error lists those there are.
     pub fn parse(name: &str) -> Result<Format, String> {
-        let found = TABLE.into_iter().find(|format| format.name().eq_ignore_ascii_case(name));
+        let found = TABLE.into_iter().find(|format| format.name.eq_ignore_ascii_case(name));
         found.ok_or_else(|| format!("one of {}", Format::names()))
     }
 
     /// The format that a message's header `schema` names.
     pub fn of_schema(schema: &[u8]) -> Option<Format> {
-        TABLE.into_iter().find(|format| format.0.schema.as_bytes() == schema)
+        TABLE.into_iter().find(|format| format.schema.as_bytes() == schema)
     }
 
     /// Every name, for messages.
     pub fn names() -> String {
-        TABLE.map(Format::name).join(", ")
+        TABLE.map(|format| format.name).join(", ")
     }
 
     /// The format that begins so, decompressed. What only one of them can be decides; without such a sign, what one may be.
     pub fn sniff(beginning: &Prefix) -> Option<Format> {
-        let says = |wanted| TABLE.into_iter().find(|format| (format.0.begins)(beginning) == wanted);
+        let says = |wanted| TABLE.into_iter().find(|format| (format.begins)(beginning) == wanted);
         says(Confidence::Sure).or_else(|| says(Confidence::Perhaps))
     }
 

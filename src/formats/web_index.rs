@@ -13,7 +13,6 @@ use std::io::Read;
 use serde::{Deserialize, Serialize};
 
 use super::csv_cells::Cells;
-use super::encoder::StatelessEncoder;
 use super::files::page_of;
 use super::format::{Files, Format, FormatSpec};
 use super::held::{Field, Held, Lacks, Reduction};
@@ -46,14 +45,14 @@ pub const FORMAT: Format = Format(&FormatSpec {
     reader,
     encoder: |options| {
         let limits = options.web_index;
-        Box::new(StatelessEncoder(move |entry: &Entry, out: &mut Vec<u8>| {
+        Box::new(move |entry: &Entry, out: &mut Vec<u8>| {
             let is_page = page_of(&entry.event).is_some();
             let is_held = is_page && write_event(&entry.event, &entry.text(), &limits, out);
             if is_held {
                 out.truncate(out.len() - ROW_END.len());
             }
             is_held
-        }))
+        })
     },
     is_held: None,
     files: Files::Rolling(RollingLayout { record_end: ROW_END, ..layout::of_lines(&[".csv"], |_| ".csv") }),

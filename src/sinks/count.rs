@@ -29,7 +29,7 @@ fn files(folder: &Path) -> Result<SinkCount, SinkError> {
     if !folder.is_dir() {
         return Ok(held);
     }
-    let Files::Rolling(layout) = files::FORMAT.files() else { return Ok(held) };
+    let Files::Rolling(layout) = files::FORMAT.files else { return Ok(held) };
     for path in readable_files(folder, &layout)? {
         let file = File::open(&path).map_err(|e| file_error("opening", &path, e))?;
         for record in FilesReader::new(file) {

@@ -43,7 +43,8 @@ use super::upkeep::Due;
 use super::watch::Watch;
 use crate::config::{ElasticConfig, Removed, Upkeep};
 use crate::delivery::{Entry, Position};
-use crate::formats::elastic::{document_id, document_version, is_held, write_event};
+use crate::formats::elastic::{document_id, document_version, write_event};
+use crate::formats::files::is_held;
 use crate::shutdown::Shutdown;
 
 /// Bulks sent and not yet answered. One is written by the server while the next is being made and sent.

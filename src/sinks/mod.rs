@@ -39,7 +39,6 @@ use self::rolling_sink::RollingSink;
 pub use self::sink::{Delivered, Sink, SinkError};
 use self::void::Void;
 use crate::config::{Destination, SinkConfig, Upkeep};
-use crate::formats::Format;
 use crate::shutdown::Shutdown;
 
 /// Builds a sink. `folder`: the sink's own, for what it keeps on disk. `state`: what its last committed [`Delivered`]
@@ -62,7 +61,7 @@ pub fn open_with_letters(
     state: &serde_json::Value,
     shutdown: Shutdown,
 ) -> Result<Box<dyn Sink>, SinkError> {
-    let encoder = config.format.map(|format| format.encoder(&config.options));
+    let encoder = config.format.map(|format| (format.encoder)(&config.options));
     let sink: Box<dyn Sink> = match (&config.destination, encoder) {
         (Destination::Files { max_file_size, compression_level }, Some(encoder)) => {
             let how = (*max_file_size, *compression_level);
@@ -75,7 +74,7 @@ pub fn open_with_letters(
             Box::new(LocalSink::new(Pagestore::open(base_folder.as_deref().unwrap_or(folder))?, config.upkeep))
         }
         (Destination::Kafka(kafka), Some(encoder)) => {
-            let schema = config.format.map_or("", Format::schema);
+            let schema = config.format.map_or("", |format| format.schema);
             Box::new(KafkaSink::open(kafka, config.upkeep, encoder, schema, letters, shutdown)?)
         }
         (Destination::Elasticsearch(elastic), _) => {

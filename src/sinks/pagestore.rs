@@ -15,8 +15,9 @@ use super::local::{Disposition, LocalStore};
 use super::sink::SinkError;
 use super::staging::StagedFiles;
 use crate::delivery::Entry;
+use crate::formats::files::is_held;
 use crate::formats::layout::whole_lines;
-use crate::formats::pagestore::{Details, MetaEntry, MetaReader, PageKind, StorePath, UrlHash, day_of, is_held};
+use crate::formats::pagestore::{Details, MetaEntry, MetaReader, PageKind, StorePath, UrlHash, day_of};
 use crate::parse::Derived;
 use crate::parse::language::primary_language;
 

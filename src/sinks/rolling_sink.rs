@@ -8,7 +8,6 @@ use super::rolling::{Indexes, RollingFiles, RollingOptions};
 use super::sink::{SinkError, empty};
 use crate::config::SinkConfig;
 use crate::delivery::Entry;
-use crate::formats::Format;
 use crate::formats::encoder::{Encoder, NewFile};
 use crate::formats::format::Files;
 
@@ -37,7 +36,7 @@ impl RollingSink {
         state: &serde_json::Value,
     ) -> Result<RollingSink, SinkError> {
         let options = &config.options;
-        let Some(Files::Rolling(layout)) = config.format.map(Format::files) else {
+        let Some(Files::Rolling(layout)) = config.format.map(|format| format.files) else {
             let problem = format!("{} has a format with no files of many pages", config.name);
             return Err(SinkError::Other { sink: "files", problem, remedy: "name another in target_storage.sinks" });
         };

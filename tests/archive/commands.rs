@@ -42,7 +42,7 @@ fn cat_prints_one_object_a_page_with_what_the_format_holds() {
     let folder = tempfile::tempdir().unwrap();
     let event = events::with_type(1, "text/html; charset=iso-8859-1", &b"caf\xe9"[..]);
     for format in [crate::FILES, crate::ELASTIC, crate::CDR31] {
-        write(format, std::slice::from_ref(&event), &folder.path().join(format.name()));
+        write(format, std::slice::from_ref(&event), &folder.path().join(format.name));
     }
     let at = |name: &str| folder.path().join(name);
     let printed = |name: &str| seine(&["cat", "--content", text(&at(name))]).ok().stdout;
@@ -54,7 +54,7 @@ fn cat_makes_nothing_up() {
     let folder = tempfile::tempdir().unwrap();
     let event = events::page(1, "<p>one</p>");
     for format in Format::ALL {
-        let at = folder.path().join(format.name());
+        let at = folder.path().join(format.name);
         write(format, std::slice::from_ref(&event), &at);
         let line = seine(&["cat", "--content", text(&at)]).ok().json_lines().remove(0);
         let has = |name: &str| line.as_object().unwrap().contains_key(name);

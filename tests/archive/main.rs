@@ -64,7 +64,7 @@ fn write(format: Format, events: &[PageEvent], folder: &Path) {
         Arc::new(Entry::new(Position { index, offset: index }, Arc::new(event.clone()), &deriver))
     };
     let entries: Vec<_> = events.iter().enumerate().map(entry).collect();
-    let config = sink_config(format.name());
+    let config = sink_config(format.name);
     let mut sink = sink::open(&config, folder, &serde_json::Value::Null);
     sink.flush().unwrap();
     sink.deliver(&entries).unwrap();

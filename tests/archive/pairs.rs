@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use seine::archive::fill::Filling;
 use seine::archive::transfer::Summary;
 use seine::formats::Format;
 use seine::formats::held::{Field, Held};
@@ -31,7 +30,7 @@ fn assert_kept(before: &[Known], after: &[Known], format: Format) {
     let expected: Vec<String> = kept.iter().map(|known| known.field_in(Field::Url, format)).collect();
     assert_eq!(found.iter().map(|known| known.field(Field::Url)).collect::<Vec<_>>(), expected, "in {format}");
     for (before, after) in kept.into_iter().zip(found) {
-        for field in Field::ALL.into_iter().filter(|field| is_compared(*field, format)) {
+        for field in Field::all().filter(|field| is_compared(*field, format)) {
             if is_filled_in(before, field, format) {
                 assert_ne!(after.field(field), "0", "{field} in {format}: 1970");
                 continue;
@@ -58,7 +57,7 @@ fn known(folder: &Path, format: Format) -> Vec<Known> {
     let pages = pages(folder);
     assert!(pages.iter().all(|page| page.format == format), "each is told by its content");
     for page in &pages {
-        for field in Field::ALL.into_iter().filter(|field| format.holds(*field) == Held::No) {
+        for field in Field::all().filter(|field| format.holds(*field) == Held::No) {
             assert!(page.lacks.has(field), "{field} of {format} is made up");
         }
     }
@@ -67,18 +66,12 @@ fn known(folder: &Path, format: Format) -> Vec<Known> {
 
 /// Everything that the format demands of the pages it got, and their archive lacks, was filled in aloud.
 fn assert_said(between: &[Known], summary: &Summary, to: Format) {
-    let fillings = [
-        (Field::Url, Filling::Url),
-        (Field::FinalUrl, Filling::FinalUrl),
-        (Field::Status, Filling::Status),
-        (Field::Fetched, Filling::Fetched),
-        (Field::Relevance, Filling::Relevance),
-    ];
+    let fillings = [Field::Url, Field::FinalUrl, Field::Status, Field::Fetched, Field::Relevance];
     let sent: Vec<_> =
         between.iter().filter(|known| !(known.lacks.has(Field::Body) && to.demands(Field::Body))).collect();
-    for (field, filling) in fillings {
+    for field in fillings {
         let lacking = sent.iter().filter(|known| to.demands(field) && known.lacks.has(field)).count() as u64;
-        let said: u64 = summary.filled.iter().filter(|((_, it), _)| *it == filling).map(|(_, pages)| *pages).sum();
+        let said: u64 = summary.filled.iter().filter(|((_, it), _)| *it == field).map(|(_, pages)| *pages).sum();
         assert_eq!(said, lacking, "{field} in {to}");
     }
 }
@@ -92,8 +85,8 @@ fn through_every_pair(events: &[PageEvent]) {
         let between = known(&first, from);
         assert_kept(&before, &between, from);
         for to in Format::ALL {
-            let second = folder.path().join(to.name());
-            let summary = transfer(&first, &second, to.name()).run(&mut Silent).unwrap();
+            let second = folder.path().join(to.name);
+            let summary = transfer(&first, &second, to.name).run(&mut Silent).unwrap();
             let kept = between.iter().filter(|known| known.is_kept_by(to)).count() as u64;
             let Summary { delivered, skipped, dead, unreadable, without_content, .. } = summary;
             let expected = (kept, between.len() as u64 - kept, 0, 0);
@@ -142,7 +135,7 @@ fn a_body_of_fifty_megabytes_comes_through_every_format_that_holds_it() {
         .collect();
     assert!(formats.len() >= 6, "{formats:?}");
     for (step, format) in formats.iter().enumerate() {
-        transfer(&at(step), &at(step + 1), format.name()).run(&mut Silent).unwrap();
+        transfer(&at(step), &at(step + 1), format.name).run(&mut Silent).unwrap();
         let read = pages(&at(step + 1));
         assert_eq!(read.len(), 1, "{format}");
         assert!(read[0].event.response().unwrap().body == event.response().unwrap().body, "{format}");

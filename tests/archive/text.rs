@@ -58,7 +58,7 @@ fn a_url_is_found_in_archives_and_its_latest_page_taken() {
     new.ended_ms += 1000;
     let other = events::page(2, "<p>Another page");
     for format in [crate::FILES, crate::WARC] {
-        let at = folder.path().join(format.name());
+        let at = folder.path().join(format.name);
         write(format, &[old.clone(), new.clone(), other.clone()], &at);
         let printed = run(&["text", "--markdown", &new.url, text(&at)]).ok().stdout;
         let link = format!("{}hours", &new.final_url[..new.final_url.rfind('/').unwrap() + 1]);

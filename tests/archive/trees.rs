@@ -20,7 +20,7 @@ fn tree(format: Format, setting: &str, folder: &Path) -> Vec<PathBuf> {
     let config = folder.join("seine.yml");
     std::fs::write(&config, format!("target_storage.data_format.filesystem.{setting}\n")).unwrap();
     let (from, to) = (folder.join("from"), folder.join("tree"));
-    let mut arguments = vec!["convert", text(&from), text(&to), "--to", format.name()];
+    let mut arguments = vec!["convert", text(&from), text(&to), "--to", format.name];
     if !setting.is_empty() {
         arguments.extend(["-c", text(&config)]);
     }
@@ -65,7 +65,7 @@ fn a_damaged_record_in_a_file_of_its_own_is_damaged_whatever_is_left_of_it() {
             let verified = run(&["verify", "--json", text(&tree)]);
             assert_eq!(verified.status.code(), Some(1), "{format} {setting}: {}", verified.stdout);
             let verdicts = verdicts(&verified);
-            assert!(verdicts.iter().all(|(found, _)| found == format.name()), "{format} {setting}: {verdicts:?}");
+            assert!(verdicts.iter().all(|(found, _)| found == format.name), "{format} {setting}: {verdicts:?}");
             let bad = verdicts.iter().filter(|(_, verdict)| verdict == "damaged").count();
             assert_eq!(bad, damaged, "{format} {setting}: {verdicts:?}");
 
@@ -94,11 +94,11 @@ fn a_record_is_told_by_what_is_left_of_it_when_nothing_stands_beside_it() {
         bytes[at + 7] = b'j';
         std::fs::write(&alone, &bytes).unwrap();
         let verified = run(&["verify", "--json", text(&alone)]);
-        assert_eq!(verdicts(&verified), [(format.name().to_owned(), "damaged".to_owned())]);
+        assert_eq!(verdicts(&verified), [(format.name.to_owned(), "damaged".to_owned())]);
         bytes[0] = b'x';
         std::fs::write(&alone, &bytes).unwrap();
         let verified = run(&["verify", "--json", text(&alone)]);
-        assert_eq!(verdicts(&verified), [(format.name().to_owned(), "damaged".to_owned())]);
+        assert_eq!(verdicts(&verified), [(format.name.to_owned(), "damaged".to_owned())]);
     }
 }
 

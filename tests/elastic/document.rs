@@ -6,8 +6,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use seine::formats::elastic::{
-    ElasticDocument, MAX_ID_BYTES, document_id, document_version, is_held, parse_document, write_event,
+    ElasticDocument, MAX_ID_BYTES, document_id, document_version, parse_document, write_event,
 };
+use seine::formats::files::is_held;
 use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent, Relevance, TextChange};
 use seine::parse::PageText;
 use seine::parse::clean_text::{Extractor, TextOptions};

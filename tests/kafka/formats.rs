@@ -11,7 +11,7 @@ use crate::{finish, kafka_config, open, pages};
 #[test]
 fn every_format_of_records_goes_to_a_topic_and_says_what_it_is() {
     for format in Format::ALL.into_iter().filter(|format| *format != seine::formats::pagestore::FORMAT) {
-        let topic = format!("as-{}", format.name().to_lowercase());
+        let topic = format!("as-{}", format.name.to_lowercase());
         BROKER.make_topic(&topic, &[]);
         let more = format!("target_storage.data_format.kafka.format: {format}\n");
         let folder = tempfile::tempdir().unwrap();
@@ -22,7 +22,7 @@ fn every_format_of_records_goes_to_a_topic_and_says_what_it_is() {
         assert_eq!((delivered.delivered, delivered.dead), (3, 0), "{format}");
         sink.close().unwrap();
         for message in BROKER.read(&topic) {
-            assert_eq!(message.headers["schema"], format.schema(), "{format}");
+            assert_eq!(message.headers["schema"], format.schema, "{format}");
         }
         // A page's body alone tells no URL.
         if format != seine::formats::filesystem::HTML {

@@ -127,8 +127,8 @@ fn open(config: &ToKafka, folder: &Path) -> Result<KafkaSink, SinkError> {
     KafkaSink::open(
         config,
         config.0.upkeep,
-        format.encoder(&config.0.options),
-        format.schema(),
+        (format.encoder)(&config.0.options),
+        format.schema,
         folder,
         Default::default(),
     )

@@ -1,6 +1,5 @@
 //! `target_storage.data_format.kafka.*`: Java's words and librdkafka's.
 
-use seine::formats::Format;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -193,7 +192,7 @@ fn the_other_keys_are_read() {
          {keys}.replication_factor: 3\n{keys}.stuck_after: 5s\n"
     );
     let config = load(&more).unwrap();
-    let format = config.0.format.map(Format::name);
+    let format = config.0.format.map(|format| format.name);
     assert_eq!((config.topic.as_str(), format, config.0.options.team.as_deref()), ("t", Some("CDR31"), Some("NYU")));
     assert_eq!((config.create_topic, config.partitions, config.replication_factor), (true, Some(6), Some(3)));
     assert_eq!(config.stuck_after.as_secs(), 5);

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use seine::formats::files::is_held;
 use seine::formats::pagestore::{
     Details, MetaEntry, MetaError, MetaReader, PageKind, PagestoreRecord, StorePath, UrlHash, day, day_of, day_path,
-    is_held,
 };
 use seine::page::{Failure, FailureReason, Kind, Outcome, PageEvent};
 use time::Date;

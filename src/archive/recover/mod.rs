@@ -82,7 +82,7 @@ pub fn recover(
             Detected::Unknown(begins) => return Err(RecoverError::Unknown { path: damaged.into(), begins }),
         },
     };
-    let recovers = format.recovery();
+    let recovers = &format.recovery;
     if matches!(recovers, recovery::RecoveryMethod::Nothing) {
         return Err(RecoverError::SmallFiles(damaged.into(), format));
     }

@@ -73,7 +73,7 @@ impl WorkDesk for Running {
 
     fn take_warc(&self, client: &str, lease: &str, warc: Vec<u8>, taken: &mut PagesTaken) -> Result<(), Refusal> {
         let unreadable = |error: std::io::Error| Refusal::Bad(format!("not WARC: {error}"));
-        let mut reader = warc::FORMAT.reader(ReaderInput::alone(warc)).map_err(unreadable)?;
+        let mut reader = (warc::FORMAT.reader)(ReaderInput::alone(warc)).map_err(unreadable)?;
         let mut records = 0;
         while let Some(record) = reader.next() {
             match record {

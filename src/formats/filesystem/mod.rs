@@ -14,7 +14,6 @@ use percent_encoding::percent_decode_str;
 use sha2::{Digest, Sha256};
 
 use super::cbor::{self, CborRecord};
-use super::encoder::StatelessEncoder;
 use super::files::{self, FilesRecord, body_alone};
 use super::format::{Files, Format, FormatSpec};
 use super::held::{Field, Held, Reduction};
@@ -38,7 +37,7 @@ pub const HTML: Format = Format(&FormatSpec {
         let url = url_of_path(&input.path);
         one_page(input, |bytes, _| html_page(bytes, url))
     },
-    encoder: |_| Box::new(StatelessEncoder(body_alone)),
+    encoder: |_| Box::new(body_alone),
     is_held: Some(files::is_held),
     files: Files::OnePage,
     recovery: RecoveryMethod::Nothing,
@@ -54,7 +53,7 @@ pub const JSON: Format = Format(&FormatSpec {
     // As FILES does: its path tells.
     begins: |_| Confidence::No,
     reader: |input| one_page(input, |bytes, path| record_page(&bytes, path, files_record)),
-    encoder: |_| Box::new(StatelessEncoder(files::encode)),
+    encoder: |_| Box::new(files::encode),
     is_held: Some(files::is_held),
     files: Files::OnePage,
     recovery: RecoveryMethod::Nothing,
@@ -79,9 +78,9 @@ pub const CBOR: Format = Format(&FormatSpec {
     },
     reader: |input| one_page(input, |bytes, path| record_page(&bytes, path, cbor_record)),
     encoder: |_| {
-        Box::new(StatelessEncoder(|entry: &Entry, out: &mut Vec<u8>| {
+        Box::new(|entry: &Entry, out: &mut Vec<u8>| {
             files::is_held(&entry.event) && cbor::write_event(&entry.event, &entry.content(), out)
-        }))
+        })
     },
     is_held: Some(files::is_held),
     files: Files::OnePage,

@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{MetaEntry, MetaReader, PagestoreRecord, StorePath, UrlHash, is_held};
-use crate::formats::encoder::StatelessEncoder;
-use crate::formats::files::body_alone;
+use super::{MetaEntry, MetaReader, PagestoreRecord, StorePath, UrlHash};
+use crate::formats::files::{body_alone, is_held};
 use crate::formats::filesystem::one_page::read_limited;
 use crate::formats::format::{Files, Format, FormatSpec};
 use crate::formats::held::{Field, Held, Reduction};
@@ -32,7 +31,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
             Box::new(PageList { entries, place: meta_path(&input.path), beside: input.beside, path: input.path });
         Ok(store)
     },
-    encoder: |_| Box::new(StatelessEncoder(body_alone)),
+    encoder: |_| Box::new(body_alone),
     is_held: Some(is_held),
     files: Files::Store,
     recovery: RecoveryMethod::Nothing,

@@ -24,7 +24,6 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE, HEXUPPER};
 use md5::{Digest, Md5};
 use time::{Date, Month, OffsetDateTime};
 
-use super::files::page_of;
 use crate::page::{EpochMs, Outcome, PageEvent, Relevance, Response};
 use crate::parse::is_html;
 
@@ -92,11 +91,6 @@ pub struct PagestoreRecord {
     pub day: Date,
     pub entry: MetaEntry,
     pub contents: Bytes,
-}
-
-/// Whether the format holds the event: it is a page, and its answer a 2xx.
-pub fn is_held(event: &PageEvent) -> bool {
-    page_of(event).is_some()
 }
 
 /// The day of the store that a time belongs to, in UTC; beyond the year 9999, its last.
