@@ -7,15 +7,17 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use time::Date;
+use walkdir::WalkDir;
 
-use crate::formats::pagestore::{self, Details, MAX_LINE, MetaEntry, MetaReader, PageKind, UrlHash};
+use crate::formats::pagestore::{self, Details, MAX_LINE, MetaEntry, MetaError, MetaReader, PageKind, UrlHash};
 use crate::page::{Outcome, PageEvent};
 use crate::parse::language::primary_language;
 use crate::parse::{DeriveOptions, derive};
+use crate::sinks::whole_file::WholeFile;
 use crate::sinks::{SinkError, pagestore as pagestore_sink};
 
 /// So much of a page is read to find out what it is; its language stands at its beginning.
@@ -128,30 +130,19 @@ impl Ids {
 /// The folders of days with a list in them, oldest first.
 fn days(base: &Path) -> Result<Vec<(Date, PathBuf)>, MigrateError> {
     let mut found = Vec::new();
-    let failed = |path: &Path| {
-        let path = path.to_path_buf();
-        move |source| MigrateError::Base { path, source }
-    };
-    for (year, year_folder) in folders(base).map_err(failed(base))? {
-        for (month, month_folder) in folders(&year_folder).map_err(failed(&year_folder))? {
-            for (day, folder) in folders(&month_folder).map_err(failed(&month_folder))? {
-                let date = pagestore::day(&year, &month, &day).filter(|_| folder.join(META).is_file());
-                found.extend(date.map(|date| (date, folder)));
-            }
+    for entry in WalkDir::new(base).min_depth(3).max_depth(3) {
+        let entry = entry
+            .map_err(|error| MigrateError::Base { path: error.path().unwrap_or(base).into(), source: error.into() })?;
+        let mut names = entry.path().iter().rev().take(3).map(|name| name.to_str().unwrap_or_default());
+        if let (Some(day), Some(month), Some(year)) = (names.next(), names.next(), names.next())
+            && let Some(date) = pagestore::day(year, month, day)
+            && entry.file_type().is_dir()
+            && entry.path().join(META).is_file()
+        {
+            found.push((date, entry.into_path()));
         }
     }
     found.sort();
-    Ok(found)
-}
-
-fn folders(at: &Path) -> std::io::Result<Vec<(String, PathBuf)>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(at)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            found.extend(entry.file_name().into_string().ok().map(|name| (name, entry.path())));
-        }
-    }
     Ok(found)
 }
 
@@ -192,10 +183,8 @@ fn enrich(
     mut details_of: impl FnMut(&MetaEntry) -> (Details, DetailsFrom),
 ) -> Result<(), MigrateError> {
     let failed = |source| MigrateError::File { path: list.into(), source };
-    let draft = list.with_extension("new");
-    let mut out = BufWriter::new(File::create(&draft).map_err(failed)?);
+    let mut out = WholeFile::create(list, None).map_err(failed)?;
     let mut is_lacking = false;
-    let mut new = Vec::new();
     each_line(list, |raw, entry| {
         let Some(mut entry) = entry else {
             done.unreadable.push(format!("{}: {}", list.display(), String::from_utf8_lossy(raw).trim_end()));
@@ -212,19 +201,16 @@ fn enrich(
         }
         is_lacking = true;
         entry.details = Some(details);
-        new.clear();
+        let mut new = Vec::new();
         entry.write(&mut new);
         out.write_all(&new)
     })?;
     done.lists += 1;
-    let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
-    file.sync_all().map_err(failed)?;
     if !is_lacking {
-        return std::fs::remove_file(&draft).map_err(failed);
+        return Ok(());
     }
     done.rewritten += 1;
-    let folder = list.parent().unwrap_or(Path::new("."));
-    std::fs::rename(&draft, list).and_then(|()| File::open(folder)?.sync_all()).map_err(failed)
+    out.finish().map_err(failed)
 }
 
 /// Calls for each line that is not blank, its line feed included, with what it says; none when that is nothing.
@@ -233,25 +219,21 @@ fn each_line(
     mut take: impl FnMut(&[u8], Option<MetaEntry>) -> std::io::Result<()>,
 ) -> Result<(), MigrateError> {
     let failed = |source| MigrateError::File { path: list.into(), source };
-    let mut input = BufReader::new(File::open(list).map_err(failed)?);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        (&mut input).take(MAX_LINE as u64).read_until(b'\n', &mut line).map_err(failed)?;
-        if line.is_empty() {
-            return Ok(());
-        }
-        if line.len() == MAX_LINE && !line.ends_with(b"\n") {
-            return Err(MigrateError::LongLine(list.into()));
-        }
+    let mut lines = MetaReader::new(File::open(list).map_err(failed)?);
+    while let Some(entry) = lines.next() {
+        let entry = match entry {
+            Err(MetaError::Io { source, .. }) => return Err(failed(source)),
+            Err(MetaError::TooLong { .. }) => return Err(MigrateError::LongLine(list.into())),
+            Err(MetaError::Line { .. }) => None,
+            Ok(entry) => Some(entry),
+        };
+        let mut line = lines.line().to_vec();
         if !line.ends_with(b"\n") {
             line.push(b'\n');
         }
-        if !line.trim_ascii().is_empty() {
-            let entry = MetaReader::new(&line[..]).next().and_then(Result::ok);
-            take(&line, entry).map_err(failed)?;
-        }
+        take(&line, entry).map_err(failed)?;
     }
+    Ok(())
 }
 
 /// Finds out what a page is by its folder: a feed has a list of its own, or looks like one.
@@ -263,15 +245,7 @@ fn look(url: &str, folder: &Path, id: u64) -> Details {
     if let Outcome::Response(response) = &mut event.outcome {
         response.body = body.into();
     }
-    let options = DeriveOptions {
-        max_decoded_bytes: LOOKED_AT,
-        obey_nofollow: false,
-        agent: String::new(),
-        requisites: Default::default(),
-        forms: false,
-        drop_parameters: Default::default(),
-        text: Default::default(),
-    };
+    let options = DeriveOptions { max_decoded_bytes: LOOKED_AT, ..DeriveOptions::default() };
     let derived = derive(&event, &options);
     let is_feed = derived.feed.is_some() || folder.join(META).is_file();
     let said = derived.feed.map_or(derived.lang, |feed| feed.language);

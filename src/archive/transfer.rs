@@ -10,7 +10,7 @@ use super::fill::{self, Filled};
 use super::inputs::{ArchiveInput, ArchiveInputs, FoundInput, SkipReason};
 use super::pace::Pace;
 use super::read::{Page, Pages, Problem, RecordLocation};
-use super::transfer_state::TransferState;
+use super::transfer_state::{NotSent, TransferState};
 use crate::config::SinkConfig;
 use crate::delivery::{Cursor, Deriver, Entry, Position};
 use crate::formats::Format;
@@ -121,61 +121,44 @@ impl Summary {
 impl Transfer {
     /// Runs to the end of the archive. A failure leaves what was acknowledged in the state file.
     pub fn run(self, observer: &mut dyn TransferObserver) -> anyhow::Result<Summary> {
-        let Transfer { source, wanted, sink, folder, letters, derive, state, state_file, .. } = self;
-        let derive = DeriveOptions { max_decoded_bytes: derive.max_decoded_bytes.max(MAX_DECODED_BYTES), ..derive };
-        let before = state.cursor.position.index;
-        let deriver = Deriver::new(derive);
+        let (sink, folder) = (self.sink.clone(), self.folder.clone());
+        let (letters, shutdown) = (self.letters.clone(), self.shutdown.clone());
+        let max_decoded_bytes = self.derive.max_decoded_bytes.max(MAX_DECODED_BYTES);
+        let before = self.state.cursor.position.index;
         let mut feed = ArchiveFeed {
-            source,
-            wanted,
-            resume: state.settled.clone(),
+            resume: self.state.settled.clone(),
             pages: None,
             sent: VecDeque::new(),
             next_index: before,
-            unreadable: state.unreadable,
-            left_out: state.left_out,
-            without_content: state.without_content,
-            to: sink.format,
+            not_sent: self.state.not_sent,
             changed_ms: 0,
-            deriver,
+            deriver: Deriver::new(DeriveOptions { max_decoded_bytes, ..self.derive.clone() }),
             summary: Summary { before, ..Summary::default() },
-            read: self.read,
-            state,
-            state_file,
             pace: self.rate.map(Pace::new),
             ended: false,
-            watch: self.watch,
             observer,
+            transfer: self,
         };
-        pump(&mut feed, &sink, (&folder, &letters), &self.shutdown)?;
+        pump(&mut feed, &sink, (&folder, &letters), &shutdown)?;
         if feed.ended { feed.finish() } else { Ok(feed.so_far()) }
     }
 }
 
 struct ArchiveFeed<'a> {
-    source: ArchiveInputs,
-    wanted: Wanted,
+    transfer: Transfer,
     /// Where an earlier run stopped, until that place is found.
     resume: Option<(String, u64)>,
     pages: Option<Pages>,
     /// Pages given to the sink and not settled, in order.
     sent: VecDeque<Sent>,
     next_index: u64,
-    unreadable: u64,
-    left_out: u64,
-    without_content: u64,
-    /// What is written, when that is known.
-    to: Option<Format>,
+    not_sent: NotSent,
     /// When the part that is read was changed last.
     changed_ms: EpochMs,
     deriver: Arc<Deriver>,
     summary: Summary,
-    read: Arc<AtomicU64>,
-    state: TransferState,
-    state_file: Option<PathBuf>,
     pace: Option<Pace>,
     ended: bool,
-    watch: Watch,
     observer: &'a mut dyn TransferObserver,
 }
 
@@ -184,14 +167,12 @@ struct Sent {
     index: u64,
     input: Arc<str>,
     number: u64,
-    unreadable: u64,
-    left_out: u64,
-    without_content: u64,
+    not_sent: NotSent,
 }
 
 impl Feed for ArchiveFeed<'_> {
     fn cursor(&self) -> Cursor {
-        self.state.cursor.clone()
+        self.transfer.state.cursor.clone()
     }
 
     fn next(&mut self) -> anyhow::Result<Vec<Arc<Entry>>> {
@@ -222,17 +203,15 @@ impl Feed for ArchiveFeed<'_> {
         while self.sent.front().is_some_and(|sent| sent.index <= cursor.position.index)
             && let Some(sent) = self.sent.pop_front()
         {
-            self.state.settled = Some((sent.input.to_string(), sent.number));
-            self.state.unreadable = sent.unreadable;
-            self.state.left_out = sent.left_out;
-            self.state.without_content = sent.without_content;
+            self.transfer.state.settled = Some((sent.input.to_string(), sent.number));
+            self.transfer.state.not_sent = sent.not_sent;
         }
-        self.state.cursor = cursor;
+        self.transfer.state.cursor = cursor;
         self.save()
     }
 
     fn watch(&self) -> Watch {
-        self.watch.clone()
+        self.transfer.watch.clone()
     }
 
     fn stepped(&mut self, _: Step) {
@@ -251,11 +230,11 @@ impl ArchiveFeed<'_> {
                 continue;
             };
             match pages.next() {
-                Some(Ok(page)) if !(self.wanted)(&page)? => self.left_out += 1,
+                Some(Ok(page)) if !(self.transfer.wanted)(&page)? => self.not_sent.left_out += 1,
                 Some(Ok(mut page)) => {
                     self.count_format(page.format);
-                    match self.to {
-                        Some(to) if !fill::has_content_for(&page, to) => self.without_content += 1,
+                    match self.transfer.sink.format {
+                        Some(to) if !fill::has_content_for(&page, to) => self.not_sent.without_content += 1,
                         Some(to) => {
                             fill::fill(&mut page, to, self.changed_ms, &mut self.summary.filled);
                             return Ok(Some(page));
@@ -264,7 +243,7 @@ impl ArchiveFeed<'_> {
                     }
                 }
                 Some(Err(problem)) => {
-                    self.unreadable += 1;
+                    self.not_sent.unreadable += 1;
                     self.observer.problem(&problem);
                 }
                 None => self.end_part(),
@@ -275,7 +254,7 @@ impl ArchiveFeed<'_> {
     /// Opens the next part to be read; false behind the last.
     fn next_part(&mut self) -> anyhow::Result<bool> {
         loop {
-            let input = match self.source.next() {
+            let input = match self.transfer.source.next() {
                 None if self.resume.is_some() => anyhow::bail!(self.lost_place()),
                 None => return Ok(false),
                 Some(found) => match found? {
@@ -289,10 +268,10 @@ impl ArchiveFeed<'_> {
             if let Some(after) = self.resume_in(&input) {
                 self.summary.parts += 1;
                 self.changed_ms = fill::changed_ms(&input);
-                self.pages = Some(Pages::open(&input, after, &self.read)?);
+                self.pages = Some(Pages::open(&input, after, &self.transfer.read)?);
                 return Ok(true);
             }
-            self.read.fetch_add(input.bytes, Ordering::Relaxed);
+            self.transfer.read.fetch_add(input.bytes, Ordering::Relaxed);
         }
     }
 
@@ -307,7 +286,7 @@ impl ArchiveFeed<'_> {
 
     fn lost_place(&self) -> String {
         let input = self.resume.as_ref().map_or("", |(name, _)| name.as_str());
-        let file = self.state_file.as_deref().unwrap_or(Path::new("")).display();
+        let file = self.transfer.state_file.as_deref().unwrap_or(Path::new("")).display();
         format!("{input}, where an earlier run stopped, is gone; bring it back, or remove {file} to begin anew")
     }
 
@@ -352,29 +331,28 @@ impl ArchiveFeed<'_> {
             index,
             input: page.place.input,
             number: page.place.number,
-            unreadable: self.unreadable,
-            left_out: self.left_out,
-            without_content: self.without_content,
+            not_sent: self.not_sent,
         });
         Arc::new(Entry::new(Position { index, offset: index }, Arc::new(page.event), &self.deriver))
     }
 
     fn save(&self) -> anyhow::Result<()> {
-        match &self.state_file {
-            Some(path) => Ok(self.state.save(path)?),
+        match &self.transfer.state_file {
+            Some(path) => Ok(self.transfer.state.save(path)?),
             None => Ok(()),
         }
     }
 
     fn so_far(&self) -> Summary {
-        let Cursor { delivered, skipped, dead, .. } = self.state.cursor;
+        let Cursor { delivered, skipped, dead, .. } = self.transfer.state.cursor;
+        let NotSent { unreadable, left_out, without_content } = self.not_sent;
         Summary {
             delivered,
             skipped,
             dead,
-            unreadable: self.unreadable,
-            left_out: self.left_out,
-            without_content: self.without_content,
+            unreadable,
+            left_out,
+            without_content,
             cut: self.deriver.cut(),
             ..self.summary.clone()
         }
@@ -387,10 +365,8 @@ impl ArchiveFeed<'_> {
 
     /// Everything is settled.
     fn finish(mut self) -> anyhow::Result<Summary> {
-        self.state.unreadable = self.unreadable;
-        self.state.left_out = self.left_out;
-        self.state.without_content = self.without_content;
-        self.state.done = true;
+        self.transfer.state.not_sent = self.not_sent;
+        self.transfer.state.done = true;
         self.save()?;
         Ok(self.so_far())
     }

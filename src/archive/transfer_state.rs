@@ -1,13 +1,13 @@
 //! How far a conversion or replay is, on disk: replaced in one step with every acknowledgement, so that a killed one goes
 //! on where its destination had acknowledged.
 
-use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::delivery::Cursor;
+use crate::sinks::whole_file::WholeFile;
 
 /// A conversion's state, in the folder it writes to.
 pub const FILE_NAME: &str = ".seine-convert.json";
@@ -26,14 +26,23 @@ pub struct TransferState {
     pub cursor: Cursor,
     /// The last record that is settled: the part's name, and the record's number in it.
     pub settled: Option<(String, u64)>,
-    /// Records before it that could not be read, and pages that were not asked for.
+    /// Before it.
+    #[serde(flatten)]
+    pub not_sent: NotSent,
+    /// Everything there was is settled.
+    pub done: bool,
+}
+
+/// What was met and not sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct NotSent {
+    /// Records that could not be read.
     pub unreadable: u64,
+    /// Pages that were not asked for.
     pub left_out: u64,
     /// Pages without the content that the destination demands.
     #[serde(default)]
     pub without_content: u64,
-    /// Everything there was is settled.
-    pub done: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -73,16 +82,12 @@ impl TransferState {
 
     /// Durable when this returns.
     pub fn save(&self, path: &Path) -> Result<(), TransferStateError> {
-        let copy = path.with_extension("tmp");
         let text = serde_json::to_vec(self).expect("a struct of strings and numbers is always JSON");
-        let write = || {
-            let mut file = File::create(&copy)?;
+        let written = WholeFile::create(path, None).and_then(|mut file| {
             file.write_all(&text)?;
-            file.sync_data()?;
-            std::fs::rename(&copy, path)?;
-            File::open(path.parent().filter(|it| *it != Path::new("")).unwrap_or(Path::new(".")))?.sync_all()
-        };
-        write().map_err(|source| file_error("writing", path, source))
+            file.finish()
+        });
+        written.map_err(|source| file_error("writing", path, source))
     }
 }
 

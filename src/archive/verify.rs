@@ -1,13 +1,12 @@
 //! Is everything in an archive whole? Reads all of it, checksums and digests included.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::inputs::{ArchiveInput, InputKind};
 use super::read::{OpenError, Pages, Problem, is_being_written};
 use crate::formats::Format;
+use crate::sinks::folder::last_bytes;
 
 /// So many problems of a part are kept by name.
 pub const MAX_PROBLEMS: usize = 10;
@@ -60,16 +59,7 @@ impl Integrity {
 fn ends_at_flush(input: &ArchiveInput) -> bool {
     const FLUSH: [u8; 4] = [0x00, 0x00, 0xff, 0xff];
     let InputKind::File { path, format } = &input.input else { return false };
-    if !format.is_stream() {
-        return false;
-    }
-    let last = || {
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::End(-(FLUSH.len() as i64)))?;
-        let mut last = [0; FLUSH.len()];
-        file.read_exact(&mut last).map(|()| last)
-    };
-    last().is_ok_and(|last: [u8; 4]| last == FLUSH)
+    format.is_stream() && last_bytes(path, FLUSH.len() as u64).is_ok_and(|last| last == FLUSH)
 }
 
 /// Reads a part from its beginning to its end. `tick`: called after each record, with the pages so far.

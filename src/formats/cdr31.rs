@@ -21,7 +21,7 @@ use super::format::{Files, Format, FormatSpec};
 use super::held::{Field, Held, Lacks, Reduction};
 use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
-use super::recovery::RecoveryMethod;
+use super::recovery::{RecordSplit, RecoveryMethod};
 use super::sniff::Confidence;
 use super::text::IsoSeconds;
 use super::{json, layout};
@@ -53,7 +53,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
     },
     is_held: None,
     files: Files::Rolling(layout::of_lines(&[".jsonl"], |_| ".jsonl")),
-    recovery: RecoveryMethod::Lines(|line| parse_document(line).is_ok()),
+    recovery: RecoveryMethod::Lines(RecordSplit { is_record: |line| parse_document(line).is_ok(), is_row: false }),
 });
 
 /// What `version` says.

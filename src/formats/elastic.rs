@@ -26,7 +26,7 @@ use super::json;
 use super::layout;
 use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
-use super::recovery::RecoveryMethod;
+use super::recovery::{RecordSplit, RecoveryMethod};
 use super::sniff::Confidence;
 use super::text::{read_time, write_with_offset};
 use crate::delivery::Entry;
@@ -79,7 +79,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
     },
     is_held: Some(is_held),
     files: Files::Rolling(layout::of_lines(&[".jsonl"], |_| ".jsonl")),
-    recovery: RecoveryMethod::Lines(|line| parse_document(line).is_ok()),
+    recovery: RecoveryMethod::Lines(RecordSplit { is_record: |line| parse_document(line).is_ok(), is_row: false }),
 });
 
 /// Elasticsearch refuses longer document ids, in bytes.

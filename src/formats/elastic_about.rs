@@ -4,7 +4,7 @@ use ::url::Url as BaseUrl;
 use serde::Serialize;
 use serde::ser::Serializer;
 
-use super::text::write_with_offset;
+use super::text::{cut, write_with_offset};
 use super::{files, json};
 use crate::page::{EpochMs, PageEvent, Response};
 use crate::parse::html_text::PageFacts;
@@ -89,10 +89,6 @@ impl ElasticAbout {
         let location = BaseUrl::parse(&event.final_url).ok();
         let base = location.as_ref().and_then(|location| location.join(about.base.as_deref()?).ok()).or(location);
         let resolve = |href: &str| base.as_ref().and_then(|base| url::resolve(base, href));
-        let heading = |heading: String| match heading.char_indices().nth(MAX_HEADING_CHARS) {
-            Some((end, _)) => heading[..end].to_owned(),
-            None => heading,
-        };
         let alternates = about.alternates.iter().filter_map(|(language, href)| Some((&**language, resolve(href)?)));
         let open_graph = about.open_graph().map(|(property, value)| (property, value.to_owned()));
         let modified = about.modified();
@@ -108,7 +104,11 @@ impl ElasticAbout {
             open_graph: gathered(open_graph),
             types: about.types(),
             headline: about.headline(),
-            headings: page.headings().map(|it| heading(it.text)).take(MAX_HEADINGS).collect(),
+            headings: page
+                .headings()
+                .map(|it| cut(&it.text, MAX_HEADING_CHARS).to_owned())
+                .take(MAX_HEADINGS)
+                .collect(),
             license: about.licenses().iter().filter_map(|href| resolve(href)).collect(),
             content_language: about.content_language().map(str::to_owned),
         }
@@ -120,9 +120,7 @@ fn gathered<'a>(pairs: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, 
     files::gathered(pairs).into_iter().map(|(name, values)| (name.to_owned(), values)).collect()
 }
 
+/// None is not written.
 fn write_some_time<S: Serializer>(time: &Option<EpochMs>, serializer: S) -> Result<S::Ok, S::Error> {
-    match time {
-        Some(time) => write_with_offset(time, serializer),
-        None => serializer.serialize_none(),
-    }
+    write_with_offset(&time.unwrap_or_default(), serializer)
 }

@@ -21,7 +21,7 @@ use super::held::{Field, Held, Lacks, Reduction};
 use super::layout::{self, NameStamp, RollingLayout};
 use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
-use super::recovery::RecoveryMethod;
+use super::recovery::{RecordSplit, RecoveryMethod};
 use super::sniff::{Confidence, Prefix};
 use crate::delivery::Entry;
 use crate::page::{EpochMs, PageEvent, Relevance, Response};
@@ -45,7 +45,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
         record_end: b"\n",
         index: None,
     }),
-    recovery: RecoveryMethod::Lines(|line| parse_line(line).is_ok()),
+    recovery: RecoveryMethod::Lines(RecordSplit { is_record: |line| parse_line(line).is_ok(), is_row: false }),
 });
 
 pub(super) const HOLDS: &[(Field, Held)] = &[

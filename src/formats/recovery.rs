@@ -7,14 +7,20 @@ use super::records::ReadSeek;
 
 /// How records are found again.
 pub enum RecoveryMethod {
-    /// One a line. Says whether a line is a record.
-    Lines(fn(&[u8]) -> bool),
-    /// One a row of CSV, whose cells may hold line feeds.
-    Rows(fn(&[u8]) -> bool),
+    /// One a line or a row.
+    Lines(RecordSplit),
     /// The codec finds them itself, and saves them in the file's order.
     Itself(fn(&DamagedFile<'_>, &mut dyn Salvage) -> Result<(), RecoveryError>),
     /// Each page has a file of its own, whole or lost.
     Nothing,
+}
+
+/// What is a record, and where it ends.
+#[derive(Clone, Copy)]
+pub struct RecordSplit {
+    pub is_record: fn(&[u8]) -> bool,
+    /// Rows of CSV, whose cells may hold line feeds; else lines.
+    pub is_row: bool,
 }
 
 /// A damaged file.
@@ -39,10 +45,16 @@ pub enum RecoveryError {
     Write(io::Error),
 }
 
+impl From<io::Error> for RecoveryError {
+    fn from(error: io::Error) -> RecoveryError {
+        RecoveryError::Read(error)
+    }
+}
+
 /// Whether a compressed stream begins there.
 pub(super) fn begins_compressed(file: &mut dyn ReadSeek, at: u64) -> Result<bool, RecoveryError> {
     let mut start = Vec::new();
-    file.seek(SeekFrom::Start(at)).map_err(RecoveryError::Read)?;
-    file.take(2).read_to_end(&mut start).map_err(RecoveryError::Read)?;
+    file.seek(SeekFrom::Start(at))?;
+    file.take(2).read_to_end(&mut start)?;
     Ok(inflate::is_compressed(&start))
 }

@@ -19,6 +19,11 @@ pub fn text_of<'a>(content_type: Option<&str>, body: &'a [u8]) -> Option<Cow<'a,
         .or_else(|| std::str::from_utf8(body).ok().map(Cow::Borrowed))
 }
 
+/// At most so many characters.
+pub(super) fn cut(text: &str, limit: usize) -> &str {
+    text.char_indices().nth(limit).map_or(text, |(end, _)| &text[..end])
+}
+
 /// The `charset` parameter of a media type (RFC 9110 §8.3.2), without its quotes.
 fn charset(content_type: &str) -> Option<&str> {
     content_type.split(';').skip(1).find_map(|parameter| {

@@ -19,8 +19,9 @@ use super::held::{Field, Held, Lacks, Reduction};
 use super::layout::{self, RollingLayout};
 use super::options::WebIndexLimits;
 use super::records::{ArchiveReader, CodecReader, ReadSeek, ReaderInput};
-use super::recovery::RecoveryMethod;
+use super::recovery::{RecordSplit, RecoveryMethod};
 use super::sniff::{Confidence, Prefix};
+use super::text;
 use crate::delivery::Entry;
 use crate::page::PageEvent;
 use crate::parse::PageText;
@@ -56,9 +57,9 @@ pub const FORMAT: Format = Format(&FormatSpec {
     },
     is_held: None,
     files: Files::Rolling(RollingLayout { record_end: ROW_END, ..layout::of_lines(&[".csv"], |_| ".csv") }),
-    recovery: RecoveryMethod::Rows(|row| {
-        let cell = Cells::new(row).next().and_then(Result::ok);
-        cell.is_some_and(|cell| serde_json::from_slice::<WebIndexRecord>(&cell).is_ok())
+    recovery: RecoveryMethod::Lines(RecordSplit {
+        is_record: |row| Rows(Cells::new(row)).next().is_some_and(|record| record.is_ok()),
+        is_row: true,
     }),
 });
 
@@ -192,10 +193,8 @@ impl WebIndexRecord {
                 None => drop(last.remove()),
             }
         }
-        for text in [&mut self.keywords, &mut self.author, &mut self.content_snippet, &mut self.description] {
-            over -= shorten(text, over);
-        }
-        for text in [&mut self.title, &mut self.language] {
+        let about = [&mut self.keywords, &mut self.author, &mut self.content_snippet, &mut self.description];
+        for text in about.into_iter().chain([&mut self.title, &mut self.language]) {
             over -= shorten(text, over);
         }
         // They can be had from the others.
@@ -330,5 +329,5 @@ fn escaped(c: char) -> usize {
 
 /// At most so many characters.
 fn cut(text: &str, limit: usize) -> String {
-    text.char_indices().nth(limit).map_or(text, |(end, _)| &text[..end]).to_owned()
+    text::cut(text, limit).to_owned()
 }

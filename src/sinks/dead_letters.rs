@@ -7,13 +7,14 @@
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{BufReader, BufWriter, ErrorKind, Write};
+use std::io::{BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::folder::{file_error, sync_folder};
+use super::folder::{file_error, list_named, sync_folder};
 use super::sink::SinkError;
+use super::whole_file::WholeFile;
 use crate::clock::wall_ms;
 use crate::formats::letters::{self, LetterError, LetterReader, Note, Tally};
 use crate::page::{PageEvent, codec};
@@ -132,21 +133,11 @@ pub fn files(sink_folder: &Path) -> Result<Vec<PathBuf>, SinkError> {
 
 /// Files with one of these suffixes.
 fn list(sink_folder: &Path, suffixes: &[&str]) -> Result<Vec<PathBuf>, SinkError> {
-    let folder = sink_folder.join(FOLDER);
-    let entries = match std::fs::read_dir(&folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(file_error("listing", &folder, error)),
-    };
-    let mut paths = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(|e| file_error("listing", &folder, e))?.path();
-        if suffixes.iter().any(|suffix| number_of(&path, suffix).is_some()) {
-            paths.push(path);
-        }
+    let is_one = |name: &str| suffixes.iter().any(|suffix| number_of(name, suffix).is_some());
+    match list_named(&sink_folder.join(FOLDER), is_one) {
+        Err(SinkError::File { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        listed => listed,
     }
-    paths.sort();
-    Ok(paths)
 }
 
 /// How much a sink's dead letters take on disk.
@@ -219,20 +210,14 @@ pub fn lock(path: &Path) -> Result<Option<File>, SinkError> {
 /// damaged stays as it is.
 pub fn rewrite(path: &Path, fate: &mut dyn FnMut(&Note) -> LetterAction) -> Result<(), RewriteError> {
     let at = |action| move |e| RewriteError::Sink(file_error(action, path, e));
-    let copy = path.with_extension("new");
-    let mut out = BufWriter::new(File::create(&copy).map_err(at("creating a copy of"))?);
-    let kept = copy_letters(path, &mut out, fate).map_err(|error| {
-        let _ = std::fs::remove_file(&copy);
-        RewriteError::Letter { path: path.into(), error }
-    })?;
-    let file = out.into_inner().map_err(|e| at("writing a copy of")(e.into_error()))?;
-    file.sync_all().map_err(at("syncing a copy of"))?;
-    std::fs::rename(&copy, path).map_err(at("replacing"))?;
+    let mut out = WholeFile::create(path, None).map_err(at("creating a copy of"))?;
+    let kept = copy_letters(path, &mut out, fate).map_err(|error| RewriteError::Letter { path: path.into(), error })?;
+    out.finish().map_err(at("replacing"))?;
     if kept == 0 {
         let emptied = path.with_extension(EMPTIED.trim_start_matches('.'));
         std::fs::rename(path, emptied).map_err(at("renaming"))?;
+        sync_folder(path.parent().unwrap_or(Path::new(".")))?;
     }
-    sync_folder(path.parent().unwrap_or(Path::new(".")))?;
     Ok(())
 }
 
@@ -279,7 +264,8 @@ fn create(folder: &Path) -> Result<OpenLetters, SinkError> {
     }
     // An emptied file has its number for ever.
     let listed = folder.parent().map_or(Ok(Vec::new()), |sink_folder| list(sink_folder, &[SUFFIX, EMPTIED]))?;
-    let last = listed.iter().filter_map(|path| number_of(path, SUFFIX).or_else(|| number_of(path, EMPTIED))).max();
+    let names = listed.iter().filter_map(|path| path.file_name()?.to_str());
+    let last = names.filter_map(|name| number_of(name, SUFFIX).or_else(|| number_of(name, EMPTIED))).max();
     let mut number = last.map_or(1, |last| last + 1);
     loop {
         let path = folder.join(format!("{number:08}{SUFFIX}"));
@@ -295,8 +281,8 @@ fn create(folder: &Path) -> Result<OpenLetters, SinkError> {
     }
 }
 
-fn number_of(path: &Path, suffix: &str) -> Option<u64> {
-    path.file_name()?.to_str()?.strip_suffix(suffix)?.parse().ok()
+fn number_of(name: &str, suffix: &str) -> Option<u64> {
+    name.strip_suffix(suffix)?.parse().ok()
 }
 
 /// By which an [`Account`] knows events.

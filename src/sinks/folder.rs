@@ -1,7 +1,7 @@
 //! Files and folders of sinks on disk, durably, with errors that say what to do.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::sink::SinkError;
@@ -27,6 +27,16 @@ pub(super) fn list_named(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Res
     let mut paths: Vec<PathBuf> = names.into_iter().filter(wanted).map(|name| folder.join(name)).collect();
     paths.sort();
     Ok(paths)
+}
+
+/// The last `count` bytes of a file; all when there are fewer.
+pub(crate) fn last_bytes(path: &Path, count: u64) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(count)))?;
+    let mut last = Vec::new();
+    file.take(count).read_to_end(&mut last)?;
+    Ok(last)
 }
 
 /// Makes names that came or went durable.

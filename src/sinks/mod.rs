@@ -4,7 +4,7 @@ pub(crate) mod count;
 pub mod dead_letters;
 pub mod elasticsearch;
 pub mod filesystem;
-mod folder;
+pub(crate) mod folder;
 pub mod fused;
 pub mod kafka;
 mod kafka_audit;
@@ -13,7 +13,6 @@ mod kafka_message;
 mod kafka_place;
 pub(crate) mod kafka_reader;
 mod local;
-pub mod page_place;
 pub mod pagestore;
 pub mod place;
 pub(crate) mod place_notes;
@@ -26,6 +25,7 @@ pub mod stdout;
 pub(crate) mod upkeep;
 mod void;
 pub mod watch;
+pub(crate) mod whole_file;
 
 use std::path::Path;
 
@@ -41,20 +41,11 @@ use self::void::Void;
 use crate::config::{Destination, SinkConfig, Upkeep};
 use crate::shutdown::Shutdown;
 
-/// Builds a sink. `folder`: the sink's own, for what it keeps on disk. `state`: what its last committed [`Delivered`]
-/// carried, null for a sink that never delivered. When the process hurries to its end, a sink that waits for a
-/// server stops waiting, and [`Sink::flush`] returns what is durable. After an error it is not used on ([`fused`]).
+/// Builds a sink. `folder`: the sink's own, for what it keeps on disk. `letters`: dead letters are kept below it, those of
+/// pages that are dead letters already elsewhere. `state`: what its last committed [`Delivered`] carried, null for a sink
+/// that never delivered. When the process hurries to its end, a sink that waits for a server stops waiting, and
+/// [`Sink::flush`] returns what is durable. After an error it is not used on ([`fused`]).
 pub fn open(
-    config: &SinkConfig,
-    folder: &Path,
-    state: &serde_json::Value,
-    shutdown: Shutdown,
-) -> Result<Box<dyn Sink>, SinkError> {
-    open_with_letters(config, folder, folder, state, shutdown)
-}
-
-/// [`open`], with dead letters kept below `letters`: those of pages that are dead letters already go elsewhere.
-pub fn open_with_letters(
     config: &SinkConfig,
     folder: &Path,
     letters: &Path,

@@ -8,47 +8,37 @@
 //! looks like records.
 
 use std::collections::HashSet;
-use std::io;
+use std::io::{self, Write};
 
 use csv_core::ReadFieldResult;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::clean_file::CleanFile;
 use super::report::RecoveryReport;
 use super::scan::{DamagedInput, Got, Pieces, Start, is_sound};
 use crate::formats::csv_cells::MAX_CELL;
 use crate::formats::lines::{LOOKED_AT, MAX_LINE, append, line_ends};
-use crate::formats::recovery::RecoveryError;
+use crate::formats::recovery::{RecordSplit, RecoveryError};
+use crate::sinks::whole_file::WholeFile;
 
 const NO_RECORD: &str = "no whole record";
 const NO_START: &str = "nothing that begins a stream or a record";
 /// What one step of reading on trial costs besides its bytes.
 const TRIAL_STEP: u64 = 16 << 10;
 
-/// ReadingArgs on trial costs at most so many times the file's length, and this besides: a file made of false starts must not
+/// Reading on trial costs at most so many times the file's length, and this besides: a file made of false starts must not
 /// take for ever.
 const TRIAL_TIMES: u64 = 64;
 const TRIAL_BYTES: u64 = 256 << 20;
 
-/// What is a record, and where it ends.
-#[derive(Clone, Copy)]
-pub(super) struct RecordSplit {
-    pub is_record: fn(&[u8]) -> bool,
-    /// Rows of CSV, whose cells may hold line feeds; else lines.
-    pub is_row: bool,
-}
-
-impl RecordSplit {
-    /// The longest that is held. Of a cell each quote is doubled, at the worst.
-    fn max(self) -> usize {
-        if self.is_row { 2 * MAX_CELL + PIECE_KEPT } else { MAX_LINE }
-    }
+/// The longest record that is held. Of a cell each quote is doubled, at the worst.
+fn longest(shape: RecordSplit) -> usize {
+    if shape.is_row { 2 * MAX_CELL + PIECE_KEPT } else { MAX_LINE }
 }
 
 struct LineSalvage<'a> {
     input: DamagedInput<'a>,
     shape: RecordSplit,
-    output: &'a mut CleanFile,
+    output: &'a mut WholeFile,
     recovery: &'a mut RecoveryReport,
     tick: &'a mut dyn FnMut(u64, u64),
     /// Everything before it is saved or counted as lost.
@@ -77,17 +67,17 @@ enum ReadEnd {
 pub(super) fn save(
     input: DamagedInput<'_>,
     shape: RecordSplit,
-    output: &mut CleanFile,
+    output: &mut WholeFile,
     recovery: &mut RecoveryReport,
     tick: &mut dyn FnMut(u64, u64),
 ) -> Result<(), RecoveryError> {
     let (settled, gap, trials) = (0, false, 0);
     let (recent, before, rest) = Default::default();
     let mut saving = LineSalvage { input, shape, output, recovery, tick, settled, gap, recent, before, trials, rest };
-    let first = input.start_at(0).map_err(RecoveryError::Read)?;
+    let first = input.start_at(0)?;
     let is_text = match first {
         Some(start) => start == Start::Text,
-        None => input.is_text().map_err(RecoveryError::Read)?,
+        None => input.is_text()?,
     };
     let mut start = if is_text { Some((0, Start::Text)) } else { first.map(|start| (0, start)) };
     let mut why = NO_START;
@@ -110,7 +100,7 @@ pub(super) fn save(
                 break;
             }
             ReadEnd::Ended => {
-                start = input.start_at(saving.settled).map_err(RecoveryError::Read)?.map(|it| (saving.settled, it));
+                start = input.start_at(saving.settled)?.map(|it| (saving.settled, it));
                 NO_START
             }
             ReadEnd::Broken(problem) => problem,
@@ -129,8 +119,8 @@ pub(super) fn save(
 impl LineSalvage<'_> {
     /// The next place from `from` on where a whole record can be read, before `until`.
     fn find(&mut self, mut from: u64, until: u64) -> Result<Option<(u64, Start)>, RecoveryError> {
-        while let Some((at, start)) = self.input.next_start(from, until).map_err(RecoveryError::Read)? {
-            if self.first_record(at, start).map_err(RecoveryError::Read)?.is_some() {
+        while let Some((at, start)) = self.input.next_start(from, until)? {
+            if self.first_record(at, start)?.is_some() {
                 return Ok(Some((at, start)));
             }
             if self.trials > TRIAL_BYTES + TRIAL_TIMES * self.input.length {
@@ -152,12 +142,12 @@ impl LineSalvage<'_> {
             let got = pieces.advance()?;
             self.trials += TRIAL_STEP + pieces.piece().len() as u64;
             let end = ends.next(pieces.piece());
-            append(&mut line, &pieces.piece()[..end.unwrap_or(pieces.piece().len())], self.shape.max());
+            append(&mut line, &pieces.piece()[..end.unwrap_or(pieces.piece().len())], longest(self.shape));
             if end.is_some() || got == Got::End {
                 return Ok((self.shape.is_record)(&line).then_some(line));
             }
             let is_object = matches!(line.first(), None | Some(b'{' | b'"'));
-            if got != Got::More || !is_object || line.len() > self.shape.max() {
+            if got != Got::More || !is_object || line.len() > longest(self.shape) {
                 return Ok(None);
             }
         }
@@ -179,7 +169,7 @@ impl LineSalvage<'_> {
         let mut sound = None;
         loop {
             let piece_at = pieces.at();
-            let got = pieces.advance().map_err(RecoveryError::Read)?;
+            let got = pieces.advance()?;
             let mut rest = pieces.piece();
             loop {
                 if line.is_empty() && !is_too_long {
@@ -189,7 +179,7 @@ impl LineSalvage<'_> {
                 }
                 let Some(end) = ends.next(rest) else { break };
                 let line_end = if pieces.is_text() { pieces.at() - (rest.len() - end) as u64 } else { piece_at };
-                append(&mut line, &rest[..end], self.shape.max());
+                append(&mut line, &rest[..end], longest(self.shape));
                 rest = &rest[end..];
                 let is_fine = !std::mem::take(&mut is_too_long) && self.take(&line, line_at, line_end)?;
                 line.clear();
@@ -202,8 +192,7 @@ impl LineSalvage<'_> {
                 } else if !is_fine {
                     self.gap = true;
                     if sound.is_none() {
-                        sound =
-                            Some(start != Start::Flush && is_sound(self.input.file, at).map_err(RecoveryError::Read)?);
+                        sound = Some(start != Start::Flush && is_sound(self.input.file, at)?);
                     }
                     if sound == Some(false) {
                         return Ok(ReadEnd::Broken(NO_RECORD));
@@ -211,10 +200,10 @@ impl LineSalvage<'_> {
                 }
                 line_at = line_end;
             }
-            if is_too_long || line.len() + rest.len() > self.shape.max() || is_junk(&line) {
+            if is_too_long || line.len() + rest.len() > longest(self.shape) || is_junk(&line) {
                 (line, is_too_long) = (Vec::new(), true);
             } else {
-                append(&mut line, rest, self.shape.max());
+                append(&mut line, rest, longest(self.shape));
             }
             (self.tick)(self.recovery.records, pieces.at());
             match got {
@@ -232,7 +221,7 @@ impl LineSalvage<'_> {
             if start != Start::Text {
                 return Ok(Some((at, start)));
             }
-            let Some(record) = self.first_record(at, start).map_err(RecoveryError::Read)? else { break };
+            let Some(record) = self.first_record(at, start)? else { break };
             from = at + record.len() as u64;
             self.take(&record, at, from)?;
         }
@@ -257,7 +246,7 @@ impl LineSalvage<'_> {
             }
             return Ok(ReadEnd::Ended);
         }
-        if !is_whole && self.input.start_at(pieces.at()).map_err(RecoveryError::Read)?.is_some() {
+        if !is_whole && self.input.start_at(pieces.at())?.is_some() {
             self.rest = (line, pieces.at());
             self.gap = had_gap;
         }
@@ -287,9 +276,9 @@ impl LineSalvage<'_> {
         let hash = xxh3_64(line);
         self.recent.insert(hash);
         if to > self.before.1 || !self.before.0.contains(&hash) {
-            self.output.write(line.trim_ascii_start()).map_err(RecoveryError::Write)?;
+            self.output.write_all(line.trim_ascii_start()).map_err(RecoveryError::Write)?;
             if !line.ends_with(b"\n") {
-                self.output.write(b"\n").map_err(RecoveryError::Write)?;
+                self.output.write_all(b"\n").map_err(RecoveryError::Write)?;
             }
             self.recovery.records += 1;
         }

@@ -4,20 +4,23 @@
 //! * `scan`: where compressed streams and lines begin again behind damage.
 //! * `lines`: the formats with a record a line; the others find their records themselves.
 
-mod clean_file;
 mod lines;
 mod report;
 pub(super) mod scan;
 
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use self::lines::RecordSplit;
 pub use self::report::{LostRange, RecoveryReport};
 use super::detect::{self, Detected};
 use super::trees::Trees;
-use crate::formats::recovery::{self, DamagedFile, RecoveryError, Salvage};
+use crate::formats::recovery::{DamagedFile, RecoveryError, RecoveryMethod, Salvage};
 use crate::formats::{Format, pagestore};
+use crate::sinks::whole_file::WholeFile;
+
+/// Zlib's usual one.
+const LEVEL: u32 = 6;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
@@ -40,14 +43,14 @@ pub enum RecoverError {
 
 /// Saves records that a codec finds.
 struct CodecSalvage<'a> {
-    output: &'a mut clean_file::CleanFile,
+    output: &'a mut WholeFile,
     recovery: &'a mut RecoveryReport,
     tick: &'a mut dyn FnMut(u64, u64),
 }
 
 impl Salvage for CodecSalvage<'_> {
     fn save(&mut self, record: &[u8], end: u64) -> std::io::Result<()> {
-        self.output.write(record)?;
+        self.output.write_all(record)?;
         self.recovery.records += 1;
         (self.tick)(self.recovery.records, end);
         Ok(())
@@ -82,29 +85,23 @@ pub fn recover(
             Detected::Unknown(begins) => return Err(RecoverError::Unknown { path: damaged.into(), begins }),
         },
     };
-    let recovers = &format.recovery;
-    if matches!(recovers, recovery::RecoveryMethod::Nothing) {
+    if matches!(format.recovery, RecoveryMethod::Nothing) {
         return Err(RecoverError::SmallFiles(damaged.into(), format));
     }
     let file = File::open(damaged).map_err(read_error)?;
     let length = file.metadata().map_err(read_error)?.len();
     let write_error = |source| RecoverError::File { action: "writing", path: out.into(), source };
-    let mut output = clean_file::CleanFile::create(out, format.is_stream()).map_err(write_error)?;
+    let mut output = WholeFile::create(out, format.is_stream().then_some(LEVEL)).map_err(write_error)?;
     let mut recovery = RecoveryReport::new(format, length);
     let input = scan::DamagedInput { file: &file, length };
-    let saved = match *recovers {
-        recovery::RecoveryMethod::Lines(is_record) => {
-            lines::save(input, RecordSplit { is_record, is_row: false }, &mut output, &mut recovery, tick)
-        }
-        recovery::RecoveryMethod::Rows(is_record) => {
-            lines::save(input, RecordSplit { is_record, is_row: true }, &mut output, &mut recovery, tick)
-        }
-        recovery::RecoveryMethod::Itself(save) => {
+    let saved = match format.recovery {
+        RecoveryMethod::Lines(shape) => lines::save(input, shape, &mut output, &mut recovery, tick),
+        RecoveryMethod::Itself(save) => {
             let open = || Ok(Box::new(File::open(damaged)?) as _);
             let mut saving = CodecSalvage { output: &mut output, recovery: &mut recovery, tick };
             save(&DamagedFile { open: &open, length }, &mut saving)
         }
-        recovery::RecoveryMethod::Nothing => Ok(()),
+        RecoveryMethod::Nothing => Ok(()),
     };
     saved.map_err(|problem| match problem {
         RecoveryError::Read(source) => read_error(source),

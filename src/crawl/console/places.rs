@@ -14,8 +14,7 @@ use crate::archive::place::{self as archive_place, RecordPlace};
 use crate::config::{Destination, SinkConfig};
 use crate::formats::Format;
 use crate::frontier::PageRecord;
-use crate::sinks::page_place::{NotTold, PagePlace, Pages, SoughtPage};
-use crate::sinks::place;
+use crate::sinks::place::{self, NotTold, PagePlace, Pages, SoughtPage};
 
 /// For all of them together.
 const WAIT: Duration = Duration::from_secs(2);

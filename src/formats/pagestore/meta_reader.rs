@@ -37,6 +37,11 @@ impl<R: Read> MetaReader<R> {
         MetaReader { input: BufReader::new(input), line: Vec::new(), lines: 0, truncated: false, ended: false }
     }
 
+    /// The line that came last, with its end if it has one.
+    pub fn line(&self) -> &[u8] {
+        &self.line
+    }
+
     /// Whether the last line has no end, as when its writer was killed in it. Known once the iterator has ended.
     pub fn truncated(&self) -> bool {
         self.truncated

@@ -13,15 +13,15 @@ const NO_RECORD: &str = "no whole record";
 
 pub(super) fn save(damaged: &DamagedFile<'_>, saving: &mut dyn Salvage) -> Result<(), RecoveryError> {
     let at = Rc::new(Cell::new(0));
-    let mut file = (damaged.open)().map_err(RecoveryError::Read)?;
-    let counted = CountedReader { file: (damaged.open)().map_err(RecoveryError::Read)?, at: at.clone() };
-    let reader = TianwangReader::of_file(counted, damaged.length).map_err(RecoveryError::Read)?;
+    let mut file = (damaged.open)()?;
+    let counted = CountedReader { file: (damaged.open)()?, at: at.clone() };
+    let reader = TianwangReader::of_file(counted, damaged.length)?;
     if begins_compressed(&mut *file, 0)? {
         return save_compressed(reader, &at, damaged.length, saving);
     }
     let mut union = MergedSalvage { saving, reader, next: None, end: 0, why: None };
     let mut unwritten = None;
-    let found = recover(&mut file, |piece| {
+    let found = recover(&mut *file, |piece| {
         union.take(piece).map_err(|error| {
             let kind = error.kind();
             unwritten = Some(error);

@@ -13,8 +13,8 @@ const LEVEL: u32 = 6;
 /// Records as the reader finds them behind damage, those whose block is not what its digest says left out. A record with a
 /// gzip member of its own is saved as it stands.
 pub(super) fn save(damaged: &DamagedFile<'_>, saving: &mut dyn Salvage) -> Result<(), RecoveryError> {
-    let mut file = (damaged.open)().map_err(RecoveryError::Read)?;
-    let mut reader = WarcReader::new((damaged.open)().map_err(RecoveryError::Read)?);
+    let mut file = (damaged.open)()?;
+    let mut reader = WarcReader::new((damaged.open)()?);
     // Behind the last record that was saved, and what was wrong since.
     let (mut end, mut wrong) = (0, None);
     // As the first record is: a file is all plain or all in gzip members.
@@ -55,8 +55,8 @@ pub(super) fn save(damaged: &DamagedFile<'_>, saving: &mut dyn Salvage) -> Resul
 /// A record's bytes as they are in the file.
 fn standing(file: &mut dyn ReadSeek, offset: u64, length: u64) -> Result<Vec<u8>, RecoveryError> {
     let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
-    file.seek(SeekFrom::Start(offset)).map_err(RecoveryError::Read)?;
-    file.read_exact(&mut bytes).map_err(RecoveryError::Read)?;
+    file.seek(SeekFrom::Start(offset))?;
+    file.read_exact(&mut bytes)?;
     Ok(bytes)
 }
 

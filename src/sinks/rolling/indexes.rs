@@ -7,11 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::names::{OPEN, RollingOptions};
 use crate::formats::layout::{BuiltIndex, SidecarIndex};
-use crate::sinks::folder::{file_error, list_named, rename, sync_folder};
+use crate::sinks::folder::{file_error, list_named};
 use crate::sinks::sink::SinkError;
-
-/// Behind the suffix of one that is not finished.
-const UNFINISHED: &str = ".tmp";
+use crate::sinks::whole_file::{UNFINISHED, WholeFile};
 
 /// The indexes of one folder.
 pub(in crate::sinks) struct Indexes {
@@ -36,16 +34,12 @@ impl Indexes {
         for why in missing.iter().take(10) {
             tracing::warn!(path = %path.display(), why, "not in the index");
         }
-        let suffix = self.index.suffix;
-        let unfinished = self.folder.join(format!("{name}{suffix}{UNFINISHED}"));
-        let write = || {
-            let mut file = File::create(&unfinished)?;
+        let path = self.folder.join(format!("{name}{}", self.index.suffix));
+        let written = WholeFile::create(&path, None).and_then(|mut file| {
             file.write_all(&lines)?;
-            file.sync_all()
-        };
-        write().map_err(|e| file_error("writing", &unfinished, e))?;
-        rename(&unfinished, &self.folder.join(format!("{name}{suffix}")))?;
-        sync_folder(&self.folder)
+            file.finish()
+        });
+        written.map_err(|e| file_error("writing", &path, e))
     }
 
     /// Removes the index of a file, if there is one: it may be of more than is acknowledged.

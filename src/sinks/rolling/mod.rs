@@ -9,16 +9,16 @@ mod indexes;
 mod names;
 mod open_file;
 mod salvage;
-mod saved;
 mod taken_back;
 
 use std::path::{Path, PathBuf};
 
 pub(super) use self::indexes::Indexes;
 pub(super) use self::names::OPEN;
+pub(crate) use self::names::is_named_by;
 pub use self::names::{RollingOptions, readable_files};
 use self::open_file::OpenFile;
-use self::saved::SavedState;
+use self::taken_back::SavedState;
 use super::folder::{create_folder, sync_folder};
 use super::sink::SinkError;
 use crate::page::EpochMs;

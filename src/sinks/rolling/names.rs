@@ -54,7 +54,8 @@ pub fn readable_files(folder: &Path, layout: &RollingLayout) -> Result<Vec<PathB
     list_named(folder, |name| is_named_by(layout, name))
 }
 
-fn is_named_by(layout: &RollingLayout, name: &str) -> bool {
+/// Whether a file of the shape's sink, or of ACHE's, has such a name.
+pub(crate) fn is_named_by(layout: &RollingLayout, name: &str) -> bool {
     name.starts_with(PREFIX) && layout.suffixes.iter().any(|suffix| name.ends_with(suffix))
 }
 

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::names::RollingOptions;
-use super::saved::Acknowledged;
+use super::taken_back::Acknowledged;
 use crate::formats::layout::FileContent;
 use crate::formats::zlib_stream::ZlibStream;
 use crate::page::EpochMs;

@@ -4,17 +4,33 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::names::{OPEN, RollingOptions};
 use super::salvage;
-use super::saved::{Acknowledged, SavedState};
 use crate::clock::now_ms;
 use crate::formats::layout::FileContent;
 use crate::formats::zlib_stream;
 use crate::page::EpochMs;
 use crate::sinks::folder::{cut, file_error, list_named, rename, sync_folder};
 use crate::sinks::sink::SinkError;
+
+/// What is committed with the cursor.
+#[derive(Serialize, Deserialize)]
+pub(super) struct SavedState {
+    pub open: Option<Acknowledged>,
+    pub reserved: EpochMs,
+}
+
+/// A file as of an acknowledgement: of a stream, it ends with a flush there.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Acknowledged {
+    pub name: String,
+    pub length: u64,
+    /// Of a stream's uncompressed bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adler32: Option<u32>,
+}
 
 /// Puts right what is there, and returns the time for the names of new files.
 pub(super) fn restore(

@@ -1,0 +1,61 @@
+//! A file that is there whole or not at all: written beside its name, and there under it when it is complete.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::formats::zlib_stream::ZlibStream;
+
+/// Behind the name of one that is not complete.
+pub(crate) const UNFINISHED: &str = ".tmp";
+
+pub(crate) struct WholeFile {
+    path: PathBuf,
+    copy: PathBuf,
+    file: BufWriter<File>,
+    stream: Option<ZlibStream>,
+    pending: Vec<u8>,
+}
+
+impl WholeFile {
+    /// `level`: zlib's, for one compressed stream; none: as it is given.
+    pub fn create(path: &Path, level: Option<u32>) -> io::Result<WholeFile> {
+        let mut copy = path.to_path_buf();
+        copy.as_mut_os_string().push(UNFINISHED);
+        let file = BufWriter::new(File::create(&copy)?);
+        Ok(WholeFile { path: path.into(), copy, file, stream: level.map(ZlibStream::new), pending: Vec::new() })
+    }
+
+    /// In the place of what has its name. Durable when this returns.
+    pub fn finish(mut self) -> io::Result<()> {
+        if let Some(stream) = &mut self.stream {
+            stream.finish(&mut self.pending)?;
+            self.file.write_all(&self.pending)?;
+        }
+        self.file.flush()?;
+        self.file.get_ref().sync_all()?;
+        std::fs::rename(&self.copy, &self.path)?;
+        File::open(self.path.parent().filter(|it| *it != Path::new("")).unwrap_or(Path::new(".")))?.sync_all()
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(stream) = &mut self.stream else { return self.file.write(bytes) };
+        stream.write(bytes, &mut self.pending)?;
+        self.file.write_all(&self.pending)?;
+        self.pending.clear();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for WholeFile {
+    /// What is not complete does not stay.
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.copy);
+    }
+}
