@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::inputs::{ArchiveInput, InputKind};
-use super::readers::{self, TopicReader};
+use super::readers;
+use super::topic::PartitionReader;
 use crate::formats::Format;
 use crate::formats::held::{Field, Lacks};
 use crate::formats::records::{ArchiveReader, ArchiveRecord};
@@ -57,14 +58,11 @@ pub struct OpenError {
 /// The pages of one part, in order.
 pub struct Pages {
     input: Arc<str>,
-    records: InputReader,
+    records: Box<dyn ArchiveReader>,
+    /// Of the record that came last.
+    format: Format,
     number: u64,
     others: u64,
-}
-
-enum InputReader {
-    File(Box<dyn ArchiveReader>, Format),
-    Topic(Box<TopicReader>),
 }
 
 impl Pages {
@@ -83,24 +81,23 @@ impl Pages {
     }
 
     fn new(input: &ArchiveInput, after: u64, counter: &Arc<AtomicU64>, is_check: bool) -> Result<Pages, OpenError> {
-        let opened = match &input.input {
-            InputKind::File { path, format } => readers::open_file(path, *format, counter, is_check)
-                .map(|records| InputReader::File(records, *format))
-                .map_err(|error| error.to_string()),
-            InputKind::Topic(partition) => TopicReader::open(partition, after)
-                .map(|messages| InputReader::Topic(Box::new(messages)))
-                .map_err(|error| error.to_string()),
+        let failed = |problem| OpenError { input: input.name.clone(), problem };
+        let (records, format): (Box<dyn ArchiveReader>, _) = match &input.input {
+            InputKind::File { path, format } => {
+                let records = readers::open_file(path, *format, counter, is_check);
+                (records.map_err(|error| failed(error.to_string()))?, *format)
+            }
+            InputKind::Topic(partition) => {
+                let messages = PartitionReader::open(partition, after).map_err(|error| failed(error.to_string()))?;
+                (Box::new(messages), Format::ALL[0])
+            }
         };
-        let records = opened.map_err(|problem| OpenError { input: input.name.clone(), problem })?;
-        Ok(Pages { input: input.name.clone(), records, number: 0, others: 0 })
+        Ok(Pages { input: input.name.clone(), records, format, number: 0, others: 0 })
     }
 
     /// Whether the part breaks off, as when its writer was killed or still writes. Known at its end.
     pub fn truncated(&self) -> bool {
-        match &self.records {
-            InputReader::File(records, _) => records.truncated(),
-            InputReader::Topic(_) => false,
-        }
+        self.records.truncated()
     }
 
     /// The part that is read.
@@ -114,26 +111,12 @@ impl Pages {
     }
 
     fn step(&mut self) -> Option<ArchiveRecord> {
-        match &mut self.records {
-            InputReader::File(records, _) => {
-                let item = records.next()?;
-                self.number += 1;
-                Some(item)
-            }
-            InputReader::Topic(messages) => {
-                let item = messages.next()?;
-                self.number = messages.number();
-                Some(item)
-            }
+        let record = self.records.next()?;
+        self.number += 1;
+        if let Some((format, number)) = self.records.message() {
+            (self.format, self.number) = (format, number);
         }
-    }
-
-    /// Of the record that came last: its format, where it begins, and what it lacks of what the format holds.
-    fn of_last(&self) -> (Format, Option<u64>, Lacks) {
-        match &self.records {
-            InputReader::File(records, format) => (*format, records.offset(), records.lacks()),
-            InputReader::Topic(messages) => (messages.format(), None, messages.lacks()),
-        }
+        Some(record)
     }
 }
 
@@ -143,12 +126,12 @@ impl Iterator for Pages {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let item = self.step()?;
-            let (format, offset, lacks) = self.of_last();
-            let place = RecordLocation { input: self.input.clone(), number: self.number, offset };
+            let format = self.format;
+            let place =
+                RecordLocation { input: self.input.clone(), number: self.number, offset: self.records.offset() };
             match item {
                 ArchiveRecord::Page(event) => {
-                    let lacks = format.lacks() | lacks;
-                    let lacks = lacks.and(Field::Fetched, event.ended_ms == 0);
+                    let lacks = format.lacks(self.records.lacks()).and(Field::Fetched, event.ended_ms == 0);
                     return Some(Ok(Page { event: completed(*event, lacks), format, place, lacks }));
                 }
                 ArchiveRecord::Problem(text) => return Some(Err(Problem { place, text })),

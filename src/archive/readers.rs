@@ -1,4 +1,4 @@
-//! The readers of all formats, opened on what an archive is: files and Kafka's topics.
+//! The readers of all formats, opened on files.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::recover::scan;
-use super::topic::{Partition, PartitionReader, TopicError, TopicMessage};
 use crate::formats::Format;
 use crate::formats::held::Lacks;
 use crate::formats::records::{ArchiveReader, ArchiveRecord, ReadSeek, ReaderInput};
@@ -189,81 +188,5 @@ impl ArchiveReader for SoundReader {
 
     fn truncated(&self) -> bool {
         self.records.truncated()
-    }
-}
-
-/// A partition's messages, each in its own format.
-pub(super) struct TopicReader {
-    reader: PartitionReader,
-    /// Number of the message that came last, its offset and 1.
-    last: u64,
-    format: Format,
-    lacks: Lacks,
-}
-
-impl TopicReader {
-    /// `after`: the number of the last message that is of no interest.
-    pub fn open(partition: &Partition, after: u64) -> Result<TopicReader, TopicError> {
-        let after = after.checked_sub(1).and_then(|offset| i64::try_from(offset).ok());
-        let reader = PartitionReader::open(partition, after)?;
-        Ok(TopicReader { reader, last: 0, format: Format::ALL[0], lacks: Lacks::default() })
-    }
-
-    pub fn next(&mut self) -> Option<ArchiveRecord> {
-        let taken = match self.reader.take()? {
-            Ok(taken) => taken,
-            Err(problem) => return Some(ArchiveRecord::Problem(problem)),
-        };
-        self.last = u64::try_from(taken.offset).unwrap_or_default() + 1;
-        self.lacks = Lacks::default();
-        Some(self.read(taken))
-    }
-
-    /// Of the message that came last.
-    pub fn format(&self) -> Format {
-        self.format
-    }
-
-    pub fn number(&self) -> u64 {
-        self.last
-    }
-
-    pub fn lacks(&self) -> Lacks {
-        self.lacks
-    }
-
-    fn read(&mut self, taken: TopicMessage) -> ArchiveRecord {
-        let TopicMessage { offset, format, value } = taken;
-        if value.is_empty() {
-            return ArchiveRecord::Other;
-        }
-        let Some(format) = format else {
-            return ArchiveRecord::Problem(format!("the message at offset {offset} is in none of the known formats"));
-        };
-        self.format = format;
-        let unreadable =
-            |error| ArchiveRecord::Problem(format!("the message at offset {offset} cannot be read: {error}"));
-        let mut records = match (format.reader)(ReaderInput::alone(value)) {
-            Ok(records) => records,
-            Err(error) => return unreadable(error.to_string()),
-        };
-        match first_page(&mut *records) {
-            Some(ArchiveRecord::Problem(error)) => unreadable(error),
-            Some(page) => {
-                self.lacks = records.lacks();
-                page
-            }
-            None => unreadable("it breaks off".into()),
-        }
-    }
-}
-
-/// What a message comes to: its page, or what is wrong with it.
-fn first_page(records: &mut dyn ArchiveReader) -> Option<ArchiveRecord> {
-    loop {
-        match records.next()? {
-            ArchiveRecord::Other => {}
-            item => return Some(item),
-        }
     }
 }

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
 use rdkafka::ClientConfig;
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::message::{BorrowedMessage, Headers, Message};
 
 use super::detect::{self, Detected};
+use crate::formats::held::Lacks;
+use crate::formats::records::{ArchiveReader, ArchiveRecord, ReaderInput};
 use crate::formats::{Format, change};
 use crate::sinks::kafka_reader::{Next, TopicReader};
 
@@ -20,8 +23,7 @@ pub struct Partition {
     servers: String,
     topic: String,
     number: i32,
-    low: i64,
-    high: i64,
+    offsets: Range<i64>,
     properties: BTreeMap<String, String>,
 }
 
@@ -33,21 +35,16 @@ pub enum TopicError {
     Broker { address: String, problem: String },
 }
 
-/// A message, and where it stands.
-pub struct TopicMessage {
-    pub offset: i64,
-    /// None when the message does not tell.
-    pub format: Option<Format>,
-    pub value: Vec<u8>,
-}
-
-/// Reads one partition.
+/// Reads one partition: its messages, each in its own format.
 pub struct PartitionReader {
     reader: TopicReader,
     partition: Partition,
     /// Behind the last message.
     next: i64,
     failed: bool,
+    /// Of the message that came last: what it is of, and what it lacks.
+    format: Format,
+    lacks: Lacks,
 }
 
 impl fmt::Display for Partition {
@@ -67,9 +64,9 @@ pub fn partitions(address: &str, properties: &BTreeMap<String, String>) -> Resul
     let reader = connect(servers, topic, properties).map_err(|error| broker(error.to_string()))?;
     let found = reader.partitions().map_err(|error| broker(error.to_string()))?;
     let found = found.ok_or_else(|| broker(format!("the broker shows no topic {topic}")))?;
-    let partition = |(number, (low, high))| {
+    let partition = |(number, offsets)| {
         let (servers, topic, properties) = (servers.to_owned(), topic.to_owned(), properties.clone());
-        Partition { servers, topic, number, low, high, properties }
+        Partition { servers, topic, number, offsets, properties }
     };
     Ok(found.into_iter().map(partition).collect())
 }
@@ -80,46 +77,79 @@ fn connect(servers: &str, topic: &str, properties: &BTreeMap<String, String>) ->
 }
 
 impl PartitionReader {
-    /// `after`: messages up to this offset were read before.
-    pub fn open(partition: &Partition, after: Option<i64>) -> Result<PartitionReader, TopicError> {
+    /// `after`: the number of the last message that is of no interest; 0 for all.
+    pub fn open(partition: &Partition, after: u64) -> Result<PartitionReader, TopicError> {
         let broker =
             |error: KafkaError| TopicError::Broker { address: partition.to_string(), problem: error.to_string() };
-        let next = after.map_or(partition.low, |after| after.saturating_add(1).max(partition.low));
+        let next = i64::try_from(after).unwrap_or(0).max(partition.offsets.start);
         let mut reader = connect(&partition.servers, &partition.topic, &partition.properties).map_err(broker)?;
         reader.go_to([(partition.number, next)]).map_err(broker)?;
-        Ok(PartitionReader { reader, partition: partition.clone(), next, failed: false })
+        let (format, lacks) = (Format::ALL[0], Lacks::default());
+        Ok(PartitionReader { reader, partition: partition.clone(), next, failed: false, format, lacks })
     }
 
+    /// What a message comes to: its page, or what is wrong with it.
+    fn record(&mut self, format: Option<Format>, value: Vec<u8>) -> Result<ArchiveRecord, String> {
+        self.lacks = Lacks::default();
+        if value.is_empty() {
+            return Ok(ArchiveRecord::Other);
+        }
+        self.format = format.ok_or("is in none of the known formats")?;
+        let unreadable = |error: String| format!("cannot be read: {error}");
+        let mut records = (self.format.reader)(ReaderInput::alone(value)).map_err(|e| unreadable(e.to_string()))?;
+        match std::iter::from_fn(|| records.next()).find(|record| !matches!(record, ArchiveRecord::Other)) {
+            Some(ArchiveRecord::Problem(error)) => Err(unreadable(error)),
+            Some(page) => {
+                self.lacks = records.lacks();
+                Ok(page)
+            }
+            None => Err(unreadable("it breaks off".into())),
+        }
+    }
+}
+
+impl ArchiveReader for PartitionReader {
     /// The next message; none behind the end that the partition had when it was looked at.
-    pub fn take(&mut self) -> Option<Result<TopicMessage, String>> {
-        while !self.failed && self.next < self.partition.high {
-            match self.reader.next() {
-                Ok(Next::Message(message)) if message.offset() >= self.partition.high => return None,
-                Ok(Next::Message(message)) => {
-                    self.next = message.offset() + 1;
-                    if let Some(taken) = taken(&message) {
-                        return Some(Ok(taken));
-                    }
-                }
-                Ok(Next::End(_)) => return None,
+    fn next(&mut self) -> Option<ArchiveRecord> {
+        let end = self.partition.offsets.end;
+        while !self.failed && self.next < end {
+            let message = match self.reader.next() {
+                Ok(Next::Message(message)) if message.offset() < end => message,
+                Ok(Next::Message(_) | Next::End(_)) => return None,
                 Err(silence) => {
                     self.failed = true;
-                    let missing = self.partition.high - self.next;
-                    return Some(Err(format!("{silence}, and {missing} offsets are missing")));
+                    let missing = end - self.next;
+                    return Some(ArchiveRecord::Problem(format!("{silence}, and {missing} offsets are missing")));
                 }
+            };
+            let (offset, value) = (message.offset(), value_of(&message));
+            drop(message);
+            self.next = offset + 1;
+            if let Some((format, value)) = value {
+                let problem = |why| ArchiveRecord::Problem(format!("the message at offset {offset} {why}"));
+                return Some(self.record(format, value).unwrap_or_else(problem));
             }
         }
         None
     }
+
+    fn lacks(&self) -> Lacks {
+        self.lacks
+    }
+
+    /// The number is the message's offset and 1.
+    fn message(&self) -> Option<(Format, u64)> {
+        Some((self.format, u64::try_from(self.next).unwrap_or_default()))
+    }
 }
 
-/// None for what is no page: a tombstone, a change event.
-fn taken(message: &BorrowedMessage<'_>) -> Option<TopicMessage> {
+/// The value and what it is of, where the message tells; none for what is no page: a tombstone, a change event.
+fn value_of(message: &BorrowedMessage<'_>) -> Option<(Option<Format>, Vec<u8>)> {
     let schema = message.headers().and_then(|headers| headers.iter().find(|it| it.key == "schema")?.value);
     let value = message.payload().filter(|_| schema != Some(change::SCHEMA.as_bytes()))?.to_vec();
     let format = schema.and_then(Format::of_schema).or_else(|| match detect::by_content(&value) {
         Detected::Format(format) => Some(format),
         Detected::Empty | Detected::Beside | Detected::Unknown(_) => None,
     });
-    Some(TopicMessage { offset: message.offset(), format, value })
+    Some((format, value))
 }

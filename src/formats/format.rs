@@ -74,10 +74,10 @@ impl Format {
         self.0.demands.contains(&field)
     }
 
-    /// What no page of it has.
-    pub(crate) fn lacks(self) -> Lacks {
+    /// What no page of it has, besides what this one lacks.
+    pub(crate) fn lacks(self, page: Lacks) -> Lacks {
         let fields = Field::all().filter(|field| self.holds(*field) == Held::No);
-        fields.fold(Lacks::default(), |lacks, field| lacks.and(field, true))
+        fields.fold(page, |lacks, field| lacks.and(field, true))
     }
 
     /// What its pages lose in another, in a sentence; none when nothing.

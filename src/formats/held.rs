@@ -150,11 +150,3 @@ impl Lacks {
         self.0 & 1 << field as u32 != 0
     }
 }
-
-impl std::ops::BitOr for Lacks {
-    type Output = Lacks;
-
-    fn bitor(self, other: Lacks) -> Lacks {
-        Lacks(self.0 | other.0)
-    }
-}

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 
+use super::Format;
 use super::held::Lacks;
 use super::lines::JsonLines;
 use crate::page::PageEvent;
@@ -65,6 +66,11 @@ pub trait ArchiveReader {
     /// What that record lacks besides what its format does not hold.
     fn lacks(&self) -> Lacks {
         Lacks::default()
+    }
+
+    /// Of messages, which say each what they are: the format of the one that came last, and its number, from 1.
+    fn message(&self) -> Option<(Format, u64)> {
+        None
     }
 
     /// Whether the input breaks off. Known at its end.

@@ -3,16 +3,12 @@
 //! Costs: the topic is read, once for each 16 million messages in it; 8 bytes of memory a message, 128 MiB at most. Ids are
 //! compared by 64-bit hashes: of a billion messages two share one in 3 of 100 audits.
 
-use std::collections::BTreeMap;
-
-use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Headers, Message};
 
 use super::dead_letters::id_hash;
 use super::kafka_client::{self as client, trouble};
-use super::kafka_reader::{Next, TopicReader};
-use super::sink::SinkCount;
-use super::sink::SinkError;
+use super::kafka_reader::{ReadError, TopicReader};
+use super::sink::{SinkCount, SinkError};
 use crate::config::KafkaConfig;
 use crate::shutdown::Shutdown;
 
@@ -22,32 +18,35 @@ const IDS_AT_ONCE: u64 = 16 << 20;
 /// How many different events the topic holds, from whoever wrote them, and how many of `expected` (hashes, each once).
 pub(super) fn held(config: &KafkaConfig, expected: &[u64]) -> Result<SinkCount, SinkError> {
     client::require_topic(config, &Shutdown::default())?;
-    let failed =
-        |error: KafkaError| trouble(format!("the topic cannot be read: {error}"), "start the broker, and try again");
-    let mut reader =
-        TopicReader::open(&mut client::client_config(config), "seine-audit", &config.topic).map_err(failed)?;
-    let partitions = reader.partitions().map_err(failed)?.unwrap_or_default();
-    let offsets: u64 = partitions.values().map(|&(low, high)| (high - low) as u64).sum();
+    let failed = |error: ReadError| {
+        trouble(format!("{} cannot be read: {error}", config.topic), "start the broker, and try again")
+    };
+    let mut reader = TopicReader::open(&mut client::client_config(config), "seine-audit", &config.topic)
+        .map_err(|e| failed(e.into()))?;
+    let partitions = reader.partitions().map_err(|e| failed(e.into()))?.unwrap_or_default();
+    let offsets: u64 = partitions.values().map(|offsets| (offsets.end - offsets.start) as u64).sum();
     let passes = offsets.div_ceil(IDS_AT_ONCE).max(1);
     let (mut distinct, mut found, mut messages, mut without_id) = (0, 0, 0, 0);
     for pass in 0..passes {
         let mut ids = Vec::new();
         (messages, without_id) = (0, 0);
-        read(&mut reader, &config.topic, &partitions, &mut |message| {
+        let counted = reader.read(partitions.clone(), |message| {
             messages += 1;
             match event_id(message).map(id_hash) {
                 Some(id) if id % passes == pass => ids.push(id),
                 Some(_) => {}
                 None => without_id += 1,
             }
-        })?;
+        });
+        counted.map_err(failed)?;
         ids.sort_unstable();
         ids.dedup();
         distinct += ids.len() as u64;
         found += expected.iter().filter(|id| ids.binary_search(id).is_ok()).count() as u64;
     }
     // Before the first offset by retention, among the others by compaction.
-    let removed = partitions.values().map(|&(low, _)| low as u64).sum::<u64>() + offsets.saturating_sub(messages);
+    let removed =
+        partitions.values().map(|offsets| offsets.start as u64).sum::<u64>() + offsets.saturating_sub(messages);
     let mut notes = Vec::new();
     if removed > 0 {
         let taken = messages + removed;
@@ -64,35 +63,6 @@ pub(super) fn held(config: &KafkaConfig, expected: &[u64]) -> Result<SinkCount, 
         notes.push(format!("kafka: {repeated} messages repeat an event, as delivery at least once may"));
     }
     Ok(SinkCount { what: "different events", count: distinct, removed, found: Some(found), notes })
-}
-
-/// Visits every message once.
-fn read(
-    reader: &mut TopicReader,
-    topic: &str,
-    partitions: &BTreeMap<i32, (i64, i64)>,
-    visit: &mut dyn FnMut(&BorrowedMessage<'_>),
-) -> Result<(), SinkError> {
-    let failed =
-        |problem: String| trouble(format!("{topic} cannot be read: {problem}"), "start the broker, and try again");
-    let filled = partitions.iter().filter(|(_, (low, high))| low < high);
-    let mut left: BTreeMap<i32, i64> = filled.clone().map(|(&number, &(_, high))| (number, high)).collect();
-    reader.go_to(filled.map(|(&number, &(low, _))| (number, low))).map_err(|error| failed(error.to_string()))?;
-    while !left.is_empty() {
-        match reader.next().map_err(|silence| failed(silence.to_string()))? {
-            Next::Message(message) => {
-                let Some(&high) = left.get(&message.partition()) else { continue };
-                if message.offset() < high {
-                    visit(&message);
-                }
-                if message.offset() + 1 >= high {
-                    left.remove(&message.partition());
-                }
-            }
-            Next::End(number) => drop(left.remove(&number)),
-        }
-    }
-    Ok(())
 }
 
 pub(super) fn event_id<'a>(message: &'a BorrowedMessage<'_>) -> Option<&'a str> {

@@ -114,8 +114,7 @@ pub(super) fn code_of(error: &KafkaError) -> RDKafkaErrorCode {
 /// A producer whose topic is there. No answer is waited for once the process hurries to its end.
 pub(super) fn connect(config: &KafkaConfig, shutdown: &Shutdown) -> Result<KafkaProducer, SinkError> {
     let client = client_config(config);
-    let made = client.create_with_context::<_, KafkaProducer>(Reports::default());
-    let producer = made.map_err(|e| {
+    let producer = new_producer(config).map_err(|e| {
         trouble(format!("no producer can be made: {e}"), "correct target_storage.data_format.kafka.properties")
     })?;
     if !has_topic(producer.client(), config, shutdown)? {
@@ -130,8 +129,7 @@ pub(super) fn connect(config: &KafkaConfig, shutdown: &Shutdown) -> Result<Kafka
 /// Whether a broker answers and every partition of the topic has a leader. Asked through a connection of its own: the
 /// producer's may be what is stuck.
 pub(super) fn could_deliver(config: &KafkaConfig, shutdown: &Shutdown) -> bool {
-    let client: KafkaResult<KafkaProducer> = client_config(config).create_with_context(Reports::default());
-    let metadata = client.and_then(|it| fetch_metadata(it.client(), Some(&config.topic), shutdown));
+    let metadata = new_producer(config).and_then(|it| fetch_metadata(it.client(), Some(&config.topic), shutdown));
     let Ok(metadata) = metadata else { return false };
     let leads = |topic: &MetadataTopic| {
         topic.error().is_none() && topic.partitions().iter().all(|it| it.error().is_none() && it.leader() >= 0)
@@ -150,9 +148,8 @@ pub(super) fn topic_limit(config: &KafkaConfig) -> Option<u64> {
 
 /// An error when the broker does not show the topic.
 pub(super) fn require_topic(config: &KafkaConfig, shutdown: &Shutdown) -> Result<(), SinkError> {
-    let made = client_config(config).create_with_context::<_, KafkaProducer>(Reports::default());
-    let producer =
-        made.map_err(|error| trouble(format!("no client can be made: {error}"), "correct its properties"))?;
+    let producer = new_producer(config)
+        .map_err(|error| trouble(format!("no client can be made: {error}"), "correct its properties"))?;
     match has_topic(producer.client(), config, shutdown)? {
         true => Ok(()),
         false => Err(trouble(format!("the broker shows no topic {}", config.topic), "name the crawl's own brokers")),
@@ -169,6 +166,10 @@ pub(super) fn client_config(config: &KafkaConfig) -> ClientConfig {
         client.set(name, value.expose());
     }
     client
+}
+
+fn new_producer(config: &KafkaConfig) -> KafkaResult<KafkaProducer> {
+    client_config(config).create_with_context(Reports::default())
 }
 
 /// Asks for all topics: asked for one by name, a broker may make it.

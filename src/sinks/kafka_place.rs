@@ -1,6 +1,5 @@
 //! The message of one page: read where the sink noted that it went, among the few hundred around it.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,8 +7,8 @@ use rdkafka::message::Message;
 
 use super::kafka_audit::event_id;
 use super::kafka_client::client_config;
-use super::kafka_reader::{Next, TopicReader};
-use super::page_place::{NotTold, PagePlace, SoughtPage, noted};
+use super::kafka_reader::TopicReader;
+use super::place::{NotTold, PagePlace, SoughtPage, noted};
 use super::place_notes::{NotedPlace, Span};
 use crate::config::KafkaConfig;
 
@@ -28,36 +27,25 @@ pub(super) fn find(
     let mut reader = reader.map_err(|error| failed(&error))?.with_patience(patience);
     let bounds = reader.partitions().map_err(|error| failed(&error))?;
     let bounds = bounds.ok_or_else(|| NotTold(format!("the broker shows no topic {}", config.topic)))?;
-    let mut left = BTreeMap::new();
-    for (partition, (first, last)) in &offsets {
-        if let Some(&(low, high)) = bounds.get(partition).filter(|(low, high)| last >= low && first < high) {
-            left.insert(*partition, ((*first).max(low), (*last).min(high - 1)));
-        }
-    }
+    let within = |(partition, (first, last)): (&i32, &(i64, i64))| {
+        let known = bounds.get(partition)?;
+        Some((*partition, (*first).max(known.start)..(*last + 1).min(known.end)))
+    };
     let gone = || {
         let places = offsets.iter().map(|(partition, (first, last))| format!("{partition}: {first} to {last}"));
         let places = places.collect::<Vec<_>>().join(", ");
         NotTold(format!("the topic has removed its message (retention, compaction); it went to offsets {places}"))
     };
     let key: String = url::form_urlencoded::byte_serialize(page.url.as_bytes()).collect();
-    reader.go_to(left.iter().map(|(partition, (first, _))| (*partition, *first))).map_err(|error| failed(&error))?;
     let mut found = None;
-    while !left.is_empty() {
-        match reader.next().map_err(|silence| failed(&silence))? {
-            Next::Message(message) => {
-                let (partition, offset) = (message.partition(), message.offset());
-                let Some(&(_, last)) = left.get(&partition) else { continue };
-                let is_its = message.key() == Some(key.as_bytes())
-                    && page.event_id.as_deref().is_none_or(|id| event_id(&message) == Some(id));
-                if is_its && offset <= last {
-                    found = Some(PagePlace::Message { topic: config.topic.clone(), partition, offset });
-                }
-                if offset >= last {
-                    left.remove(&partition);
-                }
-            }
-            Next::End(partition) => drop(left.remove(&partition)),
+    let read = reader.read(offsets.iter().filter_map(within).collect(), |message| {
+        let is_its = message.key() == Some(key.as_bytes())
+            && page.event_id.as_deref().is_none_or(|id| event_id(message) == Some(id));
+        if is_its {
+            let (partition, offset) = (message.partition(), message.offset());
+            found = Some(PagePlace::Message { topic: config.topic.clone(), partition, offset });
         }
-    }
+    });
+    read.map_err(|error| failed(&error))?;
     found.ok_or_else(gone)
 }

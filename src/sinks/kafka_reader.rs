@@ -1,11 +1,12 @@
 //! Reads what a topic holds, from any offsets on, and leaves no trace at the broker.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, KafkaResult};
-use rdkafka::message::BorrowedMessage;
+use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
 use super::kafka_client::ANSWER;
@@ -32,8 +33,12 @@ pub(crate) enum Next<'r> {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the broker sent nothing for {0:?}")]
-pub(crate) struct Silence(Duration);
+pub(crate) enum ReadError {
+    #[error("the broker sent nothing for {0:?}")]
+    Silence(Duration),
+    #[error(transparent)]
+    Kafka(#[from] KafkaError),
+}
 
 impl TopicReader {
     /// `client`: how to reach the broker. `group`: the name it is told.
@@ -59,12 +64,12 @@ impl TopicReader {
     }
 
     /// The first offset of each partition, and the one behind its last; none when the broker shows no such topic.
-    pub fn partitions(&self) -> KafkaResult<Option<BTreeMap<i32, (i64, i64)>>> {
+    pub fn partitions(&self) -> KafkaResult<Option<BTreeMap<i32, Range<i64>>>> {
         // All topics: asked for one by name, a broker may make it.
         let answer = ANSWER.min(self.patience);
         let metadata = self.consumer.fetch_metadata(None, answer)?;
         let Some(found) = metadata.topics().iter().find(|it| it.name() == self.topic) else { return Ok(None) };
-        let bounds = |number| self.consumer.fetch_watermarks(&self.topic, number, answer);
+        let bounds = |number| self.consumer.fetch_watermarks(&self.topic, number, answer).map(|(low, high)| low..high);
         let numbers = found.partitions().iter().map(|partition| partition.id());
         numbers.map(|number| Ok((number, bounds(number)?))).collect::<KafkaResult<_>>().map(Some)
     }
@@ -79,8 +84,33 @@ impl TopicReader {
         self.consumer.assign(&assigned)
     }
 
+    /// Visits the messages of partitions from one offset up to another.
+    pub fn read(
+        &mut self,
+        mut left: BTreeMap<i32, Range<i64>>,
+        mut visit: impl FnMut(&BorrowedMessage<'_>),
+    ) -> Result<(), ReadError> {
+        left.retain(|_, offsets| !offsets.is_empty());
+        self.go_to(left.iter().map(|(number, offsets)| (*number, offsets.start)))?;
+        while !left.is_empty() {
+            match self.next()? {
+                Next::Message(message) => {
+                    let Some(Range { end, .. }) = left.get(&message.partition()).cloned() else { continue };
+                    if message.offset() < end {
+                        visit(&message);
+                    }
+                    if message.offset() + 1 >= end {
+                        left.remove(&message.partition());
+                    }
+                }
+                Next::End(number) => drop(left.remove(&number)),
+            }
+        }
+        Ok(())
+    }
+
     /// Waits for what comes next.
-    pub fn next(&mut self) -> Result<Next<'_>, Silence> {
+    pub fn next(&mut self) -> Result<Next<'_>, ReadError> {
         loop {
             match self.consumer.poll(LOOK) {
                 Some(Ok(message)) => {
@@ -91,7 +121,7 @@ impl TopicReader {
                 // librdkafka goes on trying after each of these.
                 Some(Err(error)) => tracing::warn!(%error, "kafka"),
                 None if self.last_sign.elapsed() < self.patience => {}
-                None => return Err(Silence(self.patience)),
+                None => return Err(ReadError::Silence(self.patience)),
             }
         }
     }
