@@ -91,7 +91,8 @@ fn deliver(entries: &[Arc<Entry>], level: u32) -> usize {
     let options = [("target_storage.data_format.files.compression_level", level.to_string())];
     let config = config::load_with(None, &[], &options).expect("it is right").config.sinks.remove(0);
     let state = serde_json::Value::Null;
-    let mut sink = sinks::open(&config, folder.path(), &state, Default::default()).expect("the folder was just made");
+    let mut sink = sinks::open(&config, folder.path(), folder.path(), &state, Default::default())
+        .expect("the folder was just made");
     for batch in entries.chunks(50) {
         sink.deliver(batch).expect("a disk with room");
     }

@@ -162,7 +162,8 @@ fn json(entry: &Entry) -> Vec<u8> {
 fn kafka_sink(config: &SinkConfig, entries: &[Arc<Entry>]) -> Run {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let state = serde_json::Value::Null;
-    let mut sink = sinks::open(config, folder.path(), &state, Default::default()).expect("the broker answers");
+    let mut sink =
+        sinks::open(config, folder.path(), folder.path(), &state, Default::default()).expect("the broker answers");
     timed(|| deliver(&mut *sink, entries))
 }
 

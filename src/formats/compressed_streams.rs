@@ -5,7 +5,7 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 const WINDOW_BITS: u8 = 15;
 
 /// Makes streams one after the other, and keeps the compressor's memory in between.
-pub(super) struct CompressedStreams {
+pub(crate) struct CompressedStreams {
     compress: Compress,
 }
 

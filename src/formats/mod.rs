@@ -10,7 +10,7 @@ pub mod cbor;
 pub mod cdr31;
 pub(crate) mod change;
 pub mod chunked;
-mod compressed_streams;
+pub(crate) mod compressed_streams;
 pub mod csv_cells;
 pub mod elastic;
 pub mod elastic_about;

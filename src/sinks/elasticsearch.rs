@@ -35,7 +35,7 @@ use tokio::task::JoinHandle;
 use self::bulk::{BulkFailure, BulkSender};
 use self::client::other;
 pub(super) use self::place::find;
-use self::queue::{Bulk, BulkDocument, BulkOutcome};
+use self::queue::{BulkDocument, BulkOutcome};
 use super::dead_letters::DeadLetters;
 use super::sink::SinkCount;
 use super::sink::{Delivered, Sink, SinkError};
@@ -169,16 +169,8 @@ impl ElasticSink {
             self.settle_first()?;
         }
         if let Some(runtime) = self.runtime.as_ref().filter(|_| !self.ended) {
-            let task = runtime.spawn(self.pusher.clone().push(Bulk(batch.items), batch.touches));
+            let task = runtime.spawn(self.pusher.clone().push(batch.items, batch.touches));
             self.in_flight.push_back(InFlightBulk { task, end, skipped: batch.skipped });
-        }
-        Ok(())
-    }
-
-    /// Settles the bulks that are done, from the first on.
-    fn settle_done(&mut self) -> Result<(), SinkError> {
-        while self.in_flight.front().is_some_and(|flight| flight.task.is_finished()) {
-            self.settle_first()?;
         }
         Ok(())
     }
@@ -245,7 +237,10 @@ impl Sink for ElasticSink {
                     sink.send()?;
                 }
             }
-            sink.settle_done()
+            while sink.in_flight.front().is_some_and(|flight| flight.task.is_finished()) {
+                sink.settle_first()?;
+            }
+            Ok(())
         })
     }
 
@@ -260,10 +255,6 @@ impl Sink for ElasticSink {
 
     fn show_to(&mut self, watch: Watch) {
         self.pusher.show_to(watch);
-    }
-
-    fn close(&mut self) -> Result<(), SinkError> {
-        Ok(())
     }
 }
 

@@ -4,12 +4,9 @@
 //! of a newer fetch, the time of a file's last change is when its page was fetched.
 
 use std::collections::BTreeSet;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
-
-use flate2::Compression;
-use flate2::write::ZlibEncoder;
 
 use super::dead_letters::DeadLetters;
 use super::folder::{create_folder, file_error, sync_folder};
@@ -17,6 +14,7 @@ use super::local::{Disposition, LocalStore};
 use super::sink::SinkError;
 use super::staging::StagedFiles;
 use crate::delivery::Entry;
+use crate::formats::compressed_streams::CompressedStreams;
 use crate::formats::encoder::Encoder;
 use crate::formats::filesystem::{self, Naming};
 use crate::page::EpochMs;
@@ -27,7 +25,8 @@ const MAX_HOSTS: usize = 100_000;
 pub(super) struct FilePerPage {
     folder: PathBuf,
     encoder: Box<dyn Encoder>,
-    naming: Naming,
+    hash_file_name: bool,
+    streams: Option<CompressedStreams>,
     dead: DeadLetters,
     /// What comes are dead letters.
     comes_late: bool,
@@ -49,7 +48,8 @@ impl FilePerPage {
         Ok(FilePerPage {
             folder: folder.into(),
             encoder,
-            naming,
+            hash_file_name: naming.hash_file_name,
+            streams: naming.compress_data.then(CompressedStreams::zlib),
             dead: DeadLetters::open(letters)?,
             comes_late: letters != folder,
             staged: StagedFiles::open(folder)?,
@@ -76,15 +76,16 @@ impl LocalStore for FilePerPage {
         if !self.encoder.encode(entry, &mut content) {
             return Ok(Disposition::Skipped);
         }
-        let (host, name) = match filesystem::path_of(&entry.event.url, self.naming.hash_file_name) {
+        let (host, name) = match filesystem::path_of(&entry.event.url, self.hash_file_name) {
             Ok(path) => path,
             Err(error) => {
                 self.dead.add(&entry.event, &error.to_string())?;
                 return Ok(Disposition::Dead);
             }
         };
-        if self.naming.compress_data {
-            content = zlib(&content);
+        if let Some(streams) = &mut self.streams {
+            let plain = std::mem::take(&mut content);
+            streams.write(&[&plain], &mut content);
         }
         let path = self.make_host_folder(host)?.join(name);
         if self.comes_late && is_newer(&path, entry.event.ended_ms)? {
@@ -114,9 +115,4 @@ fn is_newer(path: &Path, fetched: EpochMs) -> Result<bool, SinkError> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         Err(error) => Err(file_error("looking at", path, error)),
     }
-}
-
-fn zlib(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = ZlibEncoder::new(Vec::with_capacity(bytes.len() / 3), Compression::default());
-    encoder.write_all(bytes).and_then(|()| encoder.finish()).expect("a Vec takes every byte")
 }

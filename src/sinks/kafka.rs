@@ -385,8 +385,4 @@ impl Sink for KafkaSink {
     fn note_places(&mut self, folder: &Path) {
         self.notes = PlaceNotes::new(folder);
     }
-
-    fn close(&mut self) -> Result<(), SinkError> {
-        Ok(())
-    }
 }

@@ -20,7 +20,9 @@ pub(super) trait LocalStore: Send {
     fn note_places(&mut self, _folder: &Path) {}
 
     /// Ends cleanly.
-    fn close(&mut self) -> Result<(), SinkError>;
+    fn close(&mut self) -> Result<(), SinkError> {
+        Ok(())
+    }
 }
 
 /// What became of an entry.

@@ -185,8 +185,4 @@ impl LocalStore for Pagestore {
         self.index.commit()?;
         Ok(serde_json::Value::Null)
     }
-
-    fn close(&mut self) -> Result<(), SinkError> {
-        Ok(())
-    }
 }

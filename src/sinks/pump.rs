@@ -63,7 +63,7 @@ pub(crate) fn pump(
     shutdown: &Shutdown,
 ) -> anyhow::Result<()> {
     let before = feed.cursor();
-    let mut sink = super::open_with_letters(config, folder, letters, &before.state, shutdown.clone())?;
+    let mut sink = super::open(config, folder, letters, &before.state, shutdown.clone())?;
     feed.watch().opened();
     sink.show_to(feed.watch());
     if feed.wants_places() {

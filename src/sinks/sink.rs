@@ -24,7 +24,9 @@ pub trait Sink: Send {
     fn note_places(&mut self, _folder: &Path) {}
 
     /// Ends cleanly: files are closed, connections too. Called after `flush`.
-    fn close(&mut self) -> Result<(), SinkError>;
+    fn close(&mut self) -> Result<(), SinkError> {
+        Ok(())
+    }
 }
 
 /// How far a sink has come, to be committed with its cursor in one atomic write.

@@ -33,9 +33,7 @@ impl Upkeep {
             (Some(PageChange::Gone), _) if self.skip_duplicates && event.was_duplicate == WasDuplicate::Yes => {
                 return if self.removed == Removed::Keep { Due::Write } else { Due::Skip };
             }
-            (Some(PageChange::Gone), Removed::Delete) => return Due::Delete,
-            (Some(PageChange::Gone), Removed::Tombstone) => return Due::Tombstone,
-            (Some(PageChange::Gone), Removed::Event) => return Due::Event,
+            (Some(PageChange::Gone), Removed::Delete | Removed::Tombstone | Removed::Event) => return self.leaving(),
             (_, Removed::Keep) if event.withheld.as_ref().is_some_and(|withheld| !withheld.is_archived()) => {
                 return Due::Skip;
             }
@@ -59,8 +57,11 @@ impl Upkeep {
 
     /// Of one that was there before it became a duplicate: as of any that leaves.
     fn due_of_duplicate(self, is_new: bool, was: WasDuplicate) -> Due {
+        if is_new || was == WasDuplicate::Yes { Due::Skip } else { self.leaving() }
+    }
+
+    fn leaving(self) -> Due {
         match self.removed {
-            _ if is_new || was == WasDuplicate::Yes => Due::Skip,
             Removed::Delete => Due::Delete,
             Removed::Tombstone => Due::Tombstone,
             Removed::Event => Due::Event,

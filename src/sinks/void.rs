@@ -15,8 +15,4 @@ impl LocalStore for Void {
     fn sync(&mut self) -> Result<serde_json::Value, SinkError> {
         Ok(serde_json::Value::Null)
     }
-
-    fn close(&mut self) -> Result<(), SinkError> {
-        Ok(())
-    }
 }

@@ -116,7 +116,8 @@ fn a_flipped_bit_in_a_file_of_ours_costs_the_pages_around_it() {
         let state = serde_json::Value::Null;
         let deriver = seine::delivery::Deriver::new(crate::options());
         let mut sink =
-            seine::sinks::open(&crate::sink_config("FILES"), folder.path(), &state, Default::default()).unwrap();
+            seine::sinks::open(&crate::sink_config("FILES"), folder.path(), folder.path(), &state, Default::default())
+                .unwrap();
         for event in &events {
             let index = u64::from_str_radix(&event.id, 16).unwrap() + 1;
             let end = seine::delivery::Position { index, offset: index };

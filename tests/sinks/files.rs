@@ -231,7 +231,7 @@ fn after_an_error_the_sink_is_not_used_on() {
 
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let error = sinks::open(&config(1), &file, &Value::Null, Default::default()).err().unwrap();
+    let error = sinks::open(&config(1), &file, &file, &Value::Null, Default::default()).err().unwrap();
     assert!(error.to_string().contains(file.to_str().unwrap()), "{error}");
 }
 
@@ -558,7 +558,7 @@ fn a_broken_pipe_is_an_error_and_not_a_loss() {
 fn every_configured_sink_can_be_opened_and_counts() {
     for config in [SinkConfig::files(), sink::config("VOID", &[])] {
         let folder = tempfile::tempdir().unwrap();
-        let mut sink = sinks::open(&config, folder.path(), &Value::Null, Default::default()).unwrap();
+        let mut sink = sinks::open(&config, folder.path(), folder.path(), &Value::Null, Default::default()).unwrap();
         assert_eq!(sink.flush().unwrap().up_to, Position::default());
         let Delivered { up_to, delivered, skipped, dead, .. } = sink.deliver(&pages(0..3)).unwrap();
         assert_eq!((up_to.index, delivered, skipped, dead), (3, 3, 0, 0));

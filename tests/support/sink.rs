@@ -15,5 +15,5 @@ pub fn config(name: &str, keys: &[(&str, &str)]) -> SinkConfig {
 }
 
 pub fn open(config: &SinkConfig, folder: &Path, state: &Value) -> Box<dyn Sink> {
-    sinks::open(config, folder, state, Default::default()).unwrap()
+    sinks::open(config, folder, folder, state, Default::default()).unwrap()
 }

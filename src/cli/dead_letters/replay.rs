@@ -124,7 +124,7 @@ impl Replay<'_> {
     /// Returns when every one is durable at the destination, or refused and in the scratch folder.
     fn send(&mut self, path: &Path, selection: &LetterSelection, chosen: &mut HashSet<String>) -> anyhow::Result<()> {
         let state = self.reader.as_ref().map(|reader| reader.cursor().state.clone()).unwrap_or_default();
-        let mut sink = sinks::open_with_letters(self.sink, &self.folder, &self.scratch, &state, Default::default())?;
+        let mut sink = sinks::open(self.sink, &self.folder, &self.scratch, &state, Default::default())?;
         self.commit(&mut *sink, Position::default())?;
         let mut end = Position::default();
         let mut failed: anyhow::Result<()> = Ok(());

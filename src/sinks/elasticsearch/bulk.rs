@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 use super::client::{Client, NDJSON, NoAnswer, ServerReply, bulk_path, other};
 use super::index::{self, NotReady};
 use super::probe::{self, ProbeResult};
-use super::queue::{Backoff, Bulk, BulkDocument, BulkOutcome, QueuedBulk, halve, narrow_down};
+use super::queue::{Backoff, BulkDocument, BulkOutcome, QueuedBulk, body, halve, narrow_down};
 use super::touch;
 use super::verdict::{BulkAnswer, DocumentVerdict, ItemAnswer, is_over_the_limit};
 use crate::config::ElasticConfig;
@@ -127,7 +127,11 @@ impl BulkSender {
     }
 
     /// Returns when every document is judged. `touches`: of pages that are as they were, the time alone.
-    pub async fn push(self: Arc<Self>, bulk: Bulk, touches: Vec<Arc<Entry>>) -> Result<BulkOutcome, BulkFailure> {
+    pub async fn push(
+        self: Arc<Self>,
+        bulk: Vec<BulkDocument>,
+        touches: Vec<Arc<Entry>>,
+    ) -> Result<BulkOutcome, BulkFailure> {
         tokio::select! {
             pushed = self.push_and_touch(bulk, &touches) => pushed,
             () = self.out_of_time() => Err(BulkFailure::Hurried),
@@ -135,12 +139,16 @@ impl BulkSender {
     }
 
     /// Touches come last: their documents may be among those written.
-    async fn push_and_touch(&self, bulk: Bulk, touches: &[Arc<Entry>]) -> Result<BulkOutcome, BulkFailure> {
+    async fn push_and_touch(
+        &self,
+        bulk: Vec<BulkDocument>,
+        touches: &[Arc<Entry>],
+    ) -> Result<BulkOutcome, BulkFailure> {
         let mut all = self.push_all(bulk).await?;
         if !touches.is_empty() {
             let updates = self.updates(touches).await?;
             all.written += (touches.len() - updates.len()) as u64;
-            let touched = self.push_all(Bulk(updates)).await?;
+            let touched = self.push_all(updates).await?;
             all.written += touched.written;
             all.dead.extend(touched.dead);
         }
@@ -162,11 +170,11 @@ impl BulkSender {
         }
     }
 
-    async fn push_all(&self, bulk: Bulk) -> Result<BulkOutcome, BulkFailure> {
-        let is_single = bulk.0.len() == 1;
-        let queue = VecDeque::from([QueuedBulk::new(bulk.0)]);
+    async fn push_all(&self, bulk: Vec<BulkDocument>) -> Result<BulkOutcome, BulkFailure> {
+        let is_single = bulk.len() == 1;
+        let queue = VecDeque::from([QueuedBulk::new(bulk)]);
         let mut work = Work { queue, all: BulkOutcome::default(), backoff: Backoff::new(), is_single };
-        while let Some(mut next) = work.queue.pop_front().filter(|next| !next.bulk.0.is_empty()) {
+        while let Some(mut next) = work.queue.pop_front().filter(|next| !next.bulk.is_empty()) {
             let to_wait_for = match next.broke.take() {
                 Some(reason) => self.find_what_breaks(next, reason, &mut work).await,
                 None => {
@@ -183,7 +191,7 @@ impl BulkSender {
 
     /// Of a bulk whose request broke. Returns why the next attempt has to wait, if it has to.
     async fn find_what_breaks(&self, mut broken: QueuedBulk, reason: String, work: &mut Work) -> Option<String> {
-        if let Err(why) = self.look_for_the_fault(broken.bulk.0.first()).await {
+        if let Err(why) = self.look_for_the_fault(broken.bulk.first()).await {
             broken.broke = Some(reason);
             work.queue.push_front(broken);
             return Some(why);
@@ -211,24 +219,24 @@ impl BulkSender {
                     // Nothing gets through: that is no fault of one document.
                     again.add(failed);
                 } else if !failed.items.is_empty() {
-                    queue.push_back(QueuedBulk { bulk: Bulk(failed.items), broke: Some(failed.reason), breaks });
+                    queue.push_back(QueuedBulk { bulk: failed.items, broke: Some(failed.reason), breaks });
                 }
                 if again.items.is_empty() {
                     return Ok(None);
                 }
-                queue.push_front(QueuedBulk { bulk: Bulk(again.items), broke: None, breaks });
+                queue.push_front(QueuedBulk { bulk: again.items, broke: None, breaks });
                 Some(again.reason)
             }
             Attempt::Broke(reason) => {
                 queue.push_front(QueuedBulk { broke: Some(reason), ..tried });
                 None
             }
-            Attempt::Halve { reason, is_final } if tried.bulk.0.len() > 1 => {
+            Attempt::Halve { reason, is_final } if tried.bulk.len() > 1 => {
                 halve(tried.bulk, &reason, queue);
                 (!is_final).then_some(reason)
             }
             Attempt::Halve { reason, is_final: true } => {
-                all.dead.extend(tried.bulk.0.into_iter().map(|item| (item.entry, reason.clone())));
+                all.dead.extend(tried.bulk.into_iter().map(|item| (item.entry, reason.clone())));
                 None
             }
             Attempt::Later(reason) | Attempt::Halve { reason, is_final: false } => {
@@ -258,14 +266,14 @@ impl BulkSender {
         }
     }
 
-    async fn attempt(&self, bulk: &Bulk) -> Attempt {
+    async fn attempt(&self, bulk: &[BulkDocument]) -> Attempt {
         if let Err(not_ready) = self.prepare().await {
             return match not_ready {
                 NotReady::Yet(reason) => Attempt::Later(reason),
                 NotReady::Ever(error) => Attempt::Failed(error),
             };
         }
-        let body = bulk.body();
+        let body = body(bulk);
         let size = body.len();
         let answer = match self.client.send(Method::Post, &bulk_path(&self.index), Some((body, NDJSON))).await {
             Ok(answer) => answer,
@@ -277,7 +285,7 @@ impl BulkSender {
         match answer.status {
             200 => self.judge(bulk, &answer).await,
             413 => Attempt::Halve { reason: too_long(), is_final: true },
-            400 => match self.look_for_the_fault(bulk.0.first()).await {
+            400 => match self.look_for_the_fault(bulk.first()).await {
                 Ok(()) => Attempt::Halve { reason: answer.shown(), is_final: true },
                 Err(reason) => Attempt::Later(reason),
             },
@@ -290,18 +298,18 @@ impl BulkSender {
         }
     }
 
-    async fn judge(&self, bulk: &Bulk, answer: &ServerReply) -> Attempt {
+    async fn judge(&self, bulk: &[BulkDocument], answer: &ServerReply) -> Attempt {
         let Ok(verdicts) = serde_json::from_slice::<BulkAnswer>(&answer.body) else {
             return Attempt::Later(format!("not an answer to a bulk: {}", answer.shown()));
         };
-        if verdicts.len() != bulk.0.len() {
-            return Attempt::Later(format!("{} documents, {} verdicts", bulk.0.len(), verdicts.len()));
+        if verdicts.len() != bulk.len() {
+            return Attempt::Later(format!("{} documents, {} verdicts", bulk.len(), verdicts.len()));
         }
         let mut pushed = BulkOutcome::default();
         let (mut again, mut failed, mut refused) = (RetryLater::default(), RetryLater::default(), Vec::new());
         let verdicts: Vec<ItemAnswer> = verdicts.into_items().collect();
         let index_is_gone = verdicts.iter().any(|verdict| verdict.status == 404 && !verdict.has_no_document());
-        for (item, verdict) in bulk.0.iter().zip(verdicts) {
+        for (item, verdict) in bulk.iter().zip(verdicts) {
             match verdict.judge() {
                 // 409: the index holds this document, or a newer one of the same URL.
                 DocumentVerdict::Written => pushed.written += 1,

@@ -48,11 +48,13 @@ pub(super) struct ServerReply {
 }
 
 /// Why there is no answer.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum NoAnswer {
     /// No host could be connected to.
+    #[error("{0}")]
     Unreachable(String),
     /// The request was under way: it broke, or took too long.
+    #[error("{0}")]
     Broken(String),
 }
 

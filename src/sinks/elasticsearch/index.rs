@@ -20,9 +20,7 @@ pub(super) enum NotReady {
 
 impl From<NoAnswer> for NotReady {
     fn from(error: NoAnswer) -> NotReady {
-        match error {
-            NoAnswer::Unreachable(text) | NoAnswer::Broken(text) => NotReady::Yet(text),
-        }
+        NotReady::Yet(error.to_string())
     }
 }
 
@@ -50,7 +48,7 @@ pub(super) async fn prepare(
 /// How many documents the index holds, the last ones included.
 pub(super) async fn count(client: &Client, index: &str) -> Result<u64, SinkError> {
     let remedy = "start the server, or correct target_storage.data_format.elasticsearch";
-    let unanswered = |(NoAnswer::Unreachable(why) | NoAnswer::Broken(why))| other(format!("no answer: {why}"), remedy);
+    let unanswered = |why: NoAnswer| other(format!("no answer: {why}"), remedy);
     // What was written last is counted once it is refreshed; without the right to, it soon will be.
     client.send(Method::Post, &format!("/{index}/_refresh"), None).await.map_err(unanswered)?;
     let answer = client.send(Method::Get, &format!("/{index}/_count"), None).await.map_err(unanswered)?;

@@ -6,10 +6,10 @@ use elasticsearch::http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
-use super::client::{Client, NoAnswer};
+use super::client::Client;
 use crate::config::ElasticConfig;
 use crate::formats::elastic::document_id;
-use crate::sinks::page_place::{NotTold, PagePlace};
+use crate::sinks::place::{NotTold, PagePlace};
 
 #[derive(Deserialize)]
 struct Answer {
@@ -29,7 +29,7 @@ pub(in crate::sinks) fn find(config: &ElasticConfig, url: &str, patience: Durati
     let asked = async { tokio::time::timeout(patience, client.send(Method::Get, &path, None)).await };
     let answer = match runtime.block_on(asked) {
         Ok(Ok(answer)) => answer,
-        Ok(Err(NoAnswer::Unreachable(why) | NoAnswer::Broken(why))) => return Err(failed(why)),
+        Ok(Err(why)) => return Err(failed(why.to_string())),
         Err(_) => return Err(failed(format!("no answer within {} ms", patience.as_millis()))),
     };
     match (answer.status, serde_json::from_slice::<Answer>(&answer.body)) {

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use elasticsearch::http::Method;
 
-use super::client::{Client, NDJSON, NoAnswer, bulk_path};
+use super::client::{Client, NDJSON, bulk_path};
 use super::verdict::BulkAnswer;
 use crate::formats::elastic::ElasticDocument;
 use crate::formats::elastic_about::{ElasticAbout, TimeSource};
@@ -43,7 +43,7 @@ async fn ask(client: &Client, index: &str, beside: Option<&str>) -> ProbeResult 
     let path = bulk_path(index);
     let answer = match client.send(Method::Post, &path, Some((lines(beside), NDJSON))).await {
         Ok(answer) => answer,
-        Err(NoAnswer::Unreachable(reason) | NoAnswer::Broken(reason)) => return ProbeResult::NotNow(reason),
+        Err(reason) => return ProbeResult::NotNow(reason.to_string()),
     };
     match answer.status {
         200 => {}

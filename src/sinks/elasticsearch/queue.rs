@@ -20,18 +20,14 @@ pub(super) struct BulkDocument {
     pub lines: Bytes,
 }
 
-/// Documents for one request.
-pub(super) struct Bulk(pub Vec<BulkDocument>);
-
-impl Bulk {
-    pub fn body(&self) -> Bytes {
-        if let [item] = &self.0[..] {
-            return item.lines.clone();
-        }
-        let mut body = BytesMut::with_capacity(self.0.iter().map(|item| item.lines.len()).sum());
-        self.0.iter().for_each(|item| body.extend_from_slice(&item.lines));
-        body.freeze()
+/// Of the request with these documents.
+pub(super) fn body(bulk: &[BulkDocument]) -> Bytes {
+    if let [item] = bulk {
+        return item.lines.clone();
     }
+    let mut body = BytesMut::with_capacity(bulk.iter().map(|item| item.lines.len()).sum());
+    bulk.iter().for_each(|item| body.extend_from_slice(&item.lines));
+    body.freeze()
 }
 
 /// What became of a bulk.
@@ -45,7 +41,7 @@ pub(super) struct BulkOutcome {
 
 /// Documents that wait for their turn.
 pub(super) struct QueuedBulk {
-    pub bulk: Bulk,
+    pub bulk: Vec<BulkDocument>,
     /// How the last request with them broke, or what the server failed of, when it did.
     pub broke: Option<String>,
     /// How often it has, with the server found well behind it. Counted for a document alone.
@@ -53,8 +49,8 @@ pub(super) struct QueuedBulk {
 }
 
 impl QueuedBulk {
-    pub fn new(items: Vec<BulkDocument>) -> QueuedBulk {
-        QueuedBulk { bulk: Bulk(items), broke: None, breaks: 0 }
+    pub fn new(bulk: Vec<BulkDocument>) -> QueuedBulk {
+        QueuedBulk { bulk, broke: None, breaks: 0 }
     }
 }
 
@@ -74,7 +70,7 @@ impl Backoff {
 /// A request broke, and the server is well: with several documents in it each half is tried, and one that is alone is
 /// tried again behind the others, and in the end set aside.
 pub(super) fn narrow_down(broken: QueuedBulk, reason: &str, queue: &mut VecDeque<QueuedBulk>, all: &mut BulkOutcome) {
-    if broken.bulk.0.len() > 1 {
+    if broken.bulk.len() > 1 {
         return halve(broken.bulk, reason, queue);
     }
     let breaks = broken.breaks + 1;
@@ -83,15 +79,15 @@ pub(super) fn narrow_down(broken: QueuedBulk, reason: &str, queue: &mut VecDeque
     }
     let why =
         format!("{breaks} requests with this page alone came to nothing, and those without it are answered: {reason}");
-    for item in broken.bulk.0 {
+    for item in broken.bulk {
         tracing::warn!(url = item.entry.event.url, reason, "document set aside");
         all.dead.push((item.entry, why.clone()));
     }
 }
 
-pub(super) fn halve(mut bulk: Bulk, reason: &str, queue: &mut VecDeque<QueuedBulk>) {
-    let second = bulk.0.split_off(bulk.0.len() / 2);
-    tracing::info!(reason, documents = bulk.0.len() + second.len(), "a bulk is sent in halves");
+pub(super) fn halve(mut bulk: Vec<BulkDocument>, reason: &str, queue: &mut VecDeque<QueuedBulk>) {
+    let second = bulk.split_off(bulk.len() / 2);
+    tracing::info!(reason, documents = bulk.len() + second.len(), "a bulk is sent in halves");
     queue.push_front(QueuedBulk::new(second));
-    queue.push_front(QueuedBulk::new(bulk.0));
+    queue.push_front(QueuedBulk::new(bulk));
 }

@@ -11,7 +11,7 @@ use elasticsearch::http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::client::{Client, JSON, NoAnswer};
+use super::client::{Client, JSON};
 use super::queue::BulkDocument;
 use crate::delivery::Entry;
 use crate::formats::elastic::{ElasticDocument, document_id, write_touch};
@@ -45,7 +45,7 @@ pub(super) async fn updates(client: &Client, index: &str, touches: &[Arc<Entry>]
     let path = format!("/{index}/_mget?_source_includes=url,retrieved");
     let body = json!({ "ids": ids }).to_string();
     let answer = client.send(Method::Post, &path, Some((body.into(), JSON))).await;
-    let answer = answer.map_err(|(NoAnswer::Unreachable(why) | NoAnswer::Broken(why))| why)?;
+    let answer = answer.map_err(|why| why.to_string())?;
     // Who may write and not read touches unseen.
     if answer.status == 403 {
         return Ok(touches.into_iter().map(|entry| update(entry, None)).collect());
