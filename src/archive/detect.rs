@@ -47,11 +47,6 @@ pub fn by_content(start: &[u8]) -> Detected {
     }
 }
 
-/// What was looked for, for the error of a file that is none of it.
-pub(super) fn looked_for() -> String {
-    format!("{} (plain, zlib or gzip)", Format::names())
-}
-
 /// Whether a `META` file above lists it, or could.
 fn is_in_store(path: &Path) -> bool {
     let is_contents = path.file_name().is_some_and(|name| name == "contents.html");

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,11 +17,9 @@ use super::transfer_state;
 use super::trees::Trees;
 use crate::folders;
 use crate::formats::Format;
+use crate::formats::format::Files;
+use crate::sinks::rolling::is_named_by;
 use crate::sinks::{pagestore, place_notes, staging};
-
-/// How the names of files of many pages begin and end, those of sinks and ACHE's.
-const ARCHIVE_PREFIX: &str = "crawl_data-";
-const ARCHIVE_SUFFIXES: [&str; 6] = [".deflate", ".jsonl", ".csv", ".tianwang", ".warc", ".warc.gz"];
 
 /// Folders that sinks keep for themselves beside their files.
 const OF_SINKS: [&str; 3] = [staging::WRITING, pagestore::INDEX_FOLDER, place_notes::FOLDER];
@@ -56,6 +55,17 @@ pub enum FoundInput {
     },
 }
 
+impl FoundInput {
+    fn file(path: PathBuf, format: Format, bytes: u64) -> FoundInput {
+        let name = path.display().to_string().into();
+        FoundInput::Input(ArchiveInput { name, input: InputKind::File { path, format }, bytes })
+    }
+
+    fn passed_over(path: &Path, why: SkipReason) -> FoundInput {
+        FoundInput::PassedOver { name: path.display().to_string().into(), why }
+    }
+}
+
 /// Why something is passed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SkipReason {
@@ -79,7 +89,7 @@ impl fmt::Display for SkipReason {
 /// How an archive is looked at.
 #[derive(Debug, Clone, Default)]
 pub struct InputOptions {
-    /// TopicMessage as given; otherwise each file's content tells.
+    /// Of every file; without it each one's content tells.
     pub format: Option<Format>,
     /// For topics: librdkafka's properties besides the servers, such as those for TLS.
     pub kafka: BTreeMap<String, String>,
@@ -110,8 +120,8 @@ pub enum InputError {
     #[error("{path}: reading it failed: {source}")]
     Read { path: String, source: std::io::Error },
     #[error(
-        "{path} is in none of the known formats: it {begins}; looked for {}; or name it with --format",
-        detect::looked_for()
+        "{path} is in none of the known formats: it {begins}; looked for {} (plain, zlib or gzip); or name it with --format",
+        Format::names()
     )]
     Unknown { path: String, begins: String },
     #[error(transparent)]
@@ -163,20 +173,22 @@ impl ArchiveInputs {
     fn walk_on(&mut self) -> Option<Result<FoundInput, InputError>> {
         loop {
             let entry = match self.walk.as_mut()?.next() {
-                Some(Ok(entry)) if is_of_sink(&entry) || self.is_written_to(&entry) => {
+                Some(Ok(entry))
+                    if is_of_sink(&entry) || entry.file_type().is_dir() && self.options.is_without(entry.path()) =>
+                {
                     self.walk.as_mut()?.skip_current_dir();
                     continue;
                 }
                 Some(Ok(entry)) if is_of_crawl(&entry) => {
                     self.walk.as_mut()?.skip_current_dir();
-                    let name = entry.path().display().to_string().into();
-                    return Some(Ok(FoundInput::PassedOver {
-                        name,
-                        why: SkipReason::Other("a crawl's own state".into()),
-                    }));
+                    let why = SkipReason::Other("a crawl's own state".into());
+                    return Some(Ok(FoundInput::passed_over(entry.path(), why)));
                 }
                 Some(Ok(entry)) => entry,
-                Some(Err(error)) => return Some(Ok(passed_over_error(&error))),
+                Some(Err(error)) => {
+                    let why = SkipReason::Unread(error.to_string());
+                    return Some(Ok(FoundInput::passed_over(error.path().unwrap_or(Path::new("?")), why)));
+                }
                 None => {
                     self.walk = None;
                     return None;
@@ -186,12 +198,12 @@ impl ArchiveInputs {
                 let why = SkipReason::Unread(
                     "a symbolic link that leads out of the folder; name its target to read it".into(),
                 );
-                return Some(Ok(FoundInput::PassedOver { name: entry.path().display().to_string().into(), why }));
+                return Some(Ok(FoundInput::passed_over(entry.path(), why)));
             }
             if is_file(&entry) && !transfer_state::is_own(entry.file_name()) && !is_index(entry.path()) {
                 let bytes = size(entry.path());
-                if let Some(found) = self.file_in_folder(entry.into_path(), bytes).transpose() {
-                    return Some(found);
+                if let Some(found) = self.file_in_folder(entry.into_path(), bytes) {
+                    return Some(Ok(found));
                 }
             }
         }
@@ -203,10 +215,6 @@ impl ArchiveInputs {
         self.root.as_deref().is_some_and(|root| path.canonicalize().is_ok_and(|path| path.starts_with(root)))
     }
 
-    fn is_written_to(&self, entry: &DirEntry) -> bool {
-        entry.file_type().is_dir() && self.options.is_without(entry.path())
-    }
-
     fn detect(&mut self, path: &Path) -> std::io::Result<Detected> {
         match self.options.format {
             Some(format) => Ok(Detected::Format(format)),
@@ -215,17 +223,10 @@ impl ArchiveInputs {
     }
 
     /// None for what is read with another file.
-    fn file_in_folder(&mut self, path: PathBuf, bytes: u64) -> Result<Option<FoundInput>, InputError> {
-        let name: Arc<str> = path.display().to_string().into();
+    fn file_in_folder(&mut self, path: PathBuf, bytes: u64) -> Option<FoundInput> {
         let why = match self.detect(&path) {
-            Ok(Detected::Format(format)) => {
-                return Ok(Some(FoundInput::Input(ArchiveInput {
-                    name,
-                    input: InputKind::File { path, format },
-                    bytes,
-                })));
-            }
-            Ok(Detected::Beside) => return Ok(None),
+            Ok(Detected::Format(format)) => return Some(FoundInput::file(path, format, bytes)),
+            Ok(Detected::Beside) => return None,
             Ok(Detected::Empty) => empty(&path),
             Ok(Detected::Unknown(begins)) if is_named_as_archive(&path) => SkipReason::Unread(format!(
                 "in none of the known formats although its name says so, {begins}; seine recover with --format saves what \
@@ -234,7 +235,7 @@ impl ArchiveInputs {
             Ok(Detected::Unknown(begins)) => SkipReason::Other(format!("in none of the known formats, {begins}")),
             Err(error) => SkipReason::Unread(error.to_string()),
         };
-        Ok(Some(FoundInput::PassedOver { name, why }))
+        Some(FoundInput::passed_over(&path, why))
     }
 
     fn file_by_name(&mut self, path: PathBuf) -> Result<FoundInput, InputError> {
@@ -242,15 +243,11 @@ impl ArchiveInputs {
         let name = path.display().to_string();
         let detected = self.detect(&path);
         match detected.map_err(|source| InputError::Read { path: name.clone(), source })? {
-            Detected::Format(format) => Ok(FoundInput::Input(ArchiveInput {
-                name: name.into(),
-                input: InputKind::File { path, format },
-                bytes,
-            })),
-            Detected::Empty => Ok(FoundInput::PassedOver { name: name.into(), why: empty(&path) }),
+            Detected::Format(format) => Ok(FoundInput::file(path, format, bytes)),
+            Detected::Empty => Ok(FoundInput::passed_over(&path, empty(&path))),
             Detected::Beside => {
                 let why = SkipReason::Other("the META file of its day lists it; name that".into());
-                Ok(FoundInput::PassedOver { name: name.into(), why })
+                Ok(FoundInput::passed_over(&path, why))
             }
             Detected::Unknown(begins) => Err(InputError::Unknown { path: name, begins }),
         }
@@ -300,11 +297,17 @@ fn resolve(name: &str, options: &InputOptions) -> Result<Vec<Named>, InputError>
         return Ok(partitions.into_iter().map(Named::Partition).collect());
     }
     match std::fs::metadata(name) {
-        Ok(metadata) if metadata.is_dir() => Ok(vec![Named::Folder(name.into())]),
-        Ok(metadata) if metadata.is_file() => Ok(vec![Named::File(name.into())]),
-        Ok(_) => Err(InputError::NoFile { path: name.into() }),
+        Ok(metadata) => Ok(vec![named(name.into(), &metadata)?]),
         Err(error) if error.kind() == ErrorKind::NotFound && name.contains(['*', '?', '[']) => matching(name),
         Err(source) => Err(InputError::Missing { path: name.into(), source }),
+    }
+}
+
+fn named(path: PathBuf, metadata: &Metadata) -> Result<Named, InputError> {
+    match (metadata.is_dir(), metadata.is_file()) {
+        (true, _) => Ok(Named::Folder(path)),
+        (_, true) => Ok(Named::File(path)),
+        _ => Err(InputError::NoFile { path: path.display().to_string() }),
     }
 }
 
@@ -316,13 +319,11 @@ fn matching(pattern: &str) -> Result<Vec<Named>, InputError> {
         return Err(wrong("nothing has such a name".into()));
     }
     paths.sort_by(|a, b| by_name(&a.to_string_lossy(), &b.to_string_lossy()));
-    let named = |path: PathBuf| match std::fs::metadata(&path) {
-        Ok(metadata) if metadata.is_dir() => Ok(Named::Folder(path)),
-        Ok(metadata) if metadata.is_file() => Ok(Named::File(path)),
-        Ok(_) => Err(InputError::NoFile { path: path.display().to_string() }),
+    let found = |path: PathBuf| match std::fs::metadata(&path) {
+        Ok(metadata) => named(path, &metadata),
         Err(source) => Err(InputError::Read { path: path.display().to_string(), source }),
     };
-    paths.into_iter().map(named).collect()
+    paths.into_iter().map(found).collect()
 }
 
 fn walk(folder: &Path) -> walkdir::IntoIter {
@@ -367,10 +368,5 @@ fn empty(path: &Path) -> SkipReason {
 /// Files that are still being written are not meant: there may be nothing in them yet.
 fn is_named_as_archive(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.starts_with(ARCHIVE_PREFIX) && ARCHIVE_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
-}
-
-fn passed_over_error(error: &walkdir::Error) -> FoundInput {
-    let name = error.path().unwrap_or(Path::new("?")).display().to_string();
-    FoundInput::PassedOver { name: name.into(), why: SkipReason::Unread(error.to_string()) }
+    Format::ALL.iter().any(|format| matches!(&format.files, Files::Rolling(layout) if is_named_by(layout, &name)))
 }
