@@ -5,6 +5,8 @@ use std::io::Read;
 
 use flate2::{Decompress, FlushDecompress, Status};
 
+use super::lines::line_ends;
+
 const BUFFER: usize = 64 << 10;
 /// The largest window of deflate, 32 KB, as its logarithm.
 const WINDOW_BITS: u8 = 15;
@@ -91,6 +93,22 @@ impl<R: Read> Inflating<R> {
         Ok(self.plain.filled())
     }
 
+    /// Passes over line ends: a file may be gigabytes of nothing else. Returns how many bytes they were, and how many of these
+    /// were line feeds.
+    pub fn skip_line_ends(&mut self) -> Result<(u64, u64), StreamError> {
+        let (mut bytes, mut feeds) = (0, 0);
+        loop {
+            let chunk = self.chunk()?;
+            let count = line_ends(chunk);
+            if count == 0 {
+                return Ok((bytes, feeds));
+            }
+            feeds += memchr::memchr_iter(b'\n', &chunk[..count]).count() as u64;
+            bytes += count as u64;
+            self.consume(count);
+        }
+    }
+
     /// Uses up `count` bytes of the last chunk.
     pub fn consume(&mut self, count: usize) {
         self.plain.consume(count);
@@ -118,8 +136,10 @@ impl<R: Read> Inflating<R> {
         match &mut self.coding {
             Coding::Start => self.start(),
             Coding::None => {
-                self.plain.replace_with(self.compressed.filled());
-                self.use_up(self.compressed.filled().len());
+                let bytes = self.compressed.filled();
+                self.plain.bytes[..bytes.len()].copy_from_slice(bytes);
+                self.plain.set_filled(bytes.len());
+                self.use_up(self.plain.end);
                 if at_end {
                     self.coding = Coding::End;
                 }
@@ -226,11 +246,6 @@ impl Buffer {
 
     fn set_filled(&mut self, end: usize) {
         (self.start, self.end) = (0, end);
-    }
-
-    fn replace_with(&mut self, bytes: &[u8]) {
-        self.bytes[..bytes.len()].copy_from_slice(bytes);
-        self.set_filled(bytes.len());
     }
 
     /// Reads until `wanted` bytes are there. Returns whether the input has ended.

@@ -1,13 +1,18 @@
 //! How the bytes of a file begin: what tells formats apart.
 
 use std::cell::OnceCell;
+use std::fmt;
+use std::io::Read;
 
-use super::inflate::{Inflating, StreamError};
+use serde::Deserializer;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+
+use super::inflate::{Inflating, is_compressed};
 
 /// As much of a file is looked at.
 pub(crate) const LOOK_BYTES: u64 = 64 << 10;
 /// As much of it decompressed.
-const LOOK_PLAIN: usize = 64 << 10;
+const LOOK_PLAIN: u64 = 64 << 10;
 /// More keys than this in one object tell nothing more.
 const MAX_KEYS: usize = 64;
 
@@ -56,66 +61,35 @@ impl Prefix {
 
 /// The start as it was before it was compressed, if it was.
 pub(crate) fn decompressed(start: &[u8]) -> Vec<u8> {
-    let mut stream = Inflating::new(start);
-    let mut plain = Vec::new();
-    while plain.len() < LOOK_PLAIN {
-        match stream.chunk() {
-            Ok([]) => break,
-            Ok(chunk) => {
-                let count = chunk.len();
-                plain.extend_from_slice(chunk);
-                stream.consume(count);
-            }
-            Err(StreamError::Unknown { offset: 0, .. }) => return start.to_vec(),
-            Err(_) => break,
-        }
+    if !is_compressed(start) {
+        return start.to_vec();
     }
+    let mut plain = Vec::new();
+    // What can be read of it is enough.
+    let _ = Inflating::new(start).take(LOOK_PLAIN).read_to_end(&mut plain);
     plain
 }
 
-/// Escapes in keys are left as they are.
+/// As far as it is JSON.
 fn top_level_keys(text: &[u8]) -> Vec<String> {
+    struct Keys<'k>(&'k mut Vec<String>);
+    impl<'de> Visitor<'de> for Keys<'_> {
+        type Value = ();
+        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str("an object")
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            while self.0.len() < MAX_KEYS
+                && let Some(key) = map.next_key()?
+            {
+                self.0.push(key);
+                map.next_value::<IgnoredAny>()?;
+            }
+            Ok(())
+        }
+    }
     let mut keys = Vec::new();
-    let (mut depth, mut key_next, mut at) = (0_u32, false, 0);
-    while let Some(&byte) = text.get(at) {
-        at += 1;
-        match byte {
-            b'"' => {
-                let Some(length) = string_length(&text[at..]) else { break };
-                if depth == 1 && key_next {
-                    keys.push(String::from_utf8_lossy(&text[at..at + length]).into_owned());
-                    key_next = false;
-                }
-                at += length + 1;
-            }
-            b'{' | b'[' => {
-                depth += 1;
-                key_next = depth == 1;
-            }
-            b'}' | b']' => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    break;
-                }
-            }
-            b',' => key_next = depth == 1,
-            _ => {}
-        }
-        if keys.len() == MAX_KEYS {
-            break;
-        }
-    }
+    // What it says until it breaks off is enough.
+    let _ = serde_json::Deserializer::from_slice(text).deserialize_map(Keys(&mut keys));
     keys
-}
-
-/// Bytes up to the quote that ends a JSON string; none when it is not there.
-fn string_length(text: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    loop {
-        let found = memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
-        if text[at + found] == b'"' {
-            return Some(at + found);
-        }
-        at += found + 2;
-    }
 }

@@ -1,11 +1,12 @@
 //! Looks at what stands at one place of the file: a record, its end, something else.
 
 use std::collections::HashMap;
-use std::io::{self, Read, Seek};
+use std::io;
 
 use super::MAX_HEAD;
 use super::framing::{Framing, MARK, MAX_FIRST_LINE, Step, Stretch};
 use super::window::{Line, SeekableInput, Window};
+use crate::formats::records::ReadSeek;
 
 /// Heads longer than this are remembered: they cost more to read than a false record that points at them does to write.
 /// What is pointed at lies less than 2 · (`MAX_DATA` + `MAX_HEAD`) ahead, and heads at which lines begin do not overlap,
@@ -39,7 +40,7 @@ impl LookAhead {
     }
 
     /// What stands at `place`.
-    pub fn at<R: Read + Seek>(&mut self, source: &mut SeekableInput<R>, place: u64) -> io::Result<Ahead> {
+    pub fn at(&mut self, source: &mut SeekableInput<'_>, place: u64) -> io::Result<Ahead> {
         if place >= source.length {
             return Ok(Ahead::End);
         }
@@ -57,11 +58,7 @@ impl LookAhead {
     }
 
     /// The record if its blank line is where its length says.
-    pub fn as_far_as_it_is_there<R: Read + Seek>(
-        &mut self,
-        source: &mut SeekableInput<R>,
-        framing: Framing,
-    ) -> io::Result<Ahead> {
+    pub fn as_far_as_it_is_there(&mut self, source: &mut SeekableInput<'_>, framing: Framing) -> io::Result<Ahead> {
         if framing.end() > source.length {
             return Ok(Ahead::Cut);
         }
@@ -78,7 +75,7 @@ impl LookAhead {
     }
 
     /// The record whose head begins at `place`, and how many bytes were looked at to know.
-    fn head_at<R: Read + Seek>(&mut self, source: &mut SeekableInput<R>, place: u64) -> io::Result<(Ahead, u64)> {
+    fn head_at(&mut self, source: &mut SeekableInput<'_>, place: u64) -> io::Result<(Ahead, u64)> {
         let mut stretch = Stretch::default();
         let (mut at, mut limit) = (place, MAX_FIRST_LINE);
         loop {
@@ -105,7 +102,7 @@ impl LookAhead {
 
 /// How many bytes at the file's beginning are whole records, as far as their heads and lengths tell: where a writer that
 /// was killed left off. Reads the heads alone.
-pub fn whole_length<R: Read + Seek>(input: &mut R) -> io::Result<u64> {
+pub fn whole_length(input: &mut dyn ReadSeek) -> io::Result<u64> {
     let mut source = SeekableInput::new(input)?;
     let mut look = LookAhead::new();
     let mut at = 0;

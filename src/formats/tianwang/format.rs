@@ -51,7 +51,7 @@ pub const FORMAT: Format = Format(&FormatSpec {
         suffix: |_| ".tianwang",
         stamp: NameStamp::EpochMs,
         serial_digits: 1,
-        content: FileContent::Records(|mut file| whole_length(&mut file)),
+        content: FileContent::Records(whole_length),
         record_end: b"",
         index: None,
     }),

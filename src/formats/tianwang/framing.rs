@@ -12,7 +12,7 @@ use super::{MAX_DATA, MAX_HEAD};
 pub(super) const MARK: &[u8] = b"version:";
 
 /// What a head's last line begins with.
-pub(super) const LAST: &[u8] = b"length:";
+const LAST: &[u8] = b"length:";
 
 /// The longest first line, in bytes.
 pub(super) const MAX_FIRST_LINE: usize = 32;
@@ -130,19 +130,9 @@ impl Open {
 }
 
 /// Whether the format allows a property this name: lower-case, without blanks.
-pub(super) fn is_name(name: &[u8]) -> bool {
+fn is_name(name: &[u8]) -> bool {
     let fits = |byte: &u8| byte.is_ascii_graphic() && !byte.is_ascii_uppercase() && *byte != b':';
     !name.is_empty() && name.len() <= MAX_NAME && name.iter().all(fits)
-}
-
-/// Whether a line, without its LF, is what a head begins with.
-pub(super) fn is_first_line(line: &[u8]) -> bool {
-    line.strip_prefix(MARK).is_some_and(is_version)
-}
-
-/// Whether a line, without its LF, is what a head ends with.
-pub(super) fn is_last_line(line: &[u8]) -> bool {
-    line.strip_prefix(LAST).is_some_and(|value| number(value).is_some())
 }
 
 /// A number such as `1.0`, blanks around it.
@@ -161,11 +151,14 @@ pub(super) fn is_whole_in_itself(unzip_length: Option<u64>, data: &[u8]) -> bool
 
 /// Whether what a head begins with is in it, or the last line of one and the blank line behind it.
 fn holds_part_of_a_head(data: &[u8]) -> bool {
-    let line_at = |at: usize| data[at..].split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let is_followed_by_a_blank = |at: usize| data[at + line_at(at).len()..].starts_with(b"\n\n");
-    let mut lines = memchr::memmem::find_iter(data, LAST);
-    memchr::memmem::find_iter(data, MARK).any(|at| is_first_line(line_at(at)))
-        || lines.any(|at| is_last_line(line_at(at)) && is_followed_by_a_blank(at))
+    let value =
+        |at: usize, name: &[u8]| data[at + name.len()..].split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let is_last = |at: usize| {
+        let value = value(at, LAST);
+        number(value).is_some() && data[at + LAST.len() + value.len()..].starts_with(b"\n\n")
+    };
+    memchr::memmem::find_iter(data, MARK).any(|at| is_version(value(at, MARK)))
+        || memchr::memmem::find_iter(data, LAST).any(is_last)
 }
 
 fn property(line: &[u8]) -> Option<(&[u8], &[u8])> {

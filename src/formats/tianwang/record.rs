@@ -1,5 +1,6 @@
 //! A record: what its head says, its DATA, and the page they tell of.
 
+use std::io::{self, Read};
 use std::net::IpAddr;
 use std::time::UNIX_EPOCH;
 
@@ -9,7 +10,7 @@ use time::format_description::well_known::Rfc2822;
 
 use super::MAX_DATA;
 use crate::formats::http;
-use crate::formats::inflate::{Inflating, StreamError};
+use crate::formats::inflate::Inflating;
 use crate::page::{EpochMs, Outcome, PageEvent, Relevance, latin1_to_string};
 use crate::parse::is_html;
 
@@ -55,7 +56,7 @@ pub enum HeadError {
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
     #[error("DATA cannot be inflated: {0}")]
-    Inflate(#[from] StreamError),
+    Inflate(#[from] io::Error),
     #[error("DATA inflates to {found} bytes{}, and unzip-length says {stated}", if *.more { " and more" } else { "" })]
     Length { stated: u64, found: u64, more: bool },
     #[error("the compressed DATA breaks off after {found} of {stated} bytes")]
@@ -161,25 +162,12 @@ fn inflate(stored: &[u8], stated: u64) -> Result<Bytes, ContentError> {
     if stated > MAX_DATA {
         return Err(ContentError::TooLong { stated });
     }
-    let mut stream = Inflating::new(stored);
-    // Not at once: the head may claim far more than there is.
-    let mut data = Vec::with_capacity(stated.min(1 << 20) as usize);
-    loop {
-        let chunk = stream.chunk()?;
-        let count = chunk.len();
-        if count == 0 {
-            break;
-        }
-        if (data.len() + count) as u64 > stated {
-            return Err(ContentError::Length { stated, found: (data.len() + count) as u64, more: true });
-        }
-        data.extend_from_slice(chunk);
-        stream.consume(count);
-    }
+    let (mut stream, mut data) = (Inflating::new(stored), Vec::new());
+    (&mut stream).take(stated + 1).read_to_end(&mut data)?;
     let found = data.len() as u64;
     match (stream.truncated(), found == stated) {
         (true, _) => Err(ContentError::BrokenOff { stated, found }),
-        (false, false) => Err(ContentError::Length { stated, found, more: false }),
+        (false, false) => Err(ContentError::Length { stated, found, more: found > stated }),
         (false, true) => Ok(data.into()),
     }
 }

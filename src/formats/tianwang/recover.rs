@@ -20,7 +20,7 @@
 //! short reads, and of long heads each only once. A record whose end nothing shows is read in vain only as often as the
 //! length of the file allows. Memory: one record, the search's 256 KB, and at worst the 45 MB of `ahead.rs`.
 
-use std::io::{self, Read, Seek};
+use std::io;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -30,6 +30,7 @@ use super::ahead::{Ahead, LookAhead};
 use super::framing::{Framing, is_whole_in_itself};
 use super::search::Search;
 use super::window::SeekableInput;
+use crate::formats::records::ReadSeek;
 
 /// So many bytes of false records are read for each byte of the file …
 pub(super) const PATIENCE: u64 = 4;
@@ -62,10 +63,7 @@ pub struct Gap {
 }
 
 /// Finds the records in `input`, from its beginning to its end, wherever it stands now. An error of `on_piece` ends it.
-pub fn recover<R: Read + Seek>(
-    input: &mut R,
-    mut on_piece: impl FnMut(ScannedRange) -> io::Result<()>,
-) -> io::Result<()> {
+pub fn recover(input: &mut dyn ReadSeek, mut on_piece: impl FnMut(ScannedRange) -> io::Result<()>) -> io::Result<()> {
     let source = SeekableInput::new(input)?;
     let mut recovery = RecordScan { source, search: Search::new(), ahead: LookAhead::new(), wasted: 0 };
     let mut start = 0;
@@ -83,15 +81,15 @@ pub fn recover<R: Read + Seek>(
     }
 }
 
-struct RecordScan<'a, R> {
-    source: SeekableInput<'a, R>,
+struct RecordScan<'a> {
+    source: SeekableInput<'a>,
     search: Search,
     ahead: LookAhead,
     /// Bytes of records that were read and then not taken for true.
     wasted: u64,
 }
 
-impl<R: Read + Seek> RecordScan<'_, R> {
+impl RecordScan<'_> {
     /// Reads records one behind the other. Returns where they end.
     fn read_records(
         &mut self,

@@ -1,6 +1,6 @@
 //! Looks for `version:` and well-formed heads behind it, from the front to the back.
 
-use std::io::{self, Read, Seek};
+use std::io;
 
 use memchr::memmem::Finder;
 
@@ -26,7 +26,7 @@ impl Search {
     }
 
     /// The next well-formed head. What stands behind it was not looked at.
-    pub fn next<R: Read + Seek>(&mut self, source: &mut SeekableInput<R>) -> io::Result<Option<Framing>> {
+    pub fn next(&mut self, source: &mut SeekableInput<'_>) -> io::Result<Option<Framing>> {
         while let Some(at) = self.find_mark(source)? {
             if let Some(framing) = self.read_lines(source, at)? {
                 return Ok(Some(framing));
@@ -35,7 +35,7 @@ impl Search {
         Ok(None)
     }
 
-    fn find_mark<R: Read + Seek>(&mut self, source: &mut SeekableInput<R>) -> io::Result<Option<u64>> {
+    fn find_mark(&mut self, source: &mut SeekableInput<'_>) -> io::Result<Option<u64>> {
         loop {
             let bytes = self.window.at(source, self.position, MARK.len())?;
             if bytes.len() < MARK.len() {
@@ -50,7 +50,7 @@ impl Search {
 
     /// Reads the lines from a mark on as far as they may be a head. No line is read twice but one that is no property,
     /// which is searched for a mark again.
-    fn read_lines<R: Read + Seek>(&mut self, source: &mut SeekableInput<R>, mark: u64) -> io::Result<Option<Framing>> {
+    fn read_lines(&mut self, source: &mut SeekableInput<'_>, mark: u64) -> io::Result<Option<Framing>> {
         let mut stretch = Stretch::default();
         let (mut at, mut limit) = (mark, MAX_FIRST_LINE);
         loop {

@@ -1,52 +1,44 @@
 //! A file that is read here and there, a piece at a time.
 
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{self, ErrorKind, Read, SeekFrom};
 use std::ops::Range;
 
+use crate::formats::records::ReadSeek;
+
 /// The file.
-pub(super) struct SeekableInput<'a, R> {
-    input: &'a mut R,
+pub(super) struct SeekableInput<'a> {
+    input: &'a mut dyn ReadSeek,
     /// Where the next read would be, without seeking.
     at: u64,
     pub length: u64,
 }
 
-impl<'a, R: Read + Seek> SeekableInput<'a, R> {
-    pub fn new(input: &'a mut R) -> io::Result<SeekableInput<'a, R>> {
+impl<'a> SeekableInput<'a> {
+    pub fn new(input: &'a mut dyn ReadSeek) -> io::Result<SeekableInput<'a>> {
         let length = input.seek(SeekFrom::End(0))?;
         Ok(SeekableInput { input, at: length, length })
     }
 
     /// All of the range, which lies within the file.
     pub fn read(&mut self, range: Range<u64>) -> io::Result<Vec<u8>> {
-        let length = usize::try_from(range.end.saturating_sub(range.start)).map_err(io::Error::other)?;
-        let mut bytes = vec![0; length];
-        let read = self.fill(range.start, &mut bytes)?;
-        if read < length { Err(shorter()) } else { Ok(bytes) }
+        let mut bytes = Vec::new();
+        self.append(range, &mut bytes)?;
+        Ok(bytes)
     }
 
-    /// As much as there is at the offset. Returns how much that is.
-    fn fill(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.at != offset {
-            self.input.seek(SeekFrom::Start(offset))?;
-            self.at = offset;
+    fn append(&mut self, range: Range<u64>, bytes: &mut Vec<u8>) -> io::Result<()> {
+        if self.at != range.start {
+            self.input.seek(SeekFrom::Start(range.start))?;
         }
-        let mut filled = 0;
-        while filled < buffer.len() {
-            match self.input.read(&mut buffer[filled..]) {
-                Ok(0) => break,
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        let count = range.end.saturating_sub(range.start);
+        bytes.reserve_exact(usize::try_from(count).map_err(io::Error::other)?);
+        let read = (&mut *self.input).take(count).read_to_end(bytes)? as u64;
+        self.at = range.start + read;
+        match read < count {
+            true => Err(io::Error::new(ErrorKind::UnexpectedEof, "the file became shorter while it was read")),
+            false => Ok(()),
         }
-        self.at += filled as u64;
-        Ok(filled)
     }
-}
-
-fn shorter() -> io::Error {
-    io::Error::new(ErrorKind::UnexpectedEof, "the file became shorter while it was read")
 }
 
 /// The bytes around one place of the file.
@@ -73,12 +65,7 @@ impl Window {
     }
 
     /// At least `wanted` bytes from `offset` on; fewer only where the file ends.
-    pub fn at<R: Read + Seek>(
-        &mut self,
-        source: &mut SeekableInput<R>,
-        offset: u64,
-        wanted: usize,
-    ) -> io::Result<&[u8]> {
+    pub fn at(&mut self, source: &mut SeekableInput<'_>, offset: u64, wanted: usize) -> io::Result<&[u8]> {
         let end = self.start + self.bytes.len() as u64;
         if offset < self.start || offset > end {
             self.bytes.clear();
@@ -95,25 +82,15 @@ impl Window {
     }
 
     /// Until `wanted` bytes are there.
-    fn read_on<R: Read + Seek>(&mut self, source: &mut SeekableInput<R>, wanted: usize) -> io::Result<()> {
-        let filled = self.bytes.len();
-        let place = self.start + filled as u64;
-        let left = source.length.saturating_sub(place);
-        let more = (wanted - filled).max(self.step).min(usize::try_from(left).unwrap_or(usize::MAX));
-        self.bytes.resize(filled + more, 0);
-        let read = source.fill(place, &mut self.bytes[filled..])?;
-        self.bytes.truncate(filled + read);
+    fn read_on(&mut self, source: &mut SeekableInput<'_>, wanted: usize) -> io::Result<()> {
+        let place = self.start + self.bytes.len() as u64;
+        let more = (wanted - self.bytes.len()).max(self.step) as u64;
         self.step = (self.step * 2).min(self.most);
-        if read < more { Err(shorter()) } else { Ok(()) }
+        source.append(place..source.length.min(place + more), &mut self.bytes)
     }
 
     /// The line that begins at `offset`, if it has no more than `limit` bytes.
-    pub fn line<R: Read + Seek>(
-        &mut self,
-        source: &mut SeekableInput<R>,
-        offset: u64,
-        limit: usize,
-    ) -> io::Result<Line<'_>> {
+    pub fn line(&mut self, source: &mut SeekableInput<'_>, offset: u64, limit: usize) -> io::Result<Line<'_>> {
         let mut searched = 0;
         let mut wanted = self.least.min(limit + 1);
         loop {

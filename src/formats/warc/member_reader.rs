@@ -219,7 +219,10 @@ impl<R: Read> MemberReader<R> {
             return Err(damage);
         }
         loop {
-            self.forget_long_member();
+            // A member that is too long to be kept: from then on, damage is searched behind where it is noticed.
+            if self.raw_start > KEPT {
+                self.drop_used();
+            }
             self.fill(1)?;
             let Coding::Gzip(inflate) = &mut self.coding else { return Ok(More::MemberEnd) };
             let (before_in, before_out) = (inflate.total_in(), inflate.total_out());
@@ -294,13 +297,6 @@ impl<R: Read> MemberReader<R> {
             self.raw.drain(..self.raw_start);
             self.raw_base += self.raw_start as u64;
             self.raw_start = 0;
-        }
-    }
-
-    /// A member that is too long to be kept: from then on, damage is searched behind where it is noticed.
-    fn forget_long_member(&mut self) {
-        if self.raw_start > KEPT {
-            self.drop_used();
         }
     }
 }

@@ -26,7 +26,6 @@ pub struct WarcReader<R> {
     lost: bool,
     truncated: bool,
     ended: bool,
-    records: u64,
     whole: u64,
 }
 
@@ -45,7 +44,6 @@ impl<R: Read> WarcReader<R> {
             lost: false,
             truncated: false,
             ended: false,
-            records: 0,
             whole: 0,
         }
     }
@@ -126,7 +124,6 @@ impl<R: Read> WarcReader<R> {
         if let Some(length) = record.location.length {
             self.whole = location.offset + length;
         }
-        self.records += 1;
         Ok(record)
     }
 
@@ -271,6 +268,20 @@ impl<R: Read> WarcReader<R> {
             }
         }
     }
+
+    fn go_on_behind(&mut self, error: &WarcError) {
+        match error {
+            WarcError::Stream(StreamError::Damaged { .. }) => {
+                self.lost = true;
+                match self.source.recover() {
+                    Ok(found) => self.ended = !found,
+                    Err(error) => self.failed = Some(error),
+                }
+            }
+            WarcError::Stream(_) => self.ended = true,
+            _ => {}
+        }
+    }
 }
 
 impl<R: Read> Iterator for WarcReader<R> {
@@ -284,30 +295,12 @@ impl<R: Read> Iterator for WarcReader<R> {
         if self.ended {
             return None;
         }
-        match self.read() {
-            Ok(Some(record)) => return Some(Ok(record)),
-            Ok(None) => self.ended = true,
-            Err(error) => {
-                self.go_on_behind(&error);
-                return Some(Err(error));
-            }
+        let next = self.read().transpose();
+        match &next {
+            None => self.ended = true,
+            Some(Err(error)) => self.go_on_behind(error),
+            Some(Ok(_)) => {}
         }
-        None
-    }
-}
-
-impl<R: Read> WarcReader<R> {
-    fn go_on_behind(&mut self, error: &WarcError) {
-        match error {
-            WarcError::Stream(StreamError::Damaged { .. }) => {
-                self.lost = true;
-                match self.source.recover() {
-                    Ok(found) => self.ended = !found,
-                    Err(error) => self.failed = Some(error),
-                }
-            }
-            WarcError::Stream(_) => self.ended = true,
-            _ => {}
-        }
+        next
     }
 }

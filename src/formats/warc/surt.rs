@@ -93,7 +93,7 @@ fn path_key(path: &str) -> Vec<u8> {
     kept.retain(|segment| !segment.is_empty());
     kept.push(last);
     let path = [b"/", kept.join(&b'/').as_slice()].concat();
-    let path = without_path_session(escaped(&path).to_ascii_lowercase());
+    let path = without(&PATH_SESSIONS, escaped(&path).to_ascii_lowercase());
     match path.strip_suffix(b"/") {
         Some(shorter) if !shorter.is_empty() => shorter.to_vec(),
         _ => path,
@@ -101,23 +101,17 @@ fn path_key(path: &str) -> Vec<u8> {
 }
 
 fn query_key(query: &str) -> Vec<u8> {
-    let query = without_query_session(escaped(&unescaped(query.as_bytes()))).to_ascii_lowercase();
+    let query = without(&QUERY_SESSIONS, escaped(&unescaped(query.as_bytes()))).to_ascii_lowercase();
     if query.len() <= 1 {
         return query;
     }
-    let parameter = |text: &[u8]| -> (Vec<u8>, Option<Vec<u8>>) {
-        match text.iter().position(|b| *b == b'=') {
-            Some(at) => (text[..at].to_vec(), Some(text[at + 1..].to_vec())),
-            None => (text.to_vec(), None),
-        }
-    };
-    let mut parameters: Vec<_> = query.split(|b| *b == b'&').map(parameter).collect();
-    parameters.sort();
-    let texts = parameters.into_iter().map(|(name, value)| match value {
-        Some(value) => [name, value].join(&b'='),
-        None => name,
+    let mut parameters: Vec<&[u8]> = query.split(|b| *b == b'&').collect();
+    // By name, then by value; one without a value before one with an empty one.
+    parameters.sort_by_key(|&text| {
+        let mut parts = text.splitn(2, |b| *b == b'=');
+        (parts.next(), parts.next())
     });
-    texts.collect::<Vec<_>>().join(&b'&')
+    parameters.join(&b'&')
 }
 
 /// Until nothing is left to undo; `%25%32%35` is `%`. So many rounds as there are bytes at most, each shorter.
@@ -135,28 +129,28 @@ fn escaped(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// ASP.NET's.
-fn without_path_session(path: Vec<u8>) -> Vec<u8> {
-    static SESSIONS: LazyLock<[Regex; 2]> = LazyLock::new(|| {
-        [
-            r"(?i-u)^(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)$",
-            r"(?i-u)^(.*/)\([0-9a-z]{24}\)/([^?]+\.aspx.*)$",
-        ]
-        .map(|it| Regex::new(it).expect("a constant"))
-    });
-    SESSIONS.iter().fold(path, |path, session| session.replace(&path, &b"$1$2"[..]).into_owned())
-}
+static PATH_SESSIONS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    compiled(&[
+        r"(?i-u)^(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)$",
+        r"(?i-u)^(.*/)\([0-9a-z]{24}\)/([^?]+\.aspx.*)$",
+    ])
+});
 
 /// Each at most once, the last of its kind.
-fn without_query_session(query: Vec<u8>) -> Vec<u8> {
-    static SESSIONS: LazyLock<[Regex; 5]> = LazyLock::new(|| {
-        [
-            r"(?i-u)^(.*)(?:jsessionid=[0-9a-z]{32})(?:&(.*))?$",
-            r"(?i-u)^(.*)(?:phpsessid=[0-9a-z]{32})(?:&(.*))?$",
-            r"(?i-u)^(.*)(?:sid=[0-9a-z]{32})(?:&(.*))?$",
-            r"(?i-u)^(.*)(?:aspsessionid[a-z]{8}=[a-z]{24})(?:&(.*))?$",
-            r"(?i-u)^(.*)(?:cfid=[^&]+&cftoken=[^&]+)(?:&(.*))?$",
-        ]
-        .map(|it| Regex::new(it).expect("a constant"))
-    });
-    SESSIONS.iter().fold(query, |query, session| session.replace(&query, &b"$1$2"[..]).into_owned())
+static QUERY_SESSIONS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    compiled(&[
+        r"(?i-u)^(.*)(?:jsessionid=[0-9a-z]{32})(?:&(.*))?$",
+        r"(?i-u)^(.*)(?:phpsessid=[0-9a-z]{32})(?:&(.*))?$",
+        r"(?i-u)^(.*)(?:sid=[0-9a-z]{32})(?:&(.*))?$",
+        r"(?i-u)^(.*)(?:aspsessionid[a-z]{8}=[a-z]{24})(?:&(.*))?$",
+        r"(?i-u)^(.*)(?:cfid=[^&]+&cftoken=[^&]+)(?:&(.*))?$",
+    ])
+});
+
+fn compiled(patterns: &[&str]) -> Vec<Regex> {
+    patterns.iter().map(|it| Regex::new(it).expect("a constant")).collect()
+}
+
+fn without(sessions: &[Regex], text: Vec<u8>) -> Vec<u8> {
+    sessions.iter().fold(text, |text, session| session.replace(&text, &b"$1$2"[..]).into_owned())
 }
