@@ -5,7 +5,6 @@ use std::io::Read;
 use csv_core::ReadFieldResult;
 
 use super::inflate::{Inflating, StreamError};
-use super::lines::line_ends;
 
 /// The longest cell that is read, in bytes.
 pub const MAX_CELL: usize = 16 << 20;
@@ -61,27 +60,17 @@ impl<R: Read> Cells<R> {
         self.rows
     }
 
-    /// A file may be gigabytes of nothing but line ends.
-    fn skip_empty(&mut self) -> Result<(), CellError> {
-        loop {
-            let chunk = self.stream.chunk().map_err(|source| CellError::Stream { rows: self.rows, source })?;
-            let count = line_ends(chunk);
-            if count == 0 {
-                return Ok(());
-            }
-            self.stream.consume(count);
-        }
-    }
-
     /// The next row's first cell. None at the end.
     fn cell(&mut self) -> Result<Option<Vec<u8>>, CellError> {
         let mut cell = Vec::new();
         let mut is_first = true;
         let mut is_too_long = false;
         let mut room = [0; 8 << 10];
-        self.skip_empty()?;
+        let rows = self.rows;
+        let failed = |source| CellError::Stream { rows, source };
+        self.stream.skip_line_ends().map_err(failed)?;
         loop {
-            let chunk = self.stream.chunk().map_err(|source| CellError::Stream { rows: self.rows, source })?;
+            let chunk = self.stream.chunk().map_err(failed)?;
             let at_end = chunk.is_empty();
             let (result, taken, filled) = self.csv.read_field(chunk, &mut room);
             self.stream.consume(taken);

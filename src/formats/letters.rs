@@ -94,14 +94,12 @@ fn write_record(magic: [u8; 4], note: &impl Serialize, event: &[u8], out: &mut V
     out.extend_from_slice(&[0; HEADER]);
     serde_json::to_writer(&mut *out, note).expect("strings and numbers are always JSON, and a Vec takes every byte");
     let note_bytes = out.len() - start - HEADER;
-    let mut header = [0; HEADER];
-    header[..4].copy_from_slice(&magic);
-    header[4..8].copy_from_slice(&(note_bytes as u32).to_le_bytes());
-    header[8..12].copy_from_slice(&(event.len() as u32).to_le_bytes());
-    header[12..16].copy_from_slice(&crc32fast::hash(&out[start + HEADER..]).to_le_bytes());
-    header[16..20].copy_from_slice(&crc32fast::hash(event).to_le_bytes());
-    let crc = crc32fast::hash(&header[..20]);
-    header[20..].copy_from_slice(&crc.to_le_bytes());
+    let checksums = [crc32fast::hash(&out[start + HEADER..]), crc32fast::hash(event)];
+    let mut header = magic.to_vec();
+    for number in [note_bytes as u32, event.len() as u32].into_iter().chain(checksums) {
+        header.extend(number.to_le_bytes());
+    }
+    header.extend(crc32fast::hash(&header).to_le_bytes());
     out[start..start + HEADER].copy_from_slice(&header);
     out.extend_from_slice(event);
 }

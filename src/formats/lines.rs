@@ -46,21 +46,27 @@ pub(crate) fn append(line: &mut Vec<u8>, bytes: &[u8], max: usize) {
     line.extend_from_slice(bytes);
 }
 
-/// Reads a file of objects line by line: zlib, gzip or plain. Memory is bounded by the longest line allowed; of a line that
-/// begins no object, only the beginning is kept.
-pub struct LineReader<R> {
+/// Reads a file of objects, one a line: zlib, gzip or plain. What can be read is read; one error tells where it ends. A file
+/// whose writer was killed is no error, see [`JsonLines::truncated`]. Memory is bounded by the longest line allowed; of a
+/// line that begins no object, only the beginning is kept.
+pub struct JsonLines<R, T> {
     stream: Inflating<R>,
     line: Vec<u8>,
     max_line: usize,
+    /// The number of the line in `line`, from 1.
     lines: u64,
-    /// Where the line in `line` begins, and where it ended, in uncompressed bytes.
+    /// Where it begins, and where it ended, in uncompressed bytes.
     begin: u64,
     end: u64,
+    what: &'static str,
+    parse: fn(&[u8]) -> Result<T, serde_json::Error>,
+    records: u64,
+    ended: bool,
+    cut: bool,
 }
 
 /// A line, as far as it could be had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineEnd {
+enum LineEnd {
     /// With its line feed.
     Whole,
     /// Nothing but the input's end.
@@ -71,17 +77,53 @@ pub enum LineEnd {
     TooLong,
 }
 
-impl<R: Read> LineReader<R> {
-    /// Reads in pieces of 64 KB: `input` needs no buffer of its own.
-    pub fn new(input: R, max_line: usize) -> LineReader<R> {
-        LineReader { stream: Inflating::new(input), line: Vec::new(), max_line, lines: 0, begin: 0, end: 0 }
+impl<R: Read, T> JsonLines<R, T> {
+    /// Reads in pieces of 64 KB: `input` needs no buffer of its own. `what`: the record's name in errors. `parse`: reads one
+    /// line, with or without its line feed.
+    pub fn of(
+        input: R,
+        max_line: usize,
+        what: &'static str,
+        parse: fn(&[u8]) -> Result<T, serde_json::Error>,
+    ) -> JsonLines<R, T> {
+        JsonLines {
+            stream: Inflating::new(input),
+            line: Vec::new(),
+            max_line,
+            lines: 0,
+            begin: 0,
+            end: 0,
+            what,
+            parse,
+            records: 0,
+            ended: false,
+            cut: false,
+        }
     }
 
-    /// Puts the next line that is not empty into [`line`](LineReader::line). Memory that a long one took is given back.
-    pub fn advance(&mut self) -> Result<LineEnd, StreamError> {
+    /// Whether the file broke off inside a compressed stream or a record, as when its writer was killed. Known once the
+    /// iterator has ended.
+    pub fn truncated(&self) -> bool {
+        self.cut || self.stream.truncated()
+    }
+
+    /// Where the last record begins, in uncompressed bytes.
+    pub fn offset(&self) -> u64 {
+        self.begin
+    }
+
+    /// Where the compressed stream begins that was read last; none in what is not compressed.
+    pub fn stream(&self) -> Option<u64> {
+        self.stream.stream()
+    }
+
+    /// Puts the next line that is not empty into `self.line`. Memory that a long one took is given back.
+    fn advance(&mut self) -> Result<LineEnd, StreamError> {
         self.line.clear();
         self.line.shrink_to(KEPT);
-        self.skip_empty()?;
+        let (blank, feeds) = self.stream.skip_line_ends()?;
+        self.lines += feeds;
+        self.end += blank;
         self.begin = self.end;
         self.lines += 1;
         let mut too_long = false;
@@ -113,89 +155,9 @@ impl<R: Read> LineReader<R> {
         }
     }
 
-    /// A file may be gigabytes of nothing but line ends.
-    fn skip_empty(&mut self) -> Result<(), StreamError> {
-        loop {
-            let chunk = self.stream.chunk()?;
-            let count = line_ends(chunk);
-            if count == 0 {
-                return Ok(());
-            }
-            self.lines += memchr::memchr_iter(b'\n', &chunk[..count]).count() as u64;
-            self.stream.consume(count);
-            self.end += count as u64;
-        }
-    }
-
-    /// The number of the last line, from 1.
-    pub fn number(&self) -> u64 {
-        self.lines
-    }
-
-    /// Where the compressed stream begins that was read last; none in what is not compressed.
-    pub fn stream(&self) -> Option<u64> {
-        self.stream.stream()
-    }
-
-    /// The last line read, its line feed included.
-    pub fn line(&self) -> &[u8] {
-        &self.line
-    }
-
-    /// Where the last line begins, in uncompressed bytes.
-    pub fn offset(&self) -> u64 {
-        self.begin
-    }
-
-    /// Whether the input ended inside a compressed stream. Known once its end is reached.
-    pub(super) fn stream_truncated(&self) -> bool {
-        self.stream.truncated()
-    }
-}
-
-/// Reads a file record by record. What can be read is read; one error tells where it ends. A file whose writer was killed
-/// is no error, see [`JsonLines::truncated`].
-pub struct JsonLines<R, T> {
-    reader: LineReader<R>,
-    what: &'static str,
-    parse: fn(&[u8]) -> Result<T, serde_json::Error>,
-    records: u64,
-    ended: bool,
-    cut: bool,
-}
-
-impl<R: Read, T> JsonLines<R, T> {
-    /// `what`: the record's name in errors. `parse`: reads one line, with or without its line feed.
-    pub fn of(
-        input: R,
-        max_line: usize,
-        what: &'static str,
-        parse: fn(&[u8]) -> Result<T, serde_json::Error>,
-    ) -> JsonLines<R, T> {
-        let reader = LineReader::new(input, max_line);
-        JsonLines { reader, what, parse, records: 0, ended: false, cut: false }
-    }
-
-    /// Whether the file broke off inside a compressed stream or a record, as when its writer was killed. Known once the
-    /// iterator has ended.
-    pub fn truncated(&self) -> bool {
-        self.cut || self.reader.stream_truncated()
-    }
-
-    /// Where the last record begins, in uncompressed bytes.
-    pub fn offset(&self) -> u64 {
-        self.reader.offset()
-    }
-
-    /// Where the compressed stream begins that was read last; none in what is not compressed.
-    pub fn stream(&self) -> Option<u64> {
-        self.reader.stream()
-    }
-
     fn record(&mut self) -> Result<T, LinesError> {
-        let record = (self.parse)(self.reader.line());
-        let record =
-            record.map_err(|source| LinesError::Record { line: self.reader.number(), what: self.what, source })?;
+        let record = (self.parse)(&self.line);
+        let record = record.map_err(|source| LinesError::Record { line: self.lines, what: self.what, source })?;
         self.records += 1;
         Ok(record)
     }
@@ -206,12 +168,11 @@ impl<R: Read, T> Iterator for JsonLines<R, T> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.ended {
-            match self.reader.advance() {
-                Ok(LineEnd::Whole) if self.reader.line().trim_ascii().is_empty() => {}
+            match self.advance() {
+                Ok(LineEnd::Whole) if self.line.trim_ascii().is_empty() => {}
                 Ok(LineEnd::Whole) => return Some(self.record()),
                 Ok(LineEnd::TooLong) => {
-                    let limit = self.reader.max_line;
-                    return Some(Err(LinesError::LineTooLong { line: self.reader.number(), limit }));
+                    return Some(Err(LinesError::LineTooLong { line: self.lines, limit: self.max_line }));
                 }
                 // A record may be whole without its line feed; half a one is what a killed writer leaves.
                 Ok(LineEnd::Cut) => {

@@ -157,13 +157,10 @@ pub fn has_hashed_name(path: &Path) -> bool {
 fn is_of_another_page(path: &Path, url: &str) -> bool {
     match url_of_path(path) {
         Some(named) => named != url,
-        None => has_hashed_name(path) && is_in_folder_of(path, url) && !is_at(path, url, true),
+        None => path_of(url, true).is_ok_and(|(folder, name)| {
+            has_hashed_name(path) && path.parent().is_some_and(|it| it.ends_with(&folder)) && !path.ends_with(name)
+        }),
     }
-}
-
-fn is_in_folder_of(path: &Path, url: &str) -> bool {
-    let folder = path_of(url, true).map(|(folder, _)| folder);
-    folder.is_ok_and(|folder| path.parent().is_some_and(|parent| parent.ends_with(folder)))
 }
 
 fn one_page(
