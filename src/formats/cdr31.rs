@@ -59,6 +59,9 @@ pub const FORMAT: Format = Format(&FormatSpec {
 /// What `version` says.
 pub const VERSION: f64 = 3.1;
 
+/// Names, and the values of each as one.
+type JoinedHeaders<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
+
 /// A page, as CDR 3.1 has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CdrRecord<'a> {
@@ -74,7 +77,7 @@ pub struct CdrRecord<'a> {
     pub raw_content: Cow<'a, str>,
     /// In order; the values of one name joined with `,`.
     #[serde(default, serialize_with = "json::write_pairs", deserialize_with = "read_headers")]
-    pub response_headers: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    pub response_headers: JoinedHeaders<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<Cow<'a, str>>,
     /// When the page was fetched.
@@ -168,9 +171,7 @@ fn joined<'a>(mut values: Vec<Cow<'a, str>>) -> Cow<'a, str> {
     }
 }
 
-fn read_headers<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<(Cow<'static, str>, Cow<'static, str>)>, D::Error> {
+fn read_headers<'de, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<JoinedHeaders<'a>, D::Error> {
     let headers: HeaderMap = json::or_default(deserializer)?;
     Ok(headers.owned().into_iter().map(|(name, values)| (name, joined(values))).collect())
 }

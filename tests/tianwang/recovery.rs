@@ -61,10 +61,7 @@ fn three_in_a_row_are_true_and_fewer_are_not() {
         let file = five(&file_of(0..count));
         assert_eq!(numbers(&file), [6, 7, 8]);
         let lost = recovered(&file).lost;
-        assert_eq!(
-            lost.iter().map(|it| it.range.clone()).collect::<Vec<_>>(),
-            [0..(file.len() - file_of(6..9).len()) as u64]
-        );
+        assert_eq!((lost.len(), &lost[0].range), (1, &(0..(file.len() - file_of(6..9).len()) as u64)));
     }
     // Fewer, and the file ends, or what may be a record ends with the file.
     let next = numbered(9);
