@@ -162,14 +162,17 @@ impl WarcWriter {
     /// What was written before and need not be written again; else what is written now is remembered. A page that another
     /// URL leads to is another page: who reads the archive for it wants to find it.
     fn revisit(&mut self, capture: &Capture, response: &Response) -> Option<Revisit> {
+        let is_unchanged = response.status == 304;
+        let Some(earlier) = &mut self.earlier else { return is_unchanged.then_some(Revisit::NotModified(None)) };
         let PageEvent { url, final_url, .. } = capture.event;
         let url = if url == final_url { Cow::from(url) } else { Cow::from(format!("{url} {final_url}")) };
         let key = xxh3_128(url.as_bytes());
-        if response.status == 304 {
-            return Some(Revisit::NotModified(self.earlier.as_mut().and_then(|it| it.get(&key)).copied()));
+        if is_unchanged {
+            return Some(Revisit::NotModified(earlier.get(&key).copied()));
         }
-        let is_whole = response.is_success() && response.truncated.is_none() && !response.body.is_empty();
-        let earlier = self.earlier.as_mut().filter(|_| is_whole)?;
+        if !response.is_success() || response.truncated.is_some() || response.body.is_empty() {
+            return None;
+        }
         let digest = capture.payload_digest(response);
         if let Some(same) = earlier.get(&key).filter(|it| it.digest == digest) {
             return Some(Revisit::Identical(*same));
