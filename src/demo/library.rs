@@ -92,7 +92,7 @@ fn shelf(house: &House, number: usize) -> Entry {
         let next = number + 1;
         main.push_str(&format!("<p><a rel=\"next\" href=\"?page={next}\">Shelf {next} →</a></p>\n"));
     }
-    house.page(&format!("/books/?page={number}"), Page::new(format!("Shelf {number}"), main))
+    house.page(format!("/books/?page={number}"), Page::new(format!("Shelf {number}"), main))
 }
 
 fn book(house: &House, index: usize) -> Entry {
@@ -138,7 +138,7 @@ fn subjects(house: &House) -> Entry {
 fn subject(house: &House, index: usize) -> Entry {
     let books = (0..BOOKS).filter(|book| subject_of(*book) == index).map(|book| (book_path(book), title(book)));
     let books: Vec<_> = books.collect();
-    house.page(&subject_path(index), Page::new(SUBJECTS[index], list(&books)))
+    house.page(subject_path(index), Page::new(SUBJECTS[index], list(&books)))
 }
 
 /// One page of about a megabyte.

@@ -74,7 +74,7 @@ fn goods(house: &House, order: &str) -> Entry {
     let orders = "<p>By <a href=\"/goods/?sort=name\">name</a> or by <a href=\"/goods/?sort=price\">price</a>.</p>\n";
     let canonical = format!("<link rel=\"canonical\" href=\"{}\">", house.own_url("/goods/"));
     let main = format!("{orders}<table>\n{rows}</table>\n");
-    house.page(&format!("/goods/{order}"), Page::new("Everything on sale", main).head(canonical))
+    house.page(format!("/goods/{order}"), Page::new("Everything on sale", main).head(canonical))
 }
 
 fn good(house: &House, index: usize) -> Entry {
