@@ -47,8 +47,7 @@ impl Bench {
         let options = FrontierOptions { default_delay: Duration::ZERO, ..FrontierOptions::default() };
         let folder = tempfile::tempdir().unwrap();
         let frontier = Arc::new(EmbeddedFrontier::open(folder.path(), options, 0).unwrap());
-        let seed = Proposal { url: SEED.into(), kind: Kind::Page, depth: 0, priority: 0, found: None, lead: None };
-        frontier.propose(&[seed], 1).unwrap();
+        frontier.propose(&[Proposal::seed(SEED)], 1).unwrap();
         let scope = Scope::new(&ScopeConfig { obey_nofollow: true, ..ScopeConfig::default() }, &[SEED.into()]).unwrap();
         let metrics = Arc::new(Metrics::new());
         let validator = Validator::new(
@@ -636,10 +635,7 @@ fn what_failed_with_its_host_waits_until_that_is_met_again() {
     bench.validate(event);
     assert_eq!(bench.state(SEED), Some(PageState::Failed(FailureReason::HostUnreachable)));
     assert!(!bench.frontier.has_work(u64::MAX / 2));
-    bench
-        .frontier
-        .propose(&[Proposal { url: SEED.into(), kind: Kind::Page, depth: 0, priority: 0, found: None, lead: None }], 5)
-        .unwrap();
+    bench.frontier.propose(&[Proposal::seed(SEED)], 5).unwrap();
     assert_eq!(bench.work(), BTreeSet::from([SEED.to_owned()]));
 }
 

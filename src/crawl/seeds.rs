@@ -8,7 +8,7 @@ use crate::clock::now_ms;
 use crate::config::{Config, ScopeRule};
 use crate::frontier::scope::Scope;
 use crate::frontier::{Found, Frontier, FrontierError, Proposal, Way};
-use crate::page::{EpochMs, Kind};
+use crate::page::EpochMs;
 
 /// The scope of a crawl, kept with its frontier.
 pub(super) const SCOPE_NOTE: &str = "scope";
@@ -37,15 +37,7 @@ pub(super) fn scope(
 
 pub(super) fn seed_proposals(seeds: &[String], way: Way, now: EpochMs) -> Vec<Proposal> {
     let found = Some(Arc::new(Found { way, on: None, at: now }));
-    let proposal = |url: &String| Proposal {
-        url: url.clone(),
-        kind: Kind::Page,
-        depth: 0,
-        priority: 0,
-        found: found.clone(),
-        lead: None,
-    };
-    seeds.iter().map(proposal).collect()
+    seeds.iter().map(|url| Proposal { found: found.clone(), ..Proposal::seed(url) }).collect()
 }
 
 pub(super) fn propose_seeds(frontier: &dyn Frontier, seeds: &[String]) -> Result<(), FrontierError> {

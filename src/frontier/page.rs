@@ -10,7 +10,7 @@ use crate::page::{DuplicateOf, EpochMs, FailureReason, Kind, Likeness, PageChang
 use crate::revisit::{History, Lesson};
 
 /// What `page` keeps of a URL.
-#[derive(Debug, Clone, PartialEq, Encode, Decode)]
+#[derive(Debug, Clone, Default, PartialEq, Encode, Decode)]
 pub struct PageRecord {
     #[n(0)]
     pub url: String,
@@ -156,9 +156,10 @@ impl PageRecord {
 
 /// What the last fetch was against the one before (`new`, `unchanged`, `changed`, `gone`), that its page is withheld, or that it
 /// failed for good.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(flat)]
 pub enum PageState {
+    #[default]
     #[n(0)]
     New,
     #[n(1)]

@@ -12,7 +12,7 @@ use crate::page::{EpochMs, Kind, Likeness, TextsGiven, WasDuplicate};
 pub(super) const PRIORITY_UNKNOWN: u8 = 128;
 
 /// A URL proposed for fetching. `url` is normalised, http or https, with a host.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proposal {
     pub url: String,
     pub kind: Kind,
@@ -26,6 +26,13 @@ pub struct Proposal {
     pub lead: Option<Lead>,
 }
 
+impl Proposal {
+    /// Of a page that somebody gave: the first to be fetched.
+    pub fn seed(url: &str) -> Proposal {
+        Proposal { url: url.to_owned(), ..Proposal::default() }
+    }
+}
+
 /// What became of proposals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Proposed {
@@ -36,7 +43,7 @@ pub struct Proposed {
 }
 
 /// One URL of a lease.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Work {
     pub url: String,
     pub kind: Kind,
@@ -81,31 +88,10 @@ impl Work {
     /// `page`: what is known of the URL from its last fetch.
     pub(super) fn new(url: String, kind: Kind, depth: u16, attempt: u16, page: Option<PageRecord>) -> Work {
         let page = page.filter(|page| page.state.is_there());
-        let was_withheld = page.as_ref().is_some_and(|page| page.state == PageState::Withheld);
-        let mut work = Work {
-            url,
-            kind,
-            depth,
-            priority: PRIORITY_UNKNOWN,
-            attempt,
-            was_put_off: false,
-            etag: None,
-            last_modified: None,
-            final_url: None,
-            was_there: page.is_some(),
-            was_withheld,
-            noindex: false,
-            preferences: Vec::new(),
-            canonical: None,
-            digest: None,
-            missing_since: None,
-            texts: TextsGiven::new(),
-            likeness: None,
-            judged: None,
-            was_duplicate: WasDuplicate::No,
-            is_orphan: false,
-        };
+        let was_there = page.is_some();
+        let mut work = Work { url, kind, depth, priority: PRIORITY_UNKNOWN, attempt, was_there, ..Work::default() };
         if let Some(page) = page {
+            work.was_withheld = page.state == PageState::Withheld;
             work.digest = page.digest;
             work.missing_since = page.history.and_then(|history| history.missing_since);
             work.texts = page.texts;

@@ -98,11 +98,12 @@ pub struct Again {
 }
 
 /// What was asked for, and so what may be derived from the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode)]
 #[serde(rename_all = "snake_case")]
 #[cbor(index_only)]
 pub enum Kind {
     /// A page: goes to the sinks.
+    #[default]
     #[n(0)]
     Page,
     /// A sitemap: gives links, and never goes to a sink.

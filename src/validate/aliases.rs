@@ -2,7 +2,7 @@
 
 use super::Validator;
 use crate::frontier::{PageRecord, PageState};
-use crate::page::{PageChange, PageEvent, TextsGiven, Withheld};
+use crate::page::{PageChange, PageEvent, Withheld};
 use crate::parse::{self, Derived};
 use crate::revisit::History;
 use crate::visit::claim::{Says, canonical_of};
@@ -48,22 +48,12 @@ impl Validator {
             state: PageState::Alias,
             status: event.response().map_or(0, |response| response.status),
             digest: digest(event, derived, before),
-            etag: None,
-            last_modified: None,
             fetched_ms: now,
             depth: event.depth,
             history,
-            final_url: None,
-            is_to_be_reread: false,
-            noindex: false,
-            preferences: None,
             target: Some(target.to_owned()),
-            texts: TextsGiven::new(),
             canonical: named.filter(|named| named != target),
-            passed_at: None,
-            past: Default::default(),
-            judged: None,
-            likeness: None,
+            ..PageRecord::default()
         }
     }
 }

@@ -4,7 +4,6 @@
 use crate::support::server::Answer;
 use seine::clock::now_ms;
 use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Proposal};
-use seine::page::Kind;
 
 use crate::support::program::{Place, Process};
 use crate::support::{Running, link};
@@ -93,9 +92,7 @@ fn a_data_folder_of_before_keeps_its_urls_until_a_list_is_set() {
     let frontier = place.data().join("frontier");
     std::fs::create_dir_all(&frontier).unwrap();
     let frontier = EmbeddedFrontier::open(&frontier, FrontierOptions::default(), now_ms()).unwrap();
-    let seed =
-        Proposal { url: site.origin(0) + "/1", kind: Kind::Page, depth: 0, priority: 0, found: None, lead: None };
-    frontier.propose(&[seed], now_ms()).unwrap();
+    frontier.propose(&[Proposal::seed(&(site.origin(0) + "/1"))], now_ms()).unwrap();
     drop(frontier);
     let all = ["/1", "/page/1?id=1&utm_source=x", "/page/1?fbclid=2&id=1", "/page/1?id=1"];
     assert_eq!(asked(&site, &place, "/1"), all);

@@ -7,7 +7,7 @@ use crate::sites::server::{Answer, Ask};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use seine::clock::now_ms;
 use seine::frontier::Proposal;
-use seine::page::{EpochMs, FailureReason, Kind};
+use seine::page::{EpochMs, FailureReason};
 use seine::visit::outage::{Away, Opening, Outage, Part, Says, Sign};
 
 use crate::sites::Running;
@@ -195,9 +195,7 @@ async fn no_file_for_a_look_up() {
     // The log has its files from its first event on.
     let crawl = MiniCrawl::new(config, &[&format!("{}/", site.origin(0))]);
     assert_eq!(crawl.run(LIMIT).await.len(), 1);
-    let page =
-        |url: &String| Proposal { url: url.clone(), kind: Kind::Page, depth: 0, priority: 0, found: None, lead: None };
-    crawl.frontier.propose(&urls.iter().map(page).collect::<Vec<_>>(), now_ms()).unwrap();
+    crawl.frontier.propose(&urls.iter().map(|url| Proposal::seed(url)).collect::<Vec<_>>(), now_ms()).unwrap();
     let outage = crawl.visitor.outage.clone();
 
     let limit = getrlimit(Resource::Nofile);

@@ -16,7 +16,7 @@ use seine::formats::http::{Exactness, parse_response, write_response};
 use seine::frontier::RefusedLinks;
 use seine::frontier::scope::{CurrentScope, Scope};
 use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Proposal};
-use seine::page::{Failure, Kind, Outcome, PageEvent, Response, Truncated};
+use seine::page::{Failure, Outcome, PageEvent, Response, Truncated};
 use seine::page_log::PageLog;
 use seine::parse::DeriveOptions;
 use seine::telemetry::Metrics;
@@ -188,15 +188,7 @@ impl MiniCrawl {
         let (log, _) = PageLog::open(&folder.path().join("log"), &config.log, DeriveOptions::new(&config)).unwrap();
         let seeds: Vec<String> = seeds.iter().map(|seed| seine::parse::url::parse(seed).unwrap()).collect();
         let scope = Arc::new(CurrentScope::new(Scope::new(&config.scope, &seeds).unwrap(), RefusedLinks::default()));
-        let seed = |url: &String| Proposal {
-            url: url.clone(),
-            kind: Kind::Page,
-            depth: 0,
-            priority: 0,
-            found: None,
-            lead: None,
-        };
-        frontier.propose(&seeds.iter().map(seed).collect::<Vec<_>>(), now_ms()).unwrap();
+        frontier.propose(&seeds.iter().map(|url| Proposal::seed(url)).collect::<Vec<_>>(), now_ms()).unwrap();
         let derive = DeriveOptions::new(&config);
         let metrics = Arc::new(Metrics::new());
         let validator =

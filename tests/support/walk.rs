@@ -11,7 +11,7 @@ use seine::config::{FocusConfig, FrontierConfig, ScopeConfig, ScopeRule};
 use seine::delivery::{Deriver, Entry, Position};
 use seine::frontier::scope::{CurrentScope, Scope};
 use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Lease, Proposal, RefusedLinks, Release};
-use seine::page::{Kind, PageEvent, Relevance};
+use seine::page::{PageEvent, Relevance};
 use seine::parse::DeriveOptions;
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
@@ -64,15 +64,7 @@ impl<'w> Walk<'w> {
         let folder = tempfile::tempdir().unwrap();
         let frontier = opened(&folder, &config, 0);
         let seeds: Vec<String> = web.seeds.iter().map(|seed| web.url(*seed)).collect();
-        let seed = |url: &String| Proposal {
-            url: url.clone(),
-            kind: Kind::Page,
-            depth: 0,
-            priority: 0,
-            found: None,
-            lead: None,
-        };
-        frontier.propose(&seeds.iter().map(seed).collect::<Vec<_>>(), 1).unwrap();
+        frontier.propose(&seeds.iter().map(|url| Proposal::seed(url)).collect::<Vec<_>>(), 1).unwrap();
         let validator = validator(&frontier, &config, &seeds);
         let by_url = (0..web.pages.len()).map(|page| (web.url(page), page)).collect();
         let deriver = Deriver::new(DeriveOptions::default());

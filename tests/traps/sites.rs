@@ -10,7 +10,7 @@ use seine::config::{Config, FrontierConfig, ScopeConfig};
 use seine::delivery::{Deriver, Entry, Position};
 use seine::frontier::scope::{CurrentScope, Scope};
 use seine::frontier::{EmbeddedFrontier, Frontier, FrontierOptions, Lease, Proposal, RefusedLinks, Release};
-use seine::page::{Kind, PageEvent};
+use seine::page::PageEvent;
 use seine::parse::DeriveOptions;
 use seine::telemetry::Metrics;
 use seine::validate::Validator;
@@ -50,15 +50,7 @@ impl Bench {
         let config = FrontierConfig { max_depth: None, traps, ..Config::default().frontier };
         let metrics = Arc::new(Metrics::new());
         let validator = Validator::new(self.frontier.clone(), Arc::new(scope), config, metrics).unwrap();
-        let seed = |url: &String| Proposal {
-            url: url.clone(),
-            kind: Kind::Page,
-            depth: 0,
-            priority: 0,
-            found: None,
-            lead: None,
-        };
-        self.frontier.propose(&seeds.iter().map(seed).collect::<Vec<_>>(), self.now()).unwrap();
+        self.frontier.propose(&seeds.iter().map(|url| Proposal::seed(url)).collect::<Vec<_>>(), self.now()).unwrap();
         let mut unread = VecDeque::new();
         loop {
             let lease = self.frontier.lease(self.now(), 1, 32).unwrap().pop();
