@@ -125,11 +125,6 @@ impl Scope {
         serde_json::json!(Note { seed_hosts: self.seed_hosts.clone() }).to_string()
     }
 
-    /// The hosts of the seeds, sorted.
-    pub fn seed_hosts(&self) -> impl Iterator<Item = &str> {
-        self.seed_hosts.iter().map(String::as_str)
-    }
-
     /// Whether a normalised URL is in scope. Allocates nothing.
     pub fn admits(&self, url: &str) -> bool {
         url::host(url).is_some_and(|host| self.admits_host(host) && self.refusing_list(host, url).is_none())
