@@ -14,7 +14,7 @@ pub use amounts::Amounts;
 use crate::page::EpochMs;
 
 /// At most so much of something, of whom, and in which time (`budget.rules`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Budget {
     pub of: Whom,
     pub what: What,
@@ -35,7 +35,7 @@ pub enum Whom {
 }
 
 /// What is counted; see [`Amounts`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
     Pages,
@@ -44,7 +44,7 @@ pub enum What {
 }
 
 /// The time for which a budget is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Period {
     /// All runs in one data folder.

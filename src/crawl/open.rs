@@ -21,13 +21,12 @@ use super::spending::Spending;
 use super::start_room::StartRoom;
 use crate::api;
 use crate::backup::refuse_half_restored;
-use crate::budgets::Budget;
 use crate::clock::{self, now_ms};
 use crate::config::{Config, FrontierConfig, Loaded, LogConfig, SinkConfig, StartedWith};
 use crate::fetch::{Client, ClientError};
 use crate::folders::make_private;
 use crate::frontier::scope::{CurrentScope, Scope};
-use crate::frontier::{CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, Limits, RefusedLinks};
+use crate::frontier::{CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, RefusedLinks};
 use crate::page_log::{LogError, PageLog, Recovery};
 use crate::parse::DeriveOptions;
 use crate::shutdown::Shutdown;
@@ -131,7 +130,7 @@ fn ordered_limits(frontier: &dyn Frontier, config: &mut Config) -> Result<Ordere
     let ordered = OrderedLimits::open(frontier)?;
     ordered.lay_over(&mut config.frontier);
     ordered.tell();
-    frontier.set_limits(limits(config));
+    frontier.reconfigure(options(config));
     Ok(ordered)
 }
 
@@ -184,18 +183,7 @@ fn open_log(folder: &Path, config: &LogConfig, derive: &DeriveOptions) -> Result
 }
 
 fn open_frontier(config: &Config, folder: &Path, room: &mut StartRoom) -> Result<EmbeddedFrontier, CrawlError> {
-    let Limits { budgets, max_pages_per_host, revisit_share, ranks, reserve_bytes } = limits(config);
-    let options = FrontierOptions {
-        budgets,
-        max_pages_per_host,
-        default_delay: config.frontier.host_delay.max(config.frontier.ip_delay.unwrap_or_default()),
-        revisit_share,
-        ranks,
-        cache_bytes: config.frontier.cache_bytes,
-        reserve_bytes,
-        wakes_duplicates: config.sinks.iter().any(|sink| sink.upkeep.skip_duplicates),
-    };
-    let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?;
+    let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options(config), now_ms())?;
     set_clock(&frontier)?;
     room.write(&frontier, || frontier.try_put_off_again(now_ms()).map(|_| ()))?;
     room.write(&frontier, || apply_recrawl(&frontier, &config.frontier))?;
@@ -203,19 +191,22 @@ fn open_frontier(config: &Config, folder: &Path, room: &mut StartRoom) -> Result
     Ok(frontier)
 }
 
-/// Those that are configured, and the limit of pages.
-pub(super) fn budgets(config: &FrontierConfig) -> Vec<Budget> {
-    let limit = config.max_pages.map(page_limit);
-    let others = config.budgets.iter().copied().filter(|budget| !limit.is_some_and(|limit| limit == *budget));
-    limit.into_iter().chain(others).collect()
-}
-
-pub(super) fn limits(config: &Config) -> Limits {
-    let FrontierConfig { max_pages_per_host, revisit_share, .. } = config.frontier;
-    let ranks = config.frontier.focus.ranks;
-    // Fetching pauses long before the frontier has to.
-    let reserve_bytes = config.log.reserve_bytes / 4;
-    Limits { budgets: budgets(&config.frontier), max_pages_per_host, revisit_share, ranks, reserve_bytes }
+/// How the frontier is opened, and what is changed of that while it is open.
+pub(super) fn options(config: &Config) -> FrontierOptions {
+    let FrontierConfig { max_pages_per_host, revisit_share, cache_bytes, host_delay, ip_delay, .. } = config.frontier;
+    let limit = config.frontier.max_pages.map(page_limit);
+    let others = config.frontier.budgets.iter().copied().filter(|budget| !limit.is_some_and(|limit| limit == *budget));
+    FrontierOptions {
+        budgets: limit.into_iter().chain(others).collect(),
+        max_pages_per_host,
+        default_delay: host_delay.max(ip_delay.unwrap_or_default()),
+        revisit_share,
+        ranks: config.frontier.focus.ranks,
+        cache_bytes,
+        // Fetching pauses long before the frontier has to.
+        reserve_bytes: config.log.reserve_bytes / 4,
+        wakes_duplicates: config.sinks.iter().any(|sink| sink.upkeep.skip_duplicates),
+    }
 }
 
 /// What a look at the log's folder found that an operator should know.

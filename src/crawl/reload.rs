@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::focus;
 use super::noted::apply_recrawl;
-use super::open::limits;
+use super::open::options;
 use super::reach;
 use super::running::Running;
 use crate::api::Refusal;
@@ -60,7 +60,7 @@ impl Running {
         })?;
         logging::filter_by(&config.logging.filter).map_err(|error| Refusal::Conflict(error.to_string()))?;
         self.log.configure(&config.log);
-        self.frontier.set_limits(limits(&config));
+        self.frontier.reconfigure(options(&config));
         let thresholds = config.thresholds();
         let visitor = Visitor { config: Arc::new(config), thresholds, ..Visitor::clone(&visitor) };
         *self.visitor.write() = Arc::new(visitor);

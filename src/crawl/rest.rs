@@ -23,8 +23,7 @@ impl Console {
         refuse_half_restored(folder)?;
         let mut config = last_config(folder);
         let (log, _) = PageLog::open(&folder.join("log"), &config.log, DeriveOptions::default())?;
-        let options = FrontierOptions { budgets: open::budgets(&config.frontier), ..FrontierOptions::default() };
-        let frontier = EmbeddedFrontier::open(&folder.join("frontier"), options, now_ms())?;
+        let frontier = EmbeddedFrontier::open(&folder.join("frontier"), FrontierOptions::default(), now_ms())?;
         open::set_clock(&frontier)?;
         // So that the log knows what is validated.
         let _validator = log.follower(VALIDATOR, frontier.cursor()?)?;
@@ -35,7 +34,7 @@ impl Console {
         let pauses = Arc::new(Pauses::open(&frontier)?);
         let limits = Arc::new(OrderedLimits::open(&frontier)?);
         limits.lay_over(&mut config.frontier);
-        frontier.set_limits(open::limits(&config));
+        frontier.reconfigure(open::options(&config));
         let scope = Arc::new(CurrentScope::new(scope, RefusedLinks::open(&frontier)?));
         let frontier = Arc::new(frontier);
         Ok(Console {

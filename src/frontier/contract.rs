@@ -44,9 +44,7 @@ pub trait Frontier: Send + Sync {
 
     /// A leased host is visited by somebody else, who may go on until `until` whatever happens to us: it is on disk that nobody is
     /// leased the host before, until it is given back.
-    fn lend(&self, _lease: &Lease, _until: EpochMs) -> Result<(), FrontierError> {
-        Ok(())
-    }
+    fn lend(&self, lease: &Lease, until: EpochMs) -> Result<(), FrontierError>;
 
     /// Claims the next visit of `ip` for this lease's host. `Now` starts that visit: no other host on the same address
     /// gets `Now` for `delay`. `At(t)`: come back then; a turn is kept for the host.
@@ -67,9 +65,7 @@ pub trait Frontier: Send + Sync {
     /// Asks of which page `by`, which has this content, is a duplicate, with texts of up to `within` bits' difference (0: none) near
     /// each other. None: it is the first. What was told holds until a verdict on `by`, until it is given up or the next such question of
     /// `by`, and not over a restart.
-    fn claim_content(&self, _content: Content, _within: u8, _by: &str) -> Result<Option<DuplicateOf>, FrontierError> {
-        Ok(None)
-    }
+    fn claim_content(&self, content: Content, within: u8, by: &str) -> Result<Option<DuplicateOf>, FrontierError>;
 
     /// What has become of what `by` has claimed. A verdict on `by` ends all of it.
     fn settle_claim(&self, by: &str, settled: Settled);
@@ -90,50 +86,36 @@ pub trait Frontier: Send + Sync {
 
     /// A page of the host that was there when it was last asked for, other than `except`: it can tell whether its host is
     /// well. None when none is known; a host's first pages are looked at alone.
-    fn witness(&self, _origin: &str, _except: &str) -> Result<Option<Work>, FrontierError> {
-        Ok(None)
-    }
+    fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
 
     /// An address is visited for longer than was claimed, by somebody else than us: nobody else's turn is earlier than after
     /// `time` (ms resolution).
-    fn hold_address(&self, _ip: IpAddr, _time: Duration, _now: EpochMs) {}
+    fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
 
     /// Pages of a host that were ever admitted, and what is kept of its traps, as it was handed in ([`Batch::traps`]).
-    fn traps(&self, _origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError> {
-        Ok((0, None))
-    }
+    fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError>;
 
     /// Up to `of_each` URLs that are held of each host that has any may be asked for. Returns how many there were.
-    fn release_held(&self, _of_each: usize, _now: EpochMs) -> Result<u64, FrontierError> {
-        Ok(0)
-    }
+    fn release_held(&self, of_each: usize, now: EpochMs) -> Result<u64, FrontierError>;
 
     /// The link that led to a URL that was not fetched yet, where links are ranked.
-    fn lead(&self, _url: &str) -> Result<Option<Lead>, FrontierError> {
-        Ok(None)
-    }
+    fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError>;
 
     /// What was learned of links, by the batches that were applied.
-    fn learned(&self) -> Result<Remembered, FrontierError> {
-        Ok(Remembered::default())
-    }
+    fn learned(&self) -> Result<Remembered, FrontierError>;
 
     /// It is for other pages than those that are looked for now.
-    fn forget_learned(&self) -> Result<(), FrontierError> {
-        Ok(())
-    }
+    fn forget_learned(&self) -> Result<(), FrontierError>;
 
     /// Gives URLs that may be fetched any time another priority, up to `at_most`, from behind a place in the queues on (none: from
     /// the first); those in flight keep theirs. Returns what to go on behind; none: there were no more.
     fn rank_again(
         &self,
-        _after: Option<QueuePlace>,
-        _at_most: usize,
-        _rank: &dyn Fn(&Ranked) -> u8,
-        _now: EpochMs,
-    ) -> Result<Option<QueuePlace>, FrontierError> {
-        Ok(None)
-    }
+        after: Option<QueuePlace>,
+        at_most: usize,
+        rank: &dyn Fn(&Ranked) -> u8,
+        now: EpochMs,
+    ) -> Result<Option<QueuePlace>, FrontierError>;
 
     /// What looks have told of the hints of a URL's host; none before there were any.
     fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError>;
@@ -145,9 +127,7 @@ pub trait Frontier: Send + Sync {
     fn next_due(&self) -> Option<EpochMs>;
 
     /// The same of hosts that are in no trouble.
-    fn next_due_well(&self) -> Option<EpochMs> {
-        self.next_due()
-    }
+    fn next_due_well(&self) -> Option<EpochMs>;
 
     /// Whether anything is left to do by `now`: a URL never fetched (or waiting to be tried again) that is not held, one that is due to be
     /// looked at again however long its host rests, one in flight, a leased host. All of it at one moment.
@@ -159,79 +139,58 @@ pub trait Frontier: Send + Sync {
 
     /// Sets a place aside for a URL that is about to be asked for, in every budget that it is of: until its event is applied
     /// ([`Batch::brought`]), or [`Frontier::unreserve`]. The inner error says that it must not be asked for.
-    fn reserve(&self, _url: &str, _kind: Kind, _now: EpochMs) -> Result<Result<(), NoBudget>, FrontierError> {
-        Ok(Ok(()))
-    }
+    fn reserve(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<(), NoBudget>, FrontierError>;
 
     /// What a URL with a place has brought, before its event is accepted.
-    fn weigh(&self, _url: &str, _amounts: Amounts) {}
+    fn weigh(&self, url: &str, amounts: Amounts);
 
     /// It brought nothing that was accepted.
-    fn unreserve(&self, _url: &str) {}
+    fn unreserve(&self, url: &str);
 
     /// Every budget, and how far it is spent. O(1).
-    fn budgets(&self, _now: EpochMs) -> Vec<BudgetStanding> {
-        Vec::new()
-    }
+    fn budgets(&self, now: EpochMs) -> Vec<BudgetStanding>;
 
-    /// Puts others in the place of those it was opened with. Hosts that rest because a budget is spent are asked about again.
-    fn set_limits(&self, limits: Limits) {
-        let _ = limits;
-    }
+    /// Takes other budgets, limits, shares, ranks and reserves than it was opened with; all else of the options stays. Hosts that
+    /// rest because a budget is spent are asked about again.
+    fn reconfigure(&self, options: FrontierOptions);
 
     /// Asks of every URL in `page` what becomes of its next look; none: as it is. Returns for how many that was something
     /// else. Written in batches: asked again after it was broken off, it goes on.
-    fn look_again(&self, _now: EpochMs, _look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError> {
-        Ok(0)
-    }
+    fn look_again(&self, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError>;
 
     /// What the crawl has brought, all runs together, by what is validated.
-    fn brought(&self) -> Amounts {
-        Amounts::default()
-    }
+    fn brought(&self) -> Amounts;
 
     /// Keeps a host from being leased, or (false) no longer; not over a restart. Of a lease under way nothing more is asked
     /// ([`Turn::Recalled`]): it ends soon.
-    fn recall(&self, _origin: &str, _recalled: bool) {}
+    fn recall(&self, origin: &str, recalled: bool);
 
     /// Whether nothing more is to be asked of a host: it is wanted back, or blocked. For whoever does not ask for its turns, as
     /// somebody else visits it.
-    fn is_recalled(&self, _origin: &str) -> bool {
-        false
-    }
+    fn is_recalled(&self, origin: &str) -> bool;
 
     /// Forgets URLs, as if nothing had ever led to them: those in flight, and those of a host that is leased, are left
     /// ([`Frontier::recall`]). What was brought of them stays in the budgets' books.
-    fn forget(&self, _urls: &[String], _now: EpochMs) -> Result<Forgotten, FrontierError> {
-        Ok(Forgotten::default())
-    }
+    fn forget(&self, urls: &[String], now: EpochMs) -> Result<Forgotten, FrontierError>;
 
     /// The same of up to `at_most` URLs of a host, from behind `after` on (none: from the first). Returns what to go on behind;
     /// none: there were no more. The host stays, with its delays and whatever was ordered of it; its hints do not.
     fn forget_host(
         &self,
-        _origin: &str,
-        _after: Option<u64>,
-        _at_most: usize,
-        _now: EpochMs,
-    ) -> Result<(Forgotten, Option<u64>), FrontierError> {
-        Ok((Forgotten::default(), None))
-    }
+        origin: &str,
+        after: Option<u64>,
+        at_most: usize,
+        now: EpochMs,
+    ) -> Result<(Forgotten, Option<u64>), FrontierError>;
 
     /// What is known of a host; none of one that was never heard of.
-    fn look_at_host(&self, _origin: &str) -> Result<Option<HostLook>, FrontierError> {
-        Ok(None)
-    }
+    fn look_at_host(&self, origin: &str) -> Result<Option<HostLook>, FrontierError>;
 
     /// Up to `at_most` hosts with work.
-    fn look_at_hosts(&self, _which: WhichHosts, _at_most: usize) -> Vec<HostLook> {
-        Vec::new()
-    }
+    fn look_at_hosts(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook>;
 
     /// What is known of a normalised URL; none of one that was never proposed.
-    fn look_at_url(&self, _url: &str) -> Result<Option<UrlLook>, FrontierError> {
-        Ok(None)
-    }
+    fn look_at_url(&self, url: &str) -> Result<Option<UrlLook>, FrontierError>;
 
     /// Does with a host what its operator wants, durably. A host never heard of is made.
     fn order_host(&self, origin: &str, order: HostOrder, now: EpochMs) -> Result<(), FrontierError>;
@@ -253,20 +212,14 @@ pub trait Frontier: Send + Sync {
     fn flush(&self) -> Result<(), FrontierError>;
 
     /// The frontier as it is now, to be read while it goes on; none of one that keeps nothing on a disk.
-    fn copy(&self) -> Result<Option<Box<dyn FrontierCopy + '_>>, FrontierError> {
-        Ok(None)
-    }
+    fn copy(&self) -> Result<Option<Box<dyn FrontierCopy + '_>>, FrontierError>;
 
     /// Whether its disk takes what is written.
-    fn standing(&self) -> Standing {
-        Standing::Well
-    }
+    fn standing(&self) -> Standing;
 
     /// Brings a frontier back that is not well, if it can be by now: closes its store and opens it again, writes what could
     /// not be written. Nothing to do is no error. Blocks for as long as an opening takes; leases go on.
-    fn restore(&self) -> Result<(), FrontierError> {
-        Ok(())
-    }
+    fn restore(&self) -> Result<(), FrontierError>;
 }
 
 /// What came of forgetting URLs.
@@ -313,16 +266,6 @@ pub struct FrontierOptions {
     pub reserve_bytes: u64,
     /// Somebody has no duplicates: when a page leaves, some of its own are looked at at once.
     pub wakes_duplicates: bool,
-}
-
-/// What of [`FrontierOptions`] can be another while it is open.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Limits {
-    pub budgets: Vec<Budget>,
-    pub max_pages_per_host: Option<u64>,
-    pub revisit_share: f64,
-    pub ranks: bool,
-    pub reserve_bytes: u64,
 }
 
 impl Default for FrontierOptions {

@@ -38,10 +38,10 @@ pub struct HostTrapsChange {
     pub release: Vec<(u32, usize)>,
     pub sweep: Option<Sweep>,
     /// What is let go if the host has nothing else that was never fetched.
-    pub drain: Option<Drain>,
+    pub drain: Drain,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Drain {
     pub at_most: usize,
     /// Marks that come before all others.

@@ -68,15 +68,34 @@ impl Keys {
     pub fn url(&self, host: HostKey, path: &str) -> UrlKey {
         UrlKey { host, path: xxh3_64_with_seed(path.as_bytes(), self.seed) }
     }
+
+    /// Of a URL, with its origin and the rest.
+    pub fn of<'u>(&self, url: &'u str) -> Result<(UrlKey, &'u str, &'u str), FrontierError> {
+        let (origin, path) = split(url)?;
+        Ok((self.url(self.host(origin), path), origin, path))
+    }
 }
 
 impl UrlKey {
+    pub const FIRST: UrlKey = UrlKey { host: 0, path: 0 };
+    pub const LAST: UrlKey = UrlKey { host: u64::MAX, path: u64::MAX };
+
     pub fn to_bytes(self) -> [u8; 16] {
         two(self.host, self.path)
     }
 
     pub fn from_bytes(bytes: &[u8]) -> Option<UrlKey> {
         Some(UrlKey { host: part(bytes, 0)?, path: part(bytes, 1)? })
+    }
+
+    /// The one that a longer key ends in.
+    pub fn at_end_of(key: &[u8]) -> Option<UrlKey> {
+        UrlKey::from_bytes(key.last_chunk::<16>()?)
+    }
+
+    /// All of it in 64 bits.
+    pub fn mixed(self) -> u64 {
+        self.path ^ self.host.rotate_left(32)
     }
 }
 
@@ -97,6 +116,13 @@ pub fn later_key(host: HostKey, due: u64, rank: Rank) -> [u8; 24] {
 pub fn part(key: &[u8], index: usize) -> Option<u64> {
     let bytes = key.get(index * 8..index * 8 + 8)?;
     Some(u64::from_be_bytes(bytes.try_into().ok()?))
+}
+
+/// A kind, and the hash or number of one.
+pub fn tagged(kind: u8, number: u64) -> [u8; 9] {
+    let mut key = [kind; 9];
+    key[1..].copy_from_slice(&number.to_be_bytes());
+    key
 }
 
 fn two(first: u64, second: u64) -> [u8; 16] {

@@ -28,7 +28,7 @@ mod verdict;
 mod work;
 
 pub use claims::{Claim, Settled};
-pub use contract::{CLOCK_NOTE, Counts, Forgotten, Frontier, FrontierOptions, Limits, Standing};
+pub use contract::{CLOCK_NOTE, Counts, Forgotten, Frontier, FrontierOptions, Standing};
 pub use copy::{CopiedRecord, FrontierCopy};
 pub use embedded::{EmbeddedFrontier, FORMAT, Look, Survey};
 pub use error::FrontierError;

@@ -244,7 +244,7 @@ impl Watch {
             }
             let release = release.into_iter().collect();
             let mirror = traps.mirror_of().map(|of| (of.to_owned(), Sweep::new(0, traps)));
-            let drain = Some(Drain { at_most: traps.portion(), leading: traps.leading(), mirror });
+            let drain = Drain { at_most: traps.portion(), leading: traps.leading(), mirror };
             hosts.push(HostTrapsChange { origin: origin.clone(), record, release, sweep, drain });
         }
         Traps { held, hosts }

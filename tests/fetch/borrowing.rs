@@ -6,13 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::sites::server::{Answer, Ask};
+use seine::budgets::Amounts;
 use seine::clock::now_ms;
 use seine::delivery::Position;
+use seine::duplicates::Content;
+use seine::focus::Lead;
 use seine::frontier::{
-    Applied, Batch, Claim, Counts, EmbeddedFrontier, Frontier, FrontierError, HostOrder, HostTurn, Lease, PageRecord,
-    Proposal, Proposed, Release, Settled, Turn, Waiting,
+    Applied, Batch, BudgetStanding, Claim, Counts, EmbeddedFrontier, Forgotten, Frontier, FrontierCopy, FrontierError,
+    FrontierOptions, HostLook, HostOrder, HostTurn, Lease, Look, NoBudget, PageRecord, Proposal, Proposed, QueuePlace,
+    Ranked, Release, Remembered, Settled, Standing, Turn, UrlLook, Waiting, WhichHosts, Work,
 };
-use seine::page::{EpochMs, FailureReason, Withheld};
+use seine::page::{DuplicateOf, EpochMs, FailureReason, Kind, Withheld};
 use seine::revisit::Trust;
 
 use crate::redirects::site;
@@ -142,6 +146,15 @@ struct Brittle {
     broke: Arc<AtomicBool>,
 }
 
+/// Methods that do what the inner frontier's do.
+macro_rules! as_inner {
+    ($(fn $name:ident(&self $(, $arg:ident: $type:ty)*) $(-> $result:ty)?;)*) => {
+        $(fn $name(&self $(, $arg: $type)*) $(-> $result)? {
+            self.inner.$name($($arg),*)
+        })*
+    };
+}
+
 impl Frontier for Brittle {
     fn claim_address(&self, lease: &Lease, ip: IpAddr, delay: Duration, now: EpochMs) -> Turn {
         if lease.host.origin.contains("b.test") && !self.broke.swap(true, Ordering::SeqCst) {
@@ -150,76 +163,57 @@ impl Frontier for Brittle {
         self.inner.claim_address(lease, ip, delay, now)
     }
 
-    fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
-        self.inner.propose(work, now)
-    }
-    fn order_host(&self, origin: &str, order: HostOrder, now: EpochMs) -> Result<(), FrontierError> {
-        self.inner.order_host(origin, order, now)
-    }
-    fn records_after(
-        &self,
-        after: Option<&str>,
-        at_most: usize,
-        wanted: &dyn Fn(&PageRecord) -> bool,
-    ) -> Result<Vec<PageRecord>, FrontierError> {
-        self.inner.records_after(after, at_most, wanted)
-    }
-    fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError> {
-        self.inner.try_again(urls, now)
-    }
-    fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError> {
-        self.inner.lease(now, max_hosts, max_urls)
-    }
-    fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError> {
-        self.inner.lease_host(origin, now)
-    }
-    fn claim_target(&self, target: &str, by: &str) -> Result<Claim, FrontierError> {
-        self.inner.claim_target(target, by)
-    }
-    fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError> {
-        self.inner.claim_place(canonical, by)
-    }
-    fn settle_claim(&self, by: &str, settled: Settled) {
-        self.inner.settle_claim(by, settled);
-    }
-    fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
-        self.inner.release(lease, release)
-    }
-    fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError> {
-        self.inner.apply(batch, now)
-    }
-    fn cursor(&self) -> Result<Position, FrontierError> {
-        self.inner.cursor()
-    }
-    fn durable_cursor(&self) -> Result<Position, FrontierError> {
-        self.inner.durable_cursor()
-    }
-    fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
-        self.inner.page(url)
-    }
-    fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError> {
-        self.inner.trust(url)
-    }
-    fn counts(&self) -> Counts {
-        self.inner.counts()
-    }
-    fn has_work(&self, now: EpochMs) -> bool {
-        self.inner.has_work(now)
-    }
-    fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting {
-        self.inner.waiting(now, at_most)
-    }
-    fn next_due(&self) -> Option<EpochMs> {
-        self.inner.next_due()
-    }
-    fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {
-        self.inner.note(name)
-    }
-    fn set_note(&self, name: &str, value: &str) -> Result<(), FrontierError> {
-        self.inner.set_note(name, value)
-    }
-    fn flush(&self) -> Result<(), FrontierError> {
-        self.inner.flush()
+    as_inner! {
+        fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError>;
+        fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError>;
+        fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError>;
+        fn lease_host(&self, origin: &str, now: EpochMs) -> Result<HostTurn, FrontierError>;
+        fn lend(&self, lease: &Lease, until: EpochMs) -> Result<(), FrontierError>;
+        fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError>;
+        fn claim_target(&self, target: &str, by: &str) -> Result<Claim, FrontierError>;
+        fn claim_place(&self, canonical: &str, by: &str) -> Result<Option<Withheld>, FrontierError>;
+        fn claim_content(&self, content: Content, within: u8, by: &str) -> Result<Option<DuplicateOf>, FrontierError>;
+        fn settle_claim(&self, by: &str, settled: Settled);
+        fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError>;
+        fn cursor(&self) -> Result<Position, FrontierError>;
+        fn durable_cursor(&self) -> Result<Position, FrontierError>;
+        fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError>;
+        fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
+        fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
+        fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError>;
+        fn release_held(&self, of_each: usize, now: EpochMs) -> Result<u64, FrontierError>;
+        fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError>;
+        fn learned(&self) -> Result<Remembered, FrontierError>;
+        fn forget_learned(&self) -> Result<(), FrontierError>;
+        fn rank_again(&self, after: Option<QueuePlace>, at_most: usize, rank: &dyn Fn(&Ranked) -> u8, now: EpochMs) -> Result<Option<QueuePlace>, FrontierError>;
+        fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError>;
+        fn counts(&self) -> Counts;
+        fn next_due(&self) -> Option<EpochMs>;
+        fn next_due_well(&self) -> Option<EpochMs>;
+        fn has_work(&self, now: EpochMs) -> bool;
+        fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting;
+        fn reserve(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<(), NoBudget>, FrontierError>;
+        fn weigh(&self, url: &str, amounts: Amounts);
+        fn unreserve(&self, url: &str);
+        fn budgets(&self, now: EpochMs) -> Vec<BudgetStanding>;
+        fn reconfigure(&self, options: FrontierOptions);
+        fn look_again(&self, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError>;
+        fn brought(&self) -> Amounts;
+        fn recall(&self, origin: &str, recalled: bool);
+        fn is_recalled(&self, origin: &str) -> bool;
+        fn forget(&self, urls: &[String], now: EpochMs) -> Result<Forgotten, FrontierError>;
+        fn forget_host(&self, origin: &str, after: Option<u64>, at_most: usize, now: EpochMs) -> Result<(Forgotten, Option<u64>), FrontierError>;
+        fn look_at_host(&self, origin: &str) -> Result<Option<HostLook>, FrontierError>;
+        fn look_at_hosts(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook>;
+        fn look_at_url(&self, url: &str) -> Result<Option<UrlLook>, FrontierError>;
+        fn order_host(&self, origin: &str, order: HostOrder, now: EpochMs) -> Result<(), FrontierError>;
+        fn records_after(&self, after: Option<&str>, at_most: usize, wanted: &dyn Fn(&PageRecord) -> bool) -> Result<Vec<PageRecord>, FrontierError>;
+        fn note(&self, name: &str) -> Result<Option<String>, FrontierError>;
+        fn set_note(&self, name: &str, value: &str) -> Result<(), FrontierError>;
+        fn flush(&self) -> Result<(), FrontierError>;
+        fn copy(&self) -> Result<Option<Box<dyn FrontierCopy + '_>>, FrontierError>;
+        fn standing(&self) -> Standing;
+        fn restore(&self) -> Result<(), FrontierError>;
     }
 }
 

@@ -7,7 +7,7 @@ use super::open::EmbeddedFrontier;
 use super::records::{self, QueuedUrl, UrlState};
 use super::verdicts::attempts_before;
 use crate::frontier::held::HELD;
-use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, split};
+use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part};
 use crate::frontier::{Frontier, FrontierError, PageRecord, PageState, WHEN_MET_AGAIN};
 use crate::page::{EpochMs, Kind};
 
@@ -32,16 +32,6 @@ pub enum Look {
 }
 
 impl Changes<'_> {
-    /// Makes known URLs due now, with all of their attempts before them; what is due or in flight is left alone. Returns
-    /// how many there were.
-    pub fn add_again(&mut self, urls: &[String]) -> Result<u64, FrontierError> {
-        let mut count = 0;
-        for url in urls {
-            count += u64::from(self.try_again(url)?);
-        }
-        Ok(count)
-    }
-
     /// False when nothing has changed.
     fn look(&mut self, address: &str, look: Look) -> Result<bool, FrontierError> {
         match look {
@@ -54,9 +44,7 @@ impl Changes<'_> {
     }
 
     fn bring_forward(&mut self, address: &str, reread: bool) -> Result<bool, FrontierError> {
-        let (origin, path) = split(address)?;
-        let keys = self.frontier.keys;
-        let url = keys.url(keys.host(origin), path);
+        let (url, origin, path) = self.frontier.keys.of(address)?;
         let (Some(state), Some(page)) = (self.state_of(url)?, self.page(url, origin)?) else { return Ok(false) };
         self.host(url.host, origin)?;
         let queued = self.queued(url, state)?;
@@ -64,39 +52,27 @@ impl Changes<'_> {
         let is_waiting = is_parked || queued.as_ref().is_some_and(|item| item.attempt > 0);
         let item = queued.unwrap_or_else(|| QueuedUrl::revisit(path, page.kind, page.depth));
         if reread {
-            self.pages.insert(url, PageRecord { is_to_be_reread: true, ..page });
+            self.pages.insert(url, Some(PageRecord { is_to_be_reread: true, ..page }));
         }
         if self.frontier.schedule.lock().is_in_flight(url) || (reread && is_waiting) {
             return Ok(reread);
         }
-        let rank = self.rank_again(state);
+        let rank = self.rank_of(Some(state), PRIORITY);
         self.dequeue(url, state);
         self.enqueue_later(url, if reread { self.now } else { OVERDUE }, rank, &item);
         Ok(true)
     }
 
     fn mark(&mut self, address: &str) -> Result<bool, FrontierError> {
-        let (origin, path) = split(address)?;
-        let keys = self.frontier.keys;
-        let url = keys.url(keys.host(origin), path);
+        let (url, origin, _) = self.frontier.keys.of(address)?;
         let Some(page) = self.page(url, origin)? else { return Ok(false) };
         self.host(url.host, origin)?;
-        self.pages.insert(url, PageRecord { is_to_be_reread: true, ..page });
+        self.pages.insert(url, Some(PageRecord { is_to_be_reread: true, ..page }));
         Ok(true)
     }
 
-    /// A URL keeps its rank as long as it is queued.
-    fn rank_again(&mut self, state: UrlState) -> Rank {
-        match state {
-            UrlState::Ready(rank) | UrlState::Later { rank, .. } => rank,
-            UrlState::Done => self.next_rank(PRIORITY),
-        }
-    }
-
     pub(super) fn set_revisit(&mut self, address: &str, due: Option<EpochMs>) -> Result<bool, FrontierError> {
-        let (origin, path) = split(address)?;
-        let keys = self.frontier.keys;
-        let url = keys.url(keys.host(origin), path);
+        let (url, origin, path) = self.frontier.keys.of(address)?;
         let Some(state) = self.state_of(url)? else { return Ok(false) };
         let was_due = match state {
             UrlState::Ready(_) => return Ok(false),
@@ -114,20 +90,19 @@ impl Changes<'_> {
         self.dequeue(url, state);
         match due {
             Some(due) => {
-                let rank = self.rank_again(state);
+                let rank = self.rank_of(Some(state), PRIORITY);
                 let attempts = queued.map(|item| item.attempts).unwrap_or_default();
                 let item = QueuedUrl { attempts, ..QueuedUrl::revisit(path, page.kind, page.depth) };
                 self.enqueue_later(url, due, rank, &item);
             }
-            None => drop(self.states.insert(url, UrlState::Done)),
+            None => drop(self.states.insert(url, Some(UrlState::Done))),
         }
         Ok(true)
     }
 
-    fn try_again(&mut self, address: &str) -> Result<bool, FrontierError> {
-        let (origin, path) = split(address)?;
-        let keys = self.frontier.keys;
-        let url = keys.url(keys.host(origin), path);
+    /// Makes a known URL due now, with all of its attempts before it; what is due or in flight is left alone.
+    pub fn try_again(&mut self, address: &str) -> Result<bool, FrontierError> {
+        let (url, origin, path) = self.frontier.keys.of(address)?;
         let state = match self.state_of(url)? {
             None | Some(UrlState::Ready(_)) => return Ok(false),
             Some(UrlState::Later { due, .. }) if due <= self.now => return Ok(false),
@@ -139,7 +114,7 @@ impl Changes<'_> {
         let page = self.page(url, origin)?;
         let Some(item) = self.item_again(url, path, state, page.as_ref())? else { return Ok(false) };
         self.host(url.host, origin)?.is_met = true; // given up, it gets another chance
-        let rank = self.rank_again(state);
+        let rank = self.rank_of(Some(state), PRIORITY);
         self.dequeue(url, state);
         match page {
             // What is there, or an alias, is looked at again, as if its time had come: the answer tells whether it has changed.
@@ -178,8 +153,7 @@ impl Changes<'_> {
             self.totals.count_page(page.state, -1);
         }
         self.totals.first_time += 1;
-        self.pages.remove(&url);
-        self.forgotten.insert(url);
+        self.pages.insert(url, None);
     }
 }
 
@@ -196,12 +170,10 @@ impl EmbeddedFrontier {
             let looks = RefCell::new(Vec::new());
             let wanted = |page: &PageRecord| look(page).map(|look| looks.borrow_mut().push(look)).is_some();
             let pages = self.records_after(after.as_deref(), BATCH, &wanted)?;
-            let mut known = self.writer.lock();
-            let mut changes = Changes::new(self, now)?;
-            for (page, look) in pages.iter().zip(looks.into_inner()) {
-                count += u64::from(changes.look(&page.url, look)?);
-            }
-            changes.commit(&mut known)?;
+            count += self.change(now, |changes, _| {
+                let looks = pages.iter().zip(looks.into_inner());
+                looks.map(|(page, look)| changes.look(&page.url, look).map(u64::from)).sum::<Result<u64, _>>()
+            })?;
             match pages.into_iter().next_back() {
                 Some(last) => after = Some(last.url),
                 None => return Ok(count),
@@ -245,8 +217,8 @@ impl EmbeddedFrontier {
         wanted: &dyn Fn(&PageRecord) -> bool,
     ) -> Result<Vec<PageRecord>, FrontierError> {
         let store = &*self.shelf.store()?;
-        let from = after.map(|url| split(url).map(|(origin, path)| self.keys.url(self.keys.host(origin), path)));
-        let from = from.transpose()?.map_or_else(Vec::new, |after| [&after.to_bytes()[..], &[0]].concat());
+        let after = after.map(|url| self.key_of(url)).transpose()?;
+        let from = after.map_or_else(Vec::new, |after| [&after.to_bytes()[..], &[0]].concat());
         let mut found = Vec::new();
         let mut origin = (None, String::new());
         for entry in store.pages.range(from..) {

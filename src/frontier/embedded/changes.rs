@@ -1,6 +1,6 @@
 //! One batch of changes: collected here with what they make of URLs, queues, hosts and totals, then written at once.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
 
 use super::found::Met;
@@ -23,14 +23,12 @@ pub struct Changes<'a> {
     pub store: StoreGuard<'a>,
     pub now: EpochMs,
     pub totals: Totals,
-    pub states: HashMap<UrlKey, UrlState>,
+    /// Where URLs are; none: nothing is left of them.
+    pub states: HashMap<UrlKey, Option<UrlState>>,
     /// The hosts' numbers of URLs change as the changes are collected; the rest of each record is filled in at the end.
     pub hosts: HashMap<HostKey, HostChange>,
-    pub pages: HashMap<UrlKey, PageRecord>,
-    /// Records taken out of `pages`.
-    pub forgotten: HashSet<UrlKey>,
-    /// URLs of which nothing is left.
-    pub removed: HashSet<UrlKey>,
+    /// Records put into `pages`, or (none) taken out.
+    pub pages: HashMap<UrlKey, Option<PageRecord>>,
     /// Queue entries by key: put in, or (none) taken out.
     pub(super) ready: BTreeMap<(HostKey, Rank), Option<Vec<u8>>>,
     pub(super) later: BTreeMap<(HostKey, EpochMs, Rank), Option<Vec<u8>>>,
@@ -50,10 +48,6 @@ pub struct Changes<'a> {
     /// See [`super::found`]: by the number of the first URL that each stands for.
     pub sources: BTreeMap<u64, Source>,
     pub met: Met,
-    /// Of the proposals of a batch, by their places: what is held if it is new, under which mark …
-    pub held: HashMap<usize, u32>,
-    /// … and those that were new.
-    pub added: Vec<usize>,
     /// What is kept of hosts' traps, by the keys of their notes.
     pub traps: Vec<(Vec<u8>, Vec<u8>)>,
 }
@@ -82,8 +76,6 @@ impl<'a> Changes<'a> {
             states: HashMap::new(),
             hosts: HashMap::new(),
             pages: HashMap::new(),
-            forgotten: HashSet::new(),
-            removed: HashSet::new(),
             ready: BTreeMap::new(),
             later: BTreeMap::new(),
             best_added: HashMap::new(),
@@ -96,8 +88,6 @@ impl<'a> Changes<'a> {
             seen: Vec::new(),
             sources: BTreeMap::new(),
             met: Met::default(),
-            held: HashMap::new(),
-            added: Vec::new(),
             traps: Vec::new(),
         })
     }
@@ -105,16 +95,14 @@ impl<'a> Changes<'a> {
     /// Where a URL is, this batch's changes included.
     pub fn state_of(&self, url: UrlKey) -> Result<Option<UrlState>, FrontierError> {
         match self.states.get(&url) {
-            Some(state) => Ok(Some(*state)),
-            None if self.removed.contains(&url) => Ok(None),
+            Some(state) => Ok(*state),
             None => self.store.state_of(url),
         }
     }
 
     pub fn page(&self, url: UrlKey, origin: &str) -> Result<Option<PageRecord>, FrontierError> {
         match self.pages.get(&url) {
-            Some(page) => Ok(Some(page.clone())),
-            None if self.forgotten.contains(&url) => Ok(None),
+            Some(page) => Ok(page.clone()),
             None => self.store.page(url, origin),
         }
     }
@@ -135,10 +123,13 @@ impl<'a> Changes<'a> {
         if !self.hosts.contains_key(&host) {
             let record = match self.stored_host(host)? {
                 Some(record) => record,
-                None => self.new_host(origin),
+                None => {
+                    self.totals.next_host += 1;
+                    HostRecord::new(self.totals.next_host - 1, origin.into(), self.now)
+                }
             };
-            self.hosts
-                .insert(host, HostChange { record, pause: None, is_met: false, was_idle: false, finished: Vec::new() });
+            let change = HostChange { record, pause: None, is_met: false, was_idle: false, finished: Vec::new() };
+            self.hosts.insert(host, change);
         }
         self.hosts.get_mut(&host).ok_or_else(|| self.store.unreadable("hosts"))
     }
@@ -158,38 +149,19 @@ impl<'a> Changes<'a> {
         Ok(self.store.host(host)?.map(|record| self.frontier.after_opening(record)))
     }
 
-    fn new_host(&mut self, origin: &str) -> HostRecord {
-        let number = self.totals.next_host;
-        self.totals.next_host += 1;
-        HostRecord {
-            number,
-            origin: origin.into(),
-            not_before: self.now,
-            trouble: None,
-            delay_ms: 0,
-            ready: 0,
-            later: 0,
-            pages: 0,
-            head: Rank(0),
-            later_first: NEVER,
-            parked: 0,
-            has_robots: false,
-            trust: None,
-            is_blocked: false,
-            ordered_delay_ms: None,
-            ordered_pages: None,
-            held: 0,
-        }
-    }
-
     /// Writes everything, then tells the schedule.
     pub fn commit(mut self, known: &mut Known) -> Result<(), FrontierError> {
         if !self.is_empty() {
             self.write()?;
         }
         self.met.remember(&mut self.frontier.last_links.lock());
-        self.states.into_keys().chain(self.seen).for_each(|url| known.insert(url));
-        self.removed.into_iter().for_each(|url| known.remove(url));
+        for (url, state) in self.states {
+            match state {
+                Some(_) => known.insert(url),
+                None => known.remove(url),
+            }
+        }
+        self.seen.into_iter().for_each(|url| known.insert(url));
         Ok(())
     }
 
@@ -209,34 +181,22 @@ impl<'a> Changes<'a> {
         let store = &self.store;
         self.learned.write(store, &mut batch, self.totals.cursor.index)?;
         for (url, state) in &self.states {
-            batch.insert(&store.urls, url.to_bytes(), state.to_bytes());
-        }
-        for url in &self.removed {
-            batch.remove(&store.urls, url.to_bytes());
+            put(&mut batch, &store.urls, url.to_bytes(), state.map(UrlState::to_bytes));
         }
         for (url, page) in &self.pages {
             let origin = self.hosts.get(&url.host).map_or("", |host| &host.record.origin);
-            batch.insert(&store.pages, url.to_bytes(), page.to_bytes_without(origin));
-        }
-        for url in &self.forgotten {
-            batch.remove(&store.pages, url.to_bytes());
+            put(&mut batch, &store.pages, url.to_bytes(), page.as_ref().map(|page| page.to_bytes_without(origin)));
         }
         for (key, account) in &self.accounts {
             batch.insert(&store.accounts, key.to_bytes(), records::to_bytes(account));
         }
         for (changes, keyspace) in [(&self.targets, &store.targets), (&self.copies, &store.copies)] {
             for (key, value) in changes {
-                match value {
-                    Some(value) => batch.insert(keyspace, key.as_slice(), value.as_slice()),
-                    None => batch.remove(keyspace, key.as_slice()),
-                }
+                put(&mut batch, keyspace, key.as_slice(), value.as_deref());
             }
         }
         for (key, is_there) in &self.near {
-            match is_there {
-                true => batch.insert(&store.near, key, []),
-                false => batch.remove(&store.near, key),
-            }
+            put(&mut batch, &store.near, key, is_there.then_some([]));
         }
         for (key, record) in self.traps.drain(..) {
             batch.insert(&store.notes, key, record);
@@ -271,7 +231,7 @@ impl<'a> Changes<'a> {
         self.store.commit(batch)?;
         self.tell_ledger();
         let mut later_added = HashMap::new();
-        for (host, due, _) in self.later.iter().filter(|(_, item)| item.is_some()).map(|(key, _)| key) {
+        for ((host, due, _), _) in self.later.iter().filter(|(_, item)| item.is_some()) {
             later_added.entry(*host).or_insert(*due);
         }
         let mut schedule = self.frontier.schedule.lock();
@@ -312,6 +272,19 @@ impl<'a> Changes<'a> {
             }
         }
         Ok(added)
+    }
+}
+
+/// Puts a value in, or (none) takes it out.
+pub(super) fn put(
+    batch: &mut fjall::OwnedWriteBatch,
+    keyspace: &fjall::Keyspace,
+    key: impl Into<fjall::UserKey>,
+    value: Option<impl Into<fjall::UserValue>>,
+) {
+    match value {
+        Some(value) => batch.insert(keyspace, key, value),
+        None => batch.remove(keyspace, key),
     }
 }
 

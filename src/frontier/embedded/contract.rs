@@ -2,39 +2,38 @@
 
 use std::collections::HashSet;
 use std::net::IpAddr;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::changes::Changes;
+use super::held::note;
 use super::open::{EmbeddedFrontier, Owed};
+use super::ranks;
+use super::spending::counts_for;
 use crate::budgets::Amounts;
+use crate::clock;
 use crate::delivery::Position;
 use crate::duplicates::Content;
 use crate::focus::Lead;
-use crate::frontier::held::TrapsDone;
-use crate::frontier::keys::split;
+use crate::frontier::held::{HELD, TrapsDone};
+use crate::frontier::keys::{HostKey, split};
 use crate::frontier::{
-    Applied, Batch, BudgetStanding, Claim, Counts, Forgotten, Frontier, FrontierCopy, FrontierError, HostLook,
-    HostOrder, HostTurn, Lease, Limits, Look, NoBudget, PageRecord, Past, Proposal, Proposed, QueuePlace, Ranked,
-    Release, Remembered, Settled, Standing, Turn, UrlLook, Waiting, WhichHosts, Work,
+    Applied, Batch, BudgetStanding, Claim, Counts, Forgotten, Frontier, FrontierCopy, FrontierError, FrontierOptions,
+    HostLook, HostOrder, HostTurn, Lease, Look, NoBudget, PageRecord, Past, Proposal, Proposed, QueuePlace, Ranked,
+    Release, Remembered, Settled, Standing, Turn, UrlLook, WHEN_MET_AGAIN, Waiting, WhichHosts, Work,
 };
 use crate::page::{DuplicateOf, EpochMs, Kind, Withheld};
 use crate::revisit::Trust;
 
+/// Records of a host that are looked at for a witness.
+const LOOKED_AT: usize = 256;
+
 impl Frontier for EmbeddedFrontier {
     fn propose(&self, work: &[Proposal], now: EpochMs) -> Result<Proposed, FrontierError> {
-        let mut known = self.writer.lock();
-        let mut changes = Changes::new(self, now)?;
-        let proposed = changes.add_proposals(work, &known)?;
-        changes.commit(&mut known)?;
-        Ok(proposed)
+        self.change(now, |changes, known| Ok(changes.add_proposals(work, &[], known)?.0))
     }
 
     fn try_again(&self, urls: &[String], now: EpochMs) -> Result<u64, FrontierError> {
-        let mut known = self.writer.lock();
-        let mut changes = Changes::new(self, now)?;
-        let count = changes.add_again(urls)?;
-        changes.commit(&mut known)?;
-        Ok(count)
+        self.change(now, |changes, _| urls.iter().map(|url| changes.try_again(url).map(u64::from)).sum())
     }
 
     fn lease(&self, now: EpochMs, max_hosts: usize, max_urls: usize) -> Result<Vec<Lease>, FrontierError> {
@@ -65,10 +64,8 @@ impl Frontier for EmbeddedFrontier {
     }
 
     fn release(&self, lease: Lease, release: Release) -> Result<(), FrontierError> {
-        let keys = self.keys;
         // What is no URL is none of the lease's either.
-        let parts = release.fetched.iter().filter_map(|url| split(url).ok());
-        let fetched: HashSet<_> = parts.map(|(origin, path)| keys.url(keys.host(origin), path)).collect();
+        let fetched: HashSet<_> = release.fetched.iter().filter_map(|url| self.key_of(url).ok()).collect();
         let store = self.shelf.writable();
         let mut owed = self.host_writes.lock();
         let released = self.schedule.lock().release(lease.id, &fetched, &release);
@@ -111,50 +108,45 @@ impl Frontier for EmbeddedFrontier {
     }
 
     fn apply(&self, batch: &Batch, now: EpochMs) -> Result<Applied, FrontierError> {
-        let mut known = self.writer.lock();
-        self.tell_of_going_back()?;
-        let mut changes = Changes::new(self, now)?;
-        if batch.cursor <= changes.totals.cursor {
-            return Ok(Applied::default());
-        }
-        changes.add_brought(&batch.brought)?;
-        let verdicts = changes.add_verdicts(&batch.verdicts)?;
-        changes.add_hints(&batch.hints)?;
-        changes.held = batch.traps.held.iter().copied().collect();
-        let proposed = changes.add_proposals(&batch.proposals, &known)?;
-        let added = std::mem::take(&mut changes.added);
-        changes.held.clear();
-        let hosts =
-            batch.traps.hosts.iter().map(|host| changes.change_traps(host, &known)).collect::<Result<_, _>>()?;
-        changes.learned = batch.learned.clone();
-        changes.totals.judge(batch.harvest);
-        changes.totals.links_seen += batch.proposals.len() as u64;
-        changes.totals.cursor = batch.cursor;
-        changes.commit(&mut known)?;
-        // The store knows now.
-        let judged = batch.verdicts.iter().filter_map(|verdict| self.key_of(&verdict.url).ok());
-        let (mut claims, mut tried, mut contents) = (self.claims.lock(), self.tried.lock(), self.contents.lock());
-        judged.for_each(|url| {
-            contents.remove(&url);
-            claims.end(url);
-            claims.forget(url);
-            tried.remove(&url);
-        });
-        let is_asked = !batch.traps.hosts.is_empty();
-        let traps = if is_asked { TrapsDone { added, hosts } } else { TrapsDone::default() };
-        Ok(Applied { verdicts, proposed, traps })
+        let applied = self.change(now, |changes, known| {
+            self.tell_of_going_back()?;
+            if batch.cursor <= changes.totals.cursor {
+                return Ok(None);
+            }
+            changes.add_brought(&batch.brought)?;
+            let verdicts = changes.add_verdicts(&batch.verdicts)?;
+            batch.hints.iter().try_for_each(|hint| changes.add_hint(hint))?;
+            let (proposed, added) = changes.add_proposals(&batch.proposals, &batch.traps.held, known)?;
+            let hosts = batch.traps.hosts.iter().map(|host| changes.change_traps(host, known));
+            let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
+            changes.learned = batch.learned.clone();
+            changes.totals.judge(batch.harvest);
+            changes.totals.links_seen += batch.proposals.len() as u64;
+            changes.totals.cursor = batch.cursor;
+            let traps = if hosts.is_empty() { TrapsDone::default() } else { TrapsDone { added, hosts } };
+            Ok(Some(Applied { verdicts, proposed, traps }))
+        })?;
+        let Some(applied) = applied else { return Ok(Applied::default()) };
+        self.forget_told(batch.verdicts.iter().filter_map(|verdict| self.key_of(&verdict.url).ok()));
+        Ok(applied)
     }
 
     fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError> {
-        self.lead_of(url)
+        let url = self.key_of(url)?;
+        let store = self.shelf.store()?;
+        let Some(state) = store.state_of(url)? else { return Ok(None) };
+        Ok(store.queued(url, state)?.map(|item| item.lead))
     }
 
     fn learned(&self) -> Result<Remembered, FrontierError> {
-        self.read_learned()
+        ranks::learned(&*self.shelf.store()?)
     }
 
     fn forget_learned(&self) -> Result<(), FrontierError> {
-        self.drop_learned()
+        let store = self.shelf.writable()?;
+        let mut batch = store.db.batch();
+        ranks::clear(&store, &mut batch)?;
+        store.commit(batch)
     }
 
     fn rank_again(
@@ -164,7 +156,7 @@ impl Frontier for EmbeddedFrontier {
         rank: &dyn Fn(&Ranked) -> u8,
         now: EpochMs,
     ) -> Result<Option<QueuePlace>, FrontierError> {
-        self.rank_some_again(after, at_most, rank, now)
+        self.change(now, |changes, _| changes.rank_again(after, at_most, rank))
     }
 
     fn cursor(&self) -> Result<Position, FrontierError> {
@@ -182,30 +174,50 @@ impl Frontier for EmbeddedFrontier {
     }
 
     fn page(&self, url: &str) -> Result<Option<PageRecord>, FrontierError> {
-        let (origin, path) = split(url)?;
-        let keys = self.keys;
-        let page = self.shelf.store()?.page(keys.url(keys.host(origin), path), origin)?;
+        let (key, origin, _) = self.keys.of(url)?;
+        let page = self.shelf.store()?.page(key, origin)?;
         Ok(page.map(|page| PageRecord { past: Past::default(), ..page }))
     }
 
+    /// Of a host's first pages, the one that was there last.
     fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError> {
-        self.find_witness(origin, except)
+        let store = &*self.shelf.store()?;
+        let mut last: Option<(EpochMs, PageRecord)> = None;
+        for entry in store.pages.prefix(self.keys.host(origin).to_be_bytes()).take(LOOKED_AT) {
+            let (_, record): (_, PageRecord) = store.read(&store.pages, entry)?;
+            let record = record.with_origin(origin);
+            match answered_ms(&record).filter(|_| record.url != except) {
+                Some(answered) if last.as_ref().is_none_or(|(latest, _)| answered > *latest) => {
+                    last = Some((answered, record));
+                }
+                _ => {}
+            }
+        }
+        Ok(last.map(|(_, page)| Work::new(page.url.clone(), page.kind, page.depth, 0, Some(page))))
     }
 
     fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError> {
-        self.traps_of(origin)
+        let host = self.keys.host(split(&format!("{origin}/"))?.0);
+        let pages = self.recorded(host, |record| record.pages)?.unwrap_or(0);
+        let store = self.shelf.store()?;
+        Ok((pages, store.get(&store.notes, &note(host))?.map(|bytes| bytes.to_vec())))
     }
 
     fn release_held(&self, of_each: usize, now: EpochMs) -> Result<u64, FrontierError> {
-        self.release_of_each(of_each, now)
+        let hosts: Vec<HostKey> = self.schedule.lock().held.iter().copied().collect();
+        let mut released = 0;
+        for host in hosts {
+            released += self.change(now, |changes, _| match changes.origin_of(host)? {
+                Some(origin) => changes.release(host, &origin, HELD..WHEN_MET_AGAIN, of_each),
+                None => Ok(0),
+            })?;
+        }
+        Ok(released as u64)
     }
 
     fn trust(&self, url: &str) -> Result<Option<Trust>, FrontierError> {
         let host = self.keys.host(split(url)?.0);
-        if let Some(record) = self.schedule.lock().record(host) {
-            return Ok(record.trust.as_deref().copied());
-        }
-        Ok(self.shelf.store()?.host(host)?.and_then(|record| record.trust.as_deref().copied()))
+        Ok(self.recorded(host, |record| record.trust.as_deref().copied())?.flatten())
     }
 
     fn counts(&self) -> Counts {
@@ -229,7 +241,14 @@ impl Frontier for EmbeddedFrontier {
     }
 
     fn look_at_host(&self, origin: &str) -> Result<Option<HostLook>, FrontierError> {
-        self.look_at_one_host(origin)
+        let host = self.keys.host(origin);
+        let store = &*self.shelf.store()?;
+        let look = match self.schedule.lock().look(host) {
+            Some(look) => Some(look),
+            None => store.host(host)?.map(|record| record.look()),
+        };
+        let robots = store.robots_of(host)?;
+        Ok(look.map(|look| HostLook { robots, ..look }))
     }
 
     fn look_at_hosts(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook> {
@@ -241,7 +260,21 @@ impl Frontier for EmbeddedFrontier {
     }
 
     fn order_host(&self, origin: &str, order: HostOrder, now: EpochMs) -> Result<(), FrontierError> {
-        self.order_one_host(origin, order, now)
+        split(&format!("{origin}/"))?;
+        self.change(now, |changes, _| {
+            let record = &mut changes.host(self.keys.host(origin), origin)?.record;
+            match order {
+                HostOrder::Block => record.is_blocked = true,
+                HostOrder::Unblock => record.is_blocked = false,
+                HostOrder::Delay(delay) => {
+                    record.ordered_delay_ms =
+                        delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX / 4));
+                }
+                HostOrder::Pages(pages) => record.ordered_pages = pages,
+            }
+            Ok(())
+        })?;
+        self.flush()
     }
 
     fn records_after(
@@ -254,8 +287,9 @@ impl Frontier for EmbeddedFrontier {
     }
 
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {
-        let bytes = self.shelf.store()?.note_bytes(&format!("note:{name}"))?;
-        bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| self.shelf.unreadable("notes"))).transpose()
+        let store = self.shelf.store()?;
+        let bytes = store.note_bytes(&format!("note:{name}"))?;
+        bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| store.unreadable("notes"))).transpose()
     }
 
     fn set_note(&self, name: &str, value: &str) -> Result<(), FrontierError> {
@@ -298,7 +332,8 @@ impl Frontier for EmbeddedFrontier {
     }
 
     fn forget(&self, urls: &[String], now: EpochMs) -> Result<Forgotten, FrontierError> {
-        self.forget_urls(urls, now)
+        let keys = urls.iter().map(|url| self.key_of(url)).collect::<Result<Vec<_>, _>>()?;
+        self.forget_all(&keys, now)
     }
 
     fn forget_host(
@@ -311,8 +346,20 @@ impl Frontier for EmbeddedFrontier {
         self.forget_some_of(origin, after, at_most, now)
     }
 
-    fn set_limits(&self, limits: Limits) {
-        self.limit(limits);
+    /// What is asked for already was let go by the limits of then.
+    fn reconfigure(&self, options: FrontierOptions) {
+        let FrontierOptions { budgets, max_pages_per_host, revisit_share, ranks, reserve_bytes, .. } = options;
+        self.max_pages_per_host.store(max_pages_per_host.unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.shelf.reserve(reserve_bytes);
+        let mut schedule = self.schedule.lock();
+        let mut ledger = self.ledger.lock();
+        *self.counts_for.write() = counts_for(&budgets);
+        schedule.revisit_share = revisit_share;
+        schedule.rank(ranks);
+        if ledger.budgets != budgets {
+            ledger.budgets = budgets;
+            schedule.wake_resting();
+        }
     }
 
     fn look_again(&self, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError> {
@@ -334,4 +381,11 @@ impl Frontier for EmbeddedFrontier {
     fn restore(&self) -> Result<(), FrontierError> {
         self.restore_store()
     }
+}
+
+/// When a page was there, if it was when it was last asked for.
+fn answered_ms(page: &PageRecord) -> Option<EpochMs> {
+    let alive = page.history().filter(|_| page.kind.is_delivered() && page.state.is_live())?.alive_ms;
+    // An attempt has its id before it is made.
+    (clock::time_of(&page.event_id)? <= alive).then_some(alive)
 }

@@ -9,20 +9,18 @@
 //! need know.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::store::Store;
+use super::targets::Answer;
 use crate::duplicates::{Content, Table, beginning, distance};
-use crate::frontier::keys::UrlKey;
+use crate::frontier::keys::{UrlKey, tagged};
 use crate::frontier::{FrontierError, PageRecord, Work};
 use crate::page::{DuplicateOf, Likeness};
 
-/// A place that nobody has any more: so many duplicates are looked at at once. Each that is none any more wakes the next.
-const HEIRS: usize = 8;
-/// Duplicates that are looked through for them.
-const LOOKED_THROUGH: usize = 64;
 /// Simhashes compared in one table: one that so many have in common is a trap's, and a copy missed.
 const COMPARED: usize = 16 << 10;
 
@@ -52,54 +50,43 @@ impl Place {
 
     fn key(self) -> [u8; 9] {
         match self {
-            Place::Digest(digest) => key(0, digest),
-            Place::Simhash(simhash) => key(1, simhash),
+            Place::Digest(digest) => tagged(0, digest),
+            Place::Simhash(simhash) => tagged(1, simhash),
         }
     }
 
-    /// Where its duplicates are.
-    fn members(self) -> Vec<u8> {
-        [&[2], &self.key()[..]].concat()
+    fn member(self, url: UrlKey) -> Vec<u8> {
+        [&[2], &self.key()[..], &url.to_bytes()].concat()
     }
 
-    fn member(self, url: UrlKey) -> Vec<u8> {
-        [&self.members()[..], &url.to_bytes()].concat()
+    /// Where its duplicates are.
+    fn members(self) -> RangeInclusive<Vec<u8>> {
+        self.member(UrlKey::FIRST)..=self.member(UrlKey::LAST)
     }
 }
 
 /// What a URL is among those with its content.
-#[derive(PartialEq)]
-enum Role {
-    None,
-    First(Vec<Place>),
-    Duplicate(Place),
+#[derive(Default, PartialEq)]
+struct Role {
+    /// Those that a first one has.
+    places: Vec<Place>,
+    /// That of which it is a duplicate.
+    shared: Option<Place>,
 }
 
 impl Role {
     fn of(record: Option<&PageRecord>) -> Role {
-        let Some(record) = record.filter(|record| record.state.is_live()) else { return Role::None };
-        let (Some(likeness), Some(digest)) = (&record.likeness, &record.digest) else { return Role::None };
+        let record = record.filter(|record| record.state.is_live());
+        let Some((likeness, digest)) = record.and_then(|it| it.likeness.as_ref().zip(it.digest.as_ref())) else {
+            return Role::default();
+        };
         let digest = beginning(digest);
         match &likeness.of {
-            Some(of) => Role::Duplicate(Place::shared(of, digest)),
+            Some(of) => Role { places: Vec::new(), shared: Some(Place::shared(of, digest)) },
             None => {
                 let simhash = likeness.simhash.map(Place::Simhash);
-                Role::First([Some(Place::Digest(digest)), simhash].into_iter().flatten().collect())
+                Role { places: [Place::Digest(digest)].into_iter().chain(simhash).collect(), shared: None }
             }
-        }
-    }
-
-    fn places(&self) -> &[Place] {
-        match self {
-            Role::First(places) => places,
-            Role::None | Role::Duplicate(_) => &[],
-        }
-    }
-
-    fn shared(&self) -> Option<Place> {
-        match self {
-            Role::Duplicate(place) => Some(*place),
-            Role::None | Role::First(_) => None,
         }
     }
 }
@@ -177,12 +164,6 @@ fn nearest(contents: &Contents, content: &Content, within: u8) -> Option<Duplica
     judged.min_by_key(|of| (of.simhash.is_some(), of.distance))
 }
 
-fn key(first: u8, rest: u64) -> [u8; 9] {
-    let mut key = [first; 9];
-    key[1..].copy_from_slice(&rest.to_be_bytes());
-    key
-}
-
 impl Store {
     fn first(&self, place: Place) -> Result<Option<UrlKey>, FrontierError> {
         let first = self.get(&self.copies, &place.key())?;
@@ -196,7 +177,7 @@ impl Store {
             // The first table's order is that of the simhashes themselves.
             let (keyspace, prefix) = if number == 0 { (&self.copies, 1) } else { (&self.near, number) };
             let range = table.range(simhash);
-            for entry in keyspace.range(key(prefix, *range.start())..=key(prefix, *range.end())).take(COMPARED) {
+            for entry in keyspace.range(tagged(prefix, *range.start())..=tagged(prefix, *range.end())).take(COMPARED) {
                 let key = entry.key().map_err(|source| self.failed(source))?;
                 let permuted = key.get(1..).and_then(|rest| rest.first_chunk()).map(|rest| u64::from_be_bytes(*rest));
                 let other = table.restore(permuted.ok_or_else(|| self.unreadable(keyspace.name()))?);
@@ -212,18 +193,12 @@ impl Store {
 
     /// For an audit. Reads all of them.
     pub(super) fn contents_with_a_place(&self) -> Result<u64, FrontierError> {
-        let mut count = 0;
-        for entry in self.copies.range(key(0, 0)..=key(0, u64::MAX)) {
-            entry.key().map_err(|source| self.failed(source))?;
-            count += 1;
-        }
-        Ok(count)
+        self.count(self.copies.range(tagged(0, 0)..=tagged(0, u64::MAX)))
     }
 
     /// None for a URL that is not known any more.
     fn url_of(&self, url: UrlKey) -> Result<Option<String>, FrontierError> {
-        let Some(host) = self.host(url.host)? else { return Ok(None) };
-        Ok(self.page(url, &host.origin)?.filter(|page| page.state.is_live()).map(|page| page.url))
+        Ok(self.page_of(url)?.filter(|page| page.state.is_live()).map(|page| page.url))
     }
 
     /// Whether it was a duplicate of one that is not there any more.
@@ -237,12 +212,9 @@ impl Store {
     /// Duplicates of a page, up to `at_most`.
     pub(super) fn duplicates_of(&self, page: &PageRecord, at_most: usize) -> Result<Vec<String>, FrontierError> {
         let mut duplicates = Vec::new();
-        for place in Role::of(Some(page)).places() {
-            let prefix = place.members();
-            for entry in self.copies.prefix(&prefix).take(at_most) {
-                let key = entry.key().map_err(|source| self.failed(source))?;
-                let member = key.get(prefix.len()..).and_then(UrlKey::from_bytes);
-                duplicates.extend(self.url_of(member.ok_or_else(|| self.unreadable("copies"))?)?);
+        for place in Role::of(Some(page)).places {
+            for member in self.url_keys(&self.copies, self.copies.range(place.members()).take(at_most))? {
+                duplicates.extend(self.url_of(member)?);
             }
         }
         duplicates.truncate(at_most);
@@ -254,45 +226,42 @@ impl Changes<'_> {
     /// Notes what `record` makes of the URL among those with its content, and what it is no longer. True when it is to be looked at again
     /// at once: it is the duplicate of nobody, or the first in a place that another has. A look that left it as it was has nothing to
     /// say of that.
-    pub(super) fn compare(
-        &mut self,
-        url: UrlKey,
-        before: Option<&PageRecord>,
-        record: &PageRecord,
-    ) -> Result<bool, FrontierError> {
+    pub(super) fn compare(&mut self, answer: Answer) -> Result<bool, FrontierError> {
+        let Answer { url, before, record } = answer;
         let (was, is) = (Role::of(before), Role::of(Some(record)));
-        if was == Role::None && is == Role::None {
+        if was == Role::default() && is == Role::default() {
             return Ok(false);
         }
-        let left = was.places().iter().filter(|place| !is.places().contains(place)).copied();
-        let left: Vec<Place> = left.chain(was.shared().filter(|place| is.shared() != Some(*place))).collect();
+        let left = was.places.iter().filter(|place| !is.places.contains(place)).copied();
+        let left: Vec<Place> = left.chain(was.shared.filter(|place| is.shared != Some(*place))).collect();
         for place in &left {
-            match was.shared() {
+            match was.shared {
                 Some(_) => drop(self.copies.insert(place.member(url), None)),
                 None if self.first(*place)? == Some(url) => self.put_first(*place, None),
                 None => {}
             }
         }
         let mut is_anothers = false;
-        for place in is.places() {
+        for place in &is.places {
             match self.first(*place)? {
                 Some(first) if first != url => is_anothers = true,
                 _ => self.put_first(*place, Some(url)),
             }
         }
-        if let Some(place) = is.shared() {
+        if let Some(place) = is.shared {
             self.copies.insert(place.member(url), Some(Vec::new()));
             is_anothers = self.first(place)?.is_none();
         }
-        let (counted, counts) = (u64::from(was.shared().is_some()), u64::from(is.shared().is_some()));
+        let (counted, counts) = (u64::from(was.shared.is_some()), u64::from(is.shared.is_some()));
         self.totals.duplicates = (self.totals.duplicates + counts).saturating_sub(counted);
         for place in left {
-            if self.first(place)?.is_none() {
-                self.wake_heirs(place, url)?;
+            // Where nobody goes without duplicates, they come at their own time.
+            if self.frontier.wakes_duplicates && self.first(place)?.is_none() {
+                let members = self.members(&self.store.copies, &self.copies, place.members())?;
+                self.wake_heirs(members, url, |_| true)?;
             }
         }
-        let is_new = before.is_none_or(|before| before.fetched_ms != record.fetched_ms);
-        Ok(is_anothers && is_new && self.frontier.wakes_duplicates)
+        Ok(is_anothers && answer.is_new() && self.frontier.wakes_duplicates)
     }
 
     /// Who has a place, this batch's changes included.
@@ -307,35 +276,7 @@ impl Changes<'_> {
         self.copies.insert(place.key().to_vec(), first.map(|first| first.to_bytes().to_vec()));
         if let Place::Simhash(simhash) = place {
             let others = (0_u8..).zip(&*TABLES).skip(1);
-            self.near.extend(others.map(|(number, table)| (key(number, table.permute(simhash)), first.is_some())));
+            self.near.extend(others.map(|(number, table)| (tagged(number, table.permute(simhash)), first.is_some())));
         }
-    }
-
-    /// Has [`HEIRS`] duplicates looked at at once, those included that are about to be, where somebody has no duplicates: else they
-    /// come at their own time.
-    fn wake_heirs(&mut self, place: Place, but: UrlKey) -> Result<(), FrontierError> {
-        if !self.frontier.wakes_duplicates {
-            return Ok(());
-        }
-        let prefix = place.members();
-        let mut members = Vec::new();
-        for entry in self.store.copies.prefix(&prefix).take(LOOKED_THROUGH) {
-            let key = entry.key().map_err(|source| self.store.failed(source))?;
-            if self.copies.get(&key[..]).is_none_or(Option::is_some) {
-                members.push(key.to_vec());
-            }
-        }
-        let added = self.copies.range(prefix.clone()..).take_while(|(key, _)| key.starts_with(&prefix));
-        members.extend(added.filter(|(_, value)| value.is_some()).map(|(key, _)| key.clone()));
-        members.sort_unstable();
-        members.dedup();
-        let mut awake = 0;
-        for member in members {
-            let member = UrlKey::from_bytes(&member[prefix.len()..]).ok_or_else(|| self.store.unreadable("copies"))?;
-            if member != but && awake < HEIRS {
-                awake += usize::from(self.wake_one(member, |_| true)?);
-            }
-        }
-        Ok(())
     }
 }

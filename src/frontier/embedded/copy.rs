@@ -6,7 +6,7 @@ use fjall::{Guard, Keyspace, Readable, Snapshot};
 
 use super::open::EmbeddedFrontier;
 use super::shelf::Shelf;
-use super::store::{self, KEYSPACES, Store};
+use super::store::{self, KEYSPACES};
 use crate::delivery::Position;
 use crate::frontier::schedule::Totals;
 use crate::frontier::{CopiedRecord, FrontierCopy, FrontierError};
@@ -17,7 +17,8 @@ const LOOK_EVERY: u64 = 4096;
 struct StoreCopy<'a> {
     shelf: &'a Shelf,
     snapshot: Snapshot,
-    keyspaces: [Keyspace; KEYSPACES.len()],
+    /// In the order of [`KEYSPACES`].
+    keyspaces: Vec<Keyspace>,
     cursor: Position,
 }
 
@@ -28,7 +29,7 @@ impl EmbeddedFrontier {
         let totals = snapshot.get(&store.notes, "totals").map_err(|source| store.failed(source))?;
         let totals: Option<Totals> = totals.and_then(|bytes| super::records::from_bytes(&bytes));
         let cursor = totals.ok_or_else(|| store.unreadable("notes"))?.cursor;
-        Ok(Box::new(StoreCopy { shelf: &self.shelf, snapshot, keyspaces: store.keyspaces(), cursor }))
+        Ok(Box::new(StoreCopy { shelf: &self.shelf, snapshot, keyspaces: store.keyspaces()?, cursor }))
     }
 
     /// Makes a frontier in the folder `dir`, which holds none, of a copy's records: `next` gives those of a table, by their keys, and
@@ -39,7 +40,7 @@ impl EmbeddedFrontier {
     ) -> Result<(), E> {
         store::make(dir, |store| {
             let failed = |source| E::from(store.failed(source));
-            for (name, keyspace) in KEYSPACES.into_iter().zip(store.keyspaces()) {
+            for (name, keyspace) in KEYSPACES.into_iter().zip(store.keyspaces()?) {
                 let mut ingestion = keyspace.start_ingestion().map_err(failed)?;
                 while let Some((key, value)) = next(name)? {
                     ingestion.write(key, value).map_err(failed)?;
@@ -76,14 +77,5 @@ impl StoreCopy<'_> {
             drop(self.shelf.store()?);
         }
         guard.into_inner().map_err(|source| self.shelf.failed(source))
-    }
-}
-
-impl Store {
-    /// In the order of [`KEYSPACES`].
-    fn keyspaces(&self) -> [Keyspace; KEYSPACES.len()] {
-        let Store { urls, ready, later, pages, hosts, robots, accounts, notes, targets, sources, copies, near, .. } =
-            self;
-        [urls, ready, later, pages, hosts, robots, accounts, notes, targets, sources, copies, near].map(Keyspace::clone)
     }
 }

@@ -12,7 +12,7 @@ use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::records::Source;
 use super::store::Store;
-use crate::frontier::keys::{UrlKey, split};
+use crate::frontier::keys::UrlKey;
 use crate::frontier::past::seconds;
 use crate::frontier::{Found, FrontierError, Proposal, Way};
 use crate::page::EpochMs;
@@ -61,7 +61,7 @@ impl LastLinks {
 }
 
 fn place(url: UrlKey) -> (usize, u32) {
-    let mixed = url.path ^ url.host.rotate_left(32);
+    let mixed = url.mixed();
     (mixed as usize % SLOTS, (mixed >> 32) as u32)
 }
 
@@ -153,7 +153,6 @@ fn named(store: &Store, source: &Source) -> Result<Option<Found>, FrontierError>
 }
 
 fn source(frontier: &EmbeddedFrontier, found: &Found) -> Source {
-    let on = found.on.as_deref().and_then(|on| split(on).ok());
-    let on = on.map(|(origin, path)| frontier.keys.url(frontier.keys.host(origin), path));
+    let on = found.on.as_deref().and_then(|on| frontier.key_of(on).ok());
     Source { way: Some(found.way), at_s: seconds(found.at), host: on.map(|on| on.host), path: on.map(|on| on.path) }
 }

@@ -2,7 +2,6 @@
 
 use super::changes::Changes;
 use super::known::Known;
-use super::open::EmbeddedFrontier;
 use super::records::{QueuedUrl, UrlState, from_bytes, to_bytes};
 use crate::frontier::held::{Drain, HELD, HostTrapsChange, HostTrapsDone, LAST_OF_ALL, due_of, held_under};
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key, split};
@@ -21,35 +20,8 @@ struct Held {
     item: QueuedUrl,
 }
 
-impl EmbeddedFrontier {
-    /// Pages of a host that were ever admitted, and what is kept of its traps.
-    pub(super) fn traps_of(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError> {
-        let host = self.keys.host(split(&format!("{origin}/"))?.0);
-        let in_schedule = self.schedule.lock().record(host).map(|record| record.pages);
-        let store = self.shelf.store()?;
-        let pages = match in_schedule {
-            Some(pages) => pages,
-            None => store.host(host)?.map_or(0, |record| record.pages),
-        };
-        Ok((pages, store.get(&store.notes, &note(host))?.map(|bytes| bytes.to_vec())))
-    }
-
-    pub(super) fn release_of_each(&self, of_each: usize, now: EpochMs) -> Result<u64, FrontierError> {
-        let hosts: Vec<HostKey> = self.schedule.lock().held.iter().copied().collect();
-        let mut released = 0;
-        for host in hosts {
-            let mut known = self.writer.lock();
-            let mut changes = Changes::new(self, now)?;
-            let Some(origin) = changes.origin_of(host)? else { continue };
-            released += changes.release(host, &origin, HELD..WHEN_MET_AGAIN, of_each)?;
-            changes.commit(&mut known)?;
-        }
-        Ok(released as u64)
-    }
-}
-
 /// Under which a host's traps are in `notes`.
-fn note(host: HostKey) -> Vec<u8> {
+pub(super) fn note(host: HostKey) -> Vec<u8> {
     [b"traps:", host.to_be_bytes().as_slice()].concat()
 }
 
@@ -70,9 +42,7 @@ impl Changes<'_> {
         if let Some(sweep) = &change.sweep {
             done.swept_to = self.sweep(host, origin, sweep, known)?;
         }
-        if let Some(drain) = &change.drain {
-            done.drained = self.drain(host, origin, drain)?;
-        }
+        done.drained = self.drain(host, origin, &change.drain)?;
         Ok(done)
     }
 
@@ -116,7 +86,7 @@ impl Changes<'_> {
             };
             self.move_to(url, origin, UrlState::Ready(rank), (mark, to), &item)?;
         }
-        self.add_proposals(&renamed, known)?;
+        self.add_proposals(&renamed, &[], known)?;
         Ok(next)
     }
 
@@ -212,7 +182,7 @@ impl Changes<'_> {
     }
 
     /// Up to `at_most` of the host's URLs that are held at these times may be asked for. Returns how many there were.
-    fn release(
+    pub(super) fn release(
         &mut self,
         host: HostKey,
         origin: &str,

@@ -2,23 +2,13 @@
 
 use super::changes::Changes;
 use super::records::UrlState;
-use crate::frontier::keys::split;
 use crate::frontier::{FrontierError, Hint, PageRecord, WHEN_MET_AGAIN};
 
 impl Changes<'_> {
-    /// Notes what is said, and has the pages looked at no later than it says; those in flight are looked at anyway. What was never
-    /// fetched, waits for another attempt or was looked at since is left alone: so the same hints again change nothing.
-    pub fn add_hints(&mut self, hints: &[Hint]) -> Result<(), FrontierError> {
-        for hint in hints {
-            self.add_hint(hint)?;
-        }
-        Ok(())
-    }
-
-    fn add_hint(&mut self, hint: &Hint) -> Result<(), FrontierError> {
-        let (origin, path) = split(&hint.url)?;
-        let keys = self.frontier.keys;
-        let url = keys.url(keys.host(origin), path);
+    /// Notes what is said, and has the page looked at no later than it says; one in flight is looked at anyway. What was never
+    /// fetched, waits for another attempt or was looked at since is left alone: so the same hint again changes nothing.
+    pub fn add_hint(&mut self, hint: &Hint) -> Result<(), FrontierError> {
+        let (url, origin, _) = self.frontier.keys.of(&hint.url)?;
         let Some(state @ UrlState::Later { due, rank }) = self.state_of(url)? else { return Ok(()) };
         let item = self.queued(url, state)?.filter(|item| item.revisit && item.attempt == 0 && due != WHEN_MET_AGAIN);
         let Some(item) = item else { return Ok(()) };
@@ -31,7 +21,7 @@ impl Changes<'_> {
             self.dequeue(url, state);
             self.enqueue_later(url, hint.due, rank, &item);
         }
-        self.pages.insert(url, PageRecord { history: Some(history), ..page });
+        self.pages.insert(url, Some(PageRecord { history: Some(history), ..page }));
         Ok(())
     }
 }

@@ -40,6 +40,6 @@ impl Known {
 
 /// The mark is never 0, which is an empty slot.
 fn place(url: UrlKey) -> (usize, u64) {
-    let mark = url.path ^ url.host.rotate_left(32);
+    let mark = url.mixed();
     ((mark % SLOTS as u64) as usize, mark.max(1))
 }

@@ -62,7 +62,7 @@ impl EmbeddedFrontier {
         let claim = self.schedule.lock().claim_host(host, None, now);
         let claim = match claim {
             Some(claim) => claim,
-            None => self.claim_idle(host, origin, now)?,
+            None => self.claim_idle(host, origin, now)?.ok_or_else(|| store.unreadable("hosts"))?,
         };
         Ok(match claim {
             HostClaim::Taken => HostTurn::Taken,
@@ -77,13 +77,12 @@ impl EmbeddedFrontier {
     }
 
     /// A host without work, or never heard of: nobody else may change it until the schedule has it.
-    fn claim_idle(&self, host: HostKey, origin: &str, now: EpochMs) -> Result<HostClaim, FrontierError> {
+    fn claim_idle(&self, host: HostKey, origin: &str, now: EpochMs) -> Result<Option<HostClaim>, FrontierError> {
         let mut known = self.writer.lock();
         let mut changes = Changes::new(self, now)?;
         let record = changes.host(host, origin)?.record.clone();
         changes.commit(&mut known)?;
-        let claim = self.schedule.lock().claim_host(host, Some(record), now);
-        claim.ok_or_else(|| self.shelf.unreadable("hosts"))
+        Ok(self.schedule.lock().claim_host(host, Some(record), now))
     }
 
     /// None when nothing of the host is due after all.
@@ -95,7 +94,7 @@ impl EmbeddedFrontier {
         max_urls: usize,
     ) -> Result<Option<Lease>, FrontierError> {
         let max_urls = if claim.has_held { max_urls.min(BESIDE_HELD) } else { max_urls };
-        let (found, items) = self.read_queues(store, claim, now, max_urls)?;
+        let found = self.read_queues(store, claim, now, max_urls)?;
         let (chosen, record) = {
             let mut schedule = self.schedule.lock();
             let chosen = schedule.settle(claim, &found, now, max_urls);
@@ -104,32 +103,29 @@ impl EmbeddedFrontier {
         let Some(record) = record.filter(|_| !chosen.is_empty()) else { return Ok(None) };
         let robots = if record.has_robots { store.robots_of(claim.host)? } else { None };
         let mut work = Vec::with_capacity(chosen.len());
-        for candidate in chosen {
-            let Some(item) = items.get(candidate.item) else { continue };
+        for Candidate { url, rank, item, .. } in chosen {
             if !item.attempts.is_empty() {
-                self.tried.lock().insert(candidate.url, item.attempts.clone());
+                self.tried.lock().insert(*url, item.attempts.clone());
             }
-            let page = if item.revisit { store.page(candidate.url, &record.origin)? } else { None };
-            let url = format!("{}{}", record.origin, item.path);
-            let known = Work::new(url, item.kind, item.depth, item.attempt, page);
+            let page = if item.revisit { store.page(*url, &record.origin)? } else { None };
+            let address = format!("{}{}", record.origin, item.path);
+            let known = Work::new(address, item.kind, item.depth, item.attempt, page);
             let is_orphan = store.is_orphan(&known)?;
-            work.push(Work { priority: candidate.rank.priority(), was_put_off: item.put_off, is_orphan, ..known });
+            work.push(Work { priority: rank.priority(), was_put_off: item.put_off, is_orphan, ..known });
         }
         let host = host_of(record, robots);
         Ok(Some(Lease { id: claim.lease, host, work }))
     }
 
-    /// As much of the host's queues as a lease can need: what is in flight already is stepped over, and counted in. A
-    /// candidate's `item` is its index in the items.
+    /// As much of the host's queues as a lease can need: what is in flight already is stepped over, and counted in.
     fn read_queues(
         &self,
         store: &Store,
         claim: &Claim,
         now: EpochMs,
         max_urls: usize,
-    ) -> Result<(Found<usize>, Vec<QueuedUrl>), FrontierError> {
+    ) -> Result<Found<QueuedUrl>, FrontierError> {
         let mut found = Found { ready: Vec::new(), later: Vec::new(), later_unread_from: NEVER };
-        let mut items = Vec::new();
         if claim.reads_ready {
             let last = ready_key(claim.host, Rank(u64::MAX));
             for head in claim.from().into_iter().chain([claim.head]) {
@@ -137,7 +133,7 @@ impl EmbeddedFrontier {
                 for entry in range.take(max_urls.saturating_add(claim.in_flight_ready + claim.spare)) {
                     let (key, item) = store.read(&store.ready, entry)?;
                     let rank = part(&key, 1).ok_or_else(|| store.unreadable("ready"))?;
-                    found.ready.push(self.candidate(claim, rank, Queue::Ready, item, &mut items));
+                    found.ready.push(self.candidate(claim, rank, Queue::Ready, item));
                 }
                 if !found.ready.is_empty() {
                     break;
@@ -145,12 +141,12 @@ impl EmbeddedFrontier {
             }
         }
         if claim.reads_parked {
-            self.read_later(store, claim, WHEN_MET_AGAIN, now, &mut found, &mut items)?;
+            self.read_later(store, claim, WHEN_MET_AGAIN, now, &mut found)?;
         }
         if claim.reads_later && claim.later_first < WHEN_MET_AGAIN && found.later_unread_from == NEVER {
-            self.read_later(store, claim, claim.later_first, now, &mut found, &mut items)?;
+            self.read_later(store, claim, claim.later_first, now, &mut found)?;
         }
-        Ok((found, items))
+        Ok(found)
     }
 
     /// Reads the queue of what waits, from a due time on. What is parked is due at once: its host was met again.
@@ -160,8 +156,7 @@ impl EmbeddedFrontier {
         claim: &Claim,
         from: EpochMs,
         now: EpochMs,
-        found: &mut Found<usize>,
-        items: &mut Vec<QueuedUrl>,
+        found: &mut Found<QueuedUrl>,
     ) -> Result<(), FrontierError> {
         let window = LATER_WINDOW + claim.in_flight_later + 1;
         let last = later_key(claim.host, NEVER, Rank(u64::MAX));
@@ -173,7 +168,7 @@ impl EmbeddedFrontier {
                 found.later_unread_from = due;
                 break;
             }
-            found.later.push(self.candidate(claim, rank, Queue::Later(due), item, items));
+            found.later.push(self.candidate(claim, rank, Queue::Later(due), item));
             if due > now {
                 found.later_unread_from = due;
                 break;
@@ -182,16 +177,8 @@ impl EmbeddedFrontier {
         Ok(())
     }
 
-    fn candidate(
-        &self,
-        claim: &Claim,
-        rank: u64,
-        queue: Queue,
-        item: QueuedUrl,
-        items: &mut Vec<QueuedUrl>,
-    ) -> Candidate<usize> {
-        let (url, is_revisit) = (self.keys.url(claim.host, &item.path), item.revisit);
-        items.push(item);
-        Candidate { url, rank: Rank(rank), queue, is_revisit, item: items.len() - 1 }
+    fn candidate(&self, claim: &Claim, rank: u64, queue: Queue, item: QueuedUrl) -> Candidate<QueuedUrl> {
+        let url = self.keys.url(claim.host, &item.path);
+        Candidate { url, rank: Rank(rank), queue, is_revisit: item.revisit, item }
     }
 }

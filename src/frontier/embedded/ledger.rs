@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::budgets::{Account, Amounts, Budget, Period, Whom};
-use crate::frontier::keys::UrlKey;
+use crate::frontier::keys::{UrlKey, tagged};
 use crate::frontier::{NoBudget, Spent};
 use crate::page::EpochMs;
 
@@ -20,13 +20,12 @@ pub const CRAWL: AccountKey = AccountKey { of: Whom::Crawl, name: 0 };
 
 impl AccountKey {
     pub fn to_bytes(self) -> [u8; 9] {
-        let mut key = [match self.of {
+        let kind = match self.of {
             Whom::Crawl => 0,
             Whom::Host => 1,
             Whom::Domain => 2,
-        }; 9];
-        key[1..].copy_from_slice(&self.name.to_be_bytes());
-        key
+        };
+        tagged(kind, self.name)
     }
 }
 
@@ -75,23 +74,18 @@ impl Ledger {
         now: EpochMs,
     ) -> Result<(), NoBudget> {
         self.drop_hold(url);
-        let refusal = self.refusal(&accounts, now);
-        for key in accounts.iter().filter(|_| refusal.is_none()) {
+        if let Some(refusal) = self.refusal(&accounts, now) {
+            accounts.iter().for_each(|key| self.close(*key));
+            return Err(refusal);
+        }
+        for key in &accounts {
             if let Some(open) = self.open.get_mut(key) {
                 open.held += amounts;
                 open.holds += 1;
             }
         }
-        match refusal {
-            Some(refusal) => {
-                accounts.iter().for_each(|key| self.close(*key));
-                Err(refusal)
-            }
-            None => {
-                self.holds.insert(url, Hold { accounts, amounts });
-                Ok(())
-            }
-        }
+        self.holds.insert(url, Hold { accounts, amounts });
+        Ok(())
     }
 
     /// Of several budgets that are spent the one that is so for longest.

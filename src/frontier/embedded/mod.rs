@@ -44,7 +44,6 @@ mod store;
 mod survey;
 mod targets;
 mod verdicts;
-mod witness;
 
 pub use again::Look;
 pub use open::EmbeddedFrontier;

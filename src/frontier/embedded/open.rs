@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use parking_lot::{Mutex, RwLock};
 
+use super::changes::Changes;
 use super::copies::Contents;
 use super::found::LastLinks;
 use super::known::Known;
@@ -105,6 +106,35 @@ impl EmbeddedFrontier {
         };
         frontier.schedule_hosts()?;
         Ok(frontier)
+    }
+
+    /// One batch of changes, written if there are any.
+    pub(super) fn change<T>(
+        &self,
+        now: EpochMs,
+        collect: impl FnOnce(&mut Changes, &Known) -> Result<T, FrontierError>,
+    ) -> Result<T, FrontierError> {
+        let mut known = self.writer.lock();
+        let mut changes = Changes::new(self, now)?;
+        let collected = collect(&mut changes, &known)?;
+        changes.commit(&mut known)?;
+        Ok(collected)
+    }
+
+    pub(super) fn key_of(&self, url: &str) -> Result<UrlKey, FrontierError> {
+        Ok(self.keys.of(url)?.0)
+    }
+
+    /// Something of a host's record; none of a host that was never heard of.
+    pub(super) fn recorded<T>(
+        &self,
+        host: HostKey,
+        what: impl Fn(&HostRecord) -> T,
+    ) -> Result<Option<T>, FrontierError> {
+        if let Some(record) = self.schedule.lock().record(host) {
+            return Ok(Some(what(record)));
+        }
+        Ok(self.shelf.store()?.host(host)?.as_ref().map(what))
     }
 
     fn schedule_hosts(&self) -> Result<(), FrontierError> {

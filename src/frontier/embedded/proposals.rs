@@ -20,13 +20,20 @@ struct Parts<'p> {
 }
 
 impl Changes<'_> {
-    /// Adds what is not known yet, in the order of the proposals.
-    pub fn add_proposals(&mut self, proposals: &[Proposal], known: &Known) -> Result<Proposed, FrontierError> {
+    /// Adds what is not known yet, in the order of the proposals. `held`: by their places, what is held if it is new, under which
+    /// mark. Returns the places of what was new, too.
+    pub fn add_proposals(
+        &mut self,
+        proposals: &[Proposal],
+        held: &[(usize, u32)],
+        known: &Known,
+    ) -> Result<(Proposed, Vec<usize>), FrontierError> {
         let mut parts = self.take_apart(proposals)?;
         self.meet_again(&parts)?;
         self.look_up(&mut parts, known)?;
-        let mut proposed = Proposed::default();
+        let (mut proposed, mut added) = (Proposed::default(), Vec::new());
         self.met.expect(parts.len());
+        let mark_of = |place| held.binary_search_by_key(&place, |(of, _)| *of).ok().map(|at| held[at].1);
         for (place, part) in parts.iter().enumerate() {
             self.meet_url(part.url, part.proposal);
             // Twice in the same batch: known by now.
@@ -36,14 +43,14 @@ impl Changes<'_> {
                 }
                 self.raise(part.proposal, part.url, part.origin)?;
                 proposed.known += 1;
-            } else if self.admit(part, place)? {
+            } else if self.admit(part, mark_of(place))? {
                 proposed.added += 1;
-                self.added.push(place);
+                added.push(place);
             } else {
                 proposed.over_limit += 1;
             }
         }
-        Ok(proposed)
+        Ok((proposed, added))
     }
 
     /// Hosts that were given up get another chance, whatever is known of the URL that leads to them.
@@ -83,18 +90,13 @@ impl Changes<'_> {
         for (url, index) in unsure {
             let is_known = match last {
                 Some((before, is_known)) if before == url => is_known,
-                _ => {
-                    let is_known = self.state_of(url)?.is_some();
-                    if is_known {
-                        self.seen.push(url);
-                    }
-                    is_known
-                }
+                _ => self.state_of(url)?.is_some(),
             };
-            last = Some((url, is_known));
-            if let Some(part) = parts.get_mut(index) {
-                part.is_known = is_known;
+            if is_known && last != Some((url, true)) {
+                self.seen.push(url);
             }
+            last = Some((url, is_known));
+            parts[index].is_known = is_known;
         }
         Ok(())
     }
@@ -105,7 +107,7 @@ impl Changes<'_> {
         let Some(state) = self.state_of(url)? else { return Ok(()) };
         if let Some(page) = self.page(url, origin)?.filter(|page| page.depth > 0) {
             self.host(url.host, origin)?;
-            self.pages.insert(url, PageRecord { kind: Kind::Page, depth: 0, ..page });
+            self.pages.insert(url, Some(PageRecord { kind: Kind::Page, depth: 0, ..page }));
         }
         if let Some(item) = self.queued(url, state)?.filter(|item| item.depth > 0) {
             self.host(url.host, origin)?;
@@ -121,7 +123,7 @@ impl Changes<'_> {
     }
 
     /// False when the host has its limit of pages. A host is made even then: it was seen.
-    fn admit(&mut self, part: &Parts, place: usize) -> Result<bool, FrontierError> {
+    fn admit(&mut self, part: &Parts, mark: Option<u32>) -> Result<bool, FrontierError> {
         let limit = self.frontier.max_pages_per_host.load(Ordering::Relaxed);
         let Proposal { kind, depth, priority, .. } = *part.proposal;
         let host = self.host(part.url.host, part.origin)?;
@@ -138,8 +140,8 @@ impl Changes<'_> {
         let lead = part.proposal.lead.clone().unwrap_or_default();
         let item = QueuedUrl { path, revisit: false, lead, ..QueuedUrl::revisit("", kind, depth) };
         self.note_source(part.proposal, rank.sequence());
-        match self.held.get(&place) {
-            Some(mark) => self.enqueue_later(part.url, due_of(*mark), rank, &item),
+        match mark {
+            Some(mark) => self.enqueue_later(part.url, due_of(mark), rank, &item),
             None => self.enqueue_ready(part.url, rank, to_bytes(&item)),
         }
         self.totals.first_time += 1;

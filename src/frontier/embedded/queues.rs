@@ -1,6 +1,6 @@
 //! URLs into their queues and out of them.
 
-use super::changes::Changes;
+use super::changes::{Changes, put};
 use super::records::{self, QueuedUrl, UrlState};
 use crate::frontier::held::held_under;
 use crate::frontier::keys::{Rank, UrlKey, later_key, ready_key};
@@ -15,7 +15,7 @@ impl Changes<'_> {
     }
 
     pub fn enqueue_ready(&mut self, url: UrlKey, rank: Rank, item: Vec<u8>) {
-        self.states.insert(url, UrlState::Ready(rank));
+        self.states.insert(url, Some(UrlState::Ready(rank)));
         self.ready.insert((url.host, rank), Some(item));
         self.totals.work += 1;
         if let Some(host) = self.hosts.get_mut(&url.host) {
@@ -25,7 +25,7 @@ impl Changes<'_> {
     }
 
     pub fn enqueue_later(&mut self, url: UrlKey, due: EpochMs, rank: Rank, item: &QueuedUrl) {
-        self.states.insert(url, UrlState::Later { due, rank });
+        self.states.insert(url, Some(UrlState::Later { due, rank }));
         self.later.insert((url.host, due, rank), Some(records::to_bytes(item)));
         self.totals.work += 1;
         if let Some(host) = self.hosts.get_mut(&url.host) {
@@ -79,18 +79,10 @@ impl Changes<'_> {
                 // In order of priority.
                 self.best_added.entry(host).or_insert(rank.priority());
             }
-            let key = ready_key(host, rank);
-            match item {
-                Some(item) => batch.insert(&store.ready, key, item),
-                None => batch.remove(&store.ready, key),
-            }
+            put(batch, &store.ready, ready_key(host, rank), item);
         }
         for ((host, due, rank), item) in &self.later {
-            let key = later_key(*host, *due, *rank);
-            match item {
-                Some(item) => batch.insert(&store.later, key, item.as_slice()),
-                None => batch.remove(&store.later, key),
-            }
+            put(batch, &store.later, later_key(*host, *due, *rank), item.as_deref());
         }
     }
 }

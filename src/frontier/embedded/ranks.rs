@@ -3,14 +3,13 @@
 //! What is learned is written with the batch that it was learned from, and so with the validator's cursor: a model whole now and then,
 //! and the lessons since. A URL keeps its number when it gets another priority: who led to it is found by that.
 
+use std::ops::Bound;
+
 use super::changes::Changes;
-use super::open::EmbeddedFrontier;
 use super::records::{QueuedUrl, UrlState, to_bytes};
 use super::store::Store;
-use crate::focus::Lead;
 use crate::frontier::keys::{Rank, UrlKey, part};
 use crate::frontier::{FrontierError, Learned, Proposal, QueuePlace, Ranked, Remembered};
-use crate::page::EpochMs;
 
 const MODEL: &str = "focus:model";
 const LESSONS: &str = "focus:lessons:";
@@ -40,86 +39,52 @@ impl Learned {
     }
 }
 
-fn lessons_of(store: &Store) -> fjall::Iter {
-    store.notes.prefix(LESSONS)
-}
-
-fn clear(store: &Store, batch: &mut fjall::OwnedWriteBatch) -> Result<(), FrontierError> {
-    for entry in lessons_of(store) {
+pub(super) fn clear(store: &Store, batch: &mut fjall::OwnedWriteBatch) -> Result<(), FrontierError> {
+    for entry in store.notes.prefix(LESSONS) {
         batch.remove(&store.notes, entry.key().map_err(|source| store.failed(source))?);
     }
     batch.remove(&store.notes, MODEL);
     Ok(())
 }
 
-impl EmbeddedFrontier {
-    pub(super) fn lead_of(&self, url: &str) -> Result<Option<Lead>, FrontierError> {
-        let url = self.key_of(url)?;
-        let store = self.shelf.store()?;
-        let Some(state) = store.state_of(url)? else { return Ok(None) };
-        Ok(store.queued(url, state)?.map(|item| item.lead))
-    }
-
-    pub(super) fn read_learned(&self) -> Result<Remembered, FrontierError> {
-        let store = &*self.shelf.store()?;
-        let mut lessons = Vec::new();
-        for entry in lessons_of(store) {
-            lessons.push(entry.value().map_err(|source| store.failed(source))?.to_vec());
-        }
-        Ok(Remembered { model: store.note_bytes(MODEL)?, lessons })
-    }
-
-    pub(super) fn drop_learned(&self) -> Result<(), FrontierError> {
-        let store = self.shelf.writable()?;
-        let mut batch = store.db.batch();
-        clear(&store, &mut batch)?;
-        store.commit(batch)
-    }
-
-    pub(super) fn rank_some_again(
-        &self,
-        after: Option<QueuePlace>,
-        at_most: usize,
-        rank: &dyn Fn(&Ranked) -> u8,
-        now: EpochMs,
-    ) -> Result<Option<QueuePlace>, FrontierError> {
-        let mut known = self.writer.lock();
-        let mut changes = Changes::new(self, now)?;
-        let (mut last, mut queued) = (None, Vec::new());
-        {
-            let store = &changes.store;
-            let from =
-                (after.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded), std::ops::Bound::Unbounded);
-            for entry in store.ready.range::<QueuePlace, _>(from).take(at_most) {
-                let (key, item) = store.read::<QueuedUrl>(&store.ready, entry)?;
-                let place = QueuePlace::try_from(&*key).map_err(|_| store.unreadable("ready"))?;
-                last = Some(place);
-                queued.push((place, item));
-            }
-        }
-        let is_end = queued.len() < at_most;
-        let mut host: Option<(u64, String)> = None;
-        for (place, item) in queued {
-            let (Some(key), Some(rank_of)) = (part(&place, 0), part(&place, 1)) else { continue };
-            if host.as_ref().is_none_or(|(of, _)| *of != key) {
-                let origin = changes.origin_of(key)?.ok_or_else(|| changes.store.unreadable("hosts"))?;
-                host = Some((key, origin));
-            }
-            let Some((_, origin)) = &host else { continue };
-            let url = format!("{origin}{}", item.path);
-            let priority = rank(&Ranked { url: &url, kind: item.kind, depth: item.depth, lead: &item.lead });
-            let url = self.keys.url(key, &item.path);
-            if Rank(rank_of).priority().abs_diff(priority) >= WORTH && !changes.is_in_flight(url) {
-                changes.host(key, origin)?;
-                changes.rerank(url, Rank(rank_of), priority, &item);
-            }
-        }
-        changes.commit(&mut known)?;
-        Ok(last.filter(|_| !is_end))
-    }
+pub(super) fn learned(store: &Store) -> Result<Remembered, FrontierError> {
+    let lessons = store.notes.prefix(LESSONS).map(|entry| Ok(entry.value()?.to_vec()));
+    let lessons = lessons.collect::<Result<_, _>>().map_err(|source| store.failed(source))?;
+    Ok(Remembered { model: store.note_bytes(MODEL)?, lessons })
 }
 
 impl Changes<'_> {
+    /// The contract is that of [`crate::frontier::Frontier::rank_again`].
+    pub(super) fn rank_again(
+        &mut self,
+        after: Option<QueuePlace>,
+        at_most: usize,
+        rank: &dyn Fn(&Ranked) -> u8,
+    ) -> Result<Option<QueuePlace>, FrontierError> {
+        let mut queued = Vec::new();
+        let from = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        for entry in self.store.ready.range::<QueuePlace, _>(from).take(at_most) {
+            let (key, item) = self.store.read::<QueuedUrl>(&self.store.ready, entry)?;
+            queued.push((QueuePlace::try_from(&*key).map_err(|_| self.store.unreadable("ready"))?, item));
+        }
+        let last = queued.last().map(|(place, _)| *place).filter(|_| queued.len() == at_most);
+        let mut of = (None, String::new());
+        for (place, item) in queued {
+            let (Some(host), Some(standing)) = (part(&place, 0), part(&place, 1).map(Rank)) else { continue };
+            if of.0 != Some(host) {
+                of = (Some(host), self.origin_of(host)?.ok_or_else(|| self.store.unreadable("hosts"))?);
+            }
+            let address = format!("{}{}", of.1, item.path);
+            let priority = rank(&Ranked { url: &address, kind: item.kind, depth: item.depth, lead: &item.lead });
+            let url = self.frontier.keys.url(host, &item.path);
+            if standing.priority().abs_diff(priority) >= WORTH && !self.is_in_flight(url) {
+                self.host(host, &of.1)?;
+                self.rerank(url, standing, priority, &item);
+            }
+        }
+        Ok(last)
+    }
+
     /// Something leads to a URL that is known: if that makes it better than it was, it comes earlier.
     pub(super) fn raise(&mut self, proposal: &Proposal, url: UrlKey, origin: &str) -> Result<(), FrontierError> {
         let (Some(lead), priority) = (&proposal.lead, proposal.priority) else { return Ok(()) };
@@ -180,6 +145,6 @@ impl Standings {
 }
 
 fn slot(url: UrlKey) -> (usize, u64) {
-    let mixed = url.path ^ url.host.rotate_left(32);
+    let mixed = url.mixed();
     (mixed as usize % SLOTS, (mixed >> 8).max(1))
 }

@@ -17,8 +17,10 @@ pub const FORMAT: u8 = 8;
 
 /// What values are made of.
 pub trait Record: Encode<()> + for<'b> Decode<'b, ()> {
-    /// Reads what 0.1.0 wrote.
-    fn from_v1(input: v1::Input) -> Option<Self>;
+    /// Reads what 0.1.0 wrote; none of what it did not know.
+    fn from_v1(_: v1::Input) -> Option<Self> {
+        None
+    }
 }
 
 /// Which queue a known URL is in, if any.
@@ -31,6 +33,16 @@ pub enum UrlState {
     },
     /// In `pages` only.
     Done,
+}
+
+impl UrlState {
+    /// None when it is in no queue.
+    pub fn rank(self) -> Option<Rank> {
+        match self {
+            UrlState::Ready(rank) | UrlState::Later { rank, .. } => Some(rank),
+            UrlState::Done => None,
+        }
+    }
 }
 
 /// A URL in a queue; its origin is the host's.
@@ -89,12 +101,7 @@ pub struct Owner {
     pub is_stand_in: bool,
 }
 
-impl Record for Owner {
-    /// There were none.
-    fn from_v1(_: v1::Input) -> Option<Owner> {
-        None
-    }
-}
+impl Record for Owner {}
 
 /// Who led to some URLs. See [`super::found`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
@@ -118,12 +125,7 @@ impl Source {
     }
 }
 
-impl Record for Source {
-    /// There were none.
-    fn from_v1(_: v1::Input) -> Option<Source> {
-        None
-    }
-}
+impl Record for Source {}
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()

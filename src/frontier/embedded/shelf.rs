@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
 
-use super::store::{self, FolderLock, Store};
+use super::store::{self, Store};
 use crate::frontier::{FrontierError, Standing};
+use crate::{disk, folders};
 
 pub type StoreGuard<'a> = MappedRwLockReadGuard<'a, Store>;
 
@@ -36,7 +37,8 @@ pub struct Shelf {
 impl Shelf {
     /// Opens the store in the folder `dir`, or makes it.
     pub fn open(dir: &Path, cache_bytes: u64, reserve_bytes: u64) -> Result<Shelf, FrontierError> {
-        let (store, lock) = store::open(dir, cache_bytes)?;
+        let lock = FolderLock::on(dir)?;
+        let store = store::open(dir, cache_bytes)?;
         let reserve_bytes = AtomicU64::new(reserve_bytes);
         Ok(Shelf { dir: dir.to_owned(), cache_bytes, reserve_bytes, store: RwLock::new(Some(store)), lock })
     }
@@ -69,11 +71,6 @@ impl Shelf {
             (Ok(_), Some(lack)) => Standing::NoRoom(self.waiting(lack).to_string()),
             (Ok(_), None) => Standing::Well,
         }
-    }
-
-    /// A value that says nothing we know.
-    pub fn unreadable(&self, keyspace: &'static str) -> FrontierError {
-        store::unreadable(&self.dir, keyspace)
     }
 
     /// What could not be read.
@@ -118,7 +115,7 @@ impl Shelf {
             return None;
         }
         // Not to know is no reason to stop: a write will tell.
-        let free = self.lock.free_bytes().ok()?;
+        let free = disk::free_bytes(&self.lock.0).ok()?;
         let lacks = free < reserve;
         lacks.then(|| format!("only {} MiB are free on its disk", free >> 20))
     }
@@ -145,6 +142,26 @@ impl Shelf {
         });
         let removed = fs::remove_file(&path);
         written.and(removed)
+    }
+}
+
+/// The lock on a folder, held until this is dropped or the process ends.
+struct FolderLock(File);
+
+impl FolderLock {
+    fn on(dir: &Path) -> Result<FolderLock, FrontierError> {
+        folders::make_private(dir).map_err(store::failed_io(dir))?;
+        let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock"));
+        let lock = lock.map_err(store::failed_io(dir))?;
+        lock.try_lock().map_err(|_| store::in_use(dir))?;
+        Ok(FolderLock(lock))
+    }
+}
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // Closing is not enough: a child process just being started has a copy of the file for a moment.
+        let _ = self.0.unlock();
     }
 }
 

@@ -1,14 +1,12 @@
 //! Budgets: accounts are read from the store when something is to be asked for, and written with what was brought.
 
-use std::sync::atomic::Ordering;
-
 use super::changes::Changes;
 use super::ledger::{AccountKey, CRAWL, Ledger};
 use super::open::EmbeddedFrontier;
 use super::store::Store;
 use crate::budgets::{Account, Amounts, Budget, Whom};
-use crate::frontier::keys::{UrlKey, split};
-use crate::frontier::{Brought, BudgetStanding, FrontierError, Limits, NoBudget};
+use crate::frontier::keys::UrlKey;
+use crate::frontier::{Brought, BudgetStanding, FrontierError, NoBudget};
 use crate::page::{EpochMs, Kind};
 use crate::parse::url;
 
@@ -27,27 +25,6 @@ impl EmbeddedFrontier {
             }
         }
         Ok(ledger.hold(key, accounts, Amounts::expected(kind), now))
-    }
-
-    /// What is asked for already was let go by the limits of then.
-    pub(super) fn limit(&self, limits: Limits) {
-        let Limits { budgets, max_pages_per_host, revisit_share, ranks, reserve_bytes } = limits;
-        self.max_pages_per_host.store(max_pages_per_host.unwrap_or(u64::MAX), Ordering::Relaxed);
-        self.shelf.reserve(reserve_bytes);
-        let mut schedule = self.schedule.lock();
-        let mut ledger = self.ledger.lock();
-        *self.counts_for.write() = counts_for(&budgets);
-        schedule.share(revisit_share);
-        schedule.rank(ranks);
-        if ledger.budgets != budgets {
-            ledger.budgets = budgets;
-            schedule.wake_resting();
-        }
-    }
-
-    pub(super) fn key_of(&self, url: &str) -> Result<UrlKey, FrontierError> {
-        let (origin, path) = split(url)?;
-        Ok(self.keys.url(self.keys.host(origin), path))
     }
 
     /// The crawl's account, and those of the URL's host and domain where there is a budget of such.

@@ -4,7 +4,7 @@
 use super::changes::Changes;
 use super::open::EmbeddedFrontier;
 use super::shelf::StoreGuard;
-use super::targets::{is_page, member};
+use super::targets::{Answer, is_page, member};
 use crate::frontier::claims::{Claims, Told};
 use crate::frontier::keys::{UrlKey, split};
 use crate::frontier::{FrontierError, PageRecord, PageState};
@@ -109,13 +109,9 @@ impl Standing<'_> {
 impl Changes<'_> {
     /// What `record` means for pages that name its URL. Who stands in for it is looked at at once when it has a page now, or leads
     /// elsewhere; and some of those who were told by what it was, when it is that no more.
-    pub(super) fn tell_others(
-        &mut self,
-        url: UrlKey,
-        before: Option<&PageRecord>,
-        record: &PageRecord,
-    ) -> Result<(), FrontierError> {
-        self.note_named(url, before, record)?;
+    pub(super) fn tell_others(&mut self, answer: Answer) -> Result<(), FrontierError> {
+        let Answer { url, before, record } = answer;
+        self.note_named(answer)?;
         let (was, is) = (Standing::of(before), Standing::of(Some(record)));
         if was == is {
             return Ok(());
@@ -152,12 +148,7 @@ impl Changes<'_> {
     }
 
     /// Who names a URL that leads to its page, and is not that itself, is among the aliases of both.
-    fn note_named(
-        &mut self,
-        url: UrlKey,
-        before: Option<&PageRecord>,
-        record: &PageRecord,
-    ) -> Result<(), FrontierError> {
+    fn note_named(&mut self, Answer { url, before, record }: Answer) -> Result<(), FrontierError> {
         let named = |record: &PageRecord| record.canonical.clone().filter(|_| record.state == PageState::Alias);
         let (was, is) = (before.and_then(named), named(record));
         if was == is {

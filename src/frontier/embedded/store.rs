@@ -1,6 +1,5 @@
 //! The files below the frontier: a fjall database and its keyspaces, opened safely, with typed reads.
 
-use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -15,7 +14,7 @@ use crate::descriptors::Shares;
 use crate::folders;
 use crate::frontier::keys::{HostKey, Keys, UrlKey, later_key, part, ready_key};
 use crate::frontier::schedule::{HostRecord, Totals};
-use crate::frontier::{FrontierError, PageRecord};
+use crate::frontier::{FrontierError, PageRecord, Robots};
 
 /// Written into every store; other values are other formats.
 const FORMAT: &str = "seine frontier 1";
@@ -66,35 +65,13 @@ enum Problem {
     Panic(String),
 }
 
-/// The lock on a folder, held until this is dropped or the process ends.
-pub struct FolderLock(File);
-
-impl FolderLock {
-    /// Free bytes of the folder's disk, for who is not root.
-    pub fn free_bytes(&self) -> std::io::Result<u64> {
-        crate::disk::free_bytes(&self.0)
-    }
-}
-
-impl Drop for FolderLock {
-    fn drop(&mut self) {
-        // Closing is not enough: a child process just being started has a copy of the file for a moment.
-        let _ = self.0.unlock();
-    }
-}
-
-/// Opens the store in `dir`, or makes one. It is ours as long as the lock is held.
-pub fn open(dir: &Path, cache_bytes: u64) -> Result<(Store, FolderLock), FrontierError> {
-    let io = |source| error(dir, REMEDY_IO, source);
-    folders::make_private(dir).map_err(io)?;
-    let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock")).map_err(io)?;
-    lock.try_lock().map_err(|_| in_use(dir))?;
-    let lock = FolderLock(lock);
+/// Opens the store in `dir`, or makes one. The folder's lock is ours.
+pub fn open(dir: &Path, cache_bytes: u64) -> Result<Store, FrontierError> {
     let place = place(dir);
-    if !place.try_exists().map_err(io)? {
+    if !place.try_exists().map_err(failed_io(dir))? {
         create(dir, &place, cache_bytes, begin)?;
     }
-    Ok((attach(dir, cache_bytes)?, lock))
+    attach(dir, cache_bytes)
 }
 
 /// Where the database is.
@@ -122,13 +99,12 @@ fn create<E: From<FrontierError>>(
     cache_bytes: u64,
     fill: impl FnOnce(&Store) -> Result<(), E>,
 ) -> Result<(), E> {
-    let io = |source: std::io::Error| error(dir, REMEDY_IO, source);
-    let draft = folders::draft(place).map_err(io)?;
+    let draft = folders::draft(place).map_err(failed_io(dir))?;
     let store = Store::attach(dir, &draft, cache_bytes)?;
     fill(&store)?;
     store.db.persist(PersistMode::SyncAll).map_err(|source| store.failed(source))?;
     drop(store);
-    Ok(folders::settle(&draft, place).map_err(io)?)
+    Ok(folders::settle(&draft, place).map_err(failed_io(dir))?)
 }
 
 /// A store of nothing.
@@ -142,7 +118,7 @@ fn begin(store: &Store) -> Result<(), FrontierError> {
 
 /// Makes a store in `dir`, which has none, of what `fill` writes. Durable when this returns.
 pub fn make<E: From<FrontierError>>(dir: &Path, fill: impl FnOnce(&Store) -> Result<(), E>) -> Result<(), E> {
-    folders::make_private(dir).map_err(|source| error(dir, REMEDY_IO, source))?;
+    folders::make_private(dir).map_err(failed_io(dir))?;
     create(dir, &place(dir), RESTORING_CACHE, fill)
 }
 
@@ -151,7 +127,7 @@ impl Store {
         // fjall panics on some damaged files instead of returning an error.
         match catch_unwind(AssertUnwindSafe(|| Store::attach_or_panic(dir, place, cache_bytes))) {
             Ok(Err(fjall::Error::Locked)) => Err(in_use(dir)),
-            Ok(result) => result.map_err(|source| error(dir, remedy(&source), Problem::Fjall(source))),
+            Ok(result) => result.map_err(|source| failed(dir, source)),
             Err(panic) => {
                 let message = panic.downcast_ref::<String>().cloned();
                 let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
@@ -170,23 +146,21 @@ impl Store {
             .max_journaling_size(64 << 20)
             .open()?;
         let keyspace = |name| db.keyspace(name, || keyspace_options(name));
-        let [urls, ready, later, pages, hosts, robots, accounts, notes, targets, sources, copies, near] =
-            KEYSPACES.map(keyspace);
         Ok(Store {
             dir: dir.to_owned(),
             keys: Keys { seed: 0 },
-            urls: urls?,
-            ready: ready?,
-            later: later?,
-            pages: pages?,
-            hosts: hosts?,
-            robots: robots?,
-            accounts: accounts?,
-            notes: notes?,
-            targets: targets?,
-            sources: sources?,
-            copies: copies?,
-            near: near?,
+            urls: keyspace("urls")?,
+            ready: keyspace("ready")?,
+            later: keyspace("later")?,
+            pages: keyspace("pages")?,
+            hosts: keyspace("hosts")?,
+            robots: keyspace("robots")?,
+            accounts: keyspace("accounts")?,
+            notes: keyspace("notes")?,
+            targets: keyspace("targets")?,
+            sources: keyspace("sources")?,
+            copies: keyspace("copies")?,
+            near: keyspace("near")?,
             trouble: OnceLock::new(),
             db,
         })
@@ -255,6 +229,12 @@ impl Store {
         }
     }
 
+    /// In the order of [`KEYSPACES`].
+    pub fn keyspaces(&self) -> Result<Vec<Keyspace>, FrontierError> {
+        let opened = KEYSPACES.map(|name| self.db.keyspace(name, || keyspace_options(name)));
+        opened.into_iter().collect::<Result<_, _>>().map_err(|source| self.failed(source))
+    }
+
     pub fn host(&self, host: HostKey) -> Result<Option<HostRecord>, FrontierError> {
         self.record(&self.hosts, &host.to_be_bytes())
     }
@@ -264,7 +244,7 @@ impl Store {
         Ok(page.map(|page| page.with_origin(origin)))
     }
 
-    pub fn robots_of(&self, host: HostKey) -> Result<Option<crate::frontier::Robots>, FrontierError> {
+    pub fn robots_of(&self, host: HostKey) -> Result<Option<Robots>, FrontierError> {
         self.record(&self.robots, &host.to_be_bytes())
     }
 
@@ -272,6 +252,30 @@ impl Store {
     pub fn source(&self, number: u64) -> Result<Option<Source>, FrontierError> {
         let entry = self.sources.range(..=number.to_be_bytes()).next_back();
         Ok(entry.map(|entry| self.read(&self.sources, entry)).transpose()?.map(|(_, source)| source))
+    }
+
+    /// The record of a URL in `pages`; none when nothing of its host is known either.
+    pub fn page_of(&self, url: UrlKey) -> Result<Option<PageRecord>, FrontierError> {
+        let Some(host) = self.host(url.host)? else { return Ok(None) };
+        self.page(url, &host.origin)
+    }
+
+    /// The URLs that the keys of these entries end in.
+    pub fn url_keys(
+        &self,
+        keyspace: &Keyspace,
+        entries: impl Iterator<Item = Guard>,
+    ) -> Result<Vec<UrlKey>, FrontierError> {
+        let url = |entry: Guard| {
+            let key = entry.key().map_err(|source| self.failed(source))?;
+            UrlKey::at_end_of(&key).ok_or_else(|| self.unreadable(keyspace.name()))
+        };
+        entries.map(url).collect()
+    }
+
+    pub fn count(&self, mut entries: impl Iterator<Item = Guard>) -> Result<u64, FrontierError> {
+        let counted = entries.try_fold(0, |count, entry| entry.key().map(|_| count + 1));
+        counted.map_err(|source| self.failed(source))
     }
 
     /// Every host's record.
@@ -288,7 +292,7 @@ impl Store {
         &self,
         host: HostKey,
         record: &HostRecord,
-        robots: Option<&crate::frontier::Robots>,
+        robots: Option<&Robots>,
     ) -> Result<(), FrontierError> {
         let mut batch = self.db.batch();
         batch.insert(&self.hosts, host.to_be_bytes(), records::to_bytes(record));
@@ -312,7 +316,7 @@ impl Store {
 
     /// A value that says nothing we know, in this keyspace.
     pub fn unreadable(&self, keyspace: &str) -> FrontierError {
-        unreadable(&self.dir, keyspace)
+        error(&self.dir, REMEDY_CORRUPT, Problem::Record(keyspace.to_owned()))
     }
 }
 
@@ -320,8 +324,8 @@ pub fn failed(dir: &Path, source: fjall::Error) -> FrontierError {
     error(dir, remedy(&source), Problem::Fjall(source))
 }
 
-pub fn unreadable(dir: &Path, keyspace: &str) -> FrontierError {
-    error(dir, REMEDY_CORRUPT, Problem::Record(keyspace.to_owned()))
+pub fn failed_io(dir: &Path) -> impl Fn(std::io::Error) -> FrontierError {
+    move |source| error(dir, REMEDY_IO, source)
 }
 
 fn remedy(source: &fjall::Error) -> &'static str {
@@ -335,7 +339,7 @@ fn remedy(source: &fjall::Error) -> &'static str {
     }
 }
 
-fn in_use(dir: &Path) -> FrontierError {
+pub fn in_use(dir: &Path) -> FrontierError {
     FrontierError::InUse { path: dir.display().to_string() }
 }
 

@@ -5,7 +5,6 @@ use super::open::EmbeddedFrontier;
 use super::records::{QueuedUrl, UrlState};
 use crate::frontier::held::held_under;
 use crate::frontier::keys::part;
-use crate::frontier::schedule::HostRecord;
 use crate::frontier::{FrontierError, PageRecord, PageState};
 
 /// Counted records.
@@ -57,12 +56,11 @@ impl EmbeddedFrontier {
     pub fn survey(&self) -> Result<Survey, FrontierError> {
         let store = &*self.shelf.store()?;
         let mut survey = Survey::default();
-        for entry in store.hosts.iter() {
-            let (_, host): (_, HostRecord) = store.read(&store.hosts, entry)?;
+        store.each_host(|_, host| {
             survey.hosts += 1;
             survey.queued_by_host += host.work();
             survey.admitted_by_host += host.pages;
-        }
+        })?;
         for queue in [&store.ready, &store.later] {
             for entry in queue.iter() {
                 let (key, item): (_, QueuedUrl) = store.read(queue, entry)?;

@@ -1,7 +1,10 @@
 //! Where redirects lead, and what pages name as their canonical URL ([`super::stand_ins`]): under which URL a target's page is
 //! delivered, its owner, and which others lead there too, its aliases. Only what does either has anything here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use fjall::Keyspace;
 
 use super::changes::Changes;
 use super::open::EmbeddedFrontier;
@@ -11,10 +14,11 @@ use crate::frontier::claims::{Claims, Told};
 use crate::frontier::keys::{UrlKey, split};
 use crate::frontier::{Claim, FrontierError, PageRecord, PageState};
 
-/// A target that has lost its owner: so many of its aliases are looked at at once. The first of them has its page, the others
-/// stay its aliases; all of a million at once would be of no use.
+/// A target that has lost its owner, or a content whose first page left: so many of its aliases or duplicates are looked at at once.
+/// The first of them has its place, the others stay what they are; all of a million at once would be of no use. Each that is a duplicate
+/// no more wakes the next.
 const HEIRS: usize = 8;
-/// Aliases that are looked through for them.
+/// Those that are looked through for them.
 const LOOKED_THROUGH: usize = 64;
 
 /// Entries by key, put in or (none) taken out: under a target's key its owner, under that and an alias's key nothing.
@@ -93,11 +97,17 @@ impl EmbeddedFrontier {
     }
 }
 
-impl EmbeddedFrontier {
-    /// Under which URL a target's page is delivered, its own not counted.
-    pub(super) fn owner_of(&self, target: &str) -> Result<Option<String>, FrontierError> {
-        let owner = self.shelf.store()?.owner(self.key_of(target)?)?;
-        Ok(owner.map(|owner| owner.url))
+/// What becomes of a URL's record.
+#[derive(Clone, Copy)]
+pub(super) struct Answer<'r> {
+    pub url: UrlKey,
+    pub before: Option<&'r PageRecord>,
+    pub record: &'r PageRecord,
+}
+
+impl Answer<'_> {
+    pub fn is_new(&self) -> bool {
+        self.before.is_none_or(|before| before.fetched_ms != self.record.fetched_ms)
     }
 }
 
@@ -111,19 +121,13 @@ impl Changes<'_> {
     /// Notes what `record` makes of the URL to its target, and what it is no longer. `reached`: where its redirects led this time,
     /// whatever came of it. True when the URL is to be looked at again at once: it is the alias of nobody's page, or has a page that
     /// is another's. A look that left it as it was has nothing to say of that: another would not either.
-    pub(super) fn turn_to(
-        &mut self,
-        url: UrlKey,
-        before: Option<&PageRecord>,
-        record: &PageRecord,
-        reached: Option<&str>,
-    ) -> Result<bool, FrontierError> {
+    pub(super) fn turn_to(&mut self, answer: Answer, reached: Option<&str>) -> Result<bool, FrontierError> {
+        let Answer { url, before, record } = answer;
         let (was, is) = (Role::of(before), Role::of(Some(record)));
         if was != is {
             self.leave(url, &record.url, (was, is), reached)?;
         }
-        self.tell_others(url, before, record)?;
-        let is_new = before.is_none_or(|before| before.fetched_ms != record.fetched_ms);
+        self.tell_others(answer)?;
         let is_anothers = match is {
             Role::None => false,
             Role::Owner(target) => self.own(target, Owner { url: record.url.clone(), is_stand_in: false })?,
@@ -137,7 +141,7 @@ impl Changes<'_> {
                 !self.is_delivered(key, target)? || !self.leads_to(record.canonical.as_deref(), key)?
             }
         };
-        Ok(is_anothers && is_new)
+        Ok(is_anothers && answer.is_new())
     }
 
     /// Makes it the owner of a target that has none, or only one that stands in for it. True when another is.
@@ -192,23 +196,39 @@ impl Changes<'_> {
         Ok(self.page(url, origin)?.is_some_and(|page| is_page(&page)))
     }
 
-    /// Has [`HEIRS`] aliases of a target that are `wanted` looked at at once, those included that are about to be. The target itself
-    /// comes first.
+    /// Has aliases of a target that are `wanted` looked at at once, those included that are about to be. The target itself comes
+    /// first.
     pub(super) fn wake(
         &mut self,
         target: UrlKey,
         but: UrlKey,
         wanted: impl Fn(&PageRecord) -> bool,
     ) -> Result<(), FrontierError> {
-        let mut members = self.members(target)?;
-        members.retain(|alias| *alias != but);
-        members.sort_by_key(|alias| *alias != target);
+        let mut members = self.members(&self.store.targets, &self.targets, members_of(target))?;
+        let itself = member(target, target);
+        let is_one = match self.targets.get(&itself) {
+            Some(change) => change.is_some(),
+            None => self.store.get(&self.store.targets, &itself)?.is_some(),
+        };
+        members.retain(|alias| *alias != target);
+        if is_one {
+            members.insert(0, target);
+        }
+        self.wake_heirs(members, but, wanted)
+    }
+
+    /// Has [`HEIRS`] of these that are `wanted` looked at at once.
+    pub(super) fn wake_heirs(
+        &mut self,
+        members: Vec<UrlKey>,
+        but: UrlKey,
+        wanted: impl Fn(&PageRecord) -> bool,
+    ) -> Result<(), FrontierError> {
         let mut awake = 0;
-        for alias in members {
-            if awake >= HEIRS {
-                break;
+        for member in members.into_iter().filter(|member| *member != but) {
+            if awake < HEIRS {
+                awake += usize::from(self.wake_one(member, &wanted)?);
             }
-            awake += usize::from(self.wake_one(alias, &wanted)?);
         }
         Ok(())
     }
@@ -227,31 +247,26 @@ impl Changes<'_> {
         }
     }
 
-    /// The first of a target's aliases, this batch's included; and the target itself if it is one.
-    fn members(&self, target: UrlKey) -> Result<Vec<UrlKey>, FrontierError> {
-        let prefix = target.to_bytes();
-        let mut members = Vec::new();
-        for entry in self.store.targets.prefix(prefix) {
+    /// The URLs that the keys of a range end in: the first of the store's, and all that this batch adds.
+    pub(super) fn members(
+        &self,
+        keyspace: &Keyspace,
+        changes: &TargetChanges,
+        range: RangeInclusive<Vec<u8>>,
+    ) -> Result<Vec<UrlKey>, FrontierError> {
+        let mut keys = BTreeSet::new();
+        for entry in keyspace.range(range.clone()) {
             let key = entry.key().map_err(|source| self.store.failed(source))?;
-            if key.len() > prefix.len() && self.targets.get(&key[..]).is_none_or(Option::is_some) {
-                members.push(key.to_vec());
+            if changes.get(&key[..]).is_none_or(Option::is_some) {
+                keys.insert(key.to_vec());
             }
-            if members.len() >= LOOKED_THROUGH {
+            if keys.len() >= LOOKED_THROUGH {
                 break;
             }
         }
-        let added = self.targets.range(prefix.to_vec()..).take_while(|(key, _)| key.starts_with(&prefix));
-        members.extend(
-            added.filter(|(key, value)| key.len() > prefix.len() && value.is_some()).map(|(key, _)| key.clone()),
-        );
-        if let Some(Some(_)) = self.targets.get(&member(target, target)) {
-        } else if self.store.get(&self.store.targets, &member(target, target))?.is_some() {
-            members.push(member(target, target));
-        }
-        members.sort_unstable();
-        members.dedup();
-        let unreadable = || self.store.unreadable("targets");
-        members.iter().map(|key| UrlKey::from_bytes(&key[prefix.len()..]).ok_or_else(unreadable)).collect()
+        keys.extend(changes.range(range).filter(|(_, value)| value.is_some()).map(|(key, _)| key.clone()));
+        let unreadable = || self.store.unreadable(keyspace.name());
+        keys.iter().map(|key| UrlKey::at_end_of(key).ok_or_else(unreadable)).collect()
     }
 }
 
@@ -262,4 +277,9 @@ pub(super) fn is_page(record: &PageRecord) -> bool {
 
 pub(super) fn member(target: UrlKey, alias: UrlKey) -> Vec<u8> {
     [target.to_bytes(), alias.to_bytes()].concat()
+}
+
+/// The keys of all aliases of a target.
+pub(super) fn members_of(target: UrlKey) -> RangeInclusive<Vec<u8>> {
+    member(target, UrlKey::FIRST)..=member(target, UrlKey::LAST)
 }

@@ -2,7 +2,8 @@
 
 use super::changes::Changes;
 use super::records::{QueuedUrl, Source, UrlState};
-use crate::frontier::keys::{Rank, UrlKey, split};
+use super::targets::Answer;
+use crate::frontier::keys::{Rank, UrlKey};
 use crate::frontier::work::PRIORITY_UNKNOWN;
 use crate::frontier::{
     Attempt, Attempts, Cause, Change, FrontierError, HostPause, PageRecord, PageState, Past, Verdict,
@@ -25,15 +26,14 @@ impl Changes<'_> {
     /// Returns how many verdicts changed something.
     pub fn add_verdicts(&mut self, verdicts: &[Verdict]) -> Result<u64, FrontierError> {
         let keys = self.frontier.keys;
-        let parts = verdicts.iter().map(|verdict| split(&verdict.url)).collect::<Result<Vec<_>, _>>()?;
-        let urls: Vec<UrlKey> = parts.iter().map(|(origin, path)| keys.url(keys.host(origin), path)).collect();
+        let parts = verdicts.iter().map(|verdict| keys.of(&verdict.url)).collect::<Result<Vec<_>, _>>()?;
         // Asked once for all: whoever leases wants that lock, too.
         let in_flight: Vec<bool> = {
             let schedule = self.frontier.schedule.lock();
-            urls.iter().map(|url| schedule.is_in_flight(*url)).collect()
+            parts.iter().map(|(url, ..)| schedule.is_in_flight(*url)).collect()
         };
         let mut changed = 0;
-        for (((verdict, (origin, path)), url), is_in_flight) in verdicts.iter().zip(parts).zip(urls).zip(in_flight) {
+        for ((verdict, (url, origin, path)), is_in_flight) in verdicts.iter().zip(parts).zip(in_flight) {
             let (state, page) = (self.state_of(url)?, self.page(url, origin)?);
             let is_in_flight = is_in_flight && !self.has_verdict(url);
             changed +=
@@ -43,18 +43,13 @@ impl Changes<'_> {
     }
 
     fn add_verdict(&mut self, subject: Subject) -> Result<bool, FrontierError> {
-        let origin = subject.origin;
         if self.is_old(&subject) {
             return Ok(false);
         }
         match &subject.verdict.change {
-            Change::Page { record, due_again } => {
-                self.meet(&subject, origin)?;
-                self.add_page(&subject, record, *due_again)?;
-                Ok(true)
-            }
+            Change::Page { record, due_again } => self.add_page(&subject, record, *due_again),
             Change::Retry { at, attempt, put_off, cause, host } => {
-                self.add_retry(&subject, origin, (*at, *attempt, *put_off, *cause), *host)
+                self.add_retry(&subject, (*at, *attempt, *put_off, *cause), *host)
             }
         }
     }
@@ -69,8 +64,8 @@ impl Changes<'_> {
     }
 
     /// Makes the host and, for a URL not heard of before, counts it.
-    fn meet(&mut self, subject: &Subject, origin: &str) -> Result<(), FrontierError> {
-        let host = self.host(subject.url.host, origin)?;
+    fn meet(&mut self, subject: &Subject) -> Result<(), FrontierError> {
+        let host = self.host(subject.url.host, subject.origin)?;
         host.finished.push(subject.url);
         host.record.pages += u64::from(subject.state.is_none() && subject.verdict.kind.is_delivered());
         Ok(())
@@ -81,7 +76,8 @@ impl Changes<'_> {
         subject: &Subject,
         record: &PageRecord,
         due_again: Option<EpochMs>,
-    ) -> Result<(), FrontierError> {
+    ) -> Result<bool, FrontierError> {
+        self.meet(subject)?;
         let url = subject.url;
         let lesson = subject.page.as_ref().and_then(|before| record.lesson(before));
         if let (Some(lesson), Some(host)) = (lesson, self.hosts.get_mut(&url.host)) {
@@ -91,18 +87,16 @@ impl Changes<'_> {
         let past = self.past(subject, record)?;
         self.leave_queue(subject);
         let reached = subject.verdict.reached.as_deref();
-        let is_at_once = self.turn_to(url, subject.page.as_ref(), record, reached)?
-            | self.compare(url, subject.page.as_ref(), record)?;
+        let look = Answer { url, before: subject.page.as_ref(), record };
+        let is_at_once = self.turn_to(look, reached)? | self.compare(look)?;
         let due_again = if is_at_once { Some(self.now) } else { due_again };
         match due_again {
             Some(due) => {
-                let rank = self.rank_of(subject);
+                let rank = self.rank_of(subject.state, PRIORITY_UNKNOWN);
                 let item = QueuedUrl::revisit(subject.path, subject.verdict.kind, record.depth);
                 self.enqueue_later(url, due, rank, &item);
             }
-            None => {
-                self.states.insert(url, UrlState::Done);
-            }
+            None => drop(self.states.insert(url, Some(UrlState::Done))),
         }
         // A sitemap is remembered, so that it is not asked for again, but it is no page.
         if subject.verdict.kind.is_delivered() {
@@ -111,47 +105,37 @@ impl Changes<'_> {
             }
             self.totals.count_page(record.state, 1);
         }
-        self.pages.insert(url, PageRecord { past, ..record.clone() });
-        Ok(())
+        self.pages.insert(url, Some(PageRecord { past, ..record.clone() }));
+        Ok(true)
     }
 
     fn add_retry(
         &mut self,
         subject: &Subject,
-        origin: &str,
         (at, attempt, put_off, cause): (EpochMs, u16, bool, Option<Cause>),
         pause: HostPause,
     ) -> Result<bool, FrontierError> {
-        let queued = match subject.state {
-            Some(state) => self.queued(subject.url, state)?,
-            None => None,
-        };
+        let queued = self.queued_of(subject)?;
         if let Some(item) = &queued {
             let is_there = matches!(subject.state, Some(UrlState::Later { due, .. }) if due == at);
             if item.attempt > attempt || (item.attempt == attempt && is_there) {
                 return Ok(false);
             }
         }
-        self.meet(subject, origin)?;
-        let queued_attempts = queued.as_ref().map(|queued| queued.attempts.clone());
-        let mut attempts = attempts_before(queued_attempts, subject.page.as_ref());
-        attempts.push(subject.verdict.attempt);
+        self.meet(subject)?;
         self.leave_queue(subject);
-        let rank = self.rank_of(subject);
-        let lead = queued.as_ref().map(|item| item.lead.clone()).unwrap_or_default();
-        let depth = queued.as_ref().map(|item| item.depth).or(subject.page.as_ref().map(|page| page.depth));
-        let item = QueuedUrl {
-            attempt,
-            put_off,
-            cause,
-            attempts,
-            lead,
-            revisit: subject.page.is_some(),
-            ..QueuedUrl::revisit(subject.path, subject.verdict.kind, depth.unwrap_or(0))
-        };
+        let rank = self.rank_of(subject.state, PRIORITY_UNKNOWN);
+        let item = queued.unwrap_or_else(|| {
+            let depth = subject.page.as_ref().map_or(0, |page| page.depth);
+            QueuedUrl::revisit(subject.path, subject.verdict.kind, depth)
+        });
+        let mut attempts = attempts_before(Some(item.attempts), subject.page.as_ref());
+        attempts.push(subject.verdict.attempt);
+        let (kind, revisit) = (subject.verdict.kind, subject.page.is_some());
+        let item = QueuedUrl { kind, attempt, put_off, cause, attempts, revisit, ..item };
         self.enqueue_later(subject.url, at, rank, &item);
         self.totals.first_time += u64::from(subject.page.is_none());
-        self.host(subject.url.host, origin)?.pause(pause);
+        self.host(subject.url.host, subject.origin)?.pause(pause);
         Ok(true)
     }
 
@@ -162,17 +146,20 @@ impl Changes<'_> {
         self.dequeue(subject.url, state);
     }
 
-    /// A URL keeps its rank as long as it is queued.
-    fn rank_of(&mut self, subject: &Subject) -> Rank {
-        match subject.state {
-            Some(UrlState::Ready(rank) | UrlState::Later { rank, .. }) => rank,
-            Some(UrlState::Done) => self.next_rank(PRIORITY_UNKNOWN),
-            None => {
-                let rank = self.next_rank(PRIORITY_UNKNOWN);
-                self.sources.insert(rank.sequence(), Source::default());
-                rank
-            }
+    /// A URL keeps its rank as long as it is queued. `priority`: of one that is in no queue.
+    pub(super) fn rank_of(&mut self, state: Option<UrlState>, priority: u8) -> Rank {
+        if let Some(rank) = state.and_then(UrlState::rank) {
+            return rank;
         }
+        let rank = self.next_rank(priority);
+        if state.is_none() {
+            self.sources.insert(rank.sequence(), Source::default());
+        }
+        rank
+    }
+
+    fn queued_of(&self, subject: &Subject) -> Result<Option<QueuedUrl>, FrontierError> {
+        Ok(subject.state.map(|state| self.queued(subject.url, state)).transpose()?.flatten())
     }
 
     /// Those since the last answer. A URL in flight was read when it was leased.
@@ -180,8 +167,7 @@ impl Changes<'_> {
         if subject.is_in_flight {
             return Ok(self.frontier.tried.lock().get(&subject.url).cloned());
         }
-        let queued = subject.state.map(|state| self.queued(subject.url, state)).transpose()?.flatten();
-        Ok(queued.map(|queued| queued.attempts))
+        Ok(self.queued_of(subject)?.map(|queued| queued.attempts))
     }
 
     /// What the URL's new record keeps of before.
@@ -195,11 +181,8 @@ impl Changes<'_> {
             let digest = digest.and_then(|digest| digest.first_chunk().copied());
             attempts.push(Attempt { digest, ..subject.verdict.attempt });
         }
-        let proposed_as = match (before, subject.state) {
-            (Some(before), _) => before.past.proposed_as,
-            (None, Some(UrlState::Ready(rank) | UrlState::Later { rank, .. })) => Some(rank.sequence()),
-            (None, Some(UrlState::Done) | None) => None,
-        };
+        let queued_as = || subject.state.and_then(UrlState::rank).map(Rank::sequence);
+        let proposed_as = before.map_or_else(queued_as, |before| before.past.proposed_as);
         let was_delivered_at = || before.and_then(|before| before.past.delivered_at.or(before.passed_at));
         let is_delivered = record.fetched_ms == subject.verdict.attempt.at && record.state != PageState::Unchanged;
         let delivered_at = if is_delivered { None } else { was_delivered_at() };

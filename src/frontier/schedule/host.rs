@@ -70,6 +70,29 @@ fn is_none(count: &u64) -> bool {
 }
 
 impl HostRecord {
+    /// Of a host that was never heard of.
+    pub fn new(number: u64, origin: Box<str>, not_before: EpochMs) -> HostRecord {
+        HostRecord {
+            number,
+            origin,
+            not_before,
+            trouble: None,
+            delay_ms: 0,
+            ready: 0,
+            later: 0,
+            pages: 0,
+            head: Rank(0),
+            later_first: NEVER,
+            parked: 0,
+            has_robots: false,
+            trust: None,
+            is_blocked: false,
+            ordered_delay_ms: None,
+            ordered_pages: None,
+            held: 0,
+        }
+    }
+
     pub fn work(&self) -> u64 {
         self.ready + self.later
     }

@@ -78,13 +78,13 @@ impl Schedule {
 
     /// Puts up to `max_urls` of what was found in flight and returns them. With none, the host is not
     /// leased after all.
-    pub fn settle<T: Copy>(
+    pub fn settle<'f, T>(
         &mut self,
         claim: &Claim,
-        found: &Found<T>,
+        found: &'f Found<T>,
         now: EpochMs,
         max_urls: usize,
-    ) -> Vec<Candidate<T>> {
+    ) -> Vec<&'f Candidate<T>> {
         let meanwhile = self.hosts.get_mut(&claim.host).and_then(|state| state.finished_meanwhile.take());
         let meanwhile = meanwhile.unwrap_or_default();
         let free = |candidate: &&Candidate<T>| {
@@ -93,28 +93,25 @@ impl Schedule {
         let is_due = |candidate: &&Candidate<T>| matches!(candidate.queue, Queue::Later(due) if due <= now);
         let best = found.ready.iter().find(free).map(|best| best.rank.priority());
         if best.is_some_and(|best| self.due.has_better(claim.taken, best, now)) {
-            return self.decline(claim, best);
+            self.decline(claim, best);
+            return Vec::new();
         }
         let max_urls = if claim.taken.from.is_some() { 1 } else { max_urls };
         let ranks = self.due.ranks();
         // What is worse than the host was taken for waits for its turn.
         let is_as_good = |it: &&Candidate<T>| !ranks || best.map(band) == Some(band(it.rank.priority()));
         let ready = found.ready.iter().filter(free).filter(is_as_good);
-        let mut due: Vec<Candidate<T>> = ready.take(max_urls).copied().collect();
-        due.extend(found.later.iter().filter(is_due).filter(free).take(LATER_WINDOW).copied());
+        let mut due: Vec<&Candidate<T>> = ready.take(max_urls).collect();
+        due.extend(found.later.iter().filter(is_due).filter(free).take(LATER_WINDOW));
         due.sort_by_key(|candidate| candidate.rank);
         due.dedup_by_key(|candidate| candidate.url);
         let (again, new) = due.into_iter().partition(|candidate| candidate.is_revisit);
         let chosen = shared(new, again, max_urls, self.revisit_share, now);
         let taken: HashSet<UrlKey> = chosen.iter().map(|candidate| candidate.url).collect();
-        let next_later = found
-            .later
-            .iter()
-            .filter(free)
-            .find(|candidate| !taken.contains(&candidate.url))
-            .map_or(found.later_unread_from, |candidate| candidate.queue.due());
-        let left = found.ready.iter().filter(free).find(|candidate| !taken.contains(&candidate.url));
-        let left = left.or(found.ready.last()).map(|candidate| candidate.rank.priority());
+        let is_left = |candidate: &&Candidate<T>| free(candidate) && !taken.contains(&candidate.url);
+        let next_later =
+            found.later.iter().find(is_left).map_or(found.later_unread_from, |candidate| candidate.queue.due());
+        let left = found.ready.iter().find(is_left).or(found.ready.last()).map(|left| left.rank.priority());
         self.take(claim, &chosen);
         if let Some(state) = self.hosts.get_mut(&claim.host) {
             let is_current = state.epoch == claim.epoch;
@@ -133,15 +130,14 @@ impl Schedule {
     }
 
     /// The host has less to offer than it was taken for, and others have more: it is listed anew.
-    fn decline<T>(&mut self, claim: &Claim, best: Option<u8>) -> Vec<Candidate<T>> {
+    fn decline(&mut self, claim: &Claim, best: Option<u8>) {
         if let Some(state) = self.hosts.get_mut(&claim.host).filter(|state| state.epoch == claim.epoch) {
             state.best = best.unwrap_or(state.best);
         }
         self.give_back(claim.lease);
-        Vec::new()
     }
 
-    fn take<T>(&mut self, claim: &Claim, chosen: &[Candidate<T>]) {
+    fn take<T>(&mut self, claim: &Claim, chosen: &[&Candidate<T>]) {
         let (Some(state), Some(leased)) = (self.hosts.get_mut(&claim.host), self.leases.get_mut(&claim.lease)) else {
             return;
         };

@@ -1,5 +1,7 @@
 //! Hosts as people are shown them.
 
+use std::cmp::Reverse;
+
 use super::host::HostState;
 use super::state::Schedule;
 use crate::frontier::keys::HostKey;
@@ -19,23 +21,23 @@ impl Schedule {
     pub fn look_at(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook> {
         let leased = self.leases.values().map(|leased| leased.host);
         let due = self.due.hosts().take(LOOKED_THROUGH);
-        if which == WhichHosts::Held {
-            let mut held: Vec<HostLook> =
-                self.held.iter().take(LOOKED_THROUGH).filter_map(|host| self.look(*host)).collect();
-            held.sort_by_key(|look| std::cmp::Reverse(look.held));
-            held.truncate(at_most);
-            return held;
-        }
+        let blocked = self.blocked.iter().copied();
         let hosts: Box<dyn Iterator<Item = HostKey>> = match which {
             WhichHosts::Busy => Box::new(leased),
-            WhichHosts::Blocked | WhichHosts::Held => Box::new(self.blocked.iter().copied()),
-            WhichHosts::All | WhichHosts::Troubled => Box::new(leased.chain(due).chain(self.blocked.iter().copied())),
+            WhichHosts::Blocked => Box::new(blocked),
+            WhichHosts::Held => Box::new(self.held.iter().copied().take(LOOKED_THROUGH)),
+            WhichHosts::All | WhichHosts::Troubled => Box::new(leased.chain(due).chain(blocked)),
         };
-        let is_wanted = |look: &HostLook| match which {
-            WhichHosts::Troubled => look.trouble.as_ref().is_some_and(Trouble::is_the_hosts),
-            _ => true,
-        };
-        hosts.filter_map(|host| self.look(host)).filter(is_wanted).take(at_most).collect()
+        let is_wanted =
+            |look: &HostLook| which != WhichHosts::Troubled || look.trouble.as_ref().is_some_and(Trouble::is_the_hosts);
+        let looks = hosts.filter_map(|host| self.look(host)).filter(is_wanted);
+        if which != WhichHosts::Held {
+            return looks.take(at_most).collect();
+        }
+        let mut looks: Vec<HostLook> = looks.collect();
+        looks.sort_by_key(|look| Reverse(look.held));
+        looks.truncate(at_most);
+        looks
     }
 }
 

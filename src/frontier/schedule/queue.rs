@@ -59,12 +59,13 @@ pub struct Found<T> {
     pub later_unread_from: EpochMs,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Candidate<T> {
     pub url: UrlKey,
     pub rank: Rank,
     pub queue: Queue,
     /// Fetched before, and looked at again.
     pub is_revisit: bool,
+    /// What the queue keeps of it.
     pub item: T,
 }

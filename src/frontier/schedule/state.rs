@@ -24,7 +24,7 @@ pub(super) struct Leased {
 pub struct Schedule {
     pub totals: Totals,
     /// See [`crate::frontier::FrontierOptions::revisit_share`].
-    pub(super) revisit_share: f64,
+    pub revisit_share: f64,
     pub(super) hosts: HashMap<HostKey, HostState>,
     pub(super) due: Due,
     pub(super) in_flight: HashMap<UrlKey, Queue>,
@@ -32,7 +32,7 @@ pub struct Schedule {
     pub(super) hosts_with_work: u64,
     /// Hosts in trouble that have work, and their URLs.
     pub(super) troubled: BTreeMap<Cause, (u64, u64)>,
-    pub(super) given_up: HashSet<HostKey>,
+    pub(super) given_up: BTreeSet<HostKey>,
     /// Hosts that their operator wants left alone and that have work.
     pub(super) blocked: BTreeSet<HostKey>,
     /// Hosts with URLs that are held.
@@ -40,7 +40,7 @@ pub struct Schedule {
     /// Hosts that are not leased for the time being.
     pub(super) recalled: HashSet<HostKey>,
     /// Hosts that rest because a budget is spent, by budget.
-    pub(super) resting: Vec<(Budget, u64)>,
+    pub(super) resting: HashMap<Budget, u64>,
     pub(super) last_lease: u64,
 }
 
@@ -142,16 +142,11 @@ impl Schedule {
     pub(super) fn rest_for(&mut self, host: HostKey, spent: Option<Spent>) {
         let Some(state) = self.hosts.get_mut(&host) else { return };
         let before = std::mem::replace(&mut state.spent, spent);
-        if let Some(Spent { budget, .. }) = before
-            && let Some((_, hosts)) = self.resting.iter_mut().find(|(other, _)| *other == budget)
-        {
+        if let Some(hosts) = before.and_then(|spent| self.resting.get_mut(&spent.budget)) {
             *hosts -= 1;
         }
         if let Some(Spent { budget, .. }) = spent {
-            match self.resting.iter_mut().find(|(other, _)| *other == budget) {
-                Some((_, hosts)) => *hosts += 1,
-                None => self.resting.push((budget, 1)),
-            }
+            *self.resting.entry(budget).or_default() += 1;
         }
     }
 
@@ -172,10 +167,6 @@ impl Schedule {
     /// Whether a URL is in flight, or may be about to be: its host is leased.
     pub fn is_busy(&self, url: UrlKey) -> bool {
         self.is_in_flight(url) || self.hosts.get(&url.host).is_some_and(|state| state.lease.is_some())
-    }
-
-    pub fn share(&mut self, revisit_share: f64) {
-        self.revisit_share = revisit_share;
     }
 
     pub fn ranks(&self) -> bool {
@@ -204,7 +195,7 @@ impl Schedule {
 
     /// Hosts that rest because this budget is spent.
     pub fn resting_for(&self, budget: &Budget) -> u64 {
-        self.resting.iter().find(|(other, _)| other == budget).map_or(0, |(_, hosts)| *hosts)
+        self.resting.get(budget).copied().unwrap_or(0)
     }
 
     /// Replaces what the counters say of a host by what its record is to be; none: nothing.
@@ -231,18 +222,17 @@ impl Schedule {
             }
             self.troubled.retain(|_, (hosts, _)| *hosts > 0);
         }
-        match now.is_some_and(|record| record.is_blocked) {
-            true => self.blocked.insert(host),
-            false => self.blocked.remove(&host),
-        };
-        match now.is_some_and(|record| record.held > 0) {
-            true => self.held.insert(host),
-            false => self.held.remove(&host),
-        };
-        match record.is_some_and(HostRecord::is_given_up) {
-            true => self.given_up.insert(host),
-            false => self.given_up.remove(&host),
-        };
+        let is_blocked = now.is_some_and(|record| record.is_blocked);
+        let is_held = now.is_some_and(|record| record.held > 0);
+        let is_given_up = record.is_some_and(HostRecord::is_given_up);
+        for (hosts, is_one) in
+            [(&mut self.blocked, is_blocked), (&mut self.held, is_held), (&mut self.given_up, is_given_up)]
+        {
+            match is_one {
+                true => hosts.insert(host),
+                false => hosts.remove(&host),
+            };
+        }
     }
 
     /// Those of `hosts` that are given up.
@@ -294,10 +284,8 @@ impl Schedule {
         }
         if state.is_idle() {
             self.rest_for(host, None);
+            self.count(host, None);
             self.hosts.remove(&host);
-            self.given_up.remove(&host);
-            self.blocked.remove(&host);
-            self.held.remove(&host);
         }
     }
 }

@@ -12,13 +12,17 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use seine::budgets::Amounts;
 use seine::delivery::Position;
+use seine::duplicates::Content;
+use seine::focus::Lead;
 use seine::frontier::{
-    Applied, Batch, Change, Claim, Counts, Frontier, FrontierError, FrontierOptions, Health, Host, HostOrder,
-    HostPause, HostTurn, Lease, PageRecord, PageState, Proposal, Proposed, Release, Settled, Trouble, Troubled, Turn,
-    WHEN_MET_AGAIN, Waiting, WaitingHost,
+    Applied, Batch, BudgetStanding, Change, Claim, Counts, Forgotten, Frontier, FrontierCopy, FrontierError,
+    FrontierOptions, Health, Host, HostLook, HostOrder, HostPause, HostTurn, Lease, Look, NoBudget, PageRecord,
+    PageState, Proposal, Proposed, QueuePlace, Ranked, Release, Remembered, Settled, Standing, Trouble, Troubled, Turn,
+    UrlLook, WHEN_MET_AGAIN, Waiting, WaitingHost, WhichHosts, Work,
 };
-use seine::page::{EpochMs, Kind, Withheld};
+use seine::page::{DuplicateOf, EpochMs, Kind, Withheld};
 use seine::revisit::Trust;
 
 use kept::{Kept, Queue};
@@ -48,6 +52,15 @@ impl MemoryFrontier {
         }
         MemoryFrontier { options, kept: Mutex::new(kept), volatile: Mutex::default() }
     }
+}
+
+/// Promises of which the model has nothing, and which no test asks it for.
+macro_rules! not_modelled {
+    ($(fn $name:ident(&self $(, $arg:ident: $type:ty)*) $(-> $result:ty)?;)*) => {
+        $(fn $name(&self $(, _: $type)*) $(-> $result)? {
+            unimplemented!("the model has nothing of {}", stringify!($name))
+        })*
+    };
 }
 
 impl Frontier for MemoryFrontier {
@@ -257,19 +270,6 @@ impl Frontier for MemoryFrontier {
         waiting
     }
 
-    fn order_host(&self, _: &str, _: HostOrder, _: EpochMs) -> Result<(), FrontierError> {
-        unreachable!("the model has no operator")
-    }
-
-    fn records_after(
-        &self,
-        _: Option<&str>,
-        _: usize,
-        _: &dyn Fn(&PageRecord) -> bool,
-    ) -> Result<Vec<PageRecord>, FrontierError> {
-        unreachable!("the model is asked for single records")
-    }
-
     fn note(&self, name: &str) -> Result<Option<String>, FrontierError> {
         Ok(self.kept.lock().notes.get(name).cloned())
     }
@@ -281,6 +281,39 @@ impl Frontier for MemoryFrontier {
 
     fn flush(&self) -> Result<(), FrontierError> {
         Ok(())
+    }
+
+    not_modelled! {
+        fn lend(&self, lease: &Lease, until: EpochMs) -> Result<(), FrontierError>;
+        fn claim_content(&self, content: Content, within: u8, by: &str) -> Result<Option<DuplicateOf>, FrontierError>;
+        fn witness(&self, origin: &str, except: &str) -> Result<Option<Work>, FrontierError>;
+        fn hold_address(&self, ip: IpAddr, time: Duration, now: EpochMs);
+        fn traps(&self, origin: &str) -> Result<(u64, Option<Vec<u8>>), FrontierError>;
+        fn release_held(&self, of_each: usize, now: EpochMs) -> Result<u64, FrontierError>;
+        fn lead(&self, url: &str) -> Result<Option<Lead>, FrontierError>;
+        fn learned(&self) -> Result<Remembered, FrontierError>;
+        fn forget_learned(&self) -> Result<(), FrontierError>;
+        fn rank_again(&self, after: Option<QueuePlace>, at_most: usize, rank: &dyn Fn(&Ranked) -> u8, now: EpochMs) -> Result<Option<QueuePlace>, FrontierError>;
+        fn next_due_well(&self) -> Option<EpochMs>;
+        fn reserve(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<(), NoBudget>, FrontierError>;
+        fn weigh(&self, url: &str, amounts: Amounts);
+        fn unreserve(&self, url: &str);
+        fn budgets(&self, now: EpochMs) -> Vec<BudgetStanding>;
+        fn reconfigure(&self, options: FrontierOptions);
+        fn look_again(&self, now: EpochMs, look: &dyn Fn(&PageRecord) -> Option<Look>) -> Result<u64, FrontierError>;
+        fn brought(&self) -> Amounts;
+        fn recall(&self, origin: &str, recalled: bool);
+        fn is_recalled(&self, origin: &str) -> bool;
+        fn forget(&self, urls: &[String], now: EpochMs) -> Result<Forgotten, FrontierError>;
+        fn forget_host(&self, origin: &str, after: Option<u64>, at_most: usize, now: EpochMs) -> Result<(Forgotten, Option<u64>), FrontierError>;
+        fn look_at_host(&self, origin: &str) -> Result<Option<HostLook>, FrontierError>;
+        fn look_at_hosts(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook>;
+        fn look_at_url(&self, url: &str) -> Result<Option<UrlLook>, FrontierError>;
+        fn copy(&self) -> Result<Option<Box<dyn FrontierCopy + '_>>, FrontierError>;
+        fn standing(&self) -> Standing;
+        fn restore(&self) -> Result<(), FrontierError>;
+        fn order_host(&self, origin: &str, order: HostOrder, now: EpochMs) -> Result<(), FrontierError>;
+        fn records_after(&self, after: Option<&str>, at_most: usize, wanted: &dyn Fn(&PageRecord) -> bool) -> Result<Vec<PageRecord>, FrontierError>;
     }
 }
 

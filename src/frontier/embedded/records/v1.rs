@@ -3,10 +3,9 @@
 use super::{QueuedUrl, Record};
 use crate::budgets::Account;
 use crate::delivery::Position;
-use crate::focus::Lead;
 use crate::frontier::keys::Rank;
 use crate::frontier::schedule::{HostRecord, Totals};
-use crate::frontier::{Attempts, Cause, PageRecord, PageState, Robots, RobotsAccess, Trouble};
+use crate::frontier::{Cause, PageRecord, PageState, Robots, RobotsAccess, Trouble};
 use crate::page::{EpochMs, FailureReason, Kind};
 
 /// What is left to read.
@@ -22,9 +21,7 @@ impl Record for QueuedUrl {
             depth: input.small()?,
             attempt: input.small()?,
             path: input.rest()?,
-            cause: None,
-            attempts: Attempts::default(),
-            lead: Lead::default(),
+            ..QueuedUrl::revisit("", Kind::Page, 0)
         })
     }
 }
@@ -44,25 +41,8 @@ impl Record for HostRecord {
             1 => (0, trouble_since(not_before, failures)),
             _ => (input.number()?, input.trouble()?),
         };
-        Some(HostRecord {
-            number,
-            origin: input.rest()?.into(),
-            not_before,
-            trouble,
-            delay_ms,
-            ready,
-            later,
-            pages,
-            head,
-            later_first,
-            parked,
-            has_robots,
-            trust: None,
-            is_blocked: false,
-            ordered_delay_ms: None,
-            ordered_pages: None,
-            held: 0,
-        })
+        let host = HostRecord::new(number, input.rest()?.into(), not_before);
+        Some(HostRecord { trouble, delay_ms, ready, later, pages, head, later_first, parked, has_robots, ..host })
     }
 }
 
@@ -78,10 +58,8 @@ impl Record for Totals {
         input.version(1)?;
         let [index, offset, next_sequence, next_host, work, first_time, live, gone, refused, failed, links_seen] =
             input.numbers()?;
-        let cursor = Position { index, offset };
         Some(Totals {
-            duplicates: 0,
-            cursor,
+            cursor: Position { index, offset },
             next_sequence,
             next_host,
             work,
@@ -91,11 +69,7 @@ impl Record for Totals {
             refused,
             failed,
             links_seen,
-            withheld: 0,
-            alias: 0,
-            judged: 0,
-            relevant: 0,
-            held: 0,
+            ..Totals::default()
         })
     }
 }
@@ -115,12 +89,7 @@ impl Record for Robots {
     }
 }
 
-/// It knew no accounts.
-impl Record for Account {
-    fn from_v1(_: Input) -> Option<Account> {
-        None
-    }
-}
+impl Record for Account {}
 
 impl Record for PageRecord {
     fn from_v1(mut input: Input) -> Option<PageRecord> {
@@ -157,18 +126,7 @@ impl Record for PageRecord {
             last_modified,
             fetched_ms,
             depth,
-            history: None,
-            final_url: None,
-            noindex: false,
-            is_to_be_reread: false,
-            likeness: None,
-            target: None,
-            texts: Default::default(),
-            canonical: None,
-            preferences: None,
-            passed_at: None,
-            past: Default::default(),
-            judged: None,
+            ..PageRecord::default()
         })
     }
 }
