@@ -1,7 +1,7 @@
 //! Folders of a crawl's own.
 
 use std::fs::{self, DirBuilder, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -30,4 +30,14 @@ pub fn draft(place: &Path) -> io::Result<PathBuf> {
 pub fn settle(draft: &Path, place: &Path) -> io::Result<()> {
     fs::rename(draft, place)?;
     File::open(place.parent().unwrap_or(place))?.sync_all()
+}
+
+/// Puts a file with these bytes in the place of whatever is there, in one step. Durable when this returns.
+pub fn put(place: &Path, bytes: &[u8]) -> io::Result<File> {
+    let new = place.with_extension("new");
+    let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&new)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    settle(&new, place)?;
+    Ok(file)
 }

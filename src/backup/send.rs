@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::stream::{Facts, Pieces};
 use crate::frontier::{Frontier, FrontierCopy, FrontierError};
-use crate::page_log::{LogCopy, LogError, PageLog};
+use crate::page_log::{CopiedSegment, LogCopy, LogError, PageLog};
 
 /// In the data folder, beside the stores.
 const ORDERS: &str = "orders.jsonl";
@@ -16,8 +16,6 @@ const DEAD_LETTERS: &str = "dead_letters";
 pub const FILLINGS: &str = "from.archive";
 /// … and what may hold passwords.
 pub(super) const STARTED_WITH: &str = "started-with.json";
-/// Of a record's key and value.
-const LENGTHS: usize = 8;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
@@ -69,10 +67,9 @@ fn send_log(log: LogCopy, pieces: &mut Pieces) -> Result<(), SendError> {
         pieces.begin(&format!("log/{}", name.display()))?;
         pieces.write_all(bytes)?;
     }
-    for segment in log.segments {
-        let (path, bytes) = (segment.path().to_owned(), segment.bytes);
-        pieces.begin(&format!("log/{}", segment.name.display()))?;
-        let copied = copy(segment.open(), &path, pieces)?;
+    for CopiedSegment { path, bytes, content } in log.segments {
+        pieces.begin(&format!("log/{}", path.file_name().unwrap_or_default().display()))?;
+        let copied = copy(content, &path, pieces)?;
         if copied < bytes {
             let source = io::Error::new(ErrorKind::UnexpectedEof, "it is shorter than what was accepted in it");
             return Err(SendError::File { path, source });
@@ -156,10 +153,8 @@ fn send_frontier(store: &dyn FrontierCopy, pieces: &mut Pieces) -> Result<(), Se
         pieces.begin(&format!("frontier/{table}"))?;
         for record in store.records(table) {
             let (key, value) = record?;
-            let mut lengths = [0; LENGTHS];
-            lengths[..4].copy_from_slice(&(key.len() as u32).to_le_bytes());
-            lengths[4..].copy_from_slice(&(value.len() as u32).to_le_bytes());
-            pieces.write_all(&lengths)?;
+            pieces.write_all(&(key.len() as u32).to_le_bytes())?;
+            pieces.write_all(&(value.len() as u32).to_le_bytes())?;
             pieces.write_all(&key)?;
             pieces.write_all(&value)?;
         }

@@ -1,34 +1,74 @@
-//! The way in: events are queued, and their senders told when they are accepted.
+//! The way in: events are queued, up to so many bytes, until the writer takes them, and their senders told when they are accepted.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::error::LogError;
 use super::log::PageLog;
-use super::queue::{COMPANY, Pending, QUEUE_BYTES};
 use super::record;
 use crate::config::LogConfig;
-use crate::delivery::Position;
+use crate::delivery::{Kept, Position};
 use crate::disk;
 use crate::page::{PageEvent, codec};
 use crate::parse::Derived;
 
+/// Bytes of records that may wait to be written.
+pub(super) const QUEUE_BYTES: usize = 16 << 20;
+/// Bytes that may be kept of what was derived, in the queue and behind it.
+pub(super) const KEPT_BYTES: usize = 40 << 20;
+/// With so much queued the writer does not wait for more.
+pub(super) const COMPANY: usize = 512 << 10;
+
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    pub items: VecDeque<Pending>,
+    pub bytes: usize,
+    pub closed: bool,
+}
+
+/// An event on its way to the disk.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub event: Arc<PageEvent>,
+    pub kept: Option<Kept>,
+    /// The payload is this and the event's body, which is not copied before the write.
+    pub head: Vec<u8>,
+    pub payload_crc: u32,
+    pub queued: Instant,
+    pub accepted: oneshot::Sender<(Position, Duration)>,
+    pub _room: OwnedSemaphorePermit,
+}
+
+impl Pending {
+    /// Bytes of memory that its entry will hold: what stands in the head as text is several times that in many pieces.
+    pub fn memory(&self) -> u64 {
+        let kept = self.kept.as_ref().map_or(0, Kept::bytes);
+        (1000 + 3 * self.head.len() + self.body().len() + kept) as u64
+    }
+
+    pub fn body(&self) -> &[u8] {
+        codec::body(&self.event)
+    }
+
+    pub fn record_bytes(&self) -> usize {
+        record::HEADER + self.head.len() + self.body().len()
+    }
+}
+
 /// A reader that lags by so many bytes of records is near the end: well within what is kept in memory.
 const NEAR_BYTES: u64 = 8 << 20;
+
 /// A promise: the event is queued.
 #[derive(Debug)]
 pub struct Ticket(oneshot::Receiver<(Position, Duration)>);
 
 impl Ticket {
-    /// Waits until the event's record is fsynced; returns the place behind it. [`LogError::Closed`]: the log ended first.
-    pub async fn accepted(self) -> Result<Position, LogError> {
-        self.accepted_after().await.map(|(position, _)| position)
-    }
-
-    /// The same, and how long it took from the queueing on, however late it is asked.
-    pub async fn accepted_after(self) -> Result<(Position, Duration), LogError> {
+    /// Waits until the event's record is fsynced; returns the place behind it, and how long it took from the queueing on, however
+    /// late it is asked. [`LogError::Closed`]: the log ended first.
+    pub async fn accepted(self) -> Result<(Position, Duration), LogError> {
         self.0.await.map_err(|_| LogError::Closed)
     }
 }
@@ -76,7 +116,6 @@ impl PageLog {
         self.inner.queue.lock().closed = true;
         self.inner.space.close();
         self.inner.filled.notify_all();
-        self.inner.room.send_replace(true);
     }
 
     /// Whether a reader has passed nearly everything, so that it finds what comes next in memory. Also true when there is
@@ -95,12 +134,5 @@ impl PageLog {
         }
         let waiting = QUEUE_BYTES.saturating_sub(self.inner.space.available_permits());
         self.inner.state.lock().bytes() + (waiting as u64) < max_bytes
-    }
-
-    /// Waits while the log is at its disk limit. Also returns once the log is closed.
-    pub async fn has_room(&self) {
-        let mut room = self.inner.room.subscribe();
-        // The sender lives as long as `self`.
-        let _ = room.wait_for(|room| *room).await;
     }
 }

@@ -3,13 +3,12 @@
 //! Its files are opened, and read later: a segment that is freed meanwhile goes from its folder, and not from who has it open.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Take};
 use std::path::{Path, PathBuf};
 
 use super::cursor_file;
 use super::error::LogError;
 use super::log::{Inner, PageLog};
-use super::segment;
 use super::state::Slot;
 use crate::delivery::Position;
 
@@ -23,23 +22,13 @@ pub struct LogCopy {
     pub segments: Vec<CopiedSegment>,
 }
 
-/// A segment, up to its last accepted event.
+/// A segment.
 pub struct CopiedSegment {
-    pub name: PathBuf,
+    pub path: PathBuf,
+    /// Up to its last accepted event.
     pub bytes: u64,
-    file: File,
-    path: PathBuf,
-}
-
-impl CopiedSegment {
-    pub fn open(self) -> impl Read {
-        self.file.take(self.bytes)
-    }
-
-    /// Where it lay, for an error.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
+    /// That, read from its beginning on.
+    pub content: Take<File>,
 }
 
 impl PageLog {
@@ -53,8 +42,8 @@ impl PageLog {
         let mut segments = Vec::with_capacity(state.segments.len());
         for segment in &state.segments {
             let file = File::open(&segment.path).map_err(LogError::io("open", &segment.path))?;
-            let name = segment.path.file_name().unwrap_or_default().into();
-            segments.push(CopiedSegment { name, bytes: segment.bytes, file, path: segment.path.clone() });
+            let (path, bytes) = (segment.path.clone(), segment.bytes);
+            segments.push(CopiedSegment { path, bytes, content: file.take(bytes) });
         }
         let (oldest, end) = (state.oldest(), state.end);
         drop(state);
@@ -96,11 +85,6 @@ impl Drop for Hold<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         state.holds -= 1;
-        let freed = state.free();
-        if !freed.is_empty() {
-            self.0.tell_room(&state);
-        }
-        drop(state);
-        segment::remove(&freed);
+        self.0.free(state);
     }
 }

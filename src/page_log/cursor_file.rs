@@ -5,13 +5,14 @@
 //! free segments.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::error::LogError;
 use super::{record, segment};
 use crate::delivery::Cursor;
+use crate::folders;
 
 const SMALLEST_SLOT: usize = 4096;
 /// No cursor of ours is larger; a larger file is not read into memory.
@@ -153,15 +154,7 @@ fn file_bytes(stored: &Stored) -> io::Result<Vec<u8>> {
 /// A new file, put in place of an old one in one step; and the bytes of its slots.
 fn make(path: &Path, stored: &Stored) -> io::Result<(File, usize)> {
     let bytes = file_bytes(stored)?;
-    let new = path.with_extension("new");
-    let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&new)?;
-    file.write_all(&bytes)?;
-    file.sync_all()?;
-    fs::rename(&new, path)?;
-    if let Some(dir) = path.parent() {
-        File::open(dir)?.sync_all()?;
-    }
-    Ok((file, bytes.len() / 2))
+    Ok((folders::put(path, &bytes)?, bytes.len() / 2))
 }
 
 fn read_slots(path: &Path, mut file: &File) -> Result<(usize, Stored), LogError> {

@@ -4,13 +4,14 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex, RwLock};
-use tokio::sync::{Semaphore, watch};
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
+use tokio::sync::Semaphore;
 
-use super::batch::Writer;
-use super::queue::{KEPT_BYTES, Queue};
+use super::append::{KEPT_BYTES, Queue};
+use super::segment;
 use super::state::State;
 use super::status::LogStatus;
+use super::writer::Writer;
 use crate::config::LogConfig;
 use crate::delivery::{Deriver, Position};
 use crate::disk;
@@ -36,8 +37,6 @@ pub(super) struct Inner {
     pub state: Mutex<State>,
     /// `state.end` or `state.finished` has changed.
     pub published: Condvar,
-    /// Below the disk limit, or closed.
-    pub room: watch::Sender<bool>,
     /// While it is full: the reader that was said to be last.
     pub full_because: Mutex<Option<String>>,
     pub writer: Mutex<Writer>,
@@ -46,7 +45,6 @@ pub(super) struct Inner {
 
 impl PageLog {
     pub fn status(&self) -> LogStatus {
-        let queued = self.inner.queue.lock().items.len();
         let free_bytes = disk::free_bytes(&self.inner.lock).ok();
         let config = self.inner.config();
         let state = self.inner.state.lock();
@@ -58,7 +56,6 @@ impl PageLog {
             room: state.bytes() < config.max_bytes,
             free_bytes,
             reserve_bytes: config.reserve_bytes,
-            queued,
             damage: state.damage.clone(),
             readers: state.reader_status(),
         }
@@ -85,17 +82,25 @@ impl Inner {
         self.config.read().clone()
     }
 
-    /// Tells those who wait for room how it is. To be called with the state as it is now.
+    /// Frees the segments that every reader has passed.
+    pub fn free(&self, mut state: MutexGuard<State>) {
+        let freed = state.free();
+        if !freed.is_empty() || self.full_because.lock().is_some() {
+            self.tell_room(&state);
+        }
+        drop(state);
+        segment::remove(&freed);
+    }
+
+    /// Says when the log is full, and when it is not any more. To be called with the state as it is now.
     pub fn tell_room(&self, state: &State) {
         let closed = self.queue.lock().closed;
-        let now = closed || state.bytes() < self.config().max_bytes;
-        let changed = self.room.send_if_modified(|room| std::mem::replace(room, now) != now);
+        let is_full = !closed && state.bytes() >= self.config().max_bytes;
         let last = state.readers.iter().min_by_key(|(_, slot)| slot.held);
         let (reader, slot) = last.map_or(("nobody", None), |(name, slot)| (name.as_str(), Some(slot)));
-        let mut full_because = self.full_because.lock();
-        let told = std::mem::replace(&mut *full_because, (!now).then(|| reader.to_owned()));
+        let told = std::mem::replace(&mut *self.full_because.lock(), is_full.then(|| reader.to_owned()));
         // Who was last when it filled up may have gone on meanwhile, and another be what it waits for.
-        if !now && (changed || told.is_some_and(|told| told != reader)) {
+        if is_full && told.as_deref() != Some(reader) {
             let bytes = slot.map_or(0, |slot| state.end.offset - slot.held.offset);
             tracing::warn!(
                 state = "log_full",
@@ -103,7 +108,7 @@ impl Inner {
                 bytes,
                 "page log: full (page_log.max_size) because of {reader}, which has the oldest of it still to take; fetching waits"
             );
-        } else if changed && !closed {
+        } else if !is_full && told.is_some() && !closed {
             tracing::info!(state = "log_room", "page log: room again, fetching goes on");
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //!
-//! * [`PageLog`]; `open`: the folder, its lock, recovery; `append`: the `queue` in; `writer`: group commit of a `batch`.
+//! * [`PageLog`]; `open`: the folder, its lock, recovery; `append`: the way in; `writer`: group commit.
 //! * [`Reader`]: events out, in order, with a durable cursor (`cursor_file`) that keeps segments until it has passed.
 //! * `segment`, `record`: the bytes on disk. `state`: what writer and readers share.
 //!
@@ -13,14 +13,11 @@
 //! whole record, and every lost event is counted, in the status and in each reader's books.
 
 mod append;
-mod batch;
 mod copy;
 mod cursor_file;
 mod error;
-mod forget;
 mod log;
 mod open;
-mod queue;
 mod reader;
 mod record;
 mod scan;

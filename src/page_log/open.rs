@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex, RwLock};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
-use super::batch::Writer;
+use super::append::{KEPT_BYTES, QUEUE_BYTES};
 use super::cursor_file::{self, CursorFile, cursors_dir};
 use super::error::LogError;
 use super::log::{Inner, PageLog, beyond};
-use super::queue::{KEPT_BYTES, QUEUE_BYTES};
 use super::segment::{self, FILE_HEADER, Found, SegmentFile};
 use super::state::{MOST_DAMAGE, Segment, Slot, State, Tail};
 use super::status::Damage;
+use super::writer::{Active, Writer};
 use crate::config::LogConfig;
 use crate::delivery::{Cursor, Deriver, Position};
 use crate::parse::DeriveOptions;
@@ -23,11 +23,6 @@ use crate::parse::DeriveOptions;
 /// What opening found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recovery {
-    pub segments: usize,
-    /// Events kept, whoever has read them.
-    pub events: u64,
-    /// Of the segment files.
-    pub bytes: u64,
     /// What a crash left of records that were never accepted. It was cut off.
     pub torn: Option<Torn>,
     /// Found in the last segment and in headers; what lies in others shows when it is read.
@@ -72,10 +67,6 @@ impl PageLog {
             finished: false,
             holds: 0,
         };
-        recovery.segments = state.segments.len();
-        recovery.events = end.index - state.oldest().index;
-        recovery.bytes = state.bytes();
-
         let mut writer = Writer::default();
         if ahead.index > end.index {
             tracing::error!(
@@ -85,9 +76,9 @@ impl PageLog {
             );
             state.end = beyond(end, ahead);
         } else if let (Some(file), Some(last)) = (writable, state.segments.back()) {
-            writer.go_on(file, last);
+            // Cut and fsynced.
+            writer.segment = Some(Active { file, path: last.path.clone(), length: last.bytes });
         }
-        let room = watch::Sender::new(state.bytes() < config.max_bytes);
         let inner = Inner {
             dir: dir.to_owned(),
             config: RwLock::new(config.clone()),
@@ -97,7 +88,6 @@ impl PageLog {
             deriver: RwLock::new(Deriver::keeping(KEPT_BYTES, derive)),
             state: Mutex::new(state),
             published: Condvar::new(),
-            room,
             full_because: Mutex::default(),
             writer: Mutex::new(writer),
             lock,

@@ -9,7 +9,7 @@ use super::cursor_file::{self, CursorFile, cursors_dir};
 use super::error::LogError;
 use super::log::{Inner, PageLog, beyond};
 use super::segment::{self, Found, SegmentFile};
-use super::state::{Slot, State, View};
+use super::state::{Segment, Slot, State};
 use super::status::Damage;
 use crate::delivery::{Cursor, Entry, Position};
 use crate::page::codec;
@@ -36,68 +36,84 @@ impl PageLog {
     /// A reader with a durable cursor: a sink. A new one starts at the oldest event kept. From then on it holds the log
     /// from its cursor on, in this run and in later ones, until its cursor file is deleted.
     pub fn reader(&self, name: &str) -> Result<Reader, LogError> {
-        cursor_file::check_name(name)?;
-        let dir = cursors_dir(&self.inner.dir);
-        self.claim(name)?;
-        let opened = self.open_reader(&dir, name);
-        self.unclaim_after_error(name, opened)
+        self.open_as(name, |dir, held| {
+            let file = match CursorFile::load(dir, name)? {
+                Some(file) => file,
+                None => CursorFile::create(dir, name, false, held)?,
+            };
+            let cursor = file.stored().cursor.clone();
+            self.start(name, file, cursor, false)
+        })
     }
 
     /// A reader whose cursor lives elsewhere, and is `from`: the validator. Here it only holds the log, in later runs too,
     /// from the segment of the position it last released.
     pub fn follower(&self, name: &str, from: Position) -> Result<Reader, LogError> {
-        cursor_file::check_name(name)?;
-        let dir = cursors_dir(&self.inner.dir);
-        self.claim(name)?;
-        let opened = self.open_follower(&dir, name, from);
-        self.unclaim_after_error(name, opened)
+        self.open_as(name, |dir, _| {
+            self.reach(name, from)?;
+            let cursor = Cursor { position: from, ..Cursor::default() };
+            let file = match CursorFile::load(dir, name) {
+                Ok(Some(mut file)) => file.write(&cursor).map(|()| file),
+                // It holds nothing that `from` does not say.
+                Ok(None) | Err(LogError::Cursor { .. }) => CursorFile::create(dir, name, true, cursor.clone()),
+                Err(e) => Err(e),
+            };
+            self.start(name, file?, cursor, true)
+        })
     }
 
-    /// Marks the reader open, holding what it held.
-    fn claim(&self, name: &str) -> Result<(), LogError> {
+    /// Gives up a reader that nobody has open: its cursor is removed, and the segments that it alone held are freed. False
+    /// when there is no such reader.
+    pub fn forget(&self, name: &str) -> Result<bool, LogError> {
+        cursor_file::check_name(name)?;
         let mut state = self.inner.state.lock();
-        let oldest = Cursor { position: state.oldest(), from: state.oldest().index, ..Cursor::default() };
-        let slot = state.readers.entry(name.to_owned()).or_insert_with(|| Slot::new(oldest, false));
-        if std::mem::replace(&mut slot.opened, true) {
-            return Err(LogError::ReaderOpen(name.to_owned()));
+        match state.readers.get(name) {
+            None => return Ok(false),
+            Some(slot) if slot.opened => return Err(LogError::ReaderOpen(name.to_owned())),
+            Some(_) => {}
         }
+        cursor_file::remove(&cursors_dir(&self.inner.dir), name)?;
+        state.readers.remove(name);
+        self.inner.free(state);
+        Ok(true)
+    }
+
+    /// A reader that is not there yet begins behind the last accepted event, not at the oldest one that is kept.
+    pub fn begin_at_end(&self, name: &str) -> Result<(), LogError> {
+        cursor_file::check_name(name)?;
+        let mut state = self.inner.state.lock();
+        if state.readers.contains_key(name) {
+            return Ok(());
+        }
+        let cursor = Cursor { position: state.end, from: state.end.index, ..Cursor::default() };
+        CursorFile::create(&cursors_dir(&self.inner.dir), name, false, cursor.clone())?;
+        state.readers.insert(name.to_owned(), Slot::new(cursor, false));
         Ok(())
     }
 
-    fn unclaim_after_error(&self, name: &str, opened: Result<Reader, LogError>) -> Result<Reader, LogError> {
+    /// Marks the reader open, holding what it held, and opens it in the folder of cursors; after an error it is open no more.
+    fn open_as(
+        &self,
+        name: &str,
+        open: impl FnOnce(&Path, Cursor) -> Result<Reader, LogError>,
+    ) -> Result<Reader, LogError> {
+        cursor_file::check_name(name)?;
+        let held = {
+            let mut state = self.inner.state.lock();
+            let oldest = Cursor { position: state.oldest(), from: state.oldest().index, ..Cursor::default() };
+            let slot = state.readers.entry(name.to_owned()).or_insert_with(|| Slot::new(oldest, false));
+            if std::mem::replace(&mut slot.opened, true) {
+                return Err(LogError::ReaderOpen(name.to_owned()));
+            }
+            slot.cursor.clone()
+        };
+        let opened = open(&cursors_dir(&self.inner.dir), held);
         if opened.is_err()
             && let Some(slot) = self.inner.state.lock().readers.get_mut(name)
         {
             slot.opened = false;
         }
         opened
-    }
-
-    fn open_reader(&self, dir: &Path, name: &str) -> Result<Reader, LogError> {
-        let file = match CursorFile::load(dir, name)? {
-            Some(file) => file,
-            None => {
-                let start = self.inner.state.lock().readers.get(name).map(|slot| slot.cursor.clone());
-                CursorFile::create(dir, name, false, start.unwrap_or_default())?
-            }
-        };
-        let cursor = file.stored().cursor.clone();
-        self.start(name, file, cursor, false)
-    }
-
-    fn open_follower(&self, dir: &Path, name: &str, from: Position) -> Result<Reader, LogError> {
-        self.reach(name, from)?;
-        let cursor = Cursor { position: from, ..Cursor::default() };
-        let file = match CursorFile::load(dir, name) {
-            Ok(Some(mut file)) => {
-                file.write(&cursor)?;
-                file
-            }
-            // It holds nothing that `from` does not say.
-            Ok(None) | Err(LogError::Cursor { .. }) => CursorFile::create(dir, name, true, cursor.clone())?,
-            Err(e) => return Err(e),
-        };
-        self.start(name, file, cursor, true)
     }
 
     fn start(&self, name: &str, file: CursorFile, mut cursor: Cursor, follower: bool) -> Result<Reader, LogError> {
@@ -134,20 +150,20 @@ impl PageLog {
             "the page log has lost accepted events at its end (a reader has seen more); numbers go on behind them"
         );
         state.end = beyond(state.end, from);
-        writer.new_segment();
+        writer.segment = None;
         Ok(())
     }
 
     /// The place of an index, when the offset given with it is not where the next record begins.
     fn locate(&self, at: Position) -> Result<Position, LogError> {
-        let (view, end) = {
+        let (found, end) = {
             let state = self.inner.state.lock();
             (state.segment_of(at), state.end)
         };
         if at.index >= end.index {
             return Ok(end);
         }
-        let Some(View { segment, end }) = view.filter(|view| view.segment.start.index < at.index) else {
+        let Some((segment, end)) = found.filter(|(segment, _)| segment.start.index < at.index) else {
             return Ok(at);
         };
         let file = SegmentFile::open(&segment.path, segment.start)?;
@@ -194,9 +210,9 @@ impl Reader {
                 self.position = last.end;
                 return Ok(entries);
             }
-            let Some(view) = self.next_view(&mut state) else { continue };
+            let Some((segment, end)) = self.next_segment(&mut state) else { continue };
             drop(state);
-            let entries = self.read_disk(&view, max_events, max_bytes)?;
+            let entries = self.read_disk(&segment, end, max_events, max_bytes)?;
             if !entries.is_empty() {
                 return Ok(entries);
             }
@@ -267,25 +283,19 @@ impl Reader {
             slot.cursor = self.cursor.clone();
             slot.held = held;
         }
-        let freed = state.free();
-        let is_full = !*self.inner.room.borrow();
-        if is_full || !freed.is_empty() {
-            self.inner.tell_room(&state);
-        }
-        drop(state);
-        segment::remove(&freed);
+        self.inner.free(state);
     }
 
-    /// The segment to read from; none when what this reader wants next is gone, and it has moved on behind that.
-    fn next_view(&mut self, state: &mut State) -> Option<View> {
-        let view = state.segment_of(self.position).filter(|view| view.segment.start.index <= self.position.index);
-        if view.is_none() {
+    /// The segment to read from, and its end; none when what this reader wants next is gone, and it has moved on behind that.
+    fn next_segment(&mut self, state: &mut State) -> Option<(Segment, Position)> {
+        let next = state.segment_of(self.position).filter(|(segment, _)| segment.start.index <= self.position.index);
+        if next.is_none() {
             let (from, to) = (self.position, state.oldest());
             let bytes = to.offset.saturating_sub(from.offset);
             let events = to.index.saturating_sub(from.index);
             self.pass(state, to, Damage { segment: segment::path(&self.inner.dir, from), offset: 0, bytes, events });
         }
-        view
+        next
     }
 
     fn pass(&mut self, state: &mut State, to: Position, damage: Damage) {
@@ -295,18 +305,24 @@ impl Reader {
     }
 
     /// Reads on in one segment. Nothing when there was only damage, which is then passed.
-    fn read_disk(&mut self, view: &View, max_events: usize, max_bytes: u64) -> Result<Vec<Arc<Entry>>, LogError> {
+    fn read_disk(
+        &mut self,
+        segment: &Segment,
+        end: Position,
+        max_events: usize,
+        max_bytes: u64,
+    ) -> Result<Vec<Arc<Entry>>, LogError> {
         let file = match self.segment.take() {
-            Some(file) if file.start == view.segment.start => file,
-            _ => SegmentFile::open(&view.segment.path, view.segment.start)?,
+            Some(file) if file.start == segment.start => file,
+            _ => SegmentFile::open(&segment.path, segment.start)?,
         };
         let first = self.position.offset;
         let mut entries = Vec::new();
-        while entries.len() < max_events.max(1) && self.position.index < view.end.index {
+        while entries.len() < max_events.max(1) && self.position.index < end.index {
             if !entries.is_empty() && self.position.offset.saturating_sub(first) >= max_bytes {
                 break;
             }
-            match self.read_one(&file, view.end) {
+            match self.read_one(&file, end) {
                 Ok(Some(entry)) => entries.push(entry),
                 Ok(None) => {}
                 // What came before it is handed out first.

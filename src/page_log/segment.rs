@@ -5,7 +5,7 @@
 //! were never accepted.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,7 @@ use super::error::LogError;
 use super::record::{self, Header};
 use super::status::Damage;
 use crate::delivery::Position;
+use crate::folders;
 
 pub(super) const FILE_HEADER: u64 = 32;
 const FILE_MAGIC: [u8; 8] = *b"SEINELOG";
@@ -67,16 +68,7 @@ fn header_bytes(start: Position) -> [u8; FILE_HEADER as usize] {
 /// Makes a durable, empty segment, in place of one that held nothing durable if there is one.
 pub(super) fn create(dir: &Path, start: Position) -> Result<(File, PathBuf), LogError> {
     let path = path(dir, start);
-    let new = path.with_extension("new");
-    let make = || -> io::Result<File> {
-        let mut file = File::create(&new)?;
-        file.write_all(&header_bytes(start))?;
-        file.sync_all()?;
-        fs::rename(&new, &path)?;
-        File::open(dir)?.sync_all()?;
-        Ok(file)
-    };
-    let file = make().map_err(LogError::io("make segment", &path))?;
+    let file = folders::put(&path, &header_bytes(start)).map_err(LogError::io("make segment", &path))?;
     Ok((file, path))
 }
 

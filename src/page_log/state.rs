@@ -33,12 +33,6 @@ pub(super) struct Segment {
     pub bytes: u64,
 }
 
-/// A segment and where it ends, as a reader needs them.
-pub(super) struct View {
-    pub segment: Segment,
-    pub end: Position,
-}
-
 /// What is known of a reader, opened in this run or not.
 #[derive(Debug, Clone)]
 pub(super) struct Slot {
@@ -66,12 +60,11 @@ impl State {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// The segment with the event behind `at`; the oldest one when that is gone.
-    pub fn segment_of(&self, at: Position) -> Option<View> {
+    /// The segment with the event behind `at`, and where it ends; the oldest one when that is gone.
+    pub fn segment_of(&self, at: Position) -> Option<(Segment, Position)> {
         let number = self.segments.partition_point(|segment| segment.start.index <= at.index).saturating_sub(1);
         let segment = self.segments.get(number)?.clone();
-        let end = self.segments.get(number + 1).map_or(self.end, |next| next.start);
-        Some(View { segment, end })
+        Some((segment, self.segments.get(number + 1).map_or(self.end, |next| next.start)))
     }
 
     /// The first segment that has nothing before `at`.

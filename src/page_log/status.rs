@@ -19,12 +19,6 @@ pub struct Books {
     pub pending: u64,
 }
 
-impl Books {
-    pub fn balance(&self) -> bool {
-        self.accepted == self.delivered + self.skipped + self.dead + self.damaged + self.pending
-    }
-}
-
 /// A range of the log whose bytes do not match their checksums.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
@@ -52,8 +46,6 @@ pub struct LogStatus {
     pub free_bytes: Option<u64>,
     /// What is to stay free there (`page_log.disk_reserve`).
     pub reserve_bytes: u64,
-    /// Events waiting to be written.
-    pub queued: usize,
     /// Damage met since the log was opened: every range once, the first 1000.
     pub damage: Vec<Damage>,
     pub readers: Vec<ReaderStatus>,

@@ -1,18 +1,44 @@
 //! Group commit: everything queued goes to the disk in one write and one fdatasync, and is then accepted.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::batch::{Active, BATCH_BYTES, Writer};
+use super::append::{COMPANY, Pending};
 use super::error::LogError;
 use super::log::{Inner, PageLog};
-use super::queue::{COMPANY, Pending};
+use super::record::{Header, MAX_PAYLOAD};
 use super::segment::{self, FILE_HEADER};
 use super::state::Segment;
 use crate::delivery::{Entry, Position};
 
 /// How often an idle writer shows that it lives.
 const IDLE: Duration = Duration::from_millis(200);
+
+/// Most bytes of one batch; one event may be larger.
+const BATCH_BYTES: u64 = 4 << 20;
+
+/// The writer's own state. It outlives a failed run, so that the next one goes on with the same events.
+#[derive(Debug, Default)]
+pub(super) struct Writer {
+    /// None: a new segment is to be made.
+    pub segment: Option<Active>,
+    /// Taken from the queue and not yet accepted.
+    pub batch: Vec<Pending>,
+    pub buffer: Vec<u8>,
+    /// Bytes of `batch` may be in the file.
+    pub unsure: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Active {
+    pub file: File,
+    pub path: PathBuf,
+    /// Its durable length.
+    pub length: u64,
+}
 
 enum Taken {
     Some,
@@ -138,6 +164,42 @@ impl Writer {
         self.publish(inner, &ends);
         self.unsure = false;
         Ok(())
+    }
+
+    /// The batch's records, one after the other; returns the place behind each.
+    fn fill_buffer(&mut self, start: Position) -> Vec<Position> {
+        self.buffer.clear();
+        self.buffer.shrink_to(2 * BATCH_BYTES as usize);
+        let mut at = start;
+        let mut ends = Vec::with_capacity(self.batch.len());
+        for pending in &self.batch {
+            let length = (pending.head.len() + pending.body().len()).min(MAX_PAYLOAD) as u32;
+            let header = Header { length, index: at.index + 1, payload_crc: pending.payload_crc };
+            self.buffer.extend_from_slice(&header.to_bytes(at.offset));
+            self.buffer.extend_from_slice(&pending.head);
+            self.buffer.extend_from_slice(pending.body());
+            at = Position { index: header.index, offset: at.offset + header.record_bytes() };
+            ends.push(at);
+        }
+        ends
+    }
+
+    fn write(&mut self) -> Result<(), LogError> {
+        let Some(active) = &mut self.segment else { return Ok(()) };
+        active.file.write_all_at(&self.buffer, active.length).map_err(LogError::io("write to", &active.path))?;
+        active.file.sync_data().map_err(LogError::io("sync", &active.path))?;
+        active.length += self.buffer.len() as u64;
+        Ok(())
+    }
+
+    /// Gives the segment up, cut to what is durable. If even the cut fails, the next segment's start tells where this
+    /// one ends.
+    fn abandon(&mut self) {
+        self.unsure = false;
+        let Some(active) = self.segment.take() else { return };
+        if let Err(error) = active.file.set_len(active.length) {
+            tracing::warn!(segment = %active.path.display(), %error, "could not cut what was not accepted off a segment");
+        }
     }
 
     fn publish(&mut self, inner: &Inner, ends: &[Position]) {

@@ -96,7 +96,7 @@ impl Visitor {
 
     /// Waits until the page log has an event, or has ended without it.
     pub(super) async fn is_accepted(&self, url: &str, ticket: Ticket) -> bool {
-        match ticket.accepted_after().await {
+        match ticket.accepted().await {
             Ok((_, took)) => {
                 self.metrics.accept_seconds.observe(took.as_secs_f64());
                 true

@@ -10,7 +10,7 @@ use seine::delivery::Position;
 use seine::page::{Outcome, PageEvent};
 use tempfile::TempDir;
 
-use crate::{Running, append, config, copy_dir, event, moved, numbers, read_to_end, segments};
+use crate::{Running, append, balance, config, copy_dir, event, moved, numbers, read_to_end, segments};
 
 const EVENTS: u64 = 23;
 const FILE_HEADER: u64 = 32;
@@ -104,7 +104,7 @@ proptest! {
         prop_assert_eq!(numbers(&more), [200]);
         reader.commit(moved(&reader, next, entries.len() as u64 + 1)).unwrap();
         prop_assert_eq!(reader.cursor().damaged, damaged);
-        prop_assert!(running.log.status().readers[0].books.unwrap().balance());
+        prop_assert!(running.log.status().readers[0].books.is_some_and(balance));
         running.close();
     }
 
@@ -154,7 +154,7 @@ fn a_reader_whose_next_segments_are_gone_is_told_how_much_it_lost() {
     assert_eq!(numbers(&entries), (lost + 1..EVENTS + 1).collect::<Vec<_>>());
     reader.commit(moved(&reader, entries[0].end, 1)).unwrap();
     assert_eq!(reader.cursor().damaged, lost);
-    assert!(running.log.status().readers[0].books.unwrap().balance());
+    assert!(running.log.status().readers[0].books.is_some_and(balance));
     running.close();
 }
 
@@ -195,7 +195,7 @@ fn records_inside_a_page_are_not_taken_for_records() {
         response.body = fs::read(segment).unwrap().into();
     }
     let running = Running::open(dir.path(), &config(1 << 20));
-    crate::block_on(async { running.log.append(page, None).await.unwrap().accepted().await.unwrap() });
+    crate::block_on(async { running.log.append(page, None).await.unwrap().accepted().await.unwrap().0 });
     running.append(2..3, 10);
     running.close();
 

@@ -100,7 +100,7 @@ pub fn scenario(dir: &Path) {
     }
     assert_eq!(seen, (1..601).collect::<Vec<_>>());
     for (ticket, n) in tickets.into_iter().zip(1..) {
-        assert_eq!(block_on(ticket.accepted()).unwrap().index, n);
+        assert_eq!(block_on(ticket.accepted()).unwrap().0.index, n);
     }
 
     // Full again, and somebody removes something else.
@@ -109,7 +109,7 @@ pub fn scenario(dir: &Path) {
     fs::remove_file(&filler).unwrap();
     again.send(()).unwrap();
     for (ticket, n) in tickets.into_iter().zip(601..) {
-        assert_eq!(block_on(ticket.accepted()).unwrap().index, n);
+        assert_eq!(block_on(ticket.accepted()).unwrap().0.index, n);
     }
     log.close();
     writer.join().unwrap();

@@ -70,7 +70,7 @@ fn append_until_killed(dir: &Path, round: u64) {
                     // Unique over all rounds; bodies of all sizes.
                     let number = round * 1_000_000 + task * 100_000 + n;
                     let ticket = log.append(event(number, (number % 4096) as usize), None).await.expect("taken");
-                    let position = ticket.accepted().await.expect("accepted");
+                    let position = ticket.accepted().await.expect("accepted").0;
                     say(&format!("accepted {number} {}", position.index));
                 }
             });

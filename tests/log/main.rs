@@ -18,7 +18,7 @@ use std::time::Duration;
 use seine::config::LogConfig;
 use seine::delivery::{Cursor, Entry, Position};
 use seine::page::PageEvent;
-use seine::page_log::{LogError, PageLog, Reader, Recovery};
+use seine::page_log::{Books, LogError, PageLog, Reader, Recovery};
 use seine::parse::DeriveOptions;
 
 /// Longer than any wait of a passing test.
@@ -52,6 +52,11 @@ fn numbers(entries: &[std::sync::Arc<Entry>]) -> Vec<u64> {
     entries.iter().map(|entry| number(entry)).collect()
 }
 
+/// Whether every event that was accepted has become something.
+fn balance(books: Books) -> bool {
+    books.accepted == books.delivered + books.skipped + books.dead + books.damaged + books.pending
+}
+
 /// A log with its writer in a thread.
 struct Running {
     log: PageLog,
@@ -69,6 +74,12 @@ impl Running {
     /// Appends and waits until all are accepted.
     fn append(&self, events: Range<u64>, body: usize) -> Vec<Position> {
         append(&self.log, events, body)
+    }
+
+    /// Events that the log has.
+    fn kept(&self) -> u64 {
+        let status = self.log.status();
+        status.end.index - status.oldest.index
     }
 
     fn close(self) {
@@ -99,7 +110,7 @@ fn append(log: &PageLog, events: Range<u64>, body: usize) -> Vec<Position> {
         }
         let mut positions = Vec::new();
         for ticket in tickets {
-            positions.push(ticket.accepted().await.expect("the event is accepted"));
+            positions.push(ticket.accepted().await.expect("the event is accepted").0);
         }
         positions
     })

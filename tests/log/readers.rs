@@ -8,7 +8,9 @@ use seine::page_log::{Books, LogError, PageLog, Reader};
 use seine::parse::{DeriveOptions, Derived, derive};
 
 use crate::event::page;
-use crate::{LONG, Running, append, block_on, config, event, moved, number, numbers, open_log, read_to_end, segments};
+use crate::{
+    LONG, Running, append, balance, block_on, config, event, moved, number, numbers, open_log, read_to_end, segments,
+};
 
 /// Reads and commits batch by batch until the log is closed; returns the numbers seen.
 fn run_sink(mut reader: Reader, batch: usize) -> Vec<u64> {
@@ -63,7 +65,7 @@ fn what_was_derived_is_shared_with_readers_that_keep_up() {
     let mut reader = running.log.reader("r").unwrap();
     let derived = Arc::new(Derived { digest: [7; 32], ..Derived::default() });
     block_on(async {
-        running.log.append(event(1, 10), Some(derived.clone())).await.unwrap().accepted().await.unwrap()
+        running.log.append(event(1, 10), Some(derived.clone())).await.unwrap().accepted().await.unwrap().0
     });
     let entries = reader.next(10, 1000, LONG).unwrap();
     assert!(Arc::ptr_eq(&entries[0].facts(), &derived));
@@ -84,7 +86,7 @@ fn what_nobody_derived_yet_is_derived_by_the_first_who_needs_it_and_never_less_t
     let body = b"<title>A page</title><a href=/x>".to_vec();
     let page = page("http://example.com/", &[("content-type", "text/html")], body.clone());
     let expected = derive(&page, &DeriveOptions::default());
-    block_on(async { running.log.append(page, None).await.unwrap().accepted().await.unwrap() });
+    block_on(async { running.log.append(page, None).await.unwrap().accepted().await.unwrap().0 });
     let [first, second] = readers.each_mut().map(|reader| reader.next(1, 1, LONG).unwrap().remove(0));
     assert_eq!(
         (first.body(), first.content().digest),
@@ -186,7 +188,7 @@ fn cursors_books_and_state_survive_a_restart() {
             pending: done * 5,
         };
         assert_eq!(books, wanted);
-        assert!(books.balance());
+        assert!(balance(books));
         running.close();
     }
 }
@@ -205,7 +207,7 @@ fn a_new_reader_starts_at_the_oldest_event_kept() {
     assert_eq!(seen, (seen[0]..101).collect::<Vec<_>>());
     let status = running.log.status();
     assert_eq!(status.readers[1].books.unwrap().accepted, 101 - seen[0]);
-    assert!(status.readers.iter().all(|reader| reader.books.unwrap().balance()));
+    assert!(status.readers.iter().all(|reader| reader.books.is_some_and(balance)));
     running.close();
 }
 

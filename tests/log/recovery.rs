@@ -6,12 +6,14 @@ use std::io::Write;
 use seine::delivery::Position;
 use seine::page_log::LogError;
 
-use crate::{Running, append, config, copy_dir, moved, numbers, open_log, read_to_end, segments, start_writer};
+use crate::{
+    Running, append, balance, config, copy_dir, moved, numbers, open_log, read_to_end, segments, start_writer,
+};
 
 /// Opens a log whose whole records are `1..=intact`, appends one more, and reads everything.
 fn goes_on_after(dir: &std::path::Path, intact: u64) -> Running {
     let running = Running::open(dir, &config(1 << 20));
-    assert_eq!(running.recovery.events, intact);
+    assert_eq!(running.kept(), intact);
     assert!(running.recovery.damage.is_empty());
     let positions = running.append(intact + 1..intact + 2, 40);
     assert_eq!(positions[0].index, intact + 1);
@@ -87,7 +89,7 @@ fn an_empty_log_can_be_opened_again_and_again() {
     let dir = crate::folder();
     for _ in 0..3 {
         let running = Running::open(dir.path(), &config(100));
-        assert_eq!(running.recovery.events, 0);
+        assert_eq!(running.kept(), 0);
         running.close();
         open_log(dir.path(), &config(100)).unwrap();
     }
@@ -138,7 +140,7 @@ fn numbers_that_a_reader_has_seen_are_never_used_again() {
             slow.commit(moved(&slow, entries.last().unwrap().end, entries.len() as u64)).unwrap();
             assert_eq!(slow.cursor().damaged, 6);
             let status = running.log.status();
-            assert!(status.readers.iter().all(|reader| reader.books.unwrap().balance()), "{:?}", status.readers);
+            assert!(status.readers.iter().all(|reader| reader.books.is_some_and(balance)), "{:?}", status.readers);
         }
         running.close();
     }
