@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use super::error::BackupError;
 use crate::folders::make_private;
 
-const BACKUP_MARK: &str = "backup.unfinished";
-const RESTORE_MARK: &str = "restore.unfinished";
+pub const BACKUP_MARK: &str = "backup.unfinished";
+pub const RESTORE_MARK: &str = "restore.unfinished";
 /// The file system's own, at the top of a volume: what is empty but for it is empty.
 const LOST_AND_FOUND: &str = "lost+found";
 
@@ -32,16 +32,7 @@ pub struct Draft {
 
 impl Draft {
     /// In a folder that is empty, or not there, or holds one that was broken off, which is taken away.
-    pub fn of_backup(folder: &Path) -> Result<Draft, BackupError> {
-        Draft::begin(folder, BACKUP_MARK)
-    }
-
-    /// As [`Draft::of_backup`].
-    pub fn of_restored(folder: &Path) -> Result<Draft, BackupError> {
-        Draft::begin(folder, RESTORE_MARK)
-    }
-
-    fn begin(folder: &Path, mark_name: &str) -> Result<Draft, BackupError> {
+    pub fn begin(folder: &Path, mark_name: &str) -> Result<Draft, BackupError> {
         let was_there = folder.exists();
         make_private(folder).map_err(BackupError::file("making", folder))?;
         let mark = folder.join(mark_name);

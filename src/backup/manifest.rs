@@ -1,7 +1,7 @@
 //! What a backup consists of, with sizes and digests. It is written last, and durable before it has its name.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::BackupError;
 use super::stream::Facts;
+use crate::folders;
 use crate::page::EpochMs;
 
 pub(super) const FILE: &str = "manifest.json";
@@ -54,14 +55,9 @@ impl Manifest {
     }
 
     pub(super) fn write(&self, folder: &Path) -> Result<(), BackupError> {
-        let (path, new) = (folder.join(FILE), folder.join("manifest.new"));
+        let path = folder.join(FILE);
         let text = serde_json::to_vec_pretty(self).expect("a struct of texts and numbers is always JSON");
-        let written = File::create(&new).and_then(|mut file| {
-            file.write_all(&text)?;
-            file.sync_all()?;
-            std::fs::rename(&new, &path)
-        });
-        written.map_err(BackupError::file("writing", &path))
+        folders::put(&path, &text).map(drop).map_err(BackupError::file("writing", &path))
     }
 
     /// Of the backup in `folder`. Its files are not looked at.
@@ -87,15 +83,11 @@ impl Manifest {
             None => Ok(manifest),
         }
     }
-
-    /// Compares every file with its size and digest. `read`: has the bytes added that were read.
-    pub(super) fn check(&self, folder: &Path, read: &AtomicU64) -> Result<(), BackupError> {
-        self.files.iter().try_for_each(|file| file.check(&folder.join(&file.path), read))
-    }
 }
 
 impl KeptFile {
-    fn check(&self, path: &Path, read: &AtomicU64) -> Result<(), BackupError> {
+    /// Compares the file at `path` with its size and digest. `read`: has the bytes added that were read.
+    pub(super) fn check(&self, path: &Path, read: &AtomicU64) -> Result<(), BackupError> {
         let damaged = |problem: String| BackupError::Damaged { path: path.to_owned(), problem };
         let mut file = match File::open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Err(damaged("the file is missing".to_owned())),

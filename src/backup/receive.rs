@@ -10,7 +10,7 @@ use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use zstd::stream::write::Encoder;
 
-use super::draft::Draft;
+use super::draft::{BACKUP_MARK, Draft};
 use super::error::BackupError;
 use super::manifest::{KeptFile, Manifest, is_inside};
 use super::send::STARTED_WITH;
@@ -28,7 +28,7 @@ const LEVEL: i32 = 1;
 /// returns; nothing is left behind an error. `written`: how many bytes it has so far.
 pub fn receive(input: &mut dyn Read, of: &Path, to: &Path, written: &AtomicU64) -> Result<Manifest, BackupError> {
     refuse_inside(to, of)?;
-    let draft = Draft::of_backup(to)?;
+    let draft = Draft::begin(to, BACKUP_MARK)?;
     let taken_ms = wall_ms();
     let mut files = Files { folder: draft.folder.clone(), open: None, kept: Vec::new(), before: 0 };
     let facts = files.take_all(input, written)?;

@@ -1,13 +1,13 @@
 //! A data folder made of a backup, in which a crawl goes on.
 
 use std::fs::{self, File};
-use std::io::{BufReader, ErrorKind, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use zstd::stream::read::Decoder;
 
-use super::draft::Draft;
+use super::draft::{Draft, RESTORE_MARK};
 use super::error::BackupError;
 use super::manifest::{FILE, Manifest};
 use super::receive::{COMPRESSED, TABLES, refuse_inside};
@@ -22,8 +22,8 @@ const LONGEST: usize = 64 << 20;
 pub fn restore(from: &Path, to: &Path, read: &AtomicU64) -> Result<Manifest, BackupError> {
     let manifest = Manifest::load(from)?;
     refuse_inside(to, from)?;
-    let draft = Draft::of_restored(to)?;
-    manifest.check(from, read)?;
+    let draft = Draft::begin(to, RESTORE_MARK)?;
+    manifest.files.iter().try_for_each(|file| file.check(&from.join(&file.path), read))?;
     let (tables, others): (Vec<_>, Vec<_>) = manifest.files.iter().partition(|file| file.path.starts_with(TABLES));
     for file in others {
         let (path, copy) = (from.join(&file.path), draft.folder.join(&file.path));
@@ -33,14 +33,15 @@ pub fn restore(from: &Path, to: &Path, read: &AtomicU64) -> Result<Manifest, Bac
         fs::copy(&path, &copy).map_err(BackupError::file("copying", &path))?;
         read.fetch_add(file.bytes, Ordering::Relaxed);
     }
-    let mut tables = Tables {
-        left: tables.into_iter().map(|file| from.join(&file.path)).collect(),
-        from: from.join(TABLES),
-        open: None,
-        read,
+    let mut left: Vec<PathBuf> = tables.into_iter().map(|file| from.join(&file.path)).collect();
+    // None of a table that the backup's version did not have.
+    let table = |name: &str| {
+        let path = from.join(TABLES).join(name).with_extension(COMPRESSED);
+        let at = left.iter().position(|left| *left == path);
+        at.map(|at| Table::open(left.swap_remove(at), read)).transpose()
     };
-    EmbeddedFrontier::make_of_copy(&draft.folder.join(TABLES), |table| tables.next(table))?;
-    if let Some(unknown) = tables.left.first() {
+    EmbeddedFrontier::make_of_copy(&draft.folder.join(TABLES), table)?;
+    if let Some(unknown) = left.first() {
         let problem = format!("it has {}, which this seine does not know", unknown.display());
         return Err(BackupError::Manifest { path: from.join(FILE), problem });
     }
@@ -48,68 +49,51 @@ pub fn restore(from: &Path, to: &Path, read: &AtomicU64) -> Result<Manifest, Bac
     Ok(manifest)
 }
 
-/// The tables of the frontier, one after the other.
-struct Tables<'a> {
-    from: PathBuf,
-    /// Not read yet.
-    left: Vec<PathBuf>,
-    open: Option<Table>,
-    read: &'a AtomicU64,
-}
-
+/// A table of the frontier, record by record.
 struct Table {
-    name: &'static str,
     path: PathBuf,
     records: BufReader<Decoder<'static, BufReader<File>>>,
 }
 
-impl Tables<'_> {
-    /// The next record of a table; none behind its last one, and of a table that the backup's version did not have.
-    fn next(&mut self, name: &'static str) -> Result<Option<CopiedRecord>, BackupError> {
-        if self.open.as_ref().is_none_or(|table| table.name != name) {
-            let path = self.from.join(name).with_extension(COMPRESSED);
-            let Some(at) = self.left.iter().position(|left| *left == path) else { return Ok(None) };
-            self.open = Some(Table::open(name, self.left.remove(at))?);
-            let bytes = self.open.as_ref().and_then(|table| table.path.metadata().ok()).map_or(0, |it| it.len());
-            self.read.fetch_add(bytes, Ordering::Relaxed);
-        }
-        match &mut self.open {
-            Some(table) => table.next().map_err(|error| {
-                let problem = format!("a record of it cannot be read ({error})");
-                BackupError::Damaged { path: table.path.clone(), problem }
-            }),
-            None => Ok(None),
-        }
-    }
-}
-
 impl Table {
-    fn open(name: &'static str, path: PathBuf) -> Result<Table, BackupError> {
-        let decoder = File::open(&path).and_then(Decoder::new).map_err(BackupError::file("reading", &path))?;
-        Ok(Table { name, path, records: BufReader::new(decoder) })
+    fn open(path: PathBuf, read: &AtomicU64) -> Result<Table, BackupError> {
+        let failed = || BackupError::file("reading", &path);
+        let file = File::open(&path).map_err(failed())?;
+        read.fetch_add(file.metadata().map_err(failed())?.len(), Ordering::Relaxed);
+        let decoder = Decoder::new(file).map_err(failed())?;
+        Ok(Table { path, records: BufReader::new(decoder) })
     }
 
-    fn next(&mut self) -> std::io::Result<Option<CopiedRecord>> {
-        let Some(key_bytes) = self.length()? else { return Ok(None) };
-        let value_bytes = self.length()?.ok_or(ErrorKind::UnexpectedEof)?;
-        let (mut key, mut value) = (vec![0; key_bytes], vec![0; value_bytes]);
+    /// None at the end.
+    fn read(&mut self) -> std::io::Result<Option<CopiedRecord>> {
+        if self.records.fill_buf()?.is_empty() {
+            return Ok(None);
+        }
+        let (mut key, mut value) = (vec![0; self.length()?], vec![0; self.length()?]);
         self.records.read_exact(&mut key)?;
         self.records.read_exact(&mut value)?;
         Ok(Some((key.into(), value.into())))
     }
 
-    /// None at the end.
-    fn length(&mut self) -> std::io::Result<Option<usize>> {
-        use std::io::BufRead;
-        if self.records.fill_buf()?.is_empty() {
-            return Ok(None);
-        }
+    fn length(&mut self) -> std::io::Result<usize> {
         let mut bytes = [0; 4];
         self.records.read_exact(&mut bytes)?;
         let length = u32::from_le_bytes(bytes) as usize;
         match length <= LONGEST {
-            true => Ok(Some(length)),
+            true => Ok(length),
             false => Err(ErrorKind::InvalidData.into()),
         }
+    }
+}
+
+impl Iterator for Table {
+    type Item = Result<CopiedRecord, BackupError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let read = self.read().map_err(|error| {
+            let problem = format!("a record of it cannot be read ({error})");
+            BackupError::Damaged { path: self.path.clone(), problem }
+        });
+        read.transpose()
     }
 }

@@ -32,17 +32,18 @@ impl EmbeddedFrontier {
         Ok(Box::new(StoreCopy { shelf: &self.shelf, snapshot, keyspaces: store.keyspaces()?, cursor }))
     }
 
-    /// Makes a frontier in the folder `dir`, which holds none, of a copy's records: `next` gives those of a table, by their keys, and
-    /// none behind the last. Durable when this returns.
-    pub fn make_of_copy<E: From<FrontierError>>(
+    /// Makes a frontier in the folder `dir`, which holds none, of a copy's records: `table` gives those of a table, by their keys; none:
+    /// it has no such table. Durable when this returns.
+    pub fn make_of_copy<E: From<FrontierError>, T: Iterator<Item = Result<CopiedRecord, E>>>(
         dir: &Path,
-        mut next: impl FnMut(&'static str) -> Result<Option<CopiedRecord>, E>,
+        mut table: impl FnMut(&str) -> Result<Option<T>, E>,
     ) -> Result<(), E> {
         store::make(dir, |store| {
             let failed = |source| E::from(store.failed(source));
             for (name, keyspace) in KEYSPACES.into_iter().zip(store.keyspaces()?) {
                 let mut ingestion = keyspace.start_ingestion().map_err(failed)?;
-                while let Some((key, value)) = next(name)? {
+                for record in table(name)?.into_iter().flatten() {
+                    let (key, value) = record?;
                     ingestion.write(key, value).map_err(failed)?;
                 }
                 ingestion.finish().map_err(failed)?;
