@@ -4,11 +4,9 @@
 
 mod aliases;
 mod focus;
-mod hints;
 mod kept;
 mod looks;
 mod proposals;
-mod told;
 mod traps;
 
 use std::collections::HashMap;
@@ -20,10 +18,9 @@ use parking_lot::Mutex;
 use aliases::{is_to_be_read, reached};
 use focus::Focus;
 pub use focus::{rank_again, remembered};
-use kept::{keep_validators, texts_given};
+use kept::{attempt, keep_validators, made_of, texts_given};
 pub use looks::Looks;
 pub use proposals::by_depth;
-use told::{attempt, made_of};
 use traps::Watch;
 
 use crate::budgets::Amounts;
@@ -59,6 +56,23 @@ pub enum ValidateError {
     Frontier(#[from] FrontierError),
     #[error(transparent)]
     Log(#[from] LogError),
+}
+
+/// An event, what is derived of it, and what was known before.
+#[derive(Clone, Copy)]
+struct Seen<'e> {
+    event: &'e PageEvent,
+    derived: &'e Derived,
+    before: Option<&'e PageRecord>,
+    /// In the hints of its host, if the page has to do with any.
+    trust: Option<&'e Trust>,
+}
+
+impl Seen<'_> {
+    /// What looks had told of the page; nothing when this event is the very one that told it.
+    fn known(&self) -> Option<History> {
+        self.before.filter(|before| before.event_id != self.event.id)?.history()
+    }
 }
 
 const BATCH_EVENTS: usize = 128;
@@ -158,25 +172,28 @@ impl Validator {
                 Some(record) => Some(record.clone()),
                 None => self.frontier.page(&event.url)?,
             };
-            let trust = self.trust(event, &derived, before.as_ref())?;
-            let mut change = self.judge(event, &derived, before.as_ref(), trust.as_ref());
+            // Of what has to do with none, its host's hints are not asked for.
+            let is_hinted = before.as_ref().is_some_and(PageRecord::is_hinted) || !derived.changed.is_empty();
+            let trust = if is_hinted { self.frontier.trust(&event.url)? } else { None };
+            let seen = Seen { event, derived: &derived, before: before.as_ref(), trust: trust.as_ref() };
+            let mut change = self.judge(seen);
             if let Change::Page { record, .. } = &mut change {
                 record.passed_at.get_or_insert(entry.end.index);
                 record.is_to_be_reread |= self.will_be_reread(event, &derived, record);
             }
             let lead = match learned_to < entry.end {
-                true => self.learn(event, &change, before.as_ref(), &mut batch.harvest)?,
+                true => self.learn(seen, &change, &mut batch.harvest)?,
                 false => None,
             };
-            let worth = self.watch(event, &derived, (before.as_ref(), &change))?;
+            let worth = self.watch(seen, &change)?;
             if let Change::Page { record, .. } = &change {
-                if let (true, Some(seen)) = (is_alive(event, record), seen_before(event, before.as_ref())) {
-                    self.looks.count(&*self.frontier, &event.url, &seen, trust.as_ref(), event.ended_ms)?;
+                if let (true, Some(known)) = (is_alive(event, record), seen.known()) {
+                    self.looks.count(&*self.frontier, &event.url, &known, seen.trust, event.ended_ms)?;
                 }
                 if is_to_be_read(record, before.as_ref()) {
                     self.propose_links(entry, &derived, (record.canonical.as_deref(), lead), &mut batch.proposals);
                     self.hold_links(event, worth, &mut batch.proposals, links_before)?;
-                    hints::add(&*self.frontier, &self.looks, (event, &derived), &mut batch.hints)?;
+                    self.looks.add_hints(&*self.frontier, (event, &derived), &mut batch.hints)?;
                 }
                 judged.insert(&event.url, record.clone());
             }
@@ -213,26 +230,8 @@ impl Validator {
         }
     }
 
-    /// In the hints of its host, if the page has to do with any.
-    fn trust(
-        &self,
-        event: &PageEvent,
-        derived: &Derived,
-        before: Option<&PageRecord>,
-    ) -> Result<Option<Trust>, FrontierError> {
-        match before.is_some_and(PageRecord::is_hinted) || !derived.changed.is_empty() {
-            true => self.frontier.trust(&event.url),
-            false => Ok(None),
-        }
-    }
-
-    fn judge(
-        &self,
-        event: &PageEvent,
-        derived: &Derived,
-        before: Option<&PageRecord>,
-        trust: Option<&Trust>,
-    ) -> Change {
+    fn judge(&self, seen: Seen) -> Change {
+        let Seen { event, before, trust, .. } = seen;
         // The very event that `page` holds already, read again after a crash: the same verdict as then.
         if let Some(before) = before.filter(|before| before.event_id == event.id) {
             return Change::Page { record: before.clone(), due_again: self.due_again(event, before, trust) };
@@ -247,8 +246,8 @@ impl Validator {
             return Change::Retry { at, attempt, put_off, cause, host: self.host_pause(event, !counts) };
         }
         let record = match &event.withheld {
-            Some(Withheld::Alias { target, .. }) => self.alias(event, derived, target, before),
-            _ => self.record(event, derived, before, trust),
+            Some(Withheld::Alias { target, .. }) => self.alias(seen, target),
+            _ => self.record(seen),
         };
         let due_again = self.due_again(event, &record, trust);
         Change::Page { record, due_again }
@@ -307,13 +306,7 @@ impl Validator {
 
     /// What `page` keeps of a final answer. Of a page that is there, only an answer that says so takes it away (404, 410), and
     /// says so twice, or a word that it may not be asked for: whatever else came instead, it stays as it was, and so does what is gone.
-    fn record(
-        &self,
-        event: &PageEvent,
-        derived: &Derived,
-        before: Option<&PageRecord>,
-        trust: Option<&Trust>,
-    ) -> PageRecord {
+    fn record(&self, Seen { event, derived, before, trust }: Seen) -> PageRecord {
         let (now, status) = (event.ended_ms, event.response().map_or(0, |response| response.status));
         let there = before.filter(|before| before.state.is_there());
         let digest_before = there.and_then(|there| there.digest);
@@ -357,10 +350,9 @@ impl Validator {
             texts: texts_given(event, change, there),
             preferences: kept::preferences(event, there),
             canonical: self.canonical(event, derived, there).filter(|_| state.is_there()),
-            passed_at: None,
-            past: Default::default(),
             judged: before.and_then(|before| before.judged.clone()),
             likeness: event.likeness.clone().filter(|_| state.is_live()),
+            ..PageRecord::default()
         };
         if let Some(response) = event.response() {
             keep_validators(&mut record, event, response, derived);
@@ -372,11 +364,6 @@ impl Validator {
 /// Whether the page was there this time.
 fn is_alive(event: &PageEvent, record: &PageRecord) -> bool {
     record.state.is_there() && record.history.is_some_and(|history| history.alive_ms == event.ended_ms)
-}
-
-/// What was known of a page before this event; nothing when that is the very one that told it.
-fn seen_before(event: &PageEvent, before: Option<&PageRecord>) -> Option<History> {
-    before.filter(|before| before.event_id != event.id)?.history()
 }
 
 fn is_missing(status: u16) -> bool {

@@ -1,6 +1,6 @@
 //! URLs whose page is delivered under another URL, and where redirects and canonical URLs lead.
 
-use super::Validator;
+use super::{Seen, Validator};
 use crate::frontier::{PageRecord, PageState};
 use crate::page::{PageChange, PageEvent, Withheld};
 use crate::parse::{self, Derived};
@@ -25,13 +25,7 @@ impl Validator {
     }
 
     /// The record of a URL whose page, that of `target`, is another's. That it leads elsewhere now is a change.
-    pub(super) fn alias(
-        &self,
-        event: &PageEvent,
-        derived: &Derived,
-        target: &str,
-        before: Option<&PageRecord>,
-    ) -> PageRecord {
+    pub(super) fn alias(&self, Seen { event, derived, before, .. }: Seen, target: &str) -> PageRecord {
         let now = event.ended_ms;
         let history = match before.filter(|before| before.state == PageState::Alias) {
             Some(before) => before.history().map(|history| {

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use ::url::Url;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::Validator;
 use super::proposals::by_depth;
+use super::{Seen, Validator};
 use crate::config::FocusConfig;
 use crate::delivery::Entry;
 use crate::focus::{self, Lead, Learner, Lesson, LinkWords, Source, link_words};
@@ -62,11 +62,6 @@ impl Focus {
         let (learner, lesson_bytes) = remembered(frontier)?;
         let state = State { learner, lesson_bytes, lessons: Vec::new(), is_to_be_written: false, place: None, owed: 0 };
         Ok(Some(Focus { config, state: Mutex::new(state) }))
-    }
-
-    /// The link that led to a page that is there for the first time.
-    pub fn lead(&self, frontier: &dyn Frontier, event: &PageEvent) -> Result<Option<Lead>, FrontierError> {
-        Ok(frontier.lead(&event.url)?.filter(|_| event.kind == Kind::Page))
     }
 
     /// Learns from an answer. `before`: it was looked at before, and teaches no more of the link.
@@ -195,9 +190,8 @@ impl Validator {
     /// Counts a page that came, and learns from it. Returns the link that led to it, where that is kept.
     pub(super) fn learn(
         &self,
-        event: &PageEvent,
+        Seen { event, before, .. }: Seen,
         change: &Change,
-        before: Option<&PageRecord>,
         harvest: &mut Harvest,
     ) -> Result<Option<Lead>, FrontierError> {
         if event.kind == Kind::Page && event.response().is_some_and(Response::is_success) {
@@ -206,7 +200,7 @@ impl Validator {
             self.metrics.harvested.add(event.relevance.is_relevant);
         }
         let Some(focus) = &self.focus else { return Ok(None) };
-        let lead = focus.lead(&*self.frontier, event)?;
+        let lead = self.frontier.lead(&event.url)?.filter(|_| event.kind == Kind::Page);
         focus.learn(event, change, lead.as_ref(), before);
         Ok(lead)
     }

@@ -1,10 +1,13 @@
-//! What a record keeps of an answer, to compare the next one with.
+//! What is kept of an answer: of its record, to compare the next one with; and for people alone, who led where and what came of it.
 
-use crate::frontier::{JudgedBy, PageRecord};
+use std::sync::Arc;
+
+use crate::frontier::{Attempt, Change, Found, JudgedBy, PageRecord, Way};
 use crate::page::preferences::{Source, Statement, of_the_page};
-use crate::page::{EpochMs, PageChange, PageEvent, Response, TextsGiven, Withheld};
+use crate::page::{EpochMs, Kind, PageChange, PageEvent, Response, TextsGiven, Withheld};
 use crate::parse::Derived;
 use crate::revisit::{History, Trust};
+use crate::visit::retry;
 
 /// By what a page is known again when it is asked for the next time.
 pub(super) fn keep_validators(record: &mut PageRecord, event: &PageEvent, response: &Response, derived: &Derived) {
@@ -53,5 +56,30 @@ pub(super) fn texts_given(event: &PageEvent, change: Option<PageChange>, there: 
     match &event.text {
         Some(text) => text.given.clone(),
         None => there.filter(|_| change == Some(PageChange::Unchanged)).map(|it| it.texts.clone()).unwrap_or_default(),
+    }
+}
+
+/// How what is linked to there came to be known.
+pub(super) fn found_on(event: &PageEvent, derived: &Derived) -> Arc<Found> {
+    let way = match event.kind {
+        Kind::Sitemap => Way::Sitemap,
+        Kind::Page if derived.feed.is_some() => Way::Feed,
+        Kind::Page | Kind::Requisite => Way::Link,
+    };
+    Arc::new(Found { way, on: Some(event.url.clone()), at: event.ended_ms })
+}
+
+/// The attempt that an event tells of.
+pub(super) fn attempt(event: &PageEvent, change: &Change) -> Attempt {
+    let is_put_off = matches!(change, Change::Retry { put_off: true, .. });
+    Attempt { at: event.ended_ms, outcome: retry::cause_of(&event.outcome), counts: !is_put_off, digest: None }
+}
+
+/// What the event made of its URL. `kept`: it said nothing of a page, which is as it was.
+pub(super) fn made_of(event: &PageEvent, change: &Change) -> &'static str {
+    match change {
+        Change::Retry { .. } => "retry",
+        Change::Page { record, .. } if record.fetched_ms != event.ended_ms => "kept",
+        Change::Page { record, .. } => record.state.name(),
     }
 }

@@ -1,12 +1,14 @@
 //! When pages are looked at again: the policy, and the price of a look as it has settled, kept with the frontier.
 
+use std::collections::HashMap;
+
 use parking_lot::Mutex;
 use regex::bytes::Regex;
 
 use crate::config::{FrontierConfig, pattern};
-use crate::frontier::{Frontier, FrontierError, PageRecord, PageState};
-use crate::page::EpochMs;
-use crate::parse;
+use crate::frontier::{Frontier, FrontierError, Hint, PageRecord, PageState};
+use crate::page::{EpochMs, PageEvent};
+use crate::parse::{self, Derived};
 use crate::revisit::{Budget, History, RevisitPolicy, Trust, Which};
 
 /// The note with the price, and the mean interval it belongs to.
@@ -99,8 +101,37 @@ impl Looks {
         )
     }
 
+    /// Adds what a sitemap or a feed says of pages that are known already: that they have changed, where their last look could not know
+    /// of it. Of a long list only what is younger than the longest interval is looked up: older news every page was looked at since.
+    pub(super) fn add_hints(
+        &self,
+        frontier: &dyn Frontier,
+        (event, derived): (&PageEvent, &Derived),
+        hints: &mut Vec<Hint>,
+    ) -> Result<(), FrontierError> {
+        let now = event.ended_ms;
+        let mut trusted = HashMap::new();
+        for (url, changed_ms) in derived.told().filter(|(_, changed_ms)| self.can_be_news(*changed_ms, now)) {
+            let Some(page) = frontier.page(url)?.filter(|_| url != event.url) else { continue };
+            let origin = parse::url::origin(url).unwrap_or_default();
+            let trust = match trusted.get(origin) {
+                Some(trust) => *trust,
+                None => {
+                    let trust = frontier.trust(url)?;
+                    trusted.insert(origin, trust);
+                    trust
+                }
+            };
+            let changed_ms = changed_ms.min(now);
+            if let Some(due) = self.due_after_hint(&page, changed_ms, trust.as_ref(), now) {
+                hints.push(Hint { url: url.to_owned(), changed_ms, due });
+            }
+        }
+        Ok(())
+    }
+
     /// When a page is looked at at the latest, of which it is said that it has changed; none when that is nothing new.
-    pub fn due_after_hint(
+    fn due_after_hint(
         &self,
         page: &PageRecord,
         changed_ms: EpochMs,
@@ -115,7 +146,7 @@ impl Looks {
 
     /// Whether a change at that time can be news of a page: one that is older than the longest interval is none, as every page was
     /// looked at since.
-    pub fn can_be_news(&self, changed_ms: EpochMs, now: EpochMs) -> bool {
+    fn can_be_news(&self, changed_ms: EpochMs, now: EpochMs) -> bool {
         let policies = self.overrides.iter().map(|(_, policy)| policy).chain([&self.policy]);
         let looked_at = policies.filter(|policy| policy.interval.is_some());
         let longest = looked_at.map(RevisitPolicy::longest_ms).max();

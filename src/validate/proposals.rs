@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Validator;
-use super::told::found_on;
+use super::kept::found_on;
 use crate::delivery::Entry;
 use crate::focus::{Lead, PRIORITY_NEUTRAL};
 use crate::frontier::scope::REQUISITE_STEPS;
@@ -85,14 +85,8 @@ impl Validator {
         let found = Some(Arc::new(Found { way: Way::Requisite, on: Some(event.url.clone()), at: event.ended_ms }));
         let scope = self.scope.now();
         for url in derived.requisites.iter().filter(|url| scope.admits_requisite(url)) {
-            proposals.push(Proposal {
-                url: url.clone(),
-                kind,
-                depth: steps,
-                priority,
-                found: found.clone(),
-                lead: None,
-            });
+            let (url, found) = (url.clone(), found.clone());
+            proposals.push(Proposal { url, kind, depth: steps, priority, found, lead: None });
         }
     }
 }

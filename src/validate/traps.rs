@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Validator;
+use super::{Seen, Validator};
 use crate::frontier::held::{Drain, HostTrapsChange, LAST_OF_ALL, Traps, TrapsDone};
-use crate::frontier::{Change, Frontier, FrontierError, PageRecord, Proposal};
+use crate::frontier::{Change, Frontier, FrontierError, Proposal};
 use crate::page::{Kind, PageEvent, Withheld};
 use crate::parse::url::{origin, path_and_query};
 use crate::parse::{Derived, media_type};
@@ -70,6 +70,26 @@ struct InBatch {
     barren: Vec<(String, Worth, std::ops::Range<usize>)>,
     /// Hosts and how often they were visited.
     visits: BTreeMap<String, u32>,
+}
+
+impl InBatch {
+    /// The batch has to do with a host. How often it was visited.
+    fn touch(&mut self, host: &str) -> &mut u32 {
+        if !self.visits.contains_key(host) {
+            self.visits.insert(host.to_owned(), 0);
+        }
+        self.visits.get_mut(host).expect("it was put there")
+    }
+}
+
+impl Watched {
+    /// What was found out is told, and kept with the next batch.
+    fn tell(&mut self, host: &str, told: &[String]) {
+        self.is_changed |= !told.is_empty();
+        for what in told {
+            tracing::info!(host, "{what}");
+        }
+    }
 }
 
 impl Watch {
@@ -145,7 +165,7 @@ impl Watch {
         watched.unkept += 1;
         if is_page && is_text && !traps.wants(path) {
             let worth = traps.pass(path);
-            *self.batch.visits.entry(host.to_owned()).or_default() += 1;
+            *self.batch.touch(host) += 1;
             self.compare(host, path, &derived.digest);
             return Ok(Some(worth));
         }
@@ -157,9 +177,8 @@ impl Watch {
             Fetched { path_and_query: path, said: is_page.then_some(&said), digest: &derived.digest, is_text };
         let mut told = Vec::new();
         let worth = traps.see(&fetched, &mut told);
-        watched.is_changed |= !told.is_empty();
-        tell(host, &told);
-        *self.batch.visits.entry(host.to_owned()).or_default() += 1;
+        watched.tell(host, &told);
+        *self.batch.touch(host) += 1;
         if is_page && said.mark != 0 {
             self.compare(host, path, &derived.digest);
         }
@@ -194,10 +213,9 @@ impl Watch {
         {
             let mut told = Vec::new();
             traps.compared(of, before.digest == digest, &mut told);
-            watched.is_changed |= !told.is_empty();
-            tell(mirror, &told);
+            watched.tell(mirror, &told);
             // It is looked through though it may not be visited any more.
-            self.batch.visits.entry(mirror.to_owned()).or_default();
+            self.batch.touch(mirror);
         }
     }
 
@@ -266,7 +284,7 @@ impl Watch {
                 let mut told = Vec::new();
                 traps.let_go(held, released, &mut told);
                 watched.is_changed = true;
-                tell(&change.origin, &told);
+                watched.tell(&change.origin, &told);
             }
         }
         for (host, worth, links) in std::mem::take(&mut self.batch.barren) {
@@ -292,26 +310,16 @@ impl Watch {
     }
 }
 
-fn tell(host: &str, told: &[String]) {
-    for what in told {
-        tracing::info!(host, "{what}");
-    }
-}
-
 /// Of a page that is asked for the first time, as far as its URL goes.
-fn is_first(event: &PageEvent, before: Option<&PageRecord>, change: &Change) -> bool {
+fn is_first(Seen { event, before, .. }: Seen, change: &Change) -> bool {
     let is_final = matches!(change, Change::Page { .. });
     is_final && event.kind == Kind::Page && event.depth > 0 && before.is_none()
 }
 
 impl Validator {
-    /// Links are proposed as their hosts have them, and some of them held. `begun`: where those of this page begin.
-    pub(super) fn watch(
-        &self,
-        event: &PageEvent,
-        derived: &Derived,
-        (before, change): (Option<&PageRecord>, &Change),
-    ) -> Result<Option<Worth>, FrontierError> {
+    /// What an event was worth to its host's patterns.
+    pub(super) fn watch(&self, seen: Seen, change: &Change) -> Result<Option<Worth>, FrontierError> {
+        let event = seen.event;
         let mut watch = self.watch.lock();
         let Some(host) = origin(&event.url) else { return Ok(None) };
         // What was learned of it, whether it is watched or not.
@@ -321,10 +329,10 @@ impl Validator {
         }
         // Whatever came: it may have been the last that its host had beside what is held.
         if is_watched {
-            watch.batch.visits.entry(host.to_owned()).or_default();
+            watch.batch.touch(host);
         }
-        match is_first(event, before, change) {
-            true => watch.see(&*self.frontier, event, derived),
+        match is_first(seen, change) {
+            true => watch.see(&*self.frontier, event, seen.derived),
             false => Ok(None),
         }
     }
@@ -354,10 +362,7 @@ impl Validator {
                 Turn::Waits(mark) => {
                     watch.batch.held.push((place, mark));
                     // It may have nothing else.
-                    let host = origin(&proposal.url).unwrap_or_default();
-                    if !watch.batch.visits.contains_key(host) {
-                        watch.batch.visits.insert(host.to_owned(), 0);
-                    }
+                    watch.batch.touch(origin(&proposal.url).unwrap_or_default());
                 }
             }
         }

@@ -8,7 +8,7 @@ use super::records::{self, QueuedUrl, UrlState};
 use super::verdicts::attempts_before;
 use crate::frontier::held::HELD;
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part};
-use crate::frontier::{Frontier, FrontierError, PageRecord, PageState, WHEN_MET_AGAIN};
+use crate::frontier::{Frontier, FrontierError, Hint, PageRecord, PageState, WHEN_MET_AGAIN};
 use crate::page::{EpochMs, Kind};
 
 /// URLs tried again come behind the seeds, and before what they will link to.
@@ -98,6 +98,26 @@ impl Changes<'_> {
             None => drop(self.states.insert(url, Some(UrlState::Done))),
         }
         Ok(true)
+    }
+
+    /// Notes what something else says of a change of a page, and has the page looked at no later than it says; one in flight is looked at anyway. What was never
+    /// fetched, waits for another attempt or was looked at since is left alone: so the same hint again changes nothing.
+    pub fn add_hint(&mut self, hint: &Hint) -> Result<(), FrontierError> {
+        let (url, origin, _) = self.frontier.keys.of(&hint.url)?;
+        let Some(state @ UrlState::Later { due, rank }) = self.state_of(url)? else { return Ok(()) };
+        let item = self.queued(url, state)?.filter(|item| item.revisit && item.attempt == 0 && due != WHEN_MET_AGAIN);
+        let Some(item) = item else { return Ok(()) };
+        let Some(page) = self.page(url, origin)?.filter(|page| page.state.is_there()) else { return Ok(()) };
+        let Some(history) = page.history().and_then(|history| history.after_hint(hint.changed_ms)) else {
+            return Ok(());
+        };
+        self.host(url.host, origin)?;
+        if hint.due < due && !self.is_in_flight(url) {
+            self.dequeue(url, state);
+            self.enqueue_later(url, hint.due, rank, &item);
+        }
+        self.pages.insert(url, Some(PageRecord { history: Some(history), ..page }));
+        Ok(())
     }
 
     /// Makes a known URL due now, with all of its attempts before it; what is due or in flight is left alone.

@@ -26,7 +26,6 @@ mod copy;
 mod forget;
 mod found;
 mod held;
-mod hints;
 mod known;
 mod lease;
 mod ledger;
