@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::Look;
 use super::claims::{Claim, Settled};
-use super::copy::FrontierCopy;
 use super::error::FrontierError;
 use super::learned::{QueuePlace, Ranked, Remembered};
 use super::lease::{HostTurn, Lease, Release, Turn};
@@ -220,6 +219,21 @@ pub trait Frontier: Send + Sync {
     /// Brings a frontier back that is not well, if it can be by now: closes its store and opens it again, writes what could
     /// not be written. Nothing to do is no error. Blocks for as long as an opening takes; leases go on.
     fn restore(&self) -> Result<(), FrontierError>;
+}
+
+/// A key and its value, as the frontier keeps them.
+pub type CopiedRecord = (fjall::Slice, fjall::Slice);
+
+/// A frontier as it is at one moment, read to its end while it goes on. Holds up nobody. As long as it is there, the frontier's disk keeps what it shows.
+pub trait FrontierCopy {
+    /// How far the validator had come in the page log.
+    fn cursor(&self) -> Position;
+
+    /// The names of its tables.
+    fn tables(&self) -> &'static [&'static str];
+
+    /// A table's records by their keys, each once. Memory: some blocks of the store, however large it is.
+    fn records(&self, table: &str) -> Box<dyn Iterator<Item = Result<CopiedRecord, FrontierError>> + '_>;
 }
 
 /// What came of forgetting URLs.

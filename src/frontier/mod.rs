@@ -7,7 +7,6 @@
 mod addresses;
 mod claims;
 mod contract;
-mod copy;
 mod embedded;
 mod error;
 mod event_id;
@@ -28,8 +27,7 @@ mod verdict;
 mod work;
 
 pub use claims::{Claim, Settled};
-pub use contract::{CLOCK_NOTE, Counts, Forgotten, Frontier, FrontierOptions, Standing};
-pub use copy::{CopiedRecord, FrontierCopy};
+pub use contract::{CLOCK_NOTE, CopiedRecord, Counts, Forgotten, Frontier, FrontierCopy, FrontierOptions, Standing};
 pub use embedded::{EmbeddedFrontier, FORMAT, Look, Survey};
 pub use error::FrontierError;
 pub use learned::{Harvest, Learned, QueuePlace, Ranked, Remembered};

@@ -41,12 +41,8 @@ struct Hosts {
 
 impl RefusedLinks {
     pub fn open(frontier: &dyn Frontier) -> Result<RefusedLinks, FrontierError> {
-        let kept = frontier.note(NOTE)?.and_then(|note| serde_json::from_str(&note).ok());
-        Ok(RefusedLinks(Mutex::new(Hosts {
-            by_host: kept.unwrap_or_default(),
-            has_changed: false,
-            kept: Some(Instant::now()),
-        })))
+        let by_host = frontier.note(NOTE)?.and_then(|note| serde_json::from_str(&note).ok()).unwrap_or_default();
+        Ok(RefusedLinks(Mutex::new(Hosts { by_host, has_changed: false, kept: Some(Instant::now()) })))
     }
 
     /// Links of one page.

@@ -8,7 +8,6 @@ use std::time::Duration;
 use super::held::note;
 use super::open::{EmbeddedFrontier, Owed};
 use super::ranks;
-use super::spending::counts_for;
 use crate::budgets::Amounts;
 use crate::clock;
 use crate::delivery::Position;
@@ -353,7 +352,6 @@ impl Frontier for EmbeddedFrontier {
         self.shelf.reserve(reserve_bytes);
         let mut schedule = self.schedule.lock();
         let mut ledger = self.ledger.lock();
-        *self.counts_for.write() = counts_for(&budgets);
         schedule.revisit_share = revisit_share;
         schedule.rank(ranks);
         if ledger.budgets != budgets {

@@ -125,21 +125,14 @@ impl Changes<'_> {
     }
 }
 
-impl EmbeddedFrontier {
-    /// `number`: that of a URL among all that were proposed.
-    pub(super) fn first_found(&self, store: &Store, number: Option<u64>) -> Result<Option<Found>, FrontierError> {
-        let Some(source) = number.map(|number| store.source(number)).transpose()?.flatten() else { return Ok(None) };
-        named(store, &source)
-    }
-
-    pub(super) fn last_found(&self, store: &Store, url: UrlKey) -> Result<Option<Found>, FrontierError> {
-        let source = self.last_links.lock().of(url).cloned();
-        source.map_or(Ok(None), |source| named(store, &source))
-    }
+/// `number`: that of a URL among all that were proposed.
+pub(super) fn first_found(store: &Store, number: Option<u64>) -> Result<Option<Found>, FrontierError> {
+    let source = number.map(|number| store.source(number)).transpose()?.flatten();
+    source.map_or(Ok(None), |source| named(store, &source))
 }
 
 /// As its URL has it. A page that is not known any more has no name.
-fn named(store: &Store, source: &Source) -> Result<Option<Found>, FrontierError> {
+pub(super) fn named(store: &Store, source: &Source) -> Result<Option<Found>, FrontierError> {
     let Some(way) = source.way else { return Ok(None) };
     let on = match source.on() {
         Some(on) => match store.host(on.host)? {

@@ -1,5 +1,6 @@
 //! One URL, as people ask for it. Reads a few records; nothing is written.
 
+use super::found::{first_found, named};
 use super::open::EmbeddedFrontier;
 use super::records::{QueuedUrl, UrlState};
 use super::store::Store;
@@ -24,6 +25,7 @@ impl EmbeddedFrontier {
             (Some(queued), _) if !queued.attempts.is_empty() => queued.attempts.clone(),
             (_, page) => attempts_before(None, page.as_ref()),
         };
+        let last = self.last_links.lock().of(url).cloned();
         Ok(Some(UrlLook {
             place: Self::place_of(store, url, state)?,
             is_in_flight: self.schedule.lock().is_in_flight(url),
@@ -34,8 +36,8 @@ impl EmbeddedFrontier {
                 cause,
                 lead,
             }),
-            first_found: self.first_found(store, number)?,
-            last_found: self.last_found(store, url)?,
+            first_found: first_found(store, number)?,
+            last_found: last.map_or(Ok(None), |source| named(store, &source))?,
             attempts_in_all: attempts.in_all(),
             attempts: attempts.to_vec(),
             aliases: Self::aliases_of(store, url)?,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
 use super::changes::Changes;
 use super::copies::Contents;
@@ -13,8 +13,7 @@ use super::known::Known;
 use super::ledger::Ledger;
 use super::ranks::Standings;
 use super::shelf::Shelf;
-use super::spending::{counts_for, crawls};
-use crate::budgets::Whom;
+use super::spending::crawls;
 use crate::delivery::Position;
 use crate::frontier::addresses::Addresses;
 use crate::frontier::claims::Claims;
@@ -29,7 +28,7 @@ pub struct EmbeddedFrontier {
     pub(super) keys: Keys,
     /// All there can be, where there is no limit.
     pub(super) max_pages_per_host: AtomicU64,
-    /// No host is visited before this; see [`FrontierOptions::default_delay`].
+    /// When this run began. No host is visited before; see [`FrontierOptions::default_delay`].
     pub(super) opened_at: EpochMs,
     pub(super) default_delay_ms: u64,
     /// Hosts with this number and above were first seen by this process.
@@ -43,10 +42,6 @@ pub struct EmbeddedFrontier {
     pub(super) host_writes: Mutex<HashMap<HostKey, Owed>>,
     pub(super) schedule: Mutex<Schedule>,
     pub(super) addresses: Mutex<Addresses>,
-    /// Of whom there are budgets.
-    pub(super) counts_for: RwLock<Vec<Whom>>,
-    /// When this run began.
-    pub(super) run: EpochMs,
     pub(super) ledger: Mutex<Ledger>,
     pub(super) claims: Mutex<Claims>,
     pub(super) contents: Mutex<Contents>,
@@ -94,8 +89,6 @@ impl EmbeddedFrontier {
             host_writes: Mutex::default(),
             schedule: Mutex::new(Schedule::new(totals, options.revisit_share, options.ranks)),
             addresses: Mutex::default(),
-            counts_for: RwLock::new(counts_for(&options.budgets)),
-            run,
             ledger: Mutex::new(Ledger::new(options.budgets, run, crawl)),
             claims: Mutex::default(),
             contents: Mutex::default(),

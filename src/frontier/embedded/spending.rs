@@ -12,7 +12,7 @@ use crate::parse::url;
 
 impl EmbeddedFrontier {
     pub(super) fn hold_for(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<(), NoBudget>, FrontierError> {
-        if self.counts_for.read().is_empty() {
+        if self.ledger.lock().budgets.is_empty() {
             return Ok(Ok(()));
         }
         let (key, accounts) = (self.key_of(url)?, self.accounts_of(url));
@@ -30,14 +30,16 @@ impl EmbeddedFrontier {
     /// The crawl's account, and those of the URL's host and domain where there is a budget of such.
     fn accounts_of(&self, url: &str) -> Vec<AccountKey> {
         let host = url::host(url).unwrap_or_default();
-        let key = |of: Whom| match of {
-            Whom::Crawl => CRAWL,
-            Whom::Host => AccountKey { of, name: self.keys.host(host) },
-            Whom::Domain => AccountKey { of, name: self.keys.host(url::registrable_domain(host)) },
-        };
-        let counts_for = self.counts_for.read();
-        let others = counts_for.iter().copied().filter(|of| *of != Whom::Crawl);
-        std::iter::once(Whom::Crawl).chain(others).map(key).collect()
+        let mut accounts = vec![CRAWL];
+        let ledger = self.ledger.lock();
+        let is_counted = |of: Whom| ledger.budgets.iter().any(|budget| budget.of == of);
+        if is_counted(Whom::Host) {
+            accounts.push(AccountKey { of: Whom::Host, name: self.keys.host(host) });
+        }
+        if is_counted(Whom::Domain) {
+            accounts.push(AccountKey { of: Whom::Domain, name: self.keys.host(url::registrable_domain(host)) });
+        }
+        accounts
     }
 
     pub(super) fn standings(&self, now: EpochMs) -> Vec<BudgetStanding> {
@@ -71,14 +73,6 @@ impl EmbeddedFrontier {
     }
 }
 
-/// Of whom there are budgets, each once.
-pub(super) fn counts_for(budgets: &[Budget]) -> Vec<Whom> {
-    let mut all: Vec<Whom> = budgets.iter().map(|budget| budget.of).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
 fn stored(store: &Store, key: AccountKey) -> Result<Account, FrontierError> {
     Ok(store.record(&store.accounts, &key.to_bytes())?.unwrap_or_default())
 }
@@ -99,7 +93,7 @@ impl Changes<'_> {
                     Some(account) => *account,
                     None => self.account(key)?,
                 };
-                account.book(*amounts, *at, self.frontier.run);
+                account.book(*amounts, *at, self.frontier.opened_at);
                 self.accounts.insert(key, account);
             }
         }
