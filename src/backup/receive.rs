@@ -33,12 +33,15 @@ pub fn receive(input: &mut dyn Read, of: &Path, to: &Path, written: &AtomicU64) 
     let mut files = Files { folder: draft.folder.clone(), open: None, kept: Vec::new(), before: 0 };
     let facts = files.take_all(input, written)?;
     // It goes from the data folder into the backup, and through no connection.
-    if let Some(mut file) = open_if_there(&of.join(STARTED_WITH))? {
-        files.begin(STARTED_WITH)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(BackupError::file("reading", &of.join(STARTED_WITH)))?;
-        files.write(&bytes)?;
-        files.end()?;
+    let started_with = of.join(STARTED_WITH);
+    match std::fs::read(&started_with) {
+        Ok(bytes) => {
+            files.begin(STARTED_WITH)?;
+            files.write(&bytes)?;
+            files.end()?;
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(BackupError::file("reading", &started_with)(error)),
     }
     let left_out = what_sinks_wrote(of, &facts);
     let manifest = Manifest::new(of, taken_ms, facts, left_out, files.kept);
@@ -56,13 +59,6 @@ pub(super) fn refuse_inside(inner: &Path, outer: &Path) -> Result<(), BackupErro
             Err(BackupError::Inside { inner: inner.to_owned(), outer })
         }
         _ => Ok(()),
-    }
-}
-
-fn open_if_there(path: &Path) -> Result<Option<File>, BackupError> {
-    match File::open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        file => file.map(Some).map_err(BackupError::file("opening", path)),
     }
 }
 

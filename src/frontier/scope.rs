@@ -244,21 +244,25 @@ struct Pattern {
 }
 
 impl Pattern {
-    /// A regular expression: the dot matches everything, case does not matter (as in ACHE).
-    fn regex(number: usize, written: &str) -> Pattern {
-        Pattern { number, written: written.to_owned(), regex: pattern::expression(written) }
-    }
-
-    fn wildcard(number: usize, written: &str) -> Pattern {
-        let pieces: Vec<String> = written.split('*').map(regex::escape).collect();
-        Pattern { number, written: written.to_owned(), regex: format!("(?s){}", pieces.join(".*")) }
+    /// In a regular expression the dot matches everything, and case does not matter (as in ACHE).
+    fn new(kind: PatternKind, number: usize, written: &str) -> Pattern {
+        let regex = match kind {
+            PatternKind::Regex => pattern::expression(written),
+            PatternKind::Wildcard => {
+                format!("(?s){}", written.split('*').map(regex::escape).collect::<Vec<_>>().join(".*"))
+            }
+        };
+        Pattern { number, written: written.to_owned(), regex }
     }
 }
 
 impl List {
     fn of_regexes(name: &str, texts: &[String]) -> Result<Option<List>, ScopeError> {
         let texts = (1..).zip(texts.iter().map(|text| text.trim())).filter(|(_, text)| !text.is_empty());
-        List::compile(name.to_owned(), texts.map(|(number, text)| Pattern::regex(number, text)).collect())
+        List::compile(
+            name.to_owned(),
+            texts.map(|(number, text)| Pattern::new(PatternKind::Regex, number, text)).collect(),
+        )
     }
 
     /// None when there are no patterns. The error names the first bad one.
@@ -327,10 +331,8 @@ fn link_filters(yaml: &str) -> Result<(Lists, HashMap<String, Lists>), ScopeErro
         };
         let lists = by_domain.entry(domain).or_default();
         for (list, written) in lists.iter_mut().zip([entry.whitelist, entry.blacklist]) {
-            list.extend((1..).zip(written.iter().flatten()).map(|(number, text)| match entry.kind {
-                PatternKind::Wildcard => Pattern::wildcard(number, text),
-                PatternKind::Regex => Pattern::regex(number, text),
-            }));
+            let numbered = (1..).zip(written.iter().flatten());
+            list.extend(numbered.map(|(number, text)| Pattern::new(entry.kind, number, text)));
         }
     }
     let mut compiled = HashMap::new();

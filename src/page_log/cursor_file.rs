@@ -90,23 +90,16 @@ impl CursorFile {
     pub fn write(&mut self, cursor: &Cursor) -> Result<(), LogError> {
         let stored =
             Stored { sequence: self.stored.sequence + 1, follower: self.stored.follower, cursor: cursor.clone() };
-        self.write_slot(&stored).map_err(LogError::io("write cursor", &self.path))?;
-        self.stored = stored;
-        Ok(())
-    }
-
-    fn write_slot(&mut self, stored: &Stored) -> io::Result<()> {
-        match slot(stored, self.slot_bytes) {
+        let written = match slot(&stored, self.slot_bytes) {
             Some(slot) => {
                 let at = (stored.sequence % 2) * self.slot_bytes as u64;
-                self.file.write_all_at(&slot, at)?;
-                self.file.sync_data()
+                self.file.write_all_at(&slot, at).and_then(|()| self.file.sync_data())
             }
-            None => {
-                (self.file, self.slot_bytes) = make(&self.path, stored)?;
-                Ok(())
-            }
-        }
+            None => make(&self.path, &stored).map(|made| (self.file, self.slot_bytes) = made),
+        };
+        written.map_err(LogError::io("write cursor", &self.path))?;
+        self.stored = stored;
+        Ok(())
     }
 }
 

@@ -49,8 +49,9 @@ impl PageLog {
         let is_new = !cursors.exists();
         crate::folders::make_private(&cursors).map_err(LogError::io("make", &cursors))?;
         if is_new {
-            sync_dir(dir)?;
-            dir.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), sync_dir)?;
+            for dir in dir.ancestors().take(2).filter(|dir| !dir.as_os_str().is_empty()) {
+                File::open(dir).and_then(|dir| dir.sync_all()).map_err(LogError::io("sync", dir))?;
+            }
         }
         let lock = lock(dir)?;
 
@@ -96,10 +97,6 @@ impl PageLog {
     }
 }
 
-fn sync_dir(dir: &Path) -> Result<(), LogError> {
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(LogError::io("sync", dir))
-}
-
 fn lock(dir: &Path) -> Result<File, LogError> {
     let path = dir.join("lock");
     let file = File::create(&path).map_err(LogError::io("make", &path))?;
@@ -114,17 +111,18 @@ fn lock(dir: &Path) -> Result<File, LogError> {
 fn known_readers(dir: &Path, recovery: &mut Recovery) -> Result<BTreeMap<String, Slot>, LogError> {
     let mut readers = BTreeMap::new();
     for (name, _) in cursor_file::list(dir)? {
-        let (cursor, follower) = match CursorFile::load(dir, &name) {
-            Ok(Some(file)) => (file.stored().cursor.clone(), file.stored().follower),
+        let slot = match CursorFile::load(dir, &name) {
+            Ok(Some(file)) => {
+                recovery.readers.push((name.clone(), file.stored().cursor.position));
+                Slot::new(file.stored().cursor.clone(), file.stored().follower)
+            }
             Ok(None) => continue,
             Err(e) => {
                 recovery.unreadable.push((name.clone(), e.to_string()));
-                readers.insert(name, Slot::new(Cursor::default(), false));
-                continue;
+                Slot::new(Cursor::default(), false)
             }
         };
-        recovery.readers.push((name.clone(), cursor.position));
-        readers.insert(name, Slot::new(cursor, follower));
+        readers.insert(name, slot);
     }
     Ok(readers)
 }

@@ -239,8 +239,10 @@ impl Reader {
     /// then, must what it has finished before `position` be durable first.
     pub fn would_free(&self, position: Position) -> bool {
         let held = self.file.stored().cursor.position;
-        let next = self.inner.state.lock().segment_behind(held).map(|segment| segment.start);
-        next.is_some_and(|next| next.index <= position.index)
+        // The first segment that has nothing before what is held.
+        let state = self.inner.state.lock();
+        let next = state.segments.partition_point(|segment| segment.start.index <= held.index);
+        state.segments.get(next).is_some_and(|next| next.start.index <= position.index)
     }
 
     /// A follower has finished everything before `position`. Kept on disk once a segment; a failure to write there

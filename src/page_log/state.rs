@@ -67,11 +67,6 @@ impl State {
         Some((segment, self.segments.get(number + 1).map_or(self.end, |next| next.start)))
     }
 
-    /// The first segment that has nothing before `at`.
-    pub fn segment_behind(&self, at: Position) -> Option<&Segment> {
-        self.segments.get(self.segments.partition_point(|segment| segment.start.index <= at.index))
-    }
-
     /// Takes the segments out that every reader has passed; their files are to be removed. The last one always stays:
     /// it keeps the log's place.
     pub fn free(&mut self) -> Vec<PathBuf> {

@@ -163,23 +163,19 @@ impl Watch {
         let is_text = derived.is_html || response.content_type().is_some_and(|it| media_type(it).starts_with("text/"));
         let path = path_and_query(&event.url);
         watched.unkept += 1;
-        if is_page && is_text && !traps.wants(path) {
-            let worth = traps.pass(path);
-            *self.batch.touch(host) += 1;
-            self.compare(host, path, &derived.digest);
-            return Ok(Some(worth));
-        }
-        let said = match is_text {
-            true => said(&derived.body, derived.is_html),
-            false => Said::default(),
+        let (worth, is_comparable) = if is_page && is_text && !traps.wants(path) {
+            (traps.pass(path), true)
+        } else {
+            let said = if is_text { said(&derived.body, derived.is_html) } else { Said::default() };
+            let fetched =
+                Fetched { path_and_query: path, said: is_page.then_some(&said), digest: &derived.digest, is_text };
+            let mut told = Vec::new();
+            let worth = traps.see(&fetched, &mut told);
+            watched.tell(host, &told);
+            (worth, is_page && said.mark != 0)
         };
-        let fetched =
-            Fetched { path_and_query: path, said: is_page.then_some(&said), digest: &derived.digest, is_text };
-        let mut told = Vec::new();
-        let worth = traps.see(&fetched, &mut told);
-        watched.tell(host, &told);
         *self.batch.touch(host) += 1;
-        if is_page && said.mark != 0 {
+        if is_comparable {
             self.compare(host, path, &derived.digest);
         }
         Ok(Some(worth))

@@ -132,7 +132,14 @@ impl Changes<'_> {
             return Ok(false);
         }
         let page = self.page(url, origin)?;
-        let Some(item) = self.item_again(url, path, state, page.as_ref())? else { return Ok(false) };
+        let item = match self.queued(url, state)? {
+            Some(item) => QueuedUrl { attempt: 0, put_off: false, cause: None, ..item },
+            None => match &page {
+                Some(page) => QueuedUrl::revisit(path, page.kind, page.depth),
+                // Nothing is known of it but that it was there.
+                None => return Ok(false),
+            },
+        };
         self.host(url.host, origin)?.is_met = true; // given up, it gets another chance
         let rank = self.rank_of(Some(state), PRIORITY);
         self.dequeue(url, state);
@@ -151,20 +158,6 @@ impl Changes<'_> {
             None => self.enqueue_ready(url, rank, records::to_bytes(&item)),
         }
         Ok(true)
-    }
-
-    /// The URL as it is to be queued; none when nothing is known of it but that it was there.
-    fn item_again(
-        &self,
-        url: UrlKey,
-        path: &str,
-        state: UrlState,
-        page: Option<&PageRecord>,
-    ) -> Result<Option<QueuedUrl>, FrontierError> {
-        if let Some(item) = self.queued(url, state)? {
-            return Ok(Some(QueuedUrl { attempt: 0, put_off: false, cause: None, ..item }));
-        }
-        Ok(page.map(|page| QueuedUrl::revisit(path, page.kind, page.depth)))
     }
 
     /// A URL of which nothing is left but its failure is as it was before it was first asked for.

@@ -170,7 +170,8 @@ impl<'a> Changes<'a> {
     }
 
     fn write(&mut self) -> Result<(), FrontierError> {
-        for host in self.hosts_with_changed_later() {
+        let with_changed_later: BTreeSet<HostKey> = self.later.keys().map(|(host, ..)| *host).collect();
+        for host in with_changed_later {
             let first = self.first_later(host)?;
             if let Some(change) = self.hosts.get_mut(&host) {
                 change.record.later_first = first;
@@ -242,10 +243,6 @@ impl<'a> Changes<'a> {
             schedule.update(host, change.record, &change.finished, (added, best));
         }
         Ok(())
-    }
-
-    fn hosts_with_changed_later(&self) -> BTreeSet<HostKey> {
-        self.later.keys().map(|(host, ..)| *host).collect()
     }
 
     /// The first due time in the host's `later` as it will be.

@@ -37,7 +37,7 @@ pub(super) struct Told {
 
 /// What is the same or near, as a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     Digest(u64),
     Simhash(u64),
 }
@@ -48,7 +48,7 @@ impl Place {
         of.simhash.map_or(Place::Digest(digest), Place::Simhash)
     }
 
-    fn key(self) -> [u8; 9] {
+    pub fn key(self) -> [u8; 9] {
         match self {
             Place::Digest(digest) => tagged(0, digest),
             Place::Simhash(simhash) => tagged(1, simhash),
@@ -189,11 +189,6 @@ impl Store {
         found.sort_unstable_by_key(|other| (distance(simhash, *other), *other));
         found.dedup();
         Ok(found)
-    }
-
-    /// For an audit. Reads all of them.
-    pub(super) fn contents_with_a_place(&self) -> Result<u64, FrontierError> {
-        self.count(self.copies.range(tagged(0, 0)..=tagged(0, u64::MAX)))
     }
 
     /// None for a URL that is not known any more.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fjall::{Guard, Keyspace, Readable, Snapshot};
+use fjall::{Keyspace, Readable, Snapshot};
 
 use super::open::EmbeddedFrontier;
 use super::shelf::Shelf;
@@ -67,16 +67,12 @@ impl FrontierCopy for StoreCopy<'_> {
             return Box::new(std::iter::empty());
         };
         let numbered = (0_u64..).zip(self.snapshot.iter(&self.keyspaces[at]));
-        Box::new(numbered.map(|(number, guard)| self.record(number, guard)))
-    }
-}
-
-impl StoreCopy<'_> {
-    /// A store that failed waits to be closed, and opened again, until nobody reads it any more.
-    fn record(&self, number: u64, guard: Guard) -> Result<CopiedRecord, FrontierError> {
-        if number.is_multiple_of(LOOK_EVERY) {
-            drop(self.shelf.store()?);
-        }
-        guard.into_inner().map_err(|source| self.shelf.failed(source))
+        Box::new(numbered.map(|(number, guard)| {
+            // A store that failed waits to be closed, and opened again, until nobody reads it any more.
+            if number.is_multiple_of(LOOK_EVERY) {
+                drop(self.shelf.store()?);
+            }
+            guard.into_inner().map_err(|source| self.shelf.failed(source))
+        }))
     }
 }

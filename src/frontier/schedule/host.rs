@@ -198,6 +198,13 @@ impl HostState {
         self.record.work() == 0 && self.lease.is_none() && self.in_flight_ready + self.in_flight_later == 0
     }
 
+    pub(super) fn took_off(&mut self, queue: Queue) {
+        match queue {
+            Queue::Ready => self.in_flight_ready += 1,
+            Queue::Later(_) => self.in_flight_later += 1,
+        }
+    }
+
     pub(super) fn landed(&mut self, queue: Queue) {
         match queue {
             Queue::Ready => self.in_flight_ready -= 1,

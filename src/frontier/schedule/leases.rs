@@ -93,7 +93,11 @@ impl Schedule {
         let is_due = |candidate: &&Candidate<T>| matches!(candidate.queue, Queue::Later(due) if due <= now);
         let best = found.ready.iter().find(free).map(|best| best.rank.priority());
         if best.is_some_and(|best| self.due.has_better(claim.taken, best, now)) {
-            self.decline(claim, best);
+            // The host has less to offer than it was taken for, and others have more: it is listed anew.
+            if let Some(state) = self.hosts.get_mut(&claim.host).filter(|state| state.epoch == claim.epoch) {
+                state.best = best.unwrap_or(state.best);
+            }
+            self.give_back(claim.lease);
             return Vec::new();
         }
         let max_urls = if claim.taken.from.is_some() { 1 } else { max_urls };
@@ -129,23 +133,12 @@ impl Schedule {
         chosen
     }
 
-    /// The host has less to offer than it was taken for, and others have more: it is listed anew.
-    fn decline(&mut self, claim: &Claim, best: Option<u8>) {
-        if let Some(state) = self.hosts.get_mut(&claim.host).filter(|state| state.epoch == claim.epoch) {
-            state.best = best.unwrap_or(state.best);
-        }
-        self.give_back(claim.lease);
-    }
-
     fn take<T>(&mut self, claim: &Claim, chosen: &[&Candidate<T>]) {
         let (Some(state), Some(leased)) = (self.hosts.get_mut(&claim.host), self.leases.get_mut(&claim.lease)) else {
             return;
         };
         for Candidate { url, queue, .. } in chosen {
-            match queue {
-                Queue::Ready => state.in_flight_ready += 1,
-                Queue::Later(_) => state.in_flight_later += 1,
-            }
+            state.took_off(*queue);
             self.in_flight.insert(*url, *queue);
             leased.urls.push(*url);
         }

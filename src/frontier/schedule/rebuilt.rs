@@ -38,10 +38,7 @@ impl Schedule {
         }
         for (url, queue) in before.in_flight.into_iter().filter(|(url, _)| !finished.contains(url)) {
             let Some(state) = self.hosts.get_mut(&url.host) else { continue };
-            match queue {
-                Queue::Ready => state.in_flight_ready += 1,
-                Queue::Later(_) => state.in_flight_later += 1,
-            }
+            state.took_off(queue);
             self.in_flight.insert(url, queue);
         }
         let hosts: Vec<HostKey> = self.hosts.keys().copied().collect();
