@@ -6,15 +6,13 @@ mod amounts;
 
 use std::fmt;
 
-use serde::Serialize;
-
 pub use account::Account;
 pub use amounts::Amounts;
 
 use crate::page::EpochMs;
 
 /// At most so much of something, of whom, and in which time (`budget.rules`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Budget {
     pub of: Whom,
     pub what: What,
@@ -24,8 +22,7 @@ pub struct Budget {
 }
 
 /// Whose budget it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Whom {
     Crawl,
     /// A name or an address, whatever the scheme and the port.
@@ -35,8 +32,7 @@ pub enum Whom {
 }
 
 /// What is counted; see [`Amounts`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum What {
     Pages,
     BytesReceived,
@@ -44,8 +40,7 @@ pub enum What {
 }
 
 /// The time for which a budget is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Period {
     /// All runs in one data folder.
     Life,

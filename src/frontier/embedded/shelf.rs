@@ -45,24 +45,18 @@ impl Shelf {
 
     /// The store, to read from. Another guard may be taken while one is held.
     pub fn store(&self) -> Result<StoreGuard<'_>, FrontierError> {
-        let usable = |store: &Option<Store>| store.as_ref().is_some_and(|store| store.trouble().is_none());
         let guard = self.store.read_recursive();
-        match usable(&guard) {
-            true => Ok(RwLockReadGuard::map(guard, |store| store.as_ref().expect("it is usable"))),
-            false => {
-                let trouble = guard.as_ref().and_then(Store::trouble);
-                Err(self.waiting(trouble.unwrap_or_else(|| "its store is being opened again".to_owned())))
-            }
+        let trouble = guard.as_ref().map_or(Some("its store is being opened again".to_owned()), Store::trouble);
+        match trouble {
+            None => Ok(RwLockReadGuard::map(guard, |store| store.as_ref().expect("it is there"))),
+            Some(trouble) => Err(self.waiting(trouble)),
         }
     }
 
     /// The store, to write to: only where there is room.
     pub fn writable(&self) -> Result<StoreGuard<'_>, FrontierError> {
         let store = self.store()?;
-        match self.lack_of_room() {
-            None => Ok(store),
-            Some(lack) => Err(self.waiting(lack)),
-        }
+        self.lack_of_room().map_or(Ok(store), |lack| Err(self.waiting(lack)))
     }
 
     pub fn standing(&self) -> Standing {

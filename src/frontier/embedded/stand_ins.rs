@@ -23,20 +23,10 @@ impl EmbeddedFrontier {
         let mut claims = self.claims.lock();
         claims.forget(by_key);
         let for_ = (key != by_key).then_some(key);
-        let delivered = match for_ {
-            Some(_) => self.delivered(&claims, canonical, by_key)?,
-            None => None,
-        };
-        match delivered {
-            Some((of, target)) => {
-                claims.tell(by_key, by, Told::Alias(canonical.to_owned()));
-                Ok(Some(Withheld::Alias { of, target }))
-            }
-            None => {
-                claims.tell(by_key, by, Told::Page { for_ });
-                Ok(None)
-            }
-        }
+        let delivered = if for_.is_some() { self.delivered(&claims, canonical, by_key)? } else { None };
+        let told = if delivered.is_some() { Told::Alias(canonical.to_owned()) } else { Told::Page { for_ } };
+        claims.tell(by_key, by, told);
+        Ok(delivered.map(|(of, target)| Withheld::Alias { of, target }))
     }
 
     /// The page that another one than `by` has, of the URL that is named or what that leads to: step by step, as each was seen to. That
