@@ -11,9 +11,6 @@ use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252
 use super::media_type::media_type;
 use super::prescan::prescan;
 
-/// The standard's prescan looks at 1024 bytes, but its parser then heeds a `<meta charset>` further down as well
-/// ("change the encoding"). Looking further at once has the same effect without parsing twice.
-const PRESCAN_BYTES: usize = 16 << 10;
 /// Frequency detection is the slowest step of reading a page and learns nothing more after this many bytes.
 const DETECT_BYTES: usize = 64 << 10;
 /// How much is looked at for the zero bytes of UTF-16.
@@ -33,7 +30,9 @@ pub fn detect(body: &[u8], content_type: Option<&str>) -> &'static Encoding {
     {
         return encoding;
     }
-    let declared = header.filter(|label| is_plausible(label, body)).or_else(|| prescan_head(body));
+    let declared = header
+        .filter(|label| is_plausible(label, body))
+        .or_else(|| prescan(body).filter(|label| is_plausible(label, body)));
     declared.unwrap_or_else(|| guess(body))
 }
 
@@ -58,7 +57,7 @@ pub(super) fn http_charset(content_type: &str) -> Option<&'static Encoding> {
 
 /// Whether there are more characters of UTF-8 than places where it is malformed. A character that was cut off is none.
 fn is_mostly_utf8(text: &[u8]) -> bool {
-    if std::str::from_utf8(text).map_or_else(|error| error.error_len().is_none(), |_| true) {
+    if is_utf8(text) {
         return true;
     }
     let (mut characters, mut malformed) = (0_usize, 0_usize);
@@ -67,11 +66,6 @@ fn is_mostly_utf8(text: &[u8]) -> bool {
         malformed += usize::from(!chunk.invalid().is_empty());
     }
     characters > malformed
-}
-
-fn prescan_head(body: &[u8]) -> Option<&'static Encoding> {
-    let head = body.get(..PRESCAN_BYTES).unwrap_or(body);
-    prescan(head).filter(|label| is_plausible(label, body))
 }
 
 fn is_plausible(label: &&'static Encoding, body: &[u8]) -> bool {
@@ -86,11 +80,11 @@ fn guess(body: &[u8]) -> &'static Encoding {
         return utf16;
     }
     let ascii = Encoding::ascii_valid_up_to(body);
-    if is_utf8(body, ascii) {
+    let sample = &body[ascii..];
+    if is_utf8(sample) {
         return if ascii == body.len() && !body.contains(&0x1b) { WINDOWS_1252 } else { UTF_8 };
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
-    let sample = body.get(ascii..).unwrap_or_default();
     match sample.get(..DETECT_BYTES) {
         Some(start) => detector.feed(start, false),
         None => detector.feed(sample, true),
@@ -99,11 +93,8 @@ fn guess(body: &[u8]) -> &'static Encoding {
 }
 
 /// Valid UTF-8; a last character that a cut took half of is forgiven.
-fn is_utf8(body: &[u8], ascii: usize) -> bool {
-    match std::str::from_utf8(body.get(ascii..).unwrap_or_default()) {
-        Ok(_) => true,
-        Err(error) => error.error_len().is_none(),
-    }
+fn is_utf8(text: &[u8]) -> bool {
+    std::str::from_utf8(text).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
 /// UTF-16 of markup has a zero in every second byte: nearly all on one side and hardly any on the other.
