@@ -146,23 +146,15 @@ pub fn facts(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> De
     let Some(response) = event.response() else { return Derived::default() };
     let mut derived = derive_body(event, response, decoded, options);
     match event.kind {
-        Kind::Sitemap if response.is_success() => {
-            let found =
-                sitemap::parse(&derived.body, response.content_type(), &event.final_url, &options.drop_parameters);
-            derived.changed = dated(found.urls_changed.into_iter().chain(found.sitemaps_changed));
-            derived.links = found.urls.into_iter().map(|url| Link { url, nofollow: false }).collect();
-            derived.sitemaps = found.sitemaps;
-        }
+        Kind::Sitemap if response.is_success() => _ = add_named(&mut derived, event, response, options),
         Kind::Sitemap => {}
         Kind::Requisite if options.requisites.styles && response.is_success() && is_style_sheet(response) => {
             derived.requisites = links::of_style_sheet(&derived.text(), event, options);
         }
         // What a page embeds may be one.
         Kind::Page | Kind::Requisite if response.is_success() && feed::is_feed(&derived.body) => {
-            let found = feed::parse(&derived.body, response.content_type(), &event.final_url, &options.drop_parameters);
-            derived.changed = dated(found.items_changed.into_iter());
-            derived.links = found.items.into_iter().map(|url| Link { url, nofollow: false }).collect();
-            derived.feed = Some(FeedFacts { language: found.language });
+            let language = add_named(&mut derived, event, response, options);
+            derived.feed = Some(FeedFacts { language });
             derived.canonical = canonical_of_headers(event, response, options);
         }
         Kind::Page | Kind::Requisite if derived.is_html && response.is_success() => {
@@ -220,8 +212,15 @@ impl Derived {
     }
 }
 
-fn dated(changed: impl Iterator<Item = Option<EpochMs>>) -> Vec<(u32, EpochMs)> {
-    changed.zip(0..).filter_map(|(changed, place)| Some((place, changed?))).collect()
+/// What a sitemap or a feed names. Gives the language that a feed says it is in.
+fn add_named(derived: &mut Derived, event: &PageEvent, response: &Response, options: &DeriveOptions) -> Option<String> {
+    let found = sitemap::parse(&derived.body, response.content_type(), &event.final_url, &options.drop_parameters);
+    let sitemaps = if event.kind == Kind::Sitemap { found.sitemaps } else { Vec::new() };
+    let times = found.urls.iter().chain(&sitemaps).map(|(_, changed)| *changed);
+    derived.changed = times.zip(0..).filter_map(|(changed, place)| Some((place, changed?))).collect();
+    derived.links = found.urls.into_iter().map(|(url, _)| Link { url, nofollow: false }).collect();
+    derived.sitemaps = sitemaps.into_iter().map(|(url, _)| url).collect();
+    found.language
 }
 
 /// What holds for every response.

@@ -8,13 +8,15 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::Read;
 
-use encoding_rs::Encoding;
+use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
 use flate2::read::MultiGzDecoder;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use url::Url;
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::charset::http_charset;
+use super::prescan::xml_encoding;
 use crate::page::EpochMs;
 
 /// What is read of a sitemap, gzip taken off (the protocol's own limit).
@@ -31,18 +33,18 @@ const MAX_DEPTH: usize = 200;
 /// What a sitemap names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sitemap {
-    /// Pages.
-    pub urls: Vec<String>,
-    /// When each of them changed, as it is said: `lastmod`, or the latest time of a feed's entry.
-    pub urls_changed: Vec<Option<EpochMs>>,
+    /// Pages, and when each of them changed, as it is said: `lastmod`, or the latest time of a feed's entry.
+    pub urls: Vec<(String, Option<EpochMs>)>,
     /// Further sitemaps, of a sitemap index. An index may name an index, or itself: the caller counts the depth.
-    pub sitemaps: Vec<String>,
-    /// … and when they did.
-    pub sitemaps_changed: Vec<Option<EpochMs>>,
+    pub sitemaps: Vec<(String, Option<EpochMs>)>,
+    /// Of a feed: `<language>`, `<dc:language>` or `xml:lang`, as written. What an item says of itself is not asked.
+    pub language: Option<String>,
     /// Set when the rest was not read; what stands in the lists is good all the same.
     pub incomplete: Option<Incomplete>,
     /// Bytes of the URLs so far, as written.
     bytes: usize,
+    /// The first item, or the first URL of a sitemap.
+    has_begun: bool,
 }
 
 /// Why a sitemap was not read to its end.
@@ -61,19 +63,17 @@ pub enum Incomplete {
 /// it. `dropped`: parameters that are taken out, as of links.
 pub fn parse(body: &[u8], content_type: Option<&str>, url: &str, dropped: &[String]) -> Sitemap {
     let base = Url::parse(url).ok();
-    let normal = |text: &String| {
+    let normal = |text: &str| {
         let url = base.as_ref().map_or_else(|| super::url::parse(text), |base| super::url::resolve(base, text))?;
         Some(super::query::without(url, dropped))
     };
     let mut seen = HashSet::new();
-    let mut once = |texts: Vec<String>, changed: Vec<Option<EpochMs>>| -> (Vec<String>, Vec<Option<EpochMs>>) {
-        let urls = texts.iter().zip(changed).filter_map(|(text, changed)| Some((normal(text)?, changed)));
-        urls.filter(|(url, _)| seen.insert(xxh3_128(url.as_bytes()))).unzip()
+    let mut once = |named: Vec<(String, Option<EpochMs>)>| {
+        let urls = named.iter().filter_map(|(text, changed)| Some((normal(text)?, *changed)));
+        urls.filter(|(url, _)| seen.insert(xxh3_128(url.as_bytes()))).collect()
     };
     let written = read(body, content_type);
-    let (urls, urls_changed) = once(written.urls, written.urls_changed);
-    let (sitemaps, sitemaps_changed) = once(written.sitemaps, written.sitemaps_changed);
-    Sitemap { urls, urls_changed, sitemaps, sitemaps_changed, incomplete: written.incomplete, bytes: 0 }
+    Sitemap { urls: once(written.urls), sitemaps: once(written.sitemaps), ..written }
 }
 
 /// Reads a sitemap: what it names as it is written there, blanks around it removed. Absolute http(s) URLs, except that a
@@ -120,19 +120,19 @@ impl Sitemap {
         loop {
             match reader.read_event() {
                 Ok(Event::Start(start)) if open.len() < MAX_DEPTH => {
-                    let mut tag = Tag::of(start.local_name().as_ref());
+                    let mut tag = self.tag(&start);
                     if tag == Tag::Item && open.contains(&Tag::Item) {
                         tag = Tag::Other; // an extension's: `content:item`
                     }
                     entry.start(tag, open.last().copied(), &start);
                     if matches!(tag, Tag::Url | Tag::Sitemap) {
-                        entry.first = self.lists(tag).0.len();
+                        entry.first = self.list(tag).len();
                     }
                     open.push(tag);
                 }
                 Ok(Event::Start(_)) => return self.stop(Incomplete::TooLarge),
                 Ok(Event::Empty(start)) => {
-                    let tag = Tag::of(start.local_name().as_ref());
+                    let tag = self.tag(&start);
                     entry.start(tag, open.last().copied(), &start);
                     entry.reading = false;
                 }
@@ -152,6 +152,16 @@ impl Sitemap {
         }
     }
 
+    /// What begins there. Of a feed its language is noted, which stands before its first item.
+    fn tag(&mut self, start: &BytesStart) -> Tag {
+        let tag = Tag::of(start.local_name().as_ref());
+        self.has_begun |= matches!(tag, Tag::Item | Tag::Loc);
+        if !self.has_begun && self.language.is_none() {
+            self.language = attribute(start, "xml:lang").and_then(|said| language_tag(&said));
+        }
+        tag
+    }
+
     /// An element ends: a complete text, or a complete feed entry. False when the sitemap is full.
     fn end(&mut self, tag: Option<Tag>, parent: Option<Tag>, entry: &mut Entry) -> bool {
         let was_reading = std::mem::take(&mut entry.reading);
@@ -163,6 +173,10 @@ impl Sitemap {
             (Some(Tag::Changed), Some(parent)) if was_reading => {
                 entry.changed = entry.changed.max(super::date::parse(&entry.text));
                 self.date(parent, entry)
+            }
+            (Some(Tag::Language), _) if was_reading && !self.has_begun && self.language.is_none() => {
+                self.language = language_tag(&entry.text);
+                true
             }
             (Some(Tag::Link), Some(Tag::Item)) if was_reading => entry.link(Rank::Stated),
             (Some(Tag::Guid), Some(Tag::Item)) if was_reading => entry.link(Rank::Implied),
@@ -181,18 +195,15 @@ impl Sitemap {
 
     /// A date that comes behind its `loc`; a feed's entry is taken at its end.
     fn date(&mut self, parent: Tag, entry: &Entry) -> bool {
-        let (urls, times) = self.lists(parent);
-        if let (true, Some(last)) = (parent != Tag::Item && entry.first < urls.len(), times.last_mut()) {
-            *last = entry.changed;
+        let named = self.list(parent);
+        if let (true, Some(last)) = (parent != Tag::Item && entry.first < named.len(), named.last_mut()) {
+            last.1 = entry.changed;
         }
         true
     }
 
-    fn lists(&mut self, parent: Tag) -> (&mut Vec<String>, &mut Vec<Option<EpochMs>>) {
-        match parent {
-            Tag::Sitemap => (&mut self.sitemaps, &mut self.sitemaps_changed),
-            _ => (&mut self.urls, &mut self.urls_changed),
-        }
+    fn list(&mut self, parent: Tag) -> &mut Vec<(String, Option<EpochMs>)> {
+        if parent == Tag::Sitemap { &mut self.sitemaps } else { &mut self.urls }
     }
 
     fn take(&mut self, parent: Tag, text: &str, changed: Option<EpochMs>) -> bool {
@@ -201,9 +212,7 @@ impl Sitemap {
             self.stop(Incomplete::TooManyUrls);
             return false;
         }
-        let (urls, times) = self.lists(parent);
-        urls.push(text.to_owned());
-        times.push(changed);
+        self.list(parent).push((text.to_owned(), changed));
         true
     }
 
@@ -231,6 +240,7 @@ enum Tag {
     Guid,
     /// When the entry changed, or was made.
     Changed,
+    Language,
     Other,
 }
 
@@ -245,6 +255,7 @@ impl Tag {
             "guid" => Tag::Guid,
             // The protocol's; Atom's 1.0 and 0.3; RSS's 2.0 and 1.0.
             "lastmod" | "updated" | "published" | "modified" | "issued" | "pubDate" | "date" => Tag::Changed,
+            "language" => Tag::Language,
             _ => Tag::Other,
         }
     }
@@ -253,7 +264,7 @@ impl Tag {
 /// What is known of the entry being read.
 #[derive(Default)]
 struct Entry {
-    /// Text is being collected: that of a `loc`, `link`, `guid` or date.
+    /// Text is being collected: that of a `loc`, `link`, `guid`, date or language.
     reading: bool,
     text: String,
     /// A feed entry's best link so far.
@@ -282,6 +293,7 @@ impl Entry {
             (tag, parent),
             (Tag::Loc | Tag::Changed, Some(Tag::Url | Tag::Sitemap))
                 | (Tag::Link | Tag::Guid | Tag::Changed, Some(Tag::Item))
+                | (Tag::Language, _)
         );
         if matches!(tag, Tag::Url | Tag::Sitemap | Tag::Item) {
             self.changed = None;
@@ -341,7 +353,7 @@ impl Entry {
 }
 
 /// An attribute's value, entities resolved.
-pub(super) fn attribute<'a>(start: &'a BytesStart, name: &str) -> Option<Cow<'a, str>> {
+fn attribute<'a>(start: &'a BytesStart, name: &str) -> Option<Cow<'a, str>> {
     let attribute = start.html_attributes().flatten().find(|attribute| attribute.key.0 == name)?;
     Some(match attribute.value {
         Cow::Borrowed(raw) => quick_xml::escape::unescape(raw).unwrap_or(Cow::Borrowed(raw)),
@@ -349,34 +361,22 @@ pub(super) fn attribute<'a>(start: &'a BytesStart, name: &str) -> Option<Cow<'a,
     })
 }
 
-/// The text of a document: byte order mark, then the header's charset, then the XML declaration's, then UTF-8 (RFC 7303).
-pub(super) fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
-    let encoding = content_type.and_then(charset).or_else(|| declared(bytes)).unwrap_or(encoding_rs::UTF_8);
-    encoding.decode(bytes).0
+/// Letters, digits and hyphens (RFC 5646), as written.
+fn language_tag(text: &str) -> Option<String> {
+    let text = text.trim();
+    let is_tag =
+        !text.is_empty() && text.len() <= 35 && text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-');
+    is_tag.then(|| text.to_owned())
 }
 
-fn charset(content_type: &str) -> Option<&'static Encoding> {
-    let parameters = content_type.split(';').skip(1);
-    let (_, value) =
-        parameters.filter_map(|p| p.split_once('=')).find(|(k, _)| k.trim().eq_ignore_ascii_case("charset"))?;
-    Encoding::for_label(value.trim().trim_matches(['"', '\'']).as_bytes())
-}
-
-/// `<?xml version="1.0" encoding="…"?>`, or UTF-16 without a mark, known by the zero beside `<`.
-fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
-    match bytes.get(..2)? {
-        b"<\0" => return Some(encoding_rs::UTF_16LE),
-        b"\0<" => return Some(encoding_rs::UTF_16BE),
-        _ => {}
-    }
-    let head = bytes.trim_ascii_start();
-    let declaration = head.strip_prefix(b"<?xml")?;
-    let declaration = &declaration[..memchr::memmem::find(&declaration[..declaration.len().min(200)], b"?>")?];
-    let label = declaration.get(memchr::memmem::find(declaration, b"encoding")? + 8..)?.trim_ascii_start();
-    let label = label.strip_prefix(b"=")?.trim_ascii_start();
-    let quote = *label.first()?;
-    let label = label[1..].split(|&b| b == quote).next()?;
-    let encoding = Encoding::for_label(label)?;
-    // Who can read the declaration as ASCII does not read UTF-16.
-    (encoding.is_ascii_compatible()).then_some(encoding)
+/// The text of a document: byte order mark, then the header's charset, then the XML declaration's, or UTF-16 without a mark,
+/// known by the zero beside `<`, then UTF-8 (RFC 7303).
+fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
+    let declared = || match bytes {
+        [b'<', 0, ..] => Some(UTF_16LE),
+        [0, b'<', ..] => Some(UTF_16BE),
+        // Who can read the declaration as ASCII does not read what is none.
+        _ => xml_encoding(bytes.trim_ascii_start()).filter(|declared| declared.is_ascii_compatible()),
+    };
+    content_type.and_then(http_charset).or_else(declared).unwrap_or(UTF_8).decode(bytes).0
 }

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use seine::page::{Outcome, PageEvent};
-use seine::parse::feed::{Feed, is_feed, parse};
+use seine::parse::feed::is_feed;
+use seine::parse::sitemap::{Sitemap, parse};
 use seine::parse::{DeriveOptions, derive};
 
 const RSS: &str = r#"<?xml version="1.0"?><!-- by hand --><rss version="2.0"><channel><title>T</title><link>http://a.example/</link>
@@ -16,14 +17,15 @@ const RDF: &str = r#"<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax
 #[test]
 fn every_kind_of_feed_gives_its_articles_and_its_language() {
     let read = |text: &str| parse(text.as_bytes(), None, "http://a.example/feed", &[]);
-    let feed = |items: &[&str], language: &str| Feed {
-        items: items.iter().map(|it| format!("http://a.example/{it}")).collect(),
-        items_changed: vec![None; items.len()],
-        language: Some(language.into()),
+    let is_feed = |found: Sitemap, items: &[&str], language: &str| {
+        let items: Vec<_> = items.iter().map(|it| (format!("http://a.example/{it}"), None)).collect();
+        assert_eq!((found.urls, found.language.as_deref()), (items, Some(language)));
     };
-    assert_eq!(read(RSS), feed(&["one", "two"], "en-gb"));
-    assert_eq!(read(ATOM), feed(&["three"], "cs"));
-    assert_eq!(read(RDF), feed(&["four"], "de"));
+    is_feed(read(RSS), &["one", "two"], "en-gb");
+    is_feed(read(ATOM), &["three"], "cs");
+    is_feed(read(RDF), &["four"], "de");
+    let picture = "<rss><channel><image><url>/a.png</url></image><language>fr</language><item><link>/1</link></item></channel></rss>";
+    is_feed(read(picture), &["1"], "fr");
     assert_eq!(read("<rss><channel><item><language>fr</language></item></channel></rss>").language, None);
 }
 

@@ -4,6 +4,7 @@ use std::time::Instant;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
+use seine::page::EpochMs;
 use seine::parse::sitemap::{self, Incomplete, MAX_URLS};
 use seine::parse::{date, url};
 
@@ -11,8 +12,18 @@ use crate::{NO_TIME, cases};
 
 const AT: &str = "https://a.org/maps/sitemap.xml";
 
+type Named = [(String, Option<EpochMs>)];
+
+fn urls(named: &Named) -> Vec<String> {
+    named.iter().map(|(url, _)| url.clone()).collect()
+}
+
+fn times(named: &Named) -> Vec<Option<EpochMs>> {
+    named.iter().map(|(_, changed)| *changed).collect()
+}
+
 fn pages(body: impl AsRef<[u8]>) -> Vec<String> {
-    sitemap::parse(body.as_ref(), None, AT, &[]).urls
+    urls(&sitemap::parse(body.as_ref(), None, AT, &[]).urls)
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -46,8 +57,8 @@ fn a_urlset_in_all_its_shapes() {
 fn an_index_names_sitemaps_and_no_pages() {
     let body = "<sitemapindex><sitemap><loc>https://a.org/s1.xml.gz</loc></sitemap><sitemap><loc>https://a.org/s2.xml</loc></sitemap></sitemapindex>";
     let found = sitemap::parse(body.as_bytes(), Some("text/xml"), AT, &[]);
-    assert_eq!(found.sitemaps, ["https://a.org/s1.xml.gz", "https://a.org/s2.xml"]);
-    assert_eq!(found.urls, Vec::<String>::new());
+    assert_eq!(urls(&found.sitemaps), ["https://a.org/s1.xml.gz", "https://a.org/s2.xml"]);
+    assert_eq!(found.urls, []);
 }
 
 #[test]
@@ -79,7 +90,7 @@ fn gzip_and_other_encodings() {
         assert_eq!(pages(bytes), ["https://a.org/%C3%A4"]);
     }
     let by_header = sitemap::parse(body.as_bytes(), Some("text/xml; charset=\"utf-8\""), AT, &[]);
-    assert_eq!(by_header.urls, ["https://a.org/%C3%A4"]);
+    assert_eq!(urls(&by_header.urls), ["https://a.org/%C3%A4"]);
 }
 
 #[test]
@@ -91,11 +102,11 @@ fn what_was_found_before_the_break_is_kept() {
     ] {
         let found =
             sitemap::parse(format!("<urlset><url><loc>https://a.org/1</loc></url>{tail}").as_bytes(), None, AT, &[]);
-        assert_eq!((found.urls, found.incomplete), (vec!["https://a.org/1".to_owned()], Some(why)), "{tail}");
+        assert_eq!((urls(&found.urls), found.incomplete), (vec!["https://a.org/1".to_owned()], Some(why)), "{tail}");
     }
     let whole = gzip("https://a.org/1\nhttps://a.org/2\n".repeat(1000).as_bytes());
     let cut = sitemap::parse(&whole[..whole.len() - 12], None, AT, &[]);
-    assert_eq!(cut.urls[0], "https://a.org/1");
+    assert_eq!(cut.urls[0].0, "https://a.org/1");
     assert_eq!(cut.incomplete, Some(Incomplete::Malformed));
     assert_eq!(pages(b"<html><head><link href='/a'></head><body>Not found</body></html>"), Vec::<String>::new());
 }
@@ -153,20 +164,20 @@ fn a_sitemap_says_when_what_it_names_changed() {
         <url><loc>https://a.org/4</loc><lastmod>soon</lastmod><news:date>2026-01-01T01:00Z</news:date></url>
         <lastmod>2026-01-04</lastmod></urlset>";
     let found = sitemap::parse(body.as_bytes(), None, AT, &[]);
-    assert_eq!(found.urls, ["https://a.org/1", "https://a.org/2", "https://a.org/3", "https://a.org/4"]);
+    assert_eq!(urls(&found.urls), ["https://a.org/1", "https://a.org/2", "https://a.org/3", "https://a.org/4"]);
     let noon = day + (10 * 60 + 30) * 60_000 + 30_500;
-    assert_eq!(found.urls_changed, [Some(day), Some(noon), None, Some(day + 3_600_000)]);
+    assert_eq!(times(&found.urls), [Some(day), Some(noon), None, Some(day + 3_600_000)]);
     let index =
         "<sitemapindex><sitemap><loc>https://a.org/s1</loc><lastmod>2026-01-01</lastmod></sitemap></sitemapindex>";
-    assert_eq!(sitemap::parse(index.as_bytes(), None, AT, &[]).sitemaps_changed, [Some(day)]);
+    assert_eq!(times(&sitemap::parse(index.as_bytes(), None, AT, &[]).sitemaps), [Some(day)]);
     let atom = "<feed><updated>2026-02-01T00:00:00Z</updated><entry><updated>2026-01-01T00:00:00Z</updated>
         <published>2025-01-01T00:00:00Z</published><link href='https://a.org/5'/></entry></feed>";
     let rss = "<rss><item><link>https://a.org/6</link><pubDate>Thu, 01 Jan 2026 01:00:00 +0100</pubDate></item>
         <item><link>https://a.org/7</link></item>
         <item><pubDate>Thu, 01 Jan 2026 01:00:00 GMT</pubDate><link>https://a.org/8</link></item></rss>";
-    assert_eq!(sitemap::parse(atom.as_bytes(), None, AT, &[]).urls_changed, [Some(day)]);
-    assert_eq!(sitemap::parse(rss.as_bytes(), None, AT, &[]).urls_changed, [Some(day), None, Some(day + 3_600_000)]);
-    assert_eq!(sitemap::parse(b"https://a.org/8\nhttps://a.org/9", None, AT, &[]).urls_changed, [None, None]);
+    assert_eq!(times(&sitemap::parse(atom.as_bytes(), None, AT, &[]).urls), [Some(day)]);
+    assert_eq!(times(&sitemap::parse(rss.as_bytes(), None, AT, &[]).urls), [Some(day), None, Some(day + 3_600_000)]);
+    assert_eq!(times(&sitemap::parse(b"https://a.org/8\nhttps://a.org/9", None, AT, &[]).urls), [None, None]);
 }
 
 #[test]
