@@ -18,9 +18,12 @@ const INLINE: [&str; 24] = [
 /// Links without a word between them share what comes next; so many of them.
 const AWAITING: usize = BESIDE;
 
-/// By its URL, each link's words. `resolve`: what a reference on the page is to be known by, of the base that the page names, if it
-/// does; the first link to a URL that has words of its own counts.
-pub fn link_words(page: &str, resolve: impl Fn(Option<&str>, &str) -> Option<String>) -> HashMap<String, LinkWords> {
+/// By its URL, each link's words. `resolver`: of the base that the page names, if it does, what a reference on it is to be known by; the
+/// first link to a URL that has words of its own counts.
+pub fn link_words<R>(page: &str, resolver: impl FnOnce(Option<&str>) -> R) -> HashMap<String, LinkWords>
+where
+    R: Fn(&str) -> Option<String>,
+{
     let mut reader = Reader::default();
     let mut tokens = Tokens::new(page);
     while let Some(token) = tokens.next(reader.is_in_drawing()) {
@@ -33,10 +36,10 @@ pub fn link_words(page: &str, resolve: impl Fn(Option<&str>, &str) -> Option<Str
         reader.take(token, &tokens.attributes);
     }
     reader.close();
-    let base = reader.base;
+    let resolve = resolver(reader.base.as_deref());
     let mut words: HashMap<String, LinkWords> = HashMap::with_capacity(reader.links.len());
     for (href, found) in reader.links {
-        let Some(url) = resolve(base.as_deref(), &href) else { continue };
+        let Some(url) = resolve(href.trim_ascii()) else { continue };
         let known = words.entry(url).or_default();
         if known.anchor.is_empty() {
             *known = found;

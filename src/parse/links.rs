@@ -1,19 +1,17 @@
 //! The links of a page: what its markup and its headers refer to, resolved and normalised, each once.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::HashMap;
 
 use ::url::Url as BaseUrl;
-use encoding_rs::Encoding;
+use encoding_rs::{Encoding, UTF_8};
 
 use super::html_facts::{self, HtmlFacts, LinkSource};
 use super::link_header;
 use super::query;
-use super::requisites::Named;
 use super::url::{self, MAX_LINK_BYTES};
-use super::{DeriveOptions, Derived, Link};
-use crate::page::{PageEvent, Response};
+use super::{Derived, Link};
+use crate::page::Response;
 
 /// A target in a header, as written.
 pub(super) struct HeaderTarget {
@@ -33,119 +31,66 @@ pub(super) fn of_headers(response: &Response) -> Vec<HeaderTarget> {
     links.chain(refresh).collect()
 }
 
-/// What a header names as canonical.
-pub(super) fn canonical(headers: &[HeaderTarget], page: &BaseUrl, dropped: &[String]) -> Option<String> {
-    let named = headers.iter().find(|header| html_facts::has_token(&header.rel, "canonical"))?;
-    Some(query::without(url::resolve(page, &named.target)?, dropped))
-}
-
-/// What a reference on a page is known by, as [`Document::links`] has it.
+/// What a reference is known by: resolved against a base, in normal form, without the parameters that links lose.
+#[derive(Debug)]
 pub(crate) struct Resolver<'a> {
-    page: BaseUrl,
+    base: BaseUrl,
     encoding: &'static Encoding,
     dropped: &'a [String],
-    /// The last base that was asked with, and what it came to.
-    base: RefCell<Option<(String, BaseUrl)>>,
 }
 
 impl<'a> Resolver<'a> {
-    pub fn new(page: BaseUrl, derived: &Derived, dropped: &'a [String]) -> Resolver<'a> {
-        Resolver { page, encoding: derived.encoding(), dropped, base: RefCell::default() }
+    /// Of what stands in a page. `base`: what the page names as its base, as written. The queries are in the page's own encoding.
+    pub fn new(page: &BaseUrl, base: Option<&str>, derived: &Derived, dropped: &'a [String]) -> Resolver<'a> {
+        let is_web = |url: &BaseUrl| matches!(url.scheme(), "http" | "https");
+        let named = base.and_then(|href| page.join(href.trim_ascii()).ok()).filter(is_web);
+        Resolver { base: named.unwrap_or_else(|| page.clone()), encoding: derived.encoding(), dropped }
     }
 
-    /// `base`: what the page names as its base, as written.
-    pub fn resolve(&self, base: Option<&str>, href: &str) -> Option<String> {
-        let href = href.trim_matches(html_facts::is_html_space);
-        let resolved = match base {
-            None => url::resolve_in(&self.page, href, self.encoding),
-            Some(named) => {
-                let mut known = self.base.borrow_mut();
-                if known.as_ref().is_none_or(|(known, _)| known != named) {
-                    *known = Some((named.to_owned(), base_of(&self.page, Some(named))));
-                }
-                url::resolve_in(&known.as_ref()?.1, href, self.encoding)
-            }
-        };
-        Some(query::without(resolved?, self.dropped))
-    }
-}
-
-fn base_of(page: &BaseUrl, named: Option<&str>) -> BaseUrl {
-    let is_web = |url: &BaseUrl| matches!(url.scheme(), "http" | "https");
-    named
-        .and_then(|href| page.join(href.trim_matches(html_facts::is_html_space)).ok())
-        .filter(is_web)
-        .unwrap_or_else(|| page.clone())
-}
-
-/// A page whose links are resolved.
-pub(super) struct Document<'a> {
-    page: &'a BaseUrl,
-    base: BaseUrl,
-    facts: &'a HtmlFacts,
-    encoding: &'static Encoding,
-    dropped: &'a [String],
-}
-
-impl<'a> Document<'a> {
-    /// `encoding`: the page's own, which the queries of its links are in. `dropped`: parameters that are taken out of them.
-    pub fn new(
-        page: &'a BaseUrl,
-        facts: &'a HtmlFacts,
-        encoding: &'static Encoding,
-        dropped: &'a [String],
-    ) -> Document<'a> {
-        let base = base_of(page, facts.base.as_deref());
-        Document { page, base, facts, encoding, dropped }
+    /// Of what stands in its headers.
+    pub fn of_headers(page: &BaseUrl, dropped: &'a [String]) -> Resolver<'a> {
+        Resolver { base: page.clone(), encoding: UTF_8, dropped }
     }
 
-    /// What the markup names as canonical.
-    pub fn canonical(&self) -> Option<String> {
-        self.resolve(self.facts.canonical.as_deref()?)
-    }
-
-    /// Those of the headers, then those of the markup. They are flagged by their own `rel` alone.
-    /// `forms`: where forms lead, as written.
-    pub fn links(&self, headers: &[HeaderTarget], forms: &[String]) -> Vec<Link> {
-        let feeds = Feeds::of(self.page, self.facts);
-        let of_headers = headers.iter().filter_map(|header| {
-            let url = query::without(url::resolve(self.page, &header.target)?, self.dropped);
-            Some((Link { url, nofollow: html_facts::is_nofollow(&header.rel) }, header.source))
-        });
-        let of_markup =
-            self.facts.links.iter().filter_map(|link| {
-                Some((Link { url: self.resolve(&link.href)?, nofollow: link.nofollow }, link.source))
-            });
-        let of_forms = forms
-            .iter()
-            .filter_map(|action| Some((Link { url: self.resolve(action)?, nofollow: false }, LinkSource::A)));
-        let wanted = of_headers.chain(of_markup).chain(of_forms).filter(|(link, source)| {
-            // Only what a page offers as a feed is judged: who links to one has a reason.
-            *source != LinkSource::Feed || !feeds.is_of_comments(&link.url)
-        });
-        unique(within_bytes(wanted.map(|(link, _)| link), MAX_LINK_BYTES))
-    }
-
-    /// `references`: what the page needs to be shown, as written.
-    pub fn requisites(&self, references: &[String]) -> Vec<String> {
-        each_once(references.iter().filter_map(|reference| self.resolve(reference)))
-    }
-
-    fn resolve(&self, href: &str) -> Option<String> {
+    pub fn resolve(&self, href: &str) -> Option<String> {
         Some(query::without(url::resolve_in(&self.base, href, self.encoding)?, self.dropped))
     }
+
+    pub fn resolve_each<'r>(&self, references: impl IntoIterator<Item = &'r String>) -> Vec<String> {
+        let urls = references.into_iter().filter_map(|reference| self.resolve(reference));
+        let links = urls.map(|url| Link { url, nofollow: false });
+        unique(within_bytes(links, MAX_LINK_BYTES)).into_iter().map(|link| link.url).collect()
+    }
+
+    /// What headers name as canonical.
+    pub(super) fn canonical(&self, headers: &[HeaderTarget]) -> Option<String> {
+        let named = headers.iter().find(|header| html_facts::has_token(&header.rel, "canonical"))?;
+        self.resolve(&named.target)
+    }
 }
 
-/// What a style sheet names.
-pub(super) fn of_style_sheet(css: &str, event: &PageEvent, options: &DeriveOptions) -> Vec<String> {
-    let Ok(sheet) = BaseUrl::parse(&event.final_url) else { return Vec::new() };
-    let named = Named::of_style_sheet(css, options).references;
-    each_once(named.iter().filter_map(|reference| url::resolve(&sheet, reference)))
-}
-
-fn each_once(urls: impl Iterator<Item = String>) -> Vec<String> {
-    let links = urls.map(|url| Link { url, nofollow: false });
-    unique(within_bytes(links, MAX_LINK_BYTES)).into_iter().map(|link| link.url).collect()
+/// The links of a page: those of the headers, then those of the markup, then where forms lead. They are flagged by their own `rel`
+/// alone. `forms`: where these lead, as written.
+pub(super) fn of_page(
+    page: &BaseUrl,
+    headers: &[HeaderTarget],
+    facts: &HtmlFacts,
+    of_markup: &Resolver,
+    forms: &[String],
+) -> Vec<Link> {
+    let (feeds, of_headers) = (Feeds::of(page, facts), Resolver::of_headers(page, of_markup.dropped));
+    let in_headers = headers.iter().map(|it| {
+        let nofollow = html_facts::is_nofollow(&it.rel);
+        (of_headers.resolve(&it.target), nofollow, it.source)
+    });
+    let in_markup = facts.links.iter().map(|it| (of_markup.resolve(&it.href), it.nofollow, it.source));
+    let in_forms = forms.iter().map(|action| (of_markup.resolve(action), false, LinkSource::A));
+    let links = in_headers.chain(in_markup).chain(in_forms).filter_map(|(url, nofollow, source)| {
+        // Only what a page offers as a feed is judged: who links to one has a reason.
+        let url = url.filter(|url| source != LinkSource::Feed || !feeds.is_of_comments(url))?;
+        Some(Link { url, nofollow })
+    });
+    unique(within_bytes(links, MAX_LINK_BYTES))
 }
 
 /// The feeds that a page offers. Those of comments name no pages but those whose comments they are: nothing is learned from

@@ -43,7 +43,6 @@ use clean_text::TextOptions;
 use decode::{DecodeProblem, Decoded, decode_body};
 use html_facts::HtmlFacts;
 use html_text::{PageFacts, page_facts};
-use links::Document;
 pub(crate) use links::Resolver;
 pub use media_type::{is_html, media_type};
 use meta::RobotsMeta;
@@ -149,7 +148,10 @@ pub fn facts(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> De
         Kind::Sitemap if response.is_success() => _ = add_named(&mut derived, event, response, options),
         Kind::Sitemap => {}
         Kind::Requisite if options.requisites.styles && response.is_success() && is_style_sheet(response) => {
-            derived.requisites = links::of_style_sheet(&derived.text(), event, options);
+            let named = Named::of_style_sheet(&derived.text(), options).references;
+            // A sheet's references are UTF-8 in whatever encoding it is, and lose no parameters.
+            let resolver = BaseUrl::parse(&event.final_url).map(|sheet| Resolver::of_headers(&sheet, &[]));
+            derived.requisites = resolver.map_or(Vec::new(), |resolver| resolver.resolve_each(&named));
         }
         // What a page embeds may be one.
         Kind::Page | Kind::Requisite if response.is_success() && feed::is_feed(&derived.body) => {
@@ -253,13 +255,12 @@ fn add_facts(
     derived.robots = derived.robots.merge(facts.robots);
     derived.preferences.extend(preferences::of_markup(&facts, &event.final_url));
     let Ok(page) = BaseUrl::parse(&event.final_url) else { return };
-    let encoding = derived.encoding();
-    let document = Document::new(&page, &facts, encoding, &options.drop_parameters);
-    let from_headers = links::of_headers(response);
-    derived.canonical =
-        document.canonical().or_else(|| links::canonical(&from_headers, &page, &options.drop_parameters));
-    derived.links = document.links(&from_headers, &named.forms);
-    derived.requisites = document.requisites(&named.references);
+    let of_markup = Resolver::new(&page, facts.base.as_deref(), derived, &options.drop_parameters);
+    let headers = links::of_headers(response);
+    let canonical = facts.canonical.as_deref().and_then(|href| of_markup.resolve(href));
+    derived.canonical = canonical.or_else(|| Resolver::of_headers(&page, &options.drop_parameters).canonical(&headers));
+    derived.links = links::of_page(&page, &headers, &facts, &of_markup, &named.forms);
+    derived.requisites = of_markup.resolve_each(&named.references);
     if !options.obey_nofollow {
         derived.links.iter_mut().for_each(|link| link.nofollow = false);
     } else if derived.robots.nofollow {
@@ -271,5 +272,5 @@ fn add_facts(
 
 fn canonical_of_headers(event: &PageEvent, response: &Response, options: &DeriveOptions) -> Option<String> {
     let page = BaseUrl::parse(&event.final_url).ok()?;
-    links::canonical(&links::of_headers(response), &page, &options.drop_parameters)
+    Resolver::of_headers(&page, &options.drop_parameters).canonical(&links::of_headers(response))
 }

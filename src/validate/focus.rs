@@ -97,10 +97,10 @@ impl Focus {
             false => Source::List,
         };
         let words = match (source, Url::parse(&event.final_url)) {
-            (Source::Page { .. }, Ok(page)) if !derived.links.is_empty() => {
-                let resolver = parse::Resolver::new(page, derived, entry.drop_parameters());
-                link_words(&derived.text(), |base, href| resolver.resolve(base, href))
-            }
+            (Source::Page { .. }, Ok(page)) if !derived.links.is_empty() => link_words(&derived.text(), |base| {
+                let resolver = parse::Resolver::new(&page, base, derived, entry.drop_parameters());
+                move |href: &str| resolver.resolve(href)
+            }),
             _ => HashMap::new(),
         };
         let origin = parse::url::origin(&event.final_url).unwrap_or_default();

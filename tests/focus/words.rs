@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 use seine::focus::{Lead, Learner, LinkWords, Source, link_words, priority};
 
 fn words(page: &str) -> HashMap<String, LinkWords> {
-    link_words(page, |base, href| Some(format!("{}{href}", base.unwrap_or_default())))
+    link_words(page, |base| {
+        let base = base.unwrap_or_default().to_owned();
+        move |href: &str| Some(format!("{base}{href}"))
+    })
 }
 
 /// The hashes of words, in order.
