@@ -11,6 +11,7 @@ use super::html::{decode_attribute, decode_text};
 use super::media_type::{HTML_TYPES, media_type};
 use super::meta::{self, RobotsMeta};
 use super::robots::MAX_LICENSES;
+use super::short::starts_with;
 
 /// A page may have any number of links; these are read, the rest is not ([`HtmlFacts::is_cut`]). As in sitemaps.
 pub const MAX_LINKS: usize = 50_000;
@@ -73,43 +74,24 @@ pub enum LinkSource {
 
 /// Reads a page. `agent` is our product token, for `<meta name=AGENT>`.
 pub fn read(text: &str, agent: &str) -> HtmlFacts {
-    let mut facts = Facts::default();
-    outline::read(text, &mut facts);
-    facts.collector.finish(agent)
-}
-
-#[derive(Default)]
-struct Facts {
-    collector: Collector,
-    /// How many links there were when the body began.
-    in_head: Option<usize>,
-}
-
-impl<'a> Visitor<'a> for Facts {
-    fn open(&mut self, element: &Element<'_, 'a>) {
-        if self.in_head.is_none() && !element.name.has(HEAD) {
-            self.in_head = Some(self.collector.facts.links.len());
-        }
-        self.collector.open(element);
-    }
-
-    fn raw(&mut self, name: Name, text: &'a str) {
-        self.collector.raw(name, text);
-    }
-
-    fn frames(&mut self) {
-        self.collector.facts.links.truncate(self.in_head.unwrap_or(usize::MAX));
-    }
+    let mut collector = Collector::default();
+    outline::read(text, &mut collector);
+    collector.finish(agent)
 }
 
 /// Turns elements into facts, in the order in which their start tags stand in the page.
 #[derive(Debug, Default)]
 pub struct Collector {
     facts: HtmlFacts,
+    /// How many links there were when the body began.
+    in_head: Option<usize>,
 }
 
-impl Collector {
-    pub(super) fn open(&mut self, element: &Element) {
+impl<'a> Visitor<'a> for Collector {
+    fn open(&mut self, element: &Element<'_, 'a>) {
+        if self.in_head.is_none() && !element.name.has(HEAD) {
+            self.in_head = Some(self.facts.links.len());
+        }
         match element.namespace {
             Namespace::Html => self.element(element.name, |name| element.attribute(name).map(decode_attribute)),
             // A drawing has links, too.
@@ -121,12 +103,18 @@ impl Collector {
         }
     }
 
-    pub(super) fn raw(&mut self, name: Name, text: &str) {
+    fn raw(&mut self, name: Name, text: &'a str) {
         if name == Name::Title && !self.has_title() {
             self.title(&decode_text(text));
         }
     }
 
+    fn frames(&mut self) {
+        self.facts.links.truncate(self.in_head.unwrap_or(usize::MAX));
+    }
+}
+
+impl Collector {
     /// Takes an element by its name. `attribute` gives the decoded value of an attribute.
     pub fn element<'a>(&mut self, name: Name, attribute: impl Fn(&str) -> Option<Cow<'a, str>>) {
         match name {
@@ -213,19 +201,15 @@ impl Collector {
 /// A reference without the white space around it; none when it is empty (the page itself) or too long.
 pub(super) fn reference(href: Option<Cow<str>>) -> Option<String> {
     let href = href?;
-    let trimmed = href.trim_matches(is_html_space);
+    let trimmed = href.trim_ascii();
     if trimmed.is_empty() || trimmed.len() > MAX_HREF_BYTES {
         return None;
     }
     Some(if trimmed.len() == href.len() { href.into_owned() } else { trimmed.to_owned() })
 }
 
-pub(super) fn is_html_space(c: char) -> bool {
-    matches!(c, '\t' | '\n' | '\u{c}' | '\r' | ' ')
-}
-
 pub(super) fn has_token(rel: &str, token: &str) -> bool {
-    rel.split(is_html_space).any(|given| given.eq_ignore_ascii_case(token))
+    rel.split_ascii_whitespace().any(|given| given.eq_ignore_ascii_case(token))
 }
 
 /// The three hints by which sites disown a link.
@@ -258,7 +242,7 @@ pub(super) fn relation<'a>(rel: &str, media_type: impl FnOnce() -> Option<Cow<'a
         "terms-of-service",
     ];
     let (mut is_page, mut is_alternate, mut is_no_page) = (false, false, false);
-    for token in rel.split(is_html_space) {
+    for token in rel.split_ascii_whitespace() {
         let is = |known: &&str| token.eq_ignore_ascii_case(known);
         if is(&"stylesheet") {
             return None;
@@ -298,7 +282,7 @@ fn alternate(content_type: Option<&str>) -> Option<LinkSource> {
 /// White space collapsed to single blanks and cut to at most `max` bytes.
 pub fn collapse(text: &str, max: usize) -> String {
     let mut out = String::new();
-    for word in text.split(is_html_space).filter(|word| !word.is_empty()) {
+    for word in text.split_ascii_whitespace() {
         if !out.is_empty() {
             out.push(' ');
         }
@@ -314,7 +298,7 @@ pub fn collapse(text: &str, max: usize) -> String {
 
 /// Seconds and URL of a refresh (HTML standard, "shared declarative refresh steps"); none when it has no URL.
 pub fn parse_refresh(content: &str) -> Option<(u32, String)> {
-    let content = content.trim_start_matches(is_html_space);
+    let content = content.trim_ascii_start();
     let digits = content.bytes().take_while(u8::is_ascii_digit).count();
     let (time, rest) = content.split_at(digits);
     if time.is_empty() && !rest.starts_with('.') {
@@ -322,20 +306,19 @@ pub fn parse_refresh(content: &str) -> Option<(u32, String)> {
     }
     let seconds = time.bytes().fold(0u32, |sum, digit| sum.saturating_mul(10).saturating_add(u32::from(digit - b'0')));
     let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    if !rest.starts_with(|c| is_html_space(c) || c == ';' || c == ',') {
+    if !rest.starts_with(|c: char| c.is_ascii_whitespace() || c == ';' || c == ',') {
         return None;
     }
-    let rest = rest.trim_start_matches(is_html_space);
-    let rest = rest.strip_prefix([';', ',']).unwrap_or(rest).trim_start_matches(is_html_space);
-    let url = unquote(without_url_prefix(rest)).trim_matches(is_html_space);
+    let rest = rest.trim_ascii_start();
+    let rest = rest.strip_prefix([';', ',']).unwrap_or(rest).trim_ascii_start();
+    let url = unquote(without_url_prefix(rest)).trim_ascii();
     (!url.is_empty() && url.len() <= MAX_HREF_BYTES).then(|| (seconds, url.to_owned()))
 }
 
 /// What stands behind `url=`; everything when that is not how it starts.
 fn without_url_prefix(text: &str) -> &str {
-    let has_prefix = text.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("url"));
-    let value = has_prefix.then(|| text[3..].trim_start_matches(is_html_space).strip_prefix('=')).flatten();
-    value.map_or(text, |value| value.trim_start_matches(is_html_space))
+    let value = starts_with(text.as_bytes(), b"url").then(|| text[3..].trim_ascii_start().strip_prefix('=')).flatten();
+    value.map_or(text, |value| value.trim_ascii_start())
 }
 
 fn unquote(text: &str) -> &str {

@@ -1,5 +1,7 @@
 //! What a body is: by its media type, or by how it begins.
 
+use super::short::starts_with;
+
 /// Whether a body is HTML: its media type says so, or there is none and it starts like it.
 pub fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
     match content_type.map(media_type).unwrap_or_default() {
@@ -42,7 +44,7 @@ fn looks_like_html(body: &[u8]) -> bool {
     ];
     let start = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
     STARTS.iter().any(|pattern| {
-        let matches = start.get(..pattern.len()).is_some_and(|given| given.eq_ignore_ascii_case(pattern.as_bytes()));
-        matches && (*pattern == "<!--" || matches!(start.get(pattern.len()), Some(b' ' | b'>')))
+        starts_with(start, pattern.as_bytes())
+            && (*pattern == "<!--" || matches!(start.get(pattern.len()), Some(b' ' | b'>')))
     })
 }

@@ -12,6 +12,7 @@ use super::html::names::Name;
 use super::html::outline::{self, Element, Visitor};
 use super::html::{decode_attribute, decode_text};
 use super::html_facts::{self, has_token};
+use super::short::starts_with;
 
 /// Which of them are wanted; none by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -69,16 +70,8 @@ pub(super) struct Named {
 
 impl<'a> Visitor<'a> for Named {
     fn open(&mut self, element: &Element<'_, 'a>) {
-        let name = if element.is_html() { element.name } else { Name::Other };
-        let other;
-        let name = if name == Name::Other {
-            other = element.written.to_ascii_lowercase();
-            &other
-        } else {
-            name.text()
-        };
-        self.element(name, |name| element.attribute(name).map(|value| decode_attribute(value).into_owned()));
-        self.in_style = name == "style";
+        self.element(element.name, |name| element.attribute(name).map(|it| decode_attribute(it).into_owned()));
+        self.in_style = element.name == Name::Style;
     }
 
     fn close(&mut self, _: Name, _: usize) {
@@ -114,32 +107,32 @@ impl Named {
         named
     }
 
-    /// Takes an element of HTML or SVG by its lower-case name. `attribute` gives the decoded value of an attribute.
-    fn element(&mut self, name: &str, attribute: impl Fn(&str) -> Option<String>) {
+    /// Takes an element of HTML or SVG. `attribute` gives the decoded value of an attribute.
+    fn element(&mut self, name: Name, attribute: impl Fn(&str) -> Option<String>) {
         let Requisites { images, styles, scripts, media } = self.wanted;
         match name {
-            "img" if images => self.image(attribute("src"), attribute("srcset")),
+            Name::Img if images => self.image(attribute("src"), attribute("srcset")),
             // Of a picture's sources, or of sound and film.
-            "source" => {
+            Name::Source => {
                 let (src, srcset) = (attribute("src"), attribute("srcset"));
                 self.add(src.filter(|_| media));
                 self.image(None, srcset.filter(|_| images));
             }
-            "input" if images => {
+            Name::Input if images => {
                 let is_image = attribute("type").is_some_and(|kind| kind.eq_ignore_ascii_case("image"));
                 self.add(attribute("src").filter(|_| is_image));
             }
-            "image" if images => self.add(attribute("href").or_else(|| attribute("xlink:href"))),
-            "body" | "table" | "tr" | "td" | "th" if images => self.add(attribute("background")),
-            "video" => {
+            Name::Image if images => self.add(attribute("href").or_else(|| attribute("xlink:href"))),
+            Name::Body | Name::Table | Name::Tr | Name::Td | Name::Th if images => self.add(attribute("background")),
+            Name::Video => {
                 self.add(attribute("src").filter(|_| media));
                 self.add(attribute("poster").filter(|_| images));
             }
-            "audio" | "track" | "embed" if media => self.add(attribute("src")),
-            "object" if media => self.add(attribute("data")),
-            "script" if scripts => self.add(attribute("src")),
-            "link" => self.link_element(&attribute),
-            "form" if self.wants_forms => {
+            Name::Audio | Name::Track | Name::Embed if media => self.add(attribute("src")),
+            Name::Object if media => self.add(attribute("data")),
+            Name::Script if scripts => self.add(attribute("src")),
+            Name::Link => self.link_element(&attribute),
+            Name::Form if self.wants_forms => {
                 let is_get = attribute("method").is_none_or(|method| method.eq_ignore_ascii_case("get"));
                 if let Some(action) = attribute("action").filter(|_| is_get && self.forms.len() < MAX_FORMS) {
                     // What is filled in takes the query's place (§4.10.21.3, "mutate action URL").
@@ -186,7 +179,7 @@ impl Named {
 
     fn add(&mut self, reference: Option<String>) {
         let Some(reference) = html_facts::reference(reference.map(Into::into)) else { return };
-        let is_inline = reference.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("data:"));
+        let is_inline = starts_with(reference.as_bytes(), b"data:");
         if !is_inline && self.references.len() < MAX_REQUISITES {
             self.references.push(reference);
         }

@@ -23,6 +23,12 @@ pub const fn number(piece: &[u8]) -> u64 {
     }
 }
 
+/// Whether a text begins so, in letters of any case.
+#[inline]
+pub fn starts_with(text: &[u8], prefix: &[u8]) -> bool {
+    text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+}
+
 /// Whether a name is one in lower case, but for the case of its letters.
 #[inline]
 pub fn is_name(known: &str, name: &[u8]) -> bool {

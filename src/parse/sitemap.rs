@@ -17,6 +17,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::charset::http_charset;
 use super::prescan::xml_encoding;
+use super::short::starts_with;
 use crate::page::EpochMs;
 
 /// What is read of a sitemap, gzip taken off (the protocol's own limit).
@@ -224,8 +225,7 @@ impl Sitemap {
 
 /// In sitemaps only absolute URLs count: what a relative one stands for, nobody says.
 fn is_absolute(text: &str) -> bool {
-    let starts_with = |scheme: &str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-    starts_with("http://") || starts_with("https://")
+    starts_with(text.as_bytes(), b"http://") || starts_with(text.as_bytes(), b"https://")
 }
 
 /// The elements that matter, by local name.

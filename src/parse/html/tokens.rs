@@ -5,6 +5,7 @@ use memchr::memmem::Finder;
 use memchr::{memchr, memchr2};
 
 use super::names::Name;
+use crate::parse::short::starts_with;
 
 /// More attributes of one tag are passed over.
 const MAX_ATTRIBUTES: usize = 1_000;
@@ -306,10 +307,7 @@ impl<'a> Tokens<'a> {
     fn is_tag(&self, at: usize, is_end: bool, name: &str) -> bool {
         let rest = &self.bytes()[at..];
         let rest = if is_end { rest.strip_prefix(b"/") } else { Some(rest) };
-        rest.is_some_and(|rest| {
-            rest.len() > name.len()
-                && rest[..name.len()].eq_ignore_ascii_case(name.as_bytes())
-                && is(rest[name.len()], ENDS_NAME)
-        })
+        let is_name = |rest: &[u8]| starts_with(rest, name.as_bytes());
+        rest.is_some_and(|rest| is_name(rest) && rest.get(name.len()).is_some_and(|&end| is(end, ENDS_NAME)))
     }
 }

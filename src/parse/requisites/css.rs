@@ -3,6 +3,8 @@
 use memchr::memchr3_iter;
 use memchr::memmem;
 
+use crate::parse::short::starts_with;
+
 /// Calls `found` with each, escapes decoded. One pass, whatever the sheet is like.
 pub fn references(css: &str, found: &mut impl FnMut(String)) {
     let bytes = css.as_bytes();
@@ -112,8 +114,4 @@ fn unescaped(text: &str) -> String {
         }
     }
     out + rest
-}
-
-fn starts_with(text: &[u8], prefix: &[u8]) -> bool {
-    text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
