@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::path_pattern::{Pattern, canonical};
-use super::preferences::robots::{License, UsageRules};
+use super::preferences::robots::{UsageRules, license};
 use crate::page::preferences::{Scheme, Statement};
 
 /// What is read of a file; the rest is ignored (RFC 9309 §2.5 wants 500 KiB at least).
@@ -27,7 +27,7 @@ pub struct RobotsTxt {
     crawl_delay: Option<Duration>,
     sitemaps: Vec<String>,
     usage: UsageRules,
-    licenses: Vec<License>,
+    licenses: Vec<Statement>,
 }
 
 #[derive(Debug, Clone)]
@@ -72,7 +72,7 @@ impl RobotsTxt {
             }
             match line {
                 Line::Sitemap(url) => sitemaps.push(url.to_owned()),
-                Line::License(url) => licenses.extend(License::new(url, number)),
+                Line::License(url) => licenses.extend(license(url, number)),
                 Line::Foreign => {}
                 _ => among_agents = matches!(line, Line::UserAgent(_)),
             }
@@ -104,7 +104,7 @@ impl RobotsTxt {
     pub fn preferences(&self, path_and_query: &str) -> Vec<Statement> {
         let mut said = Vec::new();
         self.usage.say(path_and_query, &mut said);
-        said.extend(self.licenses.iter().map(License::statement).take(MAX_LICENSES));
+        said.extend(self.licenses.iter().take(MAX_LICENSES).cloned());
         said
     }
 

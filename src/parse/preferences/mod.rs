@@ -24,7 +24,7 @@ use super::meta::RobotsMeta;
 use super::robots::MAX_LICENSES;
 use crate::page::Headers;
 use crate::page::preferences::{Says, Scheme, Source, Statement, Usage};
-use tdm::Reservation;
+use tdm::reservation;
 
 /// A longer URL of terms is none that a server would take, as of links.
 const MAX_TERMS: usize = 2 << 10;
@@ -144,10 +144,7 @@ impl<'a> Said<'a> {
 
     fn finish(self, robots: RobotsMeta, is_image: bool) -> Vec<Statement> {
         let usage = if self.usage.is_empty() { Says::nothing() } else { content_usage(&self.usage) };
-        let reservation = self.reservation.map(|is_reserved| Reservation {
-            is_reserved,
-            policy: self.policy.and_then(|policy| resolve(policy, self.url)),
-        });
+        let policy = self.policy.and_then(|policy| resolve(policy, self.url));
         let directives = [
             (robots.noai || (robots.noimageai && is_image), Usage::TrainAi),
             (robots.noimageai, Usage::TrainAiImages),
@@ -165,7 +162,7 @@ impl<'a> Said<'a> {
                 all.push(statement(scheme, says, None));
             }
         }
-        all.extend(reservation.map(|reservation| reservation.statement(source, 0)));
+        all.extend(self.reservation.map(|is_reserved| reservation(is_reserved, policy, source, 0)));
         all.extend(self.licenses.into_iter().map(|url| statement(Scheme::Rsl, Says::nothing(), Some(url))));
         all
     }

@@ -31,13 +31,6 @@ struct UsageRule {
     line: u32,
 }
 
-/// A line `License`.
-#[derive(Debug, Clone)]
-pub struct License {
-    url: String,
-    line: u32,
-}
-
 impl UsageRule {
     /// `value`: what stands behind the colon, white space and comment off.
     fn new(scheme: Scheme, value: &str, line: u32) -> UsageRule {
@@ -137,15 +130,8 @@ impl UsageRules {
     }
 }
 
-impl License {
-    /// None where it is no absolute URL of the web.
-    pub fn new(url: &str, line: u32) -> Option<License> {
-        Some(License { url: terms(url)?, line })
-    }
-
-    pub fn statement(&self) -> Statement {
-        let License { url, line } = self;
-        let (scheme, source, terms) = (Scheme::Rsl, Source::RobotsTxt, Some(url.clone()));
-        Statement { scheme, source, line: *line, says: Says::nothing(), terms }
-    }
+/// A line `License`; none where it has no absolute URL of the web.
+pub fn license(url: &str, line: u32) -> Option<Statement> {
+    let (scheme, source) = (Scheme::Rsl, Source::RobotsTxt);
+    Some(Statement { scheme, source, line, says: Says::nothing(), terms: Some(terms(url)?) })
 }
