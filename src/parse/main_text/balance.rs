@@ -3,7 +3,7 @@
 
 use std::mem::take;
 
-use super::elements::{BLOCK, CONTAINER, COUNT, EMPTY, INLINE, Set, Tag};
+use super::elements::{BLOCK, CONTAINER, COUNT, EMPTY, INLINE, KINDS, Set, Tag};
 use super::letters::is_space;
 use super::markup::{Markup, Piece};
 use super::reader::{Action, Reader};
@@ -109,7 +109,7 @@ impl<'r> Balancer<'r> {
         if self.seen.root_end || is_refused || !self.meets(tag) || !self.has_place(tag) {
             return;
         }
-        let saved = if tag.element().flags == 0 { self.close_inline() } else { 0 };
+        let saved = if tag.has(KINDS) { 0 } else { self.close_inline() };
         self.close_before(tag);
         self.seen.root = true;
         self.reader.open(action);

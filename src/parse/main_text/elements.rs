@@ -1,28 +1,34 @@
 //! What NekoHTML 1.9.20 knows of HTML's elements, with the changes that Boilerpipe 1.2.2 ships for it: which are inline or blocks, under
-//! which an element stands, and which others its start closes. It is HTML 4 as browsers read it in 2005: what came later is unknown.
+//! which an element stands, and which others its start closes; and what Boilerpipe makes of them. It is HTML 4 as browsers read it in 2005: what came later is unknown.
 
 use crate::parse::html::names::{slot, slots};
 use crate::parse::short::is_name;
 
 /// Of text that may run over its end: closed before a block of no kind, and opened again in it.
-pub const INLINE: u8 = 1;
+pub const INLINE: u16 = 1;
 /// End tags of most elements do not reach beyond one.
-pub const BLOCK: u8 = 2;
+pub const BLOCK: u16 = 2;
 /// Without content.
-pub const EMPTY: u8 = 4;
+pub const EMPTY: u16 = 4;
 /// Its end tag closes it, however deep it lies.
-pub const CONTAINER: u8 = 8;
+pub const CONTAINER: u16 = 8;
 /// Its content is text.
-pub const SPECIAL: u8 = 16;
+pub const SPECIAL: u16 = 16;
 /// Its parent is looked for in the innermost table alone.
-pub const BOUNDED: u8 = 32;
+pub const BOUNDED: u16 = 32;
+/// Boilerpipe's: neither the tag nor its content is there; text runs on over it; text runs on behind a blank.
+pub const IGNORED: u16 = 64;
+pub const RUNS_ON: u16 = 128;
+pub const APART: u16 = 256;
+/// What NekoHTML tells apart.
+pub const KINDS: u16 = INLINE | BLOCK | EMPTY | CONTAINER | SPECIAL | BOUNDED;
 
 /// Elements, one bit each.
 pub type Set = u128;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Element {
-    pub flags: u8,
+    pub flags: u16,
     /// Where it may stand; nothing for the root.
     pub parents: Set,
     /// The parent that is made for it where it has none.
@@ -40,7 +46,7 @@ impl Tag {
         &ELEMENTS[self as usize]
     }
 
-    pub const fn has(self, flag: u8) -> bool {
+    pub const fn has(self, flag: u16) -> bool {
         self.element().flags & flag != 0
     }
 
@@ -98,12 +104,12 @@ const SLOTS: [u8; 1024] = slots(TAGS);
 
 elements! {
     A "a", INLINE, [Body], [A];
-    Abbr "abbr", INLINE, [Body], [];
-    Acronym "acronym", INLINE, [Body], [];
+    Abbr "abbr", INLINE | APART, [Body], [];
+    Acronym "acronym", INLINE | APART, [Body], [];
     Address "address", BLOCK, [Body], [];
-    Applet "applet", 0, [Body], [];
+    Applet "applet", IGNORED, [Body], [];
     Area "area", EMPTY, [Map], [];
-    B "b", INLINE, [Body], [];
+    B "b", INLINE | RUNS_ON, [Body], [];
     Base "base", EMPTY, [Head], [];
     Basefont "basefont", 0, [Head], [];
     Bdo "bdo", INLINE, [Body], [];
@@ -117,7 +123,7 @@ elements! {
     Caption "caption", INLINE, [Table], [];
     Center "center", 0, [Body], [];
     Cite "cite", INLINE, [Body], [];
-    Code "code", INLINE, [Body], [];
+    Code "code", INLINE | RUNS_ON, [Body], [];
     Col "col", EMPTY, [Table], [];
     Colgroup "colgroup", 0, [Table], [Col, Colgroup];
     Comment "comment", SPECIAL, [Html], [];
@@ -128,10 +134,10 @@ elements! {
     Div "div", BLOCK, [Body], [P];
     Dl "dl", BLOCK, [Body], [];
     Dt "dt", 0, [Dl], [Dt, Dd];
-    Em "em", INLINE, [Body], [];
-    Embed "embed", 0, [Body], [];
+    Em "em", INLINE | RUNS_ON, [Body], [];
+    Embed "embed", IGNORED, [Body], [];
     Fieldset "fieldset", 0, [Body], [];
-    Font "font", CONTAINER, [Body], [];
+    Font "font", CONTAINER | RUNS_ON, [Body], [];
     Form "form", CONTAINER, [Body, Td, Div], [Button, P];
     Frame "frame", EMPTY, [Frameset], [];
     Frameset "frameset", 0, [Html], [];
@@ -144,7 +150,7 @@ elements! {
     Head "head", 0, [Html], [];
     Hr "hr", EMPTY, [Body], [P];
     Html "html", 0, [], [];
-    I "i", INLINE, [Body], [];
+    I "i", INLINE | RUNS_ON, [Body], [];
     Iframe "iframe", BLOCK, [Body], [];
     Ilayer "ilayer", BLOCK, [Body], [];
     Img "img", EMPTY, [Body], [];
@@ -157,7 +163,7 @@ elements! {
     Layer "layer", BLOCK, [Body], [];
     Legend "legend", INLINE, [Fieldset], [];
     Li "li", 0, [Body, Ul, Ol], [Li];
-    Link "link", EMPTY, [Head], [];
+    Link "link", EMPTY | IGNORED, [Head], [];
     Listing "listing", 0, [Body], [];
     Map "map", INLINE, [Body], [];
     Marquee "marquee", 0, [Body], [];
@@ -169,11 +175,11 @@ elements! {
     Noembed "noembed", 0, [Body], [];
     Noframes "noframes", 0, [Frameset], [];
     Nolayer "nolayer", 0, [Body], [];
-    Noscript "noscript", 0, [Body], [];
-    Object "object", 0, [Body], [];
+    Noscript "noscript", IGNORED, [Body], [];
+    Object "object", IGNORED, [Body], [];
     Ol "ol", BLOCK, [Body], [];
     Optgroup "optgroup", 0, [Select], [Option];
-    Option "option", 0, [Select], [Option];
+    Option "option", IGNORED, [Select], [Option];
     P "p", CONTAINER, [Body], [P];
     Param "param", EMPTY, [Object, Applet], [];
     Plaintext "plaintext", SPECIAL, [Body], [];
@@ -187,17 +193,17 @@ elements! {
     Ruby "ruby", 0, [Body], [Ruby];
     S "s", 0, [Body], [];
     Samp "samp", INLINE, [Body], [];
-    Script "script", SPECIAL, [Head, Body], [];
+    Script "script", SPECIAL | IGNORED, [Head, Body], [];
     Select "select", CONTAINER, [Body], [Select];
     Small "small", INLINE, [Body], [];
     Sound "sound", EMPTY, [Head], [];
     Spacer "spacer", EMPTY, [Body], [];
-    Span "span", CONTAINER, [Body], [];
-    Strike "strike", INLINE, [Body], [];
-    Strong "strong", INLINE, [Body], [];
-    Style "style", SPECIAL, [Head, Body], [Style, Title, Meta];
-    Sub "sub", INLINE, [Body], [];
-    Sup "sup", INLINE, [Body], [];
+    Span "span", CONTAINER | RUNS_ON, [Body], [];
+    Strike "strike", INLINE | RUNS_ON, [Body], [];
+    Strong "strong", INLINE | RUNS_ON, [Body], [];
+    Style "style", SPECIAL | IGNORED, [Head, Body], [Style, Title, Meta];
+    Sub "sub", INLINE | RUNS_ON, [Body], [];
+    Sup "sup", INLINE | RUNS_ON, [Body], [];
     Table "table", BLOCK | CONTAINER, [Body], [];
     Tbody "tbody", 0, [Table], [Thead, Td, Th, Tr, Colgroup];
     Td "td", CONTAINER | BOUNDED, [Tr], [Td, Th];
@@ -207,10 +213,10 @@ elements! {
     Thead "thead", 0, [Table], [Colgroup];
     Title "title", SPECIAL, [Head, Body], [];
     Tr "tr", BLOCK | BOUNDED, [Tbody, Thead, Tfoot], [Td, Th, Tr, Colgroup];
-    Tt "tt", INLINE, [Body], [];
-    U "u", INLINE, [Body], [];
+    Tt "tt", INLINE | RUNS_ON, [Body], [];
+    U "u", INLINE | RUNS_ON, [Body], [];
     Ul "ul", BLOCK, [Body], [];
-    Var "var", INLINE, [Body], [];
+    Var "var", INLINE | RUNS_ON, [Body], [];
     Wbr "wbr", EMPTY, [Body], [];
     Xml "xml", 0, [Body], [];
     Xmp "xmp", SPECIAL, [Body], [];

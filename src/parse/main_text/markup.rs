@@ -9,6 +9,7 @@ use memchr::{memchr, memchr_iter, memchr2};
 use super::elements::{SPECIAL, Tag};
 use super::entities;
 use super::letters::{is_letter_or_digit, is_space};
+use crate::parse::short::starts_with;
 
 /// Characters that NekoHTML reads at once.
 const READ_AT_ONCE: usize = 2048;
@@ -36,35 +37,12 @@ pub enum Piece<'a> {
 pub struct Markup<'a> {
     page: &'a str,
     at: usize,
-    raw: Raw,
+    /// Up to this place all is text, the content of an element; and whether references in it are read.
+    raw: Option<(usize, bool)>,
     /// The end of a comment was looked for in vain, from some place on: there is none behind it either.
     no_comment_end: bool,
     /// No title ends before this place.
     no_title_end: usize,
-}
-
-/// Whose content is text.
-#[derive(Debug, Clone, Copy)]
-enum Raw {
-    None,
-    /// To `</script>`, beyond comments.
-    Script,
-    /// To its end tag, in which a blank may follow the name.
-    Until(&'static str),
-    /// To a place, where its end tag `</name>` begins.
-    To {
-        end: usize,
-        references: bool,
-    },
-}
-
-/// How a start tag ends.
-enum Ending {
-    Closed {
-        empty: bool,
-    },
-    /// With the page: there was no tag.
-    Missing,
 }
 
 impl<'a> Iterator for Markup<'a> {
@@ -73,10 +51,8 @@ impl<'a> Iterator for Markup<'a> {
     fn next(&mut self) -> Option<Piece<'a>> {
         while self.at < self.page.len() {
             let piece = match self.raw {
-                Raw::None => self.content(),
-                Raw::Script => self.raw_text(Markup::script_end),
-                Raw::Until(name) => self.raw_text(|page| page.loose_end(name)),
-                Raw::To { end, references } => self.special(end, references),
+                Some((end, has_references)) => self.raw_text(end, has_references),
+                None => self.content(),
             };
             if piece.is_some() {
                 return piece;
@@ -88,7 +64,7 @@ impl<'a> Iterator for Markup<'a> {
 
 impl<'a> Markup<'a> {
     pub fn new(page: &'a str) -> Markup<'a> {
-        Markup { page, at: 0, raw: Raw::None, no_comment_end: false, no_title_end: 0 }
+        Markup { page, at: 0, raw: None, no_comment_end: false, no_title_end: 0 }
     }
 
     fn rest(&self) -> &'a [u8] {
@@ -143,16 +119,16 @@ impl<'a> Markup<'a> {
     }
 
     fn start(&mut self, name: &'a str) -> Option<Piece<'a>> {
-        let Ending::Closed { empty } = self.attributes() else { return None };
+        let empty = self.attributes()?;
         self.raw = match Tag::of(name.as_bytes()) {
-            Tag::Script => Raw::Script,
-            Tag::Iframe => Raw::Until("iframe"),
-            Tag::Noframes => Raw::Until("noframes"),
-            Tag::Title if empty || !self.is_title_ended() => Raw::None,
+            Tag::Script => Some((self.script_end(), false)),
+            Tag::Iframe => Some((self.loose_end("iframe"), false)),
+            Tag::Noframes => Some((self.loose_end("noframes"), false)),
+            Tag::Title if empty || !self.is_title_ended() => None,
             tag if tag.has(SPECIAL) && !empty => {
-                Raw::To { end: self.strict_end(name), references: matches!(tag, Tag::Textarea | Tag::Title) }
+                Some((self.strict_end(name), matches!(tag, Tag::Textarea | Tag::Title)))
             }
-            _ => Raw::None,
+            _ => None,
         };
         Some(Piece::Start { name, empty })
     }
@@ -169,45 +145,42 @@ impl<'a> Markup<'a> {
         found
     }
 
-    /// Reads over attributes to the tag's end. A `<` ends it as well.
-    fn attributes(&mut self) -> Ending {
+    /// Reads over attributes to the tag's end. A `<` ends it as well. Whether it ends with `/>`; none where the page ends in it: there was
+    /// no tag.
+    fn attributes(&mut self) -> Option<bool> {
         loop {
             self.skip_spaces();
             match self.byte() {
-                None | Some(b'<') => return Ending::Closed { empty: false },
+                None | Some(b'<') => return Some(false),
                 Some(b'>') => {
                     self.at += 1;
-                    return Ending::Closed { empty: false };
+                    return Some(false);
                 }
-                Some(b'=' | b'/') => return Ending::Closed { empty: self.skip_tag() },
+                Some(b'=' | b'/') => return Some(self.skip_tag()),
                 Some(_) => self.skip_attribute_name(),
             }
             self.skip_spaces();
-            match self.byte() {
-                None => return Ending::Missing,
-                Some(b'/' | b'>') => return Ending::Closed { empty: self.skip_tag() },
-                Some(b'=') => {
+            match self.byte()? {
+                b'/' | b'>' => return Some(self.skip_tag()),
+                b'=' => {
                     self.at += 1;
                     self.skip_spaces();
-                    match self.byte() {
-                        None => return Ending::Missing,
-                        Some(b'>') => {
+                    match self.byte()? {
+                        b'>' => {
                             self.at += 1;
-                            return Ending::Closed { empty: false };
+                            return Some(false);
                         }
-                        Some(quote @ (b'"' | b'\'')) => {
+                        quote @ (b'"' | b'\'') => {
                             self.at += 1;
                             self.at += memchr(quote, self.rest()).map_or(self.rest().len(), |end| end + 1);
                         }
-                        Some(_) => {
+                        _ => {
                             self.skip_while(|c| c != '>' && !is_space(c));
-                            if self.byte().is_none() {
-                                return Ending::Missing;
-                            }
+                            self.byte()?;
                         }
                     }
                 }
-                Some(_) => {}
+                _ => {}
             }
         }
     }
@@ -271,10 +244,15 @@ impl<'a> Markup<'a> {
         character.map_or(Piece::Text(&self.page[begin..self.at]), Piece::Character)
     }
 
-    fn raw_text(&mut self, end: impl FnOnce(&mut Self) -> usize) -> Option<Piece<'a>> {
-        self.raw = Raw::None;
-        let end = end(self);
-        Some(self.text_to(end)).filter(|text| *text != Piece::Text(""))
+    fn raw_text(&mut self, end: usize, has_references: bool) -> Option<Piece<'a>> {
+        match memchr(b'&', &self.page.as_bytes()[self.at..end]).filter(|_| has_references) {
+            Some(0) => Some(self.reference()),
+            Some(length) => Some(self.text_to(self.at + length)),
+            None => {
+                self.raw = None;
+                Some(self.text_to(end)).filter(|text| *text != Piece::Text(""))
+            }
+        }
     }
 
     /// Where the end tag begins, in which a blank may follow the name.
@@ -315,22 +293,9 @@ impl<'a> Markup<'a> {
         }
         bytes.len()
     }
-
-    fn special(&mut self, end: usize, references: bool) -> Option<Piece<'a>> {
-        match memchr(b'&', &self.page.as_bytes()[self.at..end]).filter(|_| references) {
-            Some(0) => Some(self.reference()),
-            Some(length) => Some(self.text_to(self.at + length)),
-            None => self.raw_text(|_| end),
-        }
-    }
 }
 
 /// What stands behind every `</`.
 fn end_tags(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     memchr_iter(b'<', text).filter_map(|at| text[at + 1..].strip_prefix(b"/"))
-}
-
-/// In letters of any case.
-fn starts_with(text: &[u8], prefix: &[u8]) -> bool {
-    text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }

@@ -2,7 +2,7 @@
 
 use std::mem::take;
 
-use super::elements::Tag;
+use super::elements::{APART, IGNORED, RUNS_ON, Tag};
 use super::letters::{Sign, space_at};
 use super::{Classifier, Densities};
 
@@ -69,30 +69,11 @@ pub enum Action {
 impl Action {
     pub fn of(tag: Tag) -> Action {
         match tag {
-            Tag::Style
-            | Tag::Script
-            | Tag::Option
-            | Tag::Object
-            | Tag::Embed
-            | Tag::Applet
-            | Tag::Link
-            | Tag::Noscript => Action::Ignore,
-            Tag::Strike
-            | Tag::U
-            | Tag::B
-            | Tag::I
-            | Tag::Em
-            | Tag::Strong
-            | Tag::Span
-            | Tag::Sup
-            | Tag::Code
-            | Tag::Tt
-            | Tag::Sub
-            | Tag::Var
-            | Tag::Font => Action::Inline,
-            Tag::Abbr | Tag::Acronym => Action::Blank,
             Tag::A => Action::Link,
             Tag::Body => Action::Body,
+            tag if tag.has(IGNORED) => Action::Ignore,
+            tag if tag.has(RUNS_ON) => Action::Inline,
+            tag if tag.has(APART) => Action::Blank,
             _ => Action::Break,
         }
     }
