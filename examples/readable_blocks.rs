@@ -7,7 +7,18 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use seine::parse::readable::training::describe;
+use seine::parse::readable::features::Features;
+use seine::parse::readable::vocabulary::Vocabulary;
+use seine::parse::readable::{read_in, write_text};
+
+/// A block as the trees see it.
+struct Described {
+    text: String,
+    /// In the order of their names in `scripts/readable/README.md`.
+    numbers: Vec<f32>,
+    /// Bits: marks around it, marks near it, words.
+    marks: Vec<u64>,
+}
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
@@ -33,4 +44,21 @@ fn main() -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The blocks of a page. Of each vocabulary so many words are looked for as the trees can have.
+fn describe(page: &str, marks: &[&str], words: &[&str]) -> Vec<Described> {
+    let vocabulary = Vocabulary::new(marks.iter().copied(), words.iter().copied());
+    read_in(page, &vocabulary, |tree, found| {
+        let features = Features::new(tree, found);
+        let describe = |at| {
+            let block = &found.blocks[at];
+            let mut numbers = Vec::new();
+            features.of(at, &mut numbers);
+            let mut text = String::new();
+            write_text(tree, block, &mut text);
+            Described { text, numbers, marks: [&block.around[..], &block.near, &block.told].concat() }
+        };
+        (0..found.blocks.len()).map(describe).collect()
+    })
 }

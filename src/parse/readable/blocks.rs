@@ -202,31 +202,25 @@ impl Reader<'_> {
         self.vocabulary.mark(Hash::of(name.text().as_bytes()).add(b'<'), own);
         for &Attribute { name, value } in tree.attributes(number) {
             let value = value.get(..MAX_NAME).unwrap_or(value);
+            let is = |known: &str| name.eq_ignore_ascii_case(known);
+            let mut note = |word| self.vocabulary.mark(word, own);
             match name.len() {
-                5 if name.eq_ignore_ascii_case("class") => words_of(value, |word| {
-                    self.vocabulary.mark(word, own);
+                5 if is("class") => words_of(value, |word| {
+                    note(word);
                     class = class.wrapping_add(word.0);
                 }),
-                2 if name.eq_ignore_ascii_case("id") => words_of(value, |word| self.vocabulary.mark(word, own)),
-                4 if name.eq_ignore_ascii_case("role") => {
-                    words_of(value, |word| self.vocabulary.mark(word.add(b'='), own))
-                }
-                8 if name.eq_ignore_ascii_case("itemprop") => {
-                    words_of(value, |word| self.vocabulary.mark(word.add(b'@'), own));
-                }
-                10 if name.eq_ignore_ascii_case("aria-label") => {
-                    words_of(value, |word| self.vocabulary.mark(word.add(b'~'), own));
-                }
-                6 if name.eq_ignore_ascii_case("hidden") => {
+                2 if is("id") => words_of(value, note),
+                4 if is("role") => words_of(value, |word| note(word.add(b'='))),
+                8 if is("itemprop") => words_of(value, |word| note(word.add(b'@'))),
+                10 if is("aria-label") => words_of(value, |word| note(word.add(b'~'))),
+                11 if is("aria-hidden") && value == "true" => note(Hash::of(b"!aria-hidden")),
+                6 if is("hidden") => {
                     is_hidden = true;
-                    self.vocabulary.mark(Hash::of(b"!hidden"), own);
+                    note(Hash::of(b"!hidden"));
                 }
-                11 if name.eq_ignore_ascii_case("aria-hidden") && value == "true" => {
-                    self.vocabulary.mark(Hash::of(b"!aria-hidden"), own);
-                }
-                5 if name.eq_ignore_ascii_case("style") && value.contains("display") && value.contains("none") => {
+                5 if is("style") && value.contains("display") && value.contains("none") => {
                     is_hidden = true;
-                    self.vocabulary.mark(Hash::of(b"!none"), own);
+                    note(Hash::of(b"!none"));
                 }
                 _ => {}
             }

@@ -13,25 +13,8 @@ const STEPS: usize = 5;
 /// Blocks before and behind one that are looked at.
 const REACH: usize = 2;
 
-/// The numbers of a block that are no marks, in their order.
-#[rustfmt::skip]
-const NAMES: [&str; 108] = [
-    "chars", "words", "word_length", "link_density", "links", "commas", "stops", "digits", "capitals", "uppercase",
-    "money", "rights", "bars", "ends_sentence", "title_share", "tag", "inner", "depth", "lines",
-    "place", "chars_before", "chars_behind", "since_h1", "since_heading", "heading_level", "to_heading", "copies", "is_copy",
-    "before1_chars", "before1_links", "before1_tag", "before1_words", "before2_chars", "before2_links", "before2_tag", "before2_words",
-    "behind1_chars", "behind1_links", "behind1_tag", "behind1_words", "behind2_chars", "behind2_links", "behind2_tag", "behind2_words",
-    "in1_chars", "in1_links", "in1_blocks", "in1_good", "in1_share", "in1_headings",
-    "in2_chars", "in2_links", "in2_blocks", "in2_good", "in2_share", "in2_headings",
-    "in3_chars", "in3_links", "in3_blocks", "in3_good", "in3_share", "in3_headings",
-    "in4_chars", "in4_links", "in4_blocks", "in4_good", "in4_share", "in4_headings",
-    "in5_chars", "in5_links", "in5_blocks", "in5_good", "in5_share", "in5_headings",
-    "core40", "core60", "core80", "core40_share", "core60_share", "core_place",
-    "shape_blocks", "shape_chars", "shape_links", "shape_good", "shape_first", "shape_last", "shape_words",
-    "page_chars", "page_blocks", "page_links", "page_good", "page_headings", "page_images", "page_articles", "page_forms",
-    "page_items", "page_cells", "page_kind", "page_data", "page_steps", "page_shapes", "page_top_shape", "page_long",
-    "page_h1", "page_copies", "page_core_chars", "page_core_links", "page_dated",
-];
+/// Numbers of a block that are no marks.
+const NUMBERS: usize = 108;
 
 /// What a page says of itself.
 #[derive(Debug, Clone, Copy, Default)]
@@ -112,7 +95,7 @@ impl<'a> Features<'a> {
         }
     }
 
-    /// The numbers of a block, in the order of [`NAMES`].
+    /// The numbers of a block, in the order in which `scripts/readable/README.md` names them.
     pub fn of(&self, at: usize, out: &mut Vec<f32>) {
         out.clear();
         let block = &self.found.blocks[at];
@@ -128,7 +111,7 @@ impl<'a> Features<'a> {
         self.core(at, block, out);
         self.shape(at, block, out);
         self.page(out);
-        debug_assert_eq!(out.len(), NAMES.len());
+        debug_assert_eq!(out.len(), NUMBERS);
     }
 
     fn text(&self, block: &Block, out: &mut Vec<f32>) {

@@ -65,9 +65,7 @@ impl Inline<'_> {
         let target = self.resolve(&source)?;
         let mut text = String::from("![");
         escape_into(&alt, &mut text);
-        text.push_str("](");
-        text.push_str(&target);
-        text.push(')');
+        text.extend(["](", &target, ")"]);
         Some(text)
     }
 
@@ -239,10 +237,8 @@ fn write_styled(style: Style, core: &str, after: Option<char>, text: &mut String
         }
         return text.extend([&fence, pad, core, pad, &fence]);
     }
-    let mut marks = String::new();
-    marks.push_str(if style.struck { "~~" } else { "" });
-    marks.push_str(if style.bold { "**" } else { "" });
-    marks.push_str(if style.italic { "*" } else { "" });
+    let marks = [(style.struck, "~~"), (style.bold, "**"), (style.italic, "*")];
+    let marks: String = marks.iter().filter(|(is_so, _)| *is_so).map(|(_, mark)| *mark).collect();
     // Readers take marks for marks only where words begin and end.
     let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let (first, last) = (core.chars().next(), core.chars().next_back());
@@ -261,13 +257,7 @@ fn write_styled(style: Style, core: &str, after: Option<char>, text: &mut String
 }
 
 pub fn longest_run(text: &str, wanted: char) -> usize {
-    let mut longest = 0;
-    let mut run = 0;
-    for c in text.chars() {
-        run = if c == wanted { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    longest
+    text.split(|c| c != wanted).map(|run| run.chars().count()).max().unwrap_or(0)
 }
 
 /// Puts a backslash before every character that could be markup wherever it stands.

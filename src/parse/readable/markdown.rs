@@ -91,9 +91,7 @@ impl Place {
             match node.name {
                 Some(Name::Blockquote | Name::Li) => place.containers.push(at),
                 Some(Name::Pre | Name::Xmp) => place.pre = place.pre.or(Some(at)),
-                Some(Name::Table) => {
-                    place.table = place.table.or(Some(at));
-                }
+                Some(Name::Table) => place.table = place.table.or(Some(at)),
                 Some(name) => place.heading = place.heading.or(name.heading()),
                 None => {}
             }
@@ -168,7 +166,7 @@ impl Writer<'_> {
                 continue;
             }
             if in_row != row || rows.is_empty() {
-                rows.push(self.empty_before(in_row, in_cell));
+                rows.push(vec![String::new(); self.cells_between(in_row, in_cell)]);
                 row = in_row;
             } else if let Some(last) = rows.last_mut()
                 && in_cell != cell
@@ -230,10 +228,6 @@ impl Writer<'_> {
         (row, cell, spanned.clamp(1, MAX_SPAN))
     }
 
-    fn empty_before(&self, row: u32, cell: u32) -> Vec<String> {
-        vec![String::new(); self.cells_between(row, cell)]
-    }
-
     /// Cells that begin between two places of one row.
     fn cells_between(&self, from: u32, to: u32) -> usize {
         let row = self.tree.nodes[to as usize].parent;
@@ -273,8 +267,10 @@ impl Writer<'_> {
             && is_item(&self.open)
             && self.open.len() + 1 >= open.len()
             && (markers[0] == "- " || markers[0].starts_with("1.") || self.open.len() >= open.len());
-        let prefix: String =
-            open[..kept].iter().map(|it| if it.indent == 0 { "> ".into() } else { " ".repeat(it.indent) }).collect();
+        let prefix_of = |containers: &[Container]| -> String {
+            containers.iter().map(|it| if it.indent == 0 { "> ".into() } else { " ".repeat(it.indent) }).collect()
+        };
+        let prefix = prefix_of(&open[..kept]);
         if !self.out.is_empty() {
             self.out.push('\n');
             if !is_close {
@@ -282,8 +278,7 @@ impl Writer<'_> {
                 self.out.push('\n');
             }
         }
-        let mut rest = prefix.clone();
-        rest.extend(open[kept..].iter().map(|it| if it.indent == 0 { "> ".into() } else { " ".repeat(it.indent) }));
+        let rest = prefix_of(&open);
         for (number, line) in text.split('\n').enumerate() {
             if number > 0 {
                 self.out.push('\n');

@@ -4,15 +4,14 @@
 //! belongs to the text. Chosen are the blocks that together promise the best
 //! F1 over words, and what they promise is the confidence. A page that shows its text by a program alone is read from its [`data`].
 
-mod blocks;
+pub mod blocks;
 mod data;
-mod features;
+pub mod features;
 mod inline;
 mod markdown;
 mod model;
-pub mod training;
-mod tree;
-mod vocabulary;
+pub mod tree;
+pub mod vocabulary;
 
 use url::Url;
 
@@ -52,7 +51,7 @@ pub fn read(page: &str, url: Option<&str>, with_markdown: bool) -> Readable {
 }
 
 /// Takes the page apart: its markup, or its data, if there is more text in that.
-fn read_in<T>(page: &str, vocabulary: &Vocabulary, take: impl FnOnce(&Tree, &Blocks) -> T) -> T {
+pub fn read_in<T>(page: &str, vocabulary: &Vocabulary, take: impl FnOnce(&Tree, &Blocks) -> T) -> T {
     let tree = Tree::read(page);
     let found = Blocks::read(&tree, vocabulary);
     if found.words() < FEW_WORDS
@@ -135,7 +134,7 @@ fn choose(blocks: &[Block], likely: &[f32]) -> (Vec<bool>, f32) {
 }
 
 /// Adds a block's lines.
-fn write_text(tree: &Tree, block: &Block, text: &mut String) {
+pub fn write_text(tree: &Tree, block: &Block, text: &mut String) {
     let begun = text.len();
     let is_code = name_of(tree, block) == Name::Pre;
     let mut is_apart = false;

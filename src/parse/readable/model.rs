@@ -14,18 +14,13 @@ const VERSION: &str = "seine readable 2";
 #[derive(Debug, Default)]
 pub struct Model {
     pub vocabulary: Vocabulary,
-    pub trees: Forest,
+    /// Trees stand one behind the other, each from its root on, what is at most the threshold first.
+    nodes: Vec<Node>,
+    roots: Vec<u32>,
     /// What is expected of a page's text → what came of it, in ascending order.
     pub calibration: Vec<(f32, f32)>,
 }
 
-#[derive(Debug, Default)]
-pub struct Forest {
-    nodes: Vec<Node>,
-    roots: Vec<u32>,
-}
-
-/// Trees stand one behind the other, each from its root on, what is at most the threshold first.
 #[derive(Debug, Clone, Copy)]
 enum Node {
     Split { feature: u16, threshold: f32, beyond: u16 },
@@ -46,22 +41,28 @@ pub fn read(table: &str) -> Option<Model> {
     let vocabulary = Vocabulary::new(words()?, words()?);
     let pair = |pair: &str| pair.split_once(':').and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
     let calibration = words()?.map(pair).collect::<Option<_>>()?;
-    let mut trees = Forest::default();
-    lines.try_for_each(|tree| add_tree(tree, &mut trees))?;
-    Some(Model { vocabulary, trees, calibration })
+    let mut model = Model { vocabulary, calibration, ..Model::default() };
+    lines.try_for_each(|tree| model.add_tree(tree))?;
+    Some(model)
 }
 
-/// A tree in prefix order: `17<3.5` has what is at most 3.5 behind it, and then what is beyond; `-0.12` is a leaf.
-fn add_tree(written: &str, forest: &mut Forest) -> Option<()> {
-    let nodes = &mut forest.nodes;
-    forest.roots.push(nodes.len() as u32);
-    // Splits whose first side is not whole.
-    let mut open = Vec::new();
-    for node in written.split(' ') {
-        if let Some((feature, threshold)) = node.split_once('<') {
-            open.push(nodes.len());
-            nodes.push(Node::Split { feature: feature.parse().ok()?, threshold: threshold.parse().ok()?, beyond: 0 });
-        } else {
+impl Model {
+    /// A tree in prefix order: `17<3.5` has what is at most 3.5 behind it, and then what is beyond; `-0.12` is a leaf.
+    fn add_tree(&mut self, written: &str) -> Option<()> {
+        let nodes = &mut self.nodes;
+        self.roots.push(nodes.len() as u32);
+        // Splits whose first side is not whole.
+        let mut open = Vec::new();
+        for node in written.split(' ') {
+            if let Some((feature, threshold)) = node.split_once('<') {
+                open.push(nodes.len());
+                nodes.push(Node::Split {
+                    feature: feature.parse().ok()?,
+                    threshold: threshold.parse().ok()?,
+                    beyond: 0,
+                });
+                continue;
+            }
             nodes.push(Node::Leaf(node.parse().ok()?));
             if let Some(split) = open.pop() {
                 let length = u16::try_from(nodes.len() - split).ok()?;
@@ -70,13 +71,11 @@ fn add_tree(written: &str, forest: &mut Forest) -> Option<()> {
                 }
             }
         }
+        open.is_empty().then_some(())
     }
-    open.is_empty().then_some(())
-}
 
-impl Forest {
-    fn leaf(&self, root: usize, numbers: &[f32], block: &Block) -> f32 {
-        let mut at = root;
+    fn leaf(&self, root: u32, numbers: &[f32], block: &Block) -> f32 {
+        let mut at = root as usize;
         loop {
             match self.nodes[at] {
                 Node::Leaf(value) => return value,
@@ -89,12 +88,10 @@ impl Forest {
             }
         }
     }
-}
 
-impl Model {
     /// How likely a block belongs to the page's text, 0 to 1.
     pub fn judge(&self, numbers: &[f32], block: &Block) -> f32 {
-        let sum: f32 = self.trees.roots.iter().map(|root| self.trees.leaf(*root as usize, numbers, block)).sum();
+        let sum: f32 = self.roots.iter().map(|root| self.leaf(*root, numbers, block)).sum();
         1.0 / (1.0 + (-sum).exp())
     }
 
