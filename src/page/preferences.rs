@@ -2,6 +2,7 @@
 //! is for. How it is read is in `parse::preferences`.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use minicbor::{Decode, Encode};
 use serde::de::Deserializer;
@@ -142,28 +143,21 @@ pub enum Source {
     Markup,
 }
 
-impl Scheme {
-    pub fn name(self) -> &'static str {
-        match self {
-            Scheme::ContentUsage => "content-usage",
-            Scheme::ContentSignal => "content-signal",
-            Scheme::Tdmrep => "tdmrep",
-            Scheme::Robots => "robots",
-            Scheme::Rsl => "rsl",
-        }
+/// As it is written in JSON.
+impl fmt::Display for Scheme {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(out)
+    }
+}
+
+/// As it is written in JSON.
+impl fmt::Display for Source {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(out)
     }
 }
 
 impl Source {
-    pub fn name(self) -> &'static str {
-        match self {
-            Source::RobotsTxt => "robots.txt",
-            Source::TdmFile => "tdmrep.json",
-            Source::Header => "header",
-            Source::Markup => "markup",
-        }
-    }
-
     /// It came with the page, and not with its host.
     pub fn is_the_pages(self) -> bool {
         matches!(self, Source::Header | Source::Markup)
@@ -195,10 +189,10 @@ fn is_zero(number: &u32) -> bool {
 }
 
 /// `content-usage: train-ai=n (robots.txt, line 7)`.
-impl std::fmt::Display for Statement {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Statement {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let said: Vec<String> = self.says.words().chain(self.terms.clone()).collect();
-        write!(out, "{}: {} ({}", self.scheme.name(), said.join(", "), self.source.name())?;
+        write!(out, "{}: {} ({}", self.scheme, said.join(", "), self.source)?;
         match (self.line, self.source) {
             (0, _) => write!(out, ")"),
             (rule, Source::TdmFile) => write!(out, ", rule {rule})"),

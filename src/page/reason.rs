@@ -74,32 +74,15 @@ pub enum FailureReason {
 }
 
 impl FailureReason {
-    /// All of them, by their numbers in the frontier: only add, at the end.
-    pub const ALL: [FailureReason; 21] = {
-        use FailureReason::*;
-        [
-            Dns,
-            PrivateAddress,
-            Connect,
-            Tls,
-            Timeout,
-            Protocol,
-            RobotsDenied,
-            RobotsUnreachable,
-            TooManyRedirects,
-            BadRedirect,
-            UnwantedType,
-            BadUrl,
-            HostBusy,
-            Resolver,
-            NoRoute,
-            OpenFiles,
-            HostUnreachable,
-            ConnectionRefused,
-            ConnectionBroken,
-            OutOfScope,
-            Alias,
-        ]
+    /// All of them, by their numbers in the frontier.
+    pub const ALL: [FailureReason; WORDS.len()] = {
+        let mut all = [FailureReason::Dns; WORDS.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = WORDS[at].0;
+            at += 1;
+        }
+        all
     };
 
     /// Whether a page that is there is not to be asked for any more, by a plain word of who decides: it leaves the destinations.
@@ -120,43 +103,44 @@ impl FailureReason {
 
     /// The stored name, for example `robots_denied`.
     pub fn name(self) -> &'static str {
-        self.words().0
+        WORDS[self as usize].1
     }
 
     /// The same for people, of one attempt or of many: `disallowed by robots.txt`.
     pub fn meaning(self) -> &'static str {
-        self.words().1
+        WORDS[self as usize].2
     }
 
     /// The reason of a stored name.
     pub fn by_name(name: &str) -> Option<FailureReason> {
         FailureReason::ALL.into_iter().find(|reason| reason.name() == name)
     }
-
-    fn words(self) -> (&'static str, &'static str) {
-        use FailureReason::*;
-        match self {
-            Dns => ("dns", "the host name has no address"),
-            PrivateAddress => ("private_address", "not on the public Internet; --allow-private fetches them"),
-            Connect => ("connect", "no connection: nobody answers"),
-            Tls => ("tls", "no valid TLS certificate, or no TLS"),
-            Timeout => ("timeout", "no answer in time"),
-            Protocol => ("protocol", "not HTTP"),
-            RobotsDenied => ("robots_denied", "disallowed by robots.txt"),
-            RobotsUnreachable => ("robots_unreachable", "robots.txt cannot be had"),
-            TooManyRedirects => ("too_many_redirects", "redirects in a circle, or too many"),
-            BadRedirect => ("bad_redirect", "redirects out of scope, or to no URL"),
-            UnwantedType => ("unwanted_type", "of a media type that is not wanted"),
-            BadUrl => ("bad_url", "no URL that can be fetched"),
-            HostBusy => ("host_busy", "redirects to a host that could not be visited in time"),
-            Resolver => ("resolver", "the name servers do not answer for it"),
-            NoRoute => ("no_route", "no way from this machine to the address"),
-            OpenFiles => ("open_files", "as many files open as there may be"),
-            HostUnreachable => ("host_unreachable", "of hosts that were in trouble for too long"),
-            ConnectionRefused => ("connection_refused", "no connection: it is refused"),
-            ConnectionBroken => ("connection_broken", "the connection breaks before the answer"),
-            OutOfScope => ("out_of_scope", "out of the scope, or too deep, as these are now"),
-            Alias => ("alias", "not asked for: delivered under a URL that redirects there"),
-        }
-    }
 }
+
+/// Of each reason its name and what it means, by their numbers in the frontier: only add, at the end.
+const WORDS: [(FailureReason, &str, &str); 21] = {
+    use FailureReason::*;
+    [
+        (Dns, "dns", "the host name has no address"),
+        (PrivateAddress, "private_address", "not on the public Internet; --allow-private fetches them"),
+        (Connect, "connect", "no connection: nobody answers"),
+        (Tls, "tls", "no valid TLS certificate, or no TLS"),
+        (Timeout, "timeout", "no answer in time"),
+        (Protocol, "protocol", "not HTTP"),
+        (RobotsDenied, "robots_denied", "disallowed by robots.txt"),
+        (RobotsUnreachable, "robots_unreachable", "robots.txt cannot be had"),
+        (TooManyRedirects, "too_many_redirects", "redirects in a circle, or too many"),
+        (BadRedirect, "bad_redirect", "redirects out of scope, or to no URL"),
+        (UnwantedType, "unwanted_type", "of a media type that is not wanted"),
+        (BadUrl, "bad_url", "no URL that can be fetched"),
+        (HostBusy, "host_busy", "redirects to a host that could not be visited in time"),
+        (Resolver, "resolver", "the name servers do not answer for it"),
+        (NoRoute, "no_route", "no way from this machine to the address"),
+        (OpenFiles, "open_files", "as many files open as there may be"),
+        (HostUnreachable, "host_unreachable", "of hosts that were in trouble for too long"),
+        (ConnectionRefused, "connection_refused", "no connection: it is refused"),
+        (ConnectionBroken, "connection_broken", "the connection breaks before the answer"),
+        (OutOfScope, "out_of_scope", "out of the scope, or too deep, as these are now"),
+        (Alias, "alias", "not asked for: delivered under a URL that redirects there"),
+    ]
+};

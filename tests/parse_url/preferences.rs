@@ -85,7 +85,7 @@ impl Case {
         };
         let found: BTreeMap<String, String> = Usage::ALL.into_iter().filter_map(in_force).collect();
         let terms: Vec<String> = said.iter().filter_map(|it| it.terms.clone()).collect();
-        let place = |it: &Statement| format!("{}:{}", it.source.name(), it.line);
+        let place = |it: &Statement| format!("{}:{}", it.source, it.line);
         let places: Vec<String> = said.iter().map(place).collect();
         let purposes =
             Purposes { declared: self.purposes.iter().flatten().copied().collect(), licenses: self.licenses.clone() };
