@@ -163,9 +163,7 @@ impl<'a, V: Visitor<'a>> Outline<'_, 'a, V> {
     }
 
     fn close_p(&mut self) {
-        if let Some(open) = self.in_button_scope(Name::P) {
-            self.close_to(open);
-        }
+        self.close_found(self.in_button_scope(Name::P));
     }
 
     fn close_implied(&mut self, kept: Name) {
@@ -227,6 +225,11 @@ impl<'a, V: Visitor<'a>> Outline<'_, 'a, V> {
         } else if !is_empty && self.inert.is_none() {
             self.visitor.close(tag.name, self.stack.len());
         }
+    }
+
+    /// Closes an element, if it was found, and all that is open in it.
+    fn close_found(&mut self, at: Option<usize>) {
+        at.into_iter().for_each(|at| self.close_to(at));
     }
 
     fn close_to(&mut self, length: usize) {

@@ -114,13 +114,26 @@ struct Wrap {
 
 impl Reader {
     pub fn open(&mut self, action: Action) {
+        self.tag(action, 1);
+    }
+
+    pub fn close(&mut self, action: Action) {
+        self.tag(action, -1);
+        if self.broken {
+            self.end_block();
+        }
+    }
+
+    /// `by`: how many more elements are open behind it.
+    fn tag(&mut self, action: Action, by: i32) {
         match action {
             Action::Ignore => {
-                self.in_ignored += 1;
+                self.in_ignored += by;
                 self.broken = true;
             }
             Action::Inline => {}
             Action::Blank => self.blank = true,
+            Action::Link if by < 0 => self.end_link(),
             Action::Link => {
                 self.in_links += 1;
                 if self.in_links > 1 {
@@ -130,29 +143,9 @@ impl Reader {
             }
             Action::Body => {
                 self.end_block();
-                self.in_body += 1;
+                self.in_body += by;
             }
             Action::Break => self.broken = true,
-        }
-    }
-
-    pub fn close(&mut self, action: Action) {
-        match action {
-            Action::Ignore => {
-                self.in_ignored -= 1;
-                self.broken = true;
-            }
-            Action::Inline => {}
-            Action::Blank => self.blank = true,
-            Action::Link => self.end_link(),
-            Action::Body => {
-                self.end_block();
-                self.in_body -= 1;
-            }
-            Action::Break => self.broken = true,
-        }
-        if self.broken {
-            self.end_block();
         }
     }
 

@@ -29,16 +29,10 @@ impl<'a, V: Visitor<'a>> Outline<'_, 'a, V> {
             Name::Form => self.end_form(),
             Name::Li => {
                 let is_end = |open: &Open| open.ends_scope() || open.is(Name::Ol) || open.is(Name::Ul);
-                if let Some(open) = self.find(|open| open.is(Name::Li), is_end) {
-                    self.close_to(open);
-                }
+                self.close_found(self.find(|open| open.is(Name::Li), is_end));
             }
             Name::Dd | Name::Dt => self.end_in_scope(tag.name),
-            Name::Template => {
-                if let Some(open) = self.stack.iter().rposition(|open| open.is(Name::Template)) {
-                    self.close_to(open);
-                }
-            }
+            Name::Template => self.close_found(self.stack.iter().rposition(|open| open.is(Name::Template))),
             Name::Table => self.end_in_table(tag.name),
             name if name.has(TABLE_PART) => self.end_in_table(name),
             name if name.has(FORMATTING) => match self.find(|open| open.is(name), Open::ends_scope) {
@@ -46,9 +40,7 @@ impl<'a, V: Visitor<'a>> Outline<'_, 'a, V> {
                 None => self.end_link(name),
             },
             name if name.has(HEADING) => {
-                if let Some(open) = self.find(|open| open.has(HEADING), Open::ends_scope) {
-                    self.close_to(open);
-                }
+                self.close_found(self.find(|open| open.has(HEADING), Open::ends_scope));
             }
             name if name.has(BLOCK) => self.end_in_scope(name),
             _ => self.end_other(tag),
@@ -56,17 +48,13 @@ impl<'a, V: Visitor<'a>> Outline<'_, 'a, V> {
     }
 
     pub(super) fn end_in_scope(&mut self, name: Name) {
-        if let Some(open) = self.in_scope(name) {
-            self.close_to(open);
-        }
+        self.close_found(self.in_scope(name));
     }
 
     fn end_in_table(&mut self, name: Name) {
         let is_end = |open: &Open| open.is(Name::Table) || open.is(Name::Template);
-        if self.open[name as usize] > 0
-            && let Some(open) = self.find(|open| open.is(name), is_end)
-        {
-            self.close_to(open);
+        if self.open[name as usize] > 0 {
+            self.close_found(self.find(|open| open.is(name), is_end));
         }
     }
 
@@ -79,10 +67,8 @@ impl<'a, V: Visitor<'a>> Outline<'_, 'a, V> {
 
     fn end_other(&mut self, tag: Tag<'a>) {
         let is_it = |open: &Open| open.is(tag.name) && open.written.eq_ignore_ascii_case(tag.written);
-        if self.open[tag.name as usize] > 0
-            && let Some(open) = self.find(is_it, |open| open.has(SPECIAL))
-        {
-            self.close_to(open);
+        if self.open[tag.name as usize] > 0 {
+            self.close_found(self.find(is_it, |open| open.has(SPECIAL)));
         }
     }
 

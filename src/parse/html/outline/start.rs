@@ -64,9 +64,7 @@ impl<'a, V: Visitor<'a>> Outline<'_, 'a, V> {
                 }
             }
             Name::Button => {
-                if let Some(open) = self.in_scope(Name::Button) {
-                    self.close_to(open);
-                }
+                self.end_in_scope(Name::Button);
                 self.push(tag);
             }
             Name::Table => self.start_table(tag),
@@ -153,9 +151,7 @@ impl<'a, V: Visitor<'a>> Outline<'_, 'a, V> {
         let is_end = |open: &Open| {
             open.has(SPECIAL) && !matches!(open.name, Name::Address | Name::Div | Name::P) || open.is_integration_point
         };
-        if let Some(open) = self.find(is_like, is_end) {
-            self.close_to(open);
-        }
+        self.close_found(self.find(is_like, is_end));
         self.close_p();
         self.push(tag);
     }
