@@ -41,8 +41,6 @@ pub enum Group {
 }
 
 impl Group {
-    pub const ALL: [Group; 6] = [Group::Page, Group::Harvest, Group::Place, Group::Anchor, Group::Around, Group::Url];
-
     /// `page`, `harvest`, `place`, `anchor`, `around`, `url`.
     pub fn name(self) -> &'static str {
         match self {

@@ -185,7 +185,7 @@ impl About {
     }
 
     /// The contents of the `<meta>` elements of these names, in the order of the names; blank ones are none.
-    fn metas<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
+    fn metas<'a, 'n>(&'a self, names: &'n [&'n str]) -> impl Iterator<Item = &'a str> + use<'a, 'n> {
         names.iter().flat_map(|name| {
             let named = self.meta.iter().filter(move |(given, _)| given == name);
             named.map(|(_, content)| content.trim()).filter(|content| !content.is_empty())
@@ -198,8 +198,7 @@ impl About {
 
     /// The first `<meta>` of this name that is not blank.
     pub fn first(&self, name: &str) -> Option<&str> {
-        let named = self.meta.iter().filter(|(given, _)| given == name);
-        named.map(|(_, content)| content.trim()).find(|content| !content.is_empty())
+        self.metas(&[name]).next()
     }
 
     pub fn description(&self) -> Option<String> {

@@ -365,15 +365,10 @@ fn is_plain(eight: &[u8], may_begin_blank: bool) -> bool {
     bytes & HIGH == 0 && below_blank == 0 && blanks & blanks << 8 == 0 && (may_begin_blank || blanks & 0x80 == 0)
 }
 
-/// The length of the white space at a place; 0 for any other character, and within one. As [`char::is_whitespace`] has it.
+/// The length of the white space at a place; 0 for any other character, and within one.
 fn space_at(text: &str, at: usize) -> usize {
-    match text.as_bytes()[at..] {
-        [b'\t'..=b'\r' | b' ', ..] => 1,
-        [0xc2, 0x85 | 0xa0, ..] => 2,
-        [0xe1, 0x9a, 0x80, ..] | [0xe2, 0x81, 0x9f, ..] | [0xe3, 0x80, 0x80, ..] => 3,
-        [0xe2, 0x80, 0x80..=0x8a | 0xa8 | 0xa9 | 0xaf, ..] => 3,
-        _ => 0,
-    }
+    let character = text.get(at..).and_then(|rest| rest.chars().next());
+    character.filter(|c| c.is_whitespace()).map_or(0, char::len_utf8)
 }
 
 /// Zero characters are none.

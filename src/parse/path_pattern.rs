@@ -2,6 +2,8 @@
 
 use memchr::memmem;
 
+use super::url::{hex, is_unreserved};
+
 /// Which paths a rule is about, in canonical percent-encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pattern {
@@ -77,16 +79,6 @@ pub(super) fn canonical(text: &str, is_pattern: bool) -> Vec<u8> {
         }
     }
     out
-}
-
-fn hex(two: &[u8]) -> Option<u8> {
-    let digit = |byte: u8| (byte as char).to_digit(16);
-    Some((digit(*two.first()?)? * 16 + digit(*two.get(1)?)?) as u8)
-}
-
-/// RFC 3986 §2.3.
-fn is_unreserved(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
 /// RFC 3986 §2.2, without those that a normalised URL has only encoded.

@@ -30,17 +30,10 @@ pub struct RobotsTxt {
     licenses: Vec<Statement>,
 }
 
+/// What it says of some paths.
 #[derive(Debug, Clone)]
-struct Rule {
+pub struct Rule {
     pattern: Pattern,
-    allow: bool,
-    /// The line it stands in, from 1.
-    line: u32,
-}
-
-/// The rule that decides about a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Decision {
     pub allow: bool,
     /// The line it stands in, from 1.
     pub line: u32,
@@ -91,13 +84,12 @@ impl RobotsTxt {
     }
 
     /// The rule that decides whether it may; none when none is about it, which allows it.
-    pub fn decision(&self, path_and_query: &str) -> Option<Decision> {
+    pub fn decision(&self, path_and_query: &str) -> Option<&Rule> {
         if path_and_query == "/robots.txt" || self.rules.is_empty() {
             return None;
         }
         let path = canonical(path_and_query, false);
-        let rule = self.rules.iter().find(|rule| rule.pattern.matches(&path))?;
-        Some(Decision { allow: rule.allow, line: rule.line })
+        self.rules.iter().find(|rule| rule.pattern.matches(&path))
     }
 
     /// What is said of how a path that may be fetched is used, and on which terms.
@@ -219,13 +211,8 @@ fn seconds(text: &str) -> Option<Duration> {
 
 /// The rule of one line; none when its path is empty (it then forbids and allows nothing), two for an index page.
 fn rules(allow: bool, path: &str, line: u32) -> impl Iterator<Item = Rule> {
-    let rule = (!path.is_empty()).then(|| Rule::new(allow, path, line));
+    let rule = move |path: &str| Rule { pattern: Pattern::new(path), allow, line };
+    let written = (!path.is_empty()).then(|| rule(path));
     let folder = path.rfind("/index.htm").filter(|&at| allow && !path[at + 1..].contains('/'));
-    rule.into_iter().chain(folder.map(|at| Rule::new(allow, &format!("{}$", &path[..=at]), line)))
-}
-
-impl Rule {
-    fn new(allow: bool, path: &str, line: u32) -> Rule {
-        Rule { pattern: Pattern::new(path), allow, line }
-    }
+    written.into_iter().chain(folder.map(move |at| rule(&format!("{}$", &path[..=at]))))
 }

@@ -237,9 +237,9 @@ fn query_is_plain(query: &str) -> bool {
 
 /// Whether every `%` begins two upper-case digits that must stand encoded.
 fn percent_is_normal(text: &str) -> bool {
-    text.split('%').skip(1).all(|rest| match rest.get(..2) {
-        Some(two) => !two.bytes().any(|b| b.is_ascii_lowercase()) && hex(two).is_some_and(|byte| !is_unreserved(byte)),
-        None => false,
+    text.as_bytes().split(|&b| b == b'%').skip(1).all(|rest| {
+        let encoded = rest.get(..2).filter(|two| !two.iter().any(u8::is_ascii_lowercase)).and_then(hex);
+        encoded.is_some_and(|byte| !is_unreserved(byte))
     })
 }
 
@@ -337,7 +337,7 @@ fn percent_normalised(text: &str) -> Cow<'_, str> {
         rest = &rest[at + 1..];
         if byte != b'%' {
             push_escaped(&mut out, byte);
-        } else if let Some(decoded) = rest.get(..2).and_then(hex) {
+        } else if let Some(decoded) = rest.as_bytes().get(..2).and_then(hex) {
             rest = &rest[2..];
             if is_unreserved(decoded) { out.push(decoded as char) } else { push_escaped(&mut out, decoded) }
         } else {
@@ -352,13 +352,14 @@ fn push_escaped(out: &mut String, byte: u8) {
     out.push_str(percent_encoding::percent_encode_byte(byte));
 }
 
-fn hex(two: &str) -> Option<u8> {
-    let is_hex = two.bytes().all(|b| b.is_ascii_hexdigit());
-    is_hex.then(|| u8::from_str_radix(two, 16).ok()).flatten()
+/// The byte that two hexadecimal digits, of either case, are.
+pub(super) fn hex(two: &[u8]) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    Some((digit(*two.first()?)? * 16 + digit(*two.get(1)?)?) as u8)
 }
 
 /// RFC 3986 §2.3.
-const fn is_unreserved(byte: u8) -> bool {
+pub(super) const fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 

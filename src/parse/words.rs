@@ -9,8 +9,7 @@ mod spelling;
 use std::fmt;
 use std::ops::Range;
 
-use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
-use serde::ser::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::short::{LOWER, SHORT, number};
@@ -98,19 +97,7 @@ impl Serialize for Words {
 
 impl<'de> Deserialize<'de> for Words {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Words, D::Error> {
-        struct List;
-        impl<'de> Visitor<'de> for List {
-            type Value = Words;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-                formatter.write_str("a list of words")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Words, A::Error> {
-                std::iter::from_fn(|| list.next_element::<String>().transpose()).collect()
-            }
-        }
-        deserializer.deserialize_seq(List)
+        Ok(Vec::<String>::deserialize(deserializer)?.into_iter().collect())
     }
 }
 
