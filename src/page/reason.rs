@@ -80,6 +80,7 @@ impl FailureReason {
         let mut at = 0;
         while at < all.len() {
             all[at] = WORDS[at].0;
+            assert!(all[at] as usize == at, "WORDS are in the order of the numbers");
             at += 1;
         }
         all
@@ -92,13 +93,7 @@ impl FailureReason {
 
     /// Whether the same attempt may go better later. 429 and 5xx responses are judged by status, not here.
     pub fn is_transient(self) -> bool {
-        use FailureReason::*;
-        match self {
-            Dns | Connect | Tls | Timeout | Protocol | RobotsUnreachable | HostBusy | Resolver | NoRoute
-            | OpenFiles | ConnectionRefused | ConnectionBroken => true,
-            PrivateAddress | RobotsDenied | TooManyRedirects | BadRedirect | UnwantedType | BadUrl
-            | HostUnreachable | OutOfScope | Alias => false,
-        }
+        WORDS[self as usize].2
     }
 
     /// The stored name, for example `robots_denied`.
@@ -108,7 +103,7 @@ impl FailureReason {
 
     /// The same for people, of one attempt or of many: `disallowed by robots.txt`.
     pub fn meaning(self) -> &'static str {
-        WORDS[self as usize].2
+        WORDS[self as usize].3
     }
 
     /// The reason of a stored name.
@@ -117,30 +112,30 @@ impl FailureReason {
     }
 }
 
-/// Of each reason its name and what it means, by their numbers in the frontier: only add, at the end.
-const WORDS: [(FailureReason, &str, &str); 21] = {
+/// Of each reason its name, whether it is transient, and what it means, by their numbers in the frontier: only add, at the end.
+const WORDS: [(FailureReason, &str, bool, &str); 21] = {
     use FailureReason::*;
     [
-        (Dns, "dns", "the host name has no address"),
-        (PrivateAddress, "private_address", "not on the public Internet; --allow-private fetches them"),
-        (Connect, "connect", "no connection: nobody answers"),
-        (Tls, "tls", "no valid TLS certificate, or no TLS"),
-        (Timeout, "timeout", "no answer in time"),
-        (Protocol, "protocol", "not HTTP"),
-        (RobotsDenied, "robots_denied", "disallowed by robots.txt"),
-        (RobotsUnreachable, "robots_unreachable", "robots.txt cannot be had"),
-        (TooManyRedirects, "too_many_redirects", "redirects in a circle, or too many"),
-        (BadRedirect, "bad_redirect", "redirects out of scope, or to no URL"),
-        (UnwantedType, "unwanted_type", "of a media type that is not wanted"),
-        (BadUrl, "bad_url", "no URL that can be fetched"),
-        (HostBusy, "host_busy", "redirects to a host that could not be visited in time"),
-        (Resolver, "resolver", "the name servers do not answer for it"),
-        (NoRoute, "no_route", "no way from this machine to the address"),
-        (OpenFiles, "open_files", "as many files open as there may be"),
-        (HostUnreachable, "host_unreachable", "of hosts that were in trouble for too long"),
-        (ConnectionRefused, "connection_refused", "no connection: it is refused"),
-        (ConnectionBroken, "connection_broken", "the connection breaks before the answer"),
-        (OutOfScope, "out_of_scope", "out of the scope, or too deep, as these are now"),
-        (Alias, "alias", "not asked for: delivered under a URL that redirects there"),
+        (Dns, "dns", true, "the host name has no address"),
+        (PrivateAddress, "private_address", false, "not on the public Internet; --allow-private fetches them"),
+        (Connect, "connect", true, "no connection: nobody answers"),
+        (Tls, "tls", true, "no valid TLS certificate, or no TLS"),
+        (Timeout, "timeout", true, "no answer in time"),
+        (Protocol, "protocol", true, "not HTTP"),
+        (RobotsDenied, "robots_denied", false, "disallowed by robots.txt"),
+        (RobotsUnreachable, "robots_unreachable", true, "robots.txt cannot be had"),
+        (TooManyRedirects, "too_many_redirects", false, "redirects in a circle, or too many"),
+        (BadRedirect, "bad_redirect", false, "redirects out of scope, or to no URL"),
+        (UnwantedType, "unwanted_type", false, "of a media type that is not wanted"),
+        (BadUrl, "bad_url", false, "no URL that can be fetched"),
+        (HostBusy, "host_busy", true, "redirects to a host that could not be visited in time"),
+        (Resolver, "resolver", true, "the name servers do not answer for it"),
+        (NoRoute, "no_route", true, "no way from this machine to the address"),
+        (OpenFiles, "open_files", true, "as many files open as there may be"),
+        (HostUnreachable, "host_unreachable", false, "of hosts that were in trouble for too long"),
+        (ConnectionRefused, "connection_refused", true, "no connection: it is refused"),
+        (ConnectionBroken, "connection_broken", true, "the connection breaks before the answer"),
+        (OutOfScope, "out_of_scope", false, "out of the scope, or too deep, as these are now"),
+        (Alias, "alias", false, "not asked for: delivered under a URL that redirects there"),
     ]
 };

@@ -30,14 +30,9 @@ pub struct Framing {
 }
 
 impl Wire {
-    /// Bytes of the whole response, given its body's.
-    fn response_length(&self, body: usize) -> usize {
-        self.head.len() + body + self.framing.iter().map(|it| it.bytes.len()).sum::<usize>()
-    }
-
     /// Appends the response as it was received: head, and body with its framing.
     pub fn write_response(&self, body: &[u8], out: &mut Vec<u8>) {
-        out.reserve(self.response_length(body.len()));
+        out.reserve(self.head.len() + body.len() + self.framing.iter().map(|it| it.bytes.len()).sum::<usize>());
         out.extend_from_slice(&self.head);
         let mut written = 0;
         for framing in &self.framing {

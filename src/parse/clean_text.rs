@@ -41,16 +41,10 @@ impl Extractor {
     }
 }
 
-impl TextOptions {
-    fn asks_readable(self) -> bool {
-        self.markdown || self.extractor == Extractor::Readable
-    }
-}
-
 /// `url`: the page's own, which its links are relative to.
 pub fn clean_text(page: &str, url: Option<&str>, options: TextOptions) -> CleanText {
     let mut clean = CleanText::default();
-    if options.asks_readable() {
+    if options.markdown || options.extractor == Extractor::Readable {
         let read = readable::read(page, url, options.markdown);
         clean = CleanText {
             text: read.text,

@@ -104,7 +104,7 @@ impl<'a> Visitor<'a> for Collector {
     }
 
     fn raw(&mut self, name: Name, text: &'a str) {
-        if name == Name::Title && !self.has_title() {
+        if name == Name::Title {
             self.title(&decode_text(text));
         }
     }
@@ -131,10 +131,6 @@ impl Collector {
             }
             _ => {}
         }
-    }
-
-    pub fn has_title(&self) -> bool {
-        self.facts.title.is_some()
     }
 
     pub fn title(&mut self, text: &str) {

@@ -7,27 +7,23 @@ use ::url::Url as BaseUrl;
 use encoding_rs::{Encoding, UTF_8};
 
 use super::html_facts::{self, HtmlFacts, LinkSource};
-use super::link_header;
+use super::link_header::{self, HeaderLink};
 use super::query;
 use super::url::{self, MAX_LINK_BYTES};
 use super::{Derived, Link};
 use crate::page::Response;
 
-/// A target in a header, as written.
-pub(super) struct HeaderTarget {
-    target: String,
-    rel: String,
-    source: LinkSource,
-}
-
 /// The `Link` headers that name pages or feeds, and the `Refresh` header's URL.
-pub(super) fn of_headers(response: &Response) -> Vec<HeaderTarget> {
+pub(super) fn of_headers(response: &Response) -> Vec<(HeaderLink, LinkSource)> {
     let links = response.headers.all("link").flat_map(link_header::parse).filter_map(|link| {
-        let source = html_facts::relation(&link.rel, || link.media_type.map(Cow::from))?;
-        Some(HeaderTarget { target: link.target, rel: link.rel, source })
+        let source = html_facts::relation(&link.rel, || link.media_type.as_deref().map(Cow::from))?;
+        Some((link, source))
     });
-    let refresh = response.headers.get("refresh").and_then(html_facts::parse_refresh);
-    let refresh = refresh.map(|(_, target)| HeaderTarget { target, rel: String::new(), source: LinkSource::Refresh });
+    let refresh = response
+        .headers
+        .get("refresh")
+        .and_then(html_facts::parse_refresh)
+        .map(|(_, target)| (HeaderLink { target, rel: String::new(), media_type: None }, LinkSource::Refresh));
     links.chain(refresh).collect()
 }
 
@@ -63,8 +59,8 @@ impl<'a> Resolver<'a> {
     }
 
     /// What headers name as canonical.
-    pub(super) fn canonical(&self, headers: &[HeaderTarget]) -> Option<String> {
-        let named = headers.iter().find(|header| html_facts::has_token(&header.rel, "canonical"))?;
+    pub fn canonical(&self, headers: &[(HeaderLink, LinkSource)]) -> Option<String> {
+        let (named, _) = headers.iter().find(|(link, _)| html_facts::has_token(&link.rel, "canonical"))?;
         self.resolve(&named.target)
     }
 }
@@ -73,15 +69,15 @@ impl<'a> Resolver<'a> {
 /// alone. `forms`: where these lead, as written.
 pub(super) fn of_page(
     page: &BaseUrl,
-    headers: &[HeaderTarget],
+    headers: &[(HeaderLink, LinkSource)],
     facts: &HtmlFacts,
     of_markup: &Resolver,
     forms: &[String],
 ) -> Vec<Link> {
     let (feeds, of_headers) = (Feeds::of(page, facts), Resolver::of_headers(page, of_markup.dropped));
-    let in_headers = headers.iter().map(|it| {
-        let nofollow = html_facts::is_nofollow(&it.rel);
-        (of_headers.resolve(&it.target), nofollow, it.source)
+    let in_headers = headers.iter().map(|(link, source)| {
+        let nofollow = html_facts::is_nofollow(&link.rel);
+        (of_headers.resolve(&link.target), nofollow, *source)
     });
     let in_markup = facts.links.iter().map(|it| (of_markup.resolve(&it.href), it.nofollow, it.source));
     let in_forms = forms.iter().map(|action| (of_markup.resolve(action), false, LinkSource::A));

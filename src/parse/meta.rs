@@ -49,8 +49,7 @@ impl RobotsMeta {
 pub(super) fn from_meta(meta: &[(String, String)], agent: &str) -> RobotsMeta {
     let mut robots = RobotsMeta::default();
     for (name, content) in meta {
-        let name = name.trim();
-        if name.eq_ignore_ascii_case("robots") || (!agent.is_empty() && name.eq_ignore_ascii_case(agent)) {
+        if is_our_name(name.trim(), agent) {
             content.split([',', ';', ' ', '\t', '\n']).for_each(|directive| robots.add(directive.trim()));
         }
     }
@@ -67,7 +66,7 @@ pub fn from_headers(headers: &Headers, agent: &str) -> RobotsMeta {
             let directive = match part.split_once(':') {
                 Some((name, _)) if takes_value(name.trim()) => continue,
                 Some((name, directive)) => {
-                    is_for_us = is_our_name(name.trim(), agent);
+                    is_for_us = name.trim() == "*" || is_our_name(name.trim(), agent);
                     directive
                 }
                 None => part,
@@ -81,7 +80,7 @@ pub fn from_headers(headers: &Headers, agent: &str) -> RobotsMeta {
 }
 
 fn is_our_name(name: &str, agent: &str) -> bool {
-    name == "*" || name.eq_ignore_ascii_case("robots") || (!agent.is_empty() && name.eq_ignore_ascii_case(agent))
+    name.eq_ignore_ascii_case("robots") || (!agent.is_empty() && name.eq_ignore_ascii_case(agent))
 }
 
 /// Directives written with a colon, which are not an agent's name. None of them concerns a crawler without a search page.

@@ -144,10 +144,12 @@ pub fn content(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> 
 pub fn facts(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> Derived {
     let Some(response) = event.response() else { return Derived::default() };
     let mut derived = derive_body(event, response, decoded, options);
+    let is_style_sheet =
+        || response.content_type().is_some_and(|sent| media_type(sent).eq_ignore_ascii_case("text/css"));
     match event.kind {
         Kind::Sitemap if response.is_success() => _ = add_named(&mut derived, event, response, options),
         Kind::Sitemap => {}
-        Kind::Requisite if options.requisites.styles && response.is_success() && is_style_sheet(response) => {
+        Kind::Requisite if options.requisites.styles && response.is_success() && is_style_sheet() => {
             let named = Named::of_style_sheet(&derived.text(), options).references;
             // A sheet's references are UTF-8 in whatever encoding it is, and lose no parameters.
             let resolver = BaseUrl::parse(&event.final_url).map(|sheet| Resolver::of_headers(&sheet, &[]));
@@ -172,10 +174,6 @@ pub fn facts(event: &PageEvent, decoded: Decoded, options: &DeriveOptions) -> De
         Kind::Page | Kind::Requisite => {}
     }
     derived
-}
-
-fn is_style_sheet(response: &Response) -> bool {
-    response.content_type().is_some_and(|sent| media_type(sent).eq_ignore_ascii_case("text/css"))
 }
 
 /// A page for who reads its text: what is derived of it, and of HTML what it says.

@@ -10,7 +10,7 @@ use super::html::tokens::{Attribute, Token, Tokens};
 
 /// The standard's prescan looks at 1024 bytes, but its parser then heeds a `<meta charset>` further down as well
 /// ("change the encoding"). Looking further at once has the same effect without parsing twice.
-const LENGTHS: [usize; 2] = [1 << 10, 16 << 10];
+const LENGTHS: [usize; 3] = [1 << 10, 4 << 10, 16 << 10];
 
 /// The encoding that the first bytes of a page declare, in a `meta` element or an XML declaration.
 pub(super) fn prescan(body: &[u8]) -> Option<&'static Encoding> {
@@ -21,7 +21,7 @@ pub(super) fn prescan(body: &[u8]) -> Option<&'static Encoding> {
         return Some(UTF_16BE);
     }
     let heads = LENGTHS.map(|length| body.get(..length).unwrap_or(body));
-    heads.iter().find_map(|head| of_markup(head)).or_else(|| xml_encoding(heads[1]))
+    heads.iter().find_map(|head| of_markup(head)).or_else(|| xml_encoding(heads[2]))
 }
 
 /// What the first `meta` element declares that declares anything.

@@ -200,9 +200,7 @@ fn text_of(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 fn product_token(name: &str) -> String {
-    let end = name.trim().find(|c: char| c == '/' || c.is_whitespace());
-    let name = name.trim();
-    name[..end.unwrap_or(name.len())].to_lowercase()
+    name.trim().split(|c: char| c == '/' || c.is_whitespace()).next().unwrap_or_default().to_lowercase()
 }
 
 fn seconds(text: &str) -> Option<Duration> {

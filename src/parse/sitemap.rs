@@ -86,7 +86,7 @@ pub fn read(body: &[u8], content_type: Option<&str>) -> Sitemap {
     if text.trim_start().starts_with('<') {
         found.read_xml(&text);
     } else {
-        text.lines().take_while(|line| found.page(line.trim(), None)).for_each(drop);
+        text.lines().take_while(|line| found.take_absolute(Tag::Url, line.trim(), None)).for_each(drop);
     }
     found
 }
@@ -167,9 +167,8 @@ impl Sitemap {
     fn end(&mut self, tag: Option<Tag>, parent: Option<Tag>, entry: &mut Entry) -> bool {
         let was_reading = std::mem::take(&mut entry.reading);
         match (tag, parent) {
-            (Some(Tag::Loc), Some(Tag::Url)) if was_reading => self.page(entry.text.trim(), entry.changed),
-            (Some(Tag::Loc), Some(Tag::Sitemap)) if was_reading => {
-                self.further_sitemap(entry.text.trim(), entry.changed)
+            (Some(Tag::Loc), Some(parent @ (Tag::Url | Tag::Sitemap))) if was_reading => {
+                self.take_absolute(parent, entry.text.trim(), entry.changed)
             }
             (Some(Tag::Changed), Some(parent)) if was_reading => {
                 entry.changed = entry.changed.max(super::date::parse(&entry.text));
@@ -186,12 +185,10 @@ impl Sitemap {
         }
     }
 
-    fn page(&mut self, text: &str, changed: Option<EpochMs>) -> bool {
-        !is_absolute(text) || self.take(Tag::Url, text, changed)
-    }
-
-    fn further_sitemap(&mut self, text: &str, changed: Option<EpochMs>) -> bool {
-        !is_absolute(text) || self.take(Tag::Sitemap, text, changed)
+    /// In sitemaps only absolute URLs count: what a relative one stands for, nobody says.
+    fn take_absolute(&mut self, parent: Tag, text: &str, changed: Option<EpochMs>) -> bool {
+        let is_absolute = ["http://", "https://"].iter().any(|it| starts_with(text.as_bytes(), it.as_bytes()));
+        !is_absolute || self.take(parent, text, changed)
     }
 
     /// A date that comes behind its `loc`; a feed's entry is taken at its end.
@@ -221,11 +218,6 @@ impl Sitemap {
     fn stop(&mut self, why: Incomplete) {
         self.incomplete.get_or_insert(why);
     }
-}
-
-/// In sitemaps only absolute URLs count: what a relative one stands for, nobody says.
-fn is_absolute(text: &str) -> bool {
-    starts_with(text.as_bytes(), b"http://") || starts_with(text.as_bytes(), b"https://")
 }
 
 /// The elements that matter, by local name.

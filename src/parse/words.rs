@@ -340,9 +340,6 @@ fn is_word_char(c: char) -> bool {
 
 /// Marks that are no letters by Unicode's count, and are written within words: accents, and the signs of Indic scripts.
 fn is_mark(c: char) -> bool {
-    matches!(c, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{dff}' if !is_indic_punctuation(c))
-}
-
-fn is_indic_punctuation(c: char) -> bool {
-    matches!(c, '\u{964}' | '\u{965}' | '\u{970}')
+    let is_indic_punctuation = matches!(c, '\u{964}' | '\u{965}' | '\u{970}');
+    matches!(c, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{dff}') && !is_indic_punctuation
 }

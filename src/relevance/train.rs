@@ -188,13 +188,8 @@ impl Examples {
     }
 
     fn fit(&self, is_meant: &dyn Fn(usize) -> bool) -> Machine {
-        let meant: Vec<&Example> = self
-            .examples
-            .iter()
-            .enumerate()
-            .filter(|(place, _)| is_meant(*place))
-            .map(|(_, example)| example)
-            .collect();
+        let places = (0..self.examples.len()).filter(|place| is_meant(*place));
+        let meant: Vec<&Example> = places.map(|place| &self.examples[place]).collect();
         let features = self.choose(&meant).into_iter().map(|(place, idf)| (place, Weighed { idf, weight: 0.0 }));
         let mut machine = Machine { features: features.collect(), bias: 0.0 };
         let vectors: Vec<Vec<(u32, f64)>> = meant.iter().map(|example| machine.vector(example)).collect();

@@ -119,7 +119,7 @@ impl Tree {
         let mut collector = Collector::default();
         for (id, element) in opened {
             element.collect(&mut collector);
-            if !collector.has_title() && element.is_html() && element.name.local == local_name!("title") {
+            if element.is_html() && element.name.local == local_name!("title") {
                 collector.title(&self.text_of(id));
             }
         }

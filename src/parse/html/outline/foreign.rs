@@ -32,11 +32,6 @@ impl<'a, V: Visitor<'a>> Outline<'_, 'a, V> {
         name.has(BREAKOUT) || name == Name::Font && has_style()
     }
 
-    pub(super) fn start_foreign(&mut self, tag: Tag<'a>) {
-        let namespace = self.stack.last().map_or(Namespace::Svg, |open| open.namespace);
-        self.push_as(tag, namespace);
-    }
-
     pub(super) fn is_integration_point(&self, written: &str, namespace: Namespace) -> bool {
         let is = |names: &[&str]| names.iter().any(|name| written.eq_ignore_ascii_case(name));
         let holds_html = |it: &Attribute| {

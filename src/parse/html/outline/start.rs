@@ -10,7 +10,8 @@ impl<'a, V: Visitor<'a>> Outline<'_, 'a, V> {
     pub(super) fn start(&mut self, tag: Tag<'a>) {
         if self.is_foreign(tag.name, tag.written) {
             if !self.breaks_out(tag.name) {
-                return self.start_foreign(tag);
+                let namespace = self.stack.last().map_or(Namespace::Svg, |open| open.namespace);
+                return self.push_as(tag, namespace);
             }
             while self.stack.last().is_some_and(|open| !open.is_html() && !open.is_integration_point) {
                 self.pop();
