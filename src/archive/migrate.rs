@@ -131,8 +131,11 @@ impl Ids {
 fn days(base: &Path) -> Result<Vec<(Date, PathBuf)>, MigrateError> {
     let mut found = Vec::new();
     for entry in WalkDir::new(base).min_depth(3).max_depth(3) {
-        let entry = entry
-            .map_err(|error| MigrateError::Base { path: error.path().unwrap_or(base).into(), source: error.into() })?;
+        let entry = entry.map_err(|error| {
+            let path = error.path().unwrap_or(base).into();
+            let source = error.into_io_error().unwrap_or_else(|| std::io::Error::other("a loop of links"));
+            MigrateError::Base { path, source }
+        })?;
         let mut names = entry.path().iter().rev().take(3).map(|name| name.to_str().unwrap_or_default());
         if let (Some(day), Some(month), Some(year)) = (names.next(), names.next(), names.next())
             && let Some(date) = pagestore::day(year, month, day)

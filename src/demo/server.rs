@@ -9,7 +9,7 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use super::site::Site;
@@ -81,7 +81,7 @@ async fn accept(socket: TcpListener, site: Arc<Site>) {
     loop {
         tokio::select! {
             accepted = socket.accept() => match accepted {
-                Ok((stream, _)) => { connections.spawn(converse(TokioIo::new(stream), site.clone())); }
+                Ok((stream, _)) => { connections.spawn(converse(stream, site.clone())); }
                 // Out of file descriptors, or the client left already: the listener itself is well.
                 Err(error) => {
                     tracing::warn!(%error, "demo server: a connection could not be accepted");
@@ -93,8 +93,9 @@ async fn accept(socket: TcpListener, site: Arc<Site>) {
     }
 }
 
-async fn converse(stream: TokioIo<tokio::net::TcpStream>, site: Arc<Site>) {
+async fn converse(stream: TcpStream, site: Arc<Site>) {
+    let _ = stream.set_nodelay(true);
     let service = service_fn(|request| site.answer(request));
     // An error is a client that left.
-    let _ = http1::Builder::new().serve_connection(stream, service).await;
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }

@@ -130,7 +130,8 @@ impl Site {
         let (asked, _) = request.into_parts();
         let host = header(&asked.headers, HOST).to_ascii_lowercase();
         let path = asked.uri.path_and_query().map_or("/", |path| path.as_str());
-        let name = host.split(':').next().and_then(|name| name.strip_suffix(".localhost")).unwrap_or_default();
+        let name = host.split(':').next().unwrap_or_default();
+        let name = name.strip_suffix(".localhost").unwrap_or(name);
         let Some((&host, pages)) = self.pages.get_key_value(name) else {
             return text(421, "No house of that name in Saltmere.\n");
         };

@@ -1,11 +1,7 @@
 //! How the bytes of a file begin: what tells formats apart.
 
 use std::cell::OnceCell;
-use std::fmt;
 use std::io::Read;
-
-use serde::Deserializer;
-use serde::de::{IgnoredAny, MapAccess, Visitor};
 
 use super::inflate::{Inflating, is_compressed};
 
@@ -70,26 +66,49 @@ pub(crate) fn decompressed(start: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// As far as it is JSON.
+/// Found in damaged objects, too: a value that is no JSON does not end them. Escapes in keys are left as they are.
 fn top_level_keys(text: &[u8]) -> Vec<String> {
-    struct Keys<'k>(&'k mut Vec<String>);
-    impl<'de> Visitor<'de> for Keys<'_> {
-        type Value = ();
-        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-            f.write_str("an object")
-        }
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-            while self.0.len() < MAX_KEYS
-                && let Some(key) = map.next_key()?
-            {
-                self.0.push(key);
-                map.next_value::<IgnoredAny>()?;
+    let mut keys = Vec::new();
+    let (mut depth, mut key_next, mut at) = (0_u32, false, 0);
+    while let Some(&byte) = text.get(at) {
+        at += 1;
+        match byte {
+            b'"' => {
+                let Some(length) = string_length(&text[at..]) else { break };
+                if depth == 1 && key_next {
+                    keys.push(String::from_utf8_lossy(&text[at..at + length]).into_owned());
+                    key_next = false;
+                }
+                at += length + 1;
             }
-            Ok(())
+            b'{' | b'[' => {
+                depth += 1;
+                key_next = depth == 1;
+            }
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    break;
+                }
+            }
+            b',' => key_next = depth == 1,
+            _ => {}
+        }
+        if keys.len() == MAX_KEYS {
+            break;
         }
     }
-    let mut keys = Vec::new();
-    // What it says until it breaks off is enough.
-    let _ = serde_json::Deserializer::from_slice(text).deserialize_map(Keys(&mut keys));
     keys
+}
+
+/// Bytes up to the quote that ends a JSON string; none when it is not there.
+fn string_length(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let found = memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
+        if text[at + found] == b'"' {
+            return Some(at + found);
+        }
+        at += found + 2;
+    }
 }

@@ -59,6 +59,8 @@ impl PageLog {
             // The last run was torn out of a commit by a panic.
             writer.abandon();
         }
+        // A log that is full from the start says so, and later that it is not any more.
+        inner.tell_room(&inner.state.lock());
         loop {
             beat();
             let left = writer.room_in_segment(inner)?;

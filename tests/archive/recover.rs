@@ -8,7 +8,7 @@ use seine::archive::recover::{RecoveryReport, recover};
 use seine::formats::Format;
 
 use crate::support::program::run;
-use crate::{events, pages, write};
+use crate::{CDR31, events, pages, write};
 
 /// FILES as a crawl of many batches writes them.
 fn files(count: u64) -> Vec<u8> {
@@ -252,4 +252,20 @@ proptest! {
             prop_assert!(found.contains(&number), "{} is missing", number);
         }
     }
+}
+
+/// Damage in a file's first record, in front of the keys that tell its format.
+#[test]
+fn what_is_damaged_at_its_beginning_is_known_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    write(CDR31, &events::random(5), folder.path());
+    let whole = std::fs::read(std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path()).unwrap();
+    let mut bytes = whole.clone();
+    let value = whole.windows(2).position(|two| two == b": " || two == b"\":").unwrap() + 4;
+    bytes[value..value + 3].fill(0);
+    let (damaged, out) = (folder.path().join("damaged"), folder.path().join("saved"));
+    std::fs::write(&damaged, &bytes).unwrap();
+    let recovery = recover(&damaged, &out, None, &mut |_, _| ()).unwrap();
+    let written = whole.iter().filter(|byte| **byte == b'\n').count() as u64;
+    assert_eq!((recovery.format, recovery.records), (CDR31, written - 1));
 }

@@ -127,6 +127,14 @@ fn an_owner_that_leads_elsewhere_leaves_its_target_to_an_alias() {
 }
 
 #[test]
+fn of_many_aliases_twenty_are_named() {
+    let frontier = with_aliases(30);
+    let named = |url: &str| frontier.look_at_url(url).unwrap().map(|look| look.aliases.len());
+    frontier.propose(&[Proposal::seed(TARGET)], 300).unwrap();
+    assert_eq!(named(TARGET), Some(20));
+}
+
+#[test]
 fn an_owner_that_is_gone_itself_leaves_its_target_and_one_whose_target_is_gone_does_not() {
     let frontier = with_aliases(3);
     let gone = in_state(&old(0), 100, PageState::Gone);

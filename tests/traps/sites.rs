@@ -191,8 +191,9 @@ proptest! {
         check_is_complete(&calendar(years), behind);
     }
 
+    // 450 lists at most that lead to each other: with 480 they would take the whole allowance of 512.
     #[test]
-    fn a_list_in_every_order_is_complete(things in 20..2000_usize, orders in 1..6_usize, behind in 0..2_usize) {
+    fn a_list_in_every_order_is_complete(things in 20..1800_usize, orders in 1..6_usize, behind in 0..2_usize) {
         check_is_complete(&sorted(things, orders), behind);
     }
 }

@@ -1,5 +1,6 @@
 //! A record: what its head says, its DATA, and the page they tell of.
 
+use std::cmp::Ordering;
 use std::io::{self, Read};
 use std::net::IpAddr;
 use std::time::UNIX_EPOCH;
@@ -165,9 +166,10 @@ fn inflate(stored: &[u8], stated: u64) -> Result<Bytes, ContentError> {
     let (mut stream, mut data) = (Inflating::new(stored), Vec::new());
     (&mut stream).take(stated + 1).read_to_end(&mut data)?;
     let found = data.len() as u64;
-    match (stream.truncated(), found == stated) {
-        (true, _) => Err(ContentError::BrokenOff { stated, found }),
-        (false, false) => Err(ContentError::Length { stated, found, more: found > stated }),
-        (false, true) => Ok(data.into()),
+    match found.cmp(&stated) {
+        Ordering::Greater => Err(ContentError::Length { stated, found, more: true }),
+        _ if stream.truncated() => Err(ContentError::BrokenOff { stated, found }),
+        Ordering::Less => Err(ContentError::Length { stated, found, more: false }),
+        Ordering::Equal => Ok(data.into()),
     }
 }

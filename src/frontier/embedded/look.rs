@@ -65,7 +65,7 @@ impl EmbeddedFrontier {
     fn aliases_of(store: &Store, target: UrlKey) -> Result<Vec<String>, FrontierError> {
         let aliases = store.url_keys(&store.targets, store.targets.range(members_of(target)).take(NAMED + 1))?;
         let mut urls = Vec::new();
-        for alias in aliases.into_iter().filter(|alias| *alias != target) {
+        for alias in aliases.into_iter().filter(|alias| *alias != target).take(NAMED) {
             urls.extend(store.page_of(alias)?.map(|page| page.url));
         }
         Ok(urls)
