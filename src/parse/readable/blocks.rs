@@ -199,7 +199,7 @@ impl Reader<'_> {
     fn marks(&self, tree: &Tree, number: u32, name: Name, own: &mut Marks) -> (u64, bool) {
         let mut class = 0_u64;
         let mut is_hidden = false;
-        self.vocabulary.mark(Hash::of(name.text().as_bytes()).add(b'<'), own);
+        self.vocabulary.mark(Hash::of(name.text().as_bytes()).with(b'<'), own);
         for &Attribute { name, value } in tree.attributes(number) {
             let value = value.get(..MAX_NAME).unwrap_or(value);
             let is = |known: &str| name.eq_ignore_ascii_case(known);
@@ -210,9 +210,9 @@ impl Reader<'_> {
                     class = class.wrapping_add(word.0);
                 }),
                 2 if is("id") => words_of(value, note),
-                4 if is("role") => words_of(value, |word| note(word.add(b'='))),
-                8 if is("itemprop") => words_of(value, |word| note(word.add(b'@'))),
-                10 if is("aria-label") => words_of(value, |word| note(word.add(b'~'))),
+                4 if is("role") => words_of(value, |word| note(word.with(b'='))),
+                8 if is("itemprop") => words_of(value, |word| note(word.with(b'@'))),
+                10 if is("aria-label") => words_of(value, |word| note(word.with(b'~'))),
                 11 if is("aria-hidden") && value == "true" => note(Hash::of(b"!aria-hidden")),
                 6 if is("hidden") => {
                     is_hidden = true;
@@ -250,10 +250,10 @@ impl Reader<'_> {
                 block.letters += 1;
                 self.word.length += 1;
                 if c.is_ascii() {
-                    self.word.hash = self.word.hash.add(c.to_ascii_lowercase() as u8);
+                    self.word.hash = self.word.hash.with(c.to_ascii_lowercase() as u8);
                 } else {
                     let lower = c.to_lowercase().next().unwrap_or(c);
-                    lower.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| self.word.hash = self.word.hash.add(byte));
+                    lower.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| self.word.hash = self.word.hash.with(byte));
                 }
             } else {
                 if self.word.length > 0 {

@@ -28,12 +28,12 @@ impl Default for Hash {
 }
 
 impl Hash {
-    pub fn add(self, byte: u8) -> Hash {
+    pub fn with(self, byte: u8) -> Hash {
         Hash((self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
     }
 
     pub fn of(bytes: &[u8]) -> Hash {
-        bytes.iter().fold(Hash::default(), |hash, byte| hash.add(*byte))
+        bytes.iter().fold(Hash::default(), |hash, byte| hash.with(*byte))
     }
 }
 
@@ -75,7 +75,7 @@ pub fn words_of(name: &str, mut take: impl FnMut(Hash)) {
             (hash, length) = (Hash::default(), 0);
         }
         if is_letter {
-            (hash, length) = (hash.add(byte.to_ascii_lowercase()), length + 1);
+            (hash, length) = (hash.with(byte.to_ascii_lowercase()), length + 1);
         }
         was_lower = byte.is_ascii_lowercase();
     }
