@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use super::skin::Page;
-
 /// Links followed from a seed: a crawl of the demo goes no deeper. It is what ends the calendar of the tides.
 pub const MAX_DEPTH: u16 = 12;
 
@@ -37,11 +35,6 @@ impl House {
             delay: Duration::ZERO,
             busy_at_first: false,
         }
-    }
-
-    /// A page in UTF-8 that says so in its header.
-    pub(super) fn page(&self, path: impl Into<String>, page: Page) -> Entry {
-        self.entry(path, "text/html; charset=utf-8", page.declared(self, "<meta charset=\"utf-8\">"))
     }
 }
 

@@ -1,12 +1,12 @@
 //! The website that `seine demo` crawls, served on loopback by the program itself.
 //!
-//! * [`server`]: an HTTP/1.1 server on several loopback addresses.
+//! * [`listen`]: several loopback addresses, one port.
 //! * [`site`]: Saltmere, a harbour town of eight hosts, with most of what a crawler meets on the web.
 //!
 //! The rest are the parts of the site: one file a host, its words and its look. What the pages say is text in `assets/`,
 //! a folder a host: `pages.txt` has whole pages (`written`); a list has one entry a line, and `{slots}` that `words` fills.
 
-pub mod server;
+pub mod listen;
 pub mod site;
 
 mod coding;

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,13 +14,17 @@ use http::header::{
 use http::{HeaderMap, Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::coding::{Coding, encode};
 use super::entry::{Entry, House};
-use super::server::{self, Listeners, ServeError};
+use super::listen::{self, Listeners, ServeError};
 use super::skin::HOSTS;
 use super::{harbour, library, lighthouse, market, museum, radio, tides, weather};
 
@@ -29,6 +34,8 @@ pub const MAX_PAGES_PER_HOST: u64 = 250;
 pub const HOST_DELAY: Duration = Duration::from_millis(50);
 /// First back-off after a failure that suits the demo's unreliable lighthouse.
 pub const BACKOFF_BASE: Duration = Duration::from_millis(300);
+/// After a connection that could not be accepted, so that a lack of file descriptors does not spin.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// Attempts after the first at a page that fails for the moment.
 pub const MAX_RETRIES: u16 = 2;
 
@@ -56,9 +63,9 @@ pub async fn start() -> Result<DemoSite, ServeError> {
 /// is one (RFC 6761 §6.3).
 pub async fn start_for_visitors() -> Result<DemoSite, ServeError> {
     let (four, six) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
-    let listeners = match server::bind(&[four, six]).await {
+    let listeners = match listen::bind(&[four, six]).await {
         Ok(listeners) => listeners,
-        Err(_) => server::bind(&[four]).await?,
+        Err(_) => listen::bind(&[four]).await?,
     };
     Ok(serve(listeners, vec![four; HOSTS.len()]))
 }
@@ -70,16 +77,46 @@ fn serve(listeners: Listeners, addresses: Vec<IpAddr>) -> DemoSite {
         port,
         hosts: hosts.collect(),
         seeds: HOSTS.iter().map(|place| House { name: place.name, port }.own_url("/")).collect(),
-        _listeners: server::serve(listeners.sockets, Site::build(port)),
+        _listeners: answer_on(listeners.sockets, Site::build(port)),
     }
+}
+
+/// Starts answering, on the current Tokio runtime, until what is returned is dropped.
+fn answer_on(sockets: Vec<TcpListener>, site: Site) -> JoinSet<()> {
+    let site = Arc::new(site);
+    sockets.into_iter().map(|socket| accept(socket, site.clone())).collect()
+}
+
+async fn accept(socket: TcpListener, site: Arc<Site>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = socket.accept() => match accepted {
+                Ok((stream, _)) => { connections.spawn(converse(stream, site.clone())); }
+                // Out of file descriptors, or the client left already: the listener itself is well.
+                Err(error) => {
+                    tracing::warn!(%error, "demo server: a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn converse(stream: TcpStream, site: Arc<Site>) {
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(|request| site.answer(request));
+    // An error is a client that left.
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
 async fn bind() -> Result<(Listeners, Vec<IpAddr>), ServeError> {
     let own: Vec<IpAddr> = (2..).take(HOSTS.len()).map(|last| Ipv4Addr::new(127, 0, 0, last).into()).collect();
-    match server::bind(&own).await {
+    match listen::bind(&own).await {
         Err(ServeError::Bind { source, .. }) if source.kind() == io::ErrorKind::AddrNotAvailable => {
             let shared = IpAddr::from(Ipv4Addr::LOCALHOST);
-            Ok((server::bind(&[shared]).await?, vec![shared; HOSTS.len()]))
+            Ok((listen::bind(&[shared]).await?, vec![shared; HOSTS.len()]))
         }
         bound => Ok((bound?, own)),
     }
@@ -88,7 +125,7 @@ async fn bind() -> Result<(Listeners, Vec<IpAddr>), ServeError> {
 type Answer = Response<Full<Bytes>>;
 
 /// Everything ready to send.
-pub(super) struct Site {
+struct Site {
     port: u16,
     /// By host (without `.localhost`), then path and query.
     pages: HashMap<&'static str, HashMap<String, Prepared>>,
@@ -126,7 +163,7 @@ impl Site {
         Site { port, pages, asked: Mutex::default() }
     }
 
-    pub(super) async fn answer(&self, request: Request<Incoming>) -> http::Result<Answer> {
+    async fn answer(&self, request: Request<Incoming>) -> http::Result<Answer> {
         let (asked, _) = request.into_parts();
         let host = header(&asked.headers, HOST).to_ascii_lowercase();
         let path = asked.uri.path_and_query().map_or("/", |path| path.as_str());

@@ -1,6 +1,6 @@
 //! The look of the town's pages: one frame, a colour a host.
 
-use super::entry::House;
+use super::entry::{Entry, House};
 
 /// A host of the town as its pages present it.
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +81,13 @@ impl Page {
              <main>\n<h1>{title}</h1>\n{main}\n</main>\n{beside}</div>\n<footer><div class=\"wide\">Saltmere is a small \
              town that exists only on this computer, for as long as the demo runs.</div></footer>\n</body>\n</html>\n"
         )
+    }
+}
+
+impl House {
+    /// A page in UTF-8 that says so in its header.
+    pub(super) fn page(&self, path: impl Into<String>, page: Page) -> Entry {
+        self.entry(path, "text/html; charset=utf-8", page.declared(self, "<meta charset=\"utf-8\">"))
     }
 }
 

@@ -5,8 +5,6 @@ use std::io::Read;
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-use super::lines::line_ends;
-
 const BUFFER: usize = 64 << 10;
 /// The largest window of deflate, 32 KB, as its logarithm.
 const WINDOW_BITS: u8 = 15;
@@ -264,4 +262,13 @@ impl Buffer {
         }
         Ok(false)
     }
+}
+
+/// How many line ends the bytes begin with. Many at once: a file may be gigabytes of nothing else.
+pub(crate) fn line_ends(bytes: &[u8]) -> usize {
+    const AT_ONCE: usize = 64;
+    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let all_are = |piece: &&[u8]| piece.iter().fold(true, |all, byte| all & is_end(byte));
+    let whole = bytes.chunks_exact(AT_ONCE).take_while(all_are).count() * AT_ONCE;
+    whole + bytes[whole..].iter().take_while(|byte| is_end(byte)).count()
 }

@@ -27,15 +27,6 @@ pub enum LinesError {
     Stream { records: u64, source: StreamError },
 }
 
-/// How many line ends the bytes begin with. Many at once: a file may be gigabytes of nothing else.
-pub(crate) fn line_ends(bytes: &[u8]) -> usize {
-    const AT_ONCE: usize = 64;
-    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
-    let all_are = |piece: &&[u8]| piece.iter().fold(true, |all, byte| all & is_end(byte));
-    let whole = bytes.chunks_exact(AT_ONCE).take_while(all_are).count() * AT_ONCE;
-    whole + bytes[whole..].iter().take_while(|byte| is_end(byte)).count()
-}
-
 /// Appends to what may become as long as `max` and no longer. Behind some megabytes room is made for all of that at once: only
 /// what is filled of it takes memory, while growing step by step would hold the old and the new.
 pub(crate) fn append(line: &mut Vec<u8>, bytes: &[u8], max: usize) {

@@ -16,7 +16,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::report::RecoveryReport;
 use super::scan::{DamagedInput, Got, Pieces, Start, is_sound};
 use crate::formats::csv_cells::MAX_CELL;
-use crate::formats::lines::{LOOKED_AT, MAX_LINE, append, line_ends};
+use crate::formats::inflate::line_ends;
+use crate::formats::lines::{LOOKED_AT, MAX_LINE, append};
 use crate::formats::recovery::{RecordSplit, RecoveryError};
 use crate::sinks::whole_file::WholeFile;
 

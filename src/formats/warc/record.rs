@@ -1,6 +1,7 @@
 //! A record, whoever wrote it.
 
 use bytes::Bytes;
+use uuid::Uuid;
 
 use crate::formats::text::{IsoTime, parse_iso};
 use crate::page::{EpochMs, Headers};
@@ -109,4 +110,22 @@ pub(super) fn push_field(out: &mut Vec<u8>, name: &str, value: &str) {
 /// A `WARC-Date` with milliseconds, as WARC/1.1 allows; beyond the year 9999 its last millisecond.
 pub(super) fn date(at: EpochMs) -> String {
     IsoTime(at).text().unwrap_or_else(|| "9999-12-31T23:59:59.999Z".into())
+}
+
+/// A field that holds a URI: what none can hold (RFC 3986) is percent-encoded.
+pub(super) fn push_uri(out: &mut Vec<u8>, name: &str, uri: &str) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    push_escaped(out, uri);
+    out.extend_from_slice(b"\r\n");
+}
+
+pub(super) fn push_escaped(out: &mut Vec<u8>, uri: &str) {
+    use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+    const NEVER: &AsciiSet = &CONTROLS.add(b' ').add(b'<').add(b'>').add(b'"');
+    utf8_percent_encode(uri, NEVER).for_each(|piece| out.extend_from_slice(piece.as_bytes()));
+}
+
+pub(super) fn urn(id: &Uuid) -> String {
+    format!("<urn:uuid:{id}>")
 }

@@ -3,8 +3,7 @@
 use uuid::Uuid;
 
 use super::digest::labelled;
-use super::record::{date, push_field};
-use super::write::{push_uri, urn};
+use super::record::{date, push_field, push_uri, urn};
 use crate::page::EpochMs;
 
 const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";

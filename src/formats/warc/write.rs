@@ -7,7 +7,7 @@ use uuid::{Builder, Uuid};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::digest::{labelled, sha1};
-use super::record::{RECORD_END, date, push_field};
+use super::record::{RECORD_END, date, push_escaped, push_field, push_uri, urn};
 use super::revisits::{EarlierCapture, Revisit};
 use crate::clock::now_ms;
 use crate::delivery::Entry;
@@ -311,10 +311,6 @@ fn derived_id(namespace: &Uuid, name: &[u8]) -> Uuid {
     Builder::from_sha1_bytes(bytes).into_uuid()
 }
 
-pub(super) fn urn(id: &Uuid) -> String {
-    format!("<urn:uuid:{id}>")
-}
-
 /// The identifiers of the WARC-Protocol proposal (iipc/warc-specifications #42).
 fn protocol(version: HttpVersion) -> &'static str {
     match version {
@@ -340,18 +336,4 @@ fn is_coded(response: &Response, exactness: Exactness) -> bool {
 /// Whether there was a body that the event does not hold.
 fn had_body(headers: &Headers) -> bool {
     headers.get("transfer-encoding").is_some() || headers.get("content-length").is_some_and(|it| it.trim() != "0")
-}
-
-/// A field that holds a URI: what none can hold (RFC 3986) is percent-encoded.
-pub(super) fn push_uri(out: &mut Vec<u8>, name: &str, uri: &str) {
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b": ");
-    push_escaped(out, uri);
-    out.extend_from_slice(b"\r\n");
-}
-
-fn push_escaped(out: &mut Vec<u8>, uri: &str) {
-    use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-    const NEVER: &AsciiSet = &CONTROLS.add(b' ').add(b'<').add(b'>').add(b'"');
-    utf8_percent_encode(uri, NEVER).for_each(|piece| out.extend_from_slice(piece.as_bytes()));
 }

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 pub use answer::{Answer, Ask, Body, Handler};
-pub use seine::demo::server::{Listeners, ServeError, bind};
+pub use seine::demo::listen::{Listeners, ServeError, bind};
 use wire::{Override, Pieces, Socket};
 
 /// How long [`Server::stop`] lets running exchanges end by themselves.

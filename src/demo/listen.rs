@@ -1,23 +1,12 @@
-//! The website's small HTTP/1.1 server: several loopback addresses, one port. It speaks to our own crawler, so it has no
-//! limits against hostile clients.
+//! Listening on several loopback addresses, all at one port.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
-use std::time::Duration;
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
-
-use super::site::Site;
+use tokio::net::TcpListener;
 
 /// How often a port is looked for that is free on every address.
 const PORT_TRIES: u32 = 32;
-/// After a connection that could not be accepted, so that a lack of file descriptors does not spin.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -68,34 +57,4 @@ async fn listen(address: IpAddr, port: u16) -> Result<TcpListener, ServeError> {
 
 fn bind_error(address: IpAddr, port: u16, source: io::Error) -> ServeError {
     ServeError::Bind { address: SocketAddr::new(address, port), source }
-}
-
-/// Starts answering, on the current Tokio runtime, until what is returned is dropped.
-pub(super) fn serve(sockets: Vec<TcpListener>, site: Site) -> JoinSet<()> {
-    let site = Arc::new(site);
-    sockets.into_iter().map(|socket| accept(socket, site.clone())).collect()
-}
-
-async fn accept(socket: TcpListener, site: Arc<Site>) {
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            accepted = socket.accept() => match accepted {
-                Ok((stream, _)) => { connections.spawn(converse(stream, site.clone())); }
-                // Out of file descriptors, or the client left already: the listener itself is well.
-                Err(error) => {
-                    tracing::warn!(%error, "demo server: a connection could not be accepted");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            },
-            Some(_) = connections.join_next() => {}
-        }
-    }
-}
-
-async fn converse(stream: TcpStream, site: Arc<Site>) {
-    let _ = stream.set_nodelay(true);
-    let service = service_fn(|request| site.answer(request));
-    // An error is a client that left.
-    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
