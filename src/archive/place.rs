@@ -7,7 +7,7 @@ use super::readers;
 use crate::formats::Format;
 use crate::formats::records::ArchiveRecord;
 use crate::page::EpochMs;
-use crate::sinks::place::Pages;
+use crate::sinks::page_place::Pages;
 
 /// Where its record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 use tokio::sync::Semaphore;
 
-use super::append::{KEPT_BYTES, Queue};
+use super::queue::{KEPT_BYTES, Queue, Writer};
 use super::segment;
 use super::state::State;
 use super::status::LogStatus;
-use super::writer::Writer;
 use crate::config::LogConfig;
 use crate::delivery::{Deriver, Position};
 use crate::disk;

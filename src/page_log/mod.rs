@@ -18,6 +18,7 @@ mod cursor_file;
 mod error;
 mod log;
 mod open;
+mod queue;
 mod reader;
 mod record;
 mod scan;

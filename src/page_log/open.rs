@@ -8,14 +8,14 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex, RwLock};
 use tokio::sync::Semaphore;
 
-use super::append::{KEPT_BYTES, QUEUE_BYTES};
 use super::cursor_file::{self, CursorFile, cursors_dir};
 use super::error::LogError;
 use super::log::{Inner, PageLog, beyond};
+use super::queue::{Active, Writer};
+use super::queue::{KEPT_BYTES, QUEUE_BYTES};
 use super::segment::{self, FILE_HEADER, Found, SegmentFile};
 use super::state::{MOST_DAMAGE, Segment, Slot, State, Tail};
 use super::status::Damage;
-use super::writer::{Active, Writer};
 use crate::config::LogConfig;
 use crate::delivery::{Cursor, Deriver, Position};
 use crate::parse::DeriveOptions;

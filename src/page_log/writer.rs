@@ -1,14 +1,12 @@
 //! Group commit: everything queued goes to the disk in one write and one fdatasync, and is then accepted.
 
-use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::append::{COMPANY, Pending};
 use super::error::LogError;
 use super::log::{Inner, PageLog};
+use super::queue::{Active, COMPANY, Pending, Writer};
 use super::record::{Header, MAX_PAYLOAD};
 use super::segment::{self, FILE_HEADER};
 use super::state::Segment;
@@ -19,26 +17,6 @@ const IDLE: Duration = Duration::from_millis(200);
 
 /// Most bytes of one batch; one event may be larger.
 const BATCH_BYTES: u64 = 4 << 20;
-
-/// The writer's own state. It outlives a failed run, so that the next one goes on with the same events.
-#[derive(Debug, Default)]
-pub(super) struct Writer {
-    /// None: a new segment is to be made.
-    pub segment: Option<Active>,
-    /// Taken from the queue and not yet accepted.
-    pub batch: Vec<Pending>,
-    pub buffer: Vec<u8>,
-    /// Bytes of `batch` may be in the file.
-    pub unsure: bool,
-}
-
-#[derive(Debug)]
-pub(super) struct Active {
-    pub file: File,
-    pub path: PathBuf,
-    /// Its durable length.
-    pub length: u64,
-}
 
 enum Taken {
     Some,

@@ -8,7 +8,7 @@ use rdkafka::message::Message;
 use super::kafka_audit::event_id;
 use super::kafka_client::client_config;
 use super::kafka_reader::TopicReader;
-use super::place::{NotTold, PagePlace, SoughtPage, noted};
+use super::page_place::{NotTold, PagePlace, SoughtPage, noted};
 use super::place_notes::{NotedPlace, Span};
 use crate::config::KafkaConfig;
 

@@ -13,6 +13,7 @@ mod kafka_message;
 mod kafka_place;
 pub(crate) mod kafka_reader;
 mod local;
+pub(crate) mod page_place;
 pub mod pagestore;
 pub mod place;
 pub(crate) mod place_notes;

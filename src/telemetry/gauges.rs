@@ -7,7 +7,6 @@ use std::time::Duration;
 use prometheus::{CounterVec, GaugeVec, Opts, Registry};
 
 use super::fetch_log::FetchLog;
-use super::metrics::keep;
 use crate::fetch::RequestCounts;
 use crate::frontier::{BudgetStanding, Counts, Harvest};
 use crate::page_log::LogStatus;
@@ -319,4 +318,14 @@ impl Readings {
 
 fn one_if(holds: bool) -> f64 {
     f64::from(u8::from(holds))
+}
+
+/// Registers a metric. Names and labels are constants: a mistake shows in the first test.
+pub(super) fn keep<M: prometheus::core::Collector + Clone + 'static>(
+    registry: &Registry,
+    metric: prometheus::Result<M>,
+) -> M {
+    let metric = metric.expect("a metric's name and labels are valid");
+    registry.register(Box::new(metric.clone())).expect("a metric's name is used once");
+    metric
 }

@@ -6,8 +6,8 @@ use prometheus::{
 };
 
 use super::fetch_log::FetchLog;
-use super::gauges::Readings;
 pub use super::gauges::Snapshot;
+use super::gauges::{Readings, keep};
 use super::harvest::Harvested;
 use crate::fetch::RequestCounts;
 use crate::fetch::client::Exchange;
@@ -205,14 +205,4 @@ impl Metrics {
 fn seconds(name: &str, help: &str) -> HistogramOpts {
     let buckets = vec![0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
     HistogramOpts::new(name, help).buckets(buckets)
-}
-
-/// Registers a metric. Names and labels are constants: a mistake shows in the first test.
-pub(super) fn keep<M: prometheus::core::Collector + Clone + 'static>(
-    registry: &Registry,
-    metric: prometheus::Result<M>,
-) -> M {
-    let metric = metric.expect("a metric's name and labels are valid");
-    registry.register(Box::new(metric.clone())).expect("a metric's name is used once");
-    metric
 }

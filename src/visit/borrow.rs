@@ -1,11 +1,9 @@
 //! A redirect to another host: its lease is borrowed for one request. Our own host waits meanwhile, and may be lent to
 //! others: so workers that redirect to each other's hosts do not wait for each other for ever.
 
-use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::time::Instant;
 use url::Url;
 
@@ -13,44 +11,9 @@ use super::host::LeasedHost;
 use super::visitor::{Interrupted, Visitor};
 use crate::clock::now_ms;
 use crate::frontier::HostTurn;
-use crate::page::EpochMs;
 
 /// How long a redirect waits for its other host to have rested, and for another worker to be done with it.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Leased hosts whose workers wait for another host, and may lend theirs meanwhile: by origin; none while one is lent.
-#[derive(Default)]
-pub struct Parking(Mutex<HashMap<String, Option<LeasedHost>>>);
-
-impl Parking {
-    fn park(&self, host: LeasedHost) {
-        self.0.lock().insert(host.origin().to_owned(), Some(host));
-    }
-
-    /// Not one that has to rest beyond `latest`.
-    fn lend(&self, origin: &str, latest: EpochMs) -> Option<LeasedHost> {
-        let mut host = self.0.lock().get_mut(origin)?.take_if(|host| host.not_before <= latest)?;
-        host.go_on();
-        Some(host)
-    }
-
-    /// A lent host comes back. Its place is gone, and so is the lease, when its worker panicked meanwhile.
-    fn put_back(&self, host: LeasedHost) {
-        if let Some(place) = self.0.lock().get_mut(host.origin()) {
-            *place = Some(host);
-        }
-    }
-
-    /// For its own worker; none while it is lent.
-    fn take(&self, origin: &str) -> Option<LeasedHost> {
-        self.0.lock().get_mut(origin)?.take()
-    }
-
-    /// The place is given up.
-    fn leave(&self, origin: &str) {
-        self.0.lock().remove(origin);
-    }
-}
 
 /// A place in the parking. It is given up however the wait ends.
 struct Parked<'v> {

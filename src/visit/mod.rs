@@ -11,6 +11,7 @@ mod lease;
 mod lent;
 pub(crate) mod loan;
 pub mod outage;
+mod parking;
 mod place;
 mod redirect;
 mod request;
@@ -21,6 +22,6 @@ pub(crate) mod sketch;
 mod text;
 mod visitor;
 
-pub use borrow::Parking;
 pub use outage::Outage;
+pub use parking::Parking;
 pub use visitor::Visitor;

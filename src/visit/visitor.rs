@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 
-use super::borrow::Parking;
 use super::host::LeasedHost;
 use super::outage::Outage;
+use super::parking::Parking;
 use super::rules::RulesCache;
 use crate::clock::now_ms;
 use crate::config::Config;

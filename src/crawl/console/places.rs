@@ -14,7 +14,8 @@ use crate::archive::place::{self as archive_place, RecordPlace};
 use crate::config::{Destination, SinkConfig};
 use crate::formats::Format;
 use crate::frontier::PageRecord;
-use crate::sinks::place::{self, NotTold, PagePlace, Pages, SoughtPage};
+use crate::sinks::page_place::{NotTold, PagePlace, Pages, SoughtPage};
+use crate::sinks::place;
 
 /// For all of them together.
 const WAIT: Duration = Duration::from_secs(2);

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::client::Client;
 use crate::config::ElasticConfig;
 use crate::formats::elastic::document_id;
-use crate::sinks::place::{NotTold, PagePlace};
+use crate::sinks::page_place::{NotTold, PagePlace};
 
 #[derive(Deserialize)]
 struct Answer {
