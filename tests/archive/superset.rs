@@ -37,9 +37,6 @@ fn assert_saved(bytes: &[u8], format: Format, what: &str) {
     for (page, count) in &wanted {
         let found = saved.get(page).copied().unwrap_or(0);
         if found < *count {
-            if let Ok(p) = std::env::var("KEEP") {
-                std::fs::write(p, bytes).unwrap();
-            }
             panic!("{what}: {format}: cat reads {} {count} times, and saved is {found}: {recovery:?}", page.0);
         }
     }
@@ -165,6 +162,48 @@ fn a_record_behind_a_mark_in_the_middle_of_a_file_is_saved() {
                 assert_saved(&marked, crate::WARC, &format!("{mark:?} at {at}"));
             }
         }
+    }
+}
+
+/// Found by chance: `cat` read the record, and `recover` dropped it.
+#[test]
+fn a_record_that_breaks_off_before_its_line_end_is_saved() {
+    let records: [(Format, &[u8]); 3] = [
+        (crate::FILES, br#"{"url":"http://a.example/1","content":""}"#),
+        (crate::ELASTIC, br#"{"url":"http://a.example/1","html":""}"#),
+        (crate::WEB_INDEX, br#"{"original_url": "http://a.example/1"}"#),
+    ];
+    for (format, record) in records {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(record).unwrap();
+        encoder.flush().unwrap();
+        let begun = encoder.get_ref().clone();
+        assert_saved(&begun, format, "the first of a stream");
+        assert_saved(&[gzip(&[record, b"\n"].concat()), begun].concat(), format, "the first of the next stream");
+    }
+}
+
+/// Found by chance: the line end behind the block that was too long was missing in the record that it had swallowed.
+#[test]
+fn a_record_inside_a_block_that_is_too_long_is_read_as_it_stands() {
+    let pages: Vec<_> = (0..3).map(|n| events::page(n, format!("page {n}"))).collect();
+    let folder = tempfile::tempdir().unwrap();
+    write(crate::WARC, &pages, folder.path());
+    let file = walkdir::WalkDir::new(folder.path()).into_iter().flatten().find(|it| it.file_type().is_file());
+    let whole = decompressed(&std::fs::read(file.unwrap().path()).unwrap());
+    let responses: Vec<_> = memchr::memmem::find_iter(&whole, b"WARC-Type: response\r\n").collect();
+    let after = |at: usize, what: &[u8]| at + memchr::memmem::find(&whole[at..], what).unwrap() + what.len();
+    let value = after(responses[0], b"\r\nContent-Length: ");
+    let block = after(value, b"\r\n\r\n");
+    let head = &whole[responses[1]..after(responses[1], b"\r\n\r\n")];
+    for end in memchr::memmem::find_iter(head, b"\r\n") {
+        let length = (responses[1] + end - block).to_string();
+        let damaged = [&whole[..value], length.as_bytes(), &whole[block - 4..]].concat();
+        let path = folder.path().join("damaged.warc");
+        std::fs::write(&path, &damaged).unwrap();
+        let urls: Vec<_> = read(&path, crate::WARC).into_keys().map(|(url, _)| url).collect();
+        assert_eq!(urls, [pages[1].url.as_str(), pages[2].url.as_str()], "{length}");
+        assert_saved(&damaged, crate::WARC, &length);
     }
 }
 

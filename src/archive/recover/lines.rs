@@ -144,7 +144,7 @@ impl LineSalvage<'_> {
             self.trials += TRIAL_STEP + pieces.piece().len() as u64;
             let end = ends.next(pieces.piece());
             append(&mut line, &pieces.piece()[..end.unwrap_or(pieces.piece().len())], longest(self.shape));
-            if end.is_some() || got == Got::End {
+            if end.is_some() || got.is_last() {
                 return Ok((self.shape.is_record)(&line).then_some(line));
             }
             let is_object = matches!(line.first(), None | Some(b'{' | b'"'));
@@ -210,7 +210,13 @@ impl LineSalvage<'_> {
             match got {
                 Got::More => {}
                 Got::End => return self.end(line, line_at, &pieces, is_too_long),
-                Got::Broken(why) => return Ok(ReadEnd::Broken(why)),
+                Got::Broken(why) => {
+                    // It may have broken off just before the record's line end.
+                    if got.is_last() && !is_too_long {
+                        self.take(&line, line_at, pieces.at())?;
+                    }
+                    return Ok(ReadEnd::Broken(why));
+                }
             }
         }
     }

@@ -118,7 +118,7 @@ pub(in crate::archive) fn is_sound(file: &File, at: u64) -> io::Result<bool> {
     loop {
         match pieces.advance()? {
             Got::More => {}
-            got => return Ok(matches!(got, Got::End | Got::Broken(BREAKS_OFF))),
+            got => return Ok(got.is_last()),
         }
     }
 }
@@ -146,6 +146,13 @@ pub(super) enum Got {
     End,
     /// Nothing can be read on.
     Broken(&'static str),
+}
+
+impl Got {
+    /// Whether nothing comes any more, and nothing contradicts what came: the stream has ended, or the file within it.
+    pub fn is_last(&self) -> bool {
+        matches!(self, Got::End | Got::Broken(BREAKS_OFF))
+    }
 }
 
 impl<'a> Pieces<'a> {

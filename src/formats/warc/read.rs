@@ -16,6 +16,9 @@ use crate::formats::inflate::StreamError;
 
 /// The longest block that is read, in bytes. A record is held in memory at a time.
 pub(super) const MAX_BLOCK: u64 = 256 << 20;
+/// Of line ends behind a block, as many are looked at: two, and what a careless writer may have put between them.
+const MAX_ENDS: usize = 64;
+
 /// Reads a file record by record.
 pub struct WarcReader<R> {
     source: MemberReader<R>,
@@ -188,7 +191,8 @@ impl<R: Read> WarcReader<R> {
 
     /// Looks at what is behind the block: line ends, and then another record or nothing.
     fn check_end(&mut self, record: &mut WarcRecord) -> Result<(), ReadFailure> {
-        let (clean, length) = self.end_of_record(record.location)?;
+        let mut ends = Vec::new();
+        let (clean, length) = self.end_of_record(record.location, &mut ends)?;
         record.location.length = length;
         let inner = find_inner_version(&record.block);
         // A member that goes on behind its record has a checksum that was not seen yet.
@@ -202,6 +206,10 @@ impl<R: Read> WarcReader<R> {
             DigestVerdict::Wrong { .. } => false,
             _ => clean,
         };
+        // Line ends inside the record that was swallowed, and no others.
+        if !is_right {
+            self.source.unread(&ends);
+        }
         match inner {
             // A record inside the block may belong there, or have been swallowed.
             Some(at) if !is_right => {
@@ -219,14 +227,19 @@ impl<R: Read> WarcReader<R> {
         }
     }
 
-    /// Consumes the line ends behind a block. Returns whether nothing else stands there, and the record's length in the
-    /// file where that can be told.
-    fn end_of_record(&mut self, location: WarcLocation) -> Result<(bool, Option<u64>), ReadFailure> {
+    /// Consumes the line ends behind a block, into `ends`. Returns whether nothing else stands there, and the record's length
+    /// in the file where that can be told.
+    fn end_of_record(
+        &mut self,
+        location: WarcLocation,
+        ends: &mut Vec<u8>,
+    ) -> Result<(bool, Option<u64>), ReadFailure> {
         let mut feeds = 0;
         loop {
             match self.source.available().first() {
-                Some(b'\r' | b'\n') if feeds < 2 => {
-                    feeds += usize::from(self.source.available().starts_with(b"\n"));
+                Some(end @ (b'\r' | b'\n')) if feeds < 2 && ends.len() < MAX_ENDS => {
+                    feeds += usize::from(*end == b'\n');
+                    ends.push(*end);
                     self.source.consume(1);
                 }
                 Some(next) => {
