@@ -1,6 +1,7 @@
 //! What the commands over archives share: how an archive is named, which of its pages are meant, and what is told.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,9 +18,6 @@ use crate::archive::transfer::{Summary, TransferObserver, Wanted};
 use crate::config::{self, Config, Destination, Loaded, SinkConfig};
 use crate::formats::Format;
 use crate::telemetry::progress::{Screen, grouped};
-
-/// An archive of nothing but bad records must not fill the screen.
-const MAX_TOLD: u64 = 100;
 
 /// How archives are read.
 #[derive(clap::Args)]
@@ -109,9 +107,11 @@ fn told(loaded: Loaded, sink: SinkConfig) -> (Config, SinkConfig) {
 }
 
 impl FilterArgs {
-    /// In words that are the same for the same choice.
-    pub fn words(&self) -> Vec<String> {
-        let mut words = Vec::new();
+    /// A command with what it is for, in words that are the same for the same choice.
+    pub fn task(&self, command: &str, from_names: &[String], to: impl Display) -> Vec<String> {
+        let mut words = vec![command.to_owned()];
+        words.extend(from_names.iter().map(|name| absolute(name)));
+        words.push(format!("--to {to}"));
         words.extend(self.url.iter().map(|it| format!("--url {it}")));
         words.extend(self.hosts.iter().map(|it| format!("--host {it}")));
         words.extend(self.from.iter().map(|it| format!("--from {it}")));
@@ -134,52 +134,22 @@ impl FilterArgs {
     }
 }
 
-/// Names as they are found from anywhere.
-pub(super) fn absolute(names: &[String]) -> Vec<String> {
-    let absolute = |name: &String| match name.contains("://") {
-        true => name.clone(),
-        false => std::path::absolute(name).map_or_else(|_| name.clone(), |path| path.display().to_string()),
-    };
-    names.iter().map(absolute).collect()
-}
-
-/// Tells of problems as they come, the first of them by name.
-#[derive(Default)]
-pub(super) struct Problems {
-    told: u64,
-    untold: u64,
-}
-
-impl Problems {
-    pub fn tell(&mut self, screen: &Screen, problem: &Problem) {
-        if self.told == MAX_TOLD {
-            self.untold += 1;
-            return;
-        }
-        self.told += 1;
-        screen.print(&format!("seine: {problem}\n"));
-    }
-
-    pub fn end(&self, screen: &Screen) {
-        if self.untold > 0 {
-            screen.print(&format!("seine: and {} more that could not be read\n", grouped(self.untold)));
-        }
+/// A name as it is found from anywhere.
+fn absolute(name: &str) -> String {
+    match name.contains("://") {
+        true => name.to_owned(),
+        false => std::path::absolute(name).map_or_else(|_| name.to_owned(), |path| path.display().to_string()),
     }
 }
 
 /// What a conversion or replay tells while it runs.
 pub(super) struct Told {
     pub ticker: Ticker,
-    problems: Problems,
     /// The format that is written, when it is one and what is lost in it is to be said.
-    to: Option<Format>,
+    pub to: Option<Format>,
 }
 
 impl Told {
-    pub fn new(ticker: Ticker, to: Option<Format>) -> Told {
-        Told { ticker, problems: Problems::default(), to }
-    }
-
     /// The exit status, and a word when it is because of nothing.
     pub fn status(&self, summary: &Summary) -> ExitCode {
         if summary.is_nothing_read() && summary.unread + summary.unreadable == 0 {
@@ -191,8 +161,8 @@ impl Told {
     /// What was passed over or breaks off, and the figures.
     pub fn summary(&mut self, summary: &Summary, to: &str, folder: &Path) {
         self.ticker.end();
+        self.ticker.tell_untold();
         let screen = &self.ticker.screen;
-        self.problems.end(screen);
         tell_odd_parts(screen, summary);
         for line in fill::text(&summary.filled, &to.to_ascii_uppercase()).lines() {
             screen.print(&format!("seine: {line}\n"));
@@ -203,7 +173,7 @@ impl Told {
 
 impl TransferObserver for Told {
     fn problem(&mut self, problem: &Problem) {
-        self.problems.tell(&self.ticker.screen, problem);
+        self.ticker.problem(problem);
     }
 
     fn format(&mut self, format: Format) {

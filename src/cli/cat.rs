@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use serde::ser::Serializer;
 
-use super::archive::{ENDS_EARLY, FilterArgs, NOTHING_READ, Problems, ReadingArgs};
+use super::archive::{ENDS_EARLY, FilterArgs, NOTHING_READ, ReadingArgs};
 use super::is_closed_pipe;
 use super::ticker::Ticker;
 use crate::archive::filter::PageFilter;
@@ -69,7 +69,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         content: args.content,
         place: args.place,
         ticker,
-        problems: Problems::default(),
         printed: 0,
         seen: Seen::default(),
         damaged: false,
@@ -81,7 +80,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Err(error) if is_closed_pipe(&error) => return Ok(ExitCode::SUCCESS),
         printed => printed?,
     }
-    cat.problems.end(&cat.ticker.screen);
+    cat.ticker.tell_untold();
     if !cat.damaged && cat.seen.is_nothing() {
         cat.ticker.screen.print(NOTHING_READ);
         cat.damaged = true;
@@ -97,7 +96,6 @@ struct Cat<W: Write> {
     content: bool,
     place: bool,
     ticker: Ticker,
-    problems: Problems,
     printed: u64,
     seen: Seen,
     damaged: bool,
@@ -149,7 +147,7 @@ impl<W: Write> Cat<W> {
                 Ok(_) => {}
                 Err(problem) => {
                     self.damaged = true;
-                    self.problems.tell(&self.ticker.screen, &problem);
+                    self.ticker.problem(&problem);
                 }
             }
             self.ticker.count(self.printed);
@@ -167,7 +165,7 @@ impl<W: Write> Cat<W> {
         if let Some(DecodeProblem::OverLimit { limit, .. }) = decoded.problem {
             let text = format!("the body of {} decodes to more than {limit} bytes, and was cut there", page.event.url);
             self.damaged = true;
-            self.problems.tell(&self.ticker.screen, &Problem { place: page.place.clone(), text });
+            self.ticker.problem(&Problem { place: page.place.clone(), text });
         }
         write_page(page, &decoded.body, self.content, self.place, &mut self.line);
         if self.on_terminal {

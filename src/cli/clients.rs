@@ -21,10 +21,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let clients = Asked::of(&args.folder.output)?.clients()?;
     let mut text = String::new();
     for client in &clients {
-        text += &match args.json {
-            true => format!("{}\n", serde_json::to_string(client)?),
-            false => lines(client),
-        };
+        text += &super::told(client, args.json, lines)?;
     }
     if text.is_empty() && !args.json {
         text = "no crawler takes work from this one: work.clients names those that may\n".into();

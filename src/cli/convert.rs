@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 
-use super::archive::{FilterArgs, ReadingArgs, Told, absolute};
+use super::archive::{FilterArgs, ReadingArgs, Told};
 use super::ticker::Ticker;
 use crate::archive::inputs::{ArchiveInputs, InputOptions};
 use crate::archive::transfer::Transfer;
@@ -57,13 +57,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         // A store of a crawl's is none of ours.
         *base_folder = None;
     }
-    let mut task = vec!["convert".to_owned()];
-    task.extend(absolute(&args.from_names));
-    task.push(format!("--to {}", args.to));
-    task.extend(args.filter_args.words());
+    let task = args.filter_args.task("convert", &args.from_names, args.to);
     let options = InputOptions { without: Some(args.to_folder.clone()), ..args.reading.source_options()? };
-    let mut told =
-        Told::new(Ticker::new(&args.from_names, &options, args.quiet), Some(args.to).filter(|_| !args.quiet));
+    let ticker = Ticker::new(&args.from_names, &options, args.quiet);
+    let mut told = Told { ticker, to: Some(args.to).filter(|_| !args.quiet) };
     let source = ArchiveInputs::open(&args.from_names, options)?;
     // Only now: a name that is wrong begins nothing.
     let state = begin(&args.to_folder, task)?;

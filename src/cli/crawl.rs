@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::destination::{INDEX, SERVERS, TOPIC, TYPE, given};
@@ -63,8 +62,8 @@ pub struct Args {
     #[arg(long, value_name = "HOST:PORT,...")]
     kafka_servers: Option<String>,
     /// Which links are followed: those to the seeds' hosts, to their domains, or any.
-    #[arg(long, value_name = "RULE", value_enum)]
-    scope: Option<Scope>,
+    #[arg(long, value_name = "RULE", value_parser = ["host", "domain", "any"])]
+    scope: Option<String>,
     /// A page classifier's folder, ACHE's or one that seine build-model has made: what it says of a page goes with it.
     #[arg(short, long, value_name = "DIR")]
     model: Option<String>,
@@ -99,13 +98,6 @@ pub struct Args {
     /// No progress and no summary.
     #[arg(short, long)]
     quiet: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Scope {
-    Host,
-    Domain,
-    Any,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -195,10 +187,10 @@ impl Args {
         if self.max_depth.is_some() {
             set("link_storage.link_strategy.outlinks", "true".into());
         }
-        if let Some(scope) = self.scope {
-            set("link_storage.link_strategy.use_scope", (!matches!(scope, Scope::Any)).to_string());
-            if let Some(value) = scope.to_possible_value().filter(|_| !matches!(scope, Scope::Any)) {
-                set("link_storage.link_strategy.scope", value.get_name().to_owned());
+        if let Some(rule) = &self.scope {
+            set("link_storage.link_strategy.use_scope", (rule != "any").to_string());
+            if rule != "any" {
+                set("link_storage.link_strategy.scope", rule.clone());
             }
         }
         if self.allow_private {

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use bytes::Bytes;
 
-use super::archive::{ENDS_EARLY, Problems};
+use super::archive::ENDS_EARLY;
 use super::ticker::Ticker;
 use crate::archive::inputs::{ArchiveInput, ArchiveInputs, FoundInput, InputError, InputOptions, SkipReason};
 use crate::archive::read::Pages;
@@ -29,7 +29,6 @@ type Take<'a> = dyn FnMut(&str, &PageEvent, &Derived) -> anyhow::Result<()> + 'a
 pub(super) struct PageReader {
     pub ticker: Ticker,
     options: DeriveOptions,
-    problems: Problems,
     read: u64,
     /// Pages that are none to be judged: not HTML, or no success.
     pub others: u64,
@@ -41,7 +40,6 @@ impl PageReader {
         PageReader {
             ticker: Ticker::new(names, &InputOptions::default(), false),
             options: DeriveOptions::default(),
-            problems: Problems::default(),
             read: 0,
             others: 0,
             passed_over: 0,
@@ -82,7 +80,7 @@ impl PageReader {
                     let number = page.place.number;
                     self.page(&format!("{} ({}, record {number})", page.event.url, input.name), &page.event, take)?;
                 }
-                Err(problem) => self.problems.tell(&self.ticker.screen, &problem),
+                Err(problem) => self.ticker.problem(&problem),
             }
         }
         if pages.truncated() {
@@ -123,7 +121,7 @@ impl PageReader {
     /// What was not read, and why.
     pub fn end(&mut self) {
         self.ticker.end();
-        self.problems.end(&self.ticker.screen);
+        self.ticker.tell_untold();
     }
 }
 

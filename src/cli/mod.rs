@@ -43,6 +43,7 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use serde::Serialize;
 
 use self::folder::NamedFolder;
 use crate::api::said::Order;
@@ -190,11 +191,21 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 
 /// Prints what a command has found, which has gone well so far. That nobody reads on, as with `| head`, is no failure.
 fn print(text: &str) -> anyhow::Result<ExitCode> {
+    is_printed(text).map(|_| ExitCode::SUCCESS)
+}
+
+/// False when nobody reads on.
+fn is_printed(text: &str) -> anyhow::Result<bool> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(ExitCode::SUCCESS),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        written => Ok(written.map(|()| true)?),
     }
+}
+
+/// As a line of JSON, or in words.
+fn told<T: Serialize>(said: &T, as_json: bool, words: impl FnOnce(&T) -> String) -> anyhow::Result<String> {
+    Ok(if as_json { format!("{}\n", serde_json::to_string(said)?) } else { words(said) })
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {

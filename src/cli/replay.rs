@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-use super::archive::{FilterArgs, ReadingArgs, Told, absolute};
+use super::archive::{FilterArgs, ReadingArgs, Told};
 use super::ticker::Ticker;
 use crate::archive::inputs::{ArchiveInputs, InputOptions};
 use crate::archive::transfer::Transfer;
@@ -63,8 +63,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (config, sink) = args.reading.with_sink(&args.to)?;
     let folder = args.output.join(sink.name());
     let options = InputOptions { without: Some(folder.clone()), ..args.reading.source_options()? };
-    let said = sink.format.filter(|_| !args.quiet);
-    let mut told = Told::new(Ticker::new(&args.from_names, &options, args.quiet), said);
+    let ticker = Ticker::new(&args.from_names, &options, args.quiet);
+    let mut told = Told { ticker, to: sink.format.filter(|_| !args.quiet) };
     logging::start(&config.logging, &told.ticker.screen)?;
     let (state, state_file) = match sink.destination {
         // What was printed cannot be taken back, and whoever read it may not have it any more.
@@ -121,10 +121,7 @@ fn keep_for_letters(args: &Args) -> anyhow::Result<()> {
 }
 
 fn begin(args: &Args, state_file: &std::path::Path) -> anyhow::Result<TransferState> {
-    let mut task = vec!["replay".to_owned()];
-    task.extend(absolute(&args.from_names));
-    task.push(format!("--to {}", args.to.to_ascii_lowercase()));
-    task.extend(args.filter_args.words());
+    let task = args.filter_args.task("replay", &args.from_names, args.to.to_ascii_lowercase());
     if args.again && state_file.exists() {
         std::fs::remove_file(state_file).with_context(|| format!("removing {}", state_file.display()))?;
     }

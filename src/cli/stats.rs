@@ -21,11 +21,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let status = Asked::of(args.folder.path())?.status()?;
-    let text = match args.json {
-        true => format!("{}\n", as_json(&status)),
-        false => as_table(&status),
-    };
-    super::print(&text)
+    super::print(&if args.json { format!("{}\n", as_json(&status)) } else { as_table(&status) })
 }
 
 fn as_json(status: &Status) -> serde_json::Value {

@@ -1,6 +1,6 @@
 //! `seine status` and `seine top`: what a crawl is doing.
 
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -33,10 +33,7 @@ pub struct Top {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let status = Asked::of(args.folder.path())?.status()?;
-    super::print(&match args.json {
-        true => format!("{}\n", serde_json::to_string(&status)?),
-        false => shown(&status),
-    })
+    super::print(&super::told(&status, args.json, shown)?)
 }
 
 pub fn top(args: Top) -> anyhow::Result<ExitCode> {
@@ -50,14 +47,7 @@ pub fn top(args: Top) -> anyhow::Result<ExitCode> {
             true => format!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n")),
             false => format!("{text}\n"),
         };
-        let mut out = std::io::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            // As with | head: nobody looks any more.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(ExitCode::SUCCESS),
-            written => written?,
-        }
-        drop(out);
-        if !asked.is_running() {
+        if !super::is_printed(&text)? || !asked.is_running() {
             return Ok(ExitCode::SUCCESS);
         }
         std::thread::sleep(Duration::from_secs(args.interval));

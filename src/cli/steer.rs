@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use super::asked::{Asked, ago, warn};
 use super::folder::{Folder, NamedFolder};
 use super::why::told_of_host;
-use crate::api::said::{HostsQuery, KeyChange, Order, Reloaded, SeedsAdded};
+use crate::api::said::{self, HostsQuery, Order, Ordered, Reloaded, SeedsAdded};
 use crate::clock::now_ms;
-use crate::config;
+use crate::config::{self, KeyChanged};
 use crate::frontier::WhichHosts;
 use crate::telemetry::progress::grouped;
 
@@ -94,7 +94,7 @@ pub fn reload(folder: &Path) -> anyhow::Result<ExitCode> {
     let Reloaded { changed, done, warning } = Asked::of(folder)?.reload()?;
     warn(&warning);
     let mut text = String::new();
-    for KeyChange { key, before, now } in &changed {
+    for KeyChanged { key, before, now, .. } in &changed {
         let values = if before == now { "changed, and not shown".to_owned() } else { format!("{before} → {now}") };
         text += &format!("{key}: {values}\n");
     }
@@ -110,9 +110,10 @@ pub(super) fn order(folder: &Path, order: &Order) -> anyhow::Result<ExitCode> {
 pub fn hosts(args: Hosts) -> anyhow::Result<ExitCode> {
     let query = HostsQuery { which: Some(args.which), limit: Some(args.limit) };
     let hosts = Asked::of(args.folder.path())?.hosts(&query)?;
-    if args.json {
-        return super::print(&format!("{}\n", serde_json::to_string(&hosts)?));
-    }
+    super::print(&super::told(&hosts, args.json, hosts_in_words)?)
+}
+
+fn hosts_in_words(hosts: &said::Hosts) -> String {
     let (with_work, known) = (grouped(hosts.with_work), grouped(hosts.known));
     let mut text = format!("{with_work} hosts have work, of {known} known; {} blocked\n", grouped(hosts.blocked));
     for troubled in &hosts.troubled {
@@ -121,11 +122,13 @@ pub fn hosts(args: Hosts) -> anyhow::Result<ExitCode> {
     }
     let now = now_ms();
     hosts.hosts.iter().for_each(|host| text += &format!("{}\n", told_of_host(host, now)));
-    super::print(&text)
+    text
 }
 
 pub fn host(args: Host) -> anyhow::Result<ExitCode> {
     let Host { host, action, folder } = args;
+    // None: as configured.
+    let given = |text: String| Some(text).filter(|text| text != "default");
     let wanted = match action {
         None => {
             let status = Asked::of(&folder.output)?.host(&host)?;
@@ -133,27 +136,23 @@ pub fn host(args: Host) -> anyhow::Result<ExitCode> {
         }
         Some(HostAction::Block) => Order::BlockHost { host },
         Some(HostAction::Unblock) => Order::UnblockHost { host },
-        Some(HostAction::Pages { pages }) => Order::SetHostPages { host, pages: host_pages(&pages)? },
-        Some(HostAction::Delay { delay }) => Order::SetHostDelay { host, delay_ms: delay_ms(&delay)? },
+        Some(HostAction::Pages { pages }) => {
+            Order::SetHostPages { host, pages: given(pages).as_deref().map(host_pages).transpose()? }
+        }
+        Some(HostAction::Delay { delay }) => {
+            Order::SetHostDelay { host, delay_ms: given(delay).as_deref().map(delay_ms).transpose()? }
+        }
     };
     order(&folder.output, &wanted)
 }
 
-/// None: as configured.
-fn host_pages(text: &str) -> anyhow::Result<Option<u64>> {
-    match text {
-        "default" => Ok(None),
-        _ => Ok(Some(text.parse().map_err(|_| anyhow::anyhow!("{text:?} is no number of pages, nor default"))?)),
-    }
+fn host_pages(text: &str) -> anyhow::Result<u64> {
+    text.parse().map_err(|_| anyhow::anyhow!("{text:?} is no number of pages, nor default"))
 }
 
-/// None: the configured one.
-fn delay_ms(text: &str) -> anyhow::Result<Option<u64>> {
-    if text == "default" {
-        return Ok(None);
-    }
+fn delay_ms(text: &str) -> anyhow::Result<u64> {
     let delay = config::parse_duration(text).map_err(|wanted| anyhow::anyhow!("{text:?} is no delay: {wanted}"))?;
-    Ok(Some(delay.as_millis() as u64))
+    Ok(delay.as_millis() as u64)
 }
 
 pub fn seeds(args: Seeds) -> anyhow::Result<ExitCode> {
@@ -176,10 +175,8 @@ pub fn orders(args: Orders) -> anyhow::Result<ExitCode> {
     let now = now_ms();
     let mut text = String::new();
     for ordered in Asked::of(args.folder.path())?.orders()? {
-        text += &match args.json {
-            true => format!("{}\n", serde_json::to_string(&ordered)?),
-            false => format!("{:>12}  {}: {}\n", ago(ordered.at_ms, now), ordered.by, ordered.done),
-        };
+        let words = |it: &Ordered| format!("{:>12}  {}: {}\n", ago(it.at_ms, now), it.by, it.done);
+        text += &super::told(&ordered, args.json, words)?;
     }
     super::print(&text)
 }

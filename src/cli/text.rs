@@ -1,14 +1,13 @@
 //! `seine text`: prints the main text of a page.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use serde::Serialize;
 
-use super::archive::{Problems, ReadingArgs};
-use super::is_closed_pipe;
+use super::archive::ReadingArgs;
 use super::ticker::Ticker;
 use crate::archive::inputs::{ArchiveInputs, FoundInput};
 use crate::archive::read::{Page, Pages};
@@ -66,10 +65,10 @@ struct Html {
 /// What `--json` prints.
 #[serde_with::skip_serializing_none]
 #[derive(Serialize)]
-struct Line<'a> {
-    url: Option<&'a str>,
-    text: &'a str,
-    markdown: Option<&'a str>,
+struct Line {
+    url: Option<String>,
+    text: String,
+    markdown: Option<String>,
     confidence: Option<f64>,
 }
 
@@ -86,24 +85,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         false => of_file(&args)?,
     };
     let options = TextOptions { extractor, markdown: args.markdown, language: false };
-    let clean = clean_text(&html.text, html.url.as_deref(), options);
-    match print(&args, &html, &clean) {
-        Err(error) if !is_closed_pipe(&error) => Err(error),
-        _ => Ok(ExitCode::SUCCESS),
-    }
-}
-
-fn print(args: &Args, html: &Html, clean: &CleanText) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    if args.json {
-        let (url, text, markdown) = (html.url.as_deref(), &*clean.text, clean.markdown.as_deref());
-        serde_json::to_writer(&mut out, &Line { url, text, markdown, confidence: clean.confidence })
-            .map_err(std::io::Error::from)?;
-        writeln!(out)?;
-    } else {
-        out.write_all(clean.markdown.as_ref().unwrap_or(&clean.text).as_bytes())?;
-    }
-    Ok(out.flush()?)
+    let CleanText { text, markdown, confidence } = clean_text(&html.text, html.url.as_deref(), options);
+    let line = Line { url: html.url, text, markdown, confidence };
+    super::print(&super::told(&line, args.json, |line| line.markdown.as_ref().unwrap_or(&line.text).clone())?)
 }
 
 fn is_url(page: &str) -> bool {
@@ -127,7 +111,6 @@ fn of_file(args: &Args) -> anyhow::Result<Html> {
 fn of_archives(args: &Args) -> anyhow::Result<Html> {
     let options = args.reading.source_options()?;
     let mut ticker = Ticker::new(&args.from_names, &options, false);
-    let mut problems = Problems::default();
     let wanted = parse(&args.page).unwrap_or_else(|| args.page.clone());
     let mut found: Option<Page> = None;
     for input in ArchiveInputs::open(&args.from_names, options)? {
@@ -143,12 +126,12 @@ fn of_archives(args: &Args) -> anyhow::Result<Html> {
                         found = Some(page);
                     }
                 }
-                Err(problem) => problems.tell(&ticker.screen, &problem),
+                Err(problem) => ticker.problem(&problem),
             }
         }
     }
     ticker.end();
-    problems.end(&ticker.screen);
+    ticker.tell_untold();
     let page = found.with_context(|| {
         format!("{} is not in {}: name the archives that have it behind the URL", args.page, args.from_names.join(", "))
     })?;

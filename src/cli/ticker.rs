@@ -1,4 +1,4 @@
-//! How far a command over archives is: a live line on a terminal, a plain line every few seconds elsewhere.
+//! How far a command over archives is: a live line on a terminal, a plain line every few seconds elsewhere. And what could not be read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,8 +7,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::archive::inputs::{ArchiveInputs, InputOptions};
+use crate::archive::read::Problem;
 use crate::telemetry::progress::{PLAIN_EVERY, Screen, bytes, grouped};
 
+/// An archive of nothing but bad records must not fill the screen.
+const MAX_TOLD: u64 = 100;
 const LIVE_EVERY: Duration = Duration::from_millis(100);
 
 /// Tells from a thread of its own: from one record to the next may be gigabytes. Whoever reads keeps the figures up to date.
@@ -17,6 +20,9 @@ pub(super) struct Ticker {
     figures: Arc<Figures>,
     /// Ends when its sender is dropped.
     teller: Option<(Sender<()>, JoinHandle<()>)>,
+    /// Problems, those that were told by name and those that were not.
+    told: u64,
+    untold: u64,
 }
 
 struct Figures {
@@ -47,7 +53,7 @@ impl Ticker {
             let (screen, figures) = (screen.clone(), figures.clone());
             (end, std::thread::spawn(move || tell(&screen, &figures, &ended)))
         });
-        Ticker { screen, figures, teller }
+        Ticker { screen, figures, teller, told: 0, untold: 0 }
     }
 
     /// Has the bytes read from disk added.
@@ -58,6 +64,23 @@ impl Ticker {
     /// So many so far.
     pub fn count(&self, count: u64) {
         self.figures.count.store(count, Ordering::Relaxed);
+    }
+
+    /// Tells of a problem, of the first of them by name.
+    pub fn problem(&mut self, problem: &Problem) {
+        if self.told == MAX_TOLD {
+            self.untold += 1;
+            return;
+        }
+        self.told += 1;
+        self.screen.print(&format!("seine: {problem}\n"));
+    }
+
+    /// How many problems there were besides.
+    pub fn tell_untold(&self) {
+        if self.untold > 0 {
+            self.screen.print(&format!("seine: and {} more that could not be read\n", grouped(self.untold)));
+        }
     }
 
     pub fn elapsed(&self) -> Duration {

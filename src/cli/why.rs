@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use super::asked::{Asked, ago};
 use super::folder::Folder;
 use crate::api::said::{
-    AttemptStory, Attempts, DeliveredPlace, FoundLink, HostStatus, PageStory, PreferenceSaid, QueuePlace, RankStory,
-    SinkPlace, Why,
+    AttemptStory, Attempts, DeliveredPlace, Discovery, FoundLink, HostStatus, HostTrouble, PageStory, PreferenceSaid,
+    QueuePlace, RankStory, SinkPlace, Why,
 };
 use crate::clock::now_ms;
+use crate::frontier::Refused;
 use crate::telemetry::progress::grouped;
 
 /// Say why a URL is there or not: scope, robots.txt, its host, its place in the queue, its last answer, and each sink.
@@ -33,80 +34,69 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let asked = Asked::of(&args.folder.output)?;
     for url in &args.urls {
         let why = asked.why(url)?;
-        super::print(&match args.json {
-            true => format!("{}\n", serde_json::to_string(&why)?),
-            false => told(&why, now_ms()),
-        })?;
+        super::print(&super::told(&why, args.json, |why| told(why, now_ms()))?)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn told(why: &Why, now: u64) -> String {
     let mut text = format!("{}\n  {}: {}\n", why.url, why.state, why.reason);
-    let mut row = |name: &str, said: String| text += &format!("  {name:<11} {said}\n");
-    match (&why.scope.rule, why.scope.is_admitted) {
-        (Some(rule), _) => row("scope", format!("refused: {rule}")),
-        (None, _) => row("scope", "admitted".to_owned()),
-    }
-    if let Some(refused) = &why.scope.refused {
-        let (links, found) = (grouped(refused.links), ago(refused.found_ms, now));
-        row(
-            "refused",
-            format!("{links} links to its host, the first {found}: {} on {}", refused.url, refused.found_on),
-        );
-    }
-    row("robots.txt", robots(why, now));
+    let mut row = |name: &str, said: Option<String>| {
+        text.extend(said.map(|said| format!("  {name:<11} {said}\n")));
+    };
+    row("scope", Some(why.scope.rule.as_ref().map_or("admitted".to_owned(), |rule| format!("refused: {rule}"))));
+    row("refused", why.scope.refused.as_ref().map(|refused| told_of_refused(refused, now)));
+    row("robots.txt", Some(robots(why, now)));
     for (number, said) in why.preferences.iter().enumerate() {
-        row(if number == 0 { "asks" } else { "" }, told_of_preference(said));
+        row(if number == 0 { "asks" } else { "" }, Some(told_of_preference(said)));
     }
-    if let Some(host) = &why.host {
-        row("host", told_of_host(host, now));
-    }
-    let last = why.found.last.as_ref().filter(|last| why.found.first.as_ref() != Some(last));
-    for (name, found) in [("found", why.found.first.as_ref()), ("last link", last)] {
-        if let Some(found) = found {
-            row(name, told_of_link(found, now));
-        }
-    }
+    row("host", why.host.as_ref().map(|host| told_of_host(host, now)));
+    let Discovery { first, last } = &why.found;
+    row("found", first.as_ref().map(|found| told_of_link(found, now)));
+    row("last link", last.as_ref().filter(|_| first != last).map(|found| told_of_link(found, now)));
     if let Some(queue) = &why.queue {
-        if let Some(RankStory { rank, reasons }) = &queue.rank {
-            let reasons: Vec<String> = reasons.iter().map(|it| format!("{} {:+.2}", it.of, it.adds)).collect();
-            row("rank", format!("{rank:.3} ({})", reasons.join(", ")));
-        }
-        row(if queue.is_revisit { "next look" } else { "queue" }, told_of_queue(queue, now));
+        row("rank", queue.rank.as_ref().map(told_of_rank));
+        row(if queue.is_revisit { "next look" } else { "queue" }, Some(told_of_queue(queue, now)));
     }
     for (number, attempt) in why.attempts.last.iter().enumerate() {
-        let is_first = number == 0;
-        row(if is_first { "attempts" } else { "" }, told_of_attempt(attempt, is_first.then_some(&why.attempts), now));
+        let all = (number == 0).then_some(&why.attempts);
+        row(all.map_or("", |_| "attempts"), Some(told_of_attempt(attempt, all, now)));
     }
-    if let Some(page) = &why.page {
-        told_of_page(page, now).into_iter().for_each(|(name, said)| row(name, said));
+    for (name, said) in why.page.iter().flat_map(|page| told_of_page(page, now)) {
+        row(name, said);
     }
-    if !why.aliases.is_empty() {
-        row("aliases", why.aliases.join(" "));
-    }
-    if !why.duplicates.is_empty() {
-        row("duplicates", why.duplicates.join(" "));
-    }
-    if let Some(budget) = &why.budget {
-        row("budget", budget.clone());
-    }
+    let some = |urls: &[String]| Some(urls.join(" ")).filter(|_| !urls.is_empty());
+    row("aliases", some(&why.aliases));
+    row("duplicates", some(&why.duplicates));
+    row("budget", why.budget.clone());
     for sink in &why.sinks {
-        row(&sink.sink, told_of_sink(sink));
+        row(&sink.sink, Some(told_of_sink(sink)));
     }
     text
 }
 
+fn told_of_refused(Refused { links, url, found_on, found_ms }: &Refused, now: u64) -> String {
+    format!("{} links to its host, the first {}: {url} on {found_on}", grouped(*links), ago(*found_ms, now))
+}
+
+fn told_of_rank(RankStory { rank, reasons }: &RankStory) -> String {
+    let reasons: Vec<String> = reasons.iter().map(|it| format!("{} {:+.2}", it.of, it.adds)).collect();
+    format!("{rank:.3} ({})", reasons.join(", "))
+}
+
 fn told_of_queue(queue: &QueuePlace, now: u64) -> String {
-    let ahead = queue.ahead.map(|ahead| format!("{ahead} URLs of its host before it")).unwrap_or_default();
-    let due = queue.due_ms.map(|due| format!("due {}", ago(due, now))).unwrap_or_default();
-    let attempts = match &queue.last_failure {
-        Some(failure) => format!("{} attempts so far, the last failed with {failure}", queue.attempts),
-        None => format!("{} attempts so far", queue.attempts),
-    };
-    let said = [ahead, due, format!("{} links from a seed", queue.depth), attempts];
-    let said: Vec<String> = said.into_iter().filter(|said| !said.is_empty()).collect();
-    said.join(", ")
+    listed([
+        queue.ahead.map(|ahead| format!("{ahead} URLs of its host before it")),
+        queue.due_ms.map(|due| format!("due {}", ago(due, now))),
+        Some(format!("{} links from a seed", queue.depth)),
+        Some(format!("{} attempts so far", queue.attempts)),
+        queue.last_failure.as_ref().map(|failure| format!("the last failed with {failure}")),
+    ])
+}
+
+/// What there is to say, with commas.
+fn listed<const N: usize>(said: [Option<String>; N]) -> String {
+    said.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn told_of_sink(sink: &SinkPlace) -> String {
@@ -200,49 +190,32 @@ fn robots(why: &Why, now: u64) -> String {
 }
 
 pub(super) fn told_of_host(host: &HostStatus, now: u64) -> String {
-    let mut said = format!("{}: {}, {} URLs to fetch", host.host, host.state, host.urls);
-    if let Some(trouble) = &host.trouble {
-        said += &format!(", {} since {} ({} in a row)", trouble.cause, ago(trouble.since_ms, now), trouble.failures);
-    }
-    if let Some(delay) = host.ordered_delay_ms {
-        said += &format!(", {delay} ms between two visits by order");
-    }
-    if let Some(pages) = host.ordered_pages {
-        said += &format!(", {pages} pages admitted at most by order");
-    }
-    if let Some(due) = host.due_ms.filter(|due| *due > now) {
-        said += &format!(", to be visited {}", ago(due, now));
-    }
-    if host.urls_held > 0 {
-        said += &format!(", {} URLs held", host.urls_held);
-    }
+    let trouble = |it: &HostTrouble| format!("{} since {} ({} in a row)", it.cause, ago(it.since_ms, now), it.failures);
+    let mut said = listed([
+        Some(format!("{}: {}, {} URLs to fetch", host.host, host.state, host.urls)),
+        host.trouble.as_ref().map(trouble),
+        host.ordered_delay_ms.map(|delay| format!("{delay} ms between two visits by order")),
+        host.ordered_pages.map(|pages| format!("{pages} pages admitted at most by order")),
+        host.due_ms.filter(|due| *due > now).map(|due| format!("to be visited {}", ago(due, now))),
+        (host.urls_held > 0).then(|| format!("{} URLs held", host.urls_held)),
+    ]);
     host.traps.iter().for_each(|trap| said += &format!("\n  {trap}"));
     said
 }
 
-fn told_of_page(page: &PageStory, now: u64) -> Vec<(&'static str, String)> {
-    let mut rows = vec![("last look", format!("{}, status {}", ago(page.fetched_ms, now), page.status))];
-    if let Some(alive) = page.alive_ms {
-        let changes =
-            page.changes_a_day.map(|rate| format!(", believed to change {rate:.2} times a day")).unwrap_or_default();
-        rows.push(("last there", format!("{}, {} changes seen{changes}", ago(alive, now), page.changes)));
-    }
-    if let Some(missing) = page.missing_since_ms {
-        rows.push(("missing", format!("since {}", ago(missing, now))));
-    }
-    if let Some(url) = &page.final_url {
-        rows.push(("leads to", url.clone()));
-    }
-    if let Some(owner) = &page.alias_of {
-        rows.push(("alias of", owner.clone()));
-    }
-    if let (Some(relevance), Some(model)) = (page.relevance, &page.relevance_model) {
-        let verdict = if page.is_relevant == Some(true) { "relevant" } else { "irrelevant" };
-        rows.push(("relevance", format!("{relevance:.3}, {verdict}, by {model}")));
-    }
-    if let Some(digest) = &page.digest {
-        rows.push(("digest", format!("sha256:{digest}")));
-    }
-    rows.push(("event", page.event_id.clone()));
-    rows
+fn told_of_page(page: &PageStory, now: u64) -> [(&'static str, Option<String>); 8] {
+    let changes = page.changes_a_day.map(|rate| format!("believed to change {rate:.2} times a day"));
+    let seen = |alive| listed([Some(ago(alive, now)), Some(format!("{} changes seen", page.changes)), changes]);
+    let verdict = if page.is_relevant == Some(true) { "relevant" } else { "irrelevant" };
+    let judged = page.relevance.zip(page.relevance_model.as_ref());
+    [
+        ("last look", Some(format!("{}, status {}", ago(page.fetched_ms, now), page.status))),
+        ("last there", page.alive_ms.map(seen)),
+        ("missing", page.missing_since_ms.map(|missing| format!("since {}", ago(missing, now)))),
+        ("leads to", page.final_url.clone()),
+        ("alias of", page.alias_of.clone()),
+        ("relevance", judged.map(|(relevance, model)| format!("{relevance:.3}, {verdict}, by {model}"))),
+        ("digest", page.digest.as_ref().map(|digest| format!("sha256:{digest}"))),
+        ("event", Some(page.event_id.clone())),
+    ]
 }

@@ -1,5 +1,7 @@
 //! What differs between two configurations, and what of it can be changed while a crawl runs.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Effective, Loaded, Secret};
 
 const MODEL: &str = "target_storage.model";
@@ -10,13 +12,14 @@ const WHITELIST: &str = "link_storage.link_strategy.whitelist";
 const BLACKLIST: &str = "link_storage.link_strategy.blacklist";
 
 /// A key, or a file beside the configuration, that has another value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyChanged {
-    pub key: &'static str,
+    pub key: String,
     /// As YAML; secrets are masked.
     pub before: String,
     pub now: String,
     /// It can be changed while a crawl runs.
+    #[serde(skip)]
     pub is_live: bool,
 }
 
@@ -30,7 +33,7 @@ pub fn changes(before: &Loaded, now: &Loaded) -> Vec<KeyChanged> {
         };
         let (before, now) = (value(before), value(now));
         if before != now && !changes.iter().any(|change| change.key == key) {
-            changes.push(KeyChanged { key, before, now, is_live });
+            changes.push(KeyChanged { key: key.to_owned(), before, now, is_live });
         }
     }
     // The same folder with other files in it.
@@ -39,20 +42,15 @@ pub fn changes(before: &Loaded, now: &Loaded) -> Vec<KeyChanged> {
         && was != is
         && !changes.iter().any(|change| change.key == MODEL)
     {
-        changes.push(KeyChanged { key: MODEL, before: was, now: is, is_live: true });
+        changes.push(KeyChanged { key: MODEL.to_owned(), before: was, now: is, is_live: true });
     }
-    let masked = hidden(before, now, &changes).into_iter().map(|(key, is_live)| KeyChanged {
-        key,
-        before: Secret::MASK.to_owned(),
-        now: Secret::MASK.to_owned(),
-        is_live,
-    });
-    changes.extend(masked.collect::<Vec<_>>());
+    let hidden = hidden(before, now, &changes);
+    changes.extend(hidden);
     changes
 }
 
 /// What values do not show: secrets, and files that are joined to keys.
-fn hidden(before: &Loaded, now: &Loaded, shown: &[KeyChanged]) -> Vec<(&'static str, bool)> {
+fn hidden(before: &Loaded, now: &Loaded, shown: &[KeyChanged]) -> Vec<KeyChanged> {
     let (before, now) = (&before.config, &now.config);
     let is_shown = |key: &str| shown.iter().any(|change| change.key == key);
     // Sinks are made of many keys; where one of those differs, it says so.
@@ -67,6 +65,12 @@ fn hidden(before: &Loaded, now: &Loaded, shown: &[KeyChanged]) -> Vec<(&'static 
         ("a secret of target_storage", false, is_sinks),
     ]
     .into_iter()
-    .filter_map(|(key, is_live, differs)| differs.then_some((key, is_live)))
+    .filter(|(_, _, differs)| *differs)
+    .map(|(key, is_live, _)| KeyChanged {
+        key: key.to_owned(),
+        before: Secret::MASK.to_owned(),
+        now: Secret::MASK.to_owned(),
+        is_live,
+    })
     .collect()
 }

@@ -8,7 +8,7 @@ use super::open::options;
 use super::reach;
 use super::running::Running;
 use crate::api::Refusal;
-use crate::api::said::{KeyChange, Reloaded};
+use crate::api::said::Reloaded;
 use crate::config::{Config, KeyChanged, changes};
 use crate::frontier::FrontierError;
 use crate::frontier::scope::Scope;
@@ -39,10 +39,10 @@ impl Running {
             [] => "the configuration is what it was".to_owned(),
             changed => format!("changed: {}", changed.iter().map(told).collect::<Vec<_>>().join(", ")),
         };
-        let order = serde_json::json!({"order": "reload", "keys": changed.iter().map(|it| it.key).collect::<Vec<_>>()});
+        let order =
+            serde_json::json!({"order": "reload", "keys": changed.iter().map(|it| &it.key).collect::<Vec<_>>()});
         let warning = self.console().note(by, order, &done);
-        let said = |KeyChanged { key, before, now, .. }| KeyChange { key: String::from(key), before, now };
-        Ok(Reloaded { changed: changed.into_iter().map(said).collect(), done, warning })
+        Ok(Reloaded { changed, done, warning })
     }
 
     /// What the operator has ordered of limits holds from now on.

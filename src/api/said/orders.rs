@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::KeyChanged;
 use crate::page::EpochMs;
 
 /// What an operator wants: `POST /api/v1/orders`.
@@ -112,20 +113,12 @@ pub struct Ordered {
 /// What reading the configuration again has changed: `POST /api/v1/reload`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reloaded {
-    pub changed: Vec<KeyChange>,
+    pub changed: Vec<KeyChanged>,
     /// What was done, in a sentence.
     pub done: String,
     /// As of [`Done`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
-}
-
-/// A key with its values as YAML, secrets masked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeyChange {
-    pub key: String,
-    pub before: String,
-    pub now: String,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
