@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, header};
 use sha2::{Digest, Sha256};
 
 use super::problem::Refusal;
-use crate::config::Secret;
+use crate::config::{Config, Secret};
 
 /// What a role may; each may what those before it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,16 +24,14 @@ pub enum Peer {
     Network(SocketAddr),
 }
 
-/// The rules of one server, as they are now.
-#[derive(Debug, Clone, Default)]
-pub struct Access {
-    pub read_token: Option<Secret>,
-    pub operate_token: Option<Secret>,
-    /// Crawlers that may take work, by name.
-    pub clients: Vec<(String, Secret)>,
-}
+/// The name of whoever asks: for the log of orders, or a client's.
+#[derive(Clone)]
+pub(super) struct By(pub String);
 
-impl Access {
+/// The rules of one server, as they are configured now.
+pub(super) struct Access<'c>(pub &'c Config);
+
+impl Access<'_> {
     /// The name of whoever asks, for the log of orders; or why not. `is_loopback`: the server listens on this machine's own address
     /// and on no other.
     pub fn check(&self, peer: &Peer, is_loopback: bool, headers: &HeaderMap, wanted: Role) -> Result<String, Refusal> {
@@ -62,7 +60,7 @@ impl Access {
     /// The name of a crawler that takes work.
     pub fn client(&self, headers: &HeaderMap) -> Result<String, Refusal> {
         refuse_foreign_pages(headers)?;
-        if self.clients.is_empty() {
+        if self.0.work.clients.is_empty() {
             return Err(Refusal::Forbidden("no work is given out: work.clients says to whom it would be".to_owned()));
         }
         let token = bearer(headers).ok_or_else(|| {
@@ -70,7 +68,7 @@ impl Access {
         })?;
         // All are compared, whichever it is.
         let mut known = None;
-        for (name, secret) in &self.clients {
+        for (name, secret) in &self.0.work.clients {
             if is_same(Some(secret), token) {
                 known = Some(name.clone());
             }
@@ -79,13 +77,13 @@ impl Access {
     }
 
     fn has_tokens(&self) -> bool {
-        self.read_token.is_some() || self.operate_token.is_some()
+        self.0.http.read_token.is_some() || self.0.http.operate_token.is_some()
     }
 
     fn role_of(&self, token: &str) -> Option<Role> {
         // Both are compared, whichever it is.
-        let operates = is_same(self.operate_token.as_ref(), token);
-        let reads = is_same(self.read_token.as_ref(), token);
+        let operates = is_same(self.0.http.operate_token.as_ref(), token);
+        let reads = is_same(self.0.http.read_token.as_ref(), token);
         if operates { Some(Role::Operate) } else { reads.then_some(Role::Read) }
     }
 }

@@ -2,13 +2,16 @@
 
 use std::io::{Error, ErrorKind, Write};
 
+use axum::Extension;
 use axum::body::Body;
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http_body_util::channel::{Channel, Sender};
 use tokio::runtime::Handle;
 
+use super::access::By;
 use super::problem::Refusal;
 use super::service::App;
 
@@ -17,7 +20,7 @@ const PIECE_BYTES: usize = 64 << 10;
 const PIECES: usize = 16;
 
 /// One at a time. Whoever takes nothing of it for a while is hung up on, as everywhere.
-pub(super) fn stream(app: App, by: String) -> Result<Response, Refusal> {
+pub(super) async fn stream(State(app): State<App>, Extension(By(by)): Extension<By>) -> Result<Response, Refusal> {
     let Ok(place) = app.backups.clone().try_acquire_owned() else {
         return Err(Refusal::Conflict("a backup is being taken already; wait for its end".to_owned()));
     };

@@ -1,7 +1,7 @@
 //! Asking a running crawl through the socket in its data folder.
 
 use std::io::{ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
@@ -22,24 +22,24 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Client {
     runtime: tokio::runtime::Runtime,
     stream: std::cell::RefCell<Option<UnixStream>>,
-    folder: std::path::PathBuf,
+    folder: PathBuf,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    #[error("cannot ask the crawl in {folder}: {problem}")]
-    Connection { folder: String, problem: String },
+    #[error("cannot ask the crawl in {folder}: {problem}", folder = .folder.display())]
+    Connection { folder: PathBuf, problem: String },
     /// It said no, and why.
     #[error("{0}")]
     Refused(String),
-    #[error("the crawl in {folder} says what this seine does not understand ({problem}): is it another version?")]
-    Answer { folder: String, problem: String },
+    #[error("the crawl in {} says what this seine does not understand ({problem}): is it another version?", .folder.display())]
+    Answer { folder: PathBuf, problem: serde_json::Error },
 }
 
 impl Client {
     /// None when no crawl runs there.
     pub fn connect(folder: &Path) -> Result<Option<Client>, AskError> {
-        let failed = |problem: std::io::Error| connection(folder, problem.to_string());
+        let failed = |problem: std::io::Error| connection(folder, problem);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let client = Client { runtime, stream: Default::default(), folder: folder.to_owned() };
         match client.runtime.block_on(open(folder)) {
@@ -59,7 +59,7 @@ impl Client {
     }
 
     pub fn post<A: DeserializeOwned>(&self, path: &str, said: &impl Serialize) -> Result<A, AskError> {
-        let body = serde_json::to_vec(said).map_err(|error| connection(&self.folder, error.to_string()))?;
+        let body = serde_json::to_vec(said).map_err(|error| self.failed(error))?;
         self.ask(Method::POST, path, "application/json", body)
     }
 
@@ -93,28 +93,28 @@ impl Client {
             Ok((is_success, body.to_bytes()))
         })?;
         match is_success {
-            true => serde_json::from_slice(&bytes).map_err(|problem| self.foreign(&problem)),
+            true => serde_json::from_slice(&bytes).map_err(|problem| self.foreign(problem)),
             false => Err(self.refused(&bytes)),
         }
     }
 
     fn in_time<T>(&self, asked: impl Future<Output = Result<T, AskError>>) -> Result<T, AskError> {
-        let late = |_| connection(&self.folder, format!("it does not answer for {} s", PATIENCE.as_secs()));
+        let late = |_| self.failed(format!("it does not answer for {} s", PATIENCE.as_secs()));
         self.runtime.block_on(async { tokio::time::timeout(PATIENCE, asked).await }).map_err(late)?
     }
 
     fn failed(&self, problem: impl ToString) -> AskError {
-        connection(&self.folder, problem.to_string())
+        connection(&self.folder, problem)
     }
 
-    fn foreign(&self, problem: &serde_json::Error) -> AskError {
-        AskError::Answer { folder: shown(&self.folder), problem: problem.to_string() }
+    fn foreign(&self, problem: serde_json::Error) -> AskError {
+        AskError::Answer { folder: self.folder.clone(), problem }
     }
 
     fn refused(&self, problem: &[u8]) -> AskError {
         match serde_json::from_slice(problem) {
             Ok(Problem { detail, .. }) => AskError::Refused(detail),
-            Err(error) => self.foreign(&error),
+            Err(error) => self.foreign(error),
         }
     }
 
@@ -127,8 +127,7 @@ impl Client {
         body: Vec<u8>,
     ) -> Result<(bool, Incoming), AskError> {
         // The first question has the connection that showed that somebody is there.
-        let first = self.stream.take();
-        let stream = match first {
+        let stream = match self.stream.take() {
             Some(stream) => stream,
             None => open(&self.folder).await.map_err(|error| self.failed(error))?,
         };
@@ -174,10 +173,6 @@ async fn open(folder: &Path) -> std::io::Result<UnixStream> {
     UnixStream::connect(path).await
 }
 
-fn connection(folder: &Path, problem: String) -> AskError {
-    AskError::Connection { folder: shown(folder), problem }
-}
-
-fn shown(folder: &Path) -> String {
-    folder.display().to_string()
+fn connection(folder: &Path, problem: impl ToString) -> AskError {
+    AskError::Connection { folder: folder.to_owned(), problem: problem.to_string() }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -18,7 +19,7 @@ const UNREAD: usize = 8;
 pub(super) const CLIENTS: usize = 64;
 
 /// The first event at once, then one every two seconds, until the client has had enough.
-pub(super) fn events(app: App) -> Result<Response, Refusal> {
+pub(super) async fn events(State(app): State<App>) -> Result<Response, Refusal> {
     let Ok(place) = app.followers.clone().try_acquire_owned() else {
         return Err(Refusal::Unavailable(format!("{CLIENTS} clients follow already; ask /api/v1/status now and then")));
     };

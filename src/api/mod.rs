@@ -18,7 +18,6 @@ mod service;
 mod uploads;
 mod work;
 
-pub use access::Access;
 pub use problem::{Problem, Refusal};
 pub use server::{ListenError, Port, Socket, is_answered, listen, listen_in};
 pub use service::{Service, WorkDesk};

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::access::{Peer, Role};
+use super::access::{Access, By, Peer, Role};
 use super::problem::Refusal;
 use super::rates::{ASKING, REFUSED, Rate, WORKING};
 use super::said::{HostsQuery, Order};
@@ -42,7 +42,7 @@ pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
     let api = Router::new()
         .route("/status", get(status))
         .route("/history", get(history))
-        .route("/events", get(events))
+        .route("/events", get(live::events))
         .route("/hosts", get(hosts))
         .route("/hosts/{host}", get(host))
         .route("/url", get(why))
@@ -50,7 +50,7 @@ pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
         .route("/clients", get(work::clients))
         .route("/reload", post(reload))
         .route("/seeds", post(add_seeds).layer(DefaultBodyLimit::disable()))
-        .route("/backup", post(take_backup))
+        .route("/backup", post(backup::stream))
         .route_layer(from_fn_with_state(app.clone(), let_in))
         .nest("/work", work)
         // What the API is is no secret.
@@ -68,10 +68,6 @@ pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
         .with_state(app)
 }
 
-/// The name of whoever asks, for the log of orders.
-#[derive(Clone)]
-struct By(String);
-
 /// Before anything of a request is read: whoever asks may look, whoever changes something may steer.
 async fn let_in(
     State(app): State<App>,
@@ -80,7 +76,7 @@ async fn let_in(
     next: Next,
 ) -> Result<Response, Refusal> {
     let role = if request.method().is_safe() { Role::Read } else { Role::Operate };
-    let checked = app.service.access().check(&peer, app.is_loopback, request.headers(), role);
+    let checked = Access(&app.service.config()).check(&peer, app.is_loopback, request.headers(), role);
     let by = app.let_ask(&peer, checked, ASKING)?;
     request.extensions_mut().insert(By(by));
     Ok(next.run(request).await)
@@ -93,8 +89,9 @@ async fn let_client_in(
     mut request: Request,
     next: Next,
 ) -> Result<Response, Refusal> {
-    let client = app.let_ask(&peer, app.service.access().client(request.headers()), WORKING)?;
-    request.extensions_mut().insert(work::Client(client));
+    let checked = Access(&app.service.config()).client(request.headers());
+    let client = app.let_ask(&peer, checked, WORKING)?;
+    request.extensions_mut().insert(By(client));
     Ok(next.run(request).await)
 }
 
@@ -152,10 +149,6 @@ async fn history(State(app): State<App>) -> Result<Response, Refusal> {
     app.answer(|service| Ok(service.history())).await
 }
 
-async fn events(State(app): State<App>) -> Result<Response, Refusal> {
-    live::events(app)
-}
-
 async fn hosts(State(app): State<App>, query: Result<Query<HostsQuery>, QueryRejection>) -> Result<Response, Refusal> {
     let Query(query) = query.map_err(|error| Refusal::Bad(error.body_text()))?;
     app.answer(move |service| service.hosts(&query)).await
@@ -191,10 +184,6 @@ async fn order(
         timeout(BODY_TIMEOUT, <Json<Order> as axum::extract::FromRequest<App>>::from_request(request, &app)).await;
     let Json(order) = order.map_err(|_| Refusal::Bad(BROKEN_OFF.to_owned()))?.map_err(refused_body)?;
     app.answer(move |service| service.order(order, &by)).await
-}
-
-async fn take_backup(State(app): State<App>, Extension(By(by)): Extension<By>) -> Result<Response, Refusal> {
-    backup::stream(app, by)
 }
 
 fn refused_body(error: JsonRejection) -> Refusal {

@@ -9,12 +9,12 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
 
-use super::access::Access;
 use super::problem::Refusal;
 use super::rates::Rates;
 use super::said::work::{ClientStatus, Leasing, PageSent, PagesTaken, Released, Renewed, Work};
 use super::said::{Done, HostStatus, Hosts, HostsQuery, Order, Ordered, Reloaded, Sample, SeedsAdded, Status, Why};
 use super::uploads::Uploads;
+use crate::config::Config;
 
 /// What is served, asked anew for every request. Calls may block.
 pub trait Service: Send + Sync + 'static {
@@ -24,8 +24,8 @@ pub trait Service: Send + Sync + 'static {
     fn ready(&self) -> Result<Vec<String>, Vec<String>>;
     /// Alive, or what makes the process one that could as well be started anew.
     fn alive(&self) -> Result<(), String>;
-    /// Who may ask and who may order.
-    fn access(&self) -> Access;
+    /// What is in force: who may ask, and who may order.
+    fn config(&self) -> Arc<Config>;
     fn status(&self) -> Result<Status, Refusal>;
     /// The last day, the oldest first.
     fn history(&self) -> Vec<Sample>;

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::access::By;
 use super::problem::Refusal;
 use super::said::work::{LeaseWanted, Leasing, PageRefused, PageSent, PagesTaken, Prepared, Work};
 use super::service::{App, BODY_TIMEOUT, BROKEN_OFF, json};
@@ -32,17 +33,13 @@ const BESIDE_BODY: u64 = 1 << 20;
 /// A stream of which so many pages are refused is not read to its end: each is answered, in memory.
 const MOST_REFUSED: usize = 1000;
 
-/// The name of the client that asks.
-#[derive(Clone)]
-pub(super) struct Client(pub String);
-
 pub(super) async fn clients(State(app): State<App>) -> Result<Response, Refusal> {
     app.answer(|service| Ok(service.work().clients())).await
 }
 
 pub(super) async fn lease(
     State(app): State<App>,
-    Extension(Client(client)): Extension<Client>,
+    Extension(By(client)): Extension<By>,
     wanted: Result<Json<LeaseWanted>, JsonRejection>,
 ) -> Result<Response, Refusal> {
     let Json(wanted) = wanted.map_err(|error| Refusal::Bad(error.body_text()))?;
@@ -75,7 +72,7 @@ async fn prepared(leasing: Vec<Leasing>) -> Vec<Prepared> {
 
 pub(super) async fn renew(
     State(app): State<App>,
-    Extension(Client(client)): Extension<Client>,
+    Extension(By(client)): Extension<By>,
     Path(lease): Path<String>,
 ) -> Result<Response, Refusal> {
     app.answer(move |service| service.work().renew(&client, &lease)).await
@@ -83,7 +80,7 @@ pub(super) async fn renew(
 
 pub(super) async fn release(
     State(app): State<App>,
-    Extension(Client(client)): Extension<Client>,
+    Extension(By(client)): Extension<By>,
     Path(lease): Path<String>,
 ) -> Result<Response, Refusal> {
     app.answer(move |service| service.work().release(&client, &lease)).await
@@ -96,13 +93,13 @@ pub(super) struct PagesQuery {
 
 pub(super) async fn pages(
     State(app): State<App>,
-    Extension(Client(client)): Extension<Client>,
+    Extension(By(client)): Extension<By>,
     Query(query): Query<PagesQuery>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let clients = app.service.access().clients.len();
+    let clients = app.service.config().work.clients.len();
     let _place = app.uploads.place(&client, clients).ok_or_else(|| {
         let why = format!("{client} sends as many pages already as are taken of it at a time: try again in a moment");
         Refusal::Unavailable(why)

@@ -1,5 +1,6 @@
 //! What people and machines are shown of a running crawl.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -13,8 +14,9 @@ use crate::api::said::{
     Done, HarvestStatus, HostStatus, Hosts, HostsQuery, Live, Order, Ordered, OutcomeCount, Pending, Reloaded, Sample,
     SeedsAdded, Status, Why,
 };
-use crate::api::{Access, Refusal, Service};
+use crate::api::{Refusal, Service};
 use crate::clock::now_ms;
+use crate::config::Config;
 use crate::frontier::{Counts, Harvest, Standing};
 use crate::supervisor::Phase;
 use crate::telemetry::metrics::Snapshot;
@@ -118,13 +120,8 @@ impl Service for Running {
         }
     }
 
-    fn access(&self) -> Access {
-        let config = self.config();
-        Access {
-            read_token: config.http.read_token.clone(),
-            operate_token: config.http.operate_token.clone(),
-            clients: config.work.clients.clone(),
-        }
+    fn config(&self) -> Arc<Config> {
+        self.config()
     }
 
     fn status(&self) -> Result<Status, Refusal> {
