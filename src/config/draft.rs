@@ -159,31 +159,30 @@ pub(super) fn set_crawler_id(draft: &mut Draft, id: &str) -> Result<(), String> 
     Ok(())
 }
 
-/// What each word of a list means; or that the first that means nothing is none of what is expected.
-fn each<C: FromIterator<T>, T>(
+/// Puts what each word of a list means into its place; or says that the first that means nothing is none of what is expected.
+fn set_each<C: FromIterator<T>, T>(
+    place: &mut C,
     words: &[String],
     expected: &str,
     meaning: impl Fn(&str) -> Option<T>,
-) -> Result<C, String> {
-    words.iter().map(|word| meaning(word).ok_or_else(|| format!("{expected}; {word} is none"))).collect()
+) -> Result<(), String> {
+    let meant = words.iter().map(|word| meaning(word).ok_or_else(|| format!("{expected}; {word} is none")));
+    meant.collect::<Result<C, String>>().map(|meant| *place = meant)
 }
 
 pub(super) fn set_scope_hosts(draft: &mut Draft, hosts: Vec<String>) -> Result<(), String> {
     let host = |text: &str| url::Host::parse(text).ok().map(|_| text.to_ascii_lowercase());
-    draft.config.scope.hosts = each(&hosts, "host names without scheme, port or path", host)?;
-    Ok(())
+    set_each(&mut draft.config.scope.hosts, &hosts, "host names without scheme, port or path", host)
 }
 
 pub(super) fn set_purposes(draft: &mut Draft, words: Vec<String>) -> Result<(), String> {
     let purpose = |word: &str| Purpose::ALL.into_iter().find(|purpose| purpose.name() == word);
     let expected = format!("some of {}", Purpose::ALL.map(Purpose::name).join(", "));
-    draft.config.scope.purposes.declared = each(&words, &expected, purpose)?;
-    Ok(())
+    set_each(&mut draft.config.scope.purposes.declared, &words, &expected, purpose)
 }
 
 pub(super) fn set_licenses(draft: &mut Draft, urls: Vec<String>) -> Result<(), String> {
-    draft.config.scope.purposes.licenses = each(&urls, "absolute http or https URLs", terms)?;
-    Ok(())
+    set_each(&mut draft.config.scope.purposes.licenses, &urls, "absolute http or https URLs", terms)
 }
 
 pub(super) fn set_patterns(place: &mut Vec<String>, patterns: Vec<String>) -> Result<(), String> {
@@ -210,8 +209,7 @@ pub(super) fn set_drop_parameters(draft: &mut Draft, patterns: Vec<String>) -> R
         is_name.then(|| text.to_owned())
     };
     let expected = "names of parameters such as fbclid, or how they begin, such as utm_*";
-    draft.config.scope.drop_parameters = each(&patterns, expected, pattern)?;
-    Ok(())
+    set_each(&mut draft.config.scope.drop_parameters, &patterns, expected, pattern)
 }
 
 pub(super) fn set_obey_robots(draft: &mut Draft, obey: bool) {
@@ -238,8 +236,7 @@ pub(super) fn set_mime_types(draft: &mut Draft, types: Vec<String>) -> Result<()
         let (kind, sub) = text.split_once('/')?;
         (is_token(kind) && is_token(sub)).then(|| text.to_ascii_lowercase())
     };
-    draft.config.fetch.mime_types = each(&types, "media types such as text/html or image/*", media_type)?;
-    Ok(())
+    set_each(&mut draft.config.fetch.mime_types, &types, "media types such as text/html or image/*", media_type)
 }
 
 /// Addresses with or without a port; DNS's is 53.
@@ -249,8 +246,7 @@ pub(super) fn set_dns_servers(draft: &mut Draft, servers: Vec<String>) -> Result
         Err(_) => text.parse::<SocketAddr>().ok(),
     };
     let expected = "addresses of name servers such as 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53";
-    draft.config.fetch.dns_servers = each(&servers, expected, address)?;
-    Ok(())
+    set_each(&mut draft.config.fetch.dns_servers, &servers, expected, address)
 }
 
 pub(super) fn set_agent_name(draft: &mut Draft, name: &str) -> Result<(), String> {

@@ -68,25 +68,27 @@ fn link_filters(path: &Path) -> Result<String, Problem> {
     }
 }
 
-/// One regular expression a line; blank lines and lines that begin with `#` are skipped.
+/// One regular expression a line.
 fn patterns(path: &Path, problems: &mut Vec<Problem>) -> Vec<String> {
     let Some(text) = keep(text(path), problems) else { return Vec::new() };
     let mut patterns = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        match pattern::check(line) {
-            Ok(()) => patterns.push(line.to_owned()),
+    for (line, pattern) in lines(&text) {
+        match pattern::check(pattern) {
+            Ok(()) => patterns.push(pattern.to_owned()),
             Err(expected) => problems.push(Problem::Value {
-                at: Origin::File { path: path.to_owned(), line: index + 1 },
+                at: Origin::File { path: path.to_owned(), line },
                 key: "pattern".into(),
                 problem: format!("expected {expected}"),
             }),
         }
     }
     patterns
+}
+
+/// Lines that say something, without blanks around them and with their numbers, from 1: the others are empty or begin with `#`.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
 /// The text of a file, without a byte order mark.

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::files::lines;
+
 /// Hundreds of millions of URLs do not belong into one text; a million do.
 const MAX_BYTES: u64 = 256 << 20;
 
@@ -43,17 +45,13 @@ pub fn read_seeds(path: &Path) -> Result<Vec<String>, SeedsError> {
     let mut seeds = Vec::new();
     let mut bad = Vec::new();
     let mut total = 0;
-    for (index, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        match check(line) {
-            Ok(()) => seeds.push(line.to_owned()),
+    for (line, seed) in lines(&text) {
+        match check(seed) {
+            Ok(()) => seeds.push(seed.to_owned()),
             Err(problem) => {
                 total += 1;
                 if bad.len() < SHOWN {
-                    bad.push(BadSeed { line: index + 1, text: line.chars().take(100).collect(), problem });
+                    bad.push(BadSeed { line, text: seed.chars().take(100).collect(), problem });
                 }
             }
         }

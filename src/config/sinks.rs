@@ -61,27 +61,24 @@ const GROUP: &str = "target_storage.data_format.";
 const RECORDS: &str = "records";
 
 impl SinksDraft {
-    /// `unchanged` of a destination; its key lists the words.
-    pub fn set_unchanged(&mut self, destination: &'static str, word: &str) {
-        self.upkeep.entry(destination).or_default().unchanged = match word {
+    /// Of a destination.
+    pub fn upkeep(&mut self, destination: &'static str) -> &mut Upkeep {
+        self.upkeep.entry(destination).or_default()
+    }
+}
+
+impl Upkeep {
+    /// The key lists the words, and so does the next one's.
+    pub(super) fn set_unchanged(&mut self, word: &str) {
+        self.unchanged = match word {
             "skip" => Unchanged::Skip,
             "touch" => Unchanged::Touch,
             _ => Unchanged::Send,
         };
     }
 
-    /// `min_change` of a destination, in bits: 0 to 64.
-    pub fn set_min_change(&mut self, destination: &'static str, bits: u64) {
-        self.upkeep.entry(destination).or_default().min_change = bits as u8;
-    }
-
-    pub fn set_skip_duplicates(&mut self, destination: &'static str, skips: bool) {
-        self.upkeep.entry(destination).or_default().skip_duplicates = skips;
-    }
-
-    /// `removed` of a destination; its key lists the words.
-    pub fn set_removed(&mut self, destination: &'static str, word: &str) {
-        self.upkeep.entry(destination).or_default().removed = match word {
+    pub(super) fn set_removed(&mut self, word: &str) {
+        self.removed = match word {
             "delete" => Removed::Delete,
             "tombstone" => Removed::Tombstone,
             "event" => Removed::Event,

@@ -2,7 +2,7 @@
 //! the same places.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, Loaded, load_with, secret_file};
+use crate::folders;
 
 /// In the data folder. Its owner alone may read it: variables can hold passwords.
 const FILE: &str = "started-with.json";
@@ -79,8 +80,7 @@ impl StartedWith {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
         file.write_all(&serde_json::to_vec_pretty(self)?)?;
         file.sync_all()?;
-        std::fs::rename(&new, path)?;
-        File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+        folders::settle(&new, path)
     }
 
     /// The crawl's configuration. What is said now goes before what was said then: `config` stands in the place of its

@@ -34,7 +34,7 @@ fn charset(content_type: &str) -> Option<&str> {
 
 /// A time that is written as ISO 8601 in UTC with milliseconds (`2026-11-21T14:32:32.123Z`); beyond the year 9999, where
 /// ISO 8601 ends, as the number it is.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct IsoTime(pub EpochMs);
 
 impl IsoTime {

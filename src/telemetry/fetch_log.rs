@@ -62,7 +62,7 @@ enum Word {
 
 /// As it is written. Times are in milliseconds.
 #[serde_with::skip_serializing_none]
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Line {
     time: IsoTime,
     url: String,
@@ -84,12 +84,8 @@ struct Line {
     /// Where redirects led.
     final_url: Option<String>,
     /// It is tried again.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     again: bool,
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 impl Line {
@@ -108,11 +104,7 @@ impl Line {
             cause: failure.map(|failure| failure.message.clone()),
             bytes: response.map_or(0, |response| response.body.len()),
             ms: times.1.saturating_sub(times.0),
-            attempt: None,
-            depth: None,
-            redirects: 0,
-            final_url: None,
-            again: false,
+            ..Line::default()
         }
     }
 }

@@ -54,10 +54,11 @@ pub(crate) struct Done {
 }
 
 /// What all of its visits share.
+#[derive(Clone)]
 struct Working {
     server: Server,
     /// Asks as the server says; made with the first work.
-    client: Client,
+    client: Arc<Client>,
     user_agent: String,
     max_body_bytes: u64,
     outage: Arc<Outage>,
@@ -102,15 +103,13 @@ impl Worker {
 
     async fn take_work(&self, shutdown: &Shutdown, done: &Arc<Done>, visits: &TaskTracker) -> Result<(), WorkError> {
         // It brings what TLS needs, for the server as well.
-        let first = Client::new(&self.fetch)?;
-        let server = Server::new(self.server.clone(), self.token.clone())?;
-        let outage = Arc::new(Outage::default());
+        let client = Arc::new(Client::new(&self.fetch)?);
         let mut working = Arc::new(Working {
-            server,
-            client: first,
+            server: Server::new(self.server.clone(), self.token.clone())?,
+            client,
             user_agent: self.fetch.user_agent.header(),
             max_body_bytes: self.fetch.max_body_bytes,
-            outage,
+            outage: Arc::new(Outage::default()),
             done: done.clone(),
             shutdown: shutdown.clone(),
         });
@@ -161,15 +160,9 @@ impl Worker {
         let mut fetch = self.fetch.clone();
         fetch.user_agent.string = Some(work.user_agent.clone());
         fetch.max_body_bytes = work.max_body_bytes;
-        Ok(Arc::new(Working {
-            server: working.server.clone(),
-            client: Client::new(&fetch)?,
-            user_agent: work.user_agent.clone(),
-            max_body_bytes: work.max_body_bytes,
-            outage: working.outage.clone(),
-            done: working.done.clone(),
-            shutdown: working.shutdown.clone(),
-        }))
+        let (client, user_agent) = (Arc::new(Client::new(&fetch)?), work.user_agent.clone());
+        let max_body_bytes = work.max_body_bytes;
+        Ok(Arc::new(Working { client, user_agent, max_body_bytes, ..Working::clone(&working) }))
     }
 }
 

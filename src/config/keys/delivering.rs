@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Kind::{self, Bool, Count, List, MaybeCount, MaybeText, OneOf, Properties, Size, Text};
+use super::Kind::{
+    self, Bool, Count, List, MaybeCount, MaybeText, MinChange, OneOf, Properties, Removed, Size, SkipDuplicates, Text,
+    Unchanged,
+};
 use super::{Key, NONE, SOME, key, live, millis, secret};
 use crate::config::draft::{self, Draft};
 use crate::config::{elastic, sinks};
@@ -52,13 +55,10 @@ pub(super) const SINKS: &[Key] = &[
     key("target_storage.data_format.warc.operator", MaybeText(draft::set_warc_operator)),
     key("target_storage.data_format.kafka.topic_name", MaybeText(draft::set_kafka_topic)),
     key("target_storage.data_format.kafka.format", Text(sinks::set_kafka_format)),
-    key("target_storage.data_format.kafka.unchanged", OneOf(SEND_OR_SKIP, |d, v| d.sinks.set_unchanged("kafka", v))),
-    key("target_storage.data_format.kafka.min_change", Count(0, 64, |d, v| d.sinks.set_min_change("kafka", v))),
-    key("target_storage.data_format.kafka.skip_duplicates", Bool(|d, v| d.sinks.set_skip_duplicates("kafka", v))),
-    key(
-        "target_storage.data_format.kafka.removed",
-        OneOf(&["tombstone", "event", "keep"], |d, v| d.sinks.set_removed("kafka", v)),
-    ),
+    key("target_storage.data_format.kafka.unchanged", Unchanged("kafka", SEND_OR_SKIP)),
+    key("target_storage.data_format.kafka.min_change", MinChange("kafka")),
+    key("target_storage.data_format.kafka.skip_duplicates", SkipDuplicates("kafka")),
+    key("target_storage.data_format.kafka.removed", Removed("kafka", &["tombstone", "event", "keep"])),
     key("target_storage.data_format.kafka.properties", Properties(draft::set_kafka_properties)),
     key(
         "target_storage.data_format.kafka.team",
@@ -80,31 +80,22 @@ pub(super) const SINKS: &[Key] = &[
         "target_storage.data_format.kafka.stuck_after",
         millis(Duration::from_millis(100), |d, v| d.sinks.kafka.stuck_after = v),
     ),
-    key("target_storage.data_format.stdout.skip_duplicates", Bool(|d, v| d.sinks.set_skip_duplicates("stdout", v))),
+    key("target_storage.data_format.stdout.skip_duplicates", SkipDuplicates("stdout")),
 ];
 
 /// Of the formats that are files, FILES apart.
 pub(super) const FILES: &[Key] = &[
     key("target_storage.data_format.filesystem.hash_file_name", Bool(|d, v| d.sinks.naming.hash_file_name = v)),
     key("target_storage.data_format.filesystem.compress_data", Bool(|d, v| d.sinks.naming.compress_data = v)),
-    key(
-        "target_storage.data_format.filesystem.unchanged",
-        OneOf(SEND_OR_SKIP, |d, v| d.sinks.set_unchanged("filesystem", v)),
-    ),
-    key(
-        "target_storage.data_format.filesystem.min_change",
-        Count(0, 64, |d, v| d.sinks.set_min_change("filesystem", v)),
-    ),
-    key(
-        "target_storage.data_format.filesystem.skip_duplicates",
-        Bool(|d, v| d.sinks.set_skip_duplicates("filesystem", v)),
-    ),
-    key("target_storage.data_format.filesystem.removed", OneOf(KEEP, |d, v| d.sinks.set_removed("filesystem", v))),
+    key("target_storage.data_format.filesystem.unchanged", Unchanged("filesystem", SEND_OR_SKIP)),
+    key("target_storage.data_format.filesystem.min_change", MinChange("filesystem")),
+    key("target_storage.data_format.filesystem.skip_duplicates", SkipDuplicates("filesystem")),
+    key("target_storage.data_format.filesystem.removed", Removed("filesystem", KEEP)),
     key("target_storage.data_format.records.max_file_size", Size(1, |d, v| d.sinks.sizes.records = v)),
-    key("target_storage.data_format.records.unchanged", OneOf(SEND_OR_SKIP, |d, v| d.sinks.set_unchanged("files", v))),
-    key("target_storage.data_format.records.min_change", Count(0, 64, |d, v| d.sinks.set_min_change("files", v))),
-    key("target_storage.data_format.records.skip_duplicates", Bool(|d, v| d.sinks.set_skip_duplicates("files", v))),
-    key("target_storage.data_format.records.removed", OneOf(KEEP, |d, v| d.sinks.set_removed("files", v))),
+    key("target_storage.data_format.records.unchanged", Unchanged("files", SEND_OR_SKIP)),
+    key("target_storage.data_format.records.min_change", MinChange("files")),
+    key("target_storage.data_format.records.skip_duplicates", SkipDuplicates("files")),
+    key("target_storage.data_format.records.removed", Removed("files", KEEP)),
     key("target_storage.data_format.tianwang.compress", Bool(|d, v| d.sinks.options.tianwang_compress = v)),
     key("target_storage.data_format.tianwang.max_file_size", Size(1, |d, v| d.sinks.sizes.tianwang = v)),
     key(
@@ -114,16 +105,10 @@ pub(super) const FILES: &[Key] = &[
             Ok(())
         }),
     ),
-    key(
-        "target_storage.data_format.pagestore.unchanged",
-        OneOf(SEND_OR_SKIP, |d, v| d.sinks.set_unchanged("pagestore", v)),
-    ),
-    key("target_storage.data_format.pagestore.min_change", Count(0, 64, |d, v| d.sinks.set_min_change("pagestore", v))),
-    key(
-        "target_storage.data_format.pagestore.skip_duplicates",
-        Bool(|d, v| d.sinks.set_skip_duplicates("pagestore", v)),
-    ),
-    key("target_storage.data_format.pagestore.removed", OneOf(KEEP, |d, v| d.sinks.set_removed("pagestore", v))),
+    key("target_storage.data_format.pagestore.unchanged", Unchanged("pagestore", SEND_OR_SKIP)),
+    key("target_storage.data_format.pagestore.min_change", MinChange("pagestore")),
+    key("target_storage.data_format.pagestore.skip_duplicates", SkipDuplicates("pagestore")),
+    key("target_storage.data_format.pagestore.removed", Removed("pagestore", KEEP)),
     most("target_storage.data_format.web_index.max_title", |d, v| d.sinks.options.web_index.title = v as usize),
     most("target_storage.data_format.web_index.max_language", |d, v| d.sinks.options.web_index.language = v as usize),
     most("target_storage.data_format.web_index.max_heading", |d, v| d.sinks.options.web_index.heading = v as usize),
@@ -152,22 +137,10 @@ pub(super) const ELASTIC: &[Key] = &[
     key("target_storage.data_format.elasticsearch.rest.hosts", List(elastic::set_hosts)),
     key("target_storage.data_format.elasticsearch.index_name", Text(elastic::set_index)),
     key("target_storage.data_format.elasticsearch.type_name", Text(elastic::set_type)),
-    key(
-        "target_storage.data_format.elasticsearch.unchanged",
-        OneOf(&["send", "skip", "touch"], |d, v| d.sinks.set_unchanged("elasticsearch", v)),
-    ),
-    key(
-        "target_storage.data_format.elasticsearch.min_change",
-        Count(0, 64, |d, v| d.sinks.set_min_change("elasticsearch", v)),
-    ),
-    key(
-        "target_storage.data_format.elasticsearch.skip_duplicates",
-        Bool(|d, v| d.sinks.set_skip_duplicates("elasticsearch", v)),
-    ),
-    key(
-        "target_storage.data_format.elasticsearch.removed",
-        OneOf(&["delete", "keep"], |d, v| d.sinks.set_removed("elasticsearch", v)),
-    ),
+    key("target_storage.data_format.elasticsearch.unchanged", Unchanged("elasticsearch", &["send", "skip", "touch"])),
+    key("target_storage.data_format.elasticsearch.min_change", MinChange("elasticsearch")),
+    key("target_storage.data_format.elasticsearch.skip_duplicates", SkipDuplicates("elasticsearch")),
+    key("target_storage.data_format.elasticsearch.removed", Removed("elasticsearch", &["delete", "keep"])),
     key("target_storage.data_format.elasticsearch.index_template", Bool(|d, v| d.elastic.index_template = v)),
     key("target_storage.data_format.elasticsearch.rest.username", MaybeText(elastic::set_username)),
     secret(key("target_storage.data_format.elasticsearch.rest.password", MaybeText(elastic::set_password))),

@@ -21,6 +21,9 @@ const NO_RECRAWL_SELECTOR: &str =
 const NO_NEAR_DUPLICATES: &str =
     "no effect: set duplicates.enabled, and skip_duplicates of the destinations that are to have each page once";
 const WAITS_FOR_SERVERS: &str = "no effect: a server that is not there yet is waited for, and pages with it";
+const EVERY_LANGUAGE: &str = "not supported: pages of every language are kept";
+const NO_POOL: &str = "no effect: connections are as many as hosts fetched from";
+const NO_WAIT_FOR_POOL: &str = "no effect: a fetch never waits for a free connection";
 const NO_TOR: &str = "not supported: .onion hosts are not reached";
 const NO_PROXY: &str = "not supported: pages are fetched without a proxy";
 const OWN_CLIENT: &str = "no effect: Seine has one HTTP client; set crawler_manager.downloader.httpclient.*";
@@ -32,12 +35,7 @@ const NO_WEB_LOGIN: &str =
 pub(super) const KEYS: &[Key] = &[
     lacking("target_storage.target_directory", "data_pages", TEXT, OWN_FOLDERS),
     lacking("target_storage.bipartite", "false", BOOL, NO_BACKLINKS),
-    lacking(
-        "target_storage.english_language_detection_enabled",
-        "false",
-        BOOL,
-        "not supported: pages of every language are kept",
-    ),
+    lacking("target_storage.english_language_detection_enabled", "false", BOOL, EVERY_LANGUAGE),
     lacking("target_storage.near_duplicate_detection.enabled", "false", BOOL, NO_NEAR_DUPLICATES),
     lacking("target_storage.near_duplicate_detection.store", "false", BOOL, NO_NEAR_DUPLICATES),
     lacking("target_storage.near_duplicate_detection.similarity", "0.9", NUMBER, NO_NEAR_DUPLICATES),
@@ -63,12 +61,7 @@ pub(super) const KEYS: &[Key] = &[
     lacking("link_storage.recrawl_selector.relevance.interval", "60", MINUTES, NO_RECRAWL_SELECTOR),
     lacking("link_storage.recrawl_selector.relevance.recrawl_sitemaps", "true", BOOL, NO_RECRAWL_SELECTOR),
     lacking("link_storage.recrawl_selector.relevance.recrawl_robots", "true", BOOL, NO_RECRAWL_SELECTOR),
-    lacking(
-        "crawler_manager.downloader.connection_pool_size",
-        "10000",
-        COUNT,
-        "no effect: connections are as many as hosts fetched from",
-    ),
+    lacking("crawler_manager.downloader.connection_pool_size", "10000", COUNT, NO_POOL),
     lacking("crawler_manager.downloader.torproxy", "null", TEXT, NO_TOR),
     lacking("crawler_manager.downloader.tor.max_retry_count", "3", COUNT, NO_TOR),
     lacking("crawler_manager.downloader.tor.socket_timeout", "5m", MILLIS, NO_TOR),
@@ -81,12 +74,7 @@ pub(super) const KEYS: &[Key] = &[
     lacking("crawler_manager.downloader.okhttp3.proxy_port", "8080", COUNT, NO_PROXY),
     lacking("crawler_manager.downloader.okhttp3.proxy_username", "null", TEXT, NO_PROXY),
     secret(lacking("crawler_manager.downloader.okhttp3.proxy_password", "null", TEXT, NO_PROXY)),
-    lacking(
-        "crawler_manager.downloader.httpclient.connection_request_timeout",
-        "1m",
-        MILLIS,
-        "no effect: a fetch never waits for a free connection",
-    ),
+    lacking("crawler_manager.downloader.httpclient.connection_request_timeout", "1m", MILLIS, NO_WAIT_FOR_POOL),
     lacking("http.cors.enabled", "true", BOOL, "not supported: no CORS headers are sent"),
     lacking("http.auth.basic.user", "null", TEXT, NO_WEB_LOGIN),
     secret(lacking("http.auth.basic.password", "null", TEXT, NO_WEB_LOGIN)),

@@ -54,6 +54,11 @@ pub(super) enum Kind {
     Text(fn(&mut Draft, &str) -> Result<(), String>),
     MaybeText(fn(&mut Draft, Option<&str>) -> Result<(), String>),
     OneOf(&'static [&'static str], fn(&mut Draft, &str)),
+    /// Of a destination's upkeep, by its name: `unchanged` and `removed` with the words it takes.
+    Unchanged(&'static str, &'static [&'static str]),
+    MinChange(&'static str),
+    SkipDuplicates(&'static str),
+    Removed(&'static str, &'static [&'static str]),
     List(fn(&mut Draft, Vec<String>) -> Result<(), String>),
     Properties(fn(&mut Draft, std::collections::BTreeMap<String, String>) -> Result<(), String>),
     Hosts(fn(&mut Draft, std::collections::BTreeMap<String, Vec<std::net::IpAddr>>)),
@@ -168,6 +173,18 @@ impl Kind {
                 try_put(value, |value| or_null(value.map(values::shown_text)), |value| set(draft, value))
             }
             Kind::OneOf(words, set) => put(one_of(node, words), ToString::to_string, |word| set(draft, word)),
+            Kind::Unchanged(to, words) => {
+                put(one_of(node, words), ToString::to_string, |word| draft.sinks.upkeep(to).set_unchanged(word))
+            }
+            Kind::MinChange(to) => {
+                put(values::count(node, 0, 64), u64::to_string, |bits| draft.sinks.upkeep(to).min_change = bits as u8)
+            }
+            Kind::SkipDuplicates(to) => {
+                put(values::boolean(node), bool::to_string, |skips| draft.sinks.upkeep(to).skip_duplicates = skips)
+            }
+            Kind::Removed(to, words) => {
+                put(one_of(node, words), ToString::to_string, |word| draft.sinks.upkeep(to).set_removed(word))
+            }
             Kind::List(set) => {
                 try_put(values::list(node), |value| values::shown_list(value), |value| set(draft, value))
             }
