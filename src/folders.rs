@@ -1,8 +1,8 @@
 //! Folders of a crawl's own.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Makes a folder, and those above it that are missing, for its owner alone (0700): pages that were fetched with somebody's
@@ -32,12 +32,26 @@ pub fn settle(draft: &Path, place: &Path) -> io::Result<()> {
     File::open(place.parent().unwrap_or(place))?.sync_all()
 }
 
+/// Who may read a file: its owner alone; or everybody, as far as the process's umask and its folder let them.
+pub const OWNERS: u32 = 0o600;
+pub const EVERYBODYS: u32 = 0o666;
+
 /// Puts a file with these bytes in the place of whatever is there, in one step. Durable when this returns.
-pub fn put(place: &Path, bytes: &[u8]) -> io::Result<File> {
+pub fn put(place: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
     let new = place.with_extension("new");
-    let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&new)?;
+    // What an interrupted writing left may have other rights.
+    or_absent(fs::remove_file(&new))?;
+    let mut file = File::options().read(true).write(true).create_new(true).mode(mode).open(&new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     settle(&new, place)?;
     Ok(file)
+}
+
+/// What is not there needs not be taken away.
+pub fn or_absent(taken_away: io::Result<()>) -> io::Result<()> {
+    match taken_away {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
 }

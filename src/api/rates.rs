@@ -1,7 +1,7 @@
 //! How often somebody may ask: a bucket of requests each, filled again at a steady rate. The owner's socket has none.
 
 use std::collections::HashMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -11,37 +11,24 @@ use super::problem::Refusal;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rate {
     /// Requests.
-    per_second: f64,
+    per_second: u32,
     /// … and so many at once, who has been quiet.
-    at_once: f64,
+    at_once: u32,
 }
 
 /// Looking and steering, by whoever it is.
-pub(super) const ASKING: Rate = Rate { per_second: 200.0, at_once: 400.0 };
+pub(super) const ASKING: Rate = Rate { per_second: 200, at_once: 400 };
 /// A client that sends its pages one by one.
-pub(super) const WORKING: Rate = Rate { per_second: 2000.0, at_once: 4000.0 };
+pub(super) const WORKING: Rate = Rate { per_second: 2000, at_once: 4000 };
 /// Whoever is refused: tokens are not to be guessed.
-pub(super) const REFUSED: Rate = Rate { per_second: 5.0, at_once: 50.0 };
+pub(super) const REFUSED: Rate = Rate { per_second: 5, at_once: 50 };
 
 /// Those that have filled up again are forgotten when there are so many.
 const MOST: usize = 4096;
 
+/// When each bucket is full again.
 #[derive(Debug, Default)]
-pub(super) struct Rates(Mutex<HashMap<String, Bucket>>);
-
-#[derive(Debug)]
-struct Bucket {
-    left: f64,
-    at: Instant,
-    rate: Rate,
-}
-
-impl Bucket {
-    fn fill(&mut self, now: Instant) {
-        let filled = now.saturating_duration_since(self.at).as_secs_f64() * self.rate.per_second;
-        (self.left, self.at) = ((self.left + filled).min(self.rate.at_once), now);
-    }
-}
+pub(super) struct Rates(Mutex<HashMap<String, Instant>>);
 
 impl Rates {
     /// One more request of `who`; refused when it is one too many.
@@ -49,18 +36,16 @@ impl Rates {
         let now = Instant::now();
         let mut buckets = self.0.lock();
         if buckets.len() >= MOST {
-            buckets.retain(|_, bucket| {
-                bucket.fill(now);
-                bucket.left < bucket.rate.at_once
-            });
+            buckets.retain(|_, full| *full > now);
         }
-        let bucket = buckets.entry(who).or_insert(Bucket { left: rate.at_once, at: now, rate });
-        bucket.fill(now);
-        if bucket.left < 1.0 {
+        let full = buckets.entry(who).or_insert(now);
+        let each = Duration::from_secs(1) / rate.per_second;
+        let full_then = now.max(*full) + each;
+        if full_then - now > each * rate.at_once {
             let detail = format!("more than {} requests a second: ask less often", rate.per_second);
             return Err(Refusal::TooOften(detail));
         }
-        bucket.left -= 1.0;
+        *full = full_then;
         Ok(())
     }
 }

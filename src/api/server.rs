@@ -1,7 +1,6 @@
 //! Listening: on an address of the network, and on the socket in the data folder that its owner's commands use.
 
 use std::convert::Infallible;
-use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -22,6 +21,7 @@ use super::connection::Connection;
 use super::places::{Place, Places};
 use super::routes::router;
 use super::service::Service;
+use crate::folders::or_absent;
 
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -110,15 +110,12 @@ pub fn is_answered(folder: &Path) -> bool {
 }
 
 /// Listens in the data folder, which is ours: what an earlier process left there is replaced, a file or an empty folder as well.
-/// [`ErrorKind::DirectoryNotEmpty`]: a folder with something in it is in the way.
+/// [`DirectoryNotEmpty`](std::io::ErrorKind::DirectoryNotEmpty): a folder with something in it is in the way.
 pub fn listen_in(folder: &Path) -> std::io::Result<Socket> {
     let path = folder.join(SOCKET);
     let is_folder = std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
     let removed = if is_folder { std::fs::remove_dir(&path) } else { std::fs::remove_file(&path) };
-    match removed {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    or_absent(removed)?;
     let (_folder, short) = socket_in(folder)?;
     let listener = UnixListener::bind(short)?;
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600))?;

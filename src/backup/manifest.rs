@@ -57,7 +57,7 @@ impl Manifest {
     pub(super) fn write(&self, folder: &Path) -> Result<(), BackupError> {
         let path = folder.join(FILE);
         let text = serde_json::to_vec_pretty(self).expect("a struct of texts and numbers is always JSON");
-        folders::put(&path, &text).map(drop).map_err(BackupError::file("writing", &path))
+        folders::put(&path, &text, folders::EVERYBODYS).map(drop).map_err(BackupError::file("writing", &path))
     }
 
     /// Of the backup in `folder`. Its files are not looked at.

@@ -71,12 +71,8 @@ impl ReadingArgs {
         }
     }
 
-    /// The configuration, and the sink that writes files of a format.
-    pub fn with_format(&self, format: Format) -> anyhow::Result<(Config, SinkConfig)> {
-        self.with_word(format.name)
-    }
-
-    fn with_word(&self, word: &str) -> anyhow::Result<(Config, SinkConfig)> {
+    /// The configuration, and the sink that a word of `target_storage.data_formats` stands for.
+    pub fn with_word(&self, word: &str) -> anyhow::Result<(Config, SinkConfig)> {
         let options = [("target_storage.data_formats", word.to_owned())];
         let mut loaded = config::load_with(self.config.as_deref(), &config::environment(), &options)?;
         let sink = loaded.config.sinks.pop();

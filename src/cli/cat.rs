@@ -227,10 +227,7 @@ fn write_page(page: &Page, body: &[u8], with_content: bool, with_place: bool, li
     let content_type = response.and_then(|it| it.content_type());
     let with_content = with_content && knows(Field::Body);
     let text = with_content.then(|| text_of(content_type, body)).flatten();
-    let mut coded = Vec::new();
-    if with_content && text.is_none() {
-        base64::encode_into(body, &mut coded);
-    }
+    let coded = (with_content && text.is_none()).then(|| base64::encode(body));
     let page = PageLine {
         url: &event.url,
         redirected_url: (knows(Field::Url) && knows(Field::FinalUrl)).then(|| event.redirected_url()),
@@ -244,7 +241,7 @@ fn write_page(page: &Page, body: &[u8], with_content: bool, with_place: bool, li
         crawler_id: Some(&*event.crawler_id).filter(|id| !id.is_empty()),
         response_headers: response.map(|it| Gathered(&it.headers)).filter(|_| knows(Field::Headers)),
         content: text.as_deref(),
-        content_base64: (with_content && text.is_none()).then(|| std::str::from_utf8(&coded).unwrap_or_default()),
+        content_base64: coded.as_deref(),
         place: with_place.then_some(PlaceLine {
             file: &page.place.input,
             record: page.place.number,

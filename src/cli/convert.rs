@@ -52,7 +52,7 @@ Examples:
   seine convert ache/data_pages out --to CDR31 --host example.com --from 2026-11-01";
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let (config, mut sink) = args.reading.with_format(args.to)?;
+    let (config, mut sink) = args.reading.with_word(args.to.name)?;
     if let Destination::Pagestore { base_folder } = &mut sink.destination {
         // A store of a crawl's is none of ours.
         *base_folder = None;

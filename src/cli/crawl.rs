@@ -11,7 +11,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::destination::{INDEX, SERVERS, TOPIC, TYPE, given};
 use super::exit;
-use crate::config::{self, Loaded, StartedWith};
+use crate::config::{self, StartedWith};
 use crate::crawl::{Crawl, CrawlError, Ended};
 use crate::parse;
 use crate::telemetry::logging;
@@ -107,7 +107,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let started_with = StartedWith::new(args.config.as_deref(), &environment, &options);
     let seeds = read_seeds(&args.seeds, args.seed_file.as_deref())?;
     let patience = (!args.stay).then_some(args.patience);
-    start(loaded, started_with, args.output, seeds, patience, args.quiet)
+    start(Crawl { loaded, started_with, folder: args.output, seeds, patience, screen: Screen::new(args.quiet) })
 }
 
 const PATIENCE: &str = "1m";
@@ -118,27 +118,20 @@ pub(super) fn patience() -> Duration {
 }
 
 /// Runs a crawl and prints its summary; `startCrawl` ends here too.
-pub(super) fn start(
-    loaded: Loaded,
-    started_with: StartedWith,
-    folder: PathBuf,
-    seeds: Vec<String>,
-    patience: Option<Duration>,
-    quiet: bool,
-) -> anyhow::Result<ExitCode> {
-    let screen = Screen::new(quiet);
-    logging::start(&loaded.config.logging, &screen)?;
-    for warning in &loaded.warnings {
+pub(super) fn start(crawl: Crawl) -> anyhow::Result<ExitCode> {
+    let (screen, stays) = (crawl.screen.clone(), crawl.patience.is_none());
+    logging::start(&crawl.loaded.config.logging, &screen)?;
+    for warning in &crawl.loaded.warnings {
         tracing::warn!("{warning}");
     }
-    let summary = match (Crawl { loaded, started_with, folder, seeds, patience, screen: screen.clone() }).run() {
+    let summary = match crawl.run() {
         Err(error @ CrawlError::Stopped) => {
             screen.print(&format!("{error}\n"));
-            return Ok(exit::stopped(patience.is_none()));
+            return Ok(exit::stopped(stays));
         }
         ran => ran?,
     };
-    if !quiet {
+    if !screen.is_quiet() {
         screen.print_with(&summary.to_string(), || summary.to_json());
         let goes_on = match summary.ended {
             Ended::BudgetSpent(_) => Some("goes on, as far as budgets allow"),
@@ -150,7 +143,7 @@ pub(super) fn start(
             screen.print(&format!("\n  This {goes_on}:\n    {}\n", exit::this_command()));
         }
     }
-    Ok(exit::status(&summary, patience.is_none()))
+    Ok(exit::status(&summary, stays))
 }
 
 /// Seeds from the command line and from a file, normalised.

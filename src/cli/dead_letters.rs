@@ -126,11 +126,7 @@ fn letter_line(note: &Note, event: &PageEvent) -> anyhow::Result<serde_json::Val
     if let Some(response) = event.response() {
         match text_of(response.content_type(), &response.body) {
             Some(text) => line["content"] = text.into(),
-            None => {
-                let mut coded = Vec::new();
-                base64::encode_into(&response.body, &mut coded);
-                line["content_base64"] = String::from_utf8(coded)?.into();
-            }
+            None => line["content_base64"] = base64::encode(&response.body).into(),
         }
     }
     Ok(line)

@@ -4,9 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::crawl::MODEL;
+use super::crawl::{self, MODEL};
 use super::destination::{INDEX, TYPE, given};
 use crate::config::{self, Destination, Origin, StartedWith, Warning};
+use crate::crawl::Crawl;
+use crate::telemetry::progress::Screen;
 
 /// Crawl with ACHE's command line: -c CONFIG -s SEEDS -o DIR [-m MODEL] [-e INDEX] [-t TYPE] [-cid ID].
 #[derive(clap::Args)]
@@ -61,7 +63,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let text = "taken but not used: ELASTICSEARCH is not among target_storage.data_formats";
         loaded.warnings.push(Warning { at: Origin::CommandLine, key: "-e", text: text.into() });
     }
-    let seeds = super::crawl::read_seeds(&[], Some(&args.seeds))?;
+    let seeds = crawl::read_seeds(&[], Some(&args.seeds))?;
     let folder = args.output.join(&loaded.config.crawler_id);
-    super::crawl::start(loaded, started_with, folder, seeds, Some(super::crawl::patience()), false)
+    let (patience, screen) = (Some(crawl::patience()), Screen::new(false));
+    crawl::start(Crawl { loaded, started_with, folder, seeds, patience, screen })
 }

@@ -151,8 +151,12 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
+fn is_plain_name(text: &str) -> bool {
+    (1..=64).contains(&text.len()) && !text.starts_with('.') && text.chars().all(is_plain)
+}
+
 pub(super) fn set_crawler_id(draft: &mut Draft, id: &str) -> Result<(), String> {
-    if id.is_empty() || id.len() > 64 || id.starts_with('.') || !id.chars().all(is_plain) {
+    if !is_plain_name(id) {
         return Err("1 to 64 letters, digits, `-`, `_` and `.`, no `.` first".into());
     }
     draft.config.crawler_id = id.to_owned();
@@ -304,17 +308,14 @@ pub(super) fn set_clients(clients: &mut Vec<(String, Secret)>, text: Option<&str
     let mut read: Vec<(String, Secret)> = Vec::new();
     for entry in text.unwrap_or_default().split_whitespace() {
         let (name, token) = entry.split_once(':').ok_or_else(|| format!("{EXPECTED}; an entry has no colon"))?;
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-        if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.bytes().all(is_name) {
+        if !is_plain_name(name) {
             return Err(format!("{EXPECTED}; a name has up to 64 letters, digits, dots, hyphens and underscores"));
         }
         if read.iter().any(|(other, _)| other == name) {
             return Err(format!("{EXPECTED}; {name} is there twice"));
         }
-        let mut secret = None;
-        set_token(&mut secret, Some(token))
-            .map_err(|expected| format!("{EXPECTED}; as the token of {name} {expected}"))?;
-        let Some(secret) = secret else { continue };
+        let secret =
+            secret_token(token).map_err(|expected| format!("{EXPECTED}; as the token of {name} {expected}"))?;
         if let Some((other, _)) = read.iter().find(|(_, known)| *known == secret) {
             return Err(format!("{EXPECTED}; {name} and {other} have the same token"));
         }
@@ -324,14 +325,18 @@ pub(super) fn set_clients(clients: &mut Vec<(String, Secret)>, text: Option<&str
     Ok(())
 }
 
-/// Who guesses at it must have no chance.
 pub(super) fn set_token(token: &mut Option<Secret>, text: Option<&str>) -> Result<(), String> {
-    const SHORTEST: usize = 16;
-    if text.is_some_and(|text| text.len() < SHORTEST || !text.bytes().all(|byte| byte.is_ascii_graphic())) {
-        return Err(format!("{SHORTEST} or more letters, digits and signs, such as `openssl rand -hex 32` prints"));
-    }
-    *token = text.map(Secret::new);
+    *token = text.map(secret_token).transpose()?;
     Ok(())
+}
+
+/// Who guesses at it must have no chance.
+fn secret_token(text: &str) -> Result<Secret, String> {
+    const SHORTEST: usize = 16;
+    match text.len() >= SHORTEST && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(Secret::new(text)),
+        false => Err(format!("{SHORTEST} or more letters, digits and signs, such as `openssl rand -hex 32` prints")),
+    }
 }
 
 pub(super) fn set_log_filter(draft: &mut Draft, filter: &str) -> Result<(), String> {

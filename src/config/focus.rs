@@ -51,18 +51,17 @@ pub(super) const SELECTORS: &[&str] = &[
 
 pub(super) fn set_link_classifier(draft: &mut Draft, name: &str) {
     draft.depth_classifier = name == "MaxDepthLinkClassifier";
-    (draft.ranks, draft.learns) = match name {
-        "LinkClassifierBaseline" => (true, false),
-        "LinkClassifierImpl" | "LinkClassifierHub" | "LinkClassifierAuthority" => (true, true),
-        _ => (false, false),
-    };
-    match name {
-        "LinkClassifierRandom" => draft.notes.push("not supported: links are taken breadth first".into()),
+    let note;
+    (draft.ranks, draft.learns, note) = match name {
+        "LinkClassifierBaseline" => (true, false, None),
+        "LinkClassifierImpl" => (true, true, None),
         "LinkClassifierHub" | "LinkClassifierAuthority" => {
-            draft.notes.push("not supported: hubs and authorities are not told apart; as LinkClassifierImpl".into());
+            (true, true, Some("not supported: hubs and authorities are not told apart; as LinkClassifierImpl"))
         }
-        _ => {}
-    }
+        "LinkClassifierRandom" => (false, false, Some("not supported: links are taken breadth first")),
+        _ => (false, false, None),
+    };
+    draft.notes.extend(note.map(str::to_owned));
 }
 
 pub(super) fn set_learning(draft: &mut Draft, name: &str) {

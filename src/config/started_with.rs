@@ -2,9 +2,7 @@
 //! the same places.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -66,21 +64,9 @@ impl StartedWith {
             return Ok(());
         }
         let path = folder.join(FILE);
-        self.write(&path).map_err(|source| StartedWithError::File { action: "writing", path, source })
-    }
-
-    fn write(&self, path: &Path) -> std::io::Result<()> {
-        let new = path.with_extension("new");
-        // An old one may be there with other rights.
-        if let Err(error) = std::fs::remove_file(&new)
-            && error.kind() != ErrorKind::NotFound
-        {
-            return Err(error);
-        }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-        file.write_all(&serde_json::to_vec_pretty(self)?)?;
-        file.sync_all()?;
-        folders::settle(&new, path)
+        let put = |text: Vec<u8>| folders::put(&path, &text, folders::OWNERS).map(drop);
+        let written = serde_json::to_vec_pretty(self).map_err(Into::into).and_then(put);
+        written.map_err(|source| StartedWithError::File { action: "writing", path, source })
     }
 
     /// The crawl's configuration. What is said now goes before what was said then: `config` stands in the place of its

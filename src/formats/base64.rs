@@ -26,6 +26,11 @@ pub fn encode_into(bytes: &[u8], out: &mut Vec<u8>) {
     debug_assert_eq!(start + written, out.len());
 }
 
+/// The base64 of `bytes`.
+pub fn encode(bytes: &[u8]) -> String {
+    ENGINE.encode(bytes)
+}
+
 /// The bytes that `text` stands for. The error says which character, counted from 0, is wrong.
 pub fn decode(text: &str) -> Result<Vec<u8>, base64::DecodeError> {
     ENGINE.decode(text)

@@ -147,7 +147,7 @@ fn file_bytes(stored: &Stored) -> io::Result<Vec<u8>> {
 /// A new file, put in place of an old one in one step; and the bytes of its slots.
 fn make(path: &Path, stored: &Stored) -> io::Result<(File, usize)> {
     let bytes = file_bytes(stored)?;
-    Ok((folders::put(path, &bytes)?, bytes.len() / 2))
+    Ok((folders::put(path, &bytes, folders::EVERYBODYS)?, bytes.len() / 2))
 }
 
 fn read_slots(path: &Path, mut file: &File) -> Result<(usize, Stored), LogError> {

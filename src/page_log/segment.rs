@@ -68,7 +68,8 @@ fn header_bytes(start: Position) -> [u8; FILE_HEADER as usize] {
 /// Makes a durable, empty segment, in place of one that held nothing durable if there is one.
 pub(super) fn create(dir: &Path, start: Position) -> Result<(File, PathBuf), LogError> {
     let path = path(dir, start);
-    let file = folders::put(&path, &header_bytes(start)).map_err(LogError::io("make segment", &path))?;
+    let file =
+        folders::put(&path, &header_bytes(start), folders::EVERYBODYS).map_err(LogError::io("make segment", &path))?;
     Ok((file, path))
 }
 

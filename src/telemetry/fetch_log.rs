@@ -5,7 +5,7 @@
 //! a disk that is too slow or full itself, lines are dropped, counted and told of.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::config::FetchLogConfig;
 use crate::fetch::client::Exchange;
-use crate::folders::make_private;
+use crate::folders::{make_private, or_absent};
 use crate::formats::text::IsoTime;
 use crate::page::{EpochMs, Outcome, PageEvent};
 use crate::parse::url::origin;
@@ -268,10 +268,7 @@ impl Files {
             open.file.flush()?;
         }
         for number in (1..self.config.max_files).rev() {
-            match std::fs::rename(self.path(number - 1), self.path(number)) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+            or_absent(std::fs::rename(self.path(number - 1), self.path(number)))?;
         }
         if self.config.max_files == 1 { std::fs::remove_file(self.path(0)) } else { Ok(()) }
     }

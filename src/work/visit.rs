@@ -3,8 +3,6 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use url::Url;
@@ -13,6 +11,7 @@ use super::{Working, rest};
 use crate::api::said::work::{FailureSent, HostLease, PageSent, UrlToFetch};
 use crate::clock::now_ms;
 use crate::fetch::client::{Conditions, Exchange};
+use crate::formats::base64;
 use crate::page::Outcome;
 use crate::visit::outage::Says;
 
@@ -97,7 +96,7 @@ fn page(lease: &str, wanted: &UrlToFetch, exchange: Exchange) -> PageSent {
             version: Some(response.version),
             headers: response.headers.0,
             digest: Some(format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(&response.body)))),
-            body: STANDARD.encode(&response.body),
+            body: base64::encode(&response.body),
             truncated: response.truncated,
             ..page
         },

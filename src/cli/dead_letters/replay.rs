@@ -2,7 +2,6 @@
 //! when its page is there.
 
 use std::collections::{HashMap, HashSet};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,6 +13,7 @@ use crate::cli::destination::Destination;
 use crate::cli::print;
 use crate::config::{self, Config, Removed, SinkConfig};
 use crate::delivery::{Cursor, Deriver, Entry, Position};
+use crate::folders;
 use crate::formats::letters::Note;
 use crate::page_log::{LogError, PageLog, Reader};
 use crate::parse::DeriveOptions;
@@ -206,10 +206,6 @@ fn refusals(folder: &Path) -> anyhow::Result<HashMap<String, Note>> {
 }
 
 fn remove_folder(folder: &Path) -> anyhow::Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("{} cannot be removed", folder.display()))
-        }
-        _ => Ok(()),
-    }
+    let removed = folders::or_absent(std::fs::remove_dir_all(folder));
+    removed.with_context(|| format!("{} cannot be removed", folder.display()))
 }
