@@ -49,7 +49,7 @@ impl Bench {
         let frontier = Arc::new(EmbeddedFrontier::open(folder.path(), options, 0).unwrap());
         frontier.propose(&[Proposal::seed(SEED)], 1).unwrap();
         let scope = Scope::new(&ScopeConfig { obey_nofollow: true, ..ScopeConfig::default() }, &[SEED.into()]).unwrap();
-        let metrics = Arc::new(Metrics::new());
+        let metrics = Arc::new(Metrics::default());
         let validator = Validator::new(
             frontier.clone(),
             Arc::new(CurrentScope::new(scope, RefusedLinks::default())),

@@ -17,7 +17,7 @@ use super::uploads::Uploads;
 use crate::config::Config;
 
 /// What is served, asked anew for every request. Calls may block.
-pub trait Service: Send + Sync + 'static {
+pub trait Service: WorkDesk + Send + Sync + 'static {
     /// The text of `/metrics`.
     fn metrics(&self) -> String;
     /// Ready, with what should be known all the same, or what is in the way and that; one line each.
@@ -42,11 +42,9 @@ pub trait Service: Send + Sync + 'static {
     fn backup(&self, out: &mut dyn std::io::Write, by: &str);
     /// URLs as people write them.
     fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal>;
-    /// Where other crawlers get work.
-    fn work(&self) -> &dyn WorkDesk;
 }
 
-/// Whoever gives work out. Calls may block.
+/// Whoever gives work out to other crawlers. Calls may block.
 pub trait WorkDesk {
     fn max_body_bytes(&self) -> u64;
     /// Hosts that are due now, up to so many; each comes when it is known what its robots.txt says, or never.

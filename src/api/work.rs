@@ -34,7 +34,7 @@ const BESIDE_BODY: u64 = 1 << 20;
 const MOST_REFUSED: usize = 1000;
 
 pub(super) async fn clients(State(app): State<App>) -> Result<Response, Refusal> {
-    app.answer(|service| Ok(service.work().clients())).await
+    app.answer(|service| Ok(service.clients())).await
 }
 
 pub(super) async fn lease(
@@ -44,14 +44,14 @@ pub(super) async fn lease(
 ) -> Result<Response, Refusal> {
     let Json(wanted) = wanted.map_err(|error| Refusal::Bad(error.body_text()))?;
     let until = Instant::now() + Duration::from_millis(wanted.wait_ms).min(LONGEST_WAIT);
-    let mut changed = app.service.work().changed();
+    let mut changed = app.service.changed();
     loop {
         changed.mark_unchanged();
         let client = client.clone();
-        let leasing = app.on(move |service| service.work().lease(&client, wanted.hosts)).await?;
+        let leasing = app.on(move |service| service.lease(&client, wanted.hosts)).await?;
         let leases: Vec<_> = prepared(leasing).await.into_iter().filter_map(Prepared::tell).collect();
         if !leases.is_empty() || Instant::now() >= until {
-            return Ok(json(Work { leases, ..app.service.work().terms() }));
+            return Ok(json(Work { leases, ..app.service.terms() }));
         }
         let _ = timeout_at(until.min(Instant::now() + LOOK_AGAIN), changed.changed()).await;
     }
@@ -75,7 +75,7 @@ pub(super) async fn renew(
     Extension(By(client)): Extension<By>,
     Path(lease): Path<String>,
 ) -> Result<Response, Refusal> {
-    app.answer(move |service| service.work().renew(&client, &lease)).await
+    app.answer(move |service| service.renew(&client, &lease)).await
 }
 
 pub(super) async fn release(
@@ -83,7 +83,7 @@ pub(super) async fn release(
     Extension(By(client)): Extension<By>,
     Path(lease): Path<String>,
 ) -> Result<Response, Refusal> {
-    app.answer(move |service| service.work().release(&client, &lease)).await
+    app.answer(move |service| service.release(&client, &lease)).await
 }
 
 #[derive(Deserialize)]
@@ -157,7 +157,7 @@ async fn take_line(app: &App, client: &str, line: Vec<u8>, mut taken: PagesTaken
     let client = client.to_owned();
     app.on(move |service| {
         match serde_json::from_slice::<PageSent>(&line) {
-            Ok(page) => service.work().take(&client, page, &mut taken),
+            Ok(page) => service.take(&client, page, &mut taken),
             Err(error) => {
                 let why = format!("not a page as openapi.json describes it: {error}");
                 taken.refused.push(PageRefused { url: String::new(), why });
@@ -169,7 +169,7 @@ async fn take_line(app: &App, client: &str, line: Vec<u8>, mut taken: PagesTaken
 }
 
 fn most_of_a_page(app: &App) -> usize {
-    (app.service.work().max_body_bytes().div_ceil(3) * 4 + BESIDE_BODY) as usize
+    (app.service.max_body_bytes().div_ceil(3) * 4 + BESIDE_BODY) as usize
 }
 
 async fn whole(mut body: Body, most: usize) -> Result<Vec<u8>, Refusal> {
@@ -187,7 +187,7 @@ async fn take_warc(app: &App, client: String, lease: String, body: Body) -> Resu
     let warc = whole(body, WARC_BYTES).await?;
     app.on(move |service| {
         let mut taken = PagesTaken::default();
-        service.work().take_warc(&client, &lease, warc, &mut taken)?;
+        service.take_warc(&client, &lease, warc, &mut taken)?;
         Ok(taken)
     })
     .await

@@ -225,7 +225,7 @@ fn warn_of(recovery: &Recovery) {
 /// The metrics have everything in them that the client counts, or that is still to be counted.
 fn client_and_metrics(config: &Config, folder: &Path) -> Result<(Client, Arc<Metrics>), CrawlError> {
     let client = client(config)?;
-    let mut metrics = Metrics::new();
+    let mut metrics = Metrics::default();
     metrics.fetch_log = FetchLog::open(folder, &config.logging.fetches)?;
     metrics.show(client.counts());
     config.sinks.iter().for_each(|sink| metrics.show_sink(sink.name()));

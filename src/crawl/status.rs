@@ -9,7 +9,6 @@ use super::readers;
 use super::running::Running;
 use super::spending::spent_of_crawl;
 use super::stillness::trouble;
-use crate::api::WorkDesk;
 use crate::api::said::{
     Done, HarvestStatus, HostStatus, Hosts, HostsQuery, Live, Order, Ordered, OutcomeCount, Pending, Reloaded, Sample,
     SeedsAdded, Status, Why,
@@ -166,10 +165,6 @@ impl Service for Running {
     fn backup(&self, out: &mut dyn std::io::Write, by: &str) {
         // It is said in the log, and in what is written.
         let _ = self.console().backup(out, by);
-    }
-
-    fn work(&self) -> &dyn WorkDesk {
-        self
     }
 
     fn add_seeds(&self, urls: &[String], by: &str) -> Result<SeedsAdded, Refusal> {

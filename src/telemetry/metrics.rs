@@ -41,14 +41,8 @@ pub struct Metrics {
 }
 
 impl Default for Metrics {
-    fn default() -> Self {
-        Metrics::new()
-    }
-}
-
-impl Metrics {
     /// A registry of its own: several crawls in one process do not meet.
-    pub fn new() -> Metrics {
+    fn default() -> Metrics {
         let registry = Registry::new();
         let histogram = |name: &str, help: &str| keep(&registry, Histogram::with_opts(seconds(name, help)));
         let counter = |name: &str, help: &str| keep(&registry, IntCounter::new(name, help));
@@ -97,7 +91,9 @@ impl Metrics {
         metrics.begin_at_zero();
         metrics
     }
+}
 
+impl Metrics {
     /// What has not happened yet is there, too: who asks for its growth finds the first time.
     fn begin_at_zero(&self) {
         let reasons = FailureReason::ALL.into_iter().filter(|reason| *reason != FailureReason::Alias);

@@ -190,7 +190,7 @@ impl MiniCrawl {
         let scope = Arc::new(CurrentScope::new(Scope::new(&config.scope, &seeds).unwrap(), RefusedLinks::default()));
         frontier.propose(&seeds.iter().map(|url| Proposal::seed(url)).collect::<Vec<_>>(), now_ms()).unwrap();
         let derive = DeriveOptions::new(&config);
-        let metrics = Arc::new(Metrics::new());
+        let metrics = Arc::new(Metrics::default());
         let validator =
             Validator::new(frontier.clone(), scope.clone(), config.frontier.clone(), metrics.clone()).unwrap();
         let visitor = Visitor {

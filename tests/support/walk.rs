@@ -54,7 +54,7 @@ fn opened(folder: &TempDir, config: &FrontierConfig, now: u64) -> Arc<dyn Fronti
 fn validator(frontier: &Arc<dyn Frontier>, config: &FrontierConfig, seeds: &[String]) -> Validator {
     let scope = Scope::new(&ScopeConfig { rule: ScopeRule::Any, ..ScopeConfig::default() }, seeds).unwrap();
     let scope = Arc::new(CurrentScope::new(scope, RefusedLinks::default()));
-    Validator::new(frontier.clone(), scope, config.clone(), Arc::new(Metrics::new())).unwrap()
+    Validator::new(frontier.clone(), scope, config.clone(), Arc::new(Metrics::default())).unwrap()
 }
 
 impl<'w> Walk<'w> {

@@ -48,7 +48,7 @@ impl Bench {
         let config = ScopeConfig { obey_nofollow: true, ..ScopeConfig::default() };
         let scope = CurrentScope::new(Scope::new(&config, seeds).unwrap(), RefusedLinks::default());
         let config = FrontierConfig { max_depth: None, traps, ..Config::default().frontier };
-        let metrics = Arc::new(Metrics::new());
+        let metrics = Arc::new(Metrics::default());
         let validator = Validator::new(self.frontier.clone(), Arc::new(scope), config, metrics).unwrap();
         self.frontier.propose(&seeds.iter().map(|url| Proposal::seed(url)).collect::<Vec<_>>(), self.now()).unwrap();
         let mut unread = VecDeque::new();
