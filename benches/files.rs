@@ -20,7 +20,7 @@ use seine::formats::files::{FilesReader, parse_line, write_event};
 use seine::formats::zlib_stream::ZlibStream;
 use seine::page::PageEvent;
 use seine::parse::{DeriveOptions, Derived};
-use seine::sinks;
+use seine::sinks::{self, SinkContext};
 
 const PAGES: usize = 400;
 
@@ -91,8 +91,7 @@ fn deliver(entries: &[Arc<Entry>], level: u32) -> usize {
     let options = [("target_storage.data_format.files.compression_level", level.to_string())];
     let config = config::load_with(None, &[], &options).expect("it is right").config.sinks.remove(0);
     let state = serde_json::Value::Null;
-    let mut sink = sinks::open(&config, folder.path(), folder.path(), &state, Default::default())
-        .expect("the folder was just made");
+    let mut sink = sinks::open(&config, &SinkContext::new(folder.path()), &state).expect("the folder was just made");
     for batch in entries.chunks(50) {
         sink.deliver(batch).expect("a disk with room");
     }

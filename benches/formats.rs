@@ -34,7 +34,7 @@ use seine::formats::warc::{DigestVerdict, WarcReader, WarcRecord};
 use seine::page::PageEvent;
 use seine::page::wire::{Framing, Wire};
 use seine::parse::{self, DeriveOptions};
-use seine::sinks;
+use seine::sinks::{self, SinkContext};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -277,7 +277,7 @@ fn write(case: &Case, entries: &[Arc<Entry>], folder: &Path) {
     let mut settings = vec![("target_storage.data_formats", case.sink.to_owned())];
     settings.extend(case.setting.map(|(key, value)| (key, value.to_owned())));
     let config = config::load_with(None, &[], &settings).expect("valid settings").config.sinks.remove(0);
-    let mut sink = sinks::open(&config, folder, folder, &Value::Null, Default::default()).expect("an empty folder");
+    let mut sink = sinks::open(&config, &SinkContext::new(folder), &Value::Null).expect("an empty folder");
     for batch in entries.chunks(BATCH) {
         sink.deliver(batch).expect("a disk with room");
     }

@@ -17,7 +17,7 @@ use seine::config::{self, Destination, ElasticConfig, SinkConfig};
 use seine::delivery::Entry;
 use seine::formats::{elastic, elastic_mapping, files};
 use seine::sinks::elasticsearch::ElasticSink;
-use seine::sinks::{self, Sink};
+use seine::sinks::{self, Sink, SinkContext};
 
 use crate::broker::Broker;
 use crate::node::Node;
@@ -162,8 +162,7 @@ fn json(entry: &Entry) -> Vec<u8> {
 fn kafka_sink(config: &SinkConfig, entries: &[Arc<Entry>]) -> Run {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let state = serde_json::Value::Null;
-    let mut sink =
-        sinks::open(config, folder.path(), folder.path(), &state, Default::default()).expect("the broker answers");
+    let mut sink = sinks::open(config, &SinkContext::new(folder.path()), &state).expect("the broker answers");
     timed(|| deliver(&mut *sink, entries))
 }
 
@@ -224,7 +223,7 @@ fn document(entry: &Entry) -> Bytes {
 
 fn elastic_sink(config: &ElasticConfig, entries: &[Arc<Entry>]) -> Run {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut sink = ElasticSink::open(config, seine::config::Upkeep::default(), folder.path(), Default::default())
+    let mut sink = ElasticSink::open(config, seine::config::Upkeep::default(), &SinkContext::new(folder.path()))
         .expect("it is right");
     timed(|| deliver(&mut sink, entries))
 }

@@ -16,9 +16,8 @@ use crate::delivery::{Cursor, Deriver, Entry, Position};
 use crate::formats::Format;
 use crate::page::EpochMs;
 use crate::parse::DeriveOptions;
-use crate::shutdown::Shutdown;
+use crate::sinks::SinkContext;
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, Step, pump};
-use crate::sinks::watch::Watch;
 
 /// A decoded body is not cut below this, whatever a crawl would do: what an archive holds is to be kept.
 const MAX_DECODED_BYTES: u64 = 256 << 20;
@@ -33,10 +32,8 @@ pub struct Transfer {
     pub source: ArchiveInputs,
     pub wanted: Wanted,
     pub sink: SinkConfig,
-    /// The sink's own.
-    pub folder: PathBuf,
-    /// Dead letters are kept below it.
-    pub letters: PathBuf,
+    /// It ends early once the process hurries, and goes on when it is run again.
+    pub context: SinkContext,
     pub derive: DeriveOptions,
     /// Where progress is kept, and what it was at the start; none for a destination that cannot go on.
     pub state: TransferState,
@@ -45,10 +42,6 @@ pub struct Transfer {
     pub rate: Option<f64>,
     /// Has the bytes read from disk added.
     pub read: Arc<AtomicU64>,
-    /// Where the sink shows whether it gets on.
-    pub watch: Watch,
-    /// It ends early once that hurries, and goes on when it is run again.
-    pub shutdown: Shutdown,
 }
 
 /// Who wants to know how it goes.
@@ -121,8 +114,7 @@ impl Summary {
 impl Transfer {
     /// Runs to the end of the archive. A failure leaves what was acknowledged in the state file.
     pub fn run(self, observer: &mut dyn TransferObserver) -> anyhow::Result<Summary> {
-        let (sink, folder) = (self.sink.clone(), self.folder.clone());
-        let (letters, shutdown) = (self.letters.clone(), self.shutdown.clone());
+        let (sink, context) = (self.sink.clone(), self.context.clone());
         let max_decoded_bytes = self.derive.max_decoded_bytes.max(MAX_DECODED_BYTES);
         let before = self.state.cursor.position.index;
         let mut feed = ArchiveFeed {
@@ -139,7 +131,7 @@ impl Transfer {
             observer,
             transfer: self,
         };
-        pump(&mut feed, &sink, (&folder, &letters), &shutdown)?;
+        pump(&mut feed, &sink, &context)?;
         if feed.ended { feed.finish() } else { Ok(feed.so_far()) }
     }
 }
@@ -208,10 +200,6 @@ impl Feed for ArchiveFeed<'_> {
         }
         self.transfer.state.cursor = cursor;
         self.save()
-    }
-
-    fn watch(&self) -> Watch {
-        self.transfer.watch.clone()
     }
 
     fn stepped(&mut self, _: Step) {

@@ -13,8 +13,7 @@ use crate::archive::transfer_state::{self, TransferState};
 use crate::config::Destination;
 use crate::formats::Format;
 use crate::parse::DeriveOptions;
-use crate::shutdown::Shutdown;
-use crate::sinks::watch::Watch;
+use crate::sinks::SinkContext;
 
 /// Write an archive's pages as files of another format.
 ///
@@ -69,15 +68,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         source,
         wanted: args.filter_args.wanted(),
         sink,
-        folder: args.to_folder.clone(),
-        letters: args.to_folder.clone(),
+        context: SinkContext::new(&args.to_folder),
         derive: DeriveOptions::new(&config),
         state,
         state_file: Some(state_file.clone()),
         rate: None,
         read: told.ticker.read().clone(),
-        watch: Watch::default(),
-        shutdown: Shutdown::default(),
     }
     .run(&mut told)
     .context("the conversion stopped; run the same command again to go on")?;

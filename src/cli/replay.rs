@@ -12,9 +12,7 @@ use crate::archive::transfer::Transfer;
 use crate::archive::transfer_state::TransferState;
 use crate::config::{self, Destination, StartedWith};
 use crate::parse::DeriveOptions;
-use crate::shutdown::Shutdown;
-use crate::sinks::SinkError;
-use crate::sinks::watch::Watch;
+use crate::sinks::{SinkContext, SinkError};
 use crate::telemetry::logging;
 use crate::telemetry::progress::{grouped, say};
 
@@ -85,15 +83,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         source: ArchiveInputs::open(&args.from_names, options)?,
         wanted: args.filter_args.wanted(),
         sink,
-        folder: folder.clone(),
-        letters: folder.clone(),
+        context: SinkContext::new(&folder),
         derive: DeriveOptions::new(&config),
         state,
         state_file: state_file.clone(),
         rate: args.rate,
         read: told.ticker.read().clone(),
-        watch: Watch::default(),
-        shutdown: Shutdown::default(),
     };
     let summary = match transfer.run(&mut told) {
         Err(error) if matches!(error.downcast_ref(), Some(SinkError::ReaderGone)) => return Ok(ExitCode::SUCCESS),

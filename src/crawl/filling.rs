@@ -27,6 +27,7 @@ use crate::frontier::{PageRecord, PageState};
 use crate::page::PageEvent;
 use crate::page_log::PageLog;
 use crate::parse;
+use crate::sinks::SinkContext;
 use crate::sinks::watch::Watch;
 use crate::supervisor::Beat;
 use crate::telemetry::progress::grouped;
@@ -101,15 +102,17 @@ pub(super) fn fill(running: &Running, sink: &SinkConfig, beat: &Beat) -> anyhow:
         source: ArchiveInputs::open(&names, without_own(&running.folder, sink))?,
         wanted: wanted(running, sink)?,
         sink: sink.clone(),
-        folder: running.folder.join(sink.name()),
-        letters: place.join(sink.name()),
+        context: SinkContext {
+            letters: place.join(sink.name()),
+            shutdown: running.shutdown.clone(),
+            watch: watch.clone(),
+            ..SinkContext::new(running.folder.join(sink.name()))
+        },
         derive: running.visitor().derive.clone(),
         state,
         state_file: Some(state_file(&running.folder, sink.name())),
         rate: None,
         read: Default::default(),
-        watch: watch.clone(),
-        shutdown: running.shutdown.clone(),
     };
     let mut told = Told { running, sink: sink.name(), beat, watch, before: 0 };
     let summary = transfer.run(&mut told).context("filling it from an archive")?;

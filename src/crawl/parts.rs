@@ -12,9 +12,8 @@ use super::running::Running;
 use crate::config::SinkConfig;
 use crate::delivery::{Cursor, Entry};
 use crate::page_log::{Reader, VALIDATOR};
-use crate::sinks::SinkError;
 use crate::sinks::pump::{BATCH_BYTES, BATCH_EVENTS, Feed, Step, pump};
-use crate::sinks::watch::Watch;
+use crate::sinks::{SinkContext, SinkError};
 use crate::supervisor::Beat;
 use crate::validate::Validator;
 
@@ -74,8 +73,13 @@ fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> anyhow::Resul
     let reader = running.log.reader(name)?;
     let seconds = running.metrics.delivery_seconds.with_label_values(&[name]);
     let mut feed = LogFeed { running, name, reader, seconds, beat };
-    let folder = running.folder.join(name);
-    pump(&mut feed, config, (&folder, &folder), &running.shutdown)
+    let context = SinkContext {
+        shutdown: running.shutdown.clone(),
+        watch: running.watches.get(name).cloned().unwrap_or_default(),
+        notes_places: true,
+        ..SinkContext::new(running.folder.join(name))
+    };
+    pump(&mut feed, config, &context)
 }
 
 struct LogFeed<'a> {
@@ -113,14 +117,6 @@ impl Feed for LogFeed<'_> {
 
     fn commit(&mut self, cursor: Cursor) -> anyhow::Result<()> {
         Ok(self.reader.commit(cursor)?)
-    }
-
-    fn watch(&self) -> Watch {
-        self.running.watches.get(self.name).cloned().unwrap_or_default()
-    }
-
-    fn wants_places(&self) -> bool {
-        true
     }
 
     fn stepped(&mut self, step: Step) {

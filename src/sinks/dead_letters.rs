@@ -74,19 +74,12 @@ impl DeadLetters {
     /// Reads the notes of what is there already. Nothing is made on disk before the first letter. `sink_folder`: the
     /// sink's own.
     pub fn open(sink_folder: &Path) -> Result<DeadLetters, SinkError> {
-        let folder = sink_folder.join(FOLDER);
-        let mut known = HashSet::new();
-        for path in files(sink_folder)? {
-            let read = for_each(&path, &mut |note, _| {
-                known.insert(id_hash(&note.id));
-                Ok(())
-            });
-            // Letters that cannot be read can still be told of, and new ones be taken.
-            if let Err(error) = read {
-                tracing::error!(path = %path.display(), %error, "dead letters cannot be read");
-            }
+        let Account { ids, problems, .. } = account_of(files(sink_folder)?);
+        // Letters that cannot be read can still be told of, and new ones be taken.
+        for (path, error) in problems {
+            tracing::error!(path = %path.display(), %error, "dead letters cannot be read");
         }
-        Ok(DeadLetters { folder, known, open: None })
+        Ok(DeadLetters { folder: sink_folder.join(FOLDER), known: ids, open: None })
     }
 
     /// Adds an event, unless it lies there already. Durable after [`sync`](DeadLetters::sync).
@@ -155,18 +148,22 @@ pub fn for_each(
     path: &Path,
     visit: &mut dyn FnMut(Note, &mut FileReader) -> Result<(), LetterError>,
 ) -> Result<(), LetterError> {
-    let mut reader = LetterReader::new(BufReader::new(File::open(path)?))?;
+    let mut reader = reader(path)?;
     while let Some(note) = reader.next_note()? {
         visit(note, &mut reader)?;
     }
     Ok(())
 }
 
+fn reader(path: &Path) -> Result<FileReader, LetterError> {
+    LetterReader::new(BufReader::new(File::open(path)?))
+}
+
 /// What the destination said of an event that it refused; none of an event without a letter. Reads the notes of all letters there
 /// are; of those that cannot be read nothing is said.
 pub fn reason(sink_folder: &Path, event_id: &str) -> Option<String> {
     for path in files(sink_folder).ok()? {
-        let mut reader = LetterReader::new(BufReader::new(File::open(&path).ok()?)).ok()?;
+        let mut reader = reader(&path).ok()?;
         while let Ok(Some(note)) = reader.next_note() {
             if note.id == event_id {
                 return Some(note.reason);
@@ -178,17 +175,21 @@ pub fn reason(sink_folder: &Path, event_id: &str) -> Option<String> {
 
 /// Reads the notes and tallies of all letters there are and were. A file that is damaged counts as far as it can be read.
 pub fn account(sink_folder: &Path) -> Result<Account, SinkError> {
+    Ok(account_of(list(sink_folder, &[SUFFIX, EMPTIED])?))
+}
+
+fn account_of(files: Vec<PathBuf>) -> Account {
     let mut account = Account::default();
-    for path in list(sink_folder, &[SUFFIX, EMPTIED])? {
+    for path in files {
         if let Err(error) = add_to(&mut account, &path) {
             account.problems.push((path, error));
         }
     }
-    Ok(account)
+    account
 }
 
 fn add_to(account: &mut Account, path: &Path) -> Result<(), LetterError> {
-    let mut reader = LetterReader::new(BufReader::new(File::open(path)?))?;
+    let mut reader = reader(path)?;
     while let Some(note) = reader.next_note()? {
         account.ids.insert(id_hash(&note.id));
     }
@@ -227,7 +228,7 @@ fn copy_letters(
     out: &mut dyn Write,
     fate: &mut dyn FnMut(&Note) -> LetterAction,
 ) -> Result<u64, LetterError> {
-    let mut reader = LetterReader::new(BufReader::new(File::open(path)?))?;
+    let mut reader = reader(path)?;
     let (mut kept, mut gone) = (0, Tally::default());
     let mut bytes = Vec::new();
     while let Some(note) = reader.next_note()? {

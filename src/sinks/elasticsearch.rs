@@ -24,7 +24,6 @@ mod touch;
 mod verdict;
 
 use std::collections::VecDeque;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -37,15 +36,12 @@ use self::client::other;
 pub(super) use self::place::find;
 use self::queue::{BulkDocument, BulkOutcome};
 use super::dead_letters::DeadLetters;
-use super::sink::SinkCount;
-use super::sink::{Delivered, Sink, SinkError};
+use super::sink::{Delivered, Sink, SinkContext, SinkCount, SinkError};
 use super::upkeep::Due;
-use super::watch::Watch;
 use crate::config::{ElasticConfig, Removed, Upkeep};
 use crate::delivery::{Entry, Position};
 use crate::formats::elastic::{document_id, document_version, write_event};
 use crate::formats::files::is_held;
-use crate::shutdown::Shutdown;
 
 /// Bulks sent and not yet answered. One is written by the server while the next is being made and sent.
 const IN_FLIGHT: usize = 2;
@@ -89,15 +85,8 @@ struct InFlightBulk {
 }
 
 impl ElasticSink {
-    /// Waits for no server: what is wrong with the index is told by one of the next calls. When
-    /// the process hurries to its end, the sink stops waiting for a server that does not answer, and says what was written
-    /// by then. `folder`: for dead letters.
-    pub fn open(
-        config: &ElasticConfig,
-        upkeep: Upkeep,
-        folder: &Path,
-        shutdown: Shutdown,
-    ) -> Result<ElasticSink, SinkError> {
+    /// Waits for no server: what is wrong with the index is told by one of the next calls.
+    pub fn open(config: &ElasticConfig, upkeep: Upkeep, context: &SinkContext) -> Result<ElasticSink, SinkError> {
         let client = client::Client::new(config)?;
         // A worker rather than the caller's thread: connections live on while the caller does something else.
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -106,7 +95,7 @@ impl ElasticSink {
             .enable_all()
             .build()
             .map_err(|error| other(format!("no thread can be started: {error}"), "raise the limit of threads"))?;
-        let pusher = Arc::new(BulkSender::new(client, config, upkeep.removed == Removed::Delete, shutdown));
+        let pusher = Arc::new(BulkSender::new(client, config, upkeep.removed == Removed::Delete, context));
         Ok(ElasticSink {
             look: Some(runtime.spawn(pusher.clone().look())),
             pusher,
@@ -116,7 +105,7 @@ impl ElasticSink {
             next: Batch::default(),
             in_flight: VecDeque::new(),
             so_far: Delivered::default(),
-            dead: DeadLetters::open(folder)?,
+            dead: DeadLetters::open(&context.letters)?,
             ended: false,
         })
     }
@@ -251,10 +240,6 @@ impl Sink for ElasticSink {
             sink.send()?;
             sink.settle_all()
         })
-    }
-
-    fn show_to(&mut self, watch: Watch) {
-        self.pusher.show_to(watch);
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use super::dead_letters::DeadLetters;
 use super::folder::{create_folder, file_error, sync_folder};
 use super::local::{Disposition, LocalStore};
-use super::sink::SinkError;
+use super::sink::{SinkContext, SinkError};
 use super::staging::StagedFiles;
 use crate::delivery::Entry;
 use crate::formats::compressed_streams::CompressedStreams;
@@ -36,14 +36,9 @@ pub(super) struct FilePerPage {
 }
 
 impl FilePerPage {
-    /// Creates the folder when it is absent, and removes what an earlier run had not finished. `letters`: dead letters are
-    /// kept below this folder; when it is another one, what comes are such letters.
-    pub fn open(
-        folder: &Path,
-        letters: &Path,
-        encoder: Box<dyn Encoder>,
-        naming: Naming,
-    ) -> Result<FilePerPage, SinkError> {
+    /// Creates the folder when it is absent, and removes what an earlier run had not finished.
+    pub fn open(context: &SinkContext, encoder: Box<dyn Encoder>, naming: Naming) -> Result<FilePerPage, SinkError> {
+        let SinkContext { folder, letters, .. } = context;
         create_folder(folder)?;
         Ok(FilePerPage {
             folder: folder.into(),

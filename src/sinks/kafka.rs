@@ -7,7 +7,6 @@
 //! sink, which is then made anew and starts from its cursor.
 
 use std::collections::{HashSet, VecDeque};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,7 +17,7 @@ use super::dead_letters::DeadLetters;
 use super::kafka_client::{self as client, KafkaProducer, Report, trouble};
 use super::kafka_message::{headers, key_hash};
 use super::place_notes::{NotedPlace, PlaceNotes};
-use super::sink::{Delivered, Sink, SinkError, empty};
+use super::sink::{Delivered, Sink, SinkContext, SinkError, empty};
 use super::upkeep::{Due, has_no_page};
 use super::watch::Watch;
 use crate::config::{KafkaConfig, Upkeep};
@@ -82,20 +81,19 @@ enum MessageState {
 }
 
 impl KafkaSink {
-    /// Connects, and finds or makes the topic. `schema`: what messages say of their values. `folder`: for dead letters. When the
-    /// process hurries to its end, the sink takes nothing more and stops waiting for the broker.
+    /// Connects, and finds or makes the topic. `schema`: what messages say of their values. When the process hurries to its end,
+    /// the sink takes nothing more.
     pub fn open(
         config: &KafkaConfig,
         upkeep: Upkeep,
         encoder: Box<dyn Encoder>,
         schema: &'static str,
-        folder: &Path,
-        shutdown: Shutdown,
+        context: &SinkContext,
     ) -> Result<KafkaSink, SinkError> {
         Ok(KafkaSink {
-            dead: DeadLetters::open(folder)?,
-            notes: PlaceNotes::default(),
-            producer: client::connect(config, &shutdown)?,
+            dead: DeadLetters::open(&context.letters)?,
+            notes: PlaceNotes::new(context),
+            producer: client::connect(config, &context.shutdown)?,
             config: config.clone(),
             upkeep,
             encoder,
@@ -110,8 +108,8 @@ impl KafkaSink {
             limit: None,
             value: Vec::new(),
             so_far: Delivered::default(),
-            shutdown,
-            watch: Watch::default(),
+            shutdown: context.shutdown.clone(),
+            watch: context.watch.clone(),
         })
     }
 
@@ -376,13 +374,5 @@ impl Sink for KafkaSink {
             self.send_suspects()?;
         }
         Ok(self.so_far.clone())
-    }
-
-    fn show_to(&mut self, watch: Watch) {
-        self.watch = watch;
-    }
-
-    fn note_places(&mut self, folder: &Path) {
-        self.notes = PlaceNotes::new(folder);
     }
 }

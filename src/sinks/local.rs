@@ -1,6 +1,5 @@
 //! Destinations on this machine: what they are given is durable once they are synced.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use super::sink::{Delivered, Sink, SinkError};
@@ -15,9 +14,6 @@ pub(super) trait LocalStore: Send {
 
     /// Makes everything durable that was put. Returns the state to commit with it.
     fn sync(&mut self) -> Result<serde_json::Value, SinkError>;
-
-    /// See [`Sink::note_places`].
-    fn note_places(&mut self, _folder: &Path) {}
 
     /// Ends cleanly.
     fn close(&mut self) -> Result<(), SinkError> {
@@ -68,10 +64,6 @@ impl<L: LocalStore> Sink for LocalSink<L> {
 
     fn flush(&mut self) -> Result<Delivered, SinkError> {
         self.deliver(&[])
-    }
-
-    fn note_places(&mut self, folder: &Path) {
-        self.place.note_places(folder);
     }
 
     fn close(&mut self) -> Result<(), SinkError> {

@@ -5,7 +5,6 @@ pub mod dead_letters;
 pub mod elasticsearch;
 pub mod filesystem;
 pub(crate) mod folder;
-pub mod fused;
 pub mod kafka;
 mod kafka_audit;
 mod kafka_client;
@@ -28,56 +27,40 @@ mod void;
 pub mod watch;
 pub(crate) mod whole_file;
 
-use std::path::Path;
-
 use self::elasticsearch::ElasticSink;
 use self::filesystem::FilePerPage;
-use self::fused::Fused;
 use self::kafka::KafkaSink;
 use self::local::LocalSink;
 use self::pagestore::Pagestore;
 use self::rolling_sink::RollingSink;
-pub use self::sink::{Delivered, Sink, SinkError};
+pub use self::sink::{Delivered, Sink, SinkContext, SinkError};
 use self::void::Void;
 use crate::config::{Destination, SinkConfig, Upkeep};
-use crate::shutdown::Shutdown;
 
-/// Builds a sink. `folder`: the sink's own, for what it keeps on disk. `letters`: dead letters are kept below it, those of
-/// pages that are dead letters already elsewhere. `state`: what its last committed [`Delivered`] carried, null for a sink
-/// that never delivered. When the process hurries to its end, a sink that waits for a server stops waiting, and
-/// [`Sink::flush`] returns what is durable. After an error it is not used on ([`fused`]).
-pub fn open(
-    config: &SinkConfig,
-    folder: &Path,
-    letters: &Path,
-    state: &serde_json::Value,
-    shutdown: Shutdown,
-) -> Result<Box<dyn Sink>, SinkError> {
+/// Builds a sink. `state`: what its last committed [`Delivered`] carried, null for a sink that never delivered.
+pub fn open(config: &SinkConfig, context: &SinkContext, state: &serde_json::Value) -> Result<Box<dyn Sink>, SinkError> {
     let encoder = config.format.map(|format| (format.encoder)(&config.options));
-    let sink: Box<dyn Sink> = match (&config.destination, encoder) {
+    Ok(match (&config.destination, encoder) {
         (Destination::Files { max_file_size, compression_level }, Some(encoder)) => {
             let how = (*max_file_size, *compression_level);
-            Box::new(LocalSink::new(RollingSink::open(config, encoder, how, folder, state)?, config.upkeep))
+            Box::new(LocalSink::new(RollingSink::open(config, encoder, how, context, state)?, config.upkeep))
         }
         (Destination::Filesystem(naming), Some(encoder)) => {
-            Box::new(LocalSink::new(FilePerPage::open(folder, letters, encoder, *naming)?, config.upkeep))
+            Box::new(LocalSink::new(FilePerPage::open(context, encoder, *naming)?, config.upkeep))
         }
         (Destination::Pagestore { base_folder }, _) => {
-            Box::new(LocalSink::new(Pagestore::open(base_folder.as_deref().unwrap_or(folder))?, config.upkeep))
+            Box::new(LocalSink::new(Pagestore::open(base_folder.as_deref().unwrap_or(&context.folder))?, config.upkeep))
         }
         (Destination::Kafka(kafka), Some(encoder)) => {
             let schema = config.format.map_or("", |format| format.schema);
-            Box::new(KafkaSink::open(kafka, config.upkeep, encoder, schema, letters, shutdown)?)
+            Box::new(KafkaSink::open(kafka, config.upkeep, encoder, schema, context)?)
         }
-        (Destination::Elasticsearch(elastic), _) => {
-            Box::new(ElasticSink::open(elastic, config.upkeep, letters, shutdown)?)
-        }
+        (Destination::Elasticsearch(elastic), _) => Box::new(ElasticSink::open(elastic, config.upkeep, context)?),
         (Destination::Stdout, encoder) => stdout::sink(std::io::stdout(), encoder, config.upkeep),
         (Destination::Void, _) => Box::new(LocalSink::new(Void, Upkeep::default())),
         (_, None) => {
             let problem = format!("{} has no format to write", config.name);
             return Err(SinkError::Other { sink: config.kind, problem, remedy: "name one in target_storage.sinks" });
         }
-    };
-    Ok(Box::new(Fused::new(config.kind, sink)))
+    })
 }

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::sink::SinkContext;
+
 /// In the data folder: beside the sinks' own, in which others look for pages alone. Each sink has one of its name there.
 pub const FOLDER: &str = "~places";
 const FILE: &str = "notes";
@@ -73,8 +75,7 @@ impl Span {
     }
 }
 
-/// Takes notes for one sink. By default none are taken: somebody must want them.
-#[derive(Default)]
+/// Takes notes for one sink, if somebody wants them.
 pub(super) struct PlaceNotes {
     /// None: none are taken, or one could not be written. Nobody waits for notes.
     folder: Option<PathBuf>,
@@ -88,11 +89,10 @@ pub(super) struct PlaceNotes {
 }
 
 impl PlaceNotes {
-    /// `folder`: the sink's own. Nothing is made before the first note.
-    pub fn new(folder: &Path) -> PlaceNotes {
-        let mut notes = PlaceNotes::default();
-        notes.folder = Some(notes_of(folder));
-        notes
+    /// Nothing is made before the first note.
+    pub fn new(context: &SinkContext) -> PlaceNotes {
+        let folder = context.notes_places.then(|| notes_of(&context.folder));
+        PlaceNotes { folder, file: None, open: None, written: None, last_written: None }
     }
 
     /// Event number `index` is at `place`. In order of the events.

@@ -1,14 +1,11 @@
 //! One sink's loop, whoever feeds it: takes entries, delivers them, commits what is durable at the destination.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::sink::Delivered;
-use super::watch::Watch;
+use super::sink::{Delivered, SinkContext};
 use crate::config::SinkConfig;
 use crate::delivery::{Cursor, Entry, Position};
-use crate::shutdown::Shutdown;
 
 /// Entries and bytes of bodies that are delivered together.
 pub(crate) const BATCH_EVENTS: usize = 1024;
@@ -28,18 +25,8 @@ pub(crate) trait Feed {
     /// Durable when it returns.
     fn commit(&mut self, cursor: Cursor) -> anyhow::Result<()>;
 
-    /// Where the sink shows whether it gets on.
-    fn watch(&self) -> Watch {
-        Watch::default()
-    }
-
-    /// Whether somebody will ask where pages are.
-    fn wants_places(&self) -> bool {
-        false
-    }
-
     /// Called after every step, for who watches.
-    fn stepped(&mut self, _step: Step) {}
+    fn stepped(&mut self, step: Step);
 }
 
 /// One call of the sink.
@@ -55,26 +42,16 @@ pub(crate) struct Step {
 
 /// Runs until the feed has ended and all of it is settled, or the process hurries to its end. Called again after a failure, it starts
 /// from the committed cursor with a new sink.
-/// `folder`: the sink's own, and that of its dead letters.
-pub(crate) fn pump(
-    feed: &mut dyn Feed,
-    config: &SinkConfig,
-    (folder, letters): (&Path, &Path),
-    shutdown: &Shutdown,
-) -> anyhow::Result<()> {
+pub(crate) fn pump(feed: &mut dyn Feed, config: &SinkConfig, context: &SinkContext) -> anyhow::Result<()> {
     let before = feed.cursor();
-    let mut sink = super::open(config, folder, letters, &before.state, shutdown.clone())?;
-    feed.watch().opened();
-    sink.show_to(feed.watch());
-    if feed.wants_places() {
-        sink.note_places(folder);
-    }
+    let mut sink = super::open(config, context, &before.state)?;
+    context.watch.opened();
     // What the sink opened is noted before anything is delivered into it, so that a crash finds it.
     let opened = sink.flush()?;
     commit(feed, &before, &opened)?;
     let mut acknowledged = 0;
     let mut taken = Position::default();
-    while !feed.has_ended() && !shutdown.is_hurrying() {
+    while !feed.has_ended() && !context.shutdown.is_hurrying() {
         let entries = feed.next()?;
         let started = Instant::now();
         let delivered = if entries.is_empty() { sink.flush()? } else { sink.deliver(&entries)? };
@@ -91,7 +68,7 @@ pub(crate) fn pump(
     loop {
         let delivered = sink.flush()?;
         commit(feed, &before, &delivered)?;
-        if delivered.up_to >= taken || shutdown.is_hurrying() {
+        if delivered.up_to >= taken || context.shutdown.is_hurrying() {
             return Ok(sink.close()?);
         }
     }

@@ -1,11 +1,9 @@
 //! Rolling files of any format with many records in a file.
 
-use std::path::Path;
-
 use super::local::{Disposition, LocalStore};
 use super::place_notes::{NotedPlace, PlaceNotes};
 use super::rolling::{Indexes, RollingFiles, RollingOptions};
-use super::sink::{SinkError, empty};
+use super::sink::{SinkContext, SinkError, empty};
 use crate::config::SinkConfig;
 use crate::delivery::Entry;
 use crate::formats::encoder::{Encoder, NewFile};
@@ -24,7 +22,7 @@ pub(super) struct RollingSink {
 }
 
 impl RollingSink {
-    /// Puts `folder` (created when absent) in the state that `state` was taken in: nothing that will be delivered again
+    /// Puts its folder (created when absent) in the state that `state` was taken in: nothing that will be delivered again
     /// stays in the files, and the indexes are as the files are. With null, what an earlier writer left unfinished is
     /// closed as far as it is readable. Commit what [`sync`](super::local::LocalStore::sync) returns before the first page: a crash before the
     /// first commit leaves pages in the files that come again.
@@ -32,10 +30,10 @@ impl RollingSink {
         config: &SinkConfig,
         encoder: Box<dyn Encoder>,
         (max_file_size, level): (u64, u32),
-        folder: &Path,
+        context: &SinkContext,
         state: &serde_json::Value,
     ) -> Result<RollingSink, SinkError> {
-        let options = &config.options;
+        let (options, folder) = (&config.options, context.folder.as_path());
         let Some(Files::Rolling(layout)) = config.format.map(|format| format.files) else {
             let problem = format!("{} has a format with no files of many pages", config.name);
             return Err(SinkError::Other { sink: "files", problem, remedy: "name another in target_storage.sinks" });
@@ -58,7 +56,7 @@ impl RollingSink {
             record_end: layout.record_end,
             hostname: rustix::system::uname().nodename().to_str().ok().map(str::to_owned),
             record: Vec::new(),
-            notes: PlaceNotes::default(),
+            notes: PlaceNotes::new(context),
         })
     }
 
@@ -95,10 +93,6 @@ impl LocalStore for RollingSink {
         let state = self.files.sync()?;
         self.notes.write(false);
         Ok(state)
-    }
-
-    fn note_places(&mut self, folder: &Path) {
-        self.notes = PlaceNotes::new(folder);
     }
 
     fn close(&mut self) -> Result<(), SinkError> {

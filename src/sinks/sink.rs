@@ -1,13 +1,15 @@
 //! What a sink is to whoever drives it.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::watch::Watch;
 use crate::delivery::{Entry, Position};
 use crate::large;
+use crate::shutdown::Shutdown;
 
-/// A destination. One task drives it; a failed call is answered by building the sink anew from its saved state.
+/// A destination. One task drives it. After a failed call it is not used on, as what it has in hand no longer matches what was
+/// acknowledged: it is built anew from its saved state.
 pub trait Sink: Send {
     /// Takes entries in order. Blocks while it writes. Returns what is durable at the destination by now, which may be
     /// less than what was taken: the rest is in flight until a later `deliver` or `flush`.
@@ -17,15 +19,34 @@ pub trait Sink: Send {
     /// with what is durable by now, so that the caller can look around; it is called again for the rest.
     fn flush(&mut self) -> Result<Delivered, SinkError>;
 
-    /// Told once, before anything is delivered: where a sink that waits for a server shows whether it gets on.
-    fn show_to(&mut self, _watch: Watch) {}
-
-    /// Told once, before anything is delivered: somebody will ask where pages are. `folder`: the sink's own.
-    fn note_places(&mut self, _folder: &Path) {}
-
     /// Ends cleanly: files are closed, connections too. Called after `flush`.
     fn close(&mut self) -> Result<(), SinkError> {
         Ok(())
+    }
+}
+
+/// Where a sink works, and whom it heeds.
+#[derive(Clone)]
+pub struct SinkContext {
+    /// The sink's own, for what it keeps on disk.
+    pub folder: PathBuf,
+    /// Dead letters are kept below it; another folder for pages that are dead letters already.
+    pub letters: PathBuf,
+    /// When the process hurries to its end, a sink that waits for a server stops waiting, and [`Sink::flush`] returns what is
+    /// durable.
+    pub shutdown: Shutdown,
+    /// Where a sink that waits for a server shows whether it gets on.
+    pub watch: Watch,
+    /// Somebody will ask where pages are.
+    pub notes_places: bool,
+}
+
+impl SinkContext {
+    /// All is kept in one folder, and nobody watches.
+    pub fn new(folder: impl Into<PathBuf>) -> SinkContext {
+        let folder = folder.into();
+        let letters = folder.clone();
+        SinkContext { folder, letters, shutdown: Shutdown::default(), watch: Watch::default(), notes_places: false }
     }
 }
 

@@ -25,21 +25,21 @@ impl Upkeep {
             WasDuplicate::Yes => self.skip_duplicates,
             WasDuplicate::Unknown => true,
         };
-        match (change, self.removed) {
-            _ if self.skip_duplicates && event.duplicate_of().is_some() => {
-                return self.due_of_duplicate(change == Some(PageChange::New), event.was_duplicate);
-            }
+        let (is_gone, keeps) = (change == Some(PageChange::Gone), self.removed == Removed::Keep);
+        if self.skip_duplicates && event.duplicate_of().is_some() {
+            // Of one that was there before it became a duplicate: as of any that leaves.
+            let was_there = change != Some(PageChange::New) && event.was_duplicate != WasDuplicate::Yes;
+            return if was_there { self.leaving() } else { Due::Skip };
+        }
+        if self.skip_duplicates && is_gone && event.was_duplicate == WasDuplicate::Yes {
             // What is not there need not leave.
-            (Some(PageChange::Gone), _) if self.skip_duplicates && event.was_duplicate == WasDuplicate::Yes => {
-                return if self.removed == Removed::Keep { Due::Write } else { Due::Skip };
-            }
-            (Some(PageChange::Gone), Removed::Delete | Removed::Tombstone | Removed::Event) => return self.leaving(),
-            (_, Removed::Keep) if event.withheld.as_ref().is_some_and(|withheld| !withheld.is_archived()) => {
-                return Due::Skip;
-            }
-            (_, Removed::Keep) => {}
-            _ if event.withheld.is_some() => return Due::Skip,
-            _ => {}
+            return if keeps { Due::Write } else { Due::Skip };
+        }
+        if is_gone && !keeps {
+            return self.leaving();
+        }
+        if event.withheld.as_ref().is_some_and(|withheld| !keeps || !withheld.is_archived()) {
+            return Due::Skip;
         }
         // It is new here, whatever it is to others.
         if was_left_out && matches!(change, Some(PageChange::Changed | PageChange::Unchanged)) && !is_bare(event) {
@@ -53,11 +53,6 @@ impl Upkeep {
             _ if is_small && self.unchanged == Unchanged::Touch => Due::Touch,
             _ => Due::Write,
         }
-    }
-
-    /// Of one that was there before it became a duplicate: as of any that leaves.
-    fn due_of_duplicate(self, is_new: bool, was: WasDuplicate) -> Due {
-        if is_new || was == WasDuplicate::Yes { Due::Skip } else { self.leaving() }
     }
 
     fn leaving(self) -> Due {

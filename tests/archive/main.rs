@@ -43,6 +43,7 @@ use seine::formats::warc::FORMAT as WARC;
 use seine::formats::web_index::FORMAT as WEB_INDEX;
 use seine::page::PageEvent;
 use seine::parse::DeriveOptions;
+use seine::sinks::SinkContext;
 
 /// Longer than any wait of a passing test.
 const LONG: Duration = Duration::from_secs(90);
@@ -107,11 +108,8 @@ fn transfer(from: &Path, to: &Path, sink: &str) -> Transfer {
     Transfer {
         source: source(from),
         wanted: Box::new(|_| Ok(true)),
-        letters: to.into(),
-        watch: Default::default(),
-        shutdown: Default::default(),
         sink: sink_config(sink),
-        folder: to.into(),
+        context: SinkContext::new(to),
         derive: options(),
         state: TransferState::default(),
         state_file: None,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use seine::archive::recover::{RecoveryReport, recover};
 use seine::formats::Format;
+use seine::sinks::SinkContext;
 
 use crate::support::program::run;
 use crate::{CDR31, events, pages, write};
@@ -116,8 +117,7 @@ fn a_flipped_bit_in_a_file_of_ours_costs_the_pages_around_it() {
         let state = serde_json::Value::Null;
         let deriver = seine::delivery::Deriver::new(crate::options());
         let mut sink =
-            seine::sinks::open(&crate::sink_config("FILES"), folder.path(), folder.path(), &state, Default::default())
-                .unwrap();
+            seine::sinks::open(&crate::sink_config("FILES"), &SinkContext::new(folder.path()), &state).unwrap();
         for event in &events {
             let index = u64::from_str_radix(&event.id, 16).unwrap() + 1;
             let end = seine::delivery::Position { index, offset: index };

@@ -8,6 +8,7 @@ use seine::delivery::Entry;
 use seine::page::{
     DuplicateOf, Failure, FailureReason, Likeness, Outcome, PageChange, PageEvent, TextChange, WasDuplicate, Withheld,
 };
+use seine::sinks::SinkContext;
 use seine::sinks::elasticsearch::ElasticSink;
 use serde_json::{Value, json};
 
@@ -153,7 +154,7 @@ fn what_is_to_be_kept_is_kept(node: &Node) {
         let folder = tempfile::tempdir().unwrap();
         let upkeep = Upkeep { unchanged, removed: Removed::Keep, min_change: 0, skip_duplicates: false };
         let mut sink =
-            ElasticSink::open(&config(&[&node.url], index), upkeep, folder.path(), Default::default()).unwrap();
+            ElasticSink::open(&config(&[&node.url], index), upkeep, &SinkContext::new(folder.path())).unwrap();
         let entries: Vec<Arc<Entry>> = entries(events);
         let delivered = deliver(&mut sink, &entries).unwrap();
         assert_eq!(delivered.up_to, entries.last().unwrap().end);
@@ -194,7 +195,7 @@ fn duplicates_have_no_document_where_they_are_skipped(node: &Node) {
             let folder = tempfile::tempdir().unwrap();
             let upkeep = Upkeep { skip_duplicates, ..crate::UPKEEP };
             let config = config(&[&node.url], index);
-            let mut sink = ElasticSink::open(&config, upkeep, folder.path(), Default::default()).unwrap();
+            let mut sink = ElasticSink::open(&config, upkeep, &SinkContext::new(folder.path())).unwrap();
             assert_eq!(deliver(&mut sink, &entries([event.clone()])).unwrap().dead, 0);
             let expected = if skip_duplicates { without } else { with }.map(|after: u64| format!("After {after}"));
             assert_eq!(title(node, index), expected, "{index}: {event:?}");
@@ -223,7 +224,7 @@ fn small_changes_are_touched_or_left_out(node: &Node) {
         let deliver_one = |event: &PageEvent| {
             let folder = tempfile::tempdir().unwrap();
             let mut sink =
-                ElasticSink::open(&config(&[&node.url], index), upkeep, folder.path(), Default::default()).unwrap();
+                ElasticSink::open(&config(&[&node.url], index), upkeep, &SinkContext::new(folder.path())).unwrap();
             let delivered = deliver(&mut sink, &entries([event.clone()])).unwrap();
             assert_eq!(delivered.dead, 0);
             delivered.skipped

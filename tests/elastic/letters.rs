@@ -4,8 +4,8 @@ use std::path::Path;
 
 use reqwest::Method;
 use seine::formats::elastic::document_id;
-use seine::sinks::Sink;
 use seine::sinks::elasticsearch::ElasticSink;
+use seine::sinks::{Sink, SinkContext};
 use serde_json::json;
 
 use crate::conformance::{ache_mapping, document_of};
@@ -59,7 +59,7 @@ pub fn a_letter_is_delivered_once_the_server_takes_it(node: &Node) {
 /// Delivers as a crawl would, with its sink's own folder.
 fn refuse(node: &Node, folder: &Path, pages: &[std::sync::Arc<seine::delivery::Entry>]) {
     std::fs::create_dir_all(folder).unwrap();
-    let mut sink = ElasticSink::open(&config(&[&node.url], INDEX), UPKEEP, folder, Default::default()).unwrap();
+    let mut sink = ElasticSink::open(&config(&[&node.url], INDEX), UPKEEP, &SinkContext::new(folder)).unwrap();
     sink.deliver(pages).unwrap();
     let delivered = sink.flush().unwrap();
     assert_eq!((delivered.delivered, delivered.dead), (1, 1));

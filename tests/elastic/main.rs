@@ -33,6 +33,7 @@ use seine::page::preferences::{Says, Scheme, Source, Statement, Usage};
 use seine::page::{DuplicateOf, Likeness, PageChange, PageEvent, Relevance, TextChange};
 use seine::parse::{DeriveOptions, PageText, derive};
 use seine::shutdown::Shutdown;
+use seine::sinks::SinkContext;
 use seine::sinks::dead_letters;
 use seine::sinks::elasticsearch::ElasticSink;
 use tempfile::TempDir;
@@ -153,7 +154,8 @@ fn open(config: &ElasticConfig) -> Opened {
 
 fn open_until(config: &ElasticConfig, shutdown: Shutdown) -> Opened {
     let folder = tempfile::tempdir().expect("a folder");
-    let sink = ElasticSink::open(config, UPKEEP, folder.path(), shutdown).expect("the configuration is right");
+    let context = SinkContext { shutdown, ..SinkContext::new(folder.path()) };
+    let sink = ElasticSink::open(config, UPKEEP, &context).expect("the configuration is right");
     Opened { sink, folder }
 }
 

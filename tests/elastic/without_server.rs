@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use seine::shutdown::Shutdown;
-use seine::sinks::Sink;
+use seine::sinks::elasticsearch::ElasticSink;
+use seine::sinks::{Sink, SinkContext};
 
 use crate::{closed_port, config, entries, numbered, open, open_until};
 
@@ -51,12 +52,8 @@ fn a_ca_file_that_is_not_there_is_named() {
     let mut config = config(&[&closed_port()], "pages");
     config.ca_file = Some("/nowhere/ca.pem".into());
     let folder = tempfile::tempdir().unwrap();
-    let opened = seine::sinks::elasticsearch::ElasticSink::open(
-        &config,
-        seine::config::Upkeep::default(),
-        folder.path(),
-        Shutdown::default(),
-    );
+    let context = SinkContext::new(folder.path());
+    let opened = ElasticSink::open(&config, seine::config::Upkeep::default(), &context);
     let error = opened.err().unwrap().to_string();
     assert!(error.contains("/nowhere/ca.pem") && error.contains("rest.ca_file"), "{error}");
 }

@@ -33,7 +33,7 @@ use seine::delivery::{Deriver, Entry, Position};
 use seine::page::PageEvent;
 use seine::parse::{self, DeriveOptions, Derived};
 use seine::sinks::kafka::KafkaSink;
-use seine::sinks::{Delivered, Sink, SinkError};
+use seine::sinks::{Delivered, Sink, SinkContext, SinkError};
 
 use event::response;
 
@@ -124,14 +124,8 @@ fn load_all(yaml: &str) -> Result<config::Loaded, String> {
 
 fn open(config: &ToKafka, folder: &Path) -> Result<KafkaSink, SinkError> {
     let format = config.0.format.unwrap();
-    KafkaSink::open(
-        config,
-        config.0.upkeep,
-        (format.encoder)(&config.0.options),
-        format.schema,
-        folder,
-        Default::default(),
-    )
+    let encoder = (format.encoder)(&config.0.options);
+    KafkaSink::open(config, config.0.upkeep, encoder, format.schema, &SinkContext::new(folder))
 }
 
 /// Asks until everything up to `last` is settled, or an error comes.

@@ -13,9 +13,8 @@ use seine::delivery::{Deriver, Entry, Position};
 use seine::formats::files::FilesReader;
 use seine::page::{Failure, FailureReason, Headers, Hop, Kind, Outcome, PageEvent};
 use seine::parse::{DeriveOptions, Derived, Link};
-use seine::sinks::fused::Fused;
 use seine::sinks::stdout;
-use seine::sinks::{self, Delivered, Sink, SinkError};
+use seine::sinks::{self, Delivered, Sink, SinkContext, SinkError};
 use serde_json::{Value, json};
 
 use crate::sink;
@@ -217,21 +216,19 @@ fn files_are_filled_before_they_are_rolled() {
 }
 
 #[test]
-fn after_an_error_the_sink_is_not_used_on() {
+fn an_error_names_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let gone = folder.path().join("gone");
-    let mut sink = Fused::new("files", open(&gone, 2_000, &Value::Null));
+    let mut sink = open(&gone, 2_000, &Value::Null);
     sink.deliver(&pages(0..1)).unwrap();
     std::fs::remove_dir_all(&gone).unwrap();
     let error = sink.deliver(&pages(1..20)).unwrap_err();
     assert!(matches!(error, SinkError::File { .. }), "{error}");
     assert!(error.to_string().contains("gone"), "{error}");
-    assert!(sink.deliver(&pages(20..21)).unwrap_err().to_string().contains("used again after an error"));
-    assert!(sink.flush().is_err());
 
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let error = sinks::open(&config(1), &file, &file, &Value::Null, Default::default()).err().unwrap();
+    let error = sinks::open(&config(1), &SinkContext::new(&file), &Value::Null).err().unwrap();
     assert!(error.to_string().contains(file.to_str().unwrap()), "{error}");
 }
 
@@ -558,7 +555,7 @@ fn a_broken_pipe_is_an_error_and_not_a_loss() {
 fn every_configured_sink_can_be_opened_and_counts() {
     for config in [SinkConfig::files(), sink::config("VOID", &[])] {
         let folder = tempfile::tempdir().unwrap();
-        let mut sink = sinks::open(&config, folder.path(), folder.path(), &Value::Null, Default::default()).unwrap();
+        let mut sink = sinks::open(&config, &SinkContext::new(folder.path()), &Value::Null).unwrap();
         assert_eq!(sink.flush().unwrap().up_to, Position::default());
         let Delivered { up_to, delivered, skipped, dead, .. } = sink.deliver(&pages(0..3)).unwrap();
         assert_eq!((up_to.index, delivered, skipped, dead), (3, 3, 0, 0));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use seine::config::{self, SinkConfig};
-use seine::sinks::{self, Sink};
+use seine::sinks::{self, Sink, SinkContext};
 use serde_json::Value;
 
 /// Of this name in `target_storage.data_formats`, with these keys below `target_storage.data_format`.
@@ -15,5 +15,5 @@ pub fn config(name: &str, keys: &[(&str, &str)]) -> SinkConfig {
 }
 
 pub fn open(config: &SinkConfig, folder: &Path, state: &Value) -> Box<dyn Sink> {
-    sinks::open(config, folder, folder, state, Default::default()).unwrap()
+    sinks::open(config, &SinkContext::new(folder), state).unwrap()
 }

@@ -18,7 +18,7 @@ use crate::formats::letters::Note;
 use crate::page_log::{LogError, PageLog, Reader};
 use crate::parse::DeriveOptions;
 use crate::sinks::dead_letters::{self, LetterAction};
-use crate::sinks::{self, Sink};
+use crate::sinks::{self, Sink, SinkContext};
 use crate::telemetry::logging;
 use crate::telemetry::progress::{Screen, grouped, say};
 
@@ -124,7 +124,8 @@ impl Replay<'_> {
     /// Returns when every one is durable at the destination, or refused and in the scratch folder.
     fn send(&mut self, path: &Path, selection: &LetterSelection, chosen: &mut HashSet<String>) -> anyhow::Result<()> {
         let state = self.reader.as_ref().map(|reader| reader.cursor().state.clone()).unwrap_or_default();
-        let mut sink = sinks::open(self.sink, &self.folder, &self.scratch, &state, Default::default())?;
+        let context = SinkContext { letters: self.scratch.clone(), ..SinkContext::new(&self.folder) };
+        let mut sink = sinks::open(self.sink, &context, &state)?;
         self.commit(&mut *sink, Position::default())?;
         let mut end = Position::default();
         let mut failed: anyhow::Result<()> = Ok(());

@@ -5,7 +5,7 @@
 //! at (5xx) while it takes others is tried some times, as what breaks its request.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use elasticsearch::http::Method;
@@ -21,7 +21,7 @@ use crate::config::ElasticConfig;
 use crate::delivery::Entry;
 use crate::formats::elastic::document_id;
 use crate::shutdown::Shutdown;
-use crate::sinks::sink::SinkError;
+use crate::sinks::sink::{SinkContext, SinkError};
 use crate::sinks::watch::Watch;
 
 const LAST_BACK_OFF: Duration = Duration::from_secs(5);
@@ -45,7 +45,7 @@ pub(super) struct BulkSender {
     shutdown: Shutdown,
     /// The index is known to be there.
     is_ready: Mutex<bool>,
-    watch: OnceLock<Watch>,
+    watch: Watch,
 }
 
 /// What is to be sent again, and why.
@@ -101,28 +101,21 @@ struct Work {
 }
 
 impl BulkSender {
-    pub fn new(client: Client, config: &ElasticConfig, with_deletes: bool, shutdown: Shutdown) -> BulkSender {
+    pub fn new(client: Client, config: &ElasticConfig, with_deletes: bool, context: &SinkContext) -> BulkSender {
         BulkSender {
             client,
             index: config.index.clone(),
             with_template: config.index_template,
             with_deletes,
             max_retry: config.max_retry,
-            shutdown,
+            shutdown: context.shutdown.clone(),
             is_ready: Mutex::new(false),
-            watch: OnceLock::new(),
+            watch: context.watch.clone(),
         }
-    }
-
-    /// Where it shows whether it gets on.
-    pub fn show_to(&self, watch: Watch) {
-        self.watch.get_or_init(|| watch);
     }
 
     fn moved(&self) -> Backoff {
-        if let Some(watch) = self.watch.get() {
-            watch.moved();
-        }
+        self.watch.moved();
         Backoff::new()
     }
 
@@ -357,9 +350,7 @@ impl BulkSender {
 
     /// Waits before the next attempt; longer each time.
     async fn wait(&self, patience: &mut Backoff, reason: String) -> Result<(), BulkFailure> {
-        if let Some(watch) = self.watch.get() {
-            watch.waits(reason.as_str());
-        }
+        self.watch.waits(reason.as_str());
         if patience.since.elapsed() >= self.max_retry {
             let problem =
                 format!("nothing written to {} for {} s: {reason}", self.index, patience.since.elapsed().as_secs());

@@ -25,47 +25,32 @@ pub(super) fn close_unfinished(files: &[PathBuf], level: u32) -> Result<(), Sink
 
 /// Closes one file, if it is unfinished. Its end is anywhere inside the compressed data, so it is written anew.
 pub(super) fn close_file(path: &Path, level: u32) -> Result<(), SinkError> {
-    match readable(path)? {
-        Readable::Empty => std::fs::remove_file(path).map_err(|e| file_error("removing", path, e)),
-        Readable::Finished => Ok(()),
-        Readable::Damaged(error) => {
-            tracing::warn!(path = %path.display(), %error, "a damaged file was left as it is");
-            Ok(())
-        }
-        Readable::Lines(bytes) => {
+    let file = File::open(path).map_err(|e| file_error("reading", path, e))?;
+    if file.metadata().map_err(|e| file_error("reading", path, e))?.len() == 0 {
+        return std::fs::remove_file(path).map_err(|e| file_error("removing", path, e));
+    }
+    match whole_lines(Inflating::new(file)) {
+        Ok(None) => Ok(()),
+        Ok(Some(bytes)) => {
             rewrite(path, bytes, level).map_err(|e| file_error("closing a copy of", path, e))?;
             tracing::info!(path = %path.display(), bytes, "closed a file that an earlier run left unfinished");
             Ok(())
         }
+        Err(StreamError::Io { source, .. }) => Err(file_error("reading", path, source)),
+        Err(error) => {
+            tracing::warn!(path = %path.display(), %error, "a damaged file was left as it is");
+            Ok(())
+        }
     }
 }
 
-/// How much of a file can be read.
-enum Readable {
-    /// Created, and nothing more.
-    Empty,
-    Finished,
-    /// It breaks off; so many uncompressed bytes are whole lines.
-    Lines(u64),
-    Damaged(StreamError),
-}
-
-fn readable(path: &Path) -> Result<Readable, SinkError> {
-    let open = || Ok((File::open(path)?, std::fs::metadata(path)?.len()));
-    let (file, length) = open().map_err(|e| file_error("reading", path, e))?;
-    if length == 0 {
-        return Ok(Readable::Empty);
-    }
-    let mut stream = Inflating::new(file);
+/// How many uncompressed bytes of a stream that breaks off are whole lines; none of one that is finished.
+fn whole_lines(mut stream: Inflating<File>) -> Result<Option<u64>, StreamError> {
     let (mut read, mut lines) = (0, 0);
     loop {
-        let chunk = match stream.chunk() {
-            Ok(chunk) => chunk,
-            Err(StreamError::Io { source, .. }) => return Err(file_error("reading", path, source)),
-            Err(damage) => return Ok(Readable::Damaged(damage)),
-        };
+        let chunk = stream.chunk()?;
         if chunk.is_empty() {
-            break;
+            return Ok(stream.truncated().then_some(lines));
         }
         let count = chunk.len();
         if let Some(at) = memchr::memrchr(b'\n', chunk) {
@@ -74,7 +59,6 @@ fn readable(path: &Path) -> Result<Readable, SinkError> {
         read += count as u64;
         stream.consume(count);
     }
-    Ok(if stream.truncated() { Readable::Lines(lines) } else { Readable::Finished })
 }
 
 /// Writes a file anew as a finished stream of its first so many uncompressed bytes.

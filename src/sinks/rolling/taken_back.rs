@@ -87,43 +87,25 @@ fn cut_back(folder: &Path, open: &Acknowledged, rolling: &RollingOptions) -> Res
     let done = folder.join(&open.name);
     let writing = folder.join(rolling.written_name(&open.name));
     let path = if writing.exists() { &writing } else { &done };
-    match (look_at_last(path, open.length)?, rolling.layout.content) {
-        (LastFile::Gone, _) => return Ok(()),
-        (LastFile::Short, FileContent::Stream) => salvage::close_file(path, rolling.level)?,
-        (LastFile::Short, FileContent::Records(_)) => {}
-        (LastFile::Whole, FileContent::Stream) => {
-            let ending = open.adler32.map(zlib_stream::ending);
-            cut(path, open.length, ending.as_ref().map_or(&[], |it| &it[..]))?;
-        }
-        (LastFile::Whole, FileContent::Records(_)) => cut(path, open.length, &[])?,
-    }
-    if path == &done { Ok(()) } else { rename(path, &done) }
-}
-
-/// What is there of the file written to last.
-enum LastFile {
-    /// At least what was acknowledged.
-    Whole,
-    Short,
-    Gone,
-}
-
-/// Compares a file with its acknowledged length, and tells of what is lost.
-fn look_at_last(path: &Path, acknowledged: u64) -> Result<LastFile, SinkError> {
     let length = match std::fs::metadata(path) {
         Ok(metadata) => metadata.len(),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             tracing::error!(path = %path.display(), "the file written to last is gone, with pages that were delivered");
-            return Ok(LastFile::Gone);
+            return Ok(());
         }
         Err(error) => return Err(file_error("looking at", path, error)),
     };
-    if length < acknowledged {
-        tracing::error!(path = %path.display(), length, acknowledged,
+    if length >= open.length {
+        let ending = open.adler32.map(zlib_stream::ending);
+        cut(path, open.length, ending.as_ref().map_or(&[], |it| &it[..]))?;
+    } else {
+        tracing::error!(path = %path.display(), length, acknowledged = open.length,
             "the file written to last is shorter than what was synced to it: delivered pages are lost");
-        return Ok(LastFile::Short);
+        if let FileContent::Stream = rolling.layout.content {
+            salvage::close_file(path, rolling.level)?;
+        }
     }
-    Ok(LastFile::Whole)
+    if path == &done { Ok(()) } else { rename(path, &done) }
 }
 
 /// What an earlier writer left unfinished, and no state knows of.
