@@ -17,6 +17,7 @@ use super::send::STARTED_WITH;
 use super::stream::{self, Facts, Piece};
 use crate::clock::wall_ms;
 use crate::folders::make_private;
+use crate::sinks::dead_letters;
 
 /// The tables of the frontier are compressed, and so named.
 pub(super) const TABLES: &str = "frontier";
@@ -66,7 +67,8 @@ pub(super) fn refuse_inside(inner: &Path, outer: &Path) -> Result<(), BackupErro
 fn what_sinks_wrote(of: &Path, facts: &Facts) -> Vec<PathBuf> {
     let has_more = |name: &&String| {
         let entries = std::fs::read_dir(of.join(name.as_str()));
-        entries.is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(|it| it.file_name() != "dead_letters")))
+        entries
+            .is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(|it| it.file_name() != dead_letters::FOLDER)))
     };
     facts.readers.iter().filter(has_more).map(PathBuf::from).collect()
 }

@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use super::stream::{Facts, Pieces};
 use crate::frontier::{Frontier, FrontierCopy, FrontierError};
 use crate::page_log::{CopiedSegment, LogCopy, LogError, PageLog};
+use crate::sinks::dead_letters;
 
 /// In the data folder, beside the stores.
 const ORDERS: &str = "orders.jsonl";
-/// In the folder of a sink.
-const DEAD_LETTERS: &str = "dead_letters";
 /// In the data folder: how far sinks are that are filled from an archive of the crawl …
 pub const FILLINGS: &str = "from.archive";
 /// … and what may hold passwords.
@@ -81,12 +80,13 @@ fn send_log(log: LogCopy, pieces: &mut Pieces) -> Result<(), SendError> {
 /// Of every sink there ever was. One that is written to meanwhile may end with half a letter, as after a kill.
 fn send_letters(folder: &Path, pieces: &mut Pieces) -> Result<(), SendError> {
     for sink in names_in(folder)? {
-        send_files(folder, &format!("{sink}/{DEAD_LETTERS}"), |name| !name.ends_with(".new"), pieces)?;
+        send_files(folder, &format!("{sink}/{}", dead_letters::FOLDER), dead_letters::is_kept, pieces)?;
     }
     // How far sinks are that are filled from an archive, and what was refused of it.
     send_files(folder, FILLINGS, |name| name.ends_with(".json") && name != STARTED_WITH, pieces)?;
     for sink in names_in(&folder.join(FILLINGS))? {
-        send_files(folder, &format!("{FILLINGS}/{sink}/{DEAD_LETTERS}"), |name| !name.ends_with(".new"), pieces)?;
+        let letters = format!("{FILLINGS}/{sink}/{}", dead_letters::FOLDER);
+        send_files(folder, &letters, dead_letters::is_kept, pieces)?;
     }
     Ok(())
 }

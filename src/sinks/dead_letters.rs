@@ -20,7 +20,7 @@ use crate::formats::letters::{self, LetterError, LetterReader, Note, Tally};
 use crate::page::{PageEvent, codec};
 
 /// In a sink's own folder.
-const FOLDER: &str = "dead_letters";
+pub(crate) const FOLDER: &str = "dead_letters";
 const SUFFIX: &str = ".letters";
 const EMPTIED: &str = ".tally";
 const FILE_BYTES: u64 = 64 << 20;
@@ -131,6 +131,11 @@ fn list(sink_folder: &Path, suffixes: &[&str]) -> Result<Vec<PathBuf>, SinkError
         Err(SinkError::File { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(Vec::new()),
         listed => listed,
     }
+}
+
+/// Whether a file of this name is one of dead letters, or tells how many there were.
+pub(crate) fn is_kept(name: &str) -> bool {
+    number_in(name).is_some()
 }
 
 /// How much a sink's dead letters take on disk.
@@ -266,7 +271,7 @@ fn create(folder: &Path) -> Result<OpenLetters, SinkError> {
     // An emptied file has its number for ever.
     let listed = folder.parent().map_or(Ok(Vec::new()), |sink_folder| list(sink_folder, &[SUFFIX, EMPTIED]))?;
     let names = listed.iter().filter_map(|path| path.file_name()?.to_str());
-    let last = names.filter_map(|name| number_of(name, SUFFIX).or_else(|| number_of(name, EMPTIED))).max();
+    let last = names.filter_map(number_in).max();
     let mut number = last.map_or(1, |last| last + 1);
     loop {
         let path = folder.join(format!("{number:08}{SUFFIX}"));
@@ -280,6 +285,10 @@ fn create(folder: &Path) -> Result<OpenLetters, SinkError> {
             Err(error) => return Err(file_error("creating", &path, error)),
         }
     }
+}
+
+fn number_in(name: &str) -> Option<u64> {
+    number_of(name, SUFFIX).or_else(|| number_of(name, EMPTIED))
 }
 
 fn number_of(name: &str, suffix: &str) -> Option<u64> {

@@ -171,6 +171,23 @@ fn path_of(file: &Value) -> PathBuf {
 }
 
 #[test]
+fn of_dead_letters_only_their_files_are_copied() {
+    let (_site, place, _) = at_rest();
+    let letters = place.data().join("files/dead_letters");
+    // What a killed replay leaves: letters that were refused again, and a file half written anew.
+    fs::create_dir_all(letters.join("replay/dead_letters")).unwrap();
+    for name in ["00000001.tally", "00000002.letters", "00000002.letters.tmp", "replay/dead_letters/00000001.letters"] {
+        File::create(letters.join(name)).unwrap();
+    }
+    let to = beside(&place, "another");
+    backup(&place, &to).ok();
+    let manifest = manifest(&to);
+    let copied = manifest["files"].as_array().unwrap().iter().map(path_of);
+    let copied: Vec<_> = copied.filter(|path| path.starts_with("files")).collect();
+    assert_eq!(copied, ["00000001.tally", "00000002.letters"].map(|name| Path::new("files/dead_letters").join(name)));
+}
+
+#[test]
 fn a_backup_has_a_folder_of_its_own_elsewhere() {
     let (_site, place, to) = at_rest();
     let before = fs::read(to.join("manifest.json")).unwrap();
