@@ -19,15 +19,7 @@ pub(super) fn open_file(
     counter: &Arc<AtomicU64>,
     is_check: bool,
 ) -> std::io::Result<Box<dyn ArchiveReader>> {
-    let file = open_or_renamed(path)?;
-    let input = ReaderInput {
-        length: file.metadata()?.len(),
-        bytes: Box::new(CountedFile::new(file, counter)),
-        path: path.to_owned(),
-        beside: Box::new(opener_beside(path, counter)),
-        is_check,
-    };
-    let records = (format.reader)(input)?;
+    let records = open_file_at(path, format, 0, counter, is_check)?;
     Ok(Box::new(SoundReader { records, path: path.into(), known: None, has_ended: false }))
 }
 
@@ -37,36 +29,14 @@ pub(super) fn open_file_at(
     format: Format,
     start: u64,
     counter: &Arc<AtomicU64>,
+    is_check: bool,
 ) -> std::io::Result<Box<dyn ArchiveReader>> {
     let file = open_or_renamed(path)?;
     let length = file.metadata()?.len().saturating_sub(start);
-    let mut bytes = FromPlace { file, start };
+    let mut bytes = CountedFile::new(file, start, counter);
     bytes.rewind()?;
     let beside = Box::new(opener_beside(path, counter));
-    (format.reader)(ReaderInput { bytes: Box::new(bytes), length, path: path.to_owned(), beside, is_check: false })
-}
-
-/// What of a file is behind a place.
-struct FromPlace {
-    file: File,
-    start: u64,
-}
-
-impl Read for FromPlace {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        self.file.read(buffer)
-    }
-}
-
-impl Seek for FromPlace {
-    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
-        let to = match to {
-            SeekFrom::Start(at) => SeekFrom::Start(at + self.start),
-            relative => relative,
-        };
-        let at = self.file.seek(to)?;
-        at.checked_sub(self.start).ok_or_else(|| ErrorKind::InvalidInput.into())
-    }
+    (format.reader)(ReaderInput { bytes: Box::new(bytes), length, path: path.to_owned(), beside, is_check })
 }
 
 /// Opens what lies beside a file, and not what a symbolic link there leads out to.
@@ -80,7 +50,7 @@ fn opener_beside(
         let path = folder.join(name);
         match File::open(&path) {
             Ok(_) if !is_inside(&path, &folder) => Err("a symbolic link that leads out of the store".into()),
-            Ok(file) => Ok(Some(Box::new(CountedFile::new(file, &counter)))),
+            Ok(file) => Ok(Some(Box::new(CountedFile::new(file, 0, &counter)))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.to_string()),
         }
@@ -106,18 +76,20 @@ fn open_or_renamed(path: &Path) -> std::io::Result<File> {
     }
 }
 
-/// A file whose reading is counted, each byte once.
+/// What of a file is behind a place. Its reading is counted, each byte once.
 struct CountedFile {
     file: File,
+    start: u64,
     counter: Arc<AtomicU64>,
+    /// From `start` on, as what follows.
     at: u64,
     /// Up to here it was read before.
     read_to: u64,
 }
 
 impl CountedFile {
-    fn new(file: File, counter: &Arc<AtomicU64>) -> CountedFile {
-        CountedFile { file, counter: counter.clone(), at: 0, read_to: 0 }
+    fn new(file: File, start: u64, counter: &Arc<AtomicU64>) -> CountedFile {
+        CountedFile { file, start, counter: counter.clone(), at: 0, read_to: 0 }
     }
 }
 
@@ -133,7 +105,11 @@ impl Read for CountedFile {
 
 impl Seek for CountedFile {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
-        self.at = self.file.seek(to)?;
+        let to = match to {
+            SeekFrom::Start(at) => SeekFrom::Start(at + self.start),
+            relative => relative,
+        };
+        self.at = self.file.seek(to)?.checked_sub(self.start).ok_or(ErrorKind::InvalidInput)?;
         Ok(self.at)
     }
 }
