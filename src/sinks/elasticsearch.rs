@@ -48,7 +48,6 @@ const IN_FLIGHT: usize = 2;
 
 /// Writes every 2xx page to an index, and deletes what is gone.
 pub struct ElasticSink {
-    config: ElasticConfig,
     upkeep: Upkeep,
     pusher: Arc<BulkSender>,
     /// Where bulks are sent. None only while the sink is dropped.
@@ -99,7 +98,6 @@ impl ElasticSink {
         Ok(ElasticSink {
             look: Some(runtime.spawn(pusher.clone().look())),
             pusher,
-            config: config.clone(),
             upkeep,
             runtime: Some(runtime),
             next: Batch::default(),
@@ -118,7 +116,7 @@ impl ElasticSink {
             _ => None,
         };
         let bytes = lines.as_ref().map_or(0, Bytes::len);
-        if bytes as u64 > self.config.bulk_bytes {
+        if bytes as u64 > self.pusher.config.bulk_bytes {
             // More than a bulk by itself: it goes alone, and no two of them are on their way.
             self.send()?;
             self.settle_all()?;
@@ -144,10 +142,11 @@ impl ElasticSink {
     }
 
     fn is_due(&self) -> bool {
+        let config = &self.pusher.config;
         let waited = self.next.since.map(|since| since.elapsed());
-        self.next.items.len() + self.next.touches.len() >= self.config.bulk_documents
-            || self.next.bytes as u64 >= self.config.bulk_bytes
-            || waited.is_some_and(|waited| waited >= self.config.flush_interval)
+        self.next.items.len() + self.next.touches.len() >= config.bulk_documents
+            || self.next.bytes as u64 >= config.bulk_bytes
+            || waited.is_some_and(|waited| waited >= config.flush_interval)
     }
 
     /// Sends what is gathered; waits for an earlier bulk when too many are on their way.

@@ -38,10 +38,9 @@ pub(super) enum BulkFailure {
 /// Sends bulks to one index.
 pub(super) struct BulkSender {
     client: Client,
-    index: String,
-    with_template: bool,
+    pub config: ElasticConfig,
+    /// Documents will be deleted.
     with_deletes: bool,
-    max_retry: Duration,
     shutdown: Shutdown,
     /// The index is known to be there.
     is_ready: Mutex<bool>,
@@ -59,21 +58,13 @@ struct RetryLater {
 /// How one attempt went.
 enum Attempt {
     /// Everything in it is judged; `again` is what the server could not take now, and why; `failed` is what it failed at.
-    Judged {
-        pushed: BulkOutcome,
-        again: RetryLater,
-        failed: RetryLater,
-    },
+    Judged { pushed: BulkOutcome, again: RetryLater, failed: RetryLater },
     /// Nothing in it is judged.
     Later(String),
     /// It is too much at once, or may be.
-    Halve {
-        reason: String,
-        is_final: bool,
-    },
+    Halve { reason: String, is_final: bool },
     /// It was under way when the connection broke, the time was over, or the server failed.
     Broke(String),
-    Failed(SinkError),
 }
 
 impl RetryLater {
@@ -104,10 +95,8 @@ impl BulkSender {
     pub fn new(client: Client, config: &ElasticConfig, with_deletes: bool, context: &SinkContext) -> BulkSender {
         BulkSender {
             client,
-            index: config.index.clone(),
-            with_template: config.index_template,
+            config: config.clone(),
             with_deletes,
-            max_retry: config.max_retry,
             shutdown: context.shutdown.clone(),
             is_ready: Mutex::new(false),
             watch: context.watch.clone(),
@@ -151,15 +140,15 @@ impl BulkSender {
     async fn updates(&self, touches: &[Arc<Entry>]) -> Result<Vec<BulkDocument>, BulkFailure> {
         let mut patience = Backoff::new();
         loop {
-            let reason = match self.prepare().await {
-                Ok(()) => match touch::updates(&self.client, &self.index, touches).await {
-                    Ok(updates) => return Ok(updates),
-                    Err(reason) => reason,
-                },
-                Err(NotReady::Yet(reason)) => reason,
-                Err(NotReady::Ever(error)) => return Err(BulkFailure::Failed(error)),
+            let asked = async {
+                self.prepare().await?;
+                touch::updates(&self.client, &self.config.index, touches).await.map_err(NotReady::Yet)
             };
-            self.wait(&mut patience, reason).await?;
+            match asked.await {
+                Ok(updates) => return Ok(updates),
+                Err(NotReady::Yet(reason)) => self.wait(&mut patience, reason).await?,
+                Err(NotReady::Ever(error)) => return Err(BulkFailure::Failed(error)),
+            }
         }
     }
 
@@ -171,8 +160,8 @@ impl BulkSender {
             let to_wait_for = match next.broke.take() {
                 Some(reason) => self.find_what_breaks(next, reason, &mut work).await,
                 None => {
-                    let attempt = self.attempt(&next.bulk).await;
-                    self.settle(next, attempt, &mut work)?
+                    let attempt = self.attempt(&next.bulk).await.map_err(BulkFailure::Failed)?;
+                    self.settle(next, attempt, &mut work)
                 }
             };
             if let Some(reason) = to_wait_for {
@@ -198,9 +187,9 @@ impl BulkSender {
     }
 
     /// Takes in how an attempt went. Returns why the next one has to wait, if it has to.
-    fn settle(&self, tried: QueuedBulk, attempt: Attempt, work: &mut Work) -> Result<Option<String>, BulkFailure> {
+    fn settle(&self, tried: QueuedBulk, attempt: Attempt, work: &mut Work) -> Option<String> {
         let (queue, all) = (&mut work.queue, &mut work.all);
-        Ok(match attempt {
+        match attempt {
             Attempt::Judged { pushed, mut again, failed } => {
                 if pushed.written > 0 || !pushed.dead.is_empty() {
                     work.backoff = self.moved();
@@ -215,7 +204,7 @@ impl BulkSender {
                     queue.push_back(QueuedBulk { bulk: failed.items, broke: Some(failed.reason), breaks });
                 }
                 if again.items.is_empty() {
-                    return Ok(None);
+                    return None;
                 }
                 queue.push_front(QueuedBulk { bulk: again.items, broke: None, breaks });
                 Some(again.reason)
@@ -236,8 +225,7 @@ impl BulkSender {
                 queue.push_front(tried);
                 Some(reason)
             }
-            Attempt::Failed(error) => return Err(BulkFailure::Failed(error)),
-        })
+        }
     }
 
     /// Well: what went wrong was the fault of what was sent. Else why nothing can be sent now. Asked of the shard that
@@ -247,35 +235,35 @@ impl BulkSender {
             return Err(reason);
         }
         let id = item.map(|item| document_id(&item.entry.event.url));
-        match probe::probe(&self.client, &self.index, id.as_deref()).await {
+        match probe::probe(&self.client, &self.config.index, id.as_deref()).await {
             ProbeResult::Well => Ok(()),
             ProbeResult::NotNow(reason) => Err(reason),
             ProbeResult::RefusesAll(reason) => {
                 // It may not be the index any more that was found.
                 *self.is_ready.lock().await = false;
                 let remedy = probe::remedy(&reason);
-                Err(format!("{} refuses any page: {reason}; {remedy}; pages wait meanwhile", self.index))
+                Err(format!("{} refuses any page: {reason}; {remedy}; pages wait meanwhile", self.config.index))
             }
         }
     }
 
-    async fn attempt(&self, bulk: &[BulkDocument]) -> Attempt {
-        if let Err(not_ready) = self.prepare().await {
-            return match not_ready {
-                NotReady::Yet(reason) => Attempt::Later(reason),
-                NotReady::Ever(error) => Attempt::Failed(error),
-            };
+    /// An error: it can never succeed.
+    async fn attempt(&self, bulk: &[BulkDocument]) -> Result<Attempt, SinkError> {
+        match self.prepare().await {
+            Ok(()) => {}
+            Err(NotReady::Yet(reason)) => return Ok(Attempt::Later(reason)),
+            Err(NotReady::Ever(error)) => return Err(error),
         }
         let body = body(bulk);
         let size = body.len();
-        let answer = match self.client.send(Method::Post, &bulk_path(&self.index), Some((body, NDJSON))).await {
+        let answer = match self.client.send(Method::Post, &bulk_path(&self.config.index), Some((body, NDJSON))).await {
             Ok(answer) => answer,
-            Err(NoAnswer::Unreachable(reason)) => return Attempt::Later(reason),
+            Err(NoAnswer::Unreachable(reason)) => return Ok(Attempt::Later(reason)),
             // A server that gives up in the middle of a body may have found it too long.
-            Err(NoAnswer::Broken(reason)) => return Attempt::Broke(reason),
+            Err(NoAnswer::Broken(reason)) => return Ok(Attempt::Broke(reason)),
         };
         let too_long = || format!("413: {size} bytes are more than the server takes (http.max_content_length)");
-        match answer.status {
+        Ok(match answer.status {
             200 => self.judge(bulk, &answer).await,
             413 => Attempt::Halve { reason: too_long(), is_final: true },
             400 => match self.look_for_the_fault(bulk.first()).await {
@@ -286,9 +274,9 @@ impl BulkSender {
             429 => Attempt::Halve { reason: answer.shown(), is_final: is_over_the_limit(&answer) },
             // Of the server, or of a proxy before it that had no answer.
             500 | 502 | 504 => Attempt::Broke(answer.shown()),
-            401 => answer.denied().map_or_else(|| Attempt::Later(answer.shown()), Attempt::Failed),
+            401 => return answer.denied().map_or_else(|| Ok(Attempt::Later(answer.shown())), Err),
             _ => Attempt::Later(answer.shown()),
-        }
+        })
     }
 
     async fn judge(&self, bulk: &[BulkDocument], answer: &ServerReply) -> Attempt {
@@ -342,7 +330,7 @@ impl BulkSender {
     async fn prepare(&self) -> Result<(), NotReady> {
         let mut is_ready = self.is_ready.lock().await;
         if !*is_ready {
-            index::prepare(&self.client, &self.index, self.with_template, self.with_deletes).await?;
+            index::prepare(&self.client, &self.config, self.with_deletes).await?;
             *is_ready = true;
         }
         Ok(())
@@ -351,14 +339,14 @@ impl BulkSender {
     /// Waits before the next attempt; longer each time.
     async fn wait(&self, patience: &mut Backoff, reason: String) -> Result<(), BulkFailure> {
         self.watch.waits(reason.as_str());
-        if patience.since.elapsed() >= self.max_retry {
-            let problem =
-                format!("nothing written to {} for {} s: {reason}", self.index, patience.since.elapsed().as_secs());
+        let (index, waited) = (&self.config.index, patience.since.elapsed());
+        if waited >= self.config.max_retry {
+            let problem = format!("nothing written to {index} for {} s: {reason}", waited.as_secs());
             let remedy = "look at the server; pages wait in the page log, and the sink goes on by itself";
             return Err(BulkFailure::Failed(other(problem, remedy)));
         }
         if !std::mem::replace(&mut patience.told, true) {
-            tracing::warn!(index = self.index, reason, "Elasticsearch does not take documents now, trying on");
+            tracing::warn!(index, reason, "Elasticsearch does not take documents now, trying on");
         }
         let pause = patience.back_off.mul_f64(0.75 + fastrand::f64() / 2.0);
         patience.back_off = (patience.back_off * 2).min(LAST_BACK_OFF);

@@ -1,5 +1,6 @@
 //! The hosts, taken in turn; who we are to them; one request and its answer.
 
+use std::iter::successors;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -186,16 +187,8 @@ impl ServerReply {
 
 /// An error with all its causes: the client's own text leaves out the one that matters.
 fn in_full(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
+    let causes = successors(error.source(), |cause| cause.source()).map(ToString::to_string);
+    causes.fold(error.to_string(), |text, cause| if text.contains(&cause) { text } else { format!("{text}: {cause}") })
 }
 
 fn read_certificate(path: &std::path::Path) -> Result<Vec<u8>, SinkError> {

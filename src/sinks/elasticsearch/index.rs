@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::client::{Client, JSON, NoAnswer, ServerReply, other};
 use super::probe::remedy;
-use crate::config::parse_duration;
+use crate::config::{ElasticConfig, parse_duration};
 use crate::formats::elastic_mapping::{Comparison, GC_DELETES, HeaderType, compare, fields, index_body, template_body};
 use crate::sinks::sink::SinkError;
 
@@ -24,14 +24,10 @@ impl From<NoAnswer> for NotReady {
     }
 }
 
-/// Makes sure of the index, and of its template when `with_template`. `with_deletes`: documents will be deleted.
-pub(super) async fn prepare(
-    client: &Client,
-    index: &str,
-    with_template: bool,
-    with_deletes: bool,
-) -> Result<(), NotReady> {
-    if with_template {
+/// Makes sure of the index, and of its template where it is to have one. `with_deletes`: documents will be deleted.
+pub(super) async fn prepare(client: &Client, config: &ElasticConfig, with_deletes: bool) -> Result<(), NotReady> {
+    let index = config.index.as_str();
+    if config.index_template {
         put_template(client, index).await?;
     }
     let answer = client.send(Method::Get, &format!("/{index}/_mapping"), None).await?;
