@@ -56,8 +56,8 @@ pub enum FoundInput {
 }
 
 impl FoundInput {
-    fn file(path: PathBuf, format: Format, bytes: u64) -> FoundInput {
-        let name = path.display().to_string().into();
+    fn file(path: PathBuf, format: Format) -> FoundInput {
+        let (name, bytes) = (path.display().to_string().into(), size(&path));
         FoundInput::Input(ArchiveInput { name, input: InputKind::File { path, format }, bytes })
     }
 
@@ -170,40 +170,35 @@ impl ArchiveInputs {
     }
 
     /// The next file of the folder that is walked through; none when that is done.
-    fn walk_on(&mut self) -> Option<Result<FoundInput, InputError>> {
+    fn walk_on(&mut self) -> Option<FoundInput> {
         loop {
-            let entry = match self.walk.as_mut()?.next() {
-                Some(Ok(entry))
-                    if is_of_sink(&entry) || entry.file_type().is_dir() && self.options.is_without(entry.path()) =>
-                {
-                    self.walk.as_mut()?.skip_current_dir();
-                    continue;
-                }
-                Some(Ok(entry)) if is_of_crawl(&entry) => {
-                    self.walk.as_mut()?.skip_current_dir();
-                    let why = SkipReason::Other("a crawl's own state".into());
-                    return Some(Ok(FoundInput::passed_over(entry.path(), why)));
-                }
-                Some(Ok(entry)) => entry,
-                Some(Err(error)) => {
+            let walk = self.walk.as_mut()?;
+            let entry = match walk.next()? {
+                Ok(entry) => entry,
+                Err(error) => {
                     let why = SkipReason::Unread(error.to_string());
-                    return Some(Ok(FoundInput::passed_over(error.path().unwrap_or(Path::new("?")), why)));
-                }
-                None => {
-                    self.walk = None;
-                    return None;
+                    return Some(FoundInput::passed_over(error.path().unwrap_or(Path::new("?")), why));
                 }
             };
-            if entry.path_is_symlink() && is_file(&entry) && !self.is_inside(entry.path()) {
-                let why = SkipReason::Unread(
-                    "a symbolic link that leads out of the folder; name its target to read it".into(),
-                );
-                return Some(Ok(FoundInput::passed_over(entry.path(), why)));
+            if is_of_sink(&entry) || entry.file_type().is_dir() && self.options.is_without(entry.path()) {
+                walk.skip_current_dir();
+                continue;
             }
-            if is_file(&entry) && !transfer_state::is_own(entry.file_name()) && !is_index(entry.path()) {
-                let bytes = size(entry.path());
-                if let Some(found) = self.file_in_folder(entry.into_path(), bytes) {
-                    return Some(Ok(found));
+            if is_of_crawl(&entry) {
+                walk.skip_current_dir();
+                return Some(FoundInput::passed_over(entry.path(), SkipReason::Other("a crawl's own state".into())));
+            }
+            if !is_file(&entry) {
+                continue;
+            }
+            if entry.path_is_symlink() && !self.is_inside(entry.path()) {
+                let why = "a symbolic link that leads out of the folder; name its target to read it";
+                return Some(FoundInput::passed_over(entry.path(), SkipReason::Unread(why.into())));
+            }
+            if !transfer_state::is_own(entry.file_name()) && !is_index(entry.path()) {
+                let found = self.file_in_folder(entry.into_path());
+                if found.is_some() {
+                    return found;
                 }
             }
         }
@@ -223,9 +218,9 @@ impl ArchiveInputs {
     }
 
     /// None for what is read with another file.
-    fn file_in_folder(&mut self, path: PathBuf, bytes: u64) -> Option<FoundInput> {
+    fn file_in_folder(&mut self, path: PathBuf) -> Option<FoundInput> {
         let why = match self.detect(&path) {
-            Ok(Detected::Format(format)) => return Some(FoundInput::file(path, format, bytes)),
+            Ok(Detected::Format(format)) => return Some(FoundInput::file(path, format)),
             Ok(Detected::Beside) => return None,
             Ok(Detected::Empty) => empty(&path),
             Ok(Detected::Unknown(begins)) if is_named_as_archive(&path) => SkipReason::Unread(format!(
@@ -239,11 +234,10 @@ impl ArchiveInputs {
     }
 
     fn file_by_name(&mut self, path: PathBuf) -> Result<FoundInput, InputError> {
-        let bytes = size(&path);
         let name = path.display().to_string();
         let detected = self.detect(&path);
         match detected.map_err(|source| InputError::Read { path: name.clone(), source })? {
-            Detected::Format(format) => Ok(FoundInput::file(path, format, bytes)),
+            Detected::Format(format) => Ok(FoundInput::file(path, format)),
             Detected::Empty => Ok(FoundInput::passed_over(&path, empty(&path))),
             Detected::Beside => {
                 let why = SkipReason::Other("the META file of its day lists it; name that".into());
@@ -260,7 +254,7 @@ impl Iterator for ArchiveInputs {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if let Some(found) = self.walk_on() {
-                return Some(found);
+                return Some(Ok(found));
             }
             match self.named.pop_front()? {
                 Named::File(path) => return Some(self.file_by_name(path)),
@@ -270,11 +264,8 @@ impl Iterator for ArchiveInputs {
                 }
                 Named::Partition(partition) => {
                     let name = partition.to_string().into();
-                    return Some(Ok(FoundInput::Input(ArchiveInput {
-                        name,
-                        input: InputKind::Topic(partition),
-                        bytes: 0,
-                    })));
+                    let input = InputKind::Topic(partition);
+                    return Some(Ok(FoundInput::Input(ArchiveInput { name, input, bytes: 0 })));
                 }
             }
         }

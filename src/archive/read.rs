@@ -1,7 +1,6 @@
 //! Any part of an archive as pages, each with its place. One record at a time: memory does not grow with the archive.
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -154,9 +153,4 @@ fn completed(mut event: PageEvent, lacks: Lacks) -> PageEvent {
         event.give_id();
     }
     event
-}
-
-/// What a file's name says it was: its writer has not ended it yet.
-pub(super) fn is_being_written(name: &str) -> bool {
-    Path::new(name).extension().is_some_and(|extension| extension == "open")
 }

@@ -279,14 +279,8 @@ impl ArchiveFeed<'_> {
     }
 
     fn end_part(&mut self) {
-        if let Some(pages) = self.pages.take()
-            && pages.truncated()
-        {
-            let input = pages.input().clone();
-            if self.summary.truncated.len() < MAX_NAMED {
-                self.summary.truncated.push(input);
-            }
-        }
+        let pages = self.pages.take().filter(|pages| pages.truncated() && self.summary.truncated.len() < MAX_NAMED);
+        self.summary.truncated.extend(pages.map(|pages| pages.input().clone()));
         self.tell();
     }
 

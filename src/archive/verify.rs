@@ -1,10 +1,11 @@
 //! Is everything in an archive whole? Reads all of it, checksums and digests included.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::inputs::{ArchiveInput, InputKind};
-use super::read::{OpenError, Pages, Problem, is_being_written};
+use super::read::{OpenError, Pages, Problem};
 use crate::formats::Format;
 use crate::sinks::folder::last_bytes;
 
@@ -55,9 +56,13 @@ impl Integrity {
     }
 }
 
-/// What a writer of a zlib stream leaves with every acknowledgement: FILES has the same name open and closed.
-fn ends_at_flush(input: &ArchiveInput) -> bool {
+/// Its writer has not ended it yet: its name says so or, as FILES has the same name open and closed, what a writer of a zlib
+/// stream leaves with every acknowledgement.
+fn is_being_written(input: &ArchiveInput) -> bool {
     const FLUSH: [u8; 4] = [0x00, 0x00, 0xff, 0xff];
+    if Path::new(&*input.name).extension().is_some_and(|it| it == "open") {
+        return true;
+    }
     let InputKind::File { path, format } = &input.input else { return false };
     format.is_stream() && last_bytes(path, FLUSH.len() as u64).is_ok_and(|last| last == FLUSH)
 }
@@ -98,7 +103,7 @@ pub fn verify(
     report.others = pages.others();
     report.verdict = match (report.damaged, pages.truncated()) {
         (0, false) => Integrity::Whole,
-        (0, true) if is_being_written(&input.name) || ends_at_flush(input) => Integrity::Open,
+        (0, true) if is_being_written(input) => Integrity::Open,
         (0, true) => Integrity::Cut,
         _ => Integrity::Damaged,
     };

@@ -139,11 +139,14 @@ pub(super) fn could_deliver(config: &KafkaConfig, shutdown: &Shutdown) -> bool {
 
 /// The topic's `max.message.bytes`: how large a batch may be, compressed. None when the broker does not tell.
 pub(super) fn topic_limit(config: &KafkaConfig) -> Option<u64> {
-    let admin: AdminClient<DefaultClientContext> = client_config(config).create().ok()?;
-    let topic = [ResourceSpecifier::Topic(&config.topic)];
-    let answer = wait(admin.describe_configs(&topic, &admin_options())).ok()?;
-    let described = answer.into_iter().next()?.ok()?;
-    described.get("max.message.bytes")?.value.as_ref()?.parse().ok()
+    setting(&client_config(config), ResourceSpecifier::Topic(&config.topic), "max.message.bytes")?.parse().ok()
+}
+
+/// As the broker describes it; none when it does not tell.
+fn setting(client: &ClientConfig, of: ResourceSpecifier<'_>, name: &str) -> Option<String> {
+    let admin: AdminClient<DefaultClientContext> = client.create().ok()?;
+    let described = wait(admin.describe_configs(&[of], &admin_options())).ok()?;
+    described.into_iter().next()?.ok()?.get(name)?.value.clone()
 }
 
 /// An error when the broker does not show the topic.
@@ -199,10 +202,7 @@ fn no_topic(config: &KafkaConfig) -> SinkError {
 fn brokers_make_topics(config: &ClientConfig, client: &Client<Reports>, shutdown: &Shutdown) -> bool {
     let Ok(metadata) = fetch_metadata(client, None, shutdown) else { return false };
     let Some(broker) = metadata.brokers().first().map(|broker| broker.id()) else { return false };
-    let Ok(admin) = config.create::<AdminClient<DefaultClientContext>>() else { return false };
-    let described = wait(admin.describe_configs(&[ResourceSpecifier::Broker(broker)], &admin_options()));
-    let described = described.ok().and_then(|answer| answer.into_iter().next()?.ok());
-    let setting = described.and_then(|described| described.get("auto.create.topics.enable")?.value.clone());
+    let setting = setting(config, ResourceSpecifier::Broker(broker), "auto.create.topics.enable");
     setting.is_some_and(|value| value.trim() == "true")
 }
 
