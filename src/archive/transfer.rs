@@ -68,12 +68,7 @@ pub struct Summary {
     pub delivered: u64,
     pub skipped: u64,
     pub dead: u64,
-    /// Records that could not be read.
-    pub unreadable: u64,
-    /// Pages that were not asked for.
-    pub left_out: u64,
-    /// Pages left out because their archive does not hold the content that the destination demands.
-    pub without_content: u64,
+    pub not_sent: NotSent,
     /// What was filled in, in this run.
     pub filled: Filled,
     /// Bodies that were cut at the limit for decoding, in this run.
@@ -99,15 +94,18 @@ pub struct Summary {
 impl Summary {
     /// Whether nothing was lost on the way.
     pub fn is_success(&self) -> bool {
-        let is_all_left_out = self.without_content > 0 && self.delivered + self.skipped == 0;
-        self.unreadable + self.unread + self.dead + self.cut == 0 && !self.is_nothing_read() && !is_all_left_out
+        let is_all_left_out = self.not_sent.without_content > 0 && self.delivered + self.skipped == 0;
+        self.not_sent.unreadable + self.unread + self.dead + self.cut == 0
+            && !self.is_nothing_read()
+            && !is_all_left_out
     }
 
     /// Whether there was nothing that could be read, or nothing of it. A file that a crawl has just begun is no such.
     pub fn is_nothing_read(&self) -> bool {
-        let pages = self.delivered + self.skipped + self.dead + self.left_out + self.without_content;
+        let NotSent { unreadable, left_out, without_content } = self.not_sent;
+        let pages = self.delivered + self.skipped + self.dead + left_out + without_content;
         let nothing_there = self.parts == 0 && (self.emptied == 0 || self.unread > 0);
-        pages == 0 && (nothing_there || !self.truncated.is_empty() || self.unreadable > 0)
+        pages == 0 && (nothing_there || !self.truncated.is_empty() || unreadable > 0)
     }
 }
 
@@ -122,10 +120,9 @@ impl Transfer {
             pages: None,
             sent: VecDeque::new(),
             next_index: before,
-            not_sent: self.state.not_sent,
             changed_ms: 0,
             deriver: Deriver::new(DeriveOptions { max_decoded_bytes, ..self.derive.clone() }),
-            summary: Summary { before, ..Summary::default() },
+            summary: Summary { before, not_sent: self.state.not_sent, ..Summary::default() },
             pace: self.rate.map(Pace::new),
             ended: false,
             observer,
@@ -144,7 +141,6 @@ struct ArchiveFeed<'a> {
     /// Pages given to the sink and not settled, in order.
     sent: VecDeque<Sent>,
     next_index: u64,
-    not_sent: NotSent,
     /// When the part that is read was changed last.
     changed_ms: EpochMs,
     deriver: Arc<Deriver>,
@@ -218,11 +214,11 @@ impl ArchiveFeed<'_> {
                 continue;
             };
             match pages.next() {
-                Some(Ok(page)) if !(self.transfer.wanted)(&page)? => self.not_sent.left_out += 1,
+                Some(Ok(page)) if !(self.transfer.wanted)(&page)? => self.summary.not_sent.left_out += 1,
                 Some(Ok(mut page)) => {
                     self.count_format(page.format);
                     match self.transfer.sink.format {
-                        Some(to) if !fill::has_content_for(&page, to) => self.not_sent.without_content += 1,
+                        Some(to) if !fill::has_content_for(&page, to) => self.summary.not_sent.without_content += 1,
                         Some(to) => {
                             fill::fill(&mut page, to, self.changed_ms, &mut self.summary.filled);
                             return Ok(Some(page));
@@ -231,7 +227,7 @@ impl ArchiveFeed<'_> {
                     }
                 }
                 Some(Err(problem)) => {
-                    self.not_sent.unreadable += 1;
+                    self.summary.not_sent.unreadable += 1;
                     self.observer.problem(&problem);
                 }
                 None => self.end_part(),
@@ -313,7 +309,7 @@ impl ArchiveFeed<'_> {
             index,
             input: page.place.input,
             number: page.place.number,
-            not_sent: self.not_sent,
+            not_sent: self.summary.not_sent,
         });
         Arc::new(Entry::new(Position { index, offset: index }, Arc::new(page.event), &self.deriver))
     }
@@ -327,17 +323,7 @@ impl ArchiveFeed<'_> {
 
     fn so_far(&self) -> Summary {
         let Cursor { delivered, skipped, dead, .. } = self.transfer.state.cursor;
-        let NotSent { unreadable, left_out, without_content } = self.not_sent;
-        Summary {
-            delivered,
-            skipped,
-            dead,
-            unreadable,
-            left_out,
-            without_content,
-            cut: self.deriver.cut(),
-            ..self.summary.clone()
-        }
+        Summary { delivered, skipped, dead, cut: self.deriver.cut(), ..self.summary.clone() }
     }
 
     fn tell(&mut self) {
@@ -347,7 +333,7 @@ impl ArchiveFeed<'_> {
 
     /// Everything is settled.
     fn finish(mut self) -> anyhow::Result<Summary> {
-        self.transfer.state.not_sent = self.not_sent;
+        self.transfer.state.not_sent = self.summary.not_sent;
         self.transfer.state.done = true;
         self.save()?;
         Ok(self.so_far())

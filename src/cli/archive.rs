@@ -15,6 +15,7 @@ use crate::archive::filter::{self, PageFilter};
 use crate::archive::inputs::InputOptions;
 use crate::archive::read::Problem;
 use crate::archive::transfer::{Summary, TransferObserver, Wanted};
+use crate::archive::transfer_state::NotSent;
 use crate::config::{self, Config, Destination, Loaded, SinkConfig};
 use crate::formats::Format;
 use crate::telemetry::progress::{Screen, grouped};
@@ -148,7 +149,7 @@ pub(super) struct Told {
 impl Told {
     /// The exit status, and a word when it is because of nothing.
     pub fn status(&self, summary: &Summary) -> ExitCode {
-        if summary.is_nothing_read() && summary.unread + summary.unreadable == 0 {
+        if summary.is_nothing_read() && summary.unread + summary.not_sent.unreadable == 0 {
             self.ticker.screen.print(NOTHING_READ);
         }
         if summary.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -203,7 +204,8 @@ pub(super) const ENDS_EARLY: &str =
 pub(super) const NOTHING_READ: &str = "seine: not one page could be read; is this the right place?\n";
 
 fn summary_text(summary: &Summary, to: &str, folder: &Path, took: Duration) -> String {
-    let Summary { delivered, skipped, dead, unreadable, left_out, without_content, cut, before, .. } = summary;
+    let Summary { delivered, skipped, dead, not_sent, cut, before, .. } = summary;
+    let NotSent { unreadable, left_out, without_content } = not_sent;
     let seconds = took.as_secs_f64();
     let from: Vec<String> =
         summary.formats.iter().map(|(format, count)| format!("{} pages of {format}", grouped(*count))).collect();

@@ -17,7 +17,7 @@ use super::running::Running;
 use crate::archive::inputs::{ArchiveInputs, InputOptions};
 use crate::archive::read::{Page, Problem};
 use crate::archive::transfer::{Summary, Transfer, TransferObserver, Wanted};
-use crate::archive::transfer_state::{TransferState, TransferStateError};
+use crate::archive::transfer_state::{NotSent, TransferState, TransferStateError};
 use crate::backup::FILLINGS;
 use crate::config::{Config, Destination, Removed, SinkConfig, StartedWith};
 use crate::folders::make_private;
@@ -218,7 +218,8 @@ impl TransferObserver for Told<'_> {
 
 impl Told<'_> {
     fn end(&self, summary: &Summary, place: &Path) {
-        let Summary { delivered, skipped, dead, left_out, unreadable, .. } = summary;
+        let Summary { delivered, skipped, dead, not_sent, .. } = summary;
+        let NotSent { left_out, unreadable, .. } = not_sent;
         tracing::info!(
             sink = self.sink,
             delivered,

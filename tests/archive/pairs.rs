@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use seine::archive::transfer::Summary;
+use seine::archive::transfer_state::NotSent;
 use seine::formats::Format;
 use seine::formats::held::{Field, Held};
 use seine::page::PageEvent;
@@ -88,7 +89,8 @@ fn through_every_pair(events: &[PageEvent]) {
             let second = folder.path().join(to.name);
             let summary = transfer(&first, &second, to.name).run(&mut Silent).unwrap();
             let kept = between.iter().filter(|known| known.is_kept_by(to)).count() as u64;
-            let Summary { delivered, skipped, dead, unreadable, without_content, .. } = summary;
+            let Summary { delivered, skipped, dead, not_sent: NotSent { unreadable, without_content, .. }, .. } =
+                summary;
             let expected = (kept, between.len() as u64 - kept, 0, 0);
             assert_eq!((delivered, skipped + without_content, dead, unreadable), expected, "{from} to {to}");
             assert_said(&between, &summary, to);
