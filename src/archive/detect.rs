@@ -49,8 +49,8 @@ pub fn by_content(start: &[u8]) -> Detected {
 
 /// Whether a `META` file above lists it, or could.
 fn is_in_store(path: &Path) -> bool {
-    let is_contents = path.file_name().is_some_and(|name| name == "contents.html");
-    let meta = path.parent().and_then(Path::parent).map(|folder| folder.join("META"));
+    let is_contents = path.file_name().is_some_and(|name| name == pagestore::CONTENTS);
+    let meta = path.parent().and_then(Path::parent).map(|folder| folder.join(pagestore::META));
     is_contents && meta.is_some_and(|meta| pagestore::meta_path(&meta).is_some() && meta.is_file())
 }
 

@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 use time::Date;
 use walkdir::WalkDir;
 
-use crate::formats::pagestore::{self, Details, MAX_LINE, MetaEntry, MetaError, MetaReader, PageKind, UrlHash};
+use crate::formats::pagestore::{
+    self, CONTENTS, Details, MAX_LINE, META, MetaEntry, MetaError, MetaReader, PageKind, UrlHash,
+};
 use crate::page::{Outcome, PageEvent};
 use crate::parse::language::primary_language;
 use crate::parse::{DeriveOptions, derive};
@@ -96,9 +98,6 @@ pub fn migrate(base: &Path, table: &DetailsTable, mut tell: impl FnMut(&Path)) -
     Ok(done)
 }
 
-const META: &str = "META";
-const CONTENTS: &str = "contents.html";
-
 /// Ids that are taken, and the next that is free.
 struct Ids {
     known: HashMap<UrlHash, u64>,
@@ -151,39 +150,40 @@ fn days(base: &Path) -> Result<Vec<(Date, PathBuf)>, MigrateError> {
 
 fn migrate_day(folder: &Path, table: &DetailsTable, ids: &mut Ids, done: &mut Migrated) -> Result<(), MigrateError> {
     let mut feeds = Vec::new();
-    enrich(&folder.join(META), done, |entry| {
+    enrich(&folder.join(META), done, |entry, done| {
         let page = folder.join(entry.hash.to_string());
-        let (details, from) = match (&entry.details, table.get(&entry.hash)) {
-            (Some(details), _) => (details.clone(), DetailsFrom::Line),
-            (None, Some(details)) => (details.clone(), DetailsFrom::DetailsTable),
-            (None, None) => (look(&entry.url, &page, ids.of(entry.hash)), DetailsFrom::Page),
+        let details = match (&entry.details, table.get(&entry.hash)) {
+            (Some(details), _) => details.clone(),
+            (None, Some(details)) => {
+                done.from_table += 1;
+                details.clone()
+            }
+            (None, None) => {
+                done.by_looking += 1;
+                look(&entry.url, &page, ids.of(entry.hash))
+            }
         };
         if page.join(META).is_file() {
             feeds.push((page.join(META), details.id, details.language.clone()));
         }
-        (details, from)
+        details
     })?;
     for (list, id, language) in feeds {
-        enrich(&list, done, |entry| match &entry.details {
-            Some(details) => (details.clone(), DetailsFrom::Line),
-            None => (Details { id, kind: PageKind::RssItem, language: language.clone() }, DetailsFrom::Page),
+        enrich(&list, done, |entry, done| {
+            entry.details.clone().unwrap_or_else(|| {
+                done.by_looking += 1;
+                Details { id, kind: PageKind::RssItem, language: language.clone() }
+            })
         })?;
     }
     Ok(())
 }
 
-/// Where a line's details come from.
-enum DetailsFrom {
-    Line,
-    DetailsTable,
-    Page,
-}
-
-/// Writes a list anew with what its lines lacked; one that lacks nothing is left alone.
+/// Writes a list anew with what its lines lacked, which `details_of` counts; one that lacks nothing is left alone.
 fn enrich(
     list: &Path,
     done: &mut Migrated,
-    mut details_of: impl FnMut(&MetaEntry) -> (Details, DetailsFrom),
+    mut details_of: impl FnMut(&MetaEntry, &mut Migrated) -> Details,
 ) -> Result<(), MigrateError> {
     let failed = |source| MigrateError::File { path: list.into(), source };
     let mut out = WholeFile::create(list, None).map_err(failed)?;
@@ -193,17 +193,12 @@ fn enrich(
             done.unreadable.push(format!("{}: {}", list.display(), String::from_utf8_lossy(raw).trim_end()));
             return out.write_all(raw);
         };
-        let (details, from) = details_of(&entry);
-        match from {
-            DetailsFrom::Line => {
-                done.kept += 1;
-                return out.write_all(raw);
-            }
-            DetailsFrom::DetailsTable => done.from_table += 1,
-            DetailsFrom::Page => done.by_looking += 1,
+        let details = details_of(&entry, done);
+        if entry.details.replace(details).is_some() {
+            done.kept += 1;
+            return out.write_all(raw);
         }
         is_lacking = true;
-        entry.details = Some(details);
         let mut new = Vec::new();
         entry.write(&mut new);
         out.write_all(&new)

@@ -69,7 +69,7 @@ impl PageList {
 
     /// The file of a page, wherever Seine or another program has put it.
     fn contents(&self, entry: &MetaEntry) -> Result<(PathBuf, Box<dyn ReadSeek>), String> {
-        let place = |hash: UrlHash| Path::new(&hash.to_string()).join("contents.html");
+        let place = |hash: UrlHash| Path::new(&hash.to_string()).join(super::CONTENTS);
         let whole = |place: &Path| self.path.parent().unwrap_or(Path::new("")).join(place);
         for path in entry.folders().map(place) {
             match (self.beside)(&path) {

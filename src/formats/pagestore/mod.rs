@@ -33,8 +33,8 @@ pub use meta_reader::{MAX_LINE, MetaError, MetaReader};
 /// Of a URL with more escapes in it, only two ways are tried to find its folder by what it was: none taken back, and all.
 const MAX_ESCAPES: usize = 8;
 
-const CONTENTS: &str = "contents.html";
-const META: &str = "META";
+pub(crate) const CONTENTS: &str = "contents.html";
+pub(crate) const META: &str = "META";
 /// What is written for a language nobody knows (ISO 639-2).
 const UNDETERMINED: &str = "und";
 
