@@ -152,7 +152,9 @@ impl ArchiveInputs {
         for name in names {
             named.extend(resolve(name, &options)?);
         }
-        if let Some(path) = named.iter().filter_map(Named::path).find(|path| options.is_without(path)) {
+        let is_without =
+            |named: &&Named| matches!(named, Named::File(path) | Named::Folder(path) if options.is_without(path));
+        if let Some(Named::File(path) | Named::Folder(path)) = named.iter().find(is_without) {
             return Err(InputError::Destination { path: path.display().to_string() });
         }
         Ok(ArchiveInputs { options, named, walk: None, root: None, trees: Trees::default() })
@@ -268,15 +270,6 @@ impl Iterator for ArchiveInputs {
                     return Some(Ok(FoundInput::Input(ArchiveInput { name, input, bytes: 0 })));
                 }
             }
-        }
-    }
-}
-
-impl Named {
-    fn path(&self) -> Option<&Path> {
-        match self {
-            Named::File(path) | Named::Folder(path) => Some(path),
-            Named::Partition(_) => None,
         }
     }
 }

@@ -63,13 +63,6 @@ pub struct Account {
     pub problems: Vec<(PathBuf, LetterError)>,
 }
 
-/// How much there is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct DiskUsage {
-    pub files: u64,
-    pub bytes: u64,
-}
-
 impl DeadLetters {
     /// Reads the notes of what is there already. Nothing is made on disk before the first letter. `sink_folder`: the
     /// sink's own.
@@ -108,14 +101,11 @@ impl DeadLetters {
 
     /// Makes everything added durable: to be called before the sink's cursor passes it.
     pub fn sync(&mut self) -> Result<(), SinkError> {
-        match &mut self.open {
-            Some(open) if !open.synced => {
-                open.file.sync_data().map_err(|e| file_error("syncing", &open.path, e))?;
-                open.synced = true;
-                Ok(())
-            }
-            _ => Ok(()),
+        if let Some(open) = self.open.as_mut().filter(|open| !open.synced) {
+            open.file.sync_data().map_err(|e| file_error("syncing", &open.path, e))?;
+            open.synced = true;
         }
+        Ok(())
     }
 }
 
@@ -138,14 +128,10 @@ pub(crate) fn is_kept(name: &str) -> bool {
     number_in(name).is_some()
 }
 
-/// How much a sink's dead letters take on disk.
-pub fn size(sink_folder: &Path) -> Result<DiskUsage, SinkError> {
-    let mut size = DiskUsage::default();
-    for path in files(sink_folder)? {
-        size.files += 1;
-        size.bytes += std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
-    }
-    Ok(size)
+/// Bytes that a sink's dead letters take on disk.
+pub fn size(sink_folder: &Path) -> Result<u64, SinkError> {
+    let files = files(sink_folder)?;
+    Ok(files.iter().map(|path| std::fs::metadata(path).map_or(0, |metadata| metadata.len())).sum())
 }
 
 /// Calls `visit` with each note of a file, and a reader for its event.

@@ -120,7 +120,12 @@ pub(super) fn connect(config: &KafkaConfig, shutdown: &Shutdown) -> Result<Kafka
     if !has_topic(producer.client(), config, shutdown)? {
         match config.create_topic || brokers_make_topics(&client, producer.client(), shutdown) {
             true => create_topic(&client, config)?,
-            false => return Err(no_topic(config)),
+            false => {
+                return Err(trouble(
+                    format!("the broker shows no topic {}", config.topic),
+                    "create it, or set target_storage.data_format.kafka.create_topic: true, or let this user see it (ACL DESCRIBE)",
+                ));
+            }
         }
     }
     Ok(producer)
@@ -188,13 +193,6 @@ fn has_topic(client: &Client<Reports>, config: &KafkaConfig, shutdown: &Shutdown
         )),
         None => Ok(false),
     }
-}
-
-fn no_topic(config: &KafkaConfig) -> SinkError {
-    trouble(
-        format!("the broker shows no topic {}", config.topic),
-        "create it, or set target_storage.data_format.kafka.create_topic: true, or let this user see it (ACL DESCRIBE)",
-    )
 }
 
 /// Whether the brokers would make a topic that they are asked for (`auto.create.topics.enable`). Whoever wrote to them before

@@ -30,6 +30,19 @@ pub(super) enum Disposition {
     Dead,
 }
 
+/// Keeps nothing, and everything counts as delivered: for measuring a crawl, and for crawls whose only fruit is the frontier.
+pub(super) struct Void;
+
+impl LocalStore for Void {
+    fn put(&mut self, _entry: &Entry) -> Result<Disposition, SinkError> {
+        Ok(Disposition::Delivered)
+    }
+
+    fn sync(&mut self) -> Result<serde_json::Value, SinkError> {
+        Ok(serde_json::Value::Null)
+    }
+}
+
 /// The sink of such a place.
 pub(super) struct LocalSink<L> {
     place: L,

@@ -23,18 +23,16 @@ mod sink;
 pub(crate) mod staging;
 pub mod stdout;
 pub(crate) mod upkeep;
-mod void;
 pub mod watch;
 pub(crate) mod whole_file;
 
 use self::elasticsearch::ElasticSink;
 use self::filesystem::FilePerPage;
 use self::kafka::KafkaSink;
-use self::local::LocalSink;
+use self::local::{LocalSink, Void};
 use self::pagestore::Pagestore;
 use self::rolling_sink::RollingSink;
 pub use self::sink::{Delivered, Sink, SinkContext, SinkError};
-use self::void::Void;
 use crate::config::{Destination, SinkConfig, Upkeep};
 
 /// Builds a sink. `state`: what its last committed [`Delivered`] carried, null for a sink that never delivered.

@@ -39,19 +39,18 @@ impl RollingSink {
             return Err(SinkError::Other { sink: "files", problem, remedy: "name another in target_storage.sinks" });
         };
         let rolling = RollingOptions { layout, suffix: (layout.suffix)(options), level, max_file_size };
-        let indexes = layout.index.map(|index| (Indexes::new(folder, index), (index.is_wanted)(options)));
-        if let Some((indexes, _)) = &indexes
-            && let Some(name) = state["open"]["name"].as_str()
-        {
+        let indexes = layout.index.map(|index| Indexes::new(folder, index));
+        let are_wanted = layout.index.is_some_and(|index| (index.is_wanted)(options));
+        if let (Some(indexes), Some(name)) = (&indexes, state["open"]["name"].as_str()) {
             indexes.remove(name)?;
         }
         let files = RollingFiles::open(folder, rolling, state)?;
-        if let Some((indexes, is_wanted)) = &indexes {
-            indexes.tidy(&rolling, *is_wanted)?;
+        if let Some(indexes) = &indexes {
+            indexes.tidy(&rolling, are_wanted)?;
         }
         Ok(RollingSink {
             files,
-            indexes: indexes.filter(|(_, is_wanted)| *is_wanted).map(|(indexes, _)| indexes),
+            indexes: indexes.filter(|_| are_wanted),
             encoder,
             record_end: layout.record_end,
             hostname: rustix::system::uname().nodename().to_str().ok().map(str::to_owned),

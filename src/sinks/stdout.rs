@@ -48,44 +48,45 @@ impl Encoder for PageLines {
 }
 
 /// What is written of a page.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 struct PageLine<'a> {
     id: &'a str,
     url: &'a str,
     /// The final URL, when a redirect was followed.
+    #[serialize_always]
     redirected_url: Option<&'a str>,
     redirects: Vec<Redirect<'a>>,
     status: u16,
     reason: &'a str,
     http_version: HttpVersion,
+    #[serialize_always]
     ip: Option<IpAddr>,
     fetch_started: IsoTime,
     /// After the body's last byte.
     fetch_time: IsoTime,
     depth: u16,
     attempt: u16,
+    #[serialize_always]
     content_type: Option<&'a str>,
     /// Of an HTML page.
+    #[serialize_always]
     title: Option<&'a str>,
     /// Pairs of name and value, as received.
     headers: &'a Headers,
     /// Why the body is shorter than what the server had.
+    #[serialize_always]
     truncated: Option<Truncated>,
     relevance: Relevance,
     /// The page classifier, where one was asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
     relevance_model: Option<&'a str>,
     /// What publishers say of the page's use, if they do.
-    #[serde(skip_serializing_if = "Option::is_none")]
     preferences: Option<&'a [Statement]>,
     /// The first page with the same content or nearly the same text, if this is not it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     duplicate_of: Option<&'a str>,
     /// `exact`, `near`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     duplicate_kind: Option<&'static str>,
     /// Bits of a simhash that both texts differ in.
-    #[serde(skip_serializing_if = "Option::is_none")]
     duplicate_distance: Option<u8>,
     crawler_id: &'a str,
     /// How many links the page has.
@@ -93,20 +94,14 @@ struct PageLine<'a> {
     /// Bytes of the body, content codings removed.
     size: usize,
     /// The main text of an HTML page as Markdown, and what may be expected of it, 0 to 1, when they are asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     markdown: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     text_confidence: Option<f64>,
     /// ISO 639-1: what that text is in, and how sure that is, 0.9 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     language_detected: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     language_confidence: Option<f64>,
     /// The body when it is text, …
-    #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<&'a str>,
     /// … and when it is not.
-    #[serde(skip_serializing_if = "Option::is_none")]
     content_base64: Option<&'a str>,
 }
 

@@ -46,11 +46,10 @@ impl Upkeep {
             return Due::Write;
         }
         let is_small = change == Some(PageChange::Changed) && self.is_small(event);
-        match (change, self.unchanged) {
-            (Some(PageChange::Unchanged), Unchanged::Skip) => Due::Skip,
-            (Some(PageChange::Unchanged), Unchanged::Touch) if is_bare(event) => Due::Touch,
-            _ if is_small && self.unchanged == Unchanged::Skip => Due::Skip,
-            _ if is_small && self.unchanged == Unchanged::Touch => Due::Touch,
+        let is_as_it_was = change == Some(PageChange::Unchanged);
+        match self.unchanged {
+            Unchanged::Skip if is_small || is_as_it_was => Due::Skip,
+            Unchanged::Touch if is_small || (is_as_it_was && is_bare(event)) => Due::Touch,
             _ => Due::Write,
         }
     }

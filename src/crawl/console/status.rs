@@ -63,7 +63,7 @@ impl Console {
             // Standard output begins with what comes.
             missed: if name == STDOUT { 0 } else { reader.missed },
             // Dead letters that cannot be read are told of when they are opened.
-            dead_letter_bytes: dead_letters::size(&self.folder.join(name)).map_or(0, |size| size.bytes),
+            dead_letter_bytes: dead_letters::size(&self.folder.join(name)).unwrap_or(0),
             in_use: self.config.sink(name).is_some(),
             is_paused: self.pauses.is_sink_paused(name),
             error: errors.iter().find(|(sink, _)| sink == name).map(|(_, error)| error.clone()),

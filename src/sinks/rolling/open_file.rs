@@ -75,7 +75,9 @@ impl OpenFile {
         for piece in bytes.chunks(WRITE_BYTES) {
             match &mut self.stream {
                 Some(stream) => {
-                    stream.write(piece, &mut self.pending).map_err(|e| compress_error(&self.path, e))?;
+                    stream
+                        .write(piece, &mut self.pending)
+                        .map_err(|e| file_error("compressing for", &self.path, e.into()))?;
                 }
                 None => self.pending.extend_from_slice(piece),
             }
@@ -88,7 +90,7 @@ impl OpenFile {
 
     pub fn sync(&mut self) -> Result<(), SinkError> {
         if let Some(stream) = &mut self.stream {
-            stream.flush(&mut self.pending).map_err(|e| compress_error(&self.path, e))?;
+            stream.flush(&mut self.pending).map_err(|e| file_error("compressing for", &self.path, e.into()))?;
         }
         self.write_pending()?;
         // Nothing may be pending and yet not be synced: much is written before anybody asks.
@@ -108,7 +110,7 @@ impl OpenFile {
     /// Returns its name, which is its own now.
     pub fn finish(mut self, folder: &Path) -> Result<String, SinkError> {
         if let Some(stream) = &mut self.stream {
-            stream.finish(&mut self.pending).map_err(|e| compress_error(&self.path, e))?;
+            stream.finish(&mut self.pending).map_err(|e| file_error("compressing for", &self.path, e.into()))?;
         }
         self.write_pending()?;
         self.file.sync_all().map_err(|e| file_error("syncing", &self.path, e))?;
@@ -125,10 +127,6 @@ impl OpenFile {
         self.pending.clear();
         Ok(())
     }
-}
-
-fn compress_error(path: &Path, error: flate2::CompressError) -> SinkError {
-    file_error("compressing for", path, std::io::Error::other(error))
 }
 
 #[cfg(test)]
