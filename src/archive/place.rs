@@ -30,7 +30,7 @@ pub fn find(
     until: Instant,
 ) -> std::io::Result<Option<RecordPlace>> {
     let start = pages.start.unwrap_or(0);
-    let mut records = readers::open_file_at(&pages.file, format, start, &Arc::default(), false)?;
+    let mut records = readers::open_file(&pages.file, format, start, &Arc::default(), false)?;
     let mut number = if pages.start.is_some() { pages.first } else { 1 };
     let mut last = None;
     while number < pages.first + pages.count && Instant::now() < until {

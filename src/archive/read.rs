@@ -1,6 +1,7 @@
 //! Any part of an archive as pages, each with its place. One record at a time: memory does not grow with the archive.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -54,10 +55,19 @@ pub struct OpenError {
     problem: String,
 }
 
+const DISTRUSTED: &str = "the compressed data around it is damaged, so that what follows may be anything: seine recover saves \
+    what is behind the damage";
+
 /// The pages of one part, in order.
 pub struct Pages {
     input: Arc<str>,
+    /// Of a file.
+    path: Option<PathBuf>,
     records: Box<dyn ArchiveReader>,
+    /// The stream that was looked at last, if it is sound, by its place.
+    sound: Option<u64>,
+    /// Nothing that follows can be trusted.
+    has_ended: bool,
     /// Of the record that came last.
     format: Format,
     number: u64,
@@ -81,17 +91,18 @@ impl Pages {
 
     fn new(input: &ArchiveInput, after: u64, counter: &Arc<AtomicU64>, is_check: bool) -> Result<Pages, OpenError> {
         let failed = |problem| OpenError { input: input.name.clone(), problem };
-        let (records, format): (Box<dyn ArchiveReader>, _) = match &input.input {
+        let (path, records, format): (_, Box<dyn ArchiveReader>, _) = match &input.input {
             InputKind::File { path, format } => {
-                let records = readers::open_file(path, *format, counter, is_check);
-                (records.map_err(|error| failed(error.to_string()))?, *format)
+                let records = readers::open_file(path, *format, 0, counter, is_check);
+                (Some(path.clone()), records.map_err(|error| failed(error.to_string()))?, *format)
             }
             InputKind::Topic(partition) => {
                 let messages = PartitionReader::open(partition, after).map_err(|error| failed(error.to_string()))?;
-                (Box::new(messages), Format::ALL[0])
+                (None, Box::new(messages), Format::ALL[0])
             }
         };
-        Ok(Pages { input: input.name.clone(), records, format, number: 0, others: 0 })
+        let input = input.name.clone();
+        Ok(Pages { input, path, records, sound: None, has_ended: false, format, number: 0, others: 0 })
     }
 
     /// Whether the part breaks off, as when its writer was killed or still writes. Known at its end.
@@ -109,13 +120,31 @@ impl Pages {
         self.others
     }
 
+    /// A record as long as what is read is what was written: behind a bad one in a stream that is not sound, nothing is. By the
+    /// same rule `seine recover` saves it.
     fn step(&mut self) -> Option<ArchiveRecord> {
+        if self.has_ended {
+            return None;
+        }
         let record = self.records.next()?;
         self.number += 1;
         if let Some((format, number)) = self.records.message() {
             (self.format, self.number) = (format, number);
         }
-        Some(record)
+        match (record, self.records.stream()) {
+            (ArchiveRecord::Problem(problem), Some(stream)) if !self.is_sound(stream) => {
+                self.has_ended = true;
+                Some(ArchiveRecord::Problem(format!("{problem}; {DISTRUSTED}")))
+            }
+            (record, _) => Some(record),
+        }
+    }
+
+    fn is_sound(&mut self, stream: u64) -> bool {
+        if self.sound != Some(stream) {
+            self.sound = Some(stream).filter(|at| self.path.as_ref().is_some_and(|path| readers::is_sound(path, *at)));
+        }
+        self.sound.is_some()
     }
 }
 

@@ -2,29 +2,17 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::recover::scan;
 use crate::formats::Format;
-use crate::formats::held::Lacks;
-use crate::formats::records::{ArchiveReader, ArchiveRecord, ReadSeek, ReaderInput};
+use crate::formats::records::{ArchiveReader, ReadSeek, ReaderInput};
 
-/// Opens a file of this format. `counter`: has the bytes read added. `is_check`: to see whether it is whole; where records
-/// state digests these are compared.
+/// Opens a file of this format at a place where a record begins, as if the file began there. `counter`: has the bytes read added.
+/// `is_check`: to see whether it is whole; where records state digests these are compared.
 pub(super) fn open_file(
-    path: &Path,
-    format: Format,
-    counter: &Arc<AtomicU64>,
-    is_check: bool,
-) -> std::io::Result<Box<dyn ArchiveReader>> {
-    let records = open_file_at(path, format, 0, counter, is_check)?;
-    Ok(Box::new(SoundReader { records, path: path.into(), known: None, has_ended: false }))
-}
-
-/// Opens a file of this format at a place where a record begins, as if the file began there.
-pub(super) fn open_file_at(
     path: &Path,
     format: Format,
     start: u64,
@@ -114,55 +102,7 @@ impl Seek for CountedFile {
     }
 }
 
-const DISTRUSTED: &str = "the compressed data around it is damaged, so that what follows may be anything: seine recover saves \
-    what is behind the damage";
-
-/// Records as long as what is read is what was written: behind a bad one in a stream that is not sound, nothing is. By the
-/// same rule `seine recover` saves it.
-struct SoundReader {
-    records: Box<dyn ArchiveReader>,
-    path: PathBuf,
-    /// The stream that was looked at last, by its place, and whether it is sound.
-    known: Option<(u64, bool)>,
-    has_ended: bool,
-}
-
-impl SoundReader {
-    fn is_sound(&mut self, stream: u64) -> bool {
-        if let Some((known, is_sound)) = self.known
-            && known == stream
-        {
-            return is_sound;
-        }
-        let is_sound = open_or_renamed(&self.path).and_then(|file| scan::is_sound(&file, stream)).unwrap_or(false);
-        self.known = Some((stream, is_sound));
-        is_sound
-    }
-}
-
-impl ArchiveReader for SoundReader {
-    fn next(&mut self) -> Option<ArchiveRecord> {
-        if self.has_ended {
-            return None;
-        }
-        Some(match (self.records.next()?, self.records.stream()) {
-            (ArchiveRecord::Problem(problem), Some(stream)) if !self.is_sound(stream) => {
-                self.has_ended = true;
-                ArchiveRecord::Problem(format!("{problem}; {DISTRUSTED}"))
-            }
-            (item, _) => item,
-        })
-    }
-
-    fn offset(&self) -> Option<u64> {
-        self.records.offset()
-    }
-
-    fn lacks(&self) -> Lacks {
-        self.records.lacks()
-    }
-
-    fn truncated(&self) -> bool {
-        self.records.truncated()
-    }
+/// Whether a compressed stream of a file, which begins at `stream`, holds what was written.
+pub(super) fn is_sound(path: &Path, stream: u64) -> bool {
+    open_or_renamed(path).and_then(|file| scan::is_sound(&file, stream)).unwrap_or(false)
 }

@@ -26,13 +26,13 @@ pub(super) const COMPRESSED: &str = "zst";
 const LEVEL: i32 = 1;
 
 /// Makes a backup in the folder `to` of the stream `input`, which a crawl in the data folder `of` writes. Whole and durable when this
-/// returns; nothing is left behind an error. `written`: how many bytes it has so far.
+/// returns; nothing is left behind an error. `written`: has the bytes added as they are written.
 pub fn receive(input: &mut dyn Read, of: &Path, to: &Path, written: &AtomicU64) -> Result<Manifest, BackupError> {
     refuse_inside(to, of)?;
     let draft = Draft::begin(to, BACKUP_MARK)?;
     let taken_ms = wall_ms();
-    let mut files = Files { folder: draft.folder.clone(), open: None, kept: Vec::new(), before: 0 };
-    let facts = files.take_all(input, written)?;
+    let mut files = Files { folder: draft.folder.clone(), open: None, kept: Vec::new(), written };
+    let facts = files.take_all(input)?;
     // It goes from the data folder into the backup, and through no connection.
     let started_with = of.join(STARTED_WITH);
     match std::fs::read(&started_with) {
@@ -74,37 +74,38 @@ fn what_sinks_wrote(of: &Path, facts: &Facts) -> Vec<PathBuf> {
 }
 
 /// The files of a backup, as they come.
-struct Files {
+struct Files<'a> {
     folder: PathBuf,
-    open: Option<OpenFile>,
+    open: Option<OpenFile<'a>>,
     kept: Vec<KeptFile>,
-    /// Bytes in `kept`.
-    before: u64,
+    written: &'a AtomicU64,
 }
 
-struct OpenFile {
+struct OpenFile<'a> {
     name: PathBuf,
     path: PathBuf,
-    out: Out,
+    out: Out<'a>,
 }
 
-enum Out {
-    Plain(Digesting),
-    Compressed(Encoder<'static, Digesting>),
+enum Out<'a> {
+    Plain(Digesting<'a>),
+    Compressed(Encoder<'static, Digesting<'a>>),
 }
 
 /// A file, and what was written to it.
-struct Digesting {
+struct Digesting<'a> {
     file: File,
     digest: Sha256,
     bytes: u64,
+    written: &'a AtomicU64,
 }
 
-impl Write for Digesting {
+impl Write for Digesting<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.digest.update(&bytes[..written]);
         self.bytes += written as u64;
+        self.written.fetch_add(written as u64, Ordering::Relaxed);
         Ok(written)
     }
 
@@ -113,8 +114,8 @@ impl Write for Digesting {
     }
 }
 
-impl Files {
-    fn take_all(&mut self, input: &mut dyn Read, written: &AtomicU64) -> Result<Facts, BackupError> {
+impl Files<'_> {
+    fn take_all(&mut self, input: &mut dyn Read) -> Result<Facts, BackupError> {
         loop {
             match stream::next(input)? {
                 Piece::File(name) => {
@@ -127,8 +128,6 @@ impl Files {
                     return Ok(facts);
                 }
             }
-            let open = self.open.as_ref().map_or(0, |open| open.out.bytes());
-            written.store(self.before + open, Ordering::Relaxed);
         }
     }
 
@@ -145,7 +144,7 @@ impl Files {
         let failed = |source| BackupError::File { action: "making", path: path.clone(), source };
         make_private(path.parent().unwrap_or(&self.folder)).map_err(failed)?;
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
-        let plain = Digesting { file, digest: Sha256::new(), bytes: 0 };
+        let plain = Digesting { file, digest: Sha256::new(), bytes: 0, written: self.written };
         let out = match is_table {
             true => Out::Compressed(Encoder::new(plain, LEVEL).map_err(failed)?),
             false => Out::Plain(plain),
@@ -170,17 +169,7 @@ impl Files {
             Out::Plain(out) => out,
             Out::Compressed(out) => out.finish().map_err(BackupError::file("writing", &path))?,
         };
-        self.before += bytes;
         self.kept.push(KeptFile { path: name, bytes, sha256: HEXLOWER.encode(&digest.finalize()) });
         Ok(())
-    }
-}
-
-impl Out {
-    fn bytes(&self) -> u64 {
-        match self {
-            Out::Plain(out) => out.bytes,
-            Out::Compressed(out) => out.get_ref().bytes,
-        }
     }
 }

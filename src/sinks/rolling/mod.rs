@@ -55,7 +55,7 @@ impl RollingFiles {
             none => {
                 self.is_used = true;
                 let mut new = OpenFile::create(&self.folder, self.reserved, &self.rolling)?;
-                new.append(&first(new.name()))?;
+                new.append(&first(&new.name))?;
                 none.insert(new)
             }
         };
@@ -69,7 +69,7 @@ impl RollingFiles {
     pub fn place_of_last(&self, length: usize) -> Option<(&str, u64, u64)> {
         let current = self.current.as_ref()?;
         let start = current.length().map_or(0, |end| end.saturating_sub(length as u64));
-        Some((current.name(), current.pages, start))
+        Some((&current.name, current.pages, start))
     }
 
     /// Makes everything added durable, and of a stream readable. Returns the state to commit with it.

@@ -17,7 +17,7 @@ const WRITE_BYTES: usize = 256 << 10;
 
 pub(super) struct OpenFile {
     /// As it will be, once it is finished.
-    name: String,
+    pub name: String,
     path: PathBuf,
     file: File,
     stream: Option<ZlibStream>,
@@ -54,10 +54,6 @@ impl OpenFile {
             FileContent::Records(_) => None,
         };
         Ok(OpenFile { name, path, file, stream, pages: 0, pending: Vec::new(), written: 0, synced: 0 })
-    }
-
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// Its bytes, written or not; of a stream that is not known.
