@@ -6,7 +6,6 @@
 //! his alone, so an encoder asks once, for the most that it needs. A large page's room is given back when the last of it
 //! is dropped: before anything waits for a server.
 
-use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -17,7 +16,7 @@ use crate::large;
 use crate::page::PageEvent;
 use crate::parse::clean_text::TextOptions;
 use crate::parse::decode::Decoded;
-use crate::parse::{self, Derived, Link, PageText};
+use crate::parse::{self, Derived, PageText};
 
 /// An event in its place.
 #[derive(Debug)]
@@ -31,18 +30,6 @@ pub struct Entry {
 
 /// Filled by whoever derives first; with nothing, when that cannot be kept.
 type Shared = OnceLock<Option<Kept>>;
-
-/// The links of a page, and nothing else that is large.
-#[derive(Debug)]
-pub struct Links(Arc<Derived>);
-
-impl Deref for Links {
-    type Target = [Link];
-
-    fn deref(&self) -> &[Link] {
-        &self.0.links
-    }
-}
 
 impl Entry {
     /// An entry that one reader has for himself.
@@ -76,6 +63,15 @@ impl Entry {
         self.read(|decoded| parse::facts(&self.event, decoded, &self.deriver.options))
     }
 
+    /// The same for who does not need the body, which may be missing: a large one is given back at once.
+    pub fn without_body(&self) -> Arc<Derived> {
+        let mut facts = self.facts();
+        if let Some(own) = Arc::get_mut(&mut facts) {
+            own.body = Bytes::new();
+        }
+        facts
+    }
+
     /// A page for who reads its text, which nobody shares: it is read for each who asks.
     pub fn text(&self) -> PageText {
         PageText { options: self.text_options(), ..self.facts().into() }
@@ -89,15 +85,6 @@ impl Entry {
     /// Parameters that its links have no more.
     pub fn drop_parameters(&self) -> &[String] {
         &self.deriver.options.drop_parameters
-    }
-
-    /// The links alone: a large body is given back at once.
-    pub fn links(&self) -> Links {
-        let mut facts = self.facts();
-        if let Some(own) = Arc::get_mut(&mut facts) {
-            own.body = Bytes::new();
-        }
-        Links(facts)
     }
 
     /// Whoever has the entry still derives for himself from now on.

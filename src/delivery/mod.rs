@@ -7,7 +7,7 @@ mod deriver;
 mod entry;
 
 pub use deriver::{Deriver, Kept};
-pub use entry::{Entry, Links};
+pub use entry::Entry;
 
 /// A place in a row of events: just behind event number `index` (the first event has index 1), at byte `offset` of all of
 /// it. Neither is ever used twice. The default is the very beginning.

@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::folder::file_error;
-use super::rolling::readable_files;
+use super::folder::{file_error, list_named};
+use super::rolling::is_named_by;
 use super::sink::{SinkCount, SinkError};
 use super::{elasticsearch, kafka_audit};
 use crate::config::{Destination, SinkConfig};
@@ -30,7 +30,7 @@ fn files(folder: &Path) -> Result<SinkCount, SinkError> {
         return Ok(held);
     }
     let Files::Rolling(layout) = files::FORMAT.files else { return Ok(held) };
-    for path in readable_files(folder, &layout)? {
+    for path in list_named(folder, |name| is_named_by(&layout, name))? {
         let file = File::open(&path).map_err(|e| file_error("opening", &path, e))?;
         for record in FilesReader::new(file) {
             match record {

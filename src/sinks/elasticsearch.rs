@@ -262,7 +262,5 @@ pub(super) fn held(config: &ElasticConfig) -> Result<SinkCount, SinkError> {
 fn action(name: &str, entry: &Entry) -> Vec<u8> {
     let (id, version) = (document_id(&entry.event.url), document_version(&entry.event));
     let action = serde_json::json!({ name: { "_id": id, "version": version, "version_type": "external" } });
-    let mut line = action.to_string().into_bytes();
-    line.push(b'\n');
-    line
+    format!("{action}\n").into_bytes()
 }

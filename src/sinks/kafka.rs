@@ -158,11 +158,8 @@ impl KafkaSink {
     fn send(&mut self, entry: &Arc<Entry>, sequence: usize) -> Result<Option<MessageState>, SinkError> {
         let key: String = url::form_urlencoded::byte_serialize(entry.event.url.as_bytes()).collect();
         loop {
-            let mut record = BaseRecord::with_opaque_to(&self.config.topic, sequence).key(&key).headers(headers(
-                entry,
-                self.upkeep,
-                self.schema,
-            ));
+            let headers = headers(entry, self.upkeep, self.schema);
+            let mut record = BaseRecord::with_opaque_to(&self.config.topic, sequence).key(&key).headers(headers);
             record.payload = (self.upkeep.due(&entry.event) != Due::Tombstone).then_some(&self.value);
             let error = match self.producer.send(record) {
                 Ok(()) => {

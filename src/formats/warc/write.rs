@@ -267,8 +267,8 @@ impl WarcWriter {
 
 impl Encoder for WarcWriter {
     fn encode(&mut self, entry: &Entry, out: &mut Vec<u8>) -> bool {
-        let links = (self.options.metadata && is_held(&entry.event)).then(|| entry.links());
-        self.write_event(&entry.event, links.as_deref().unwrap_or_default(), out)
+        let facts = (self.options.metadata && is_held(&entry.event)).then(|| entry.without_body());
+        self.write_event(&entry.event, facts.as_ref().map_or(&[], |facts| &facts.links), out)
     }
 
     fn begin(&mut self, file: &NewFile<'_>) -> Vec<u8> {

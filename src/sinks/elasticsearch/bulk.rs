@@ -283,12 +283,12 @@ impl BulkSender {
         let Ok(verdicts) = serde_json::from_slice::<BulkAnswer>(&answer.body) else {
             return Attempt::Later(format!("not an answer to a bulk: {}", answer.shown()));
         };
+        let verdicts: Vec<ItemAnswer> = verdicts.into_items().collect();
         if verdicts.len() != bulk.len() {
             return Attempt::Later(format!("{} documents, {} verdicts", bulk.len(), verdicts.len()));
         }
         let mut pushed = BulkOutcome::default();
         let (mut again, mut failed, mut refused) = (RetryLater::default(), RetryLater::default(), Vec::new());
-        let verdicts: Vec<ItemAnswer> = verdicts.into_items().collect();
         let index_is_gone = verdicts.iter().any(|verdict| verdict.status == 404 && !verdict.has_no_document());
         for (item, verdict) in bulk.iter().zip(verdicts) {
             match verdict.judge() {

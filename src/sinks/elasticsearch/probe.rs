@@ -50,7 +50,7 @@ async fn ask(client: &Client, index: &str, beside: Option<&str>) -> ProbeResult 
         400 => return ProbeResult::RefusesAll(answer.shown()),
         _ => return ProbeResult::NotNow(answer.shown()),
     }
-    let verdict = serde_json::from_slice::<BulkAnswer>(&answer.body).ok().and_then(BulkAnswer::only);
+    let verdict = serde_json::from_slice::<BulkAnswer>(&answer.body).ok().and_then(|answer| answer.into_items().next());
     match verdict {
         Some(verdict) if verdict.is_there() => ProbeResult::Well,
         Some(verdict) if verdict.status == 400 => ProbeResult::RefusesAll(verdict.shown()),
@@ -83,8 +83,7 @@ fn lines(beside: Option<&str>) -> Bytes {
     if let Some(id) = beside {
         action["index"]["routing"] = id.into();
     }
-    let mut lines = action.to_string().into_bytes();
-    lines.push(b'\n');
+    let mut lines = format!("{action}\n").into_bytes();
     lines.extend_from_slice(&DOCUMENT);
     lines.push(b'\n');
     lines.into()

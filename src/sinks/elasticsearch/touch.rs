@@ -73,8 +73,7 @@ fn update(entry: &Arc<Entry>, as_seen: Option<(u64, u64)>) -> BulkDocument {
         action["if_seq_no"] = seq_no.into();
         action["if_primary_term"] = primary_term.into();
     }
-    let mut lines = json!({ "update": action }).to_string().into_bytes();
-    lines.extend_from_slice(b"\n{\"doc\":");
+    let mut lines = format!("{}\n{{\"doc\":", json!({ "update": action })).into_bytes();
     write_touch(&entry.event, &mut lines);
     lines.extend_from_slice(b"}\n");
     BulkDocument { entry: entry.clone(), lines: lines.into() }

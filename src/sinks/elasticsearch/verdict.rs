@@ -26,17 +26,8 @@ pub(super) struct BulkAnswer {
 }
 
 impl BulkAnswer {
-    pub fn len(&self) -> usize {
-        self.items.len()
-    }
-
     pub fn into_items(self) -> impl Iterator<Item = ItemAnswer> {
         self.items.into_iter().flat_map(HashMap::into_values)
-    }
-
-    /// The verdict on the only document.
-    pub fn only(self) -> Option<ItemAnswer> {
-        self.into_items().next()
     }
 }
 

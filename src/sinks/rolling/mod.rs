@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 pub(super) use self::indexes::Indexes;
 pub(super) use self::names::OPEN;
+pub use self::names::RollingOptions;
 pub(crate) use self::names::is_named_by;
-pub use self::names::{RollingOptions, readable_files};
 use self::open_file::OpenFile;
 use self::taken_back::SavedState;
 use super::folder::{create_folder, sync_folder};

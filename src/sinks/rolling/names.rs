@@ -1,14 +1,10 @@
 //! What rolling files are called.
 
-use std::path::{Path, PathBuf};
-
 use time::OffsetDateTime;
 use time::macros::format_description;
 
 use crate::formats::layout::{FileContent, NameStamp, RollingLayout};
 use crate::page::EpochMs;
-use crate::sinks::folder::list_named;
-use crate::sinks::sink::SinkError;
 
 const PREFIX: &str = "crawl_data-";
 /// Behind the name of a file that cannot be read as it is while it is written.
@@ -49,12 +45,7 @@ impl RollingOptions {
     }
 }
 
-/// The files that a shape's sink has closed in a folder, or leaves readable while it writes, in order.
-pub fn readable_files(folder: &Path, layout: &RollingLayout) -> Result<Vec<PathBuf>, SinkError> {
-    list_named(folder, |name| is_named_by(layout, name))
-}
-
-/// Whether a file of the shape's sink, or of ACHE's, has such a name.
+/// Whether a file that the shape's sink, or ACHE's, has closed, or leaves readable while it writes, has such a name.
 pub(crate) fn is_named_by(layout: &RollingLayout, name: &str) -> bool {
     name.starts_with(PREFIX) && layout.suffixes.iter().any(|suffix| name.ends_with(suffix))
 }
