@@ -1,12 +1,13 @@
 //! How far a conversion or replay is, on disk: replaced in one step with every acknowledgement, so that a killed one goes
 //! on where its destination had acknowledged.
 
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::delivery::Cursor;
+use crate::folders::if_there;
 use crate::sinks::whole_file::WholeFile;
 
 /// A conversion's state, in the folder it writes to.
@@ -71,13 +72,9 @@ impl TransferState {
 
     /// The state of whatever task; none when there is no file.
     pub fn read(path: &Path) -> Result<Option<TransferState>, TransferStateError> {
-        match std::fs::read(path) {
-            Ok(text) => serde_json::from_slice(&text)
-                .map(Some)
-                .map_err(|source| TransferStateError::Unreadable { path: path.into(), source }),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(file_error("reading", path, source)),
-        }
+        let text = if_there(std::fs::read(path)).map_err(|source| file_error("reading", path, source))?;
+        let state = text.map(|text| serde_json::from_slice(&text)).transpose();
+        state.map_err(|source| TransferStateError::Unreadable { path: path.into(), source })
     }
 
     /// Durable when this returns.

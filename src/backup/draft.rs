@@ -1,11 +1,10 @@
 //! A folder that is being made: a file in it says so until it is whole, and nobody takes it for one before.
 
 use std::fs::{self, File};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::error::BackupError;
-use crate::folders::make_private;
+use crate::folders::{if_there, make_private};
 
 pub const BACKUP_MARK: &str = "backup.unfinished";
 pub const RESTORE_MARK: &str = "restore.unfinished";
@@ -75,9 +74,7 @@ impl Drop for Draft {
         if !self.is_whole {
             let emptied = self.empty().and_then(|()| fs::remove_file(&self.mark));
             let removed = emptied.and_then(|()| if self.was_there { Ok(()) } else { fs::remove_dir(&self.folder) });
-            if let Err(error) = removed
-                && error.kind() != ErrorKind::NotFound
-            {
+            if let Err(error) = if_there(removed) {
                 tracing::warn!(folder = %self.folder.display(), %error, "what was begun there stays");
             }
         }

@@ -1,7 +1,7 @@
 //! What a backup consists of, with sizes and digests. It is written last, and durable before it has its name.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::BackupError;
 use super::stream::Facts;
-use crate::folders;
+use crate::folders::{self, if_there};
 use crate::page::EpochMs;
 
 pub(super) const FILE: &str = "manifest.json";
@@ -64,13 +64,10 @@ impl Manifest {
     pub fn load(folder: &Path) -> Result<Manifest, BackupError> {
         let path = folder.join(FILE);
         let mut text = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(LONGEST).read_to_end(&mut text));
-        match read {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(BackupError::NotWhole { folder: folder.to_owned(), manifest: FILE });
-            }
-            read => read.map_err(BackupError::file("reading", &path))?,
-        };
+        let read = if_there(File::open(&path).and_then(|file| file.take(LONGEST).read_to_end(&mut text)));
+        if read.map_err(BackupError::file("reading", &path))?.is_none() {
+            return Err(BackupError::NotWhole { folder: folder.to_owned(), manifest: FILE });
+        }
         let foreign = |problem: String| BackupError::Manifest { path: path.clone(), problem };
         let value: serde_json::Value =
             serde_json::from_slice(&text).map_err(|error| foreign(format!("it is no JSON ({error})")))?;
@@ -89,10 +86,8 @@ impl KeptFile {
     /// Compares the file at `path` with its size and digest. `read`: has the bytes added that were read.
     pub(super) fn check(&self, path: &Path, read: &AtomicU64) -> Result<(), BackupError> {
         let damaged = |problem: String| BackupError::Damaged { path: path.to_owned(), problem };
-        let mut file = match File::open(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Err(damaged("the file is missing".to_owned())),
-            file => file.map_err(BackupError::file("opening", path))?,
-        };
+        let file = if_there(File::open(path)).map_err(BackupError::file("opening", path))?;
+        let mut file = file.ok_or_else(|| damaged("the file is missing".to_owned()))?;
         let (mut digest, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; 256 << 10]);
         loop {
             let length = file.read(&mut buffer).map_err(BackupError::file("reading", path))?;

@@ -1,7 +1,7 @@
 //! A folder made of what a crawl says of itself.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use super::manifest::{KeptFile, Manifest, is_inside};
 use super::send::STARTED_WITH;
 use super::stream::{self, Facts, Piece};
 use crate::clock::wall_ms;
-use crate::folders::make_private;
+use crate::folders::{if_there, make_private};
 use crate::sinks::dead_letters;
 
 /// The tables of the frontier are compressed, and so named.
@@ -35,14 +35,11 @@ pub fn receive(input: &mut dyn Read, of: &Path, to: &Path, written: &AtomicU64) 
     let facts = files.take_all(input)?;
     // It goes from the data folder into the backup, and through no connection.
     let started_with = of.join(STARTED_WITH);
-    match std::fs::read(&started_with) {
-        Ok(bytes) => {
-            files.begin(STARTED_WITH)?;
-            files.write(&bytes)?;
-            files.end()?;
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(BackupError::file("reading", &started_with)(error)),
+    let bytes = if_there(std::fs::read(&started_with)).map_err(BackupError::file("reading", &started_with))?;
+    if let Some(bytes) = bytes {
+        files.begin(STARTED_WITH)?;
+        files.write(&bytes)?;
+        files.end()?;
     }
     let left_out = what_sinks_wrote(of, &facts);
     let manifest = Manifest::new(of, taken_ms, facts, left_out, files.kept);

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::stream::{Facts, Pieces};
+use crate::folders::if_there;
 use crate::frontier::{Frontier, FrontierCopy, FrontierError};
 use crate::page_log::{CopiedSegment, LogCopy, LogError, PageLog};
 use crate::sinks::dead_letters;
@@ -121,11 +122,8 @@ fn names_in(folder: &Path) -> Result<Vec<String>, SendError> {
 
 /// A file that is not there is left out.
 fn send_file(path: &Path, name: &str, pieces: &mut Pieces) -> Result<(), SendError> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(source) => return Err(SendError::File { path: path.to_owned(), source }),
-    };
+    let file = if_there(File::open(path)).map_err(|source| SendError::File { path: path.to_owned(), source })?;
+    let Some(file) = file else { return Ok(()) };
     pieces.begin(name)?;
     copy(file, path, pieces).map(|_| ())
 }

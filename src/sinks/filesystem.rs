@@ -4,7 +4,6 @@
 //! of a newer fetch, the time of a file's last change is when its page was fetched.
 
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -14,6 +13,7 @@ use super::local::{Disposition, LocalStore};
 use super::sink::{SinkContext, SinkError};
 use super::staging::StagedFiles;
 use crate::delivery::Entry;
+use crate::folders::if_there;
 use crate::formats::compressed_streams::CompressedStreams;
 use crate::formats::encoder::Encoder;
 use crate::formats::filesystem::{self, Naming};
@@ -105,9 +105,7 @@ impl LocalStore for FilePerPage {
 
 /// Whether the file holds a fetch of after `fetched`.
 fn is_newer(path: &Path, fetched: EpochMs) -> Result<bool, SinkError> {
-    match std::fs::metadata(path).and_then(|metadata| metadata.modified()) {
-        Ok(modified) => Ok(modified > UNIX_EPOCH + Duration::from_millis(fetched)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(file_error("looking at", path, error)),
-    }
+    let modified = if_there(std::fs::metadata(path).and_then(|metadata| metadata.modified()));
+    let modified = modified.map_err(|e| file_error("looking at", path, e))?;
+    Ok(modified.is_some_and(|modified| modified > UNIX_EPOCH + Duration::from_millis(fetched)))
 }

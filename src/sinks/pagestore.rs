@@ -7,7 +7,7 @@ mod index;
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::folder::{create_folder, file_error};
@@ -15,6 +15,7 @@ use super::local::{Disposition, LocalStore};
 use super::sink::SinkError;
 use super::staging::StagedFiles;
 use crate::delivery::Entry;
+use crate::folders::if_there;
 use crate::formats::files::is_held;
 use crate::formats::layout::whole_lines;
 use crate::formats::pagestore::{Details, MetaEntry, MetaReader, PageKind, StorePath, UrlHash, day_of};
@@ -149,11 +150,7 @@ impl Pagestore {
     /// they list is not listed again. Returns their length.
     fn adopt(&mut self, meta: &str, path: &Path, lines: &mut Vec<u8>) -> Result<u64, SinkError> {
         let reading = |e| file_error("reading", path, e);
-        let file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
-            Err(error) => return Err(reading(error)),
-        };
+        let Some(file) = if_there(File::open(path)).map_err(reading)? else { return Ok(0) };
         let length = whole_lines(&mut &file).map_err(reading)?;
         (&file).seek(SeekFrom::Start(0)).map_err(reading)?;
         let mut new: Vec<_> = lines.split_inclusive(|it| *it == b'\n').collect();

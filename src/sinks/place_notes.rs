@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::sink::SinkContext;
+use crate::folders::{if_there, make_private};
 
 /// In the data folder: beside the sinks' own, in which others look for pages alone. Each sink has one of its name there.
 pub const FOLDER: &str = "~places";
@@ -144,7 +144,7 @@ impl PlaceNotes {
         match &mut self.file {
             Some(file) => Ok(file),
             none => {
-                crate::folders::make_private(folder)?;
+                make_private(folder)?;
                 let path = folder.join(FILE);
                 let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
                 *start = file.metadata()?.len();
@@ -174,11 +174,7 @@ fn line(span: &Span) -> Vec<u8> {
 /// The last span that has event number `index`; none: it was not noted, or is forgotten.
 pub(super) fn find(folder: &Path, index: u64) -> std::io::Result<Option<Span>> {
     for name in [FILE, OLD] {
-        let text = match std::fs::read(notes_of(folder).join(name)) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            Err(error) => return Err(error),
-        };
+        let Some(text) = if_there(std::fs::read(notes_of(folder).join(name)))? else { continue };
         let spans = text.rsplit(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Span>(line).ok());
         if let Some(span) = spans.into_iter().find(|span| (span.from..=span.to).contains(&index)) {
             return Ok(Some(span));

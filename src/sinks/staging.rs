@@ -4,12 +4,13 @@
 //! what is in it.
 
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::folder::{create_folder, file_error};
 use super::sink::SinkError;
+use crate::folders::if_there;
 use crate::page::EpochMs;
 
 /// Where files are on their way, below the sink's folder. No URL's or day's folder has such a name.
@@ -33,10 +34,8 @@ impl StagedFiles {
     /// Removes what an earlier run had not finished.
     pub fn open(folder: &Path) -> Result<StagedFiles, SinkError> {
         let writing = folder.join(WRITING);
-        match std::fs::remove_dir_all(&writing) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(file_error("emptying", &writing, error)),
-            _ => create_folder(&writing)?,
-        }
+        if_there(std::fs::remove_dir_all(&writing)).map_err(|e| file_error("emptying", &writing, e))?;
+        create_folder(&writing)?;
         Ok(StagedFiles { folder: folder.into(), waiting: Vec::new(), is_unsynced: false })
     }
 

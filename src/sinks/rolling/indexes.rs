@@ -2,10 +2,11 @@
 //! again at any time, and a crash leaves none that is wrong.
 
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::names::{OPEN, RollingOptions};
+use crate::folders::if_there;
 use crate::formats::layout::{BuiltIndex, SidecarIndex};
 use crate::sinks::folder::{file_error, list_named};
 use crate::sinks::sink::SinkError;
@@ -25,11 +26,8 @@ impl Indexes {
     /// Makes the index of a closed file. It is held in memory meanwhile, some 300 bytes a page.
     pub fn write(&self, name: &str) -> Result<(), SinkError> {
         let path = self.folder.join(name);
-        let mut file = match File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(file_error("reading", &path, error)),
-        };
+        let file = if_there(File::open(&path)).map_err(|e| file_error("reading", &path, e))?;
+        let Some(mut file) = file else { return Ok(()) };
         let BuiltIndex { lines, missing } = (self.index.make)(&mut file, name);
         for why in missing.iter().take(10) {
             tracing::warn!(path = %path.display(), why, "not in the index");
@@ -48,10 +46,7 @@ impl Indexes {
             return Ok(()); // whatever the state names, it is not in this folder
         }
         let path = self.folder.join(format!("{name}{}", self.index.suffix));
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(file_error("removing", &path, error)),
-            _ => Ok(()),
-        }
+        if_there(std::fs::remove_file(&path)).map(drop).map_err(|e| file_error("removing", &path, e))
     }
 
     /// After the files were put right: removes what has no file any more or was not finished; with `complete`, makes those

@@ -1,7 +1,6 @@
 //! Bringing a folder back to what was acknowledged. Can be broken off and done again at any point.
 
 use std::fs::File;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::names::{OPEN, RollingOptions};
 use super::salvage;
 use crate::clock::now_ms;
+use crate::folders::if_there;
 use crate::formats::layout::FileContent;
 use crate::formats::zlib_stream;
 use crate::page::EpochMs;
@@ -87,13 +87,10 @@ fn cut_back(folder: &Path, open: &Acknowledged, rolling: &RollingOptions) -> Res
     let done = folder.join(&open.name);
     let writing = folder.join(rolling.written_name(&open.name));
     let path = if writing.exists() { &writing } else { &done };
-    let length = match std::fs::metadata(path) {
-        Ok(metadata) => metadata.len(),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            tracing::error!(path = %path.display(), "the file written to last is gone, with pages that were delivered");
-            return Ok(());
-        }
-        Err(error) => return Err(file_error("looking at", path, error)),
+    let metadata = if_there(std::fs::metadata(path)).map_err(|e| file_error("looking at", path, e))?;
+    let Some(length) = metadata.map(|metadata| metadata.len()) else {
+        tracing::error!(path = %path.display(), "the file written to last is gone, with pages that were delivered");
+        return Ok(());
     };
     if length >= open.length {
         let ending = open.adler32.map(zlib_stream::ending);
