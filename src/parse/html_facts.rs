@@ -104,7 +104,7 @@ impl<'a> Visitor<'a> for Collector {
     }
 
     fn raw(&mut self, name: Name, text: &'a str) {
-        if name == Name::Title {
+        if name == Name::Title && self.facts.title.is_none() {
             self.title(&decode_text(text));
         }
     }
