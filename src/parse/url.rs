@@ -24,6 +24,7 @@ use std::borrow::Cow;
 use std::net::Ipv4Addr;
 
 use encoding_rs::{Encoding, UTF_8};
+use percent_encoding::percent_encode_byte;
 use url::{EncodingOverride, ParseError, Position, Url};
 
 use super::query;
@@ -336,20 +337,17 @@ fn percent_normalised(text: &str) -> Cow<'_, str> {
         let byte = rest.as_bytes()[at];
         rest = &rest[at + 1..];
         if byte != b'%' {
-            push_escaped(&mut out, byte);
+            out.push_str(percent_encode_byte(byte));
         } else if let Some(decoded) = rest.as_bytes().get(..2).and_then(hex) {
             rest = &rest[2..];
-            if is_unreserved(decoded) { out.push(decoded as char) } else { push_escaped(&mut out, decoded) }
+            let kept = char::from(decoded);
+            if is_unreserved(decoded) { out.push(kept) } else { out.push_str(percent_encode_byte(decoded)) }
         } else {
             out.push_str("%25");
         }
     }
     out.push_str(rest);
     Cow::Owned(out)
-}
-
-fn push_escaped(out: &mut String, byte: u8) {
-    out.push_str(percent_encoding::percent_encode_byte(byte));
 }
 
 /// The byte that two hexadecimal digits, of either case, are.

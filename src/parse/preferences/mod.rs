@@ -154,17 +154,12 @@ impl<'a> Said<'a> {
         let robots = directives.fold(Says::nothing(), |all, (_, usage)| all.and(Says::one(usage, false)));
         let source = self.source;
         let statement = |scheme, says, terms| Statement { scheme, source, line: 0, says, terms };
-        let mut all = Vec::new();
-        for (scheme, says) in
-            [(Scheme::ContentUsage, usage), (Scheme::ContentSignal, self.signals), (Scheme::Robots, robots)]
-        {
-            if !says.is_nothing() {
-                all.push(statement(scheme, says, None));
-            }
-        }
-        all.extend(self.reservation.map(|is_reserved| reservation(is_reserved, policy, source, 0)));
-        all.extend(self.licenses.into_iter().map(|url| statement(Scheme::Rsl, Says::nothing(), Some(url))));
-        all
+        let said = [(Scheme::ContentUsage, usage), (Scheme::ContentSignal, self.signals), (Scheme::Robots, robots)];
+        let said = said.into_iter().filter(|(_, says)| !says.is_nothing());
+        let said = said.map(|(scheme, says)| statement(scheme, says, None));
+        let reservation = self.reservation.map(|is_reserved| reservation(is_reserved, policy, source, 0));
+        let licenses = self.licenses.into_iter().map(|url| statement(Scheme::Rsl, Says::nothing(), Some(url)));
+        said.chain(reservation).chain(licenses).collect()
     }
 }
 

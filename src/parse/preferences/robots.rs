@@ -87,15 +87,10 @@ impl UsageRules {
             let mut all = Says::nothing();
             for rule in deciding {
                 // Of rules that are as long all count; one that says nothing new is not worth a word.
-                let together = all.and(rule.says);
+                let UsageRule { says, line, .. } = *rule;
+                let together = all.and(says);
                 if together != all {
-                    said.push(Statement {
-                        scheme,
-                        source: Source::RobotsTxt,
-                        line: rule.line,
-                        says: rule.says,
-                        terms: None,
-                    });
+                    said.push(Statement { scheme, source: Source::RobotsTxt, line, says, terms: None });
                 }
                 all = together;
             }
