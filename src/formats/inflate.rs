@@ -46,7 +46,7 @@ enum Coding {
 }
 
 /// A fixed piece of memory, of which `start..end` is filled and not used up.
-struct Buffer {
+pub(super) struct Buffer {
     bytes: Box<[u8]>,
     start: usize,
     end: usize,
@@ -226,7 +226,7 @@ fn is_zlib(first: u8, second: u8) -> bool {
 }
 
 impl Buffer {
-    fn new() -> Buffer {
+    pub fn new() -> Buffer {
         Buffer { bytes: vec![0; BUFFER].into_boxed_slice(), start: 0, end: 0 }
     }
 
@@ -234,11 +234,11 @@ impl Buffer {
         self.start == self.end
     }
 
-    fn filled(&self) -> &[u8] {
+    pub fn filled(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }
 
-    fn consume(&mut self, count: usize) {
+    pub fn consume(&mut self, count: usize) {
         self.start = (self.start + count).min(self.end);
     }
 
@@ -247,7 +247,7 @@ impl Buffer {
     }
 
     /// Reads until `wanted` bytes are there. Returns whether the input has ended.
-    fn fill(&mut self, input: &mut impl Read, wanted: usize) -> std::io::Result<bool> {
+    pub fn fill(&mut self, input: &mut impl Read, wanted: usize) -> std::io::Result<bool> {
         if self.filled().len() < wanted {
             self.bytes.copy_within(self.start..self.end, 0);
             self.set_filled(self.end - self.start);

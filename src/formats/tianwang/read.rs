@@ -1,6 +1,6 @@
 //! Records of a stream, one by one.
 
-use std::io::{Cursor, ErrorKind, Read};
+use std::io::{self, Cursor, Read};
 
 use bytes::Bytes;
 
@@ -8,9 +8,8 @@ use super::error::TianwangError;
 use super::framing::{MARK, is_whole_in_itself};
 use super::recover::{FIRST_PATIENCE, PATIENCE};
 use super::{HeadError, MAX_DATA, MAX_HEAD, TianwangRecord};
-use crate::formats::inflate::{self, Inflating};
+use crate::formats::inflate::{self, Buffer, Inflating, line_ends};
 
-const PIECE: usize = 64 << 10;
 /// So much is looked at behind DATA.
 const PEEKED: usize = 64;
 
@@ -19,14 +18,10 @@ const PEEKED: usize = 64;
 /// record, and reading goes on behind it, or inside it where it swallowed others; of damaged files
 /// [`recover`](super::recover()) makes more.
 pub struct TianwangReader<R> {
-    input: R,
-    /// What is read again before more of the input is, the last first.
-    again: Vec<Bytes>,
+    input: Input<R>,
     /// Bytes that were read again.
     wasted: u64,
-    buffer: Box<[u8]>,
-    /// What is filled of it and not used up.
-    filled: std::ops::Range<usize>,
+    buffer: Buffer,
     /// Of the next byte.
     offset: u64,
     max_data: u64,
@@ -43,6 +38,22 @@ pub struct TianwangReader<R> {
     /// Comes next, and last: an error of the input behind a record.
     failed: Option<TianwangError>,
     ended: bool,
+}
+
+struct Input<R> {
+    rest: R,
+    /// What is read again before that, the last first; none of it is empty.
+    again: Vec<Bytes>,
+}
+
+impl<R: Read> Read for Input<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(again) = self.again.last_mut() else { return self.rest.read(buffer) };
+        let count = again.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&again.split_to(count));
+        self.again.pop_if(|again| again.is_empty());
+        Ok(count)
+    }
 }
 
 /// What stands behind DATA.
@@ -82,11 +93,9 @@ impl<R: Read> TianwangReader<R> {
     /// With another limit than [`MAX_DATA`] for DATA as it stands in the file.
     pub fn with_max_data(input: R, max_data: u64) -> TianwangReader<R> {
         TianwangReader {
-            input,
-            again: Vec::new(),
+            input: Input { rest: input, again: Vec::new() },
             wasted: 0,
-            buffer: vec![0; PIECE].into(),
-            filled: 0..0,
+            buffer: Buffer::new(),
             offset: 0,
             max_data,
             end: None,
@@ -199,13 +208,11 @@ impl<R: Read> TianwangReader<R> {
         let mark = starts.into_iter().find(|at| begins_with_mark(&data[*at..]));
         let Some(mark) = mark.filter(|_| self.wasted <= FIRST_PATIENCE + PATIENCE * self.offset) else { return };
         let behind = self.offset - self.blank_lines;
-        let filled = Bytes::copy_from_slice(&self.buffer[self.filled.clone()]);
-        self.again.push(filled);
-        if self.blank_lines > 0 {
-            self.again.push(Bytes::copy_from_slice(&b"\r\n"[2 - self.blank_lines as usize..]));
-        }
-        self.again.push(data.slice(mark..));
-        self.filled = 0..0;
+        let ahead = self.buffer.filled();
+        let pieces = [ahead, &b"\r\n"[2 - self.blank_lines as usize..]].into_iter().filter(|piece| !piece.is_empty());
+        self.input.again.extend(pieces.map(Bytes::copy_from_slice));
+        self.input.again.push(data.slice(mark..));
+        self.buffer.consume(ahead.len());
         self.offset = behind - (data.len() - mark) as u64;
         self.wasted += data.len() as u64;
         self.lost = false;
@@ -215,7 +222,7 @@ impl<R: Read> TianwangReader<R> {
     fn read_end(&mut self) -> DataEnd {
         // What cannot be read behind a record is no fault of the record.
         self.failed = self.at_least(PEEKED).err();
-        let next = &self.buffer[self.filled.clone()];
+        let next = self.buffer.filled();
         let blank = match next {
             [] => {
                 self.truncated = self.failed.is_none();
@@ -227,11 +234,11 @@ impl<R: Read> TianwangReader<R> {
         };
         let is_input_s_end = next.len() < PEEKED;
         let behind = &next[blank..];
-        let line_ends = behind.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
-        let behind = &behind[line_ends..];
+        let blank_lines = line_ends(behind);
+        let behind = &behind[blank_lines..];
         let is_next = begins_with_mark(behind) || is_input_s_end && (behind.is_empty() || begins_mark(behind));
         let end = match (blank, is_next) {
-            (0, true) if line_ends == 0 && begins_with_mark(behind) => DataEnd::Shown,
+            (0, true) if blank_lines == 0 && begins_with_mark(behind) => DataEnd::Shown,
             (0, _) => DataEnd::None,
             (_, true) => DataEnd::Shown,
             (_, false) => DataEnd::NotShown,
@@ -243,8 +250,7 @@ impl<R: Read> TianwangReader<R> {
 
     fn skip_line_ends(&mut self) -> Result<(), TianwangError> {
         loop {
-            let some = self.some()?;
-            let count = some.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+            let count = line_ends(self.some()?);
             if count == 0 {
                 return Ok(());
             }
@@ -323,36 +329,16 @@ impl<R: Read> TianwangReader<R> {
 
     /// Fewer than `wanted` bytes only at the end.
     fn at_least(&mut self, wanted: usize) -> Result<&[u8], TianwangError> {
-        if self.filled.len() < wanted {
-            self.buffer.copy_within(self.filled.clone(), 0);
-            self.filled = 0..self.filled.len();
+        if let Err(source) = self.buffer.fill(&mut self.input, wanted) {
+            self.ended = true;
+            return Err(TianwangError::Io { offset: self.offset + self.buffer.filled().len() as u64, source });
         }
-        while self.filled.len() < wanted {
-            if let Some(again) = self.again.last_mut() {
-                let count = again.len().min(self.buffer.len() - self.filled.end);
-                self.buffer[self.filled.end..][..count].copy_from_slice(&again.split_to(count));
-                self.filled.end += count;
-                if again.is_empty() {
-                    self.again.pop();
-                }
-                continue;
-            }
-            match self.input.read(&mut self.buffer[self.filled.end..]) {
-                Ok(0) => break,
-                Ok(count) => self.filled.end += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(source) => {
-                    self.ended = true;
-                    return Err(TianwangError::Io { offset: self.offset + self.filled.len() as u64, source });
-                }
-            }
-        }
-        Ok(&self.buffer[self.filled.clone()])
+        Ok(self.buffer.filled())
     }
 
     fn use_up(&mut self, count: usize) {
-        let count = count.min(self.filled.len());
-        self.filled.start += count;
+        let count = count.min(self.buffer.filled().len());
+        self.buffer.consume(count);
         self.offset += count as u64;
     }
 }
