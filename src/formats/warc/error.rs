@@ -15,9 +15,9 @@ pub enum WarcError {
     /// Damage: reading goes on with the next record that can be found. An error of the disk: nothing more is read.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// Reading goes on with the next record (only from [`WarcPages`](super::WarcPages)).
-    #[error("the block of the record at byte {offset} has the digest {found}, and the record says {stated}")]
-    Digest { offset: u64, stated: String, found: String },
+    /// Reading goes on with the next record (not from [`WarcReader`](super::WarcReader)). `what`: `block` or `payload`.
+    #[error("the {what} of the record at byte {offset} has the digest {found}, and the record says {stated}")]
+    Digest { what: &'static str, offset: u64, stated: String, found: String },
     /// The record is whole, but its block is no message (only from [`WarcPages`](super::WarcPages)).
     #[error("the block of the record at byte {offset} is no HTTP message: {source}")]
     Http { offset: u64, source: HttpError },

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::write::is_held;
-use super::{DigestVerdict, WarcPages, WarcReader, WarcWriter, cdxj, salvage};
+use super::{DigestVerdict, WarcError, WarcPages, WarcReader, WarcWriter, cdxj, salvage};
 use crate::formats::format::{Files, Format, FormatSpec};
 use crate::formats::held::{Field, Held, Lacks, Reduction};
 use crate::formats::layout::{BuiltIndex, FileContent, NameStamp, RollingLayout, SidecarIndex};
@@ -94,13 +94,10 @@ impl<R: Read> ArchiveReader for DigestReader<R> {
             Err(error) => return Some(ArchiveRecord::Problem(error.to_string())),
         };
         self.offset = record.location.offset;
-        for (name, verdict) in [("block", record.check_block()), ("payload", record.check_payload())] {
+        for (what, verdict) in [("block", record.check_block()), ("payload", record.check_payload())] {
             if let DigestVerdict::Wrong { stated, found } = verdict {
-                let text = format!(
-                    "the {name} of the record at byte {} has the digest {found}, and the record says {stated}",
-                    self.offset
-                );
-                return Some(ArchiveRecord::Problem(text));
+                let error = WarcError::Digest { what, offset: self.offset, stated, found };
+                return Some(ArchiveRecord::Problem(error.to_string()));
             }
         }
         let is_page =

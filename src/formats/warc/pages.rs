@@ -83,7 +83,7 @@ impl<R: Read> Iterator for WarcPages<R> {
                 Some(Ok(record)) => match record.check_block() {
                     DigestVerdict::Wrong { stated, found } => {
                         let offset = record.location.offset;
-                        return Some(Err(WarcError::Digest { offset, stated, found }));
+                        return Some(Err(WarcError::Digest { what: "block", offset, stated, found }));
                     }
                     _ => record,
                 },
@@ -93,14 +93,12 @@ impl<R: Read> Iterator for WarcPages<R> {
                     return self.finish();
                 }
             };
-            let mut done = None;
-            if record.kind() == "warcinfo" {
-                done = self.finish();
+            let is_info = record.kind() == "warcinfo";
+            let goes_on = !is_info && self.capture.takes(&record);
+            let done = if goes_on { None } else { self.finish() };
+            if is_info {
                 self.crawler_id = field_of(&record.block, "isPartOf").unwrap_or_default().into();
-            } else if self.capture.takes(&record) {
-                self.capture.add(record);
             } else {
-                done = self.finish();
                 self.capture.add(record);
             }
             if done.is_some() {

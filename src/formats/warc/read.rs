@@ -83,7 +83,7 @@ impl<R: Read> WarcReader<R> {
             let available = self.source.available();
             let skipped = match self.lost {
                 false => available.iter().take_while(|byte| byte.is_ascii_whitespace()).count(),
-                true => available.len() - find_version(available).map_or(0, |at| available.len() - at),
+                true => find_version(available).unwrap_or(available.len()),
             };
             if skipped < available.len() {
                 self.source.consume(skipped);
@@ -206,25 +206,18 @@ impl<R: Read> WarcReader<R> {
             DigestVerdict::Wrong { .. } => false,
             _ => clean,
         };
+        if is_right {
+            // A record inside the block belongs there.
+            return Ok(());
+        }
         // Line ends inside the record that was swallowed, and no others.
-        if !is_right {
-            self.source.unread(&ends);
-        }
-        match inner {
-            // A record inside the block may belong there, or have been swallowed.
-            Some(at) if !is_right => {
-                self.source.unread(&record.block[at..]);
-                let problem = "its Content-Length is wrong";
-                Err(ReadFailure::Error(WarcError::Record { offset: record.location.offset, problem }))
-            }
-            None if !is_right => {
-                // It may have swallowed the beginning of the next version line.
-                let tail = record.block.len().saturating_sub(VERSION_LINE);
-                self.source.unread(&record.block[tail..]);
-                Err(self.lose("its Content-Length is wrong", record.location.offset))
-            }
-            _ => Ok(()),
-        }
+        self.source.unread(&ends);
+        // A record inside the block was swallowed; or else the beginning of the next version line may have been.
+        let from = inner.unwrap_or(record.block.len().saturating_sub(VERSION_LINE));
+        self.source.unread(&record.block[from..]);
+        self.lost |= inner.is_none();
+        let (offset, problem) = (record.location.offset, "its Content-Length is wrong");
+        Err(ReadFailure::Error(WarcError::Record { offset, problem }))
     }
 
     /// Consumes the line ends behind a block, into `ends`. Returns whether nothing else stands there, and the record's length
@@ -235,7 +228,7 @@ impl<R: Read> WarcReader<R> {
         ends: &mut Vec<u8>,
     ) -> Result<(bool, Option<u64>), ReadFailure> {
         let mut feeds = 0;
-        loop {
+        let (is_clean, is_measured) = loop {
             match self.source.available().first() {
                 Some(end @ (b'\r' | b'\n')) if feeds < 2 && ends.len() < MAX_ENDS => {
                     feeds += usize::from(*end == b'\n');
@@ -246,22 +239,20 @@ impl<R: Read> WarcReader<R> {
                     let follows = self.source.available();
                     let is_next = follows.starts_with(&VERSION[..follows.len().min(VERSION.len())]);
                     let is_clean = is_next || feeds == 2 && matches!(next, b'\r' | b'\n');
-                    let is_plain = !self.source.is_compressed();
-                    return Ok((is_clean, (is_plain && feeds == 2).then(|| self.source.offset() - location.offset)));
+                    break (is_clean, feeds == 2 && !self.source.is_compressed());
                 }
                 None => match self.source.more()? {
                     More::Bytes => {}
-                    More::MemberEnd => {
-                        return Ok((true, (location.inner == 0).then(|| self.source.offset() - location.offset)));
-                    }
+                    More::MemberEnd => break (true, location.inner == 0),
                     More::End => {
                         let is_whole = feeds == 2 && !self.source.is_compressed();
                         self.truncated |= !is_whole;
-                        return Ok((true, is_whole.then(|| self.source.offset() - location.offset)));
+                        break (true, is_whole);
                     }
                 },
             }
-        }
+        };
+        Ok((is_clean, is_measured.then(|| self.source.offset() - location.offset)))
     }
 
     /// Behind a block that is not read: in a compressed file as far as it says or its member goes. Elsewhere nothing says

@@ -24,12 +24,8 @@ impl<R: Read> WarcReader<R> {
         Err(self.lose("it does not begin with WARC/ and a version", offset))
     }
 
-    /// The next line without its end; none when it is longer than `limit`.
-    fn line(&mut self, limit: usize) -> Result<Option<Vec<u8>>, ReadFailure> {
-        Ok(self.whole_line(limit)?.map(|line| without_end(&line).to_vec()))
-    }
-
-    /// The same with its end. It may lie across members, as in a file that was compressed in pieces.
+    /// The next line with its end; none when it is longer than `limit`. It may lie across members, as in a file that was
+    /// compressed in pieces.
     fn whole_line(&mut self, limit: usize) -> Result<Option<Vec<u8>>, ReadFailure> {
         let mut searched = 0;
         loop {
@@ -50,23 +46,15 @@ impl<R: Read> WarcReader<R> {
     /// More bytes, from the next member too.
     fn more_of_record(&mut self) -> Result<(), ReadFailure> {
         loop {
-            match self.source.more() {
-                Ok(More::Bytes) => return Ok(()),
-                Ok(More::End) => {
-                    let rest = self.source.available().len();
-                    self.source.consume(rest);
-                    return Err(ReadFailure::Cut);
-                }
-                Ok(More::MemberEnd) => {
-                    if !self.source.next_member()? {
-                        self.truncated = true;
-                        let rest = self.source.available().len();
-                        self.source.consume(rest);
-                        return Err(ReadFailure::Cut);
-                    }
-                }
-                Err(error) => return Err(error.into()),
+            match self.source.more()? {
+                More::Bytes => return Ok(()),
+                More::MemberEnd if self.source.next_member()? => continue,
+                More::MemberEnd => self.truncated = true,
+                More::End => {}
             }
+            let rest = self.source.available().len();
+            self.source.consume(rest);
+            return Err(ReadFailure::Cut);
         }
     }
 
@@ -75,15 +63,16 @@ impl<R: Read> WarcReader<R> {
         let mut fields = Headers::default();
         let mut left = MAX_HEAD;
         loop {
-            let Some(line) = self.line(left)?.filter(|line| line.len() < left) else {
+            let Some(line) = self.whole_line(left)?.filter(|line| without_end(line).len() < left) else {
                 return Err(self.lose("its fields are too long", offset));
             };
+            let line = without_end(&line);
             left -= line.len();
             if line.is_empty() {
                 return Ok(fields);
             }
-            if version(&line).is_some() {
-                self.source.unread(&[line.as_slice(), b"\r\n"].concat());
+            if version(line).is_some() {
+                self.source.unread(&[line, b"\r\n"].concat());
                 return Err(ReadFailure::Error(WarcError::Record {
                     offset,
                     problem: "another one begins inside its fields",
@@ -95,7 +84,7 @@ impl<R: Read> WarcReader<R> {
                     value.push_str(&text(line.trim_ascii()));
                 }
                 _ => {
-                    let colon = memchr::memchr(b':', &line);
+                    let colon = memchr::memchr(b':', line);
                     let (name, value) = line.split_at(colon.unwrap_or(line.len()));
                     fields.push(text(name.trim_ascii()), text(value.get(1..).unwrap_or_default().trim_ascii()));
                 }
