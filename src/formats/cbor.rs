@@ -50,9 +50,7 @@ pub enum CborError {
 /// Appends the page's file to `out`. Returns false and appends nothing for what the format does not hold: sitemaps,
 /// failures, answers other than 2xx.
 pub fn write_event(event: &PageEvent, derived: &Derived, out: &mut Vec<u8>) -> bool {
-    let Some(record) = CborRecord::from_event(event, derived) else { return false };
-    record.write(out);
-    true
+    CborRecord::from_event(event, derived).inspect(|record| record.write(out)).is_some()
 }
 
 impl<'a> CborRecord<'a> {

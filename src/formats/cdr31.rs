@@ -63,12 +63,12 @@ pub const VERSION: f64 = 3.1;
 type JoinedHeaders<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
 /// A page, as CDR 3.1 has it.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CdrRecord<'a> {
     #[serde(rename = "_id")]
     pub id: Cow<'a, str>,
     /// The `Content-Type` header as sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub content_type: Option<Cow<'a, str>>,
     pub crawler: Cow<'a, str>,
     /// Media objects, as others wrote them.
@@ -78,12 +78,10 @@ pub struct CdrRecord<'a> {
     /// In order; the values of one name joined with `,`.
     #[serde(default, serialize_with = "json::write_pairs", deserialize_with = "read_headers")]
     pub response_headers: JoinedHeaders<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<Cow<'a, str>>,
     /// When the page was fetched.
     pub timestamp_crawl: IsoSeconds,
     /// When the document was made.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp_index: Option<IsoSeconds>,
     /// The final URL.
     pub url: Cow<'a, str>,

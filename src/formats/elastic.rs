@@ -178,9 +178,7 @@ fn unknown() -> f64 {
 /// Appends the page's document to `out`, without a line feed and without one in it. Returns false and appends nothing for
 /// what the format does not hold: sitemaps, failures, answers other than 2xx. `min_change`: the destination's.
 pub fn write_event(event: &PageEvent, text: &PageText, min_change: u8, out: &mut Vec<u8>) -> bool {
-    let Some(document) = ElasticDocument::from_event(event, text, min_change) else { return false };
-    document.write(out);
-    true
+    ElasticDocument::from_event(event, text, min_change).inspect(|document| document.write(out)).is_some()
 }
 
 /// Appends what an update changes in the document of a page that is as it was: the time, and nothing else.

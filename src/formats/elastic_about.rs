@@ -25,23 +25,21 @@ pub enum TimeSource {
 }
 
 /// Behind the other fields.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElasticAbout {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub author: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_some_time")]
+    #[serde(serialize_with = "write_some_time")]
     pub published: Option<EpochMs>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_some_time")]
+    #[serde(serialize_with = "write_some_time")]
     pub modified: Option<EpochMs>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub modified_source: Option<TimeSource>,
     /// Normalised, from the markup or the header.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub canonical: Option<String>,
     /// Language → the page in it, normalised.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::write_pairs")]
@@ -52,7 +50,6 @@ pub struct ElasticAbout {
     /// Of JSON-LD: `NewsArticle`, `BreadcrumbList`, …
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub headline: Option<String>,
     /// `<h1>` to `<h6>`, in the order of the page.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -61,7 +58,6 @@ pub struct ElasticAbout {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub license: Vec<String>,
     /// `Content-Language`, of the markup or the header, as written.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub content_language: Option<String>,
 }
 

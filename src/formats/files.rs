@@ -18,7 +18,7 @@ use super::as_event::{Header, answer, each_header};
 use super::base64;
 use super::format::{Files, Format, FormatSpec};
 use super::held::{Field, Held, Lacks, Reduction};
-use super::layout::{self, NameStamp, RollingLayout};
+use super::layout::{self, FileContent, RollingLayout};
 use super::lines::{JsonLines, MAX_LINE};
 use super::records::of_lines;
 use super::recovery::{RecordSplit, RecoveryMethod};
@@ -37,13 +37,8 @@ pub const FORMAT: Format = Format(&FormatSpec {
     encoder: |_| Box::new(encode),
     is_held: Some(is_held),
     files: Files::Rolling(RollingLayout {
-        suffixes: &[".deflate"],
-        suffix: |_| ".deflate",
-        stamp: NameStamp::EpochMs,
-        serial_digits: 1,
-        content: layout::FileContent::Stream,
-        record_end: b"\n",
-        index: None,
+        content: FileContent::Stream,
+        ..layout::of_lines(&[".deflate"], |_| ".deflate")
     }),
     recovery: RecoveryMethod::Lines(RecordSplit { is_record: |line| parse_line(line).is_ok(), is_row: false }),
 });
@@ -115,9 +110,7 @@ pub type FilesReader<R> = JsonLines<R, FilesRecord<'static>>;
 /// Appends the line for a page to `out`, line feed included. Returns false and appends nothing for what FILES does not
 /// hold: sitemaps, failures, answers other than 2xx. `body`: the event's body with its content codings removed.
 pub fn write_event(event: &PageEvent, body: &[u8], out: &mut Vec<u8>) -> bool {
-    let Some(record) = FilesRecord::from_event(event, body) else { return false };
-    record.write_line(out);
-    true
+    FilesRecord::from_event(event, body).inspect(|record| record.write_line(out)).is_some()
 }
 
 /// Whether FILES holds a record for the event: it is a page, and its answer a 2xx.

@@ -37,7 +37,7 @@ pub struct BuiltIndex {
     pub missing: Vec<String>,
 }
 
-/// Files of records that have a line feed at their end and nowhere else.
+/// Files of records that have a line feed at their end and nowhere else; what others do not say of theirs.
 pub(super) const fn of_lines(suffix: &'static [&'static str; 1], new: fn(&Options) -> &'static str) -> RollingLayout {
     RollingLayout {
         suffixes: suffix,

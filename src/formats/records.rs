@@ -49,6 +49,15 @@ pub enum ArchiveRecord {
     Problem(String),
 }
 
+impl<E: fmt::Display> From<Result<PageEvent, E>> for ArchiveRecord {
+    fn from(page: Result<PageEvent, E>) -> ArchiveRecord {
+        match page {
+            Ok(event) => ArchiveRecord::Page(Box::new(event)),
+            Err(error) => ArchiveRecord::Problem(error.to_string()),
+        }
+    }
+}
+
 /// A reader of some format.
 pub trait ArchiveReader {
     fn next(&mut self) -> Option<ArchiveRecord>;
@@ -124,13 +133,9 @@ where
     E: fmt::Display,
 {
     fn next(&mut self) -> Option<ArchiveRecord> {
-        Some(match self.reader.next()? {
-            Ok(record) => {
-                self.last = (self.lacks)(&self.reader, &record);
-                ArchiveRecord::Page(Box::new((self.event)(record)))
-            }
-            Err(error) => ArchiveRecord::Problem(error.to_string()),
-        })
+        let record = self.reader.next()?;
+        let record = record.inspect(|record| self.last = (self.lacks)(&self.reader, record));
+        Some(record.map(self.event).into())
     }
 
     fn offset(&self) -> Option<u64> {
@@ -155,9 +160,6 @@ pub(super) struct SinglePage(pub Option<Result<PageEvent, String>>);
 
 impl ArchiveReader for SinglePage {
     fn next(&mut self) -> Option<ArchiveRecord> {
-        Some(match self.0.take()? {
-            Ok(event) => ArchiveRecord::Page(Box::new(event)),
-            Err(problem) => ArchiveRecord::Problem(problem),
-        })
+        self.0.take().map(ArchiveRecord::from)
     }
 }

@@ -85,10 +85,7 @@ impl PageList {
 impl ArchiveReader for PageList {
     fn next(&mut self) -> Option<ArchiveRecord> {
         let page = self.entries.next()?.map_err(|error| error.to_string()).and_then(|entry| self.page(entry));
-        Some(match page {
-            Ok(event) => ArchiveRecord::Page(Box::new(event)),
-            Err(problem) => ArchiveRecord::Problem(problem),
-        })
+        Some(page.into())
     }
 
     fn truncated(&self) -> bool {

@@ -4,7 +4,7 @@ use super::{TianwangReader, TianwangRecord, TianwangWriter, is_held, salvage, wh
 use crate::delivery::Entry;
 use crate::formats::format::{Files, Format, FormatSpec};
 use crate::formats::held::{Field, Held, Lacks, Reduction};
-use crate::formats::layout::{FileContent, NameStamp, RollingLayout};
+use crate::formats::layout::{self, FileContent, RollingLayout};
 use crate::formats::records::{ArchiveReader, CodecReader, ReaderInput};
 use crate::formats::recovery::RecoveryMethod;
 use crate::formats::sniff::{Confidence, Prefix};
@@ -47,13 +47,9 @@ pub const FORMAT: Format = Format(&FormatSpec {
     },
     is_held: Some(is_held),
     files: Files::Rolling(RollingLayout {
-        suffixes: &[".tianwang"],
-        suffix: |_| ".tianwang",
-        stamp: NameStamp::EpochMs,
-        serial_digits: 1,
         content: FileContent::Records(whole_length),
         record_end: b"",
-        index: None,
+        ..layout::of_lines(&[".tianwang"], |_| ".tianwang")
     }),
     recovery: RecoveryMethod::Itself(salvage::save),
 });

@@ -14,16 +14,14 @@ use super::surt::surt;
 use crate::formats::text::IsoTime;
 
 /// The JSON of a line, in this order; numbers are written as text, as all tools do. Absent ones are left out.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct CdxCapture<'a> {
     url: &'a str,
     /// As the server said it; `warc/revisit` for a revisit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     mime: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<String>,
     /// Of the payload, labelled: as the record states it, else its SHA-1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     length: String,
     offset: String,
