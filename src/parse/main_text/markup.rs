@@ -245,7 +245,8 @@ impl<'a> Markup<'a> {
     }
 
     fn raw_text(&mut self, end: usize, has_references: bool) -> Option<Piece<'a>> {
-        match memchr(b'&', &self.page.as_bytes()[self.at..end]).filter(|_| has_references) {
+        let content = &self.page.as_bytes()[self.at..end];
+        match has_references.then(|| memchr(b'&', content)).flatten() {
             Some(0) => Some(self.reference()),
             Some(length) => Some(self.text_to(self.at + length)),
             None => {
