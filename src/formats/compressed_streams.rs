@@ -30,23 +30,18 @@ impl CompressedStreams {
         self.feed(&[], FlushCompress::Finish, out);
     }
 
-    fn feed(&mut self, piece: &[u8], flush: FlushCompress, out: &mut Vec<u8>) {
-        let start = self.compress.total_in();
-        loop {
-            let taken = (self.compress.total_in() - start) as usize;
-            let rest = piece.get(taken..).unwrap_or_default();
-            let ends = matches!(flush, FlushCompress::Finish);
-            if rest.is_empty() && !ends {
-                return;
-            }
+    fn feed(&mut self, mut piece: &[u8], flush: FlushCompress, out: &mut Vec<u8>) {
+        let is_end = flush == FlushCompress::Finish;
+        while is_end || !piece.is_empty() {
             if out.capacity() - out.len() < 64 {
                 out.reserve((out.len() / 2).clamp(4 << 10, 1 << 20));
             }
-            let status = self.compress.compress_vec(rest, out, flush);
-            match status.expect("deflate of a fresh stream takes every byte") {
-                Status::StreamEnd => return,
-                Status::Ok | Status::BufError => {}
+            let before = self.compress.total_in();
+            let status = self.compress.compress_vec(piece, out, flush);
+            if status.expect("deflate of a fresh stream takes every byte") == Status::StreamEnd {
+                return;
             }
+            piece = &piece[(self.compress.total_in() - before) as usize..];
         }
     }
 }

@@ -214,7 +214,7 @@ impl CaptureRecords {
 
     /// The redirects that led from the requested URL to the target; of ACHE's files only where they led is known.
     fn add_hops(&self, main: &WarcRecord, event: &mut PageEvent) {
-        let requested = main.get("ACHE-Requested-URL").unwrap_or(&event.final_url).to_owned();
+        event.url = main.get("ACHE-Requested-URL").unwrap_or(&event.final_url).to_owned();
         for (at, hop) in self.hops.iter().enumerate() {
             let next = self.hops.get(at + 1).and_then(|it| it.target_uri());
             let response = http::parse_response(&hop.block).ok();
@@ -226,7 +226,6 @@ impl CaptureRecords {
                 ip: hop.get("WARC-IP-Address").and_then(|it| it.trim().parse().ok()),
             });
         }
-        event.url = requested;
     }
 }
 
