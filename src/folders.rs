@@ -14,7 +14,7 @@ pub fn make_private(folder: &Path) -> io::Result<()> {
 /// What was found or done, unless there was nothing there.
 pub fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     match found {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         found => found.map(Some),
     }
 }
@@ -48,18 +48,10 @@ pub const EVERYBODYS: u32 = 0o666;
 pub fn put(place: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
     let new = place.with_extension("new");
     // What an interrupted writing left may have other rights.
-    or_absent(fs::remove_file(&new))?;
+    if_there(fs::remove_file(&new))?;
     let mut file = File::options().read(true).write(true).create_new(true).mode(mode).open(&new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     settle(&new, place)?;
     Ok(file)
-}
-
-/// What is not there needs not be taken away.
-pub fn or_absent(taken_away: io::Result<()>) -> io::Result<()> {
-    match taken_away {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        result => result,
-    }
 }

@@ -21,7 +21,7 @@ use super::connection::Connection;
 use super::places::{Place, Places};
 use super::routes::router;
 use super::service::Service;
-use crate::folders::or_absent;
+use crate::folders::if_there;
 
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -115,7 +115,7 @@ pub fn listen_in(folder: &Path) -> std::io::Result<Socket> {
     let path = folder.join(SOCKET);
     let is_folder = std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
     let removed = if is_folder { std::fs::remove_dir(&path) } else { std::fs::remove_file(&path) };
-    or_absent(removed)?;
+    if_there(removed)?;
     let (_folder, short) = socket_in(folder)?;
     let listener = UnixListener::bind(short)?;
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600))?;

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::config::FetchLogConfig;
 use crate::fetch::client::Exchange;
-use crate::folders::{make_private, or_absent};
+use crate::folders::{if_there, make_private};
 use crate::formats::text::IsoTime;
 use crate::page::{EpochMs, Outcome, PageEvent};
 use crate::parse::url::origin;
@@ -268,7 +268,7 @@ impl Files {
             open.file.flush()?;
         }
         for number in (1..self.config.max_files).rev() {
-            or_absent(std::fs::rename(self.path(number - 1), self.path(number)))?;
+            if_there(std::fs::rename(self.path(number - 1), self.path(number)))?;
         }
         if self.config.max_files == 1 { std::fs::remove_file(self.path(0)) } else { Ok(()) }
     }

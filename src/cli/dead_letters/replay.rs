@@ -207,6 +207,6 @@ fn refusals(folder: &Path) -> anyhow::Result<HashMap<String, Note>> {
 }
 
 fn remove_folder(folder: &Path) -> anyhow::Result<()> {
-    let removed = folders::or_absent(std::fs::remove_dir_all(folder));
-    removed.with_context(|| format!("{} cannot be removed", folder.display()))
+    let removed = folders::if_there(std::fs::remove_dir_all(folder));
+    removed.with_context(|| format!("{} cannot be removed", folder.display())).map(drop)
 }
