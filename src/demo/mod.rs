@@ -13,7 +13,6 @@ mod coding;
 mod entry;
 mod harbour;
 mod library;
-mod lighthouse;
 mod market;
 mod museum;
 mod radio;

@@ -6,11 +6,6 @@ use time::Month;
 use super::entry::{Entry, House};
 use super::skin::Page;
 use super::words::{Pen, lines};
-use super::written;
-
-pub(super) fn entries(house: &House) -> Vec<Entry> {
-    written::pages(house, include_str!("assets/tides/pages.txt"), &[])
-}
 
 /// Any month anybody asks for, as far as years have four digits.
 pub(super) fn month(house: &House, path: &str) -> Option<Entry> {
