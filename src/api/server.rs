@@ -14,7 +14,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tower_service::Service as _;
+use tower::Service as _;
 
 use super::access::Peer;
 use super::connection::Connection;

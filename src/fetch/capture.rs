@@ -3,12 +3,29 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 
+use super::tap::Exchanged;
 use crate::formats::chunked::Dechunker;
 use crate::formats::http::head_length;
 use crate::page::wire::{Framing, Wire};
 
 /// Chunk sizes and trailers of one body that are kept, in bytes: some 150,000 chunks, far more than honest servers send.
 const MAX_FRAMING: u64 = 1 << 20;
+
+/// The exchange that is being captured.
+pub(super) struct Recording {
+    /// For the log.
+    pub url: String,
+    pub exchanged: Exchanged,
+    pub capture: Capture,
+}
+
+impl Recording {
+    /// Goes on with what was received since. An error: its bytes are not kept.
+    pub fn go_on(&mut self, step: impl FnOnce(&mut Capture, &mut BytesMut) -> Result<(), Doubt>) -> Result<(), Doubt> {
+        let stepped = self.exchanged.look(|_, received| step(&mut self.capture, received));
+        stepped.unwrap_or(Err(Doubt::Gone)).inspect_err(|doubt| doubt.tell(&self.url))
+    }
+}
 
 /// What was received so far of one response.
 pub(super) struct Capture {
@@ -46,6 +63,12 @@ pub(super) enum Doubt {
     TooManyChunks,
     #[error("more was received than may be held, or the connection went on to another exchange")]
     Gone,
+}
+
+impl Doubt {
+    pub fn tell(self, url: &str) {
+        tracing::debug!(url, doubt = %self, "the exact bytes of an exchange are not kept");
+    }
 }
 
 impl Capture {

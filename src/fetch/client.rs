@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper_util::client::legacy::connect::HttpInfo;
 
+use super::answer::{Incoming, http_version, reason_phrase};
 use super::body::Body;
 use super::cookies;
 use super::counts::RequestCounts;
@@ -15,7 +17,7 @@ use super::error::ClientError;
 use super::plain::Plain;
 use super::stages;
 use super::tapped::Tapped;
-use super::transport::{Incoming, Transport};
+use super::transport::Transport;
 use crate::clock::now_ms;
 use crate::config::{Cookie, FetchConfig, Secret, UserAgent};
 use crate::large::{self, BodyRoom};
@@ -183,11 +185,11 @@ impl Client {
             Ok((answer, noted)) => answer.inspect(|_| self.counts.stages.head(noted, started.elapsed()))?,
             Err(_) => return Err(timed_out(head_time)),
         };
-        *ip = head.ip;
+        *ip = head.extensions.get::<HttpInfo>().map(|info| info.remote_addr().ip());
         let mut kept = Response {
-            status: head.status,
-            reason: head.reason,
-            version: head.version,
+            status: head.status.as_u16(),
+            reason: reason_phrase(&head),
+            version: http_version(head.version),
             headers: shown(&head.headers),
             body: Bytes::new(),
             truncated: None,
@@ -197,7 +199,7 @@ impl Client {
             let sent = kept.content_type().unwrap_or_default();
             return Err(unwanted(sent));
         }
-        let announced = head.announced.unwrap_or(0);
+        let announced = incoming.announced().unwrap_or(0);
         let begun = Instant::now();
         (kept.body, kept.truncated) = read_body(&mut incoming, announced, deadline, &limits, room).await;
         self.counts.stages.body(begun.elapsed());

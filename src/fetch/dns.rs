@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
+use std::vec::IntoIter;
 
 use hickory_resolver::Resolver;
 use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolverConfig};
@@ -123,11 +121,13 @@ impl Dns {
         answer.addresses.and_then(|addresses| self.judge(host, addresses))
     }
 
-    async fn resolve_for_connecting(&self, host: &str) -> Result<Arc<[IpAddr]>, DnsError> {
+    /// As connectors want addresses, which know the port themselves.
+    pub(super) async fn resolve_for_connecting(&self, host: &str) -> Result<IntoIter<SocketAddr>, DnsError> {
         let started = Instant::now();
         let found = Dns::resolve(self, host).await;
         stages::looked_up(started.elapsed());
-        found
+        let sockets: Vec<_> = found?.iter().map(|ip| SocketAddr::new(*ip, 0)).collect();
+        Ok(sockets.into_iter())
     }
 
     pub fn counts(&self) -> &DnsCounts {
@@ -260,32 +260,9 @@ fn lacks_this_type(error: &NetError) -> bool {
     matches!(error, NetError::Dns(Semantic::NoRecordsFound(none)) if none.response_code == ResponseCode::NoError)
 }
 
-/// Addresses as connectors want them, which know the port themselves.
-fn without_port(addresses: &[IpAddr]) -> Vec<SocketAddr> {
-    addresses.iter().map(|ip| SocketAddr::new(*ip, 0)).collect()
-}
-
 impl reqwest::dns::Resolve for Dns {
     fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
         let dns = self.clone();
-        Box::pin(async move {
-            let sockets = without_port(&dns.resolve_for_connecting(name.as_str()).await?);
-            Ok(Box::new(sockets.into_iter()) as reqwest::dns::Addrs)
-        })
-    }
-}
-
-impl tower_service::Service<hyper_util::client::legacy::connect::dns::Name> for Dns {
-    type Response = std::vec::IntoIter<SocketAddr>;
-    type Error = DnsError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, DnsError>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), DnsError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, name: hyper_util::client::legacy::connect::dns::Name) -> Self::Future {
-        let dns = self.clone();
-        Box::pin(async move { Ok(without_port(&dns.resolve_for_connecting(name.as_str()).await?).into_iter()) })
+        Box::pin(async move { Ok(Box::new(dns.resolve_for_connecting(name.as_str()).await?) as reqwest::dns::Addrs) })
     }
 }

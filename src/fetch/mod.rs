@@ -2,6 +2,7 @@
 //! Whom to ask, when, and what an answer means is the visit's (`crate::visit`).
 
 mod address;
+mod answer;
 mod body;
 mod capture;
 pub mod client;
@@ -9,7 +10,6 @@ mod cookies;
 mod counts;
 mod dns;
 mod error;
-mod head;
 mod plain;
 mod pool;
 mod sockets;

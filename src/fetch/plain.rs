@@ -2,30 +2,24 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{HeaderMap, Version};
-use http_body_util::BodyExt;
-use hyper::body::Body;
+use http::HeaderMap;
+use http::response::Parts;
+use tower::util::MapFutureLayer;
 
+use super::answer::{Incoming, MAX_HEADERS};
 use super::dns::Dns;
 use super::error::{ClientError, NO_ROOTS, cause_of, failure};
-use super::head::{Head, MAX_HEADERS};
 use super::pool::{MAX_IDLE_TIME, Renewed, connect_time};
-use super::stages::Timing;
+use super::stages::timed;
 use crate::config::FetchConfig;
 use crate::descriptors::Shares;
-use crate::page::{Failure, FailureReason, Truncated};
+use crate::page::{Failure, FailureReason};
 
 /// A connection of HTTP/2 that is dead is given up after twice this: every later request would wait on it too.
 const HTTP2_PING: Duration = Duration::from_secs(10);
 
 pub(super) struct Plain {
     http: Renewed<reqwest::Client>,
-}
-
-pub(super) struct PlainBody {
-    body: reqwest::Body,
-    is_http2: bool,
 }
 
 impl Plain {
@@ -48,36 +42,10 @@ impl Plain {
         Ok(Plain { http: Renewed::new(Shares::now().idle, first, make) })
     }
 
-    pub async fn get(&self, url: &url::Url, headers: HeaderMap) -> Result<(Head, PlainBody), Failure> {
+    pub async fn get(&self, url: &url::Url, headers: HeaderMap) -> Result<(Parts, Incoming), Failure> {
         let sent = self.http.client(url).get(url.clone()).headers(headers).send().await;
-        let mut response = sent.map_err(|error| failure_of(&error))?;
-        let headers = std::mem::take(response.headers_mut());
-        let head = Head {
-            ip: response.remote_addr().map(|address| address.ip()),
-            announced: response.content_length(),
-            ..Head::new(response.status(), response.version(), headers, response.extensions())
-        };
-        let is_http2 = response.version() == Version::HTTP_2;
-        Ok((head, PlainBody { body: http::Response::from(response).into_body(), is_http2 }))
-    }
-}
-
-impl PlainBody {
-    pub async fn piece(&mut self) -> Result<Option<Bytes>, Truncated> {
-        loop {
-            match self.body.frame().await {
-                Some(Ok(frame)) => {
-                    // Trailers are nothing to us.
-                    if let Ok(piece) = frame.into_data() {
-                        return Ok(Some(piece));
-                    }
-                }
-                Some(Err(_)) => return Err(Truncated::Disconnect),
-                // A stream of HTTP/2 that is reset with NO_ERROR ends for hyper as one that is whole.
-                None if self.is_http2 && !self.body.is_end_stream() => return Err(Truncated::Disconnect),
-                None => return Ok(None),
-            }
-        }
+        let response = sent.map_err(|error| failure_of(&error))?;
+        Ok(Incoming::of(response.into(), None))
     }
 }
 
@@ -101,7 +69,7 @@ fn builder(config: &FetchConfig, dns: &Dns) -> reqwest::ClientBuilder {
         .no_deflate()
         .no_zstd()
         .connect_timeout(connect_time(config))
-        .connector_layer(Timing)
+        .connector_layer(MapFutureLayer::new(timed))
         .http2_keep_alive_interval(HTTP2_PING)
         .http2_keep_alive_timeout(HTTP2_PING)
         .http1_max_headers(MAX_HEADERS)

@@ -5,14 +5,9 @@
 //! noted in the task that asks.
 
 use std::cell::Cell;
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use prometheus::{Histogram, HistogramOpts, HistogramVec};
-use tower_layer::Layer;
-use tower_service::Service;
 
 /// Of every request since the start, in seconds.
 #[derive(Debug)]
@@ -89,11 +84,6 @@ pub(super) fn looked_up(took: Duration) {
     note(|noted| noted.dns = Some(took));
 }
 
-/// A connection was made, its name looked up and all.
-pub(super) fn connected(took: Duration) {
-    note(|noted| noted.connect = Some(took));
-}
-
 fn note(change: impl FnOnce(&mut Noted)) {
     // A connection that nobody waits for any more is made outside of any request.
     let _ = NOTED.try_with(|cell| {
@@ -103,43 +93,12 @@ fn note(change: impl FnOnce(&mut Noted)) {
     });
 }
 
-/// Around a client's connector: notes how long it takes.
-#[derive(Clone)]
-pub(super) struct Timing;
-
-#[derive(Clone)]
-pub(super) struct Timed<S>(S);
-
-impl<S> Layer<S> for Timing {
-    type Service = Timed<S>;
-
-    fn layer(&self, connector: S) -> Timed<S> {
-        Timed(connector)
-    }
-}
-
-impl<S, R> Service<R> for Timed<S>
-where
-    S: Service<R>,
-    S::Future: Send + 'static,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.0.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: R) -> Self::Future {
-        let started = Instant::now();
-        let connecting = self.0.call(request);
-        Box::pin(async move {
-            let connection = connecting.await;
-            if connection.is_ok() {
-                connected(started.elapsed());
-            }
-            connection
-        })
+/// Around what makes a connection, its name looked up and all: notes how long it takes.
+pub(super) fn timed<C, E>(connecting: impl Future<Output = Result<C, E>>) -> impl Future<Output = Result<C, E>> {
+    let started = Instant::now();
+    async move {
+        let connection = connecting.await?;
+        note(|noted| noted.connect = Some(started.elapsed()));
+        Ok(connection)
     }
 }

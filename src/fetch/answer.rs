@@ -1,0 +1,89 @@
+//! An answer, whichever transport brings it: what it begins with, and its body as it comes.
+
+use bytes::{Bytes, BytesMut};
+use http::response::Parts;
+use http::{Response, Version};
+use http_body_util::BodyExt;
+use hyper::body::Body;
+
+use super::capture::{Capture, Doubt, Recording};
+use crate::page::wire::Wire;
+use crate::page::{HttpVersion, Truncated, latin1_to_string};
+
+/// More than any honest server sends; a page with more is a protocol failure.
+pub(super) const MAX_HEADERS: usize = 512;
+
+/// The rest of an answer, as it comes.
+pub(super) struct Incoming {
+    body: reqwest::Body,
+    is_http2: bool,
+    /// None where nobody wants the exact bytes, and once they are in doubt.
+    recording: Option<Recording>,
+}
+
+impl Incoming {
+    pub fn of(response: Response<reqwest::Body>, recording: Option<Recording>) -> (Parts, Incoming) {
+        let is_http2 = response.version() == Version::HTTP_2;
+        let (head, body) = response.into_parts();
+        (head, Incoming { body, is_http2, recording })
+    }
+
+    /// The body's length, where the head says it.
+    pub fn announced(&self) -> Option<u64> {
+        self.body.size_hint().exact()
+    }
+
+    /// The next piece of the body; none at its end, when all of it came. An error is a break: a body shorter than its
+    /// length, chunks without the last one, a stream or connection that was reset.
+    pub async fn piece(&mut self) -> Result<Option<Bytes>, Truncated> {
+        loop {
+            let frame = match self.body.frame().await {
+                Some(Ok(frame)) => frame,
+                // A stream of HTTP/2 that is reset with NO_ERROR ends for hyper as one that is whole.
+                None if !self.is_http2 || self.body.is_end_stream() => {
+                    self.record(|capture, received| capture.end(received, true));
+                    return Ok(None);
+                }
+                Some(Err(_)) | None => {
+                    self.record(|capture, received| capture.end(received, false));
+                    return Err(Truncated::Disconnect);
+                }
+            };
+            // Trailers are nothing to us, but for those who record: there they are in the framing.
+            if let Ok(piece) = frame.into_data() {
+                self.record(|capture, received| capture.body(received, &piece));
+                return Ok(Some(piece));
+            }
+        }
+    }
+
+    /// The bytes around a body of which `kept` bytes are kept; none when they are not known.
+    pub fn wire(self, kept: usize) -> Option<Wire> {
+        self.recording.map(|recording| recording.capture.into_wire(kept))
+    }
+
+    fn record(&mut self, step: impl FnOnce(&mut Capture, &mut BytesMut) -> Result<(), Doubt>) {
+        if self.recording.as_mut().is_some_and(|recording| recording.go_on(step).is_err()) {
+            self.recording = None;
+        }
+    }
+}
+
+/// As sent; empty for HTTP/2.
+pub(super) fn reason_phrase(head: &Parts) -> String {
+    if head.version >= Version::HTTP_2 {
+        return String::new();
+    }
+    match head.extensions.get::<hyper::ext::ReasonPhrase>() {
+        Some(phrase) => latin1_to_string(phrase.as_bytes()),
+        None => head.status.canonical_reason().unwrap_or_default().to_owned(),
+    }
+}
+
+pub(super) fn http_version(version: Version) -> HttpVersion {
+    match version {
+        Version::HTTP_2 => HttpVersion::Http2,
+        Version::HTTP_09 | Version::HTTP_10 => HttpVersion::Http10,
+        _ => HttpVersion::Http11,
+    }
+}
