@@ -8,7 +8,6 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
 use super::running::Running;
-use crate::api::Refusal;
 use crate::clock::now_ms;
 use crate::descriptors::Shares;
 use crate::frontier::Lease;
@@ -48,7 +47,11 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         beat.idle();
     }
     if !shutdown.is_finishing() {
-        tokio::task::block_in_place(|| end_orders(running))?;
+        // What the last run has left undone, now that all is validated that it accepted.
+        tokio::task::block_in_place(|| {
+            running.clients.question_again();
+            running.console().end_forgetting()
+        })?;
     }
     running.has_caught_up.store(true, Ordering::Relaxed);
     while !shutdown.is_finishing() {
@@ -73,7 +76,7 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
             let at_most = match opening {
                 Opening::Closed(until) => until_ms(until),
                 _ if hosts == 0 => LOOK_AGAIN,
-                _ => until_due(running),
+                _ => running.frontier.next_due().map_or(LOOK_AGAIN, until_ms),
             };
             wait(running, &mut changed, at_most).await;
             continue;
@@ -97,12 +100,6 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         }
     }
     Ok(())
-}
-
-/// What the last run has left undone, now that all is validated that it accepted.
-fn end_orders(running: &Running) -> Result<(), Refusal> {
-    running.clients.question_again();
-    running.console().end_forgetting()
 }
 
 /// Places of workers: as many as are configured, which may be others while it runs.
@@ -168,13 +165,6 @@ async fn work(running: &Running, lease: Lease) {
     let visitor = running.visitor();
     let (spare, at) = (lease.clone(), visitor.clone());
     visitor.outlive(spare, async move { at.visit(lease).await }).await;
-}
-
-fn until_due(running: &Running) -> Duration {
-    match running.frontier.next_due() {
-        Some(due) => until_ms(due),
-        None => LOOK_AGAIN,
-    }
 }
 
 fn until_ms(time: EpochMs) -> Duration {

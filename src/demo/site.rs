@@ -70,21 +70,17 @@ pub async fn start_for_visitors() -> Result<DemoSite, ServeError> {
     Ok(serve(listeners, vec![four; HOSTS.len()]))
 }
 
+/// Answers from now on, on the current Tokio runtime.
 fn serve(listeners: Listeners, addresses: Vec<IpAddr>) -> DemoSite {
     let port = listeners.port;
+    let site = Arc::new(Site::build(port));
     let hosts = HOSTS.iter().zip(addresses).map(|(place, ip)| (format!("{}.localhost", place.name), vec![ip]));
     DemoSite {
         port,
         hosts: hosts.collect(),
         seeds: HOSTS.iter().map(|place| House { name: place.name, port }.own_url("/")).collect(),
-        _listeners: answer_on(listeners.sockets, Site::build(port)),
+        _listeners: listeners.sockets.into_iter().map(|socket| accept(socket, site.clone())).collect(),
     }
-}
-
-/// Starts answering, on the current Tokio runtime, until what is returned is dropped.
-fn answer_on(sockets: Vec<TcpListener>, site: Site) -> JoinSet<()> {
-    let site = Arc::new(site);
-    sockets.into_iter().map(|socket| accept(socket, site.clone())).collect()
 }
 
 async fn accept(socket: TcpListener, site: Arc<Site>) {

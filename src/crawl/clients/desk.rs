@@ -58,11 +58,14 @@ impl WorkDesk for Running {
     }
 
     fn renew(&self, client: &str, lease: &str) -> Result<Renewed, Refusal> {
-        self.clients.renew_lease(client, lease)
+        self.clients.with_loan(client, lease, |loan| loan.renew(self.clients.config.lease))
     }
 
     fn release(&self, client: &str, lease: &str) -> Result<Released, Refusal> {
-        self.clients.release_lease(client, lease)
+        self.clients.with_loan(client, lease, |loan| {
+            loan.end();
+            Ok(Released { urls: loan.urls.len() as u64 })
+        })
     }
 
     fn take(&self, client: &str, page: PageSent, taken: &mut PagesTaken) {
@@ -109,7 +112,8 @@ impl Running {
         let urls = ((LOAN_TIME.as_millis() / delay) as u64).clamp(1, most);
         let (hosts, urls) = self.within_budgets(hosts as u64, urls);
         let leases = self.frontier.lease(now_ms(), hosts as usize, urls as usize)?;
-        Ok(self.clients.lend(client, leases, &self.visitor()))
+        let visitor = self.visitor();
+        Ok(leases.into_iter().map(|lease| self.clients.lend(client.into(), lease, &visitor)).collect())
     }
 
     /// What a client says of a URL, if it is the client's to say. The error says why not.
@@ -131,7 +135,7 @@ impl Running {
         });
         let pages = given.map_err(|refusal| refusal.to_string())?;
         if is_too_fast {
-            self.clients.was_too_fast(client);
+            self.clients.change(client, true, |standing| standing.checked(false, now_ms()));
             return Err("sooner than its host may be asked so often: see delay_ms".to_owned());
         }
         self.hand_over(client, proposal, pages)

@@ -53,14 +53,17 @@ impl Journal {
                 Err(error) => return Err(failed(error)),
             };
             let mut asked = OpenOptions::new().create(true).append(true).open(&self.in_question).map_err(failed)?;
-            let mut urls = Vec::with_capacity(BATCH);
-            for line in file.lines() {
-                urls.push(line.map_err(failed)?);
-                if urls.len() == BATCH {
-                    count += put_back(frontier, &mut urls, &mut asked, path)?;
+            let mut lines = file.lines();
+            loop {
+                let urls: Vec<String> = lines.by_ref().take(BATCH).collect::<Result<_, _>>().map_err(failed)?;
+                if urls.is_empty() {
+                    break;
                 }
+                frontier.try_again(&urls, now_ms())?;
+                let noted: String = urls.iter().map(|url| format!("{url}\n")).collect();
+                asked.write_all(noted.as_bytes()).map_err(failed)?;
+                count += urls.len() as u64;
             }
-            count += put_back(frontier, &mut urls, &mut asked, path)?;
             std::fs::remove_file(path).map_err(failed)?;
         }
         Ok(count)
@@ -73,20 +76,4 @@ pub(super) enum QuestionError {
     File { path: PathBuf, source: std::io::Error },
     #[error(transparent)]
     Frontier(#[from] FrontierError),
-}
-
-/// `path`: where they stood.
-fn put_back(
-    frontier: &dyn Frontier,
-    urls: &mut Vec<String>,
-    asked: &mut File,
-    path: &Path,
-) -> Result<u64, QuestionError> {
-    frontier.try_again(urls, now_ms())?;
-    let lines: String = urls.iter().map(|url| format!("{url}\n")).collect();
-    let written = asked.write_all(lines.as_bytes());
-    written.map_err(|source| QuestionError::File { path: path.to_owned(), source })?;
-    let count = urls.len() as u64;
-    urls.clear();
-    Ok(count)
 }

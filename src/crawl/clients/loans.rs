@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Clients;
 use crate::api::Refusal;
-use crate::api::said::work::{HostLease, Leasing, Prepared, Released, Renewed, UrlToFetch};
+use crate::api::said::work::{HostLease, Leasing, Prepared, Renewed, UrlToFetch};
 use crate::clock::now_ms;
 use crate::fetch::client::Conditions;
 use crate::frontier::Lease;
@@ -38,6 +38,18 @@ pub(super) struct LoanOut {
 }
 
 impl LoanOut {
+    /// As long again as at first, if something came back since.
+    pub fn renew(&mut self, time: Duration) -> Result<Renewed, Refusal> {
+        if !std::mem::take(&mut self.has_progress) {
+            let why = "nothing of it has come back since it was leased or renewed: it lapses at its time";
+            return Err(Refusal::Conflict(why.to_owned()));
+        }
+        let time = time.saturating_add(self.delay.saturating_mul(self.urls.len() as u32));
+        self.until = self.until.max(now_ms() + time.as_millis() as u64);
+        self.renewed.send_replace(self.until);
+        Ok(Renewed { lasts_ms: self.until.saturating_sub(now_ms()) })
+    }
+
     /// Whoever is about to send more is late.
     pub fn end(&mut self) {
         self.pages = None;
@@ -60,12 +72,8 @@ impl LoanOut {
 }
 
 impl Clients {
-    /// Lends leased hosts to a client. Each is offered as soon as its robots.txt is known. To be called on the runtime.
-    pub fn lend(self: &Arc<Self>, client: &str, leases: Vec<Lease>, visitor: &Arc<Visitor>) -> Vec<Leasing> {
-        leases.into_iter().map(|lease| self.lend_one(client.into(), lease, visitor)).collect()
-    }
-
-    fn lend_one(self: &Arc<Self>, client: Arc<str>, lease: Lease, visitor: &Arc<Visitor>) -> Leasing {
+    /// Lends a leased host to a client. It is offered as soon as its robots.txt is known. To be called on the runtime.
+    pub fn lend(self: &Arc<Self>, client: Arc<str>, lease: Lease, visitor: &Arc<Visitor>) -> Leasing {
         let fence = format!("{}-{}", self.life, lease.id);
         let (offer, offered) = oneshot::channel();
         let (pages, sent) = mpsc::channel(WAITING_PAGES);
@@ -136,28 +144,6 @@ impl Clients {
     /// Hosts that a client has.
     pub fn count_of(&self, client: &str) -> usize {
         self.loans.lock().values().filter(|loan| *loan.client == *client).count()
-    }
-
-    /// As long again as at first, if something came back since.
-    pub fn renew_lease(&self, client: &str, fence: &str) -> Result<Renewed, Refusal> {
-        self.with_loan(client, fence, |loan| {
-            if !std::mem::take(&mut loan.has_progress) {
-                let why = "nothing of it has come back since it was leased or renewed: it lapses at its time";
-                return Err(Refusal::Conflict(why.to_owned()));
-            }
-            let time = self.config.lease.saturating_add(loan.delay.saturating_mul(loan.urls.len() as u32));
-            loan.until = loan.until.max(now_ms() + time.as_millis() as u64);
-            loan.renewed.send_replace(loan.until);
-            Ok(Renewed { lasts_ms: loan.until.saturating_sub(now_ms()) })
-        })
-    }
-
-    /// The client is done with it.
-    pub fn release_lease(&self, client: &str, fence: &str) -> Result<Released, Refusal> {
-        self.with_loan(client, fence, |loan| {
-            loan.end();
-            Ok(Released { urls: loan.urls.len() as u64 })
-        })
     }
 
     /// A lease that is this client's, and not late.

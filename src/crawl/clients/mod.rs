@@ -163,11 +163,6 @@ impl Clients {
         }
     }
 
-    /// A client asked a host faster than it was told to, or says so.
-    fn was_too_fast(&self, client: &str) {
-        self.change(client, true, |standing| standing.checked(false, now_ms()));
-    }
-
     pub fn statuses(&self) -> Vec<ClientStatus> {
         let standings = self.standings.lock().clone();
         standings.iter().map(|(name, known)| known.status(name, self.count_of(name) as u64, &self.config)).collect()

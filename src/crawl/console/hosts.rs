@@ -34,19 +34,13 @@ impl Console {
         }
     }
 
-    /// `host`: an origin, a name (of an https or http host that is known), or a URL.
+    /// `host`: an origin, a URL, or a name: of the host that is known, by https before http.
     pub fn host(&self, host: &str) -> Result<HostStatus, Refusal> {
-        let origin = self.origin_of(host)?;
+        let origin = self.origins_of(host)?.swap_remove(0);
         match self.frontier.look_at_host(&origin)? {
             Some(look) => Ok(HostStatus { traps: self.trap_lines(&origin)?, ..host_status(&look, now_ms()) }),
             None => Err(Refusal::NotFound(format!("nothing has led to {origin} so far"))),
         }
-    }
-
-    /// The host that is meant; of a name alone, the one that is known, by https before http.
-    fn origin_of(&self, host: &str) -> Result<String, Refusal> {
-        let mut origins = self.origins_of(host)?;
-        Ok(origins.swap_remove(0))
     }
 
     /// The hosts that are meant: by a name alone those that are known, by https and by http; both, where none is.
