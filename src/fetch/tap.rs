@@ -3,7 +3,7 @@
 //! HTTP/1 has one exchange at a time on a connection: a request ends with its first empty line (ours have no body), and
 //! what is read from then on until the next request is its response.
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -129,34 +129,13 @@ impl AsyncRead for TappedStream {
     }
 }
 
+/// Not vectored: a request without a body is one piece.
 impl AsyncWrite for TappedStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let written = ready!(Pin::new(&mut this.stream).poll_write(cx, bytes))?;
         this.tap.write(bytes.get(..written).unwrap_or(bytes));
         Poll::Ready(Ok(written))
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        let written = ready!(Pin::new(&mut this.stream).poll_write_vectored(cx, slices))?;
-        let mut left = written;
-        for slice in slices {
-            let count = slice.len().min(left);
-            if count > 0 {
-                this.tap.write(&slice[..count]);
-            }
-            left -= count;
-        }
-        Poll::Ready(Ok(written))
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -58,6 +58,42 @@ async fn private_addresses_are_refused_however_they_are_named() {
 }
 
 #[tokio::test]
+async fn private_and_special_ranges_are_told_from_public_ones() {
+    let dns = Dns::new(&FetchConfig { allow_private: false, ..fetch_config() });
+    let public = ["1.1.1.1", "100.63.0.1", "172.15.0.1", "198.17.0.1", "2606:4700::1111", "::ffff:8.8.8.8"];
+    let special = [
+        "0.0.0.0",
+        "10.1.2.3",
+        "100.64.0.1",
+        "127.0.0.1",
+        "127.255.0.9",
+        "169.254.169.254",
+        "172.16.0.1",
+        "192.0.0.8",
+        "192.0.2.1",
+        "192.168.0.1",
+        "198.18.0.1",
+        "224.0.0.1",
+        "255.255.255.255",
+        "::",
+        "::1",
+        "fe80::1",
+        "fc00::1",
+        "ff02::1",
+        "2001:db8::1",
+        "::ffff:127.0.0.1",
+        "64:ff9b::7f00:1",
+        "2002:7f00:1::",
+    ];
+    for ip in public {
+        assert_eq!(dns.resolve(ip).await.unwrap().to_vec(), ips(&[ip]), "{ip} is public");
+    }
+    for ip in special {
+        assert!(matches!(dns.resolve(ip).await, Err(DnsError::Private { .. })), "{ip} is not public");
+    }
+}
+
+#[tokio::test]
 async fn a_private_address_is_never_connected_to() {
     let site = site(|_| Answer::html("inside"));
     let static_hosts = [("inside.test".to_owned(), site.addresses.clone())].into();
