@@ -129,7 +129,7 @@ fn verdict(number: u64, with_fingerprint: bool) -> Verdict {
     };
     let attempt = Attempt { at: number, outcome: Cause::Status(200), counts: true, digest: None };
     let (event_id, change) = (record.event_id.clone(), Change::Page { record, due_again: None });
-    Verdict { url, kind: Kind::Page, event_id, reached: None, attempt, change }
+    Verdict { url, kind: Kind::Page, event_id, reached: None, attempt, brought: Default::default(), change }
 }
 
 fn fingerprint(number: u64) -> u64 {

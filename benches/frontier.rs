@@ -271,7 +271,7 @@ fn verdict(url: String, number: u64) -> Verdict {
     };
     let attempt = Attempt { at: time(number), outcome: Cause::Status(200), counts: true, digest: None };
     let change = Change::Page { record, due_again: None };
-    Verdict { url, kind: Kind::Page, event_id, reached: None, attempt, change }
+    Verdict { url, kind: Kind::Page, event_id, reached: None, attempt, brought: Default::default(), change }
 }
 
 // ----------------------------------------------------------------------------------------------------------- the inserts

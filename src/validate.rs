@@ -29,9 +29,9 @@ use crate::config::{FrontierConfig, Redirects};
 use crate::delivery::Entry;
 use crate::frontier::scope::CurrentScope;
 use crate::frontier::{
-    Batch, Brought, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Verdict, WHEN_MET_AGAIN,
+    Batch, Change, Frontier, FrontierError, Health, HostPause, PageRecord, PageState, Verdict, WHEN_MET_AGAIN,
 };
-use crate::page::{Again, Before, EpochMs, FailureReason, Outcome, PageChange, PageEvent, Withheld};
+use crate::page::{Again, EpochMs, FailureReason, Outcome, PageChange, PageEvent, Withheld};
 use crate::page_log::{LogError, Reader};
 use crate::parse::{self, Derived};
 use crate::revisit::{History, Trust};
@@ -179,7 +179,8 @@ impl Validator {
             let mut change = self.judge(seen);
             if let Change::Page { record, .. } = &mut change {
                 record.passed_at.get_or_insert(entry.end.index);
-                record.is_to_be_reread |= self.will_be_reread(event, &derived, record);
+                // What was passed over is read again, should its links count one day.
+                record.is_to_be_reread |= record.fetched_ms == event.ended_ms && self.is_passed_over(event, &derived);
             }
             let lead = match learned_to < entry.end {
                 true => self.learn(seen, &change, &mut batch.harvest)?,
@@ -198,14 +199,13 @@ impl Validator {
                 judged.insert(&event.url, record.clone());
             }
             changes.push(made_of(event, &change));
-            let amounts = Amounts::of(event, derived.body.len() as u64);
-            batch.brought.push(Brought { url: event.url.clone(), at: event.ended_ms, amounts });
             batch.verdicts.push(Verdict {
                 url: event.url.clone(),
                 kind: event.kind,
                 event_id: event.id.clone(),
                 reached: reached(event),
                 attempt: attempt(event, &change),
+                brought: Amounts::of(event, derived.body.len() as u64),
                 change,
             });
             batch.cursor = entry.end;
@@ -294,7 +294,7 @@ impl Validator {
         let before = before.filter(|before| match before.state {
             PageState::Gone => true,
             // It has no page that could be gone.
-            PageState::Alias => !is_missing || !self.looks.may_be_gone(before.history, event.ended_ms),
+            PageState::Alias => !is_missing || !before.as_before(&self.config.revisit, event.ended_ms).may_be_gone,
             state => state.is_there(),
         })?;
         let history = before.history().filter(|_| says_nothing)?;
@@ -309,13 +309,7 @@ impl Validator {
     fn record(&self, Seen { event, derived, before, trust }: Seen) -> PageRecord {
         let (now, status) = (event.ended_ms, event.response().map_or(0, |response| response.status));
         let there = before.filter(|before| before.state.is_there());
-        let digest_before = there.and_then(|there| there.digest);
-        let judged = there.map(|there| Before {
-            digest: digest_before.as_ref(),
-            may_be_gone: self.looks.may_be_gone(there.history, now),
-            was_withheld: there.state == PageState::Withheld,
-            final_url: there.final_url.as_deref(),
-        });
+        let judged = there.map(|there| there.as_before(&self.config.revisit, now));
         let change = PageChange::judge(event, judged, &derived.digest);
         if let Some(kept) = self.kept(event, before, change) {
             return kept;

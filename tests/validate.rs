@@ -254,7 +254,7 @@ fn texts_given_are_kept_as_long_as_the_page_is_as_it_was() {
     }
     assert_eq!(look(&mut bench, response(200, "two"), text(2)), given(2));
     let work = bench.frontier.lease(u64::MAX / 2, 1, 1).unwrap().remove(0).work.remove(0);
-    assert_eq!(work.texts, given(2));
+    assert_eq!(work.known.texts, given(2));
     // Changed, and nobody read it: nothing is known any more.
     assert_eq!(look(&mut bench, response(200, "three"), None), TextsGiven::new());
     assert_eq!(look(&mut bench, response(200, "four"), text(4)), given(4));
@@ -316,6 +316,7 @@ fn what_was_gone_before_it_was_noted_stays_gone() {
         event_id: id,
         reached: None,
         attempt: ATTEMPT,
+        brought: Default::default(),
         change: Change::Page { record: gone, due_again: None },
     };
     bench.end = Position { index: entry.end.index + 1, ..entry.end };
@@ -509,6 +510,7 @@ fn a_page_that_is_to_be_reread_brings_its_links_though_it_is_unchanged() {
         event_id: marked.event_id.clone(),
         reached: None,
         attempt: ATTEMPT,
+        brought: Default::default(),
         change,
     };
     bench.end.index += 1;

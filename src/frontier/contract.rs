@@ -137,7 +137,7 @@ pub trait Frontier: Send + Sync {
     fn waiting(&self, now: EpochMs, at_most: usize) -> Waiting;
 
     /// Sets a place aside for a URL that is about to be asked for, in every budget that it is of: until its event is applied
-    /// ([`Batch::brought`]), or [`Frontier::unreserve`]. The inner error says that it must not be asked for.
+    /// ([`Verdict::brought`](super::Verdict::brought)), or [`Frontier::unreserve`]. The inner error says that it must not be asked for.
     fn reserve(&self, url: &str, kind: Kind, now: EpochMs) -> Result<Result<(), NoBudget>, FrontierError>;
 
     /// What a URL with a place has brought, before its event is accepted.

@@ -36,7 +36,7 @@ pub use look::{COUNTED, HostLook, HostOrder, Place, QueuedLook, UrlLook, WhichHo
 pub use page::{JudgedBy, PageRecord, PageState};
 pub use past::{Attempt, Attempts, Found, Past, Way};
 pub use refused::{Refused, RefusedLinks};
-pub use spending::{Brought, BudgetStanding, NoBudget, Spent};
+pub use spending::{BudgetStanding, NoBudget, Spent};
 pub use trouble::{Cause, Health, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost, url_mark};
 pub use verdict::{Applied, Batch, Change, Hint, HostPause, Verdict};
 pub use work::{Proposal, Proposed, Work};

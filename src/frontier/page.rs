@@ -6,8 +6,10 @@ use super::event_id;
 use super::past::{Attempt, Past};
 use super::trouble::Cause;
 use crate::page::preferences::Statement;
-use crate::page::{DuplicateOf, EpochMs, FailureReason, Kind, Likeness, PageChange, PageEvent, Relevance, TextsGiven};
-use crate::revisit::{History, Lesson};
+use crate::page::{
+    Before, DuplicateOf, EpochMs, FailureReason, Kind, Likeness, PageChange, PageEvent, Relevance, TextsGiven,
+};
+use crate::revisit::{History, Lesson, RevisitPolicy};
 
 /// What `page` keeps of a URL.
 #[derive(Debug, Clone, Default, PartialEq, Encode, Decode)]
@@ -120,6 +122,16 @@ impl PageRecord {
         };
         let digest = self.digest.and_then(|digest| digest.first_chunk().copied());
         Attempt { at: self.fetched_ms, outcome, counts: true, digest }
+    }
+
+    /// What the next answer is compared with, of a page that is there.
+    pub fn as_before(&self, policy: &RevisitPolicy, now: EpochMs) -> Before<'_> {
+        Before {
+            digest: self.digest.as_ref(),
+            may_be_gone: policy.is_gone(self.history.and_then(|history| history.missing_since), now),
+            was_withheld: self.state == PageState::Withheld,
+            final_url: self.final_url.as_deref(),
+        }
     }
 
     /// Whose duplicate it is, of one that is delivered.

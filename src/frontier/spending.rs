@@ -1,17 +1,7 @@
 //! Budgets as the frontier keeps them: what was brought, what may still be asked for.
 
-use crate::budgets::{Amounts, Budget};
+use crate::budgets::Budget;
 use crate::page::EpochMs;
-
-/// What one accepted event brought.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Brought {
-    /// The URL that was asked for: it pays, wherever it was redirected to.
-    pub url: String,
-    /// [`PageEvent::ended_ms`](crate::page::PageEvent::ended_ms).
-    pub at: EpochMs,
-    pub amounts: Amounts,
-}
 
 /// Why a URL is not to be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

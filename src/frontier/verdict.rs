@@ -4,9 +4,9 @@ use super::held::{Traps, TrapsDone};
 use super::learned::{Harvest, Learned};
 use super::page::PageRecord;
 use super::past::Attempt;
-use super::spending::Brought;
 use super::trouble::{Cause, Trouble};
 use super::work::{Proposal, Proposed};
+use crate::budgets::Amounts;
 use crate::delivery::Position;
 use crate::page::{EpochMs, Kind};
 
@@ -16,8 +16,6 @@ pub struct Batch {
     pub verdicts: Vec<Verdict>,
     /// Links and sitemap entries found, in scope and within depth.
     pub proposals: Vec<Proposal>,
-    /// What the events brought.
-    pub brought: Vec<Brought>,
     /// Of pages known already: that they have changed.
     pub hints: Vec<Hint>,
     pub traps: Traps,
@@ -48,8 +46,10 @@ pub struct Verdict {
     pub event_id: String,
     /// Where its redirects led, normalised, whatever came of it; none when they led nowhere.
     pub reached: Option<String>,
-    /// For people, without its digest.
+    /// For people, without its digest; and when it was, for what it brought.
     pub attempt: Attempt,
+    /// Its URL pays for it, wherever that was redirected to.
+    pub brought: Amounts,
     pub change: Change,
 }
 

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use super::page::{JudgedBy, PageRecord, PageState};
-use super::past::Found;
+use super::page::{PageRecord, PageState};
+use super::past::{Found, Past};
 use crate::focus::Lead;
-use crate::page::preferences::Statement;
-use crate::page::{EpochMs, Kind, Likeness, TextsGiven, WasDuplicate};
+use crate::page::{Kind, WasDuplicate};
 
 /// Priority of a URL that the frontier first hears of by its verdict (a page log from elsewhere).
 pub(super) const PRIORITY_UNKNOWN: u8 = 128;
@@ -43,7 +42,7 @@ pub struct Proposed {
 }
 
 /// One URL of a lease.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Work {
     pub url: String,
     pub kind: Kind,
@@ -54,32 +53,10 @@ pub struct Work {
     pub attempt: u16,
     /// It was put off for what seemed its host's trouble since it was last tried in earnest.
     pub was_put_off: bool,
-    /// From the last fetch of this URL if the page was there, for a conditional request …
-    pub etag: Option<String>,
-    pub last_modified: Option<String>,
-    /// … to the URL that gave them: this one, if redirects led there.
-    pub final_url: Option<String>,
-    /// The page was there when it was last asked for …
+    /// The page was there when it was last asked for.
     pub was_there: bool,
-    /// … but was not delivered.
-    pub was_withheld: bool,
-    /// See [`PageRecord::noindex`].
-    pub noindex: bool,
-    /// See [`PageRecord::preferences`].
-    pub preferences: Vec<Statement>,
-    /// See [`PageRecord::canonical`].
-    pub canonical: Option<String>,
-    /// [`PageRecord::digest`], to tell whether the page has changed.
-    pub digest: Option<[u8; 32]>,
-    /// See [`History::missing_since`](crate::revisit::History::missing_since).
-    pub missing_since: Option<EpochMs>,
-    /// See [`PageRecord::texts`].
-    pub texts: TextsGiven,
-    /// See [`PageRecord::likeness`].
-    pub likeness: Option<Likeness>,
-    /// See [`PageRecord::judged`].
-    pub judged: Option<JudgedBy>,
-    pub was_duplicate: WasDuplicate,
+    /// What is known of it then, but for its past; blank of any other. Its validators are those for a conditional request.
+    pub known: PageRecord,
     /// It was a duplicate of one that is not there any more.
     pub is_orphan: bool,
 }
@@ -89,23 +66,24 @@ impl Work {
     pub(super) fn new(url: String, kind: Kind, depth: u16, attempt: u16, page: Option<PageRecord>) -> Work {
         let page = page.filter(|page| page.state.is_there());
         let was_there = page.is_some();
-        let mut work = Work { url, kind, depth, priority: PRIORITY_UNKNOWN, attempt, was_there, ..Work::default() };
-        if let Some(page) = page {
-            work.was_withheld = page.state == PageState::Withheld;
-            work.digest = page.digest;
-            work.missing_since = page.history.and_then(|history| history.missing_since);
-            work.texts = page.texts;
-            work.preferences = page.preferences.unwrap_or_default();
-            if page.likeness.as_ref().is_some_and(|likeness| likeness.of.is_some()) {
-                work.was_duplicate = if page.is_to_be_reread { WasDuplicate::Unknown } else { WasDuplicate::Yes };
-            }
-            (work.likeness, work.judged) = (page.likeness, page.judged);
-            (work.final_url, work.noindex, work.canonical) = (page.final_url, page.noindex, page.canonical);
-            // Of what did not come whole, a server's "not modified" would say nothing, and it brings no links.
-            if page.digest.is_some() && !page.is_to_be_reread {
-                (work.etag, work.last_modified) = (page.etag, page.last_modified);
-            }
+        let mut known = PageRecord { past: Past::default(), ..page.unwrap_or_default() };
+        // Of what did not come whole, a server's "not modified" would say nothing, and it brings no links.
+        if known.digest.is_none() || known.is_to_be_reread {
+            (known.etag, known.last_modified) = (None, None);
         }
-        work
+        Work { url, kind, depth, priority: PRIORITY_UNKNOWN, attempt, was_there, known, ..Work::default() }
+    }
+
+    /// The page was there, but was not delivered.
+    pub fn was_withheld(&self) -> bool {
+        self.known.state == PageState::Withheld
+    }
+
+    pub fn was_duplicate(&self) -> WasDuplicate {
+        match self.known.likeness.as_ref().is_some_and(|likeness| likeness.of.is_some()) {
+            true if self.known.is_to_be_reread => WasDuplicate::Unknown,
+            true => WasDuplicate::Yes,
+            false => WasDuplicate::default(),
+        }
     }
 }

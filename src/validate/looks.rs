@@ -169,11 +169,6 @@ impl Looks {
             None => Budget::new(mean_ms, None, 0).price(),
         })
     }
-
-    /// Whether an answer that a page is not there takes it away.
-    pub fn may_be_gone(&self, history: Option<History>, now: EpochMs) -> bool {
-        self.policy.is_gone(history.and_then(|history| history.missing_since), now)
-    }
 }
 
 /// What was read is known to be patterns.

@@ -7,7 +7,7 @@ use super::kept::found_on;
 use crate::delivery::Entry;
 use crate::focus::{Lead, PRIORITY_NEUTRAL};
 use crate::frontier::scope::REQUISITE_STEPS;
-use crate::frontier::{Found, PageRecord, Proposal, Way};
+use crate::frontier::{Found, Proposal, Way};
 use crate::page::{Kind, PageEvent};
 use crate::parse::Derived;
 
@@ -65,13 +65,8 @@ impl Validator {
         }
     }
 
-    /// What was passed over is read again, should its links count one day.
-    pub(super) fn will_be_reread(&self, event: &PageEvent, derived: &Derived, record: &PageRecord) -> bool {
-        record.fetched_ms == event.ended_ms && self.is_passed_over(event, derived)
-    }
-
     /// Hard focus: a page that is not what is looked for leads nowhere. Lists of pages are no pages.
-    fn is_passed_over(&self, event: &PageEvent, derived: &Derived) -> bool {
+    pub(super) fn is_passed_over(&self, event: &PageEvent, derived: &Derived) -> bool {
         self.config.focus.hard && derived.is_html && event.kind == Kind::Page && !event.relevance.is_relevant
     }
 

@@ -30,7 +30,7 @@ impl Visitor {
         let repeats = response.status == 304 || response.is_cut();
         let is_anew =
             |before: &Statement| own.iter().any(|now| (now.scheme, now.source) == (before.scheme, before.source));
-        let before = work.preferences.iter().filter(|before| repeats && !is_anew(before));
+        let before = work.known.preferences.iter().flatten().filter(|before| repeats && !is_anew(before));
         let own: Vec<Statement> = own.iter().chain(before).cloned().collect();
         event.preferences.get_or_insert_default().extend(own);
     }
@@ -46,12 +46,13 @@ impl Visitor {
     /// Whether a page that was withheld is to be delivered now, as far as is known before it is asked for: then it must come. `known`:
     /// what its host says of it.
     pub(super) fn is_released(&self, work: &Work, mut known: Vec<Statement>) -> bool {
-        if !work.was_withheld {
+        if !work.was_withheld() {
             return false;
         }
-        known.extend_from_slice(&work.preferences);
-        let is_unlisted = work.noindex && self.config.scope.obey_noindex;
-        let is_unwanted = work.judged.as_ref().is_some_and(|judged| judged.is_unwanted(self.config.left_out_by()));
+        known.extend(work.known.preferences.iter().flatten().cloned());
+        let is_unlisted = work.known.noindex && self.config.scope.obey_noindex;
+        let is_unwanted =
+            work.known.judged.as_ref().is_some_and(|judged| judged.is_unwanted(self.config.left_out_by()));
         !is_unlisted && !is_unwanted && self.config.scope.purposes.opted_out(&known).is_none()
     }
 }

@@ -24,7 +24,7 @@ struct Parked<'v> {
 /// A borrowed host. However the visit ends, it is given back.
 pub(super) struct Borrowed<'v> {
     visitor: &'v Visitor,
-    host: Option<LeasedHost>,
+    host: LeasedHost,
     /// From the parking, not from the frontier.
     is_lent: bool,
 }
@@ -49,11 +49,11 @@ impl Visitor {
             changed.mark_unchanged();
             let again = match self.frontier.lease_host(&origin, now_ms())? {
                 HostTurn::Leased(lease) => {
-                    return Ok(Borrowed { visitor: self, host: Some(LeasedHost::borrowed(lease)), is_lent: false });
+                    return Ok(Borrowed { visitor: self, host: LeasedHost::borrowed(lease), is_lent: false });
                 }
                 HostTurn::Taken => {
                     if let Some(host) = self.parking.lend(&origin, now_ms() + PATIENCE.as_millis() as u64) {
-                        return Ok(Borrowed { visitor: self, host: Some(host), is_lent: true });
+                        return Ok(Borrowed { visitor: self, host, is_lent: true });
                     }
                     if Instant::now() >= deadline {
                         return Err(Interrupted::Taken);
@@ -102,26 +102,26 @@ impl Deref for Borrowed<'_> {
     type Target = LeasedHost;
 
     fn deref(&self) -> &LeasedHost {
-        self.host.as_ref().expect("there until it is dropped")
+        &self.host
     }
 }
 
 impl DerefMut for Borrowed<'_> {
     fn deref_mut(&mut self) -> &mut LeasedHost {
-        self.host.as_mut().expect("there until it is dropped")
+        &mut self.host
     }
 }
 
 impl Drop for Borrowed<'_> {
     fn drop(&mut self) {
-        let Some(host) = self.host.take() else { return };
+        let host = std::mem::take(&mut self.host);
         if self.is_lent {
             self.visitor.parking.put_back(host);
             self.visitor.changed.send_replace(());
             return;
         }
         let origin = host.origin().to_owned();
-        if let Err(error) = self.visitor.give_back(host, Vec::new()) {
+        if let Err(error) = self.visitor.give_back(host) {
             tracing::error!(host = origin, %error, "the frontier did not take a borrowed host back");
         }
     }

@@ -88,7 +88,7 @@ impl Visitor {
         if !is_asked || !is_page {
             return Ok(None);
         }
-        let before = Says { canonical: work.canonical.as_deref(), noindex: work.noindex };
+        let before = Says { canonical: work.known.canonical.as_deref(), noindex: work.known.noindex };
         let named = canonical_of(event, now, &before, &self.scope.now(), &self.config.frontier);
         self.frontier.claim_place(named.as_deref().unwrap_or(&event.url), &event.url)
     }

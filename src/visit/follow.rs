@@ -106,7 +106,7 @@ impl Visitor {
             Kind::Sitemap => Limits { body_bytes: MAX_SITEMAP_BYTES, is_wanted_only: false, ..self.client.limits() },
         };
         let mut request = Request { work, conditions: Conditions::default(), limits };
-        let gave = work.final_url.clone().unwrap_or_else(|| url.as_str().to_owned());
+        let gave = work.known.final_url.clone().unwrap_or_else(|| url.as_str().to_owned());
         let mut way = Way::default();
         loop {
             let validators =
@@ -162,13 +162,17 @@ impl Visitor {
     }
 
     pub(super) fn validators_at(&self, host: Option<&LeasedHost>, work: &Work, url: &Url) -> Conditions {
-        let known = host.filter(|_| work.was_withheld).map(|host| self.said_by_host(host, url));
+        let known = host.filter(|_| work.was_withheld()).map(|host| self.said_by_host(host, url));
         let must_come_whole = self.is_released(work, known.unwrap_or_default())
             || self.must_be_compared(work)
             || self.must_be_judged(work);
         match must_come_whole {
             true => Conditions::default(),
-            false => Conditions { etag: work.etag.clone(), last_modified: work.last_modified.clone(), cookies: None },
+            false => Conditions {
+                etag: work.known.etag.clone(),
+                last_modified: work.known.last_modified.clone(),
+                cookies: None,
+            },
         }
     }
 

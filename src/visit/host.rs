@@ -36,6 +36,8 @@ pub struct LeasedHost {
     pub(super) spent: Option<Spent>,
     /// Bytes received of it that no event has counted yet ([`crate::page::PageEvent::bytes_beside`]).
     pub(super) bytes_beside: u64,
+    /// URLs whose event the page log has accepted.
+    pub(super) fetched: Vec<String>,
     /// What it failed with during this lease, for people.
     last_words: Option<String>,
 }
@@ -165,12 +167,12 @@ impl LeasedHost {
         Some(Failure { reason: FailureReason::HostUnreachable, message })
     }
 
-    /// The lease's end. `fetched`: URLs whose event the page log has accepted.
-    pub fn release(self, fetched: Vec<String>, config: &FrontierConfig) -> (Lease, Release) {
+    /// The lease's end.
+    pub fn release(self, config: &FrontierConfig) -> (Lease, Release) {
         let delay = self.delay(config);
         let now = self.trouble.map_or(Health::Well, Health::Troubled);
         let health = (self.trouble != self.lease.host.trouble).then_some(now);
-        let Self { lease, not_before, new_robots: robots, spent, .. } = self;
+        let Self { lease, fetched, not_before, new_robots: robots, spent, .. } = self;
         (lease, Release { fetched, not_before, robots, health, spent, delay })
     }
 }

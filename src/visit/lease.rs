@@ -2,9 +2,9 @@
 //! log or goes back to the frontier.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::task::Poll;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
 
 use super::claim::Says;
@@ -12,58 +12,14 @@ use super::follow::Fetched;
 use super::host::LeasedHost;
 use super::place::Place;
 use super::retry::Whose;
-use super::text::Seen;
 use super::visitor::{Interrupted, Shared, Visitor};
 use crate::budgets::Amounts;
 use crate::frontier::{FrontierError, Lease, Settled, Work};
-use crate::large;
-use crate::page::preferences::Statement;
-use crate::page::{
-    Before, Failure, FailureReason, Outcome, PageChange, PageEvent, Relevance, Response, Truncated, Withheld,
-};
+use crate::page::{Failure, FailureReason, Outcome, PageChange, PageEvent, Response, Truncated, Withheld};
 use crate::page_log::{Ticket, VALIDATOR};
-use crate::parse::decode::DecodeProblem;
-use crate::parse::simhash::Simhash;
-use crate::parse::{self, Derived};
 
 /// URLs whose events wait to be accepted.
 pub(super) type Tickets = Mutex<Vec<(String, Ticket)>>;
-
-/// What a worker must know of a page, and what it can hand on.
-struct Read {
-    digest: [u8; 32],
-    is_html: bool,
-    /// Length of the body, its codings taken off.
-    decoded: u64,
-    /// A coding has no end: the body came short, though its framing was whole (a server that gave up behind a proxy).
-    is_cut: bool,
-    noindex: bool,
-    preferences: Vec<Statement>,
-    /// Of its text, if that is wanted and may be news.
-    simhash: Option<Simhash>,
-    /// What the page classifier says, if there is one and it was asked.
-    relevance: Option<Relevance>,
-    canonical: Option<String>,
-    derived: Option<Arc<Derived>>,
-}
-
-impl Read {
-    fn of(derived: &Derived) -> Read {
-        let is_cut = matches!(derived.decode_problem, Some(DecodeProblem::Cut { .. }));
-        Read {
-            digest: derived.digest,
-            is_html: derived.is_html,
-            decoded: derived.body.len() as u64,
-            is_cut,
-            noindex: derived.robots.noindex,
-            preferences: derived.preferences.clone(),
-            simhash: None,
-            relevance: None,
-            canonical: derived.canonical.clone(),
-            derived: None,
-        }
-    }
-}
 
 impl Visitor {
     /// Works through a lease and gives the host back. An error is the frontier's; the host is given back all the same.
@@ -71,23 +27,22 @@ impl Visitor {
         let mut host = LeasedHost::new(lease);
         let tickets = Tickets::default();
         let worked = self.work_through(&mut host, &tickets).await;
-        self.end(host, tickets, Vec::new(), worked).await
+        self.end(host, tickets, worked).await
     }
 
-    /// A visit's end: what is accepted by now, `fetched` and what has tickets, and the host back to the frontier.
+    /// A visit's end: what has tickets is waited for, and the host given back to the frontier.
     pub(super) async fn end(
         &self,
-        host: LeasedHost,
+        mut host: LeasedHost,
         tickets: Tickets,
-        mut fetched: Vec<String>,
         worked: Result<(), Interrupted>,
     ) -> Result<(), FrontierError> {
         for (url, ticket) in tickets.into_inner() {
             if self.is_accepted(&url, ticket).await {
-                fetched.push(url);
+                host.fetched.push(url);
             }
         }
-        self.give_back(host, fetched)?;
+        self.give_back(host)?;
         match worked {
             Err(Interrupted::Frontier(error)) => Err(error),
             Ok(()) | Err(_) => Ok(()),
@@ -116,8 +71,13 @@ impl Visitor {
         }
         let rest = Mutex::new(VecDeque::from(std::mem::take(&mut host.lease.work)));
         let shared = Shared::new(std::mem::take(host));
-        let lanes = (0..self.config.fetch.connections_per_host).map(|_| self.work_along(&shared, &rest, tickets));
-        let worked = all(lanes).await;
+        let lane = |_| self.work_along(&shared, &rest, tickets);
+        let mut lanes: FuturesUnordered<_> = (0..self.config.fetch.connections_per_host).map(lane).collect();
+        let mut worked = Ok(());
+        while let Some(ended) = lanes.next().await {
+            worked = worked.and(ended); // all come to their end; the first error there was
+        }
+        drop(lanes);
         *host = shared.into_inner();
         worked
     }
@@ -233,9 +193,8 @@ impl Visitor {
         event.change = self.change(&event, &work, &read.digest);
         event.text = self.text_change(&event, &work, read.simhash);
         self.judge(&mut event, read.is_html, read.relevance);
-        let seen = Seen { digest: &read.digest, length: read.decoded, simhash: read.simhash };
-        event.likeness = self.likeness(&event, &work, &seen)?;
-        event.was_duplicate = work.was_duplicate;
+        event.likeness = self.likeness(&event, &work, &read)?;
+        event.was_duplicate = work.was_duplicate();
         if let Some(place) = &place {
             place.weigh(Amounts::of(&event, read.decoded));
         }
@@ -274,41 +233,6 @@ impl Visitor {
         Ok(())
     }
 
-    /// What is large once decoded is read for what the worker must know: it is not kept, and the validator reads it again.
-    async fn read(&self, event: &PageEvent, work: &Work) -> Read {
-        /// Reading a longer page takes long enough to hold up the other tasks of this thread …
-        const LONG: usize = 256 * 1024;
-        /// … and its text takes several times as long as the rest.
-        const LONG_TEXT: usize = 48 * 1024;
-        let is_judged = self.config.classifier.is_some();
-        let reads_text = is_judged || !self.thresholds.is_empty() || self.looks_for_near_copies();
-        let long = if reads_text { LONG_TEXT } else { LONG };
-        let options = &self.derive;
-        let read = |derived: &Derived| Read {
-            simhash: self.simhash(event, work, derived),
-            relevance: self.relevance(event, work, derived),
-            ..Read::of(derived)
-        };
-        let small = || {
-            let derived = parse::facts(event, large::decode_small(event, options)?, options);
-            let read = read(&derived);
-            Some(Read { derived: Some(Arc::new(derived)), ..read })
-        };
-        let small = match event.response() {
-            Some(response) if response.body.len() > long => tokio::task::block_in_place(small),
-            _ => small(),
-        };
-        if let Some(read) = small {
-            return read;
-        }
-        let _turn = large::turn().await;
-        let facts = |decoded| match event.kind.is_delivered() {
-            true => parse::facts(event, decoded, options),
-            false => parse::content(event, decoded, options),
-        };
-        tokio::task::block_in_place(|| read(&large::derive(event, options, facts)))
-    }
-
     /// A host that is given up: its URLs fail without a visit, lease by lease.
     fn is_given_up(&self, host: &LeasedHost) -> Option<Failure> {
         host.trouble.filter(|trouble| trouble.given_up)?;
@@ -322,7 +246,7 @@ impl Visitor {
             return Some(Withheld::Cut);
         }
         let is_obeyed = self.config.scope.obey_noindex && event.again.is_none();
-        (is_obeyed && event.is_noindex(noindex, work.noindex)).then_some(Withheld::Noindex)
+        (is_obeyed && event.is_noindex(noindex, work.known.noindex)).then_some(Withheld::Noindex)
     }
 
     /// None for an answer that is not final.
@@ -330,12 +254,8 @@ impl Visitor {
         if event.again.is_some() {
             return None;
         }
-        let before = work.was_there.then(|| Before {
-            digest: work.digest.as_ref(),
-            may_be_gone: self.config.frontier.revisit.is_gone(work.missing_since, event.ended_ms),
-            was_withheld: work.was_withheld,
-            final_url: work.final_url.as_deref(),
-        });
+        let policy = &self.config.frontier.revisit;
+        let before = work.was_there.then(|| work.known.as_before(policy, event.ended_ms));
         PageChange::judge(event, before, now)
     }
 }
@@ -346,24 +266,4 @@ fn has_page(event: &PageEvent) -> bool {
         Some(withheld) => withheld.is_of_its_own(),
         None => event.change.is_some_and(|change| change != PageChange::Gone),
     }
-}
-
-/// Runs all of them to their end; the first error there was.
-async fn all<F: Future<Output = Result<(), Interrupted>>>(futures: impl Iterator<Item = F>) -> Result<(), Interrupted> {
-    let mut running: Vec<_> = futures.map(Box::pin).collect();
-    let mut result = Ok(());
-    std::future::poll_fn(|cx| {
-        running.retain_mut(|future| match future.as_mut().poll(cx) {
-            Poll::Pending => true,
-            Poll::Ready(ended) => {
-                if result.is_ok() {
-                    result = ended;
-                }
-                false
-            }
-        });
-        if running.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    result
 }

@@ -47,18 +47,16 @@ impl Visitor {
     pub(crate) async fn lend(&self, lease: Lease, loan: Loan) -> Result<Lent, FrontierError> {
         let mut host = LeasedHost::new(lease);
         host.is_lent = true;
-        let (tickets, mut fetched, mut lent) = (Tickets::default(), Vec::new(), Lent::default());
-        let worked = self.lend_out(&mut host, &tickets, loan, &mut fetched, &mut lent).await;
-        self.end(host, tickets, fetched, worked).await.map(|()| lent)
+        let (tickets, mut lent) = (Tickets::default(), Lent::default());
+        let worked = self.lend_out(&mut host, &tickets, loan, &mut lent).await;
+        self.end(host, tickets, worked).await.map(|()| lent)
     }
 
-    /// `fetched`: has the URLs added whose events are accepted.
     async fn lend_out(
         &self,
         host: &mut LeasedHost,
         tickets: &Tickets,
         loan: Loan,
-        fetched: &mut Vec<String>,
         lent: &mut Lent,
     ) -> Result<(), Interrupted> {
         if !self.begin(host, tickets).await? {
@@ -73,7 +71,7 @@ impl Visitor {
         let shared = Shared::new(std::mem::take(host));
         let mut worked = Ok(());
         if !urls.is_empty() {
-            let ended = self.await_pages(&shared, &mut urls, &mut ours, loan, fetched).await;
+            let ended = self.await_pages(&shared, &mut urls, &mut ours, loan).await;
             lent.left = urls.len();
             worked = ended.map(|has_lapsed| lent.has_lapsed = has_lapsed);
         }
@@ -95,7 +93,9 @@ impl Visitor {
             if urls.len() as u128 >= most {
                 break; // for the next lease
             }
-            let is_first_word = work.attempt == 0 && !work.was_put_off && work.missing_since.is_none();
+            let is_first_word = work.attempt == 0
+                && !work.was_put_off
+                && work.known.history.and_then(|history| history.missing_since).is_none();
             let url = Url::parse(&work.url).ok().filter(|url| {
                 let may_ask = self.refusal(host, url, work.kind).is_none();
                 host.trouble.is_none() && work.kind == Kind::Page && is_first_word && may_ask
@@ -122,7 +122,6 @@ impl Visitor {
         urls: &mut Vec<LentUrl<'v>>,
         ours: &mut Ours<'v>,
         mut loan: Loan,
-        fetched: &mut Vec<String>,
     ) -> Result<bool, Interrupted> {
         let (offer, lease) = {
             let host = host.lock().await;
@@ -143,7 +142,7 @@ impl Visitor {
                 () = self.recalled(&lease.host.origin) => Some(Interrupted::Recalled),
                 sent = loan.pages.recv() => match sent {
                     Some(sent) => {
-                        self.take(host, urls, ours, sent, &loan.to, fetched).await?;
+                        self.take(host, urls, ours, sent, &loan.to).await?;
                         self.hold_address(&lease, urls.len() + 1).await; // it takes longer than its delays alone
                         None
                     }
@@ -181,10 +180,9 @@ impl Visitor {
 
     fn offer(&self, host: &LeasedHost, urls: &[LentUrl<'_>], time: Duration) -> Offer {
         let delay = host.delay(&self.config.frontier);
-        let offered = urls.iter().map(|LentUrl { work, .. }| {
-            let is_of_it = work.final_url.as_ref().is_none_or(|from| *from == work.url);
-            let url = Url::parse(&work.url).ok().filter(|_| is_of_it);
-            let conditions = url.map(|url| self.validators_at(Some(host), work, &url));
+        let offered = urls.iter().map(|LentUrl { work, url, .. }| {
+            let is_of_it = work.known.final_url.as_ref().is_none_or(|from| *from == work.url);
+            let conditions = is_of_it.then(|| self.validators_at(Some(host), work, url));
             (work.url.clone(), conditions.unwrap_or_default())
         });
         let time = time.saturating_add(delay.saturating_mul(urls.len() as u32));
@@ -204,7 +202,6 @@ impl Visitor {
         ours: &mut Ours<'v>,
         sent: Sent,
         by: &Arc<str>,
-        fetched: &mut Vec<String>,
     ) -> Result<(), Interrupted> {
         let Sent { url, exchange, is_checked, is_believed, answer } = sent;
         let Some(at) = urls.iter().position(|lent| lent.work.url == url) else {
@@ -234,14 +231,14 @@ impl Visitor {
         } else {
             let accepted = Tickets::default();
             self.accept_given(host, lent, exchange, by, &accepted).await?;
-            let mut is_accepted = false;
+            let mut taken = Taken::Left;
             if let Some((url, ticket)) = accepted.into_inner().pop()
                 && self.is_accepted(&url, ticket).await
             {
-                fetched.push(url);
-                is_accepted = true;
+                host.lock().await.fetched.push(url);
+                taken = Taken::Accepted;
             }
-            say(if is_accepted { Taken::Accepted } else { Taken::Left });
+            say(taken);
         }
         Ok(())
     }

@@ -207,8 +207,8 @@ impl Visitor {
             return Ok(Some(false));
         }
         // Those of a page behind a redirect are its target's.
-        let (etag, last_modified) = match witness.final_url {
-            None => (witness.etag, witness.last_modified),
+        let (etag, last_modified) = match witness.known.final_url {
+            None => (witness.known.etag, witness.known.last_modified),
             Some(_) => (None, None),
         };
         let conditions = Conditions { etag, last_modified, ..Conditions::default() };

@@ -1,27 +1,83 @@
-//! What a worker tells of a page's text: how far it is from what it was, whether it is relevant, and whose duplicate it is
+//! What a worker reads of a page, and tells of its text: how far it is from what it was, whether it is relevant, and whose duplicate it is
 //! (`duplicates.enabled`).
+
+use std::sync::Arc;
 
 use super::visitor::Visitor;
 use crate::duplicates::Content;
 use crate::focus;
 use crate::frontier::{FrontierError, Work};
+use crate::large;
+use crate::page::preferences::Statement;
 use crate::page::{Kind, Likeness, PageChange, PageEvent, Relevance, Response, TextChange, TextsGiven, Withheld};
+use crate::parse::decode::DecodeProblem;
 use crate::parse::simhash::Simhash;
 use crate::parse::{self, Derived};
 
-/// What is known of an answer's content.
-pub(super) struct Seen<'a> {
-    pub digest: &'a [u8; 32],
-    /// Length without its codings.
-    pub length: u64,
-    /// Read where it is news.
+/// What a worker must know of a page, and what it can hand on.
+pub(super) struct Read {
+    pub digest: [u8; 32],
+    pub is_html: bool,
+    /// Length of the body, its codings taken off.
+    pub decoded: u64,
+    /// A coding has no end: the body came short, though its framing was whole (a server that gave up behind a proxy).
+    pub is_cut: bool,
+    pub noindex: bool,
+    pub preferences: Vec<Statement>,
+    /// Of its text, if that is wanted and may be news.
     pub simhash: Option<Simhash>,
+    /// What the page classifier says, if there is one and it was asked.
+    pub relevance: Option<Relevance>,
+    pub canonical: Option<String>,
+    pub derived: Option<Arc<Derived>>,
 }
 
 impl Visitor {
+    /// What is large once decoded is read for what the worker must know: it is not kept, and the validator reads it again.
+    pub(super) async fn read(&self, event: &PageEvent, work: &Work) -> Read {
+        /// Reading a longer page takes long enough to hold up the other tasks of this thread …
+        const LONG: usize = 256 * 1024;
+        /// … and its text takes several times as long as the rest.
+        const LONG_TEXT: usize = 48 * 1024;
+        let is_judged = self.config.classifier.is_some();
+        let reads_text = is_judged || !self.thresholds.is_empty() || self.looks_for_near_copies();
+        let long = if reads_text { LONG_TEXT } else { LONG };
+        let options = &self.derive;
+        let read = |derived: &Derived| Read {
+            digest: derived.digest,
+            is_html: derived.is_html,
+            decoded: derived.body.len() as u64,
+            is_cut: matches!(derived.decode_problem, Some(DecodeProblem::Cut { .. })),
+            noindex: derived.robots.noindex,
+            preferences: derived.preferences.clone(),
+            simhash: self.simhash(event, work, derived),
+            relevance: self.relevance(event, work, derived),
+            canonical: derived.canonical.clone(),
+            derived: None,
+        };
+        let small = || {
+            let derived = parse::facts(event, large::decode_small(event, options)?, options);
+            let read = read(&derived);
+            Some(Read { derived: Some(Arc::new(derived)), ..read })
+        };
+        let small = match event.response() {
+            Some(response) if response.body.len() > long => tokio::task::block_in_place(small),
+            _ => small(),
+        };
+        if let Some(read) = small {
+            return read;
+        }
+        let _turn = large::turn().await;
+        let facts = |decoded| match event.kind.is_delivered() {
+            true => parse::facts(event, decoded, options),
+            false => parse::content(event, decoded, options),
+        };
+        tokio::task::block_in_place(|| read(&large::derive(event, options, facts)))
+    }
+
     /// Of what a page says; none where nobody wants to know, and where it can be no news.
-    pub(super) fn simhash(&self, event: &PageEvent, work: &Work, derived: &Derived) -> Option<Simhash> {
-        let is_as_it_was = !work.was_withheld && work.digest == Some(derived.digest);
+    fn simhash(&self, event: &PageEvent, work: &Work, derived: &Derived) -> Option<Simhash> {
+        let is_as_it_was = !work.was_withheld() && work.known.digest == Some(derived.digest);
         let is_wanted = (!self.thresholds.is_empty() && !is_as_it_was) || self.wants_likeness(work, is_as_it_was);
         let is_page = is_wanted && event.kind == Kind::Page;
         let response = event.response().filter(|response| is_page && response.is_success())?;
@@ -29,7 +85,7 @@ impl Visitor {
     }
 
     /// None where no page classifier is asked.
-    pub(super) fn relevance(&self, event: &PageEvent, work: &Work, derived: &Derived) -> Option<Relevance> {
+    fn relevance(&self, event: &PageEvent, work: &Work, derived: &Derived) -> Option<Relevance> {
         let classifier = self.config.classifier.as_ref()?;
         if event.response().is_some_and(|response| response.status == 304) {
             return self.judged_before(work);
@@ -42,12 +98,12 @@ impl Visitor {
     /// What the classifier said of a page when it came last.
     fn judged_before(&self, work: &Work) -> Option<Relevance> {
         let name = self.config.classifier.as_ref()?.name();
-        work.judged.as_ref().filter(|judged| judged.model == **name).map(Relevance::from)
+        work.known.judged.as_ref().filter(|judged| judged.model == **name).map(Relevance::from)
     }
 
     /// Another classifier judged it, so it must come whole.
     pub(super) fn must_be_judged(&self, work: &Work) -> bool {
-        self.config.classifier.is_some() && work.judged.is_some() && self.judged_before(work).is_none()
+        self.config.classifier.is_some() && work.known.judged.is_some() && self.judged_before(work).is_none()
     }
 
     /// Set where a page is not relevant, and such are not wanted.
@@ -74,19 +130,19 @@ impl Visitor {
         let nothing = TextsGiven::new();
         let given = match event.change? {
             PageChange::New => &nothing,
-            PageChange::Changed => &work.texts,
+            PageChange::Changed => &work.known.texts,
             PageChange::Unchanged | PageChange::Gone => return None,
         };
         let is_whole = event.response().is_some_and(|response| !response.is_cut());
         simhash.filter(|_| is_whole).map(|now| TextChange::of(now.bits, given, &self.thresholds))
     }
 
-    pub(super) fn looks_for_near_copies(&self) -> bool {
+    fn looks_for_near_copies(&self) -> bool {
         self.config.frontier.duplicates.is_some_and(|within| within > 0)
     }
 
     /// Whether a page's main text is to be read for its near copies. `is_as_it_was`: by its digest.
-    pub(super) fn wants_likeness(&self, work: &Work, is_as_it_was: bool) -> bool {
+    fn wants_likeness(&self, work: &Work, is_as_it_was: bool) -> bool {
         self.config.frontier.duplicates.is_some_and(|within| within > 0 && !(is_as_it_was && is_known(work, within)))
     }
 
@@ -102,7 +158,7 @@ impl Visitor {
         &self,
         event: &PageEvent,
         work: &Work,
-        seen: &Seen,
+        read: &Read,
     ) -> Result<Option<Likeness>, FrontierError> {
         let is_there = event.kind == Kind::Page && event.withheld.is_none();
         let change = event.change.filter(|change| is_there && *change != PageChange::Gone);
@@ -111,20 +167,20 @@ impl Visitor {
             return Ok(None);
         };
         if response.status == 304 {
-            return Ok(work.likeness.clone().filter(|_| !work.is_orphan));
+            return Ok(work.known.likeness.clone().filter(|_| !work.is_orphan));
         }
-        if response.truncated.is_some() || seen.length == 0 {
+        if response.truncated.is_some() || read.decoded == 0 {
             return Ok(None);
         }
-        let known = work.likeness.as_ref().filter(|_| change == PageChange::Unchanged && is_known(work, within));
+        let known = work.known.likeness.as_ref().filter(|_| change == PageChange::Unchanged && is_known(work, within));
         if let Some(first) = known.filter(|known| known.of.is_none()) {
             return Ok(Some(first.clone()));
         }
         let simhash = match known {
             Some(known) => known.simhash,
-            None => seen.simhash.filter(|_| within > 0).and_then(Simhash::telling),
+            None => read.simhash.filter(|_| within > 0).and_then(Simhash::telling),
         };
-        let of = self.frontier.claim_content(Content::new(seen.digest, simhash), within, &event.url)?;
+        let of = self.frontier.claim_content(Content::new(&read.digest, simhash), within, &event.url)?;
         if let Some(of) = of.as_ref().filter(|_| change != PageChange::Unchanged) {
             self.metrics.duplicates.with_label_values(&[of.kind()]).inc();
         }
@@ -134,5 +190,5 @@ impl Visitor {
 
 /// It was judged by the same distance.
 fn is_known(work: &Work, within: u8) -> bool {
-    work.likeness.as_ref().is_some_and(|known| known.within == within)
+    work.known.likeness.as_ref().is_some_and(|known| known.within == within)
 }

@@ -74,8 +74,8 @@ impl From<FrontierError> for Interrupted {
 pub(super) type Shared = tokio::sync::Mutex<LeasedHost>;
 
 impl Visitor {
-    pub(super) fn give_back(&self, host: LeasedHost, fetched: Vec<String>) -> Result<(), FrontierError> {
-        let (lease, release) = host.release(fetched, &self.config.frontier);
+    pub(super) fn give_back(&self, host: LeasedHost) -> Result<(), FrontierError> {
+        let (lease, release) = host.release(&self.config.frontier);
         let result = self.frontier.release(lease, release);
         self.changed.send_replace(());
         result

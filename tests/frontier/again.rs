@@ -49,7 +49,8 @@ fn tries_again_whatever_became_of_it(make: Make) {
     let lease = lease_one(&*frontier, 100, 9);
     let mut work = lease.work.clone();
     work.sort_by(|a, b| a.url.cmp(&b.url));
-    let found: Vec<_> = work.iter().map(|work| (work.url.as_str(), work.attempt, work.digest.is_some())).collect();
+    let found: Vec<_> =
+        work.iter().map(|work| (work.url.as_str(), work.attempt, work.known.digest.is_some())).collect();
     assert_eq!(
         found,
         [(FAILED, 0, false), (GONE, 0, false), (LIVE, 0, true), (REFUSED, 0, false), (WAITING, 0, false)],
@@ -97,8 +98,7 @@ fn the_store_is_in_order_afterwards() {
     let failed = PageState::Failed(FailureReason::Connect);
     let record = PageRecord { state: failed, kind: Kind::Sitemap, digest: None, ..record(map, 6) };
     let change = Change::Page { record, due_again: None };
-    let verdict =
-        Verdict { url: map.into(), kind: Kind::Sitemap, event_id: id(6), reached: None, attempt: ATTEMPT, change };
+    let verdict = Verdict { kind: Kind::Sitemap, ..verdict(map, 6, change) };
     frontier.apply(&batch(2, vec![verdict], vec![]), 0).unwrap();
 
     let is_failed = |record: &PageRecord| matches!(record.state, PageState::Failed(_));
@@ -201,10 +201,10 @@ fn known_pages_are_brought_forward() {
     let lease = lease_one(&frontier, 100, 9);
     let work = |url: &str| lease.work.iter().find(|work| work.url == url).unwrap();
     for url in [LEAVES, PARKED] {
-        assert!(work(url).was_there && work(url).etag.is_some(), "{url}");
+        assert!(work(url).was_there && work(url).known.etag.is_some(), "{url}");
     }
     let reread = work(STAYS);
-    assert_eq!((reread.was_there, reread.digest.is_some(), &reread.etag), (true, true, &None));
+    assert_eq!((reread.was_there, reread.known.digest.is_some(), &reread.known.etag), (true, true, &None));
     assert!(frontier.page(STAYS).unwrap().unwrap().is_to_be_reread);
     assert!(!work(REFUSED).was_there);
 }
@@ -274,7 +274,7 @@ fn a_hint_makes_a_page_due_and_the_look_tells_what_it_was_worth() {
         let history = before.history.map(|history| history.seen(record.fetched_ms, PageChange::Changed, None));
         let change =
             Change::Page { record: PageRecord { state: PageState::Changed, history, ..record }, due_again: None };
-        Verdict { url: url("told"), kind: Kind::Page, event_id: id(event), reached: None, attempt: ATTEMPT, change }
+        verdict(&url("told"), event, change)
     };
     frontier.apply(&batch(5, vec![look(30)], vec![]), 0).unwrap();
     let trust = frontier.trust(&url("new")).unwrap();

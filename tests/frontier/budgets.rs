@@ -1,10 +1,10 @@
 //! Budgets: places set aside, what was brought booked with what validated it, hosts that rest.
 
 use seine::budgets::{Amounts, Budget, Period, What, Whom};
-use seine::frontier::{Batch, Brought, Frontier, FrontierOptions, NoBudget, Release, Spent};
+use seine::frontier::{Attempt, Batch, Frontier, FrontierOptions, NoBudget, Release, Spent, Verdict};
 use seine::page::{EpochMs, Kind};
 
-use crate::support::{Store, at, embedded, fetched, lease_one, pages, plain, urls};
+use crate::support::{ATTEMPT, Store, at, embedded, fetched, lease_one, pages, plain, urls};
 
 const DAY: EpochMs = 24 * 60 * 60 * 1000;
 
@@ -18,9 +18,10 @@ fn with(budgets: &[Budget]) -> Store {
 
 /// Accepted and validated: `amounts` for each of these URLs, at `now`.
 fn bring(frontier: &dyn Frontier, cursor: u64, urls: &[&str], amounts: Amounts, now: EpochMs) {
-    let brought = urls.iter().map(|url| Brought { url: (*url).into(), at: now, amounts }).collect();
-    let verdicts = urls.iter().zip(cursor * 100..).map(|(url, event)| fetched(url, event, None)).collect();
-    frontier.apply(&Batch { verdicts, brought, cursor: at(cursor), ..Batch::default() }, now).unwrap();
+    let attempt = Attempt { at: now, ..ATTEMPT };
+    let verdict = |(url, event): (&&str, u64)| Verdict { attempt, brought: amounts, ..fetched(url, event, None) };
+    let verdicts = urls.iter().zip(cursor * 100..).map(verdict).collect();
+    frontier.apply(&Batch { verdicts, cursor: at(cursor), ..Batch::default() }, now).unwrap();
 }
 
 const PAGE: Amounts = Amounts { pages: 1, received: 1000, decoded: 5000 };

@@ -352,8 +352,7 @@ fn keeps_every_field_of_a_page(make: Make) {
     ];
     for (number, record) in records.iter().enumerate() {
         let change = Change::Page { record: record.clone(), due_again: None };
-        let (url, event_id) = (record.url.clone(), record.event_id.clone());
-        let verdict = Verdict { url, kind: Kind::Page, event_id, reached: None, attempt: ATTEMPT, change };
+        let verdict = Verdict { event_id: record.event_id.clone(), ..verdict(&record.url, 0, change) };
         frontier.apply(&batch(number as u64 + 1, vec![verdict], vec![]), 0).unwrap();
     }
     frontier.reopen(0);

@@ -165,7 +165,7 @@ fn pauses_the_host_of_a_retry(make: Make) {
     let pause = |url: &str, event, not_before, failures| {
         let host = HostPause { not_before, trouble: Some(trouble(failures)) };
         let change = Change::Retry { at: 10, attempt: 1, put_off: false, cause: None, host };
-        Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: None, attempt: ATTEMPT, change }
+        verdict(url, event, change)
     };
     let verdicts = vec![pause("http://a.example/1", 1, 700, 1), pause("http://a.example/2", 2, 300, 2)];
     frontier.apply(&batch(1, verdicts, vec![]), 0).unwrap();
@@ -187,7 +187,7 @@ fn revisits_when_due_with_validators(make: Make) {
     let url = "http://a.example/";
     frontier.propose(&[page(url)], 0).unwrap();
     let lease = lease_one(&*frontier, 0, 1);
-    assert_eq!((lease.work[0].etag.as_ref(), lease.work[0].digest, lease.work[0].attempt), (None, None, 0));
+    assert_eq!((lease.work[0].known.etag.as_ref(), lease.work[0].known.digest, lease.work[0].attempt), (None, None, 0));
     all_fetched(&*frontier, lease);
     frontier.apply(&batch(1, vec![fetched(url, 1, Some(500))], vec![]), 0).unwrap();
     let counts = frontier.counts();
@@ -195,13 +195,13 @@ fn revisits_when_due_with_validators(make: Make) {
     frontier.reopen(0);
     assert!(frontier.lease(499, 1, 1).unwrap().is_empty());
     let lease = lease_one(&*frontier, 500, 1);
-    assert_eq!((lease.work[0].etag.as_deref(), lease.work[0].depth), (Some("\"1\""), 3));
+    assert_eq!((lease.work[0].known.etag.as_deref(), lease.work[0].depth), (Some("\"1\""), 3));
     all_fetched(&*frontier, lease);
     frontier.apply(&batch(2, vec![retry(url, 2, 600, 1)], vec![]), 500).unwrap();
     assert_eq!(frontier.counts().first_time, 0, "a failed revisit is a revisit");
     let lease = lease_one(&*frontier, 600, 1);
-    assert_eq!((lease.work[0].etag.as_deref(), lease.work[0].attempt), (Some("\"1\""), 1));
-    assert_eq!(lease.work[0].digest, Some([7; 32]), "what the next answer is compared with");
+    assert_eq!((lease.work[0].known.etag.as_deref(), lease.work[0].attempt), (Some("\"1\""), 1));
+    assert_eq!(lease.work[0].known.digest, Some([7; 32]), "what the next answer is compared with");
     frontier.apply(&batch(3, vec![fetched(url, 3, None)], vec![]), 600).unwrap();
     give_back(&*frontier, lease);
     assert_eq!(frontier.next_due(), None);

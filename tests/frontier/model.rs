@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use seine::frontier::*;
-use seine::page::{FailureReason, Kind, PageChange};
+use seine::page::{FailureReason, PageChange};
 use seine::revisit::History;
 
 use crate::support::*;
@@ -193,13 +193,13 @@ impl Pair {
                 // The longest wait stands for that of a host that was given up.
                 let due = |due_in| if due_in == 49 { WHEN_MET_AGAIN } else { self.now + due_in };
                 let change = Change::Page { record, due_again: due_in.map(due) };
-                Verdict { url, kind: Kind::Page, event_id: id(self.event), reached: None, attempt: ATTEMPT, change }
+                verdict(&url, self.event, change)
             }
             Outcome::Retry { due_in, attempt, pause } => {
                 let host = HostPause { not_before: self.now + pause, trouble: Some(trouble((*attempt).into())) };
                 let put_off = pause % 2 == 0;
                 let change = Change::Retry { at: self.now + due_in, attempt: *attempt, put_off, cause: None, host };
-                Verdict { url, kind: Kind::Page, event_id: id(self.event), reached: None, attempt: ATTEMPT, change }
+                verdict(&url, self.event, change)
             }
             Outcome::Again => match &self.last {
                 Some(last) => last.clone(),

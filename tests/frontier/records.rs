@@ -141,7 +141,7 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         let frontier = open(dir.path()).unwrap();
         let change = Change::Page { record: record.clone(), due_again: None };
-        let verdict = Verdict { url: URL.into(), kind: record.kind, event_id: record.event_id.clone(), reached: None, attempt: ATTEMPT, change };
+        let verdict = Verdict { kind: record.kind, event_id: record.event_id.clone(), ..verdict(URL, 0, change) };
         frontier.apply(&batch(1, vec![verdict], vec![]), 0).unwrap();
         let health = Some(Health::Troubled(trouble));
         let release = Release { robots: Some(robots.clone()), health, ..Release::default() };

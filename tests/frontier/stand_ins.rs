@@ -1,10 +1,10 @@
 //! Pages that name another URL as their canonical one: who has its place, and who is told so.
 
 use seine::frontier::*;
-use seine::page::{EpochMs, Kind, Withheld};
+use seine::page::{EpochMs, Withheld};
 
 use crate::support::{
-    ATTEMPT, Store, all_fetched, batch, due, embedded, fetched, id, in_state, lease_one, pages, plain, record,
+    Store, all_fetched, batch, due, embedded, fetched, in_state, lease_one, pages, plain, record, verdict,
 };
 
 const PAGE: &str = "http://site.example/page";
@@ -17,7 +17,7 @@ fn visit(number: usize) -> String {
 
 fn judged(record: PageRecord, event: u64) -> Verdict {
     let (url, change) = (record.url.clone(), Change::Page { record, due_again: Some(LATER) });
-    Verdict { url, kind: Kind::Page, event_id: id(event), reached: None, attempt: ATTEMPT, change }
+    verdict(&url, event, change)
 }
 
 /// A page under `url` that names `canonical`.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use seine::budgets::Amounts;
 use seine::delivery::Position;
 use seine::frontier::*;
 use seine::page::{EpochMs, FailureReason, Kind};
@@ -141,26 +142,25 @@ pub fn given_up() -> Trouble {
     Trouble { given_up: true, ..trouble(9) }
 }
 
+/// Of a page that brought nothing.
+pub fn verdict(url: &str, event: u64, change: Change) -> Verdict {
+    let brought = Amounts::default();
+    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: None, attempt: ATTEMPT, brought, change }
+}
+
 pub fn fetched(url: &str, event: u64, due_again: Option<EpochMs>) -> Verdict {
     let change = Change::Page { record: record(url, event), due_again };
-    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: None, attempt: ATTEMPT, change }
+    verdict(url, event, change)
 }
 
 pub fn in_state(url: &str, event: u64, state: PageState) -> Verdict {
     let record = PageRecord { state, digest: None, ..record(url, event) };
-    Verdict {
-        url: url.into(),
-        kind: Kind::Page,
-        event_id: id(event),
-        reached: None,
-        attempt: ATTEMPT,
-        change: Change::Page { record, due_again: None },
-    }
+    verdict(url, event, Change::Page { record, due_again: None })
 }
 
 pub fn retry(url: &str, event: u64, at: EpochMs, attempt: u16) -> Verdict {
     let change = Change::Retry { at, attempt, put_off: false, cause: None, host: HostPause::default() };
-    Verdict { url: url.into(), kind: Kind::Page, event_id: id(event), reached: None, attempt: ATTEMPT, change }
+    verdict(url, event, change)
 }
 
 pub fn at(index: u64) -> Position {

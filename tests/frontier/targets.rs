@@ -1,11 +1,11 @@
 //! Where redirects lead: whose page a target's is, who its aliases are, and who has it next.
 
 use seine::frontier::*;
-use seine::page::{EpochMs, Kind};
+use seine::page::EpochMs;
 
 use crate::support::{
-    ATTEMPT, Make, Store, batch, check_counters, due, embedded, fetched, id, in_state, lease_one, pages, plain, record,
-    urls,
+    Make, Store, batch, check_counters, due, embedded, fetched, in_state, lease_one, pages, plain, record, urls,
+    verdict,
 };
 
 const TARGET: &str = "http://new.example/";
@@ -28,14 +28,7 @@ fn alias(url: &str, event: u64, target: &str) -> Verdict {
 fn led(url: &str, event: u64, state: PageState, target: &str, due_again: Option<EpochMs>) -> Verdict {
     let record = PageRecord { state, target: Some(target.into()), ..record(url, event) };
     let change = Change::Page { record, due_again };
-    Verdict {
-        url: url.into(),
-        kind: Kind::Page,
-        event_id: id(event),
-        reached: Some(target.into()),
-        attempt: ATTEMPT,
-        change,
-    }
+    Verdict { reached: Some(target.into()), ..verdict(url, event, change) }
 }
 
 fn old(number: usize) -> String {
@@ -186,6 +179,6 @@ fn aliases_are_counted_and_tried_again_as_pages_are() {
     check_counters(&frontier);
     let lease = lease_one(&frontier, 20, 2);
     assert_eq!(urls(&lease), [old(2)]);
-    assert!(!lease.work[0].was_there && lease.work[0].etag.is_none(), "nothing is delivered under it");
+    assert!(!lease.work[0].was_there && lease.work[0].known.etag.is_none(), "nothing is delivered under it");
     assert_eq!(frontier.counts().alias, 1, "it is what it was until its next answer");
 }

@@ -112,7 +112,7 @@ impl Frontier for EmbeddedFrontier {
             if batch.cursor <= changes.totals.cursor {
                 return Ok(None);
             }
-            changes.add_brought(&batch.brought)?;
+            changes.add_brought(&batch.verdicts)?;
             let verdicts = changes.add_verdicts(&batch.verdicts)?;
             batch.hints.iter().try_for_each(|hint| changes.add_hint(hint))?;
             let (proposed, added) = changes.add_proposals(&batch.proposals, &batch.traps.held, known)?;

@@ -198,7 +198,7 @@ impl Store {
 
     /// Whether it was a duplicate of one that is not there any more.
     pub(super) fn is_orphan(&self, work: &Work) -> Result<bool, FrontierError> {
-        let (Some(Likeness { of: Some(of), .. }), Some(digest)) = (&work.likeness, &work.digest) else {
+        let (Some(Likeness { of: Some(of), .. }), Some(digest)) = (&work.known.likeness, &work.known.digest) else {
             return Ok(false);
         };
         Ok(self.first(Place::shared(of, beginning(digest)))?.is_none())

@@ -6,7 +6,7 @@ use super::open::EmbeddedFrontier;
 use super::store::Store;
 use crate::budgets::{Account, Amounts, Budget, Whom};
 use crate::frontier::keys::UrlKey;
-use crate::frontier::{Brought, BudgetStanding, FrontierError, NoBudget};
+use crate::frontier::{BudgetStanding, FrontierError, NoBudget, Verdict};
 use crate::page::{EpochMs, Kind};
 use crate::parse::url;
 
@@ -85,15 +85,15 @@ pub(super) fn crawls(store: &Store, live: u64) -> Result<Account, FrontierError>
 
 impl Changes<'_> {
     /// Books what was brought, in the batch that validates it.
-    pub fn add_brought(&mut self, brought: &[Brought]) -> Result<(), FrontierError> {
-        for Brought { url, at, amounts } in brought {
+    pub fn add_brought(&mut self, verdicts: &[Verdict]) -> Result<(), FrontierError> {
+        for Verdict { url, attempt, brought, .. } in verdicts {
             self.brought.push(self.frontier.key_of(url)?);
             for key in self.frontier.accounts_of(url) {
                 let mut account = match self.accounts.get(&key) {
                     Some(account) => *account,
                     None => self.account(key)?,
                 };
-                account.book(*amounts, *at, self.frontier.opened_at);
+                account.book(*brought, attempt.at, self.frontier.opened_at);
                 self.accounts.insert(key, account);
             }
         }

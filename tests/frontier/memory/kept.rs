@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use seine::delivery::Position;
 use seine::frontier::{
-    Change, FrontierError, Hint, PageRecord, PageState, Proposal, Proposed, Robots, Trouble, Verdict, WHEN_MET_AGAIN,
-    Work,
+    Change, FrontierError, Hint, PageRecord, Proposal, Proposed, Robots, Trouble, Verdict, WHEN_MET_AGAIN, Work,
 };
 use seine::page::{EpochMs, Kind};
 use seine::revisit::Trust;
@@ -200,8 +199,8 @@ impl Url {
 
     pub fn work(&self, name: &str) -> Work {
         let page = self.page.as_ref().filter(|page| page.state.is_there());
-        let digest = page.and_then(|page| page.digest);
-        let whole = page.filter(|page| digest.is_some() && !page.is_to_be_reread);
+        let is_whole = |page: &&PageRecord| page.digest.is_some() && !page.is_to_be_reread;
+        let whole = page.filter(is_whole);
         Work {
             url: name.to_owned(),
             kind: self.kind,
@@ -209,20 +208,12 @@ impl Url {
             priority: self.rank.0,
             attempt: self.attempt,
             was_put_off: self.was_put_off,
-            etag: whole.and_then(|page| page.etag.clone()),
-            last_modified: whole.and_then(|page| page.last_modified.clone()),
-            final_url: page.and_then(|page| page.final_url.clone()),
             was_there: page.is_some(),
-            was_withheld: page.is_some_and(|page| page.state == PageState::Withheld),
-            noindex: page.is_some_and(|page| page.noindex),
-            preferences: page.and_then(|page| page.preferences.clone()).unwrap_or_default(),
-            canonical: page.and_then(|page| page.canonical.clone()),
-            digest,
-            missing_since: page.and_then(|page| page.history?.missing_since),
-            texts: page.map(|page| page.texts.clone()).unwrap_or_default(),
-            likeness: page.and_then(|page| page.likeness.clone()),
-            judged: page.and_then(|page| page.judged.clone()),
-            was_duplicate: Default::default(),
+            known: PageRecord {
+                etag: whole.and_then(|page| page.etag.clone()),
+                last_modified: whole.and_then(|page| page.last_modified.clone()),
+                ..page.cloned().unwrap_or_default()
+            },
             is_orphan: false,
         }
     }
