@@ -8,6 +8,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
 use super::running::Running;
+use crate::api::Refusal;
 use crate::clock::now_ms;
 use crate::descriptors::Shares;
 use crate::frontier::Lease;
@@ -47,11 +48,7 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         beat.idle();
     }
     if !shutdown.is_finishing() {
-        // What the last run has left undone, now that all is validated that it accepted.
-        tokio::task::block_in_place(|| {
-            running.clients.question_again();
-            running.console().end_forgetting()
-        })?;
+        tokio::task::block_in_place(|| end_orders(running))?;
     }
     running.has_caught_up.store(true, Ordering::Relaxed);
     while !shutdown.is_finishing() {
@@ -100,6 +97,12 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         }
     }
     Ok(())
+}
+
+/// What the last run has left undone, now that all is validated that it accepted.
+fn end_orders(running: &Running) -> Result<(), Refusal> {
+    running.clients.question_again();
+    running.console().end_forgetting()
 }
 
 /// Places of workers: as many as are configured, which may be others while it runs.

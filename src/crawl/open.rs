@@ -23,7 +23,7 @@ use crate::api;
 use crate::backup::refuse_half_restored;
 use crate::clock::{self, now_ms};
 use crate::config::{Config, FrontierConfig, Loaded, LogConfig, SinkConfig, StartedWith};
-use crate::fetch::{Client, ClientError};
+use crate::fetch::Client;
 use crate::folders::make_private;
 use crate::frontier::scope::{CurrentScope, Scope};
 use crate::frontier::{CLOCK_NOTE, EmbeddedFrontier, Frontier, FrontierError, FrontierOptions, RefusedLinks};
@@ -224,19 +224,15 @@ fn warn_of(recovery: &Recovery) {
 
 /// The metrics have everything in them that the client counts, or that is still to be counted.
 fn client_and_metrics(config: &Config, folder: &Path) -> Result<(Client, Arc<Metrics>), CrawlError> {
-    let client = client(config)?;
+    let client = match config.sinks.iter().any(SinkConfig::wants_exact_bytes) {
+        true => Client::keeping_wire(&config.fetch)?,
+        false => Client::new(&config.fetch)?,
+    };
     let mut metrics = Metrics::default();
     metrics.fetch_log = FetchLog::open(folder, &config.logging.fetches)?;
     metrics.show(client.counts());
     config.sinks.iter().for_each(|sink| metrics.show_sink(sink.name()));
     Ok((client, Arc::new(metrics)))
-}
-
-fn client(config: &Config) -> Result<Client, ClientError> {
-    match config.sinks.iter().any(SinkConfig::wants_exact_bytes) {
-        true => Client::keeping_wire(&config.fetch),
-        false => Client::new(&config.fetch),
-    }
 }
 
 /// Times go on behind the last run's, even if this machine's clock was set back since.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::response::Parts;
 use hyper_util::client::legacy::connect::HttpInfo;
 
 use super::answer::{Incoming, http_version, reason_phrase};
@@ -17,7 +18,6 @@ use super::error::ClientError;
 use super::plain::Plain;
 use super::stages;
 use super::tapped::Tapped;
-use super::transport::Transport;
 use crate::clock::now_ms;
 use crate::config::{Cookie, FetchConfig, Secret, UserAgent};
 use crate::large::{self, BodyRoom};
@@ -35,6 +35,13 @@ pub struct Client {
     archives_credentials: bool,
     /// What every request carries, as it is sent.
     common: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// What sends a request and reads its answer: reqwest, or for archives that want exact bytes a client of our own making
+/// above the same hyper. Both are told the same and tell the same.
+enum Transport {
+    Plain(Plain),
+    Tapped(Box<Tapped>),
 }
 
 /// What one exchange may take, and bring.
@@ -179,7 +186,7 @@ impl Client {
             // The connector asks our resolver for names only.
             self.dns.resolve(url.host_str().unwrap_or_default()).await.map_err(|error| error.failure())?;
         }
-        let answer = stages::noting(self.transport.get(url, headers.clone()));
+        let answer = stages::noting(self.ask(url, headers.clone()));
         let head_time = limits.head_time.min(limits.total_time);
         let (head, mut incoming) = match tokio::time::timeout_at((started + head_time).into(), answer).await {
             Ok((answer, noted)) => answer.inspect(|_| self.counts.stages.head(noted, started.elapsed()))?,
@@ -209,6 +216,13 @@ impl Client {
             wire.request = Bytes::new(); // an archive rebuilds it from what is shown, and says so
         }
         Ok(kept)
+    }
+
+    async fn ask(&self, url: &url::Url, headers: HeaderMap) -> Result<(Parts, Incoming), Failure> {
+        match &self.transport {
+            Transport::Plain(http) => http.get(url, headers).await,
+            Transport::Tapped(http) => http.get(url, headers).await,
+        }
     }
 
     fn request_headers(&self, url: &url::Url, conditions: &Conditions) -> HeaderMap {

@@ -16,7 +16,6 @@ mod sockets;
 mod stages;
 mod tap;
 mod tapped;
-mod transport;
 
 pub use client::Client;
 pub(crate) use cookies::Jar;

@@ -12,7 +12,6 @@ use super::error::{ClientError, NO_ROOTS, cause_of, failure};
 use super::pool::{MAX_IDLE_TIME, Renewed, connect_time};
 use super::stages::timed;
 use crate::config::FetchConfig;
-use crate::descriptors::Shares;
 use crate::page::{Failure, FailureReason};
 
 /// A connection of HTTP/2 that is dead is given up after twice this: every later request would wait on it too.
@@ -39,7 +38,7 @@ impl Plain {
                 make()?
             }
         };
-        Ok(Plain { http: Renewed::new(Shares::now().idle, first, make) })
+        Ok(Plain { http: Renewed::new(first, make) })
     }
 
     pub async fn get(&self, url: &url::Url, headers: HeaderMap) -> Result<(Parts, Incoming), Failure> {

@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::{ClientError, cause_of};
 use crate::config::FetchConfig;
+use crate::descriptors::Shares;
 
 pub(super) const MAX_IDLE_TIME: Duration = Duration::from_secs(20);
 
@@ -33,9 +34,9 @@ struct Generation<C> {
 
 impl<C: Clone> Renewed<C> {
     /// `make`: the next after `first`.
-    pub fn new(most: usize, first: C, make: impl Fn() -> Result<C, ClientError> + Send + Sync + 'static) -> Renewed<C> {
+    pub fn new(first: C, make: impl Fn() -> Result<C, ClientError> + Send + Sync + 'static) -> Renewed<C> {
         let first = Generation { client: first, origins: HashSet::new() };
-        Renewed { make: Box::new(make), most, now: Mutex::new(first) }
+        Renewed { make: Box::new(make), most: Shares::now().idle, now: Mutex::new(first) }
     }
 
     /// The client to ask `url` with: the same for one origin after the other, until they are too many.

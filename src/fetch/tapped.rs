@@ -27,7 +27,6 @@ use super::pool::{MAX_IDLE_TIME, Renewed, connect_time};
 use super::stages::timed;
 use super::tap::{Tap, TappedStream};
 use crate::config::FetchConfig;
-use crate::descriptors::Shares;
 use crate::page::{Failure, FailureReason};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -51,7 +50,7 @@ impl Tapped {
                 .http1_ignore_invalid_headers_in_responses(true)
                 .build(connector.clone())
         };
-        Ok(Tapped { http: Renewed::new(Shares::now().idle, make(), move || Ok(make())) })
+        Ok(Tapped { http: Renewed::new(make(), move || Ok(make())) })
     }
 
     pub async fn get(&self, url: &url::Url, headers: HeaderMap) -> Result<(Parts, Incoming), Failure> {

@@ -164,13 +164,10 @@ fn text(response: &Response, max_decoded_bytes: u64) -> Result<String, Failure> 
 /// A host whose robots.txt was known and cannot be had now keeps its old rules for a while (RFC 9309 §2.3.1.4 lets the
 /// cached ones be used): a short outage must not cost a site that is half fetched.
 pub(super) fn or_stale(fresh: Robots, known: Option<&Robots>) -> Robots {
-    match (&fresh.access, known) {
-        (RobotsAccess::Unreachable(_), Some(Robots { access, .. }))
-            if !matches!(access, RobotsAccess::Unreachable(_)) =>
-        {
-            Robots { access: access.clone(), ..fresh }
-        }
-        _ => fresh,
+    let is_away = |robots: &Robots| matches!(robots.access, RobotsAccess::Unreachable(_));
+    match known.filter(|known| is_away(&fresh) && !is_away(known)) {
+        Some(known) => Robots { access: known.access.clone(), ..fresh },
+        None => fresh,
     }
 }
 
