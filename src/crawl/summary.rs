@@ -102,7 +102,7 @@ impl Summary {
                 .frontier
                 .look_at_hosts(WhichHosts::Held, SHOWN_HOSTS)
                 .into_iter()
-                .map(|host| (host.origin, host.held))
+                .map(|host| (host.record.origin.into(), host.record.held))
                 .collect(),
             is_focused: running.config().is_focused(),
         })

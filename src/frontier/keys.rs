@@ -16,7 +16,7 @@ pub struct UrlKey {
 
 /// Place in a host's queue: the priority in the top byte, below it a number counting up over all proposals. No two URLs
 /// of a store have the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, minicbor::Encode, minicbor::Decode)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, minicbor::Encode, minicbor::Decode)]
 #[cbor(transparent)]
 pub struct Rank(#[n(0)] pub u64);
 

@@ -4,41 +4,23 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::embedded::QueuedUrl;
 use super::lease::Robots;
 use super::page::PageRecord;
 use super::past::{Attempt, Found};
+use super::schedule::HostRecord;
 use super::spending::Spent;
-use super::trouble::{Cause, Trouble};
-use crate::focus::Lead;
-use crate::page::{EpochMs, Kind};
+use crate::page::EpochMs;
 
 /// One host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostLook {
-    pub origin: String,
-    /// URLs that may be fetched any time, those in flight included …
-    pub ready: u64,
-    /// … and those that wait for a time of their own.
-    pub later: u64,
-    /// Pages ever admitted.
-    pub pages: u64,
-    /// It rests until then.
-    pub not_before: EpochMs,
+    pub record: HostRecord,
     /// When it is leased next at the earliest; none: it is leased now, blocked, or has nothing to do.
     pub due: Option<EpochMs>,
     pub is_leased: bool,
-    /// Its operator wants it left alone.
-    pub is_blocked: bool,
-    /// The delay between visits that its operator wants.
-    pub ordered_delay: Option<Duration>,
-    /// Pages that its operator admits at most.
-    pub ordered_pages: Option<u64>,
-    /// Of `later`: held ([`super::held`]).
-    pub held: u64,
     /// A budget of it is spent.
     pub spent: Option<Spent>,
-    /// None while it is well.
-    pub trouble: Option<Trouble>,
     pub robots: Option<Robots>,
 }
 
@@ -88,27 +70,14 @@ pub enum Place {
 /// URLs before one in its queue are counted so far.
 pub const COUNTED: u64 = 10_000;
 
-/// What a queue keeps of a URL.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QueuedLook {
-    pub kind: Kind,
-    /// Links from a seed.
-    pub depth: u16,
-    /// Attempts so far that it paid for.
-    pub attempts: u16,
-    /// What the last attempt failed with.
-    pub cause: Option<Cause>,
-    /// The link that led to it, where links are ranked.
-    pub lead: Lead,
-}
-
 /// One URL that is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UrlLook {
     pub place: Place,
     /// It is being asked for, or its answer is not validated yet.
     pub is_in_flight: bool,
-    pub queued: Option<QueuedLook>,
+    /// What its queue keeps of it.
+    pub queued: Option<QueuedUrl>,
     /// Who led to it first. None: before that was noted.
     pub first_found: Option<Found>,
     /// Who did last, as far as it is remembered: of the last pages that this process read.

@@ -28,14 +28,15 @@ mod work;
 
 pub use claims::{Claim, Settled};
 pub use contract::{CLOCK_NOTE, CopiedRecord, Counts, Forgotten, Frontier, FrontierCopy, FrontierOptions, Standing};
-pub use embedded::{EmbeddedFrontier, FORMAT, Look, Survey};
+pub use embedded::{EmbeddedFrontier, FORMAT, Look, QueuedUrl, Survey};
 pub use error::FrontierError;
 pub use learned::{Harvest, Learned, QueuePlace, Ranked, Remembered};
 pub use lease::{Host, HostTurn, Lease, Release, Robots, RobotsAccess, Turn};
-pub use look::{COUNTED, HostLook, HostOrder, Place, QueuedLook, UrlLook, WhichHosts};
+pub use look::{COUNTED, HostLook, HostOrder, Place, UrlLook, WhichHosts};
 pub use page::{JudgedBy, PageRecord, PageState};
 pub use past::{Attempt, Attempts, Found, Past, Way};
 pub use refused::{Refused, RefusedLinks};
+pub use schedule::HostRecord;
 pub use spending::{BudgetStanding, NoBudget, Spent};
 pub use trouble::{Cause, Health, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost, url_mark};
 pub use verdict::{Applied, Batch, Change, Hint, HostPause, Verdict};

@@ -78,22 +78,22 @@ impl Console {
 }
 
 pub(super) fn host_status(look: &HostLook, now: EpochMs) -> HostStatus {
-    let trouble = look.trouble.map(|trouble| HostTrouble {
+    let trouble = look.record.trouble.map(|trouble| HostTrouble {
         cause: trouble.cause.to_string(),
         since_ms: trouble.since,
         failures: trouble.failures,
         is_given_up: trouble.given_up,
     });
     HostStatus {
-        host: look.origin.clone(),
+        host: look.record.origin.to_string(),
         state: state(look, now).to_owned(),
-        urls: look.ready + look.later,
-        urls_later: look.later,
-        pages: look.pages,
+        urls: look.record.work(),
+        urls_later: look.record.later,
+        pages: look.record.pages,
         due_ms: look.due.filter(|due| *due < HELD),
-        ordered_delay_ms: look.ordered_delay.map(|delay| delay.as_millis() as u64),
-        ordered_pages: look.ordered_pages,
-        urls_held: look.held,
+        ordered_delay_ms: look.record.ordered_delay_ms,
+        ordered_pages: look.record.ordered_pages,
+        urls_held: look.record.held,
         traps: Vec::new(),
         trouble,
     }
@@ -103,19 +103,19 @@ fn state(look: &HostLook, now: EpochMs) -> &'static str {
     if look.is_leased {
         return "busy";
     }
-    if look.is_blocked {
+    if look.record.is_blocked {
         return "blocked";
     }
-    if look.trouble.is_some_and(|trouble| trouble.given_up) {
+    if look.record.is_given_up() {
         return "given_up";
     }
-    if look.ready + look.later == 0 {
+    if look.record.work() == 0 {
         return "idle";
     }
     if look.spent.is_some() {
         return "budget_spent";
     }
-    match (look.trouble.as_ref().is_some_and(Trouble::is_the_hosts), look.due.is_some_and(|due| due <= now)) {
+    match (look.record.trouble.as_ref().is_some_and(Trouble::is_the_hosts), look.due.is_some_and(|due| due <= now)) {
         (true, _) => "troubled",
         (false, true) => "due",
         (false, false) => "resting",

@@ -11,7 +11,7 @@ use crate::crawl::focus;
 use crate::frontier::held::{HELD, held_under};
 use crate::frontier::scope::{Scope, Verdict};
 use crate::frontier::{
-    HostLook, PageRecord, PageState, Place, QueuedLook, RobotsAccess, Trouble, UrlLook, WHEN_MET_AGAIN,
+    HostLook, PageRecord, PageState, Place, QueuedUrl, RobotsAccess, Trouble, UrlLook, WHEN_MET_AGAIN,
 };
 use crate::page::{DuplicateOf, EpochMs};
 use crate::page_log::{LogStatus, ReaderStatus};
@@ -59,7 +59,7 @@ impl Console {
             preferences: known.preferences(),
             host: match &known.host {
                 Some(host) => {
-                    Some(HostStatus { traps: self.trap_lines(&host.origin)?, ..host_status(host, known.now) })
+                    Some(HostStatus { traps: self.trap_lines(&host.record.origin)?, ..host_status(host, known.now) })
                 }
                 None => None,
             },
@@ -170,7 +170,8 @@ impl Known<'_> {
         let config = &self.console.config.frontier;
         let mut reason = "it is in scope, and no seed, page or sitemap that was read has led to it".to_owned();
         let host = self.host.as_ref();
-        let (admitted, ordered) = (host.map_or(0, |host| host.pages), host.and_then(|host| host.ordered_pages));
+        let (admitted, ordered) =
+            (host.map_or(0, |host| host.record.pages), host.and_then(|host| host.record.ordered_pages));
         if let Some(limit) = ordered.or(config.max_pages_per_host).filter(|limit| admitted >= *limit) {
             let by = if ordered.is_some() { "its operator's order" } else { "link_storage.max_pages_per_domain" };
             reason += &format!("; or it was left out, as its host has had the {limit} pages of {by}");
@@ -212,10 +213,10 @@ impl Known<'_> {
             reason += "; the crawl is paused";
         }
         let Some(host) = &self.host else { return reason };
-        if host.is_blocked {
+        if host.record.is_blocked {
             reason += "; its host is blocked";
         }
-        if let Some(trouble) = host.trouble.filter(Trouble::is_the_hosts) {
+        if let Some(trouble) = host.record.trouble.filter(Trouble::is_the_hosts) {
             reason += &format!("; its host is in trouble ({}, {} in a row)", trouble.cause, trouble.failures);
         }
         if let Some(budget) = self.spent_budget() {
@@ -279,7 +280,7 @@ impl Known<'_> {
         let Some((look, queued)) = self.look.as_ref().and_then(|look| Some((look, look.queued.as_ref()?))) else {
             return Ok(None);
         };
-        let QueuedLook { depth, attempts, cause, .. } = *queued;
+        let QueuedUrl { depth, attempt: attempts, cause, .. } = *queued;
         let rests = self.host.as_ref().and_then(|host| host.due);
         let (due_ms, ahead) = match look.place {
             Place::Ready { ahead, .. } => (rests, Some(ahead)),

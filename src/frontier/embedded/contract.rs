@@ -242,12 +242,12 @@ impl Frontier for EmbeddedFrontier {
     fn look_at_host(&self, origin: &str) -> Result<Option<HostLook>, FrontierError> {
         let host = self.keys.host(origin);
         let store = &*self.shelf.store()?;
-        let look = match self.schedule.lock().look(host) {
-            Some(look) => Some(look),
-            None => store.host(host)?.map(|record| record.look()),
-        };
         let robots = store.robots_of(host)?;
-        Ok(look.map(|look| HostLook { robots, ..look }))
+        if let Some(look) = self.schedule.lock().look(host) {
+            return Ok(Some(HostLook { robots, ..look }));
+        }
+        let record = store.host(host)?;
+        Ok(record.map(|record| HostLook { record, due: None, is_leased: false, spent: None, robots }))
     }
 
     fn look_at_hosts(&self, which: WhichHosts, at_most: usize) -> Vec<HostLook> {

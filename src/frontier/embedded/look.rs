@@ -2,13 +2,13 @@
 
 use super::found::{first_found, named};
 use super::open::EmbeddedFrontier;
-use super::records::{QueuedUrl, UrlState};
+use super::records::UrlState;
 use super::store::Store;
 use super::targets::members_of;
 use super::verdicts::attempts_before;
 use crate::frontier::FrontierError;
 use crate::frontier::keys::{Rank, UrlKey, ready_key};
-use crate::frontier::look::{COUNTED, Place, QueuedLook, UrlLook};
+use crate::frontier::look::{COUNTED, Place, UrlLook};
 
 /// Aliases that are named.
 const NAMED: usize = 20;
@@ -29,13 +29,7 @@ impl EmbeddedFrontier {
         Ok(Some(UrlLook {
             place: Self::place_of(store, url, state)?,
             is_in_flight: self.schedule.lock().is_in_flight(url),
-            queued: queued.map(|QueuedUrl { kind, depth, attempt, cause, lead, .. }| QueuedLook {
-                kind,
-                depth,
-                attempts: attempt,
-                cause,
-                lead,
-            }),
+            queued,
             first_found: first_found(store, number)?,
             last_found: last.map_or(Ok(None), |source| named(store, &source))?,
             attempts_in_all: attempts.in_all(),

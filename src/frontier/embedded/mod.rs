@@ -46,5 +46,5 @@ mod verdicts;
 
 pub use again::Look;
 pub use open::EmbeddedFrontier;
-pub use records::FORMAT;
+pub use records::{FORMAT, QueuedUrl};
 pub use survey::Survey;

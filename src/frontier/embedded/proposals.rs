@@ -138,7 +138,7 @@ impl Changes<'_> {
         let rank = self.next_rank(priority);
         let path = part.path.to_owned();
         let lead = part.proposal.lead.clone().unwrap_or_default();
-        let item = QueuedUrl { path, revisit: false, lead, ..QueuedUrl::revisit("", kind, depth) };
+        let item = QueuedUrl { path, kind, depth, lead, ..QueuedUrl::default() };
         self.note_source(part.proposal, rank.sequence());
         match mark {
             Some(mark) => self.enqueue_later(part.url, due_of(mark), rank, &item),

@@ -46,7 +46,7 @@ impl UrlState {
 }
 
 /// A URL in a queue; its origin is the host's.
-#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
 pub struct QueuedUrl {
     #[n(0)]
     pub path: String,
@@ -77,17 +77,7 @@ pub struct QueuedUrl {
 impl QueuedUrl {
     /// One that has its answer, as it is queued to be asked for again.
     pub fn revisit(path: &str, kind: Kind, depth: u16) -> QueuedUrl {
-        QueuedUrl {
-            path: path.to_owned(),
-            kind,
-            depth,
-            attempt: 0,
-            revisit: true,
-            put_off: false,
-            cause: None,
-            attempts: Attempts::default(),
-            lead: Lead::default(),
-        }
+        QueuedUrl { path: path.to_owned(), kind, depth, revisit: true, ..QueuedUrl::default() }
     }
 }
 

@@ -1,13 +1,11 @@
 //! A host, as the store keeps it and as the schedule has it.
 
-use std::time::Duration;
-
 use minicbor::{Decode, Encode};
 
 use super::due::Listed;
 use super::queue::Queue;
 use crate::frontier::keys::{Rank, UrlKey};
-use crate::frontier::{HostLook, Spent, Trouble};
+use crate::frontier::{Spent, Trouble};
 use crate::page::EpochMs;
 use crate::revisit::Trust;
 
@@ -15,7 +13,7 @@ use crate::revisit::Trust;
 pub const NEVER: EpochMs = EpochMs::MAX;
 
 /// What the store keeps of a host.
-#[derive(Debug, Clone, PartialEq, Encode, Decode)]
+#[derive(Debug, Clone, Default, PartialEq, Encode, Decode)]
 pub struct HostRecord {
     /// Counts up in the order hosts are first seen; settles who is first among hosts that are due at the same time.
     #[n(0)]
@@ -72,49 +70,11 @@ fn is_none(count: &u64) -> bool {
 impl HostRecord {
     /// Of a host that was never heard of.
     pub fn new(number: u64, origin: Box<str>, not_before: EpochMs) -> HostRecord {
-        HostRecord {
-            number,
-            origin,
-            not_before,
-            trouble: None,
-            delay_ms: 0,
-            ready: 0,
-            later: 0,
-            pages: 0,
-            head: Rank(0),
-            later_first: NEVER,
-            parked: 0,
-            has_robots: false,
-            trust: None,
-            is_blocked: false,
-            ordered_delay_ms: None,
-            ordered_pages: None,
-            held: 0,
-        }
+        HostRecord { number, origin, not_before, later_first: NEVER, ..HostRecord::default() }
     }
 
     pub fn work(&self) -> u64 {
         self.ready + self.later
-    }
-
-    /// As people are shown it: a host without work.
-    pub fn look(&self) -> HostLook {
-        HostLook {
-            origin: self.origin.to_string(),
-            ready: self.ready,
-            later: self.later,
-            pages: self.pages,
-            not_before: self.not_before,
-            due: None,
-            is_leased: false,
-            is_blocked: self.is_blocked,
-            ordered_delay: self.ordered_delay_ms.map(Duration::from_millis),
-            ordered_pages: self.ordered_pages,
-            held: self.held,
-            spent: None,
-            trouble: self.trouble,
-            robots: None,
-        }
     }
 
     /// What leases and releases changed, which only the schedule knows at once; the rest is the store's.
@@ -140,7 +100,7 @@ impl HostRecord {
 }
 
 /// A host with work, or leased.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct HostState {
     pub(super) record: HostRecord,
     pub(super) in_flight_ready: usize,
@@ -163,18 +123,7 @@ pub struct HostState {
 impl HostState {
     pub(super) fn new(record: HostRecord) -> HostState {
         let (next_later, best) = (record.first_later(), record.head.priority());
-        HostState {
-            record,
-            best,
-            in_flight_ready: 0,
-            in_flight_later: 0,
-            next_later,
-            epoch: 0,
-            lease: None,
-            finished_meanwhile: None,
-            spent: None,
-            listed: None,
-        }
+        HostState { record, next_later, best, ..HostState::default() }
     }
 
     pub(super) fn has_ready(&self) -> bool {

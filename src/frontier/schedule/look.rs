@@ -28,14 +28,15 @@ impl Schedule {
             WhichHosts::Held => Box::new(self.held.iter().copied().take(LOOKED_THROUGH)),
             WhichHosts::All | WhichHosts::Troubled => Box::new(leased.chain(due).chain(blocked)),
         };
-        let is_wanted =
-            |look: &HostLook| which != WhichHosts::Troubled || look.trouble.as_ref().is_some_and(Trouble::is_the_hosts);
+        let is_wanted = |look: &HostLook| {
+            which != WhichHosts::Troubled || look.record.trouble.as_ref().is_some_and(Trouble::is_the_hosts)
+        };
         let looks = hosts.filter_map(|host| self.look(host)).filter(is_wanted);
         if which != WhichHosts::Held {
             return looks.take(at_most).collect();
         }
         let mut looks: Vec<HostLook> = looks.collect();
-        looks.sort_by_key(|look| Reverse(look.held));
+        looks.sort_by_key(|look| Reverse(look.record.held));
         looks.truncate(at_most);
         looks
     }
@@ -44,6 +45,7 @@ impl Schedule {
 impl HostState {
     fn look(&self) -> HostLook {
         let due = self.due().filter(|due| *due < EpochMs::MAX);
-        HostLook { due, is_leased: self.lease.is_some(), spent: self.spent, ..self.record.look() }
+        let record = self.record.clone();
+        HostLook { record, due, is_leased: self.lease.is_some(), spent: self.spent, robots: None }
     }
 }
