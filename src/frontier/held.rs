@@ -3,7 +3,7 @@
 
 use super::trouble::WHEN_MET_AGAIN;
 use crate::page::EpochMs;
-use crate::traps::Sweep;
+use crate::traps::HostTraps;
 
 /// When what is held is due: never by itself, and before [`WHEN_MET_AGAIN`]. Behind it there is a time for each mark.
 pub const HELD: EpochMs = WHEN_MET_AGAIN - (1 << 33);
@@ -36,7 +36,8 @@ pub struct HostTrapsChange {
     pub record: Option<Vec<u8>>,
     /// Up to so many URLs that are held under a mark are held no longer, the first proposed first.
     pub release: Vec<(u32, usize)>,
-    pub sweep: Option<Sweep>,
+    /// Its queue is looked through from this place on, by its traps as they are.
+    pub sweep: Option<(u64, HostTraps)>,
     /// What is let go if the host has nothing else that was never fetched.
     pub drain: Drain,
 }
@@ -46,8 +47,8 @@ pub struct Drain {
     pub at_most: usize,
     /// Marks that come before all others.
     pub leading: Vec<u32>,
-    /// Of a mirror: of whom, and its patterns. What the other has, too, is not let go.
-    pub mirror: Option<(String, Sweep)>,
+    /// Of a mirror: of whom, and its traps. What the other has, too, is not let go.
+    pub mirror: Option<(String, HostTraps)>,
 }
 
 /// What came of it.

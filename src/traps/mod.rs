@@ -33,7 +33,7 @@ use place::Place;
 pub use place::{SAME, STALE};
 use seen::{News, Seen};
 pub use text::{Said, said};
-pub use turn::{Sweep, Swept, Turn};
+pub use turn::{Swept, Turn};
 
 /// Patterns of a host that have places of their own; all others share one.
 const PLACES: usize = 32;
@@ -285,9 +285,9 @@ impl HostTraps {
         }
     }
 
-    pub fn sweep(&self) -> Option<Sweep> {
-        let from = self.sweep_from?;
-        Some(Sweep::new(from, self))
+    /// The place in the host's queue from which on it is to be looked through.
+    pub fn sweep_from(&self) -> Option<u64> {
+        self.sweep_from
     }
 
     /// How far it has come; none: to the end.
@@ -337,8 +337,7 @@ impl HostTraps {
 
     /// Why a URL waits under a mark.
     pub fn why(&self, mark: u32) -> String {
-        let place = self.places.iter().find(|place| place.mark == mark);
-        match (mark, place, &self.mirror) {
+        match (mark, self.place(mark), &self.mirror) {
             (MIRROR | MIRRORED, _, Some(mirror)) => format!("its host is a mirror of {}", mirror.of),
             (SESSIONS, ..) => "it carries a session, and is asked for without".to_owned(),
             (_, Some(place), _) => {

@@ -2,14 +2,6 @@
 
 use super::{HostTraps, MIRROR, SESSIONS, parameters, pattern};
 
-/// What the frontier is asked to look for among a host's queued URLs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sweep {
-    /// The place in the queue to go on from.
-    pub from: u64,
-    traps: Box<HostTraps>,
-}
-
 /// When a URL is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
@@ -29,32 +21,28 @@ pub enum Swept {
     Renamed(u32, String),
 }
 
-impl Sweep {
-    pub fn new(from: u64, traps: &HostTraps) -> Sweep {
-        Sweep { from, traps: Box::new(traps.clone()) }
-    }
-
+impl HostTraps {
     /// Of a queued URL's path and query.
     pub fn judge(&self, path_and_query: &str) -> Swept {
-        match parameters::without(path_and_query, self.traps.sessions()) {
+        match parameters::without(path_and_query, self.sessions()) {
             Some(page) => Swept::Renamed(SESSIONS, page),
-            None if self.traps.is_mirror() => Swept::Turn(Turn::Waits(MIRROR)),
-            None => Swept::Turn(self.traps.turn_on(path_and_query, false)),
+            None if self.is_mirror() => Swept::Turn(Turn::Waits(MIRROR)),
+            None => Swept::Turn(self.turn_on(path_and_query, false)),
         }
     }
 
     /// The same of a URL whose turn is not in order, by the page of this host that led to it. One of whose likes none was fetched, as
     /// the front page, is believed.
     pub fn judge_on(&self, path_and_query: &str, on: &str) -> Turn {
-        let marks = self.traps.marks(&pattern::of(on));
-        match self.traps.place(marks.own) {
+        let marks = self.marks(&pattern::of(on));
+        match self.place(marks.own) {
             None => Turn::InOrder,
-            Some(_) => self.traps.turn_on(path_and_query, self.traps.cool(marks).is_some()),
+            Some(_) => self.turn_on(path_and_query, self.cool(marks).is_some()),
         }
     }
 
     /// The mark that a URL of this host waits under, if its pattern is cool.
     pub fn cool_mark(&self, path_and_query: &str) -> Option<u32> {
-        Some(self.traps.cool(self.traps.marks(&pattern::of(path_and_query)))?.mark)
+        Some(self.cool(self.marks(&pattern::of(path_and_query)))?.mark)
     }
 }

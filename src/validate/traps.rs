@@ -13,7 +13,7 @@ use crate::frontier::{Change, Frontier, FrontierError, Proposal};
 use crate::page::{Kind, PageEvent, Withheld};
 use crate::parse::url::{origin, path_and_query};
 use crate::parse::{Derived, media_type};
-use crate::traps::{Fetched, HostTraps, Said, Sweep, Turn, Worth, mirror_of_both, parameters, said};
+use crate::traps::{Fetched, HostTraps, Said, Turn, Worth, mirror_of_both, parameters, said};
 
 /// A host is watched from so many known URLs on.
 const WATCHED_FROM: u64 = 256;
@@ -250,14 +250,14 @@ impl Watch {
             for (mark, count) in (0..*visits).flat_map(|_| traps.visited()) {
                 *release.entry(mark).or_insert(0_usize) += count;
             }
-            let sweep = traps.sweep();
+            let sweep = traps.sweep_from().map(|from| (from, traps.clone()));
             let is_kept = watched.is_changed || watched.unkept >= KEPT_EVERY || sweep.is_some();
             let record = is_kept.then(|| traps.to_bytes());
             if is_kept {
                 (watched.unkept, watched.is_changed) = (0, false);
             }
             let release = release.into_iter().collect();
-            let mirror = traps.mirror_of().map(|of| (of.to_owned(), Sweep::new(0, traps)));
+            let mirror = traps.mirror_of().map(|of| (of.to_owned(), traps.clone()));
             let drain = Drain { at_most: traps.portion(), leading: traps.leading(), mirror };
             hosts.push(HostTrapsChange { origin: origin.clone(), record, release, sweep, drain });
         }

@@ -1,5 +1,7 @@
 //! Holding URLs back, and letting go of them ([`crate::frontier::held`]). Held, a URL is in `later`, at a time that never comes.
 
+use std::ops::Range;
+
 use super::changes::Changes;
 use super::known::Known;
 use super::records::{QueuedUrl, UrlState, from_bytes, to_bytes};
@@ -7,7 +9,7 @@ use crate::frontier::held::{Drain, HELD, HostTrapsChange, HostTrapsDone, LAST_OF
 use crate::frontier::keys::{HostKey, Rank, UrlKey, later_key, part, ready_key, split};
 use crate::frontier::{FrontierError, Proposal, WHEN_MET_AGAIN};
 use crate::page::{EpochMs, Kind};
-use crate::traps::{MIRROR, MIRRORED, Sweep, Swept, Turn, is_elsewhere};
+use crate::traps::{HostTraps, MIRROR, MIRRORED, Swept, Turn, is_elsewhere};
 
 /// Queued URLs that one batch looks through, and held ones of a mirror.
 const SWEPT: usize = 512;
@@ -39,8 +41,8 @@ impl Changes<'_> {
                 done.empty.push(*mark);
             }
         }
-        if let Some(sweep) = &change.sweep {
-            done.swept_to = self.sweep(host, origin, sweep, known)?;
+        if let Some((from, traps)) = &change.sweep {
+            done.swept_to = self.sweep((host, origin), *from, traps, known)?;
         }
         done.drained = self.drain(host, origin, &change.drain)?;
         Ok(done)
@@ -49,15 +51,13 @@ impl Changes<'_> {
     /// What was queued before its pattern cooled down is held, too. Returns where to go on; none: there is no more.
     fn sweep(
         &mut self,
-        host: HostKey,
-        origin: &str,
-        sweep: &Sweep,
+        (host, origin): (HostKey, &str),
+        from: u64,
+        traps: &HostTraps,
         known: &Known,
     ) -> Result<Option<u64>, FrontierError> {
         let mut read = Vec::new();
-        for entry in
-            self.store.ready.range(ready_key(host, Rank(sweep.from))..=ready_key(host, Rank(u64::MAX))).take(SWEPT)
-        {
+        for entry in self.store.ready.range(ready_key(host, Rank(from))..=ready_key(host, Rank(u64::MAX))).take(SWEPT) {
             let (key, item): (_, QueuedUrl) = self.store.read(&self.store.ready, entry)?;
             read.push((part(&key, 1).ok_or_else(|| self.store.unreadable("ready"))?, item));
         }
@@ -69,10 +69,10 @@ impl Changes<'_> {
             if !is_new || self.state_of(url)? != Some(UrlState::Ready(rank)) || self.is_in_flight(url) {
                 continue;
             }
-            let (mark, to) = match sweep.judge(&item.path) {
+            let (mark, to) = match traps.judge(&item.path) {
                 Swept::Turn(Turn::InOrder) => continue,
                 Swept::Turn(Turn::Waits(mark)) => (Some(mark), rank),
-                Swept::Turn(Turn::Last) => match self.turn_by_source((host, origin), (rank, &item.path), sweep)? {
+                Swept::Turn(Turn::Last) => match self.turn_by_source((host, origin), (rank, &item.path), traps)? {
                     Turn::Waits(mark) => (Some(mark), rank),
                     Turn::Last if rank.priority() < LAST_OF_ALL => (None, Rank::new(LAST_OF_ALL, rank.sequence())),
                     Turn::Last | Turn::InOrder => continue,
@@ -95,12 +95,12 @@ impl Changes<'_> {
         &self,
         (host, origin): (HostKey, &str),
         (rank, path): (Rank, &str),
-        sweep: &Sweep,
+        traps: &HostTraps,
     ) -> Result<Turn, FrontierError> {
         let on = self.store.source(rank.sequence())?.and_then(|source| source.on()).filter(|on| on.host == host);
         let page = on.map(|on| self.store.page(on, origin)).transpose()?.flatten();
         let on = page.as_ref().and_then(|page| page.url.strip_prefix(origin));
-        Ok(on.map_or(Turn::InOrder, |on| sweep.judge_on(path, on)))
+        Ok(on.map_or(Turn::InOrder, |on| traps.judge_on(path, on)))
     }
 
     /// Of a host that has nothing else, URLs that are held: how many there were, and how many of them may be asked for now.
@@ -110,8 +110,8 @@ impl Changes<'_> {
         if record.ready > 0 || held == 0 {
             return Ok(None);
         }
-        if let Some((other, sweep)) = &drain.mirror {
-            self.drain_mirror(host, origin, (other, sweep))?;
+        if let Some((other, traps)) = &drain.mirror {
+            self.drain_mirror(host, origin, (other, traps))?;
         }
         let mut marks = Vec::new();
         let mut from = HELD;
@@ -135,7 +135,7 @@ impl Changes<'_> {
         &mut self,
         host: HostKey,
         origin: &str,
-        (other, sweep): (&str, &Sweep),
+        (other, traps): (&str, &HostTraps),
     ) -> Result<(), FrontierError> {
         let other = self.frontier.keys.host(split(&format!("{other}/"))?.0);
         let due = due_of(MIRROR);
@@ -143,7 +143,7 @@ impl Changes<'_> {
             let there = self.frontier.keys.url(other, &item.path);
             let mark = match self.state_of(there)? {
                 Some(_) => Some(MIRRORED),
-                None => sweep.cool_mark(&item.path),
+                None => traps.cool_mark(&item.path),
             };
             let url = self.frontier.keys.url(host, &item.path);
             self.move_to(url, origin, UrlState::Later { due, rank }, (mark, rank), &item)?;
@@ -152,12 +152,7 @@ impl Changes<'_> {
     }
 
     /// Up to `at_most` of the host's URLs that are held at these times, this batch's changes included.
-    fn held_from(
-        &self,
-        host: HostKey,
-        due: std::ops::Range<EpochMs>,
-        at_most: usize,
-    ) -> Result<Vec<Held>, FrontierError> {
+    fn held_from(&self, host: HostKey, due: Range<EpochMs>, at_most: usize) -> Result<Vec<Held>, FrontierError> {
         let mut held = Vec::new();
         let range = later_key(host, due.start, Rank(0))..later_key(host, due.end, Rank(0));
         for entry in self.store.later.range(range) {
@@ -186,7 +181,7 @@ impl Changes<'_> {
         &mut self,
         host: HostKey,
         origin: &str,
-        due: std::ops::Range<EpochMs>,
+        due: Range<EpochMs>,
         at_most: usize,
     ) -> Result<usize, FrontierError> {
         let held = self.held_from(host, due, at_most)?;
