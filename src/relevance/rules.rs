@@ -25,6 +25,15 @@ pub enum Operator {
     Or,
 }
 
+impl Operator {
+    fn holds<T>(self, of: &[T], matches: impl Fn(&T) -> bool) -> bool {
+        match self {
+            Operator::And => of.iter().all(matches),
+            Operator::Or => of.iter().any(matches),
+        }
+    }
+}
+
 /// Patterns for one field.
 #[derive(Debug, Clone)]
 pub struct FieldRule {
@@ -65,21 +74,14 @@ impl FieldRule {
             Field::ContentType => page.content_type,
         };
         let Some(text) = text.filter(|text| !text.is_empty()) else { return false };
-        match self.operator {
-            Operator::And => self.patterns.iter().all(|pattern| pattern.is_match(text)),
-            Operator::Or => self.patterns.iter().any(|pattern| pattern.is_match(text)),
-        }
+        self.operator.holds(&self.patterns, |pattern| pattern.is_match(text))
     }
 }
 
 impl Rules {
     pub fn matches(&self, page: &PageView) -> bool {
         let is_denied = self.denied.iter().any(|pattern| pattern.is_match(page.url));
-        !is_denied
-            && match self.operator {
-                Operator::And => self.fields.iter().all(|field| field.matches(page)),
-                Operator::Or => self.fields.iter().any(|field| field.matches(page)),
-            }
+        !is_denied && self.operator.holds(&self.fields, |field| field.matches(page))
     }
 
     /// Whether what is no HTML can match, too: they ask for a content type.
