@@ -6,7 +6,6 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -15,7 +14,7 @@ use super::error::LogError;
 use super::record::{self, Header};
 use super::status::Damage;
 use crate::delivery::Position;
-use crate::folders;
+use crate::{disk, folders};
 
 pub(super) const FILE_HEADER: u64 = 32;
 const FILE_MAGIC: [u8; 8] = *b"SEINELOG";
@@ -129,7 +128,7 @@ impl SegmentFile {
     /// Whether the file's own header is whole. A newer format is an error, and so is another segment's header.
     pub fn check_header(&self) -> Result<bool, LogError> {
         let mut bytes = [0; FILE_HEADER as usize];
-        let have = read_full_at(&self.file, &mut bytes, 0).map_err(LogError::io("read", &self.path))?;
+        let have = disk::read_at(&self.file, &mut bytes, 0).map_err(LogError::io("read", &self.path))?;
         let whole = have == bytes.len()
             && bytes[..8] == FILE_MAGIC
             && bytes[28..] == record::crc32(&[&bytes[..28]]).to_le_bytes();
@@ -176,14 +175,14 @@ impl SegmentFile {
     /// The header at an offset of the log, when it is whole and its record ends before `end`.
     fn header(&self, offset: u64, end: Position) -> io::Result<Option<Header>> {
         let mut bytes = [0; record::HEADER];
-        let have = read_full_at(&self.file, &mut bytes, self.file_offset(offset))?;
+        let have = disk::read_at(&self.file, &mut bytes, self.file_offset(offset))?;
         let header = Header::from_bytes(&bytes[..have], offset);
         Ok(header.filter(|h| h.index <= end.index && offset + h.record_bytes() <= end.offset))
     }
 
     fn payload(&self, header: Header, offset: u64) -> io::Result<Option<Bytes>> {
         let mut payload = vec![0; header.length as usize];
-        let have = read_full_at(&self.file, &mut payload, self.file_offset(offset) + record::HEADER as u64)?;
+        let have = disk::read_at(&self.file, &mut payload, self.file_offset(offset) + record::HEADER as u64)?;
         let whole = have == payload.len() && record::crc32(&[&payload]) == header.payload_crc;
         Ok(whole.then(|| Bytes::from(payload)))
     }
@@ -194,7 +193,7 @@ impl SegmentFile {
         let mut window = vec![0; WINDOW];
         let mut from = at.offset + 1;
         while from < end.offset {
-            let have = read_full_at(&self.file, &mut window, self.file_offset(from))?;
+            let have = disk::read_at(&self.file, &mut window, self.file_offset(from))?;
             for hit in magic.find_iter(&window[..have]) {
                 let offset = from + hit as u64;
                 if let Some(header) = self.header(offset, end)?
@@ -212,18 +211,4 @@ impl SegmentFile {
         }
         Ok(None)
     }
-}
-
-/// Fills `buffer` from `offset` on, as far as the file goes; returns how far.
-fn read_full_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    let mut have = 0;
-    while have < buffer.len() {
-        match file.read_at(&mut buffer[have..], offset + have as u64) {
-            Ok(0) => break,
-            Ok(n) => have += n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(have)
 }

@@ -2,10 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 use flate2::{Decompress, FlushDecompress, Status};
 
+use crate::disk;
 use crate::formats::inflate;
 
 /// Read at once, from the second time on.
@@ -58,16 +58,7 @@ fn is_key(bytes: &[u8], quote: &[u8]) -> bool {
 impl DamagedInput<'_> {
     /// Bytes from `at` on, as many as fit; fewer only at the file's end.
     pub fn read(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut filled = 0;
-        while filled < buffer.len() {
-            match self.file.read_at(&mut buffer[filled..], at + filled as u64) {
-                Ok(0) => break,
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(filled)
+        disk::read_at(self.file, buffer, at)
     }
 
     /// What begins exactly at `at`.
