@@ -18,12 +18,6 @@ const IDLE: Duration = Duration::from_millis(200);
 /// Most bytes of one batch; one event may be larger.
 const BATCH_BYTES: u64 = 4 << 20;
 
-enum Taken {
-    Some,
-    Nothing,
-    Closed,
-}
-
 impl PageLog {
     /// The group-commit loop; blocks until the log is closed and everything queued is accepted. `beat` is called after
     /// every commit and a few times a second when idle.
@@ -42,14 +36,12 @@ impl PageLog {
         loop {
             beat();
             let left = writer.room_in_segment(inner)?;
-            if writer.batch.is_empty() {
-                match inner.take(&mut writer.batch, left) {
-                    Taken::Some => {}
-                    Taken::Nothing => continue,
-                    Taken::Closed => break,
-                }
+            if writer.batch.is_empty() && !inner.take(&mut writer.batch, left) {
+                break;
             }
-            writer.commit(inner)?;
+            if !writer.batch.is_empty() {
+                writer.commit(inner)?;
+            }
         }
         inner.state.lock().finished = true;
         inner.published.notify_all();
@@ -73,17 +65,18 @@ impl Inner {
         config.segment_bytes.min(config.max_bytes / 4)
     }
 
-    /// Waits for events, then a little for company, and takes up to `left` bytes of them, or one.
-    fn take(&self, batch: &mut Vec<Pending>, left: u64) -> Taken {
+    /// Waits a while for events, then a little for company, and takes up to `left` bytes of them, or one. False: the log is closed, and
+    /// there are none.
+    fn take(&self, batch: &mut Vec<Pending>, left: u64) -> bool {
         let mut queue = self.queue.lock();
         let idle = Instant::now() + IDLE;
         let first = loop {
             if let Some(first) = queue.items.front() {
                 break first.queued;
             } else if queue.closed {
-                return Taken::Closed;
+                return false;
             } else if self.filled.wait_until(&mut queue, idle).timed_out() {
-                return Taken::Nothing;
+                return true;
             }
         };
         let patience = first + self.config().commit_interval;
@@ -99,7 +92,7 @@ impl Inner {
             queue.bytes -= pending.record_bytes();
             batch.push(pending);
         }
-        Taken::Some
+        true
     }
 }
 
