@@ -57,10 +57,6 @@ impl PageClassifier {
         &self.name
     }
 
-    pub fn method(&self) -> &Method {
-        &self.method
-    }
-
     /// What it says of an answer; none where it is not asked: of what is no page, no success, or no HTML, unless it asks for types itself.
     /// `link`: how relevant the link was held to be, 0 to 1.
     pub fn judge(&self, event: &PageEvent, derived: &Derived, link: f64) -> Option<Relevance> {

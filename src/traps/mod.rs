@@ -329,8 +329,7 @@ impl HostTraps {
         let mirror = mirror.map(|Mirror { of, agreed, against, .. }| {
             format!("a mirror of {of}: {agreed} pages at equal paths were equal, {against} were not")
         });
-        let cool = self.places.iter().filter(|place| place.is_cool);
-        let cool = cool.map(|place| format!("{} cools down: {}; {}", place.name(), place.brought(), place.share()));
+        let cool = self.places.iter().filter(|place| place.is_cool).map(Place::said);
         let lost = self.sessions().iter().map(|name| format!("links lose {name}, which carries a session"));
         mirror.chain(cool).chain(lost).collect()
     }
@@ -340,9 +339,7 @@ impl HostTraps {
         match (mark, self.place(mark), &self.mirror) {
             (MIRROR | MIRRORED, _, Some(mirror)) => format!("its host is a mirror of {}", mirror.of),
             (SESSIONS, ..) => "it carries a session, and is asked for without".to_owned(),
-            (_, Some(place), _) => {
-                format!("its pattern {} cools down: {}; {}", place.name(), place.brought(), place.share())
-            }
+            (_, Some(place), _) => format!("its pattern {}", place.said()),
             _ => "its pattern cools down: what was fetched of it brought nothing new".to_owned(),
         }
     }

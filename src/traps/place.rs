@@ -93,7 +93,9 @@ impl Place {
         format!("{} fetches brought {} with anything new", self.fetches, self.news)
     }
 
-    pub(super) fn share(&self) -> String {
-        format!("one is asked for with every {} pages of its host", self.every())
+    /// Of one that is cool.
+    pub(super) fn said(&self) -> String {
+        let (name, brought, every) = (self.name(), self.brought(), self.every());
+        format!("{name} cools down: {brought}; one is asked for with every {every} pages of its host")
     }
 }
