@@ -238,17 +238,12 @@ pub enum Purpose {
 impl Purpose {
     pub const ALL: [Purpose; 5] = [Purpose::Search, Purpose::Archive, Purpose::AiInput, Purpose::TrainAi, Purpose::Tdm];
 
+    /// That of the usage that it is.
     pub fn name(self) -> &'static str {
-        match self {
-            Purpose::Search => "search",
-            Purpose::Archive => "archive",
-            Purpose::AiInput => "ai-input",
-            Purpose::TrainAi => "train-ai",
-            Purpose::Tdm => "tdm",
-        }
+        self.governed_by()[0].name()
     }
 
-    /// Who forbids one of these forbids the purpose.
+    /// Who forbids one of these forbids the purpose. The first is the purpose itself.
     fn governed_by(self) -> &'static [Usage] {
         match self {
             Purpose::Search => &[Usage::Search],
