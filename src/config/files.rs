@@ -26,10 +26,13 @@ pub(super) struct Files {
 pub(super) fn open(path: Option<&Path>, problems: &mut Vec<Problem>) -> Files {
     let mut files = Files::default();
     let Some(path) = path else { return files };
-    // Of a folder; in a file there are none.
+    if !path.is_dir() {
+        files.main = keep(text(path), problems).map(|text| (path.to_owned(), text));
+        files.read.push(path.to_owned());
+        return files;
+    }
     let present = |name: &str| Some(path.join(name)).filter(|file| file.exists());
-    let main = if path.is_dir() { present("seine.yml").or_else(|| present("ache.yml")) } else { Some(path.to_owned()) };
-    match main {
+    match present("seine.yml").or_else(|| present("ache.yml")) {
         Some(main) => {
             files.main = keep(text(&main), problems).map(|text| (main.clone(), text));
             files.read.push(main);

@@ -103,7 +103,7 @@ impl<'de> Deserialize<'de> for Words {
             type Value = Words;
 
             fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-                formatter.write_str("a list of words")
+                formatter.write_str("a sequence")
             }
 
             // Thousands of words that are there at once as texts of their own take a quarter of the time to read a document.

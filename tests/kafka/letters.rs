@@ -62,6 +62,7 @@ fn a_letter_holds_the_whole_event_and_why() {
     .unwrap();
     let size = dead_letters::size(folder.path()).unwrap();
     assert!(size > 1500, "{size}");
+    assert_eq!(dead_letters::files(folder.path()).unwrap().len(), 1);
 }
 
 #[test]

@@ -13,7 +13,7 @@ mod recovery;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use seine::config::LogConfig;
 use seine::delivery::{Cursor, Entry, Position};
@@ -88,8 +88,15 @@ impl Running {
     }
 }
 
+/// Waits for a lock that was just let go of: a child that another test starts has it, too, until it has become its program.
 fn open_log(dir: &Path, config: &LogConfig) -> Result<(PageLog, Recovery), LogError> {
-    PageLog::open(dir, config, DeriveOptions::default())
+    let began = Instant::now();
+    loop {
+        match PageLog::open(dir, config, DeriveOptions::default()) {
+            Err(LogError::Locked { .. }) if began.elapsed() < Duration::from_secs(2) => std::thread::yield_now(),
+            opened => return opened,
+        }
+    }
 }
 
 fn start_writer(log: &PageLog) -> JoinHandle<Result<(), LogError>> {

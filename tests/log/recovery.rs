@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 
 use seine::delivery::Position;
-use seine::page_log::LogError;
+use seine::page_log::{LogError, PageLog};
 
 use crate::{
     Running, append, balance, config, copy_dir, moved, numbers, open_log, read_to_end, segments, start_writer,
@@ -170,7 +170,10 @@ fn a_second_process_is_told_that_the_log_is_in_use() {
     assert!(text.contains("in use by another seine"), "{text}");
     let reader = log.reader("r").unwrap();
     drop(log);
-    assert!(matches!(open_log(dir.path(), &config(1000)), Err(LogError::Locked { .. })), "a reader holds it too");
+    assert!(
+        matches!(PageLog::open(dir.path(), &config(1000), Default::default()), Err(LogError::Locked { .. })),
+        "a reader holds it too"
+    );
     drop(reader);
     let output = crate::kill::child("open", dir.path()).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).contains("opened"));
