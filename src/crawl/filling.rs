@@ -20,7 +20,7 @@ use crate::archive::transfer::{Summary, Transfer, TransferObserver, Wanted};
 use crate::archive::transfer_state::{NotSent, TransferState, TransferStateError};
 use crate::backup::FILLINGS;
 use crate::config::{Config, Destination, Removed, SinkConfig, StartedWith};
-use crate::folders::make_private;
+use crate::folders::{if_there, make_private};
 use crate::formats::Format;
 use crate::formats::held::Field;
 use crate::frontier::{PageRecord, PageState};
@@ -50,10 +50,7 @@ pub(super) fn begin(folder: &Path, sink: &SinkConfig, config: &Config, behind: u
 
 /// Nothing is known any more of how a sink was filled.
 pub(super) fn forget(folder: &Path, sink: &str) -> std::io::Result<()> {
-    match std::fs::remove_file(state_file(folder, sink)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    if_there(std::fs::remove_file(state_file(folder, sink))).map(drop)
 }
 
 fn state_file(folder: &Path, sink: &str) -> PathBuf {

@@ -124,11 +124,16 @@ impl PageRecord {
         Attempt { at: self.fetched_ms, outcome, counts: true, digest }
     }
 
+    /// See [`History::missing_since`].
+    pub fn missing_since(&self) -> Option<EpochMs> {
+        self.history.and_then(|history| history.missing_since)
+    }
+
     /// What the next answer is compared with, of a page that is there.
     pub fn as_before(&self, policy: &RevisitPolicy, now: EpochMs) -> Before<'_> {
         Before {
             digest: self.digest.as_ref(),
-            may_be_gone: policy.is_gone(self.history.and_then(|history| history.missing_since), now),
+            may_be_gone: policy.is_gone(self.missing_since(), now),
             was_withheld: self.state == PageState::Withheld,
             final_url: self.final_url.as_deref(),
         }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::error::LogError;
 use super::{record, segment};
 use crate::delivery::Cursor;
-use crate::folders;
+use crate::folders::{self, if_there};
 
 const SMALLEST_SLOT: usize = 4096;
 /// No cursor of ours is larger; a larger file is not read into memory.
@@ -66,11 +66,8 @@ impl CursorFile {
     /// None when there is no such file.
     pub fn load(dir: &Path, name: &str) -> Result<Option<CursorFile>, LogError> {
         let path = path(dir, name);
-        let file = match File::options().read(true).write(true).open(&path) {
-            Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(LogError::io("open", &path)(e)),
-        };
+        let opened = if_there(File::options().read(true).write(true).open(&path));
+        let Some(file) = opened.map_err(LogError::io("open", &path))? else { return Ok(None) };
         let (slot_bytes, stored) = read_slots(&path, &file)?;
         Ok(Some(CursorFile { path, file, slot_bytes, stored }))
     }
@@ -106,10 +103,8 @@ impl CursorFile {
 /// Durable when it returns.
 pub(super) fn remove(dir: &Path, name: &str) -> Result<(), LogError> {
     let path = path(dir, name);
-    match fs::remove_file(&path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(LogError::io("remove", &path)(e)),
-        _ => File::open(dir).and_then(|dir| dir.sync_all()).map_err(LogError::io("sync", dir)),
-    }
+    if_there(fs::remove_file(&path)).map_err(LogError::io("remove", &path))?;
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(LogError::io("sync", dir))
 }
 
 fn path(dir: &Path, name: &str) -> PathBuf {

@@ -2,11 +2,11 @@
 //! shut out. `clients/NAME.sent` while it is believed, `clients/NAME.in_question` afterwards.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use crate::clock::now_ms;
-use crate::folders::make_private;
+use crate::folders::{if_there, make_private};
 use crate::frontier::{Frontier, FrontierError};
 
 const FOLDER: &str = "clients";
@@ -47,13 +47,9 @@ impl Journal {
         let mut count = 0;
         for path in [&self.older, &self.sent] {
             let failed = |source| QuestionError::File { path: path.clone(), source };
-            let file = match File::open(path) {
-                Ok(file) => BufReader::new(file),
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(failed(error)),
-            };
+            let Some(file) = if_there(File::open(path)).map_err(failed)? else { continue };
             let mut asked = OpenOptions::new().create(true).append(true).open(&self.in_question).map_err(failed)?;
-            let mut lines = file.lines();
+            let mut lines = BufReader::new(file).lines();
             loop {
                 let urls: Vec<String> = lines.by_ref().take(BATCH).collect::<Result<_, _>>().map_err(failed)?;
                 if urls.is_empty() {

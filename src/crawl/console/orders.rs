@@ -1,7 +1,7 @@
 //! What the operator orders. Everything that is done holds over a restart, and is noted: who did what.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use crate::api::Refusal;
 use crate::api::said::{Done, Order, Ordered};
 use crate::clock::now_ms;
 use crate::crawl::filling;
+use crate::folders::if_there;
 use crate::frontier::HostOrder;
 use crate::telemetry::progress::{bytes, grouped};
 
@@ -178,11 +179,7 @@ impl Console {
     pub fn orders(&self) -> Result<Vec<Ordered>, Refusal> {
         let path = self.folder.join(FILE);
         let failed = |error: std::io::Error| Refusal::Failed(format!("cannot read {}: {error}", path.display()));
-        let file = match File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(failed(error)),
-        };
+        let Some(file) = if_there(File::open(&path)).map_err(failed)? else { return Ok(Vec::new()) };
         let mut last = std::collections::VecDeque::new();
         for line in last_lines(file).map_err(failed)?.split(|byte| *byte == b'\n') {
             last.extend(serde_json::from_slice::<Ordered>(line).ok());

@@ -128,7 +128,7 @@ impl Known<'_> {
         let Some(page) = &look.page else { return ("waiting", self.waits_for(look)) };
         match page.state {
             PageState::New | PageState::Unchanged | PageState::Changed => {
-                let missing = page.history.and_then(|history| history.missing_since);
+                let missing = page.missing_since();
                 (
                     "live",
                     match missing {
