@@ -5,12 +5,14 @@
 //! latest time it has told, at the pace of a second a second, until the machine's has caught up; times in events are ahead
 //! by so much meanwhile. The frontier keeps the latest time over restarts.
 
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
-use uuid::{ContextV7, Timestamp, Uuid};
+use uuid::{Builder, ContextV7, Timestamp, Uuid};
 
+use crate::outside::stand_in;
 use crate::page::EpochMs;
 
 static CLOCK: Mutex<Clock> = Mutex::new(Clock { told: None });
@@ -47,10 +49,32 @@ pub fn never_before(ms: EpochMs) -> Duration {
 
 /// A new event's id: UUIDv7, 32 lower-case hex digits, larger than every one before it.
 pub fn event_id() -> String {
+    if let Some(numbers) = stand_in::<SimulatedIds>() {
+        return numbers.next(now_ms());
+    }
     let ids = IDS.lock();
     let now = now_ms();
     let stamp = Timestamp::from_unix(&*ids, now / 1000, (now % 1000) as u32 * 1_000_000);
     Uuid::new_v7(stamp).simple().to_string()
+}
+
+/// In a simulation: ids without chance in them.
+#[derive(Clone, Default)]
+pub struct SimulatedIds(Arc<AtomicU64>);
+
+impl SimulatedIds {
+    fn next(&self, now: EpochMs) -> String {
+        let number = self.0.fetch_add(1, Ordering::Relaxed);
+        let mut chance = [0; 10];
+        chance[2..].copy_from_slice(&number.to_be_bytes());
+        Builder::from_unix_timestamp_millis(now, &chance).into_uuid().simple().to_string()
+    }
+}
+
+/// In a simulation: the process was started anew, and has not heard of any time.
+#[cfg(feature = "simulate")]
+pub fn forget() {
+    *CLOCK.lock() = Clock::default();
 }
 
 /// When an event's id was made; none of an id that is no UUIDv7.

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use tokio::sync::watch;
+
+use crate::blocking::Signal;
 
 /// Cheap to clone; all clones are the same.
 #[derive(Clone, Default)]
@@ -15,7 +17,7 @@ struct Shared {
     phase: watch::Sender<Phase>,
     /// Held while the phase moves, for threads that wait.
     moving: Mutex<()>,
-    rang: Condvar,
+    rang: Signal,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,9 +1,15 @@
 //! The signals that end a crawl, and the one that does not.
 
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::outside::stand_in;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Received {
+pub enum Received {
     /// SIGTERM or SIGINT.
     End,
     /// SIGHUP: the configuration is to be read again.
@@ -13,6 +19,7 @@ pub(crate) enum Received {
 /// All are listened for all the time: a signal that comes while nobody waits for it is not lost, and SIGHUP, listened for,
 /// does not kill.
 pub(crate) struct Signals {
+    simulated: Option<UnboundedReceiver<Received>>,
     terminate: Option<Signal>,
     interrupt: Option<Signal>,
     hang_up: Option<Signal>,
@@ -21,9 +28,13 @@ pub(crate) struct Signals {
 impl Signals {
     /// To be called on a runtime.
     pub fn listen() -> Signals {
+        if let Some(SimulatedSignals(signals)) = stand_in() {
+            return Signals { simulated: signals.lock().take(), terminate: None, interrupt: None, hang_up: None };
+        }
         let listen =
             |kind, name| signal(kind).inspect_err(|error| tracing::warn!(%error, "{name} is not listened for")).ok();
         Signals {
+            simulated: None,
             terminate: listen(SignalKind::terminate(), "SIGTERM"),
             interrupt: listen(SignalKind::interrupt(), "SIGINT"),
             hang_up: listen(SignalKind::hangup(), "SIGHUP"),
@@ -32,18 +43,38 @@ impl Signals {
 
     /// Waits for one that ends the process.
     pub async fn end(&mut self) {
+        if let Some(signals) = &mut self.simulated {
+            while simulated(signals).await != Received::End {}
+            return;
+        }
         tokio::select! {
+            biased;
             () = one(&mut self.interrupt) => {}
             () = one(&mut self.terminate) => {}
         }
     }
 
     pub async fn next(&mut self) -> Received {
+        if let Some(signals) = &mut self.simulated {
+            return simulated(signals).await;
+        }
         tokio::select! {
+            biased;
             () = one(&mut self.interrupt) => Received::End,
             () = one(&mut self.terminate) => Received::End,
             () = one(&mut self.hang_up) => Received::HangUp,
         }
+    }
+}
+
+/// In a simulation: signals for the process that starts next.
+#[derive(Clone)]
+pub struct SimulatedSignals(pub Arc<Mutex<Option<UnboundedReceiver<Received>>>>);
+
+async fn simulated(signals: &mut UnboundedReceiver<Received>) -> Received {
+    match signals.recv().await {
+        Some(received) => received,
+        None => std::future::pending().await,
     }
 }
 

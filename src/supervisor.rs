@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
+use crate::blocking;
 use crate::shutdown::Shutdown;
 
 /// Starts and watches parts. Cheap to clone.
@@ -128,13 +129,11 @@ impl Supervisor {
         self.0.parts.lock().push(part.clone());
         self.0.running.send_modify(|running| *running += 1);
         let shared = self.0.clone();
-        let thread = std::thread::Builder::new().name(name.to_owned());
-        let started = thread.spawn(move || {
+        blocking::thread(name, move || {
             supervise(&shared, &part, &mut run);
             drop(run); // what it holds (files, locks) is given up before the part counts as ended
             shared.running.send_modify(|running| *running -= 1);
         });
-        started.expect("the system starts threads");
     }
 
     /// Every part's state, in the order they were started.

@@ -23,6 +23,7 @@ pub use looks::Looks;
 pub use proposals::by_depth;
 use traps::Watch;
 
+use crate::blocking::Idle;
 use crate::budgets::Amounts;
 use crate::clock::{self, now_ms};
 use crate::config::{FrontierConfig, Redirects};
@@ -109,8 +110,9 @@ impl Validator {
         is_old: &dyn Fn() -> bool,
         applied: &dyn Fn(),
     ) -> Result<(), ValidateError> {
+        let mut idle = Idle::new(IDLE);
         while !reader.is_closed_and_drained() && !is_old() {
-            let entries = reader.next(BATCH_EVENTS, BATCH_BYTES, IDLE)?;
+            let entries = reader.next(BATCH_EVENTS, BATCH_BYTES, idle.time())?;
             if entries.is_empty() {
                 self.pass_damage(reader)?;
                 self.release(reader)?; // a segment may have been closed since

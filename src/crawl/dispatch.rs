@@ -9,6 +9,7 @@ use tokio_util::task::TaskTracker;
 
 use super::running::Running;
 use crate::api::Refusal;
+use crate::blocking::{self, Idle};
 use crate::clock::now_ms;
 use crate::descriptors::Shares;
 use crate::frontier::Lease;
@@ -42,13 +43,14 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
     let mut workers = Workers::new(running.config().fetch.concurrency);
     let mut changed = running.visitor().changed.subscribe();
     let shutdown = &running.shutdown;
+    let mut idle = Idle::new(LOOK_AGAIN);
     // What was accepted before a crash is finished first: its URLs are still in work_proposed.
     while !running.is_validated() && !shutdown.is_finishing() {
-        wait(running, &mut changed, LOOK_AGAIN).await;
+        wait(running, &mut changed, idle.time()).await;
         beat.idle();
     }
     if !shutdown.is_finishing() {
-        tokio::task::block_in_place(|| end_orders(running))?;
+        blocking::in_place(|| end_orders(running))?;
     }
     running.has_caught_up.store(true, Ordering::Relaxed);
     while !shutdown.is_finishing() {
@@ -70,10 +72,11 @@ async fn lease_on(running: &Arc<Running>, beat: &Beat, tasks: &TaskTracker) -> a
         };
         if leases.is_empty() {
             // Without a worker, room or a page to go, a due host changes nothing: only what comes back does.
+            let look_again = idle.time();
             let at_most = match opening {
-                Opening::Closed(until) => until_ms(until),
-                _ if hosts == 0 => LOOK_AGAIN,
-                _ => running.frontier.next_due().map_or(LOOK_AGAIN, until_ms),
+                Opening::Closed(until) => until_ms(until, look_again),
+                _ if hosts == 0 => look_again,
+                _ => running.frontier.next_due().map_or(look_again, |due| until_ms(due, look_again)),
             };
             wait(running, &mut changed, at_most).await;
             continue;
@@ -170,12 +173,13 @@ async fn work(running: &Running, lease: Lease) {
     visitor.outlive(spare, async move { at.visit(lease).await }).await;
 }
 
-fn until_ms(time: EpochMs) -> Duration {
-    Duration::from_millis(time.saturating_sub(now_ms())).clamp(SOONEST, LOOK_AGAIN)
+fn until_ms(time: EpochMs, at_most: Duration) -> Duration {
+    Duration::from_millis(time.saturating_sub(now_ms())).clamp(SOONEST, at_most)
 }
 
 async fn wait(running: &Running, changed: &mut watch::Receiver<()>, at_most: Duration) {
     tokio::select! {
+        biased;
         _ = changed.changed() => {}
         () = running.shutdown.finishing() => {}
         () = tokio::time::sleep(at_most) => {}

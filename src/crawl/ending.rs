@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{interval, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::minutes::Minutes;
 use super::parts::LOG;
@@ -13,6 +13,7 @@ use super::running::Running;
 use super::spending::{SpentBudgets, spent_of_crawl};
 use super::stillness::Stillness;
 use super::telling::Telling;
+use crate::blocking::{self, Idle};
 use crate::signals::{Received, Signals};
 use crate::telemetry::logging;
 use crate::telemetry::manager::Manager;
@@ -53,14 +54,15 @@ pub(super) async fn watch(
 ) -> Ended {
     let mut stillness = patience.map(Stillness::new);
     let mut patience = patience.map(Patience::new);
-    let mut tick = interval(TICK);
+    let mut tick = Idle::new(TICK);
     let ended = loop {
         tokio::select! {
+            biased;
             received = signals.next() => match received {
                 Received::End => break Ended::Stopped,
                 Received::HangUp => {
                     let running = running.clone();
-                    tokio::task::spawn_blocking(move || {
+                    blocking::beside(move || {
                         if let Err(why) = running.read_again("SIGHUP") {
                             tracing::error!(%why, "the configuration is not changed");
                         }
@@ -68,7 +70,7 @@ pub(super) async fn watch(
                 }
             },
             () = running.reader_gone.notified() => break Ended::ReaderGone,
-            _ = tick.tick() => {}
+            () = sleep(tick.time()) => {}
         }
         shown.look(&running);
         if let Some(ended) = is_over(&running, patience.as_mut(), stillness.as_mut()) {
@@ -79,6 +81,7 @@ pub(super) async fn watch(
         running.shutdown.hurry();
     }
     tokio::select! {
+        biased;
         () = end_parts(&running) => {}
         never = see_out(&running, signals, stillness, &mut shown) => match never {},
     }
@@ -149,16 +152,17 @@ async fn see_out(
     mut stillness: Option<Stillness>,
     shown: &mut Shown,
 ) -> Infallible {
-    let mut tick = interval(TICK);
+    let mut tick = Idle::new(TICK);
     loop {
         tokio::select! {
+            biased;
             received = signals.next() => match received {
                 Received::HangUp => {} // it is ending
                 // Everything accepted is on disk: leaving now loses nothing.
                 Received::End if running.shutdown.is_hurrying() => std::process::exit(130),
                 Received::End => running.shutdown.hurry(),
             },
-            _ = tick.tick() => {
+            () = sleep(tick.time()) => {
                 shown.look(running);
                 if let Some(stillness) = stillness.as_mut().filter(|_| !running.shutdown.is_hurrying())
                     && stillness.has_run_out(running)
@@ -176,6 +180,7 @@ async fn end_parts(running: &Running) {
     running.shutdown.finish();
     let supervisor = &running.supervisor;
     tokio::select! {
+        biased;
         () = supervisor.all_ended() => return,
         () = running.shutdown.hurrying() => {}
     }

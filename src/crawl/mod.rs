@@ -36,8 +36,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::api;
+use crate::blocking;
 use crate::config::{Loaded, StartedWith};
 use crate::descriptors;
+use crate::outside::stand_in;
 use crate::signals::Signals;
 use crate::supervisor::Phase;
 use crate::telemetry::fetch_log::FetchLog;
@@ -74,7 +76,7 @@ impl Crawl {
     /// once; neither loses anything.
     pub fn run(self) -> Result<Summary, CrawlError> {
         descriptors::raise();
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CrawlError::Runtime)?;
+        let runtime = blocking::Runtime::new().map_err(CrawlError::Runtime)?;
         let Crawl { loaded, started_with, folder, seeds, patience, screen } = self;
         let manager = Manager::of_environment();
         let config = &loaded.config;
@@ -94,17 +96,7 @@ impl Crawl {
                 tracing::info!("metrics at http://{}/metrics, the API at /api/v1", port.address);
                 port.serve(running.clone());
             }
-            let socket = match api::listen_in(&running.folder) {
-                Ok(socket) => Some(socket.serve(running.clone())),
-                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
-                    return Err(CrawlError::Socket { folder: running.folder.clone() });
-                }
-                // A file system without sockets, for example.
-                Err(error) => {
-                    tracing::warn!(%error, "no socket in the data folder: seine status, why and others cannot ask");
-                    None
-                }
-            };
+            let socket = serve(&running)?;
             (running, room.into_signals(), socket)
         };
         let started = Instant::now();
@@ -128,6 +120,29 @@ impl Crawl {
         }
     }
 }
+
+/// Answers and obeys its operator at a socket in the data folder.
+fn serve(running: &Arc<running::Running>) -> Result<Option<api::Presence>, CrawlError> {
+    if let Some(operator) = stand_in::<Operator>() {
+        (operator.0)(running.clone());
+        return Ok(None);
+    }
+    match api::listen_in(&running.folder) {
+        Ok(socket) => Ok(Some(socket.serve(running.clone()))),
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
+            Err(CrawlError::Socket { folder: running.folder.clone() })
+        }
+        // A file system without sockets, for example.
+        Err(error) => {
+            tracing::warn!(%error, "no socket in the data folder: seine status, why and others cannot ask");
+            Ok(None)
+        }
+    }
+}
+
+/// In a simulation: takes a crawl that runs, to ask it and to give it orders.
+#[derive(Clone)]
+pub struct Operator(pub Arc<dyn Fn(Arc<dyn api::Service>) + Send + Sync>);
 
 /// Writes what is in memory alone.
 fn keep(running: &running::Running) -> Result<(), CrawlError> {

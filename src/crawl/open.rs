@@ -21,6 +21,7 @@ use super::spending::Spending;
 use super::start_room::StartRoom;
 use crate::api;
 use crate::backup::refuse_half_restored;
+use crate::blocking;
 use crate::clock::{self, now_ms};
 use crate::config::{Config, FrontierConfig, Loaded, LogConfig, SinkConfig, StartedWith};
 use crate::fetch::Client;
@@ -175,7 +176,7 @@ fn open_log(folder: &Path, config: &LogConfig, derive: &DeriveOptions) -> Result
     loop {
         match PageLog::open(&folder.join("log"), config, derive.clone()) {
             Err(LogError::Locked { .. }) if began.elapsed() < PATIENCE && !api::is_answered(folder) => {
-                std::thread::sleep(AGAIN);
+                blocking::sleep(AGAIN);
             }
             opened => return opened,
         }

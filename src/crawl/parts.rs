@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use super::dispatch::dispatch;
 use super::filling::fill;
 use super::running::Running;
+use crate::blocking::{self, Idle, stuck_after};
 use crate::config::SinkConfig;
 use crate::delivery::{Cursor, Entry};
 use crate::page_log::{Reader, VALIDATOR};
@@ -31,10 +32,10 @@ const IDLE: Duration = Duration::from_millis(200);
 pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
     let supervisor = &running.supervisor;
     let at = running.clone();
-    supervisor.start(LOG, STUCK_AFTER, move |beat| Ok(at.log.run_writer(&mut || beat.progress())?));
+    supervisor.start(LOG, stuck_after(STUCK_AFTER), move |beat| Ok(at.log.run_writer(&mut || beat.progress())?));
 
     let at = running.clone();
-    supervisor.start(VALIDATING, STUCK_AFTER, move |beat| {
+    supervisor.start(VALIDATING, stuck_after(STUCK_AFTER), move |beat| {
         let mut reader = at.log.follower(VALIDATOR, at.frontier.cursor()?)?;
         while !reader.is_closed_and_drained() {
             let visitor = at.visitor();
@@ -48,18 +49,20 @@ pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
 
     for sink in running.sinks.clone() {
         let at = running.clone();
-        supervisor.start(&format!("sink {}", sink.name()), STUCK_AFTER, move |beat| match deliver(&at, &sink, beat) {
-            Err(error) if matches!(error.downcast_ref(), Some(SinkError::ReaderGone)) => {
-                at.reader_gone.notify_one();
-                Ok(())
+        supervisor.start(&format!("sink {}", sink.name()), stuck_after(STUCK_AFTER), move |beat| {
+            match deliver(&at, &sink, beat) {
+                Err(error) if matches!(error.downcast_ref(), Some(SinkError::ReaderGone)) => {
+                    at.reader_gone.notify_one();
+                    Ok(())
+                }
+                result => result,
             }
-            result => result,
         });
     }
 
     let at = running.clone();
     let handle = handle.clone();
-    supervisor.start(FETCH, STUCK_AFTER, move |beat| handle.block_on(dispatch(&at, beat)));
+    supervisor.start(FETCH, stuck_after(STUCK_AFTER), move |beat| blocking::block_on(&handle, dispatch(&at, beat)));
 }
 
 /// One sink, which reads the log at its own pace, until that is closed and read to its end, or the process hurries to its end. Called
@@ -72,7 +75,7 @@ fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> anyhow::Resul
     }
     let reader = running.log.reader(name)?;
     let seconds = running.metrics.delivery_seconds.with_label_values(&[name]);
-    let mut feed = LogFeed { running, name, reader, seconds, beat };
+    let mut feed = LogFeed { running, name, reader, seconds, beat, idle: Idle::new(IDLE) };
     let context = SinkContext {
         shutdown: running.shutdown.clone(),
         watch: running.watches.get(name).cloned().unwrap_or_default(),
@@ -88,6 +91,7 @@ struct LogFeed<'a> {
     reader: Reader,
     seconds: Histogram,
     beat: &'a Beat,
+    idle: Idle,
 }
 
 impl LogFeed<'_> {
@@ -104,10 +108,10 @@ impl Feed for LogFeed<'_> {
     fn next(&mut self) -> anyhow::Result<Vec<Arc<Entry>>> {
         if self.is_paused() {
             self.beat.idle();
-            self.running.shutdown.rest(IDLE);
+            self.running.shutdown.rest(self.idle.time());
             return Ok(Vec::new());
         }
-        Ok(self.reader.next(BATCH_EVENTS, BATCH_BYTES, IDLE)?)
+        Ok(self.reader.next(BATCH_EVENTS, BATCH_BYTES, self.idle.time())?)
     }
 
     fn has_ended(&self) -> bool {

@@ -9,6 +9,7 @@ use super::reach;
 use super::running::Running;
 use crate::api::Refusal;
 use crate::api::said::Reloaded;
+use crate::blocking;
 use crate::config::{Config, KeyChanged, changes};
 use crate::frontier::FrontierError;
 use crate::frontier::scope::Scope;
@@ -73,7 +74,7 @@ impl Running {
     /// the next start does it.
     fn follow(&self) {
         let (visitor, following) = (self.visitor(), self.following.clone());
-        std::thread::spawn(move || {
+        blocking::thread("reload", move || {
             let _one_after_the_other = following.lock();
             let Visitor { frontier, scope, config, changed, .. } = &*visitor;
             let follow = || -> Result<(), FrontierError> {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use crate::blocking;
 use crate::frontier::{Frontier, Standing};
 use crate::page_log::PageLog;
 use crate::supervisor::Supervisor;
@@ -85,7 +86,7 @@ impl Room {
         }
         if !self.busy.swap(true, Ordering::Relaxed) {
             let at = self.clone();
-            tokio::task::spawn_blocking(move || {
+            blocking::beside(move || {
                 at.look_after_frontier();
                 at.busy.store(false, Ordering::Relaxed);
             });

@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::error::CrawlError;
+use crate::blocking::block_on;
 use crate::frontier::{Frontier, FrontierError};
 use crate::signals::Signals;
 
@@ -63,7 +64,7 @@ impl StartRoom {
         if !std::mem::replace(&mut self.is_said, true) {
             tracing::warn!(error = error.to_string(), "the crawl begins when there is room on the disk");
         }
-        match Handle::current().block_on(async { timeout(LOOK, self.signals.end()).await }) {
+        match block_on(&Handle::current(), async { timeout(LOOK, self.signals.end()).await }) {
             Ok(()) => Err(CrawlError::Stopped),
             Err(_) => Ok(()),
         }

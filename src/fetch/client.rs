@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::response::Parts;
-use hyper_util::client::legacy::connect::HttpInfo;
 
 use super::answer::{Incoming, http_version, reason_phrase};
 use super::body::Body;
@@ -15,12 +14,14 @@ use super::cookies;
 use super::counts::RequestCounts;
 use super::dns::Dns;
 use super::error::ClientError;
+use super::network::{Simulated, address_of};
 use super::plain::Plain;
 use super::stages;
 use super::tapped::Tapped;
 use crate::clock::now_ms;
 use crate::config::{Cookie, FetchConfig, Secret, UserAgent};
 use crate::large::{self, BodyRoom};
+use crate::outside::stand_in;
 use crate::page::{EpochMs, Failure, FailureReason, Headers, Outcome, Response, Truncated, latin1_to_string};
 use crate::parse;
 
@@ -42,6 +43,7 @@ pub struct Client {
 enum Transport {
     Plain(Plain),
     Tapped(Box<Tapped>),
+    Simulated(Simulated),
 }
 
 /// What one exchange may take, and bring.
@@ -107,7 +109,10 @@ impl Client {
         // Installing it twice is fine: the first one stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dns = Dns::new(config);
-        let transport = transport(&dns)?;
+        let transport = match stand_in() {
+            Some(network) => Transport::Simulated(Simulated(network)),
+            None => transport(&dns)?,
+        };
         let user_agent = header_value("user agent", &config.user_agent.header())?;
         for cookie in &config.cookies {
             header_value("a cookie for", cookie.cookie.expose()).map_err(|_| ClientError::Header {
@@ -192,7 +197,7 @@ impl Client {
             Ok((answer, noted)) => answer.inspect(|_| self.counts.stages.head(noted, started.elapsed()))?,
             Err(_) => return Err(timed_out(head_time)),
         };
-        *ip = head.extensions.get::<HttpInfo>().map(|info| info.remote_addr().ip());
+        *ip = address_of(&head);
         let mut kept = Response {
             status: head.status.as_u16(),
             reason: reason_phrase(&head),
@@ -222,6 +227,7 @@ impl Client {
         match &self.transport {
             Transport::Plain(http) => http.get(url, headers).await,
             Transport::Tapped(http) => http.get(url, headers).await,
+            Transport::Simulated(network) => network.get(url, headers, &self.dns).await,
         }
     }
 

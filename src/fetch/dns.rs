@@ -16,10 +16,12 @@ use hickory_resolver::proto::rr::Name;
 use quick_cache::sync::Cache;
 
 use super::address::is_public;
+use super::network::{Network, Said};
 use super::sockets::Sockets;
 use super::stages;
 use crate::clock::now_ms;
 use crate::config::FetchConfig;
+use crate::outside::stand_in;
 use crate::page::{EpochMs, Failure, FailureReason};
 
 /// A caching resolver; cheap to clone. Also the resolver of both HTTP clients, so a connection only goes to addresses judged
@@ -30,6 +32,8 @@ pub struct Dns(Arc<Inner>);
 struct Inner {
     /// None where the system has no usable resolver configuration; names from `static_hosts` still resolve.
     resolver: Option<Resolver<Sockets>>,
+    /// In a simulation: who is asked instead.
+    simulated: Option<Arc<dyn Network>>,
     sockets: Sockets,
     cache: Cache<String, Answer>,
     static_hosts: BTreeMap<String, Vec<IpAddr>>,
@@ -95,13 +99,18 @@ const RESOLVER_REST: Duration = Duration::from_secs(1);
 impl Dns {
     pub fn new(config: &FetchConfig) -> Dns {
         let sockets = Sockets::default();
-        let resolver = resolver(&config.dns_servers, &sockets)
-            .inspect_err(
-                |error| tracing::warn!(%error, "no DNS: /etc/resolv.conf cannot be used; only fixed names resolve"),
-            )
-            .ok();
+        let simulated = stand_in::<Arc<dyn Network>>();
+        let resolver = match simulated {
+            Some(_) => None,
+            None => resolver(&config.dns_servers, &sockets)
+                .inspect_err(
+                    |error| tracing::warn!(%error, "no DNS: /etc/resolv.conf cannot be used; only fixed names resolve"),
+                )
+                .ok(),
+        };
         Dns(Arc::new(Inner {
             resolver,
+            simulated,
             sockets,
             cache: Cache::new(config.dns_cache_entries),
             static_hosts: config.static_hosts.clone(),
@@ -191,6 +200,9 @@ impl Dns {
         let resolver_failed = |message: String| {
             (DnsError::Resolver { name: name.to_owned(), message }, inner.negative_ttl.min(RESOLVER_REST))
         };
+        if let Some(network) = &inner.simulated {
+            return self.ask_simulated(network, name).await;
+        }
         let Some(resolver) = &inner.resolver else {
             return Err(resolver_failed("the system has no DNS configuration (/etc/resolv.conf)".to_owned()));
         };
@@ -216,6 +228,20 @@ impl Dns {
                 Err((DnsError::OpenFiles { name: name.to_owned() }, Duration::ZERO))
             }
             Err(error) => Err(resolver_failed(error.to_string())),
+        }
+    }
+
+    async fn ask_simulated(&self, network: &Arc<dyn Network>, name: &str) -> Found {
+        let failed = |error| (error, self.0.negative_ttl.min(RESOLVER_REST));
+        let (name, said) = (name.to_owned(), network.resolve(name).await);
+        if matches!(said, Said::Addresses(..) | Said::NoSuchName) {
+            self.0.counts.answered_ms.fetch_max(now_ms(), Ordering::Relaxed);
+        }
+        match said {
+            Said::Addresses(addresses, ttl) => Ok((addresses.into(), ttl.clamp(MIN_TTL, MAX_TTL))),
+            Said::NoSuchName => Err(self.no_address(&name, "no such name")),
+            Said::Nothing(message) => Err(failed(DnsError::Resolver { name, message })),
+            Said::NoFile => Err((DnsError::OpenFiles { name }, Duration::ZERO)),
         }
     }
 

@@ -10,6 +10,7 @@ mod cookies;
 mod counts;
 mod dns;
 mod error;
+pub mod network;
 mod plain;
 mod pool;
 mod sockets;

@@ -4,13 +4,14 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use tokio::sync::Semaphore;
 
 use super::queue::{KEPT_BYTES, Queue, Writer};
 use super::segment;
 use super::state::State;
 use super::status::LogStatus;
+use crate::blocking::Signal;
 use crate::config::LogConfig;
 use crate::delivery::{Deriver, Position};
 use crate::disk;
@@ -28,14 +29,14 @@ pub(super) struct Inner {
     pub config: RwLock<LogConfig>,
     pub queue: Mutex<Queue>,
     /// The queue has something, has enough, or is closed.
-    pub filled: Condvar,
+    pub filled: Signal,
     /// Free bytes of the queue.
     pub space: Arc<Semaphore>,
     /// Of all entries.
     pub deriver: RwLock<Arc<Deriver>>,
     pub state: Mutex<State>,
     /// `state.end` or `state.finished` has changed.
-    pub published: Condvar,
+    pub published: Signal,
     /// While it is full: the reader that was said to be last.
     pub full_because: Mutex<Option<String>>,
     pub writer: Mutex<Writer>,

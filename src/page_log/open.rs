@@ -5,7 +5,7 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::Semaphore;
 
 use super::cursor_file::{self, CursorFile, cursors_dir};
@@ -16,6 +16,7 @@ use super::queue::{KEPT_BYTES, QUEUE_BYTES};
 use super::segment::{self, FILE_HEADER, Found, SegmentFile};
 use super::state::{MOST_DAMAGE, Segment, Slot, State, Tail};
 use super::status::Damage;
+use crate::blocking::Signal;
 use crate::config::LogConfig;
 use crate::delivery::{Cursor, Deriver, Position};
 use crate::parse::DeriveOptions;
@@ -84,11 +85,11 @@ impl PageLog {
             dir: dir.to_owned(),
             config: RwLock::new(config.clone()),
             queue: Mutex::default(),
-            filled: Condvar::new(),
+            filled: Signal::default(),
             space: Arc::new(Semaphore::new(QUEUE_BYTES)),
             deriver: RwLock::new(Deriver::keeping(KEPT_BYTES, derive)),
             state: Mutex::new(state),
-            published: Condvar::new(),
+            published: Signal::default(),
             full_because: Mutex::default(),
             writer: Mutex::new(writer),
             lock,

@@ -201,7 +201,7 @@ impl Reader {
         loop {
             let mut state = inner.state.lock();
             while self.position.index >= state.end.index {
-                if state.finished || inner.published.wait_until(&mut state, deadline).timed_out() {
+                if state.finished || inner.published.wait_until(&mut state, deadline) {
                     return Ok(Vec::new());
                 }
             }

@@ -10,6 +10,7 @@ use super::queue::{Active, COMPANY, Pending, Writer};
 use super::record::{Header, MAX_PAYLOAD};
 use super::segment::{self, FILE_HEADER};
 use super::state::Segment;
+use crate::blocking::Idle;
 use crate::delivery::{Entry, Position};
 
 /// How often an idle writer shows that it lives.
@@ -33,10 +34,11 @@ impl PageLog {
         }
         // A log that is full from the start says so, and later that it is not any more.
         inner.tell_room(&inner.state.lock());
+        let mut idle = Idle::new(IDLE);
         loop {
             beat();
             let left = writer.room_in_segment(inner)?;
-            if writer.batch.is_empty() && !inner.take(&mut writer.batch, left) {
+            if writer.batch.is_empty() && !inner.take(&mut writer.batch, left, idle.time()) {
                 break;
             }
             if !writer.batch.is_empty() {
@@ -67,21 +69,21 @@ impl Inner {
 
     /// Waits a while for events, then a little for company, and takes up to `left` bytes of them, or one. False: the log is closed, and
     /// there are none.
-    fn take(&self, batch: &mut Vec<Pending>, left: u64) -> bool {
+    fn take(&self, batch: &mut Vec<Pending>, left: u64, idle: Duration) -> bool {
         let mut queue = self.queue.lock();
-        let idle = Instant::now() + IDLE;
+        let until = Instant::now() + idle;
         let first = loop {
             if let Some(first) = queue.items.front() {
                 break first.queued;
             } else if queue.closed {
                 return false;
-            } else if self.filled.wait_until(&mut queue, idle).timed_out() {
+            } else if self.filled.wait_until(&mut queue, until) {
                 return true;
             }
         };
         let patience = first + self.config().commit_interval;
         while queue.bytes < COMPANY && !queue.closed {
-            if self.filled.wait_until(&mut queue, patience).timed_out() {
+            if self.filled.wait_until(&mut queue, patience) {
                 break;
             }
         }

@@ -69,6 +69,7 @@ impl Visitor {
                 }
             };
             tokio::select! {
+                biased;
                 _ = changed.changed() => {}
                 () = tokio::time::sleep_until(again) => {}
                 () = self.shutdown.finishing() => return Err(Interrupted::Stopping),

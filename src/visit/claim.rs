@@ -131,6 +131,7 @@ impl Claimed<'_> {
                 return Ok(claim);
             }
             tokio::select! {
+                biased;
                 () = settled => {}
                 () = tokio::time::sleep_until(deadline) => {}
                 () = self.visitor.shutdown.finishing() => return Err(Interrupted::Stopping),

@@ -226,6 +226,7 @@ impl Visitor {
         let mut changed = self.changed.subscribe();
         while !self.log.is_near_end(VALIDATOR) {
             tokio::select! {
+                biased;
                 _ = changed.changed() => {}
                 () = self.shutdown.finishing() => return Err(Interrupted::Stopping),
             }

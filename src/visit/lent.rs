@@ -18,6 +18,7 @@ use super::redirect;
 use super::retry;
 use super::sketch::Sketch;
 use super::visitor::{Interrupted, Shared, Visitor};
+use crate::blocking;
 use crate::clock::now_ms;
 use crate::fetch::client::Exchange;
 use crate::frontier::{FrontierError, Lease, Work};
@@ -315,7 +316,7 @@ impl Visitor {
             let target = target.map_or(location, |target| target.url.to_string());
             return Some(Sketch::of_redirect(response.status, &target));
         }
-        tokio::task::block_in_place(|| Sketch::of(event, &self.derive))
+        blocking::in_place(|| Sketch::of(event, &self.derive))
     }
 }
 

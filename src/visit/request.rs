@@ -342,6 +342,7 @@ impl Visitor {
             return Err(Interrupted::Resting(at));
         }
         tokio::select! {
+            biased;
             () = tokio::time::sleep(wait) => Ok(()),
             () = self.shutdown.finishing() => Err(Interrupted::Stopping),
         }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::visitor::Visitor;
+use crate::blocking;
 use crate::duplicates::Content;
 use crate::focus;
 use crate::frontier::{FrontierError, Work};
@@ -61,7 +62,7 @@ impl Visitor {
             Some(Read { derived: Some(Arc::new(derived)), ..read })
         };
         let small = match event.response() {
-            Some(response) if response.body.len() > long => tokio::task::block_in_place(small),
+            Some(response) if response.body.len() > long => blocking::in_place(small),
             _ => small(),
         };
         if let Some(read) = small {
@@ -72,7 +73,7 @@ impl Visitor {
             true => parse::facts(event, decoded, options),
             false => parse::content(event, decoded, options),
         };
-        tokio::task::block_in_place(|| read(&large::derive(event, options, facts)))
+        blocking::in_place(|| read(&large::derive(event, options, facts)))
     }
 
     /// Of what a page says; none where nobody wants to know, and where it can be no news.

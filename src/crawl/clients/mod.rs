@@ -17,6 +17,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio_util::task::TaskTracker;
 
 use crate::api::said::work::ClientStatus;
+use crate::blocking;
 use crate::clock::{event_id, now_ms};
 use crate::config::WorkConfig;
 use crate::frontier::{Frontier, FrontierError};
@@ -141,7 +142,7 @@ impl Clients {
             if self.shutdown.is_finishing() {
                 return false;
             }
-            std::thread::sleep(LOOK_AGAIN);
+            blocking::sleep(LOOK_AGAIN);
         }
         true
     }

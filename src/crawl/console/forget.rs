@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Console;
 use crate::api::Refusal;
 use crate::api::said::{Done, Forget, Order};
+use crate::blocking;
 use crate::clock::now_ms;
 use crate::frontier::{Forgotten, FrontierError};
 use crate::parse;
@@ -105,7 +106,7 @@ impl Console {
                 let unknown = (forget.urls.len() as u64).saturating_sub(listed + busy_listed);
                 return Ok(Forgotten { urls: listed + of_hosts, busy, unknown });
             }
-            std::thread::sleep(AGAIN);
+            blocking::sleep(AGAIN);
         }
     }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::Console;
 use crate::api::Refusal;
 use crate::api::said::{Done, Order, Ordered};
+use crate::blocking;
 use crate::clock::now_ms;
 use crate::crawl::filling;
 use crate::folders::if_there;
@@ -140,7 +141,7 @@ impl Console {
             if !is_leased || began.elapsed() > LETTING_GO {
                 return Ok(!is_leased);
             }
-            std::thread::sleep(LOOK);
+            blocking::sleep(LOOK);
         }
     }
 

@@ -115,6 +115,7 @@ impl BulkSender {
         touches: Vec<Arc<Entry>>,
     ) -> Result<BulkOutcome, BulkFailure> {
         tokio::select! {
+            biased;
             pushed = self.push_and_touch(bulk, &touches) => pushed,
             () = self.out_of_time() => Err(BulkFailure::Hurried),
         }
@@ -351,6 +352,7 @@ impl BulkSender {
         let pause = patience.back_off.mul_f64(0.75 + fastrand::f64() / 2.0);
         patience.back_off = (patience.back_off * 2).min(LAST_BACK_OFF);
         tokio::select! {
+            biased;
             () = tokio::time::sleep(pause) => Ok(()),
             () = self.shutdown.hurrying() => Err(BulkFailure::Hurried),
         }

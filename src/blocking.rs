@@ -1,0 +1,193 @@
+//! How threads wait: for each other, for time, for a future.
+//!
+//! In production these are the plain calls of the standard library, parking_lot and tokio. A simulation lets one thread run
+//! at a time, in virtual time: whoever waits gives its turn up ([`Turns`]). So whatever may block for longer than a lock is
+//! held goes through here.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, MutexGuard};
+use tokio::runtime::{EnterGuard, Handle};
+
+use crate::outside::stand_in;
+
+/// Who lets simulated threads run, one at a time.
+pub trait Turns: Send + Sync {
+    /// Makes a thread that gets turns until it ends.
+    fn thread(&self, name: &str, run: Box<dyn FnOnce() + Send>);
+    /// Gives the turn up until `rang` is no longer `seen`, or until `deadline`.
+    fn wait(&self, rang: &Arc<AtomicU64>, seen: u64, deadline: Option<Instant>);
+    /// Grows whenever something happens in the simulated world. As long as it stays the same, polling is a waste.
+    fn events(&self) -> u64;
+}
+
+fn turns() -> Option<Arc<dyn Turns>> {
+    stand_in::<Arc<dyn Turns>>()
+}
+
+/// Tells threads that wait with a lock's guard in hand that what they wait for may have come.
+#[derive(Debug, Default)]
+pub struct Signal {
+    condvar: Condvar,
+    rang: Arc<AtomicU64>,
+}
+
+impl Signal {
+    pub fn notify_all(&self) {
+        self.rang.fetch_add(1, Ordering::Relaxed);
+        self.condvar.notify_all();
+    }
+
+    /// Unlocks, waits, and locks again. True when the deadline passed first.
+    pub fn wait_until<T>(&self, guard: &mut MutexGuard<'_, T>, deadline: Instant) -> bool {
+        let Some(turns) = turns() else { return self.condvar.wait_until(guard, deadline).timed_out() };
+        let seen = self.rang.load(Ordering::Relaxed);
+        MutexGuard::unlocked(guard, || turns.wait(&self.rang, seen, Some(deadline)));
+        self.rang.load(Ordering::Relaxed) == seen
+    }
+
+    /// As [`wait_until`](Signal::wait_until), for so long.
+    pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, time: Duration) -> bool {
+        self.wait_until(guard, Instant::now() + time)
+    }
+}
+
+/// Waits.
+pub fn sleep(time: Duration) {
+    match turns() {
+        None => std::thread::sleep(time),
+        Some(turns) => turns.wait(&Arc::default(), 0, Some(Instant::now() + time)),
+    }
+}
+
+/// Starts a thread. Nobody waits for its end.
+///
+/// # Panics
+/// If the system starts no more threads.
+pub fn thread(name: &str, run: impl FnOnce() + Send + 'static) {
+    match turns() {
+        None => _ = std::thread::Builder::new().name(name.to_owned()).spawn(run).expect("the system starts threads"),
+        Some(turns) => turns.thread(name, Box::new(run)),
+    }
+}
+
+/// Runs a future to its end, in this thread.
+pub fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
+    let Some(turns) = turns() else { return handle.block_on(future) };
+    let _guard = handle.enter();
+    let mut future = pin!(future);
+    let bell = Arc::new(Bell(Arc::default()));
+    let waker = Waker::from(bell.clone());
+    loop {
+        let seen = bell.0.load(Ordering::Relaxed);
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        turns.wait(&bell.0, seen, None);
+    }
+}
+
+struct Bell(Arc<AtomicU64>);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Runs what blocks or takes long, in a task that others must not wait for.
+pub fn in_place<T>(run: impl FnOnce() -> T) -> T {
+    match turns() {
+        None => tokio::task::block_in_place(run),
+        Some(_) => run(),
+    }
+}
+
+/// Runs what blocks or takes long beside the tasks. Nobody waits for its end.
+pub fn beside(run: impl FnOnce() + Send + 'static) {
+    match turns() {
+        None => drop(tokio::task::spawn_blocking(run)),
+        Some(_) => run(),
+    }
+}
+
+/// How long to wait before looking again at what nobody tells of. A simulation waits longer and longer as long as nothing
+/// happens in its world.
+#[derive(Debug)]
+pub struct Idle {
+    base: Duration,
+    time: Duration,
+    events: u64,
+}
+
+/// No idle wait of a simulation is longer.
+const LONGEST_IDLE: Duration = Duration::from_secs(600);
+/// Simulated parts may be without a sign for so many times longer.
+const PATIENCE: u32 = 30;
+
+impl Idle {
+    pub fn new(base: Duration) -> Idle {
+        Idle { base, time: base, events: 0 }
+    }
+
+    pub fn time(&mut self) -> Duration {
+        let Some(turns) = turns() else { return self.base };
+        let events = turns.events();
+        self.time = match events == self.events {
+            true => (self.time * 2).min(LONGEST_IDLE),
+            false => self.base,
+        };
+        self.events = events;
+        self.time
+    }
+}
+
+/// Without a sign for so long a part is stuck.
+pub fn stuck_after(time: Duration) -> Duration {
+    if turns().is_some() { time * PATIENCE } else { time }
+}
+
+/// What a crawl's tasks run on.
+pub enum Runtime {
+    Own(tokio::runtime::Runtime),
+    /// A simulation's.
+    Simulated(Handle),
+}
+
+impl Runtime {
+    pub fn new() -> std::io::Result<Runtime> {
+        match stand_in::<Handle>() {
+            Some(handle) => Ok(Runtime::Simulated(handle)),
+            None => Ok(Runtime::Own(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)),
+        }
+    }
+
+    pub fn handle(&self) -> &Handle {
+        match self {
+            Runtime::Own(runtime) => runtime.handle(),
+            Runtime::Simulated(handle) => handle,
+        }
+    }
+
+    pub fn enter(&self) -> EnterGuard<'_> {
+        self.handle().enter()
+    }
+
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        match self {
+            Runtime::Own(runtime) => runtime.block_on(future),
+            Runtime::Simulated(handle) => block_on(handle, future),
+        }
+    }
+
+    /// Waits for nobody.
+    pub fn shutdown_background(self) {
+        if let Runtime::Own(runtime) = self {
+            runtime.shutdown_background();
+        }
+    }
+}

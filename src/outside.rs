@@ -1,0 +1,65 @@
+//! What stands in for the world outside while a simulation runs: network, clock, destinations, signals.
+//!
+//! A simulation (`tests/simulate/`, built with the feature `simulate`) runs the whole program in one process and in virtual
+//! time. The places that touch the outside ask here, by type, whether something stands in for the real thing. Without the
+//! feature the answer is a constant `None`, which the compiler removes.
+
+#[cfg(feature = "simulate")]
+mod simulated {
+    use std::any::{Any, TypeId};
+    use std::cell::RefCell;
+    use std::collections::HashMap;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use parking_lot::Mutex;
+
+    /// Everything that stands in for something in one simulated world, by its type. Cheap to clone.
+    #[derive(Clone, Default)]
+    pub struct Outside(Arc<Mutex<HashMap<TypeId, Box<dyn Any + Send>>>>);
+
+    thread_local! {
+        static HERE: RefCell<Option<Outside>> = const { RefCell::new(None) };
+    }
+
+    static IS_DEAD: AtomicBool = AtomicBool::new(false);
+
+    impl Outside {
+        /// Replaces what stood in for the same thing before.
+        pub fn put<T: Clone + Send + 'static>(&self, stand_in: T) {
+            self.0.lock().insert(TypeId::of::<T>(), Box::new(stand_in));
+        }
+
+        fn get<T: Clone + 'static>(&self) -> Option<T> {
+            self.0.lock().get(&TypeId::of::<T>())?.downcast_ref::<T>().cloned()
+        }
+    }
+
+    /// From now on this thread lives in that world; none: in the real one.
+    pub fn enter(outside: Option<Outside>) {
+        HERE.with(|here| *here.borrow_mut() = outside);
+    }
+
+    pub fn stand_in<T: Clone + 'static>() -> Option<T> {
+        HERE.try_with(|here| here.borrow().as_ref()?.get()).ok().flatten()
+    }
+
+    /// A simulated process was killed, and the next one has not begun: nothing that still comes from it counts.
+    pub fn is_dead() -> bool {
+        IS_DEAD.load(Ordering::Relaxed)
+    }
+
+    pub fn die(is_dead: bool) {
+        IS_DEAD.store(is_dead, Ordering::Relaxed);
+    }
+}
+
+#[cfg(feature = "simulate")]
+pub use simulated::{Outside, die, enter, is_dead, stand_in};
+
+/// What stands in for a `T` in this thread's world; none: it is the real one.
+#[cfg(not(feature = "simulate"))]
+#[inline(always)]
+pub fn stand_in<T: Clone + 'static>() -> Option<T> {
+    None
+}
