@@ -81,6 +81,21 @@ impl PageLog {
         self.inner.state.lock().unread(reader).is_none_or(|bytes| bytes <= NEAR_BYTES)
     }
 
+    /// Waits until a reader [is near the end](PageLog::is_near_end). Every change that can make it so is noticed, whoever made it:
+    /// the reader went on, was opened at another position, or is gone.
+    pub async fn near_end(&self, reader: &str) {
+        let mut moved = self.inner.moved.subscribe();
+        loop {
+            // Before the look: a change after it is not missed.
+            moved.mark_unchanged();
+            if self.is_near_end(reader) {
+                return;
+            }
+            // The sender lives as long as the log.
+            let _ = moved.changed().await;
+        }
+    }
+
     /// Whether the log is below its disk limit, with what waits to be written counted in, and its disk has what is to stay
     /// free.
     pub fn room(&self) -> bool {

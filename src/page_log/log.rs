@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use super::queue::{KEPT_BYTES, Queue, Writer};
 use super::segment;
@@ -37,6 +37,8 @@ pub(super) struct Inner {
     pub state: Mutex<State>,
     /// `state.end` or `state.finished` has changed.
     pub published: Signal,
+    /// Marked changed, behind the change, whenever a reader's cursor has moved or a reader came or went.
+    pub moved: watch::Sender<()>,
     /// While it is full: the reader that was said to be last.
     pub full_because: Mutex<Option<String>>,
     pub writer: Mutex<Writer>,

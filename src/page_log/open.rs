@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use super::cursor_file::{self, CursorFile, cursors_dir};
 use super::error::LogError;
@@ -90,6 +90,7 @@ impl PageLog {
             deriver: RwLock::new(Deriver::keeping(KEPT_BYTES, derive)),
             state: Mutex::new(state),
             published: Signal::default(),
+            moved: watch::Sender::default(),
             full_because: Mutex::default(),
             writer: Mutex::new(writer),
             lock,

@@ -75,6 +75,7 @@ impl PageLog {
         cursor_file::remove(&cursors_dir(&self.inner.dir), name)?;
         state.readers.remove(name);
         self.inner.free(state);
+        self.inner.moved.send_replace(());
         Ok(true)
     }
 
@@ -120,6 +121,7 @@ impl PageLog {
         cursor.position = self.locate(cursor.position)?;
         let slot = Slot { held: cursor.position, cursor: cursor.clone(), follower, opened: true };
         self.inner.state.lock().readers.insert(name.to_owned(), slot);
+        self.inner.moved.send_replace(());
         Ok(Reader {
             inner: self.inner.clone(),
             name: name.to_owned(),
@@ -286,6 +288,7 @@ impl Reader {
             slot.held = held;
         }
         self.inner.free(state);
+        self.inner.moved.send_replace(());
     }
 
     /// The segment to read from, and its end; none when what this reader wants next is gone, and it has moved on behind that.

@@ -220,18 +220,11 @@ impl Visitor {
         if !self.log.room() {
             return Err(Interrupted::LogFull);
         }
-        if self.log.is_near_end(VALIDATOR) {
-            return Ok(());
+        tokio::select! {
+            biased;
+            () = self.log.near_end(VALIDATOR) => Ok(()),
+            () = self.shutdown.finishing() => Err(Interrupted::Stopping),
         }
-        let mut changed = self.changed.subscribe();
-        while !self.log.is_near_end(VALIDATOR) {
-            tokio::select! {
-                biased;
-                _ = changed.changed() => {}
-                () = self.shutdown.finishing() => return Err(Interrupted::Stopping),
-            }
-        }
-        Ok(())
     }
 
     /// A host that is given up: its URLs fail without a visit, lease by lease.

@@ -2,6 +2,7 @@
 //! with everything a server can do to them.
 
 mod aliases;
+mod behind;
 mod beside;
 mod bodies;
 mod borrowing;

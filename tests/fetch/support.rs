@@ -151,7 +151,7 @@ pub struct MiniCrawl {
     pub frontier: Arc<dyn Frontier>,
     pub visitor: Arc<Visitor>,
     events: Arc<Mutex<Vec<Arc<PageEvent>>>>,
-    log: PageLog,
+    pub log: PageLog,
     _folder: TempDir,
 }
 
@@ -182,7 +182,24 @@ impl MiniCrawl {
         client: Client,
         wrap: impl FnOnce(EmbeddedFrontier) -> Arc<dyn Frontier>,
     ) -> MiniCrawl {
-        let folder = tempfile::tempdir().unwrap();
+        let (crawl, validator) = MiniCrawl::parts(tempfile::tempdir().unwrap(), config, seeds, client, wrap);
+        crawl.start_log(validator);
+        crawl
+    }
+
+    /// A crawl in a data folder, nothing of which runs yet, and its validator.
+    pub fn stopped(folder: TempDir, config: Config, seeds: &[&str]) -> (MiniCrawl, Validator) {
+        let client = Client::new(&config.fetch).unwrap();
+        MiniCrawl::parts(folder, config, seeds, client, |frontier| Arc::new(frontier))
+    }
+
+    fn parts(
+        folder: TempDir,
+        config: Config,
+        seeds: &[&str],
+        client: Client,
+        wrap: impl FnOnce(EmbeddedFrontier) -> Arc<dyn Frontier>,
+    ) -> (MiniCrawl, Validator) {
         let options = FrontierOptions { default_delay: Duration::ZERO, ..FrontierOptions::default() };
         let frontier = wrap(EmbeddedFrontier::open(&folder.path().join("frontier"), options, now_ms()).unwrap());
         let (log, _) = PageLog::open(&folder.path().join("log"), &config.log, DeriveOptions::new(&config)).unwrap();
@@ -217,8 +234,7 @@ impl MiniCrawl {
             log: log.clone(),
             _folder: folder,
         };
-        crawl.start_log(validator);
-        crawl
+        (crawl, validator)
     }
 
     /// The log's writer and the validator, each in a thread, until the log is closed.
