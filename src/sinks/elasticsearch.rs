@@ -15,7 +15,7 @@
 //! is remembered, the index says (`index.gc_deletes`).
 
 mod bulk;
-mod client;
+pub mod client;
 mod index;
 mod place;
 mod probe;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Handle};
 use tokio::task::JoinHandle;
 
 use self::bulk::{BulkFailure, BulkSender};
@@ -38,10 +38,12 @@ use self::queue::{BulkDocument, BulkOutcome};
 use super::dead_letters::DeadLetters;
 use super::sink::{Delivered, Sink, SinkContext, SinkCount, SinkError};
 use super::upkeep::Due;
+use crate::blocking::Runtime;
 use crate::config::{ElasticConfig, Removed, Upkeep};
 use crate::delivery::{Entry, Position};
 use crate::formats::elastic::{document_id, document_version, write_event};
 use crate::formats::files::is_held;
+use crate::outside::stand_in;
 
 /// Bulks sent and not yet answered. One is written by the server while the next is being made and sent.
 const IN_FLIGHT: usize = 2;
@@ -88,15 +90,10 @@ impl ElasticSink {
     pub fn open(config: &ElasticConfig, upkeep: Upkeep, context: &SinkContext) -> Result<ElasticSink, SinkError> {
         let client = client::Client::new(config)?;
         // A worker rather than the caller's thread: connections live on while the caller does something else.
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("elasticsearch")
-            .enable_all()
-            .build()
-            .map_err(|error| other(format!("no thread can be started: {error}"), "raise the limit of threads"))?;
+        let runtime = runtime(Builder::new_multi_thread().worker_threads(1).thread_name("elasticsearch"))?;
         let pusher = Arc::new(BulkSender::new(client, config, upkeep.removed == Removed::Delete, context));
         Ok(ElasticSink {
-            look: Some(runtime.spawn(pusher.clone().look())),
+            look: Some(runtime.handle().spawn(pusher.clone().look())),
             pusher,
             upkeep,
             runtime: Some(runtime),
@@ -157,7 +154,7 @@ impl ElasticSink {
             self.settle_first()?;
         }
         if let Some(runtime) = self.runtime.as_ref().filter(|_| !self.ended) {
-            let task = runtime.spawn(self.pusher.clone().push(batch.items, batch.touches));
+            let task = runtime.handle().spawn(self.pusher.clone().push(batch.items, batch.touches));
             self.in_flight.push_back(InFlightBulk { task, end, skipped: batch.skipped });
         }
         Ok(())
@@ -250,11 +247,20 @@ impl Drop for ElasticSink {
     }
 }
 
+/// The simulation's runtime if there is one, else a new one.
+fn runtime(builder: &mut Builder) -> Result<Runtime, SinkError> {
+    if let Some(handle) = stand_in::<Handle>() {
+        return Ok(Runtime::Simulated(handle));
+    }
+    let built = builder.enable_all().build();
+    let failed = |error| other(format!("no thread can be started: {error}"), "raise the limit of threads");
+    Ok(Runtime::Own(built.map_err(failed)?))
+}
+
 /// The documents in the index, from whoever wrote them.
 pub(super) fn held(config: &ElasticConfig) -> Result<SinkCount, SinkError> {
-    let failed = |error| other(format!("no thread can be started: {error}"), "raise the limit of threads");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let count = runtime.block_on(index::count(&client::Client::new(config)?, &config.index))?;
+    let count = runtime(&mut Builder::new_current_thread())?
+        .block_on(index::count(&client::Client::new(config)?, &config.index))?;
     Ok(SinkCount::new("documents", count))
 }
 

@@ -10,11 +10,11 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::producer::{BaseRecord, Producer};
+use rdkafka::error::RDKafkaErrorCode;
 
 use super::dead_letters::DeadLetters;
-use super::kafka_client::{self as client, KafkaProducer, Report, trouble};
+use super::kafka_client::{self as client, Producer, trouble};
+use super::kafka_link::{OutgoingMessage, Report};
 use super::kafka_message::{headers, key_hash};
 use super::place_notes::{NotedPlace, PlaceNotes};
 use super::sink::{Delivered, Sink, SinkContext, SinkError, empty};
@@ -37,7 +37,7 @@ const MAX_SLOTS: usize = 200_000;
 
 /// Writes every page that its format holds to one topic, and says there which are gone.
 pub struct KafkaSink {
-    producer: KafkaProducer,
+    producer: Producer,
     config: KafkaConfig,
     upkeep: Upkeep,
     encoder: Box<dyn Encoder>,
@@ -158,10 +158,15 @@ impl KafkaSink {
     fn send(&mut self, entry: &Arc<Entry>, sequence: usize) -> Result<Option<MessageState>, SinkError> {
         let key: String = url::form_urlencoded::byte_serialize(entry.event.url.as_bytes()).collect();
         loop {
-            let headers = headers(entry, self.upkeep, self.schema);
-            let mut record = BaseRecord::with_opaque_to(&self.config.topic, sequence).key(&key).headers(headers);
-            record.payload = (self.upkeep.due(&entry.event) != Due::Tombstone).then_some(&self.value);
-            let error = match self.producer.send(record) {
+            let message = OutgoingMessage {
+                topic: &self.config.topic,
+                key: &key,
+                value: (self.upkeep.due(&entry.event) != Due::Tombstone).then_some(&self.value),
+                headers: headers(entry, self.upkeep, self.schema),
+                partition: None,
+                sequence,
+            };
+            let code = match self.producer.link.send(message) {
                 Ok(()) => {
                     if self.in_flight == 0 {
                         self.last_sign = Instant::now();
@@ -169,9 +174,9 @@ impl KafkaSink {
                     self.in_flight += 1;
                     return Ok(Some(MessageState::InFlight(entry.clone())));
                 }
-                Err((error, _)) => error,
+                Err(code) => code,
             };
-            match client::code_of(&error) {
+            match code {
                 RDKafkaErrorCode::QueueFull if self.shutdown.is_hurrying() => return Ok(None),
                 RDKafkaErrorCode::QueueFull => {
                     self.wait()?;
@@ -184,18 +189,18 @@ impl KafkaSink {
                     );
                     return Ok(Some(MessageState::Dead(entry.clone(), reason)));
                 }
-                _ => return Err(client::failure(&self.producer, &self.config.topic, &error)),
+                _ => return Err(self.producer.failure(&self.config.topic, code)),
             }
         }
     }
 
     /// Waits a while for reports and takes them in. True when some came.
     fn wait(&mut self) -> Result<bool, SinkError> {
-        let reports = self.producer.context().take(LOOK);
+        let reports = self.producer.reports.take(LOOK);
         let came = !reports.is_empty();
         self.take_in(reports)?;
         if !came {
-            if let Some(complaint) = self.producer.context().complaint() {
+            if let Some(complaint) = self.producer.reports.complaint() {
                 self.watch.waits(complaint);
             }
             self.look_after()?;
@@ -234,7 +239,7 @@ impl KafkaSink {
                 self.set(sequence, |entry| MessageState::Dead(entry, format!("refused by the broker: {code}")))
             }
             MessageSizeTooLarge | InvalidMessageSize => {
-                let limit = *self.limit.get_or_insert_with(|| client::topic_limit(&self.config));
+                let limit = *self.limit.get_or_insert_with(|| self.producer.topic_limit(&self.config.topic));
                 let limit = limit.map_or("the broker's limit".into(), |bytes| format!("{bytes}"));
                 let reason = format!(
                     "{} bytes, compressed still more than {limit} (the topic's max.message.bytes)",
@@ -242,10 +247,7 @@ impl KafkaSink {
                 );
                 self.set(sequence, |entry| MessageState::Dead(entry, reason));
             }
-            code => {
-                let error = KafkaError::MessageProduction(code);
-                return Err(client::failure(&self.producer, &self.config.topic, &error));
-            }
+            code => return Err(self.producer.failure(&self.config.topic, code)),
         }
         Ok(())
     }
@@ -320,7 +322,7 @@ impl KafkaSink {
 
     /// No report came: is the producer still of use?
     fn look_after(&mut self) -> Result<(), SinkError> {
-        if let Some((code, reason)) = self.producer.client().fatal_error() {
+        if let Some((code, reason)) = self.producer.link.fatal_error() {
             return Err(trouble(format!("{code}: {reason}"), client::REMADE));
         }
         if self.in_flight == 0 || self.last_sign.elapsed() < self.config.stuck_after || self.shutdown.is_hurrying() {
@@ -336,7 +338,7 @@ impl KafkaSink {
         // The broker may have come back this moment.
         let deadline = Instant::now() + GRACE.min(self.config.stuck_after * 5);
         while Instant::now() < deadline {
-            let reports = self.producer.context().take(LOOK);
+            let reports = self.producer.reports.take(LOOK);
             if !reports.is_empty() || self.shutdown.is_hurrying() {
                 return self.take_in(reports);
             }
@@ -354,7 +356,7 @@ impl Sink for KafkaSink {
                 break;
             }
         }
-        let reports = self.producer.context().take(Duration::ZERO);
+        let reports = self.producer.reports.take(Duration::ZERO);
         self.take_in(reports)?;
         self.send_suspects()?;
         Ok(self.so_far.clone())

@@ -8,6 +8,7 @@ use rdkafka::message::{BorrowedMessage, Headers, Message};
 use super::dead_letters::id_hash;
 use super::kafka_client::{self as client, trouble};
 use super::kafka_reader::{ReadError, TopicReader};
+use super::librdkafka::client_config;
 use super::sink::{SinkCount, SinkError};
 use crate::config::KafkaConfig;
 use crate::shutdown::Shutdown;
@@ -21,8 +22,8 @@ pub(super) fn held(config: &KafkaConfig, expected: &[u64]) -> Result<SinkCount, 
     let failed = |error: ReadError| {
         trouble(format!("{} cannot be read: {error}", config.topic), "start the broker, and try again")
     };
-    let mut reader = TopicReader::open(&mut client::client_config(config), "seine-audit", &config.topic)
-        .map_err(|e| failed(e.into()))?;
+    let mut reader =
+        TopicReader::open(&mut client_config(config), "seine-audit", &config.topic).map_err(|e| failed(e.into()))?;
     let partitions = reader.partitions().map_err(|e| failed(e.into()))?.unwrap_or_default();
     let offsets: u64 = partitions.values().map(|offsets| (offsets.end - offsets.start) as u64).sum();
     let passes = offsets.div_ceil(IDS_AT_ONCE).max(1);

@@ -6,8 +6,8 @@ use std::time::Duration;
 use rdkafka::message::Message;
 
 use super::kafka_audit::event_id;
-use super::kafka_client::client_config;
 use super::kafka_reader::TopicReader;
+use super::librdkafka::client_config;
 use super::page_place::{NotTold, PagePlace, SoughtPage, noted};
 use super::place_notes::{NotedPlace, Span};
 use crate::config::KafkaConfig;

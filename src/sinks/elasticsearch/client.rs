@@ -1,6 +1,7 @@
 //! The hosts, taken in turn; who we are to them; one request and its answer.
 
 use std::iter::successors;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use elasticsearch::cert::{Certificate, CertificateValidation};
 use elasticsearch::http::Method;
 use elasticsearch::http::headers::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use elasticsearch::http::transport::{SingleNodeConnectionPool, Transport, TransportBuilder};
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use url::Url;
@@ -25,8 +27,21 @@ const LONGEST_REASON: usize = 500;
 /// A host that could not be reached is left alone for so long, as long as another one can be.
 const REST: Duration = Duration::from_secs(10);
 
+/// A server that stands in for the configured hosts: the simulation's.
+pub trait ElasticServer: Send + Sync {
+    /// Answers a request, later perhaps. If the client drops the future, the request may still have been carried out.
+    fn ask(
+        &self,
+        method: Method,
+        path: String,
+        body: Option<Bytes>,
+    ) -> BoxFuture<'static, Result<ServerReply, NoAnswer>>;
+}
+
 pub(super) struct Client {
     hosts: Vec<Host>,
+    stand_in: Option<Arc<dyn ElasticServer>>,
+    socket_timeout: Duration,
     /// Where the next request begins its search for a host.
     turn: AtomicUsize,
     connect_timeout: Duration,
@@ -43,14 +58,14 @@ struct Host {
 
 /// What a server said.
 #[derive(Debug)]
-pub(super) struct ServerReply {
+pub struct ServerReply {
     pub status: u16,
     pub body: Bytes,
 }
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoAnswer {
+pub enum NoAnswer {
     /// No host could be connected to.
     #[error("{0}")]
     Unreachable(String),
@@ -65,6 +80,8 @@ impl Client {
         let hosts = config.hosts.iter().map(|url| Host::new(url, config, certificate.as_deref()));
         Ok(Client {
             hosts: hosts.collect::<Result<_, _>>()?,
+            stand_in: crate::outside::stand_in(),
+            socket_timeout: config.socket_timeout,
             turn: AtomicUsize::new(0),
             connect_timeout: config.connect_timeout,
         })
@@ -77,6 +94,9 @@ impl Client {
         path: &str,
         body: Option<(Bytes, &'static str)>,
     ) -> Result<ServerReply, NoAnswer> {
+        if let Some(server) = &self.stand_in {
+            return self.ask_stand_in(server.as_ref(), method, path, body).await;
+        }
         let mut problems = Vec::new();
         for host in self.in_turn() {
             if let Err(problem) = host.reach(self.connect_timeout).await {
@@ -89,6 +109,18 @@ impl Client {
             });
         }
         Err(NoAnswer::Unreachable(problems.join("; ")))
+    }
+
+    async fn ask_stand_in(
+        &self,
+        server: &dyn ElasticServer,
+        method: Method,
+        path: &str,
+        body: Option<(Bytes, &'static str)>,
+    ) -> Result<ServerReply, NoAnswer> {
+        let asked = server.ask(method, path.to_owned(), body.map(|(body, _)| body));
+        let answered = tokio::time::timeout(self.socket_timeout, asked).await;
+        answered.unwrap_or_else(|_| Err(NoAnswer::Broken(format!("no answer within {:?}", self.socket_timeout))))
     }
 
     /// Every host once, beginning with another one each time; those at rest last.
@@ -173,7 +205,7 @@ impl ServerReply {
     }
 
     /// The user may not do this, or is not known.
-    pub fn denied(&self) -> Option<SinkError> {
+    pub(super) fn denied(&self) -> Option<SinkError> {
         match self.status {
             401 => Some(other(
                 self.shown(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use elasticsearch::http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
+use tokio::runtime::Builder;
 
 use super::client::Client;
 use crate::config::ElasticConfig;
@@ -21,7 +22,7 @@ struct Answer {
 /// Asks the index, which may have got it from somebody else. `patience`: for the answer.
 pub(in crate::sinks) fn find(config: &ElasticConfig, url: &str, patience: Duration) -> Result<PagePlace, NotTold> {
     let failed = |problem: String| NotTold(format!("the index cannot be asked: {problem}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = super::runtime(&mut Builder::new_current_thread());
     let runtime = runtime.map_err(|error| failed(error.to_string()))?;
     let client = Client::new(config).map_err(|error| failed(error.to_string()))?;
     let id = document_id(url);
