@@ -239,13 +239,19 @@ impl Validator {
             return Change::Page { record: before.clone(), due_again: self.due_again(event, before, trust) };
         }
         // An event of before the worker noted it is judged as the URL's own.
-        let own = || retry::retry_at(event, &self.config).map(|at| Again { at, counts: true });
-        if let Some(Again { at, counts }) = event.again.or_else(own) {
+        let own = || retry::retry_at(event, &self.config).map(|at| Again { at, counts: true, ..Again::default() });
+        if let Some(Again { at, counts, host_is_well }) = event.again.or_else(own) {
             let (attempt, put_off) = (event.attempt + u16::from(counts), !counts);
             // A body that broke off is no status.
             let is_cut = event.response().is_some_and(|response| response.is_success());
             let cause = Some(retry::cause_of(&event.outcome)).filter(|_| !is_cut);
-            return Change::Retry { at, attempt, put_off, cause, host: self.host_pause(event, !counts) };
+            return Change::Retry {
+                at,
+                attempt,
+                put_off,
+                cause,
+                host: self.host_pause(event, !counts && !host_is_well),
+            };
         }
         let record = match &event.withheld {
             Some(Withheld::Alias { target, .. }) => self.alias(seen, target),
@@ -256,13 +262,13 @@ impl Validator {
     }
 
     /// What the host's worker said at the lease's end, should that have been lost with the process: one failure.
-    fn host_pause(&self, event: &PageEvent, is_put_off: bool) -> HostPause {
+    fn host_pause(&self, event: &PageEvent, is_hosts: bool) -> HostPause {
         let was_asked = !event.request_headers.0.is_empty();
         if !was_asked || !is_of_its_host(event) {
             return HostPause::default();
         }
         let PageEvent { outcome, ended_ms, url, .. } = event;
-        let whose = if is_put_off { Whose::Host } else { Whose::Page };
+        let whose = if is_hosts { Whose::Host } else { Whose::Page };
         let health = retry::health_after(outcome, whose, url, *ended_ms, None, &self.config);
         let trouble = health.and_then(Health::trouble);
         let (origin, delay) = (parse::url::origin(url).unwrap_or_default(), self.config.host_delay);

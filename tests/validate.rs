@@ -15,8 +15,8 @@ use seine::delivery::{Deriver, Entry, Position};
 use seine::frontier::RefusedLinks;
 use seine::frontier::scope::{CurrentScope, Scope};
 use seine::frontier::{
-    Attempt, Batch, Cause, Change, Counts, EmbeddedFrontier, Frontier, FrontierOptions, Health, HostTurn, PageRecord,
-    PageState, Proposal, Release, Trouble, Verdict,
+    Attempt, Batch, Cause, Change, Counts, EmbeddedFrontier, Errors, Frontier, FrontierOptions, Health, HostTurn,
+    PageRecord, PageState, Proposal, Release, Trouble, Verdict,
 };
 use seine::page::{
     Again, Before, Failure, FailureReason, Headers, Hop, Kind, Outcome, PageChange, PageEvent, Response, TextChange,
@@ -611,7 +611,7 @@ fn what_is_put_off_pays_no_attempt_and_its_host_rests() {
         let mut event = bench.event(SEED, response(503, ""));
         event.request_headers.push("user-agent", "test");
         let at = event.ended_ms + 100_000;
-        event.again = Some(Again { at, counts: false });
+        event.again = Some(Again { at, ..Again::default() });
         let rested = event.ended_ms + 5000;
         bench.validate(event);
         assert_eq!(bench.state(SEED), None, "turn {turn}: it has no answer yet");
@@ -630,7 +630,8 @@ fn what_failed_with_its_host_waits_until_that_is_met_again() {
     let lease = bench.frontier.lease(1, 1, 1).unwrap().remove(0);
     let cause = Cause::Failure(FailureReason::Dns);
     let (suspect, given_up, asked_until) = (None, true, None);
-    let trouble = Trouble { since: 1, last: 2, failures: 9, cause, suspect, given_up, asked_until };
+    let trouble =
+        Trouble { since: 1, last: 2, failures: 9, cause, suspect, given_up, asked_until, errors: Errors::default() };
     let (fetched, health) = (vec![SEED.to_owned()], Some(Health::Troubled(trouble)));
     bench.frontier.release(lease, Release { fetched, health, ..Release::default() }).unwrap();
     let event = bench.event(SEED, failure(FailureReason::HostUnreachable));

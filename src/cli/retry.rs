@@ -13,7 +13,7 @@ use crate::telemetry::progress::grouped;
 /// Put what failed back among the URLs to fetch, with all of its attempts before it.
 ///
 /// Of a crawl that runs, they are fetched by it; of one that rests, by the next seine crawl with the same -o. Without --reason,
-/// everything that failed; pages that answered that they are not there (refused, gone) only when named.
+/// everything that failed, and what was answered with status 429 or 5xx; other answers (4xx, gone) only when named.
 ///
 /// Exit status: 0, also when there was nothing; 1 when something failed; 2 for arguments that are not understood.
 #[derive(clap::Args)]
@@ -23,12 +23,12 @@ Examples:
   seine retry -o data --reason timeout --reason connect
   seine retry -o data --host example.com           of one host
   seine retry -o data --pattern '.*/news/.*'       URLs like these
-  seine retry -o data --reason refused --dry-run   how many would be tried again")]
+  seine retry -o data --reason 4xx --dry-run       how many would be tried again")]
 pub struct Args {
     #[command(flatten)]
     folder: NamedFolder,
-    /// Only what failed for this reason, as the summary of a crawl names it (timeout, connect, host_unreachable, …), or
-    /// refused, gone; repeatable.
+    /// Only what failed for this reason: any name that the summary of a crawl counts by (timeout, connect, 5xx, refused,
+    /// gone, …); repeatable.
     #[arg(long = "reason", value_name = "NAME", value_parser = parse_reason)]
     reasons: Vec<String>,
     /// Only URLs of this host, example.com or https://example.com:8443; repeatable.

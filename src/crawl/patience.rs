@@ -146,6 +146,9 @@ impl fmt::Display for Waits {
             let urls = some(*urls, "URL");
             write!(out, "    {origin}  {urls}, to be tried in {wait}")?;
             match trouble {
+                Some(Trouble { cause, failures: 0, .. }) => {
+                    writeln!(out, " ({}, many URLs together)", meaning(*cause))?;
+                }
                 Some(Trouble { cause, failures, .. }) => writeln!(out, " ({}, {failures} in a row)", meaning(*cause))?,
                 None => writeln!(out)?,
             }

@@ -38,6 +38,6 @@ pub use past::{Attempt, Attempts, Found, Past, Way};
 pub use refused::{Refused, RefusedLinks};
 pub use schedule::HostRecord;
 pub use spending::{BudgetStanding, NoBudget, Spent};
-pub use trouble::{Cause, Health, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost, url_mark};
+pub use trouble::{Cause, Errors, Health, Trouble, Troubled, WHEN_MET_AGAIN, Waiting, WaitingHost, url_mark};
 pub use verdict::{Applied, Batch, Change, Hint, HostPause, Verdict};
 pub use work::{Proposal, Proposed, Work};

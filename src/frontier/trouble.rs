@@ -35,6 +35,41 @@ pub struct Trouble {
     /// It has been in trouble for too long: its URLs fail without a visit, until a link or a seed leads to it again.
     #[n(4)]
     pub given_up: bool,
+    #[cbor(n(7), default, skip_if = "Errors::is_none")]
+    pub errors: Errors,
+}
+
+/// Whether many URLs of a host fail together. A part of a site may be broken for a while although its home page works: its
+/// URLs are not to fail for good by that.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Errors {
+    /// A bit for each of the last 16 URLs that the host was asked for the first time, 1 where the server failed. The newest
+    /// is the lowest.
+    #[n(0)]
+    pub recent: u16,
+    /// Since when many fail together. Time in which nobody asked is left out.
+    #[n(1)]
+    pub many_since: Option<EpochMs>,
+}
+
+/// So many of the last 16 URLs are many.
+const MANY: u32 = 6;
+
+impl Errors {
+    pub fn are_many(&self) -> bool {
+        self.many_since.is_some()
+    }
+
+    fn is_none(&self) -> bool {
+        *self == Errors::default()
+    }
+
+    /// A URL was asked for that never was before, or not since it last went well.
+    pub fn first_request(self, is_error: bool, now: EpochMs) -> Errors {
+        let recent = self.recent << 1 | u16::from(is_error);
+        let are_many = is_error && recent.count_ones() >= MANY;
+        Errors { recent, many_since: self.many_since.or(are_many.then_some(now)) }
+    }
 }
 
 /// What a host failed with.
@@ -114,6 +149,17 @@ pub struct WaitingHost {
 }
 
 impl Trouble {
+    /// What is left once the host has answered: how its URLs fared.
+    pub fn over(self) -> Option<Trouble> {
+        let over = Trouble { since: self.last, failures: 0, suspect: None, asked_until: None, given_up: false, ..self };
+        Some(over).filter(|over| !over.errors.is_none())
+    }
+
+    /// The host failed, or some of its URLs did that were asked for last.
+    pub fn is_told(&self) -> bool {
+        self.failures > 0 || self.given_up || self.suspect.is_some() || self.errors.are_many()
+    }
+
     /// The host itself failed, and may be well again: it rests.
     pub fn is_the_hosts(&self) -> bool {
         self.failures > 0 && !self.given_up
@@ -127,6 +173,7 @@ impl Trouble {
             since: more.since.min(less.since),
             given_up: more.given_up || less.given_up,
             asked_until: more.asked_until.max(less.asked_until),
+            errors: if less.errors.are_many() { less.errors } else { more.errors },
             ..more
         })
     }

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub use duplicate::{DuplicateOf, Likeness, WasDuplicate};
 use preferences::Statement;
-pub use reason::FailureReason;
+pub use reason::{FailureReason, STATUS_CLASSES, status_class};
 pub use relevance::Relevance;
 pub use text_change::{TextChange, TextsGiven};
 use wire::Wire;
@@ -90,11 +90,14 @@ pub struct PageEvent {
 }
 
 /// When a URL is tried again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Again {
     pub at: EpochMs,
     /// Whether this attempt counts as one of the URL's own: what went wrong was its own doing, not its host's.
     pub counts: bool,
+    /// The host does not rest for it: it answers for other URLs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub host_is_well: bool,
 }
 
 /// What was asked for, and so what may be derived from the answer.

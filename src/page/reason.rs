@@ -73,6 +73,17 @@ pub enum FailureReason {
     Alias,
 }
 
+/// Answers by their statuses, as they are counted and named for people.
+pub const STATUS_CLASSES: [&str; 5] = ["2xx", "3xx", "4xx", "5xx", "other"];
+
+/// The one of [`STATUS_CLASSES`] that a status belongs to.
+pub fn status_class(status: u16) -> &'static str {
+    match status / 100 {
+        class @ 2..=5 => STATUS_CLASSES[usize::from(class) - 2],
+        _ => "other",
+    }
+}
+
 impl FailureReason {
     /// All of them, by their numbers in the frontier.
     pub const ALL: [FailureReason; WORDS.len()] = {

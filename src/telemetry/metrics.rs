@@ -12,10 +12,8 @@ use super::harvest::Harvested;
 use crate::fetch::RequestCounts;
 use crate::fetch::client::Exchange;
 use crate::frontier::{Applied, Proposed};
-use crate::page::{FailureReason, Outcome, PageEvent, Relevance};
+use crate::page::{FailureReason, Outcome, PageEvent, Relevance, STATUS_CLASSES, status_class};
 
-/// Outcomes of a fetch with an answer, by its status.
-const CLASSES: [&str; 5] = ["2xx", "3xx", "4xx", "5xx", "other"];
 /// What the validator says of an event: its own words, and the states of a page.
 const CHANGES: [&str; 10] =
     ["retry", "kept", "new", "unchanged", "changed", "alias", "gone", "refused", "failed", "withheld"];
@@ -97,7 +95,7 @@ impl Metrics {
     /// What has not happened yet is there, too: who asks for its growth finds the first time.
     fn begin_at_zero(&self) {
         let reasons = FailureReason::ALL.into_iter().filter(|reason| *reason != FailureReason::Alias);
-        for outcome in CLASSES.into_iter().chain(reasons.map(FailureReason::name)) {
+        for outcome in STATUS_CLASSES.into_iter().chain(reasons.map(FailureReason::name)) {
             self.fetches.with_label_values(&[outcome]);
         }
         for change in CHANGES {
@@ -125,10 +123,7 @@ impl Metrics {
     /// One attempt at a page or sitemap.
     pub fn fetched(&self, event: &PageEvent) {
         let outcome = match &event.outcome {
-            Outcome::Response(response) => match response.status / 100 {
-                class @ 2..=5 => CLASSES[usize::from(class) - 2],
-                _ => "other",
-            },
+            Outcome::Response(response) => status_class(response.status),
             Outcome::Failure(failure) => failure.reason.name(),
         };
         self.fetches.with_label_values(&[outcome]).inc();

@@ -182,11 +182,12 @@ impl Visitor {
         let config = &self.config.frontier;
         match whose {
             Whose::Nobody => None,
-            Whose::Page => retry::retry_at(event, config).map(|at| Again { at, counts: true }),
+            Whose::Page => retry::retry_at(event, config).map(|at| Again { at, counts: true, ..Again::default() }),
             Whose::Host => {
                 let behind = config.host_delay.max(config.backoff_base).as_millis() as u64;
-                Some(Again { at: not_before + behind, counts: false })
+                Some(Again { at: not_before + behind, ..Again::default() })
             }
+            Whose::Part => Some(Again { at: not_before, host_is_well: true, ..Again::default() }),
         }
     }
 

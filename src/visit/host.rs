@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::retry::{self, Whose};
 use super::rules::Rules;
 use crate::config::FrontierConfig;
+use crate::fetch::client::Exchange;
 use crate::frontier::{Cause, Health, Lease, Release, Robots, Spent, Trouble, Work};
 use crate::page::{EpochMs, Failure, FailureReason, Outcome};
 use crate::parse::preferences::tdm::TdmFile;
@@ -114,10 +115,26 @@ impl LeasedHost {
 
     /// What an answer (or none) means for the host.
     pub fn bears(&mut self, whose: Whose, outcome: &Outcome, work: &Work, ended: EpochMs, config: &FrontierConfig) {
+        let errors = retry::errors_after(outcome, work, ended, self.trouble.as_ref(), config);
         if let Some(health) = retry::health_after(outcome, whose, &work.url, ended, self.trouble, config) {
+            self.trouble = self.trouble.map(|before| Trouble { errors, ..before });
+            let health = match health {
+                Health::Well => Health::Well,
+                Health::Troubled(now) => Health::Troubled(Trouble { errors, ..now }),
+            };
             self.is_now(health, outcome, ended, config);
         }
         self.is_ailing = whose == Whose::Host;
+    }
+
+    /// When a URL is tried again that would fail for good by this, were it not for many others of the host that fail, too.
+    pub(super) fn tries_with_others(
+        &self,
+        exchange: &Exchange,
+        work: &Work,
+        config: &FrontierConfig,
+    ) -> Option<EpochMs> {
+        retry::tried_with_others(&exchange.outcome, work, self.trouble.as_ref(), exchange.ended_ms, config)
     }
 
     /// Its robots.txt cannot be had: it rests, longer each time.
@@ -131,11 +148,19 @@ impl LeasedHost {
     /// Its robots.txt can be had: that is the end of a trouble that keeps everything away, not of one with its pages.
     pub fn has_rules(&mut self) {
         use FailureReason::*;
-        self.trouble.take_if(|trouble| match trouble.cause {
+        let ends = |trouble: &Trouble| match trouble.cause {
             Cause::Failure(Dns | Resolver | NoRoute | Tls | RobotsUnreachable) => true,
             Cause::Failure(Connect | ConnectionRefused | ConnectionBroken) => true,
             Cause::Failure(_) | Cause::Status(_) => false,
-        });
+        };
+        if self.trouble.as_ref().is_some_and(ends) {
+            self.answers();
+        }
+    }
+
+    /// It answers: what troubled it is over.
+    pub(super) fn answers(&mut self) {
+        self.trouble = self.trouble.and_then(Trouble::over);
     }
 
     fn is_now(&mut self, health: Health, outcome: &Outcome, ended: EpochMs, config: &FrontierConfig) {
@@ -144,7 +169,7 @@ impl LeasedHost {
             Outcome::Response(_) => None,
         };
         self.trouble = match health {
-            Health::Well => None,
+            Health::Well => self.trouble.and_then(Trouble::over),
             Health::Troubled(trouble) => {
                 // One that a redirect leads to has no work that could fail: whose work leads here is told, and it is
                 // asked again by the next.

@@ -156,14 +156,19 @@ impl Visitor {
         request: &Request<'_>,
     ) -> Result<Asked, Interrupted> {
         let mut whose = self.bear(host, &exchange, request.work).await?;
+        let mut not_before = host.not_before;
         if let (Whose::Host, Some(failure)) = (whose, host.is_hopeless(&self.config.frontier)) {
             exchange.outcome = Outcome::Failure(failure);
             whose = Whose::Nobody;
         }
+        if let (Whose::Page, Some(at)) = (whose, host.tries_with_others(&exchange, request.work, &self.config.frontier))
+        {
+            (whose, not_before) = (Whose::Part, not_before.max(at));
+        }
         let location = redirect::location(&exchange.outcome);
         let bytes_beside = std::mem::take(&mut host.bytes_beside);
         let said_by_host = self.said_by_host(host, url);
-        Ok(Asked { exchange, location, whose, not_before: host.not_before, bytes_beside, said_by_host })
+        Ok(Asked { exchange, location, whose, not_before, bytes_beside, said_by_host })
     }
 
     /// Whose trouble it is, borne by the host if it is the host's. Before a URL pays for what its host may have done, or the
@@ -172,14 +177,14 @@ impl Visitor {
         let (outcome, ended, config) = (&exchange.outcome, exchange.ended_ms, &self.config.frontier);
         let mut whose = host.whose(outcome, work);
         let is_in_question = match whose {
-            Whose::Nobody => false,
+            Whose::Nobody | Whose::Part => false,
             Whose::Page => retry::leaves_host_in_question(outcome, work, host.trouble.as_ref(), config),
             Whose::Host => retry::may_be_the_pages(outcome),
         };
         let answers = if is_in_question { self.ask_witness(host, work).await? } else { None };
         match answers {
             Some(true) => {
-                host.trouble = None; // it answered for another page just now: what troubled it was not its own
+                host.answers(); // for another page just now: what troubled it was not its own
                 whose = Whose::Page;
             }
             Some(false) => whose = Whose::Host,

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::config::FrontierConfig;
-use crate::frontier::{Cause, Health, Trouble, Work, url_mark};
+use crate::frontier::{Cause, Errors, Health, Trouble, Work, url_mark};
 use crate::page::{EpochMs, FailureReason, Outcome, PageEvent, Response};
 
 /// A server that asks for more is not believed at all: nobody means that.
@@ -19,6 +19,9 @@ pub enum Whose {
     Host,
     /// The URL's own: it pays an attempt.
     Page,
+    /// Of a part of the host: many of its URLs fail together while others are answered. The URL waits and pays no attempt; the
+    /// host does not rest.
+    Part,
 }
 
 /// What an outcome can mean, before anything else is known.
@@ -63,7 +66,9 @@ fn sort(outcome: &Outcome) -> Sort {
 /// [`crate::frontier::Work::was_put_off`].
 pub fn whose(outcome: &Outcome, url: &str, was_put_off: bool, trouble: Option<&Trouble>) -> Whose {
     // A failure that only this URL has had says nothing yet of its host.
-    let was_well = trouble.is_none_or(|trouble| trouble.failures == 0 && trouble.suspect == Some(url_mark(url)));
+    let mark = url_mark(url);
+    let is_of_it = |trouble: &Trouble| trouble.suspect.is_none_or(|suspect| suspect == mark);
+    let was_well = trouble.is_none_or(|trouble| trouble.failures == 0 && is_of_it(trouble));
     match sort(outcome) {
         Sort::Answer | Sort::Nothing => Whose::Nobody,
         Sort::Connection => Whose::Host,
@@ -86,6 +91,46 @@ pub(super) fn leaves_host_in_question(
 ) -> bool {
     let is_alone = before.is_some_and(|before| before.suspect == Some(url_mark(&work.url)));
     matches!(sort(outcome), Sort::Either) && (is_alone || work.attempt >= config.max_retries)
+}
+
+/// How a host's URLs fare, after it was asked for one of them. Many that fail together are well again with the first of them that
+/// is answered.
+pub(super) fn errors_after(
+    outcome: &Outcome,
+    work: &Work,
+    ended_ms: EpochMs,
+    before: Option<&Trouble>,
+    config: &FrontierConfig,
+) -> Errors {
+    let errors = before.map(|before| before.errors).unwrap_or_default();
+    let is_first = work.attempt == 0 && !work.was_put_off;
+    match (sort(outcome), before) {
+        (Sort::Answer, _) if !is_first => Errors::default(),
+        (Sort::Answer, _) => errors.first_request(false, ended_ms),
+        (Sort::Either | Sort::Rejection, before) => {
+            let unasked = before.map_or(0, |before| unasked(before, ended_ms, config));
+            let many_since = errors.many_since.map(|since| since + unasked);
+            let errors = Errors { many_since, ..errors };
+            if is_first { errors.first_request(true, ended_ms) } else { errors }
+        }
+        (Sort::Nothing | Sort::Connection | Sort::Cut, _) => errors,
+    }
+}
+
+/// When a URL is tried again that would fail for good, because so many of its host fail together; none: it may fail. The longer
+/// they have failed, the longer it waits.
+pub(super) fn tried_with_others(
+    outcome: &Outcome,
+    work: &Work,
+    host: Option<&Trouble>,
+    ended_ms: EpochMs,
+    config: &FrontierConfig,
+) -> Option<EpochMs> {
+    let is_error = matches!(sort(outcome), Sort::Either | Sort::Rejection);
+    let since = host?.errors.many_since.filter(|_| is_error && work.attempt >= config.max_retries)?;
+    let age = Duration::from_millis(ended_ms.saturating_sub(since));
+    let wait = back_off(u32::from(work.attempt) + 1, &work.url, config).max(age / 2).min(config.backoff_max);
+    (age < config.give_up_after).then(|| ended_ms + millis(wait))
 }
 
 /// What a host in trouble fails with, and one that is well with some of its pages, too.
@@ -111,7 +156,7 @@ pub fn health_after(
     match (whose, sort(outcome)) {
         (Whose::Nobody, Sort::Nothing) => None,
         (Whose::Nobody, _) | (Whose::Page, Sort::Cut) => Some(Health::Well),
-        (Whose::Page, _) => {
+        (Whose::Page | Whose::Part, _) => {
             let since = before.map_or(ended_ms, |before| before.since);
             let first = failed_again(None, cause, ended_ms, config);
             Some(Health::Troubled(Trouble { since, failures: 0, suspect: Some(url_mark(url)), asked_until, ..first }))
@@ -132,19 +177,24 @@ pub fn failed_again(before: Option<Trouble>, cause: Cause, ended_ms: EpochMs, co
         suspect: None,
         asked_until: None,
         given_up: false,
+        errors: before.map(|before| before.errors).unwrap_or_default(),
     };
     let Some(before) = before.filter(|before| before.failures > 0) else {
         return Trouble { suspect: before.and_then(|before| before.suspect), ..new };
     };
-    let unasked = ended_ms.saturating_sub(before.last).saturating_sub(millis(config.backoff_max));
     Trouble {
-        since: before.since + unasked,
+        since: before.since + unasked(&before, ended_ms, config),
         failures: before.failures.saturating_add(1),
         cause,
         last: ended_ms,
         asked_until: None,
         ..before
     }
+}
+
+/// Time in which nobody asked a host that had failed.
+fn unasked(before: &Trouble, ended_ms: EpochMs, config: &FrontierConfig) -> u64 {
+    ended_ms.saturating_sub(before.last).saturating_sub(millis(config.backoff_max))
 }
 
 /// Until when the server asks to be left alone, if it does (Retry-After).

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::support::server::Answer;
 
 use crate::support::dns::{NameServer, Say};
-use crate::support::program::{Place, Process};
-use crate::support::{Running, links};
+use crate::support::program::{Place, Process, run};
+use crate::support::{Running, counted, links};
 
 const PATHS: [&str; 8] = ["/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8"];
 
@@ -82,6 +82,79 @@ link_storage.scheduler.backoff_max: 1s",
             assert!((3..=4).contains(&asked), "{path} was asked for {asked} times");
         }
     }
+}
+
+const ARTICLES: usize = 20;
+
+/// A front page with twenty articles among twenty other pages. `error`: what an article is answered with that is asked for the
+/// `n`th time, when articles were asked for `all` times before.
+fn newspaper(error: impl Fn(u32, usize) -> Option<Answer> + Send + Sync + 'static) -> Running {
+    let paths: Vec<String> = (0..ARTICLES).flat_map(|n| [format!("/article{n}"), format!("/page{n}")]).collect();
+    let all = AtomicUsize::new(0);
+    Running::start(
+        1,
+        counted(move |ask, n| match ask.path() {
+            "/robots.txt" | "/sitemap.xml" => Answer::text("").status(404),
+            "/" => Answer::html(links(&paths.iter().map(String::as_str).collect::<Vec<_>>())),
+            path if path.starts_with("/article") => {
+                let answer = error(n, all.fetch_add(1, Ordering::SeqCst));
+                answer.unwrap_or_else(|| Answer::html(format!("the article {path}")))
+            }
+            path => Answer::html(format!("the page {path}")),
+        }),
+    )
+}
+
+/// The part of a site that an overloaded database is behind: its home page and others work all the time.
+#[test]
+fn many_pages_that_fail_together_are_their_hosts_trouble_though_it_answers_others() {
+    for status in [500, 502] {
+        // Longer than all attempts of each.
+        let site = newspaper(move |_, all| (all < 4 * ARTICLES).then(|| Answer::new(status, "")));
+        let place = Place::with("crawler_manager.downloader.max_retry_count: 2");
+        crawl(&site, &place);
+        assert_eq!(place.kept().len(), 1 + 2 * ARTICLES, "{status}: {}", place.stats());
+    }
+}
+
+/// They wait, the run ends, and says for whom. What else is there was fetched.
+#[test]
+fn many_pages_that_fail_for_long_are_named_at_the_end() {
+    let site = newspaper(|_, _| Some(Answer::new(500, "")));
+    let place = Place::with("crawler_manager.downloader.max_retry_count: 1");
+    let args = ["--delay", "0", "--patience", "2s"];
+    let ran = Process::start(place.crawl(&[site.origin(0) + "/"], &args)).wait().exits(4);
+    let origin = site.origin(0);
+    for words in ["20 URLs: answers with status 500", &origin, "many URLs together"] {
+        assert!(ran.stderr.contains(words), "{words:?} is not in:\n{}", ran.stderr);
+    }
+    let frontier = &place.stats()["frontier"];
+    assert_eq!((&frontier["live"], &frontier["refused"]), (&21.into(), &0.into()), "{frontier}");
+}
+
+/// What the summary calls it, `seine retry` understands.
+#[test]
+fn pages_that_failed_with_5xx_are_retried_by_the_name_of_the_summary() {
+    let site = site(|_, path| match path {
+        "/2" => Some(Answer::new(404, "")),
+        "/3" | "/4" => Some(Answer::new(500, "")),
+        _ => None,
+    });
+    let place = Place::with("crawler_manager.downloader.max_retry_count: 0");
+    let ran = Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0"])).wait().ok();
+    let data = place.data();
+    let retried = |reasons: &[&str]| {
+        let named = reasons.iter().flat_map(|reason| ["--reason", *reason]);
+        let args: Vec<&str> = ["retry", "-o", data.to_str().unwrap(), "--dry-run"].into_iter().chain(named).collect();
+        let told = run(&args).ok().stdout;
+        told.lines().last().and_then(|line| line.split(' ').next()).and_then(|n| n.parse().ok()).unwrap_or(0)
+    };
+    let counted_by = ["5xx", "4xx", "refused"];
+    for name in counted_by {
+        assert!(ran.stderr.contains(&format!("  {name} ")), "{name} is not in:\n{}", ran.stderr);
+    }
+    assert_eq!(counted_by.map(|name| retried(&[name])), [2, 2, 4], "sitemap.xml is not there, either");
+    assert_eq!((retried(&[]), retried(&["5xx", "4xx"]), retried(&["failed"]), retried(&["2xx"])), (2, 4, 0, 0));
 }
 
 /// Nothing else is left that could tell whose trouble it is: the host is asked for its robots.txt.

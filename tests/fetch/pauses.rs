@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use seine::config::{Config, FrontierConfig};
-use seine::frontier::{Cause, Health, Trouble, url_mark};
+use seine::frontier::{Cause, Errors, Health, Trouble, url_mark};
 use seine::page::{EpochMs, Failure, FailureReason, Outcome, PageEvent, Response, Truncated};
 use seine::visit::retry::{Whose, failed_again, health_after, host_not_before, is_hopeless, retry_at, whose};
 
@@ -43,7 +43,16 @@ fn event(outcome: Outcome, attempt: u16) -> PageEvent {
 /// A host that has failed so often in a row.
 fn trouble(failures: u32) -> Trouble {
     let cause = Cause::Status(503);
-    Trouble { since: NOW - 1000, last: NOW - 500, failures, cause, suspect: None, asked_until: None, given_up: false }
+    Trouble {
+        since: NOW - 1000,
+        last: NOW - 500,
+        failures,
+        cause,
+        suspect: None,
+        asked_until: None,
+        given_up: false,
+        errors: Errors::default(),
+    }
 }
 
 /// A host of which one URL alone has failed.

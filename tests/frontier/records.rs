@@ -122,6 +122,7 @@ fn any_trouble() -> impl Strategy<Value = Trouble> {
             suspect,
             asked_until,
             given_up,
+            errors: Errors { recent: failures as u16, many_since: asked_until },
         },
     )
 }
@@ -275,6 +276,7 @@ fn of_hosts_are_read_as_0_1_0_wrote_them() {
         suspect: Some(0x0909_0909_0909_0909),
         asked_until: Some(99),
         given_up: true,
+        errors: Errors::default(),
     };
     assert_eq!(lease.host.trouble, Some(trouble));
     let failure = Failure { reason: FailureReason::Dns, message: "none".into() };

@@ -135,7 +135,16 @@ pub fn record(url: &str, event: u64) -> PageRecord {
 /// A host's own trouble, and how often it has failed.
 pub fn trouble(failures: u32) -> Trouble {
     let cause = Cause::Failure(FailureReason::Connect);
-    Trouble { since: 50, last: 60, failures, cause, suspect: None, asked_until: None, given_up: false }
+    Trouble {
+        since: 50,
+        last: 60,
+        failures,
+        cause,
+        suspect: None,
+        asked_until: None,
+        given_up: false,
+        errors: Errors::default(),
+    }
 }
 
 pub fn given_up() -> Trouble {

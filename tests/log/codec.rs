@@ -64,7 +64,11 @@ fn page_event() -> impl Strategy<Value = PageEvent> {
         Just(PageChange::Changed),
         Just(PageChange::Gone)
     ]);
-    let again = option::of((any::<u64>(), any::<bool>()).prop_map(|(at, counts)| Again { at, counts }));
+    let again = option::of((any::<u64>(), any::<bool>(), any::<bool>()).prop_map(|(at, counts, host_is_well)| Again {
+        at,
+        counts,
+        host_is_well,
+    }));
     let alias = any::<(String, String)>().prop_map(|(of, target)| Withheld::Alias { of, target });
     let withheld = option::of(prop_oneof![Just(Withheld::Noindex), alias, asked().prop_map(opted_out)]);
     let bits = btree_map(0..=64u8, 0..=64u8, 0..3);

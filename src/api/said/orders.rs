@@ -66,7 +66,8 @@ pub struct Forget {
 /// What is to be tried again; of an empty list, all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retry {
-    /// Reasons of failure, `refused`, `gone`; empty: whatever failed.
+    /// Names that the summary of a crawl counts by: reasons of failure, `5xx`, `refused`, `gone`. Empty: whatever failed, and answers
+    /// with status 429 or 5xx.
     #[serde(default)]
     pub reasons: Vec<String>,
     /// `example.com`, or `https://example.com:8443`.

@@ -78,7 +78,7 @@ impl Console {
 }
 
 pub(super) fn host_status(look: &HostLook, now: EpochMs) -> HostStatus {
-    let trouble = look.record.trouble.map(|trouble| HostTrouble {
+    let trouble = look.record.trouble.filter(Trouble::is_told).map(|trouble| HostTrouble {
         cause: trouble.cause.to_string(),
         since_ms: trouble.since,
         failures: trouble.failures,
@@ -115,7 +115,7 @@ fn state(look: &HostLook, now: EpochMs) -> &'static str {
     if look.spent.is_some() {
         return "budget_spent";
     }
-    match (look.record.trouble.as_ref().is_some_and(Trouble::is_the_hosts), look.due.is_some_and(|due| due <= now)) {
+    match (look.record.waits_for().is_some(), look.due.is_some_and(|due| due <= now)) {
         (true, _) => "troubled",
         (false, true) => "due",
         (false, false) => "resting",

@@ -10,15 +10,19 @@ use crate::api::said::{ReasonCount, Retry};
 use crate::clock::now_ms;
 use crate::config::pattern;
 use crate::frontier::{PageRecord, PageState};
-use crate::page::FailureReason;
+use crate::page::{FailureReason, STATUS_CLASSES, status_class};
 use crate::parse;
 
 /// URLs put back by one batch.
 const BATCH: usize = 1000;
 
-/// What [`Retry::reasons`] may name.
+/// What the summary of a crawl calls URLs of several reasons.
+const TABLES: [&str; 3] = ["refused", "gone", "failed"];
+
+/// What [`Retry::reasons`] may name: every name by which the summary of a crawl counts what brought no page.
 pub(crate) fn reasons() -> Vec<&'static str> {
-    FailureReason::ALL.iter().map(|reason| reason.name()).chain(["refused", "gone"]).collect()
+    let reasons = FailureReason::ALL.iter().map(|reason| reason.name());
+    reasons.chain(STATUS_CLASSES).chain(TABLES).collect()
 }
 
 impl Console {
@@ -29,7 +33,7 @@ impl Console {
         loop {
             let found = self.frontier.records_after(last.as_deref(), BATCH, &|record| wanted.takes(record))?;
             for record in &found {
-                *counts.entry(name_of(record.state)).or_default() += 1;
+                *counts.entry(name_of(record)).or_default() += 1;
             }
             let urls: Vec<String> = found.into_iter().map(|record| record.url).collect();
             if !retry.dry_run {
@@ -63,10 +67,10 @@ impl Wanted<'_> {
 
     fn takes(&self, record: &PageRecord) -> bool {
         let Retry { reasons, hosts, .. } = self.retry;
-        let name = name_of(record.state);
+        let names = [name_of(record), table_of(record.state)];
         let is_reason = match reasons.is_empty() {
-            true => matches!(record.state, PageState::Failed(_)),
-            false => reasons.iter().any(|reason| reason == name),
+            true => has_failed(record),
+            false => reasons.iter().any(|reason| names.contains(&reason.as_str())),
         };
         is_reason
             && (hosts.is_empty() || hosts.iter().any(|host| is_of(&record.url, host)))
@@ -74,12 +78,30 @@ impl Wanted<'_> {
     }
 }
 
-/// Its reason for a failure; empty for a page that is there.
-fn name_of(state: PageState) -> &'static str {
-    match state {
+/// Whether it may go better now: the server or the way to it failed, or wanted to be left alone.
+fn has_failed(record: &PageRecord) -> bool {
+    match record.state {
+        PageState::Failed(_) => true,
+        PageState::Refused => record.status == 429 || record.status >= 500,
+        _ => false,
+    }
+}
+
+/// By what it is counted among the attempts; empty for a page that is there.
+fn name_of(record: &PageRecord) -> &'static str {
+    match record.state {
         PageState::Failed(reason) => reason.name(),
-        state if state.is_there() => "",
-        state => state.name(),
+        PageState::Refused => status_class(record.status),
+        state => table_of(state),
+    }
+}
+
+fn table_of(state: PageState) -> &'static str {
+    match state {
+        PageState::Failed(_) => "failed",
+        PageState::Refused => "refused",
+        PageState::Gone => "gone",
+        _ => "",
     }
 }
 

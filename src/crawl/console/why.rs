@@ -10,9 +10,7 @@ use crate::config::Removed;
 use crate::crawl::focus;
 use crate::frontier::held::{HELD, held_under};
 use crate::frontier::scope::{Scope, Verdict};
-use crate::frontier::{
-    HostLook, PageRecord, PageState, Place, QueuedUrl, RobotsAccess, Trouble, UrlLook, WHEN_MET_AGAIN,
-};
+use crate::frontier::{HostLook, PageRecord, PageState, Place, QueuedUrl, RobotsAccess, UrlLook, WHEN_MET_AGAIN};
 use crate::page::{DuplicateOf, EpochMs};
 use crate::page_log::{LogStatus, ReaderStatus};
 use crate::parse;
@@ -216,8 +214,11 @@ impl Known<'_> {
         if host.record.is_blocked {
             reason += "; its host is blocked";
         }
-        if let Some(trouble) = host.record.trouble.filter(Trouble::is_the_hosts) {
-            reason += &format!("; its host is in trouble ({}, {} in a row)", trouble.cause, trouble.failures);
+        if let Some(trouble) = host.record.waits_for() {
+            reason += &match trouble.failures {
+                0 => format!("; many URLs of its host fail together ({})", trouble.cause),
+                failures => format!("; its host is in trouble ({}, {failures} in a row)", trouble.cause),
+            };
         }
         if let Some(budget) = self.spent_budget() {
             reason += &format!("; {budget}");

@@ -85,6 +85,13 @@ impl HostRecord {
         self.has_robots = now.has_robots;
     }
 
+    /// What keeps the host's URLs waiting, besides its rest after each visit: it is in trouble, or many of its URLs fail together and
+    /// it has no other left that was never asked for.
+    pub fn waits_for(&self) -> Option<Trouble> {
+        let is_left_with_errors = |trouble: &Trouble| trouble.errors.are_many() && !trouble.given_up && self.ready == 0;
+        self.trouble.filter(|trouble| trouble.is_the_hosts() || is_left_with_errors(trouble))
+    }
+
     pub fn is_given_up(&self) -> bool {
         self.trouble.is_some_and(|trouble| trouble.given_up)
     }

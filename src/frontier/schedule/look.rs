@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::host::HostState;
 use super::state::Schedule;
 use crate::frontier::keys::HostKey;
-use crate::frontier::{HostLook, Trouble, WhichHosts};
+use crate::frontier::{HostLook, WhichHosts};
 use crate::page::EpochMs;
 
 /// Hosts that are looked through for those that are wanted, while leases wait.
@@ -28,9 +28,7 @@ impl Schedule {
             WhichHosts::Held => Box::new(self.held.iter().copied().take(LOOKED_THROUGH)),
             WhichHosts::All | WhichHosts::Troubled => Box::new(leased.chain(due).chain(blocked)),
         };
-        let is_wanted = |look: &HostLook| {
-            which != WhichHosts::Troubled || look.record.trouble.as_ref().is_some_and(Trouble::is_the_hosts)
-        };
+        let is_wanted = |look: &HostLook| which != WhichHosts::Troubled || look.record.waits_for().is_some();
         let looks = hosts.filter_map(|host| self.look(host)).filter(is_wanted);
         if which != WhichHosts::Held {
             return looks.take(at_most).collect();

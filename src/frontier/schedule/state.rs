@@ -64,8 +64,7 @@ impl Schedule {
 
     /// The contract is that of [`crate::frontier::Frontier::next_due_well`]. Looks at the hosts in trouble that come before.
     pub fn next_due_well(&self) -> Option<EpochMs> {
-        let is_well =
-            |host| self.record(host).is_some_and(|record| !record.trouble.as_ref().is_some_and(Trouble::is_the_hosts));
+        let is_well = |host| self.record(host).is_some_and(|record| record.waits_for().is_none());
         self.due.first_of(is_well).filter(|due| *due < HELD)
     }
 
@@ -206,7 +205,7 @@ impl Schedule {
         self.hosts_with_work -= u64::from(before.is_some());
         let troubled = |record: &HostRecord| {
             // One that is blocked waits for its operator, whatever else is the matter.
-            let trouble = record.trouble.filter(|trouble| trouble.is_the_hosts() && !record.is_blocked)?;
+            let trouble = record.waits_for().filter(|_| !record.is_blocked)?;
             Some((trouble.cause, record.work()))
         };
         let (before, after) = (before.and_then(troubled), now.and_then(troubled));
@@ -262,7 +261,7 @@ impl Schedule {
         let later = self.due.between((now + 1, HELD), at_most, |host| !rests(host));
         let next = later.into_iter().filter_map(|(until, host)| {
             let record = self.record(host)?;
-            let (origin, trouble) = (record.origin.to_string(), record.trouble.filter(Trouble::is_the_hosts));
+            let (origin, trouble) = (record.origin.to_string(), record.waits_for());
             Some(WaitingHost { origin, until, urls: record.work(), trouble })
         });
         Waiting { troubled: troubled.collect(), blocked: self.blocked.len() as u64, next: next.collect() }

@@ -5,7 +5,7 @@ use crate::budgets::Account;
 use crate::delivery::Position;
 use crate::frontier::keys::Rank;
 use crate::frontier::schedule::{HostRecord, Totals};
-use crate::frontier::{Cause, PageRecord, PageState, Robots, RobotsAccess, Trouble};
+use crate::frontier::{Cause, Errors, PageRecord, PageState, Robots, RobotsAccess, Trouble};
 use crate::page::{EpochMs, FailureReason, Kind};
 
 /// What is left to read.
@@ -48,8 +48,16 @@ impl Record for HostRecord {
 
 fn trouble_since(time: EpochMs, failures: u32) -> Option<Trouble> {
     let cause = Cause::Failure(FailureReason::Connect);
-    let trouble =
-        Trouble { since: time, last: time, failures, cause, suspect: None, asked_until: None, given_up: false };
+    let trouble = Trouble {
+        since: time,
+        last: time,
+        failures,
+        cause,
+        suspect: None,
+        asked_until: None,
+        given_up: false,
+        errors: Errors::default(),
+    };
     (failures > 0).then_some(trouble)
 }
 
@@ -198,7 +206,7 @@ impl<'a> Input<'a> {
         let given_up = flags & 4 != 0;
         let asked_until = if flags & 8 == 0 { None } else { Some(self.number()?) };
         let failures = failures.try_into().ok()?;
-        Some(Some(Trouble { since, last, failures, cause, suspect, asked_until, given_up }))
+        Some(Some(Trouble { since, last, failures, cause, suspect, asked_until, given_up, errors: Errors::default() }))
     }
 
     fn text(&mut self) -> Option<String> {
