@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use super::asked::Asked;
+use super::asked::{Asked, ago};
 use super::folder::Folder;
 use super::steer::order;
 use crate::api::said::{Order, SinkStatus};
+use crate::clock::now_ms;
 use crate::telemetry::progress::{bytes, grouped};
 
 /// List a crawl's sinks: how far behind each is, what the page log keeps for it, and why it does not get on; pause one, or give it up.
@@ -71,9 +72,14 @@ fn lines(folder: &Folder, sink: &SinkStatus) -> String {
     );
     let mut more = |said: String| text += &format!("{:<16} {said}\n", "");
     let (name, folder) = (&sink.name, folder.output.display());
-    if sink.missed > 0 {
-        let missed = grouped(sink.missed);
-        more(format!("came later: {missed} events before it were not in the log any more"));
+    let missed = grouped(sink.missed);
+    if let (Some(at), Some(why)) = (sink.anew_ms, &sink.anew_because) {
+        more(format!("began anew {}: {why}", ago(at, now_ms())));
+    }
+    match (sink.missed, sink.anew_ms) {
+        (0, _) => {}
+        (_, None) => more(format!("came later: {missed} events before it were not in the log any more")),
+        (_, Some(_)) => more(format!("{missed} events before that were not in the log any more")),
     }
     if sink.is_paused {
         more(format!("paused: seine sinks resume {name} -o {folder}"));

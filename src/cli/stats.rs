@@ -81,7 +81,8 @@ fn sink_rows(sink: &SinkStatus) -> String {
         grouped(sink.accepted),
     );
     if sink.missed > 0 {
-        text += &row("  came later", sink.missed, "events before it were not in the page log any more");
+        let name = if sink.anew_ms.is_some() { "  began anew" } else { "  came later" };
+        text += &row(name, sink.missed, "events before it were not in the page log any more");
     }
     if sink.dead_letter_bytes > 0 {
         text += &row("  dead letters", sink.dead_letter_bytes, "bytes on disk; see seine dead-letters");

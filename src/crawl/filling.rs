@@ -40,11 +40,15 @@ pub(super) fn begin(folder: &Path, sink: &SinkConfig, config: &Config, behind: u
     // A name that is wrong is told before anything is made.
     ArchiveInputs::open(&config.from_archive, without_own(folder, sink))?;
     let absolute = |name: &String| std::path::absolute(name).map_or(name.clone(), |path| path.display().to_string());
-    let names = config.from_archive.iter().map(absolute);
-    let task = [TASK.to_owned(), behind.to_string()].into_iter().chain(names).collect();
+    note(folder, sink.name(), &config.from_archive.iter().map(absolute).collect::<Vec<_>>(), behind)
+}
+
+/// As [`begin`], of archives that were opened once.
+pub(super) fn note(folder: &Path, sink: &str, names: &[String], behind: u64) -> Result<(), CrawlError> {
+    let task = [TASK.to_owned(), behind.to_string()].into_iter().chain(names.iter().cloned()).collect();
     let place = folder.join(FILLINGS);
     make_private(&place).map_err(|source| CrawlError::Folder { path: place, source })?;
-    TransferState { task, ..TransferState::default() }.save(&state_file(folder, sink.name()))?;
+    TransferState { task, ..TransferState::default() }.save(&state_file(folder, sink))?;
     Ok(())
 }
 
@@ -61,6 +65,17 @@ fn state_file(folder: &Path, sink: &str) -> PathBuf {
 pub(super) fn state(folder: &Path, sink: &str, behind: u64) -> Result<Option<TransferState>, TransferStateError> {
     let state = TransferState::read(&state_file(folder, sink))?;
     Ok(state.filter(|state| state.task.get(1).is_some_and(|place| *place == behind.to_string())))
+}
+
+/// The archives that are still being delivered to a sink; none when nothing is.
+pub(super) fn names_unfinished(
+    folder: &Path,
+    log: &PageLog,
+    sink: &str,
+) -> Result<Option<Vec<String>>, TransferStateError> {
+    let missed = missed(log, sink);
+    let state = if missed > 0 { state(folder, sink, missed)? } else { None };
+    Ok(state.filter(|state| !state.done).map(|state| state.task[2..].to_vec()))
 }
 
 /// Whether something of the archive is still to be delivered to a sink.

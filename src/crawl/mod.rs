@@ -1,5 +1,6 @@
 //! A running crawl: opens the stores, starts the parts under the supervisor, watches for the end.
 
+mod anew;
 mod asks;
 pub(crate) mod audit;
 mod clients;

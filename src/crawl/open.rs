@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 
+use super::anew;
 use super::clients::Clients;
 use super::error::CrawlError;
 use super::focus;
@@ -146,6 +147,7 @@ fn scope_with(
     room.write(frontier, || propose_seeds(frontier, seeds))?;
     room.write(frontier, || reach::apply(frontier, &scope, config))?;
     room.write(frontier, || apply_skipping(frontier, &config.sinks))?;
+    room.write(frontier, || anew::mark_again(frontier))?;
     Ok(scope)
 }
 

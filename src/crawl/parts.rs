@@ -6,6 +6,7 @@ use std::time::Duration;
 use prometheus::Histogram;
 use tokio::runtime::Handle;
 
+use super::anew;
 use super::dispatch::dispatch;
 use super::filling::fill;
 use super::running::Running;
@@ -50,7 +51,7 @@ pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
     for sink in running.sinks.clone() {
         let at = running.clone();
         supervisor.start(&format!("sink {}", sink.name()), stuck_after(STUCK_AFTER), move |beat| {
-            match deliver(&at, &sink, beat) {
+            match begin_anew_if_replaced(&at, &sink, deliver(&at, &sink, beat)) {
                 Err(error) if matches!(error.downcast_ref(), Some(SinkError::ReaderGone)) => {
                     at.reader_gone.notify_one();
                     Ok(())
@@ -83,6 +84,16 @@ fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> anyhow::Resul
         ..SinkContext::new(running.folder.join(name))
     };
     pump(&mut feed, config, &context)
+}
+
+/// A destination that is another one than before gets what the log still holds, from empty books on. The error ends this attempt; the
+/// next one finds the destination as at a first start.
+fn begin_anew_if_replaced(running: &Running, sink: &SinkConfig, result: anyhow::Result<()>) -> anyhow::Result<()> {
+    let Err(error) = &result else { return result };
+    if let Some(SinkError::Replaced { .. }) = error.downcast_ref() {
+        anew::begin(running, sink, &error.to_string())?;
+    }
+    result
 }
 
 struct LogFeed<'a> {

@@ -48,4 +48,15 @@ pub struct Cursor {
     pub from: u64,
     /// Events that this reader was due and that the disk has lost. Kept by the log; what is committed is ignored.
     pub damaged: u64,
+    /// The books began anew, as the destination was another one, or as its operator ordered. Kept by the log; what is committed is
+    /// ignored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anew: Option<BegunAnew>,
+}
+
+/// When and why a reader began again at the oldest event that the log held.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct BegunAnew {
+    pub at_ms: u64,
+    pub why: String,
 }

@@ -12,6 +12,7 @@
 //! is cut. Everything else that does not match its checksum is [`Damage`]: it stays on disk, readers go on at the next
 //! whole record, and every lost event is counted, in the status and in each reader's books.
 
+mod anew;
 mod append;
 mod copy;
 mod cursor_file;

@@ -270,6 +270,7 @@ impl Reader {
         }
         cursor.from = self.cursor.from;
         cursor.damaged = self.cursor.damaged;
+        cursor.anew = self.cursor.anew.clone();
         for &(start, end) in &self.passed {
             if start.index <= cursor.position.index {
                 cursor.damaged += end.index - start.index;

@@ -118,6 +118,7 @@ impl State {
                 pending,
                 unread_bytes: self.end.offset.saturating_sub(slot.held.offset),
                 missed: slot.cursor.from,
+                anew: slot.cursor.anew.clone(),
                 opened: slot.opened,
                 books,
             }

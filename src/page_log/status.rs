@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::delivery::Position;
+use crate::delivery::{BegunAnew, Position};
 
 /// The validator's name as a reader.
 pub const VALIDATOR: &str = "validator";
@@ -62,6 +62,8 @@ pub struct ReaderStatus {
     pub unread_bytes: u64,
     /// Events accepted before it came that it was never due.
     pub missed: u64,
+    /// When and why its books began anew, if they did.
+    pub anew: Option<BegunAnew>,
     /// Somebody reads with it in this run. One that nobody opened still holds its segments.
     pub opened: bool,
     /// None for a follower, which keeps its own.

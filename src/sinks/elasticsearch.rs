@@ -2,6 +2,7 @@
 //!
 //! * `client`: the hosts, who we are to them, one request.
 //! * `index`: the index is there and takes our documents.
+//! * `identity`: it is the index that the documents before went to.
 //! * `bulk`: one bulk until every document in it is judged: written, refused for good, or to be sent again.
 //! * `queue`: those that are to be sent again, narrowed down to what breaks a request.
 //! * `touch`: pages that are as they were, of which only the time is news.
@@ -16,6 +17,7 @@
 
 mod bulk;
 pub mod client;
+mod identity;
 mod index;
 mod place;
 mod probe;
@@ -25,7 +27,7 @@ mod verdict;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::runtime::{Builder, Handle};
@@ -33,6 +35,7 @@ use tokio::task::JoinHandle;
 
 use self::bulk::{BulkFailure, BulkSender};
 use self::client::other;
+use self::identity::IndexIdentity;
 pub(super) use self::place::find;
 use self::queue::{BulkDocument, BulkOutcome};
 use super::dead_letters::DeadLetters;
@@ -47,6 +50,8 @@ use crate::outside::stand_in;
 
 /// Bulks sent and not yet answered. One is written by the server while the next is being made and sent.
 const IN_FLIGHT: usize = 2;
+/// Without a bulk, the sink looks this often whether the index is still the same.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Writes every 2xx page to an index, and deletes what is gone.
 pub struct ElasticSink {
@@ -54,8 +59,9 @@ pub struct ElasticSink {
     pusher: Arc<BulkSender>,
     /// Where bulks are sent. None only while the sink is dropped.
     runtime: Option<Runtime>,
-    /// The first look at the index, until it is over.
+    /// A look at the index, until it is over, and when the last one began.
     look: Option<JoinHandle<Result<(), SinkError>>>,
+    looked: Instant,
     /// Being filled.
     next: Batch,
     in_flight: VecDeque<InFlightBulk>,
@@ -86,20 +92,33 @@ struct InFlightBulk {
 }
 
 impl ElasticSink {
-    /// Waits for no server: what is wrong with the index is told by one of the next calls.
+    /// A sink that has delivered nothing yet.
     pub fn open(config: &ElasticConfig, upkeep: Upkeep, context: &SinkContext) -> Result<ElasticSink, SinkError> {
+        ElasticSink::reopen(config, upkeep, context, &serde_json::Value::Null)
+    }
+
+    /// Waits for no server: what is wrong with the index is told by one of the next calls. `state`: that of the last committed
+    /// [`Delivered`].
+    pub fn reopen(
+        config: &ElasticConfig,
+        upkeep: Upkeep,
+        context: &SinkContext,
+        state: &serde_json::Value,
+    ) -> Result<ElasticSink, SinkError> {
         let client = client::Client::new(config)?;
         // A worker rather than the caller's thread: connections live on while the caller does something else.
         let runtime = runtime(Builder::new_multi_thread().worker_threads(1).thread_name("elasticsearch"))?;
-        let pusher = Arc::new(BulkSender::new(client, config, upkeep.removed == Removed::Delete, context));
+        let known = IndexIdentity::from_state(state);
+        let pusher = Arc::new(BulkSender::new(client, config, upkeep.removed == Removed::Delete, known, context));
         Ok(ElasticSink {
             look: Some(runtime.handle().spawn(pusher.clone().look())),
+            looked: Instant::now(),
             pusher,
             upkeep,
             runtime: Some(runtime),
             next: Batch::default(),
             in_flight: VecDeque::new(),
-            so_far: Delivered::default(),
+            so_far: Delivered { state: state.clone(), ..Delivered::default() },
             dead: DeadLetters::open(&context.letters)?,
             ended: false,
         })
@@ -195,12 +214,17 @@ impl ElasticSink {
         }
     }
 
-    /// An index that can never take our pages is told before the first of them.
+    /// An index that can never take our pages is told before the first of them, and one that was replaced without any.
     fn settle_look(&mut self) -> Result<(), SinkError> {
-        match (self.look.take_if(|look| look.is_finished()), &self.runtime) {
-            (Some(look), Some(runtime)) => runtime.block_on(look).unwrap_or(Ok(())),
-            _ => Ok(()),
+        let Some(runtime) = &self.runtime else { return Ok(()) };
+        if let Some(look) = self.look.take_if(|look| look.is_finished()) {
+            return runtime.block_on(look).unwrap_or(Ok(()));
         }
+        if self.look.is_none() && self.looked.elapsed() >= LOOK_AGAIN {
+            self.looked = Instant::now();
+            self.look = Some(runtime.handle().spawn(self.pusher.clone().look()));
+        }
+        Ok(())
     }
 
     /// Runs a step, unless it was told to end.
@@ -208,6 +232,9 @@ impl ElasticSink {
         if !self.ended {
             self.settle_look()?;
             step(self)?;
+        }
+        if let Some(known) = self.pusher.known() {
+            self.so_far.state = known;
         }
         Ok(self.so_far.clone())
     }

@@ -55,7 +55,9 @@ pub fn open(config: &SinkConfig, context: &SinkContext, state: &serde_json::Valu
             let schema = config.format.map_or("", |format| format.schema);
             Box::new(KafkaSink::open(kafka, config.upkeep, encoder, schema, context)?)
         }
-        (Destination::Elasticsearch(elastic), _) => Box::new(ElasticSink::open(elastic, config.upkeep, context)?),
+        (Destination::Elasticsearch(elastic), _) => {
+            Box::new(ElasticSink::reopen(elastic, config.upkeep, context, state)?)
+        }
         (Destination::Stdout, encoder) => stdout::sink(std::io::stdout(), encoder, config.upkeep),
         (Destination::Void, _) => Box::new(LocalSink::new(Void, Upkeep::default())),
         (_, None) => {

@@ -76,6 +76,9 @@ pub enum SinkError {
     /// Trying again is of no use.
     #[error("stdout: whoever read standard output has gone away; keep the reading end of the pipe open")]
     ReaderGone,
+    /// Whoever drives the sink begins its books anew and opens it without a state.
+    #[error("{sink}: {how}; it does not hold what was delivered before")]
+    Replaced { sink: &'static str, how: String },
     #[error("{sink}: {problem}; {remedy}")]
     Other { sink: &'static str, problem: String, remedy: &'static str },
 }

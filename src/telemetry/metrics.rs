@@ -31,6 +31,8 @@ pub struct Metrics {
     /// By [`DuplicateOf::kind`](crate::page::DuplicateOf::kind).
     pub duplicates: IntCounterVec,
     pub delivery_seconds: HistogramVec,
+    /// How often a destination was found to be another one.
+    pub sinks_replaced: IntCounterVec,
     readings: Mutex<Readings>,
     /// Told of every attempt, too.
     pub fetch_log: Option<FetchLog>,
@@ -81,6 +83,11 @@ impl Default for Metrics {
             ),
             links: counters("seine_links_total", "Links proposed, by what became of them.", "result"),
             delivery_seconds: keep(&registry, HistogramVec::new(delivery, &["sink"])),
+            sinks_replaced: counters(
+                "seine_sink_replaced_total",
+                "How often a destination did not hold any more what was delivered, and its books began anew.",
+                "sink",
+            ),
             readings: Mutex::new(Readings::new(&registry)),
             fetch_log: None,
             harvested: Harvested::default(),
@@ -118,6 +125,7 @@ impl Metrics {
     /// Shows a sink that has delivered nothing yet.
     pub fn show_sink(&self, name: &str) {
         self.delivery_seconds.with_label_values(&[name]);
+        self.sinks_replaced.with_label_values(&[name]);
     }
 
     /// One attempt at a page or sitemap.

@@ -65,8 +65,10 @@ pub fn an_index_that_cannot_be_made_anew_is_an_outage(node: &Node) {
     limit(json!(1));
     let error = told(node, "crowded-too");
     assert!(error.contains("max_shards_per_node"), "{error}");
-    // Found gone by the bulk, and not to be made again: the sink is made anew until it is.
+    // Found gone, and not to be made again: the sink is made anew until it is.
     let error = deliver(&mut sink, &pages[1..]).unwrap_err().to_string();
+    assert!(error.contains("crowded is gone"), "{error}");
+    let error = deliver(&mut open(&config(&[&proxy.url()], "crowded")), &pages[1..]).unwrap_err().to_string();
     assert!(error.contains("max_shards_per_node"), "{error}");
     assert_eq!(sink.dead(), []);
     limit(Value::Null);
@@ -87,6 +89,8 @@ pub fn an_alias_that_points_elsewhere_makes_no_dead_letters(node: &Node) {
     ]});
     assert_eq!(node.ask(Method::POST, "/_aliases", Some(&actions)).0, 200);
     let error = deliver(&mut sink, &pages[5..]).unwrap_err().to_string();
+    assert!(error.contains("behind-1 behind swapped is gone") && error.contains("behind-2"), "{error}");
+    let error = deliver(&mut open(&config(&[&node.url], "swapped")), &pages[5..]).unwrap_err().to_string();
     assert!(error.contains("title is date") && error.contains("behind-2"), "{error}");
     assert_eq!(sink.dead(), []);
 }

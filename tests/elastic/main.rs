@@ -15,6 +15,7 @@ mod mapping;
 mod node;
 mod proxy;
 mod refill;
+mod replaced;
 mod settings;
 #[path = "../support/mod.rs"]
 mod support;

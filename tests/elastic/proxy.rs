@@ -26,6 +26,7 @@ struct State {
     server: String,
     /// The only `Authorization` that is let through.
     wanted: Option<String>,
+    requests: AtomicUsize,
     bulks: AtomicUsize,
     /// Requests with this in their body do not come through.
     poison: Mutex<Option<(String, Break)>>,
@@ -50,6 +51,7 @@ impl Proxy {
         let state = Arc::new(State {
             server: server.to_owned(),
             wanted: wanted.map(str::to_owned),
+            requests: AtomicUsize::new(0),
             bulks: AtomicUsize::new(0),
             poison: Mutex::default(),
             client: reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap(),
@@ -72,6 +74,11 @@ impl Proxy {
     /// From now on every request with this text in its body breaks.
     pub fn break_at(&self, text: &str, how: Break) {
         *self.state.poison.lock().unwrap() = Some((text.to_owned(), how));
+    }
+
+    /// Requests of any kind so far.
+    pub fn requests(&self) -> usize {
+        self.state.requests.load(Ordering::SeqCst)
     }
 
     /// `_bulk` requests so far.
@@ -100,6 +107,7 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<Stat
 
 async fn pass(request: Request<Incoming>, state: Arc<State>) -> Result<Response<Full<Bytes>>, String> {
     let (parts, body) = request.into_parts();
+    state.requests.fetch_add(1, Ordering::SeqCst);
     let given = parts.headers.get("authorization").and_then(|value| value.to_str().ok());
     if state.wanted.is_some() && given != state.wanted.as_deref() {
         return Ok(answer(401, Bytes::from_static(br#"{"error":"missing authentication credentials"}"#)));

@@ -103,8 +103,14 @@ pub struct SinkStatus {
     pub pending: u64,
     /// Bytes of the log that are kept for it.
     pub kept_bytes: u64,
-    /// Events before it came that the log did not hold any more.
+    /// Events before it came, or before its books began anew, that the log did not hold any more.
     pub missed: u64,
+    /// Its books began anew then, as the destination was another one, or as its operator ordered …
+    #[serde(default)]
+    pub anew_ms: Option<EpochMs>,
+    /// … and why.
+    #[serde(default)]
+    pub anew_because: Option<String>,
     pub dead_letter_bytes: u64,
     /// It is configured. One that is not holds its place in the log until it is removed.
     pub in_use: bool,

@@ -62,6 +62,8 @@ impl Console {
             kept_bytes: reader.unread_bytes,
             // Standard output begins with what comes.
             missed: if name == STDOUT { 0 } else { reader.missed },
+            anew_ms: reader.anew.as_ref().map(|anew| anew.at_ms),
+            anew_because: reader.anew.as_ref().map(|anew| anew.why.clone()),
             // Dead letters that cannot be read are told of when they are opened.
             dead_letter_bytes: dead_letters::size(&self.folder.join(name)).unwrap_or(0),
             in_use: self.config.sink(name).is_some(),

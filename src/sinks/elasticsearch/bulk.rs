@@ -12,6 +12,7 @@ use elasticsearch::http::Method;
 use tokio::sync::Mutex;
 
 use super::client::{Client, NDJSON, NoAnswer, ServerReply, bulk_path, other};
+use super::identity::{self, Found, IndexIdentity};
 use super::index::{self, NotReady};
 use super::probe::{self, ProbeResult};
 use super::queue::{Backoff, BulkDocument, BulkOutcome, QueuedBulk, body, halve, narrow_down};
@@ -42,8 +43,10 @@ pub(super) struct BulkSender {
     /// Documents will be deleted.
     with_deletes: bool,
     shutdown: Shutdown,
-    /// The index is known to be there.
+    /// The index was found to be there, with its mapping.
     is_ready: Mutex<bool>,
+    /// The one that documents went to, as far as the server tells.
+    known: parking_lot::Mutex<Option<IndexIdentity>>,
     watch: Watch,
 }
 
@@ -92,13 +95,20 @@ struct Work {
 }
 
 impl BulkSender {
-    pub fn new(client: Client, config: &ElasticConfig, with_deletes: bool, context: &SinkContext) -> BulkSender {
+    pub fn new(
+        client: Client,
+        config: &ElasticConfig,
+        with_deletes: bool,
+        known: Option<IndexIdentity>,
+        context: &SinkContext,
+    ) -> BulkSender {
         BulkSender {
             client,
             config: config.clone(),
             with_deletes,
             shutdown: context.shutdown.clone(),
             is_ready: Mutex::new(false),
+            known: parking_lot::Mutex::new(known),
             watch: context.watch.clone(),
         }
     }
@@ -232,8 +242,11 @@ impl BulkSender {
     /// Well: what went wrong was the fault of what was sent. Else why nothing can be sent now. Asked of the shard that
     /// `item` belongs to: another may be well.
     async fn look_for_the_fault(&self, item: Option<&BulkDocument>) -> Result<(), String> {
-        if let Err(NotReady::Yet(reason)) = self.prepare().await {
-            return Err(reason);
+        match self.prepare().await {
+            Ok(()) => {}
+            Err(NotReady::Yet(reason)) => return Err(reason),
+            // The next attempt says so. To ask an index that is gone would make it.
+            Err(NotReady::Ever(error)) => return Err(error.to_string()),
         }
         let id = item.map(|item| document_id(&item.entry.event.url));
         match probe::probe(&self.client, &self.config.index, id.as_deref()).await {
@@ -328,13 +341,27 @@ impl BulkSender {
         }
     }
 
+    /// Before each request that may write. An error, too, when the index is not the one any more that documents went to.
     async fn prepare(&self) -> Result<(), NotReady> {
         let mut is_ready = self.is_ready.lock().await;
-        if !*is_ready {
+        let mut found = identity::find(&self.client, &self.config.index).await?;
+        if let Some(known) = self.known.lock().as_ref() {
+            known.check(&found, &self.config.index).map_err(NotReady::Ever)?;
+        }
+        if !*is_ready || matches!(found, Found::Nothing) {
             index::prepare(&self.client, &self.config, self.with_deletes).await?;
+            found = identity::find(&self.client, &self.config.index).await?;
             *is_ready = true;
         }
+        if let Found::Index(found) = found {
+            *self.known.lock() = Some(found);
+        }
         Ok(())
+    }
+
+    /// For the sink's committed state; none as long as nothing is known.
+    pub fn known(&self) -> Option<serde_json::Value> {
+        self.known.lock().as_ref().map(IndexIdentity::to_state)
     }
 
     /// Waits before the next attempt; longer each time.

@@ -1,0 +1,35 @@
+//! A reader that begins its books anew, because its destination does not hold any more what was delivered.
+
+use super::cursor_file::{self, CursorFile, cursors_dir};
+use super::error::LogError;
+use super::log::PageLog;
+use super::state::Slot;
+use crate::delivery::{BegunAnew, Cursor};
+
+impl PageLog {
+    /// Sets a reader that nobody has open back to the oldest event that the log holds, with empty books and without a state of
+    /// its own. Durable when it returns. Returns how many events came before that one.
+    ///
+    /// `before`: called with that number before anything has changed, while no segment can be freed; its error ends it.
+    pub fn begin_anew<E: From<LogError>>(
+        &self,
+        name: &str,
+        anew: BegunAnew,
+        before: impl FnOnce(u64) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        cursor_file::check_name(name)?;
+        let mut state = self.inner.state.lock();
+        if state.readers.get(name).is_some_and(|slot| slot.opened) {
+            return Err(LogError::ReaderOpen(name.to_owned()).into());
+        }
+        let (oldest, dir) = (state.oldest(), cursors_dir(&self.inner.dir));
+        before(oldest.index)?;
+        let cursor = Cursor { position: oldest, from: oldest.index, anew: Some(anew), ..Cursor::default() };
+        match CursorFile::load(&dir, name)? {
+            Some(mut file) => file.write(&cursor)?,
+            None => drop(CursorFile::create(&dir, name, false, cursor.clone())?),
+        }
+        state.readers.insert(name.to_owned(), Slot::new(cursor, false));
+        Ok(oldest.index)
+    }
+}

@@ -1,0 +1,87 @@
+//! Which index the documents went to: its UUID, or those of all indices behind an alias.
+//!
+//! A server makes an index that is missing by itself when a bulk arrives, with a mapping that it guesses. So Seine asks for the UUIDs
+//! before each bulk. An index that is missing, or that has another UUID, does not hold what was delivered before.
+
+use std::collections::BTreeMap;
+
+use elasticsearch::http::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::client::{Client, ServerReply};
+use super::index::NotReady;
+use crate::sinks::sink::SinkError;
+
+/// UUIDs by the index's name. Kept in the sink's committed state.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct IndexIdentity {
+    uuids: BTreeMap<String, String>,
+}
+
+/// What the server has under the configured name.
+pub(super) enum Found {
+    Index(IndexIdentity),
+    Nothing,
+    /// The user may not read settings, or the server has none.
+    Unknown,
+}
+
+/// Asks the server.
+pub(super) async fn find(client: &Client, index: &str) -> Result<Found, NotReady> {
+    let path = format!("/{index}/_settings/index.uuid?flat_settings=true");
+    let answer = client.send(Method::Get, &path, None).await?;
+    Ok(match answer.status {
+        200 => uuids(&answer).map_or(Found::Unknown, |uuids| Found::Index(IndexIdentity { uuids })),
+        // A proxy before the server may have a 404 of its own.
+        404 if memchr::memmem::find(&answer.body, b"index_not_found_exception").is_some() => Found::Nothing,
+        429 | 500.. => return Err(NotReady::Yet(answer.shown())),
+        _ => Found::Unknown,
+    })
+}
+
+/// None where the answer names no index.
+fn uuids(answer: &ServerReply) -> Option<BTreeMap<String, String>> {
+    let found: Value = serde_json::from_slice(&answer.body).ok()?;
+    let uuid = |(name, described): (&String, &Value)| {
+        Some((name.clone(), described["settings"]["index.uuid"].as_str()?.to_owned()))
+    };
+    let uuids: BTreeMap<String, String> = found.as_object()?.iter().filter_map(uuid).collect();
+    (!uuids.is_empty()).then_some(uuids)
+}
+
+impl IndexIdentity {
+    /// What is kept of an earlier run; none where nothing is.
+    pub fn from_state(state: &Value) -> Option<IndexIdentity> {
+        IndexIdentity::deserialize(state).ok().filter(|known| !known.uuids.is_empty())
+    }
+
+    pub fn to_state(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// An error when one of the indices that documents went to is not there any more. `name`: the configured one.
+    pub fn check(&self, found: &Found, name: &str) -> Result<(), SinkError> {
+        let found = match found {
+            Found::Index(found) => &found.uuids,
+            Found::Nothing => return Err(replaced(format!("{name} is gone"))),
+            Found::Unknown => return Ok(()),
+        };
+        for (index, uuid) in &self.uuids {
+            let shown = if index == name { format!("index {name}") } else { format!("index {index} behind {name}") };
+            match found.get(index) {
+                Some(now) if now == uuid => {}
+                Some(now) => return Err(replaced(format!("{shown} was made anew: its UUID was {uuid} and is {now}"))),
+                None => {
+                    let names = found.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+                    return Err(replaced(format!("{shown} is gone, and {name} is {names} now")));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn replaced(how: String) -> SinkError {
+    SinkError::Replaced { sink: "elasticsearch", how }
+}

@@ -1,0 +1,101 @@
+//! An index that is not the one any more that was delivered into: deleted, made anew, or on a server that was replaced by an empty one.
+
+use std::sync::Arc;
+
+use reqwest::Method;
+use seine::sinks::elasticsearch::ElasticSink;
+use seine::sinks::{Sink, SinkContext, SinkError};
+use serde_json::json;
+
+use crate::conformance::deliver;
+use crate::node::{Node, wait_until};
+use crate::support::program::{Place, Process, run};
+use crate::support::server::{Answer, Ask};
+use crate::support::{Running, links};
+use crate::{UPKEEP, config, entries, numbered};
+
+const PAGES: u64 = 60;
+
+/// As an empty server has it: neither the index nor its template.
+fn drop_index(node: &Node, index: &str) {
+    assert_eq!(node.ask(Method::DELETE, &format!("/{index}"), None).0, 200);
+    node.ask(Method::DELETE, &format!("/_index_template/seine-{index}"), None);
+}
+
+/// By the sink alone: with and without a page to deliver, and when it is opened again with what it has kept.
+pub fn another_index_is_noticed(node: &Node) {
+    let index = "other";
+    let (config, pages) = (config(&[&node.url], index), entries((1..=3).map(numbered)));
+    let folder = tempfile::tempdir().unwrap();
+    let open = |state| ElasticSink::reopen(&config, UPKEEP, &SinkContext::new(folder.path()), state).unwrap();
+    let mut sink = open(&serde_json::Value::Null);
+    let kept = deliver(&mut sink, &pages[..1]).unwrap().state;
+    // Opened again, it goes on, and keeps the state before it has asked.
+    let mut again = open(&kept);
+    assert_eq!(again.flush().unwrap().state, kept);
+    assert_eq!(deliver(&mut again, &pages[1..2]).unwrap().state, kept);
+    // Somebody makes it anew, with a mapping that takes everything.
+    drop_index(node, index);
+    node.put("/other", &json!({}));
+    for sink in [&mut sink, &mut again, &mut open(&kept)] {
+        let error = deliver(sink, &pages[2..]).unwrap_err();
+        assert!(matches!(error, SinkError::Replaced { .. }), "{error}");
+        assert!(error.to_string().contains("index other was made anew"), "{error}");
+    }
+    assert_eq!(node.count_all(index), 0);
+    // With nothing to deliver, it looks now and then.
+    let mut idle = open(&serde_json::Value::Null);
+    wait_until("it knows the index", || !idle.flush().unwrap().state.is_null());
+    drop_index(node, index);
+    let mut error = None;
+    wait_until("it is noticed", || {
+        error = idle.flush().err();
+        error.is_some()
+    });
+    assert!(matches!(error, Some(SinkError::Replaced { .. })), "{error:?}");
+    assert_eq!(node.ask(Method::HEAD, "/other", None).0, 404);
+}
+
+/// Pages never change, and say so when they are asked under a condition.
+fn site() -> Running {
+    Running::start(
+        1,
+        Arc::new(|ask: &Ask| match ask.path()[1..].parse::<u64>() {
+            Ok(_) if ask.header("if-none-match").is_some() => Answer::new(304, ""),
+            Ok(page) => Answer::html(format!("<title>{page}</title>{}", "x ".repeat(4000))).header("etag", "\"1\""),
+            Err(_) if ask.path() == "/" => {
+                let paths: Vec<String> = (0..PAGES).map(|page| format!("/{page}")).collect();
+                Answer::html(links(&paths.iter().map(String::as_str).collect::<Vec<_>>()))
+            }
+            Err(_) => Answer::text("").status(404),
+        }),
+    )
+}
+
+/// The log holds only the last pages: the others come with their next fetch, although the site answers that they are as they were.
+pub fn an_index_that_was_replaced_is_filled_anew(node: &Node) {
+    let (index, site) = ("replaced", site());
+    let elastic = "target_storage.data_format.elasticsearch";
+    let place = Place::with(&format!(
+        "page_log.segment_size: 64KiB\ntarget_storage.data_formats: [ELASTICSEARCH]\n{elastic}.rest.hosts: ['{}']\n\
+         {elastic}.index_name: {index}\n{elastic}.flush_interval: 200ms\n\
+         link_storage.recrawl: {{interval: 1s, min_interval: 1s}}\n",
+        node.url
+    ));
+    let crawl = Process::start(place.crawl(&[site.origin(0) + "/"], &["--delay", "0", "--stay"]));
+    let is_full = || {
+        let is_there = node.ask(Method::HEAD, &format!("/{index}"), None).0 == 200;
+        is_there && node.count_all(index) == PAGES + 1
+    };
+    wait_until("every page is there", is_full);
+    let before = site.visits.len();
+    wait_until("the pages were asked for again", || site.visits.len() > before + 2 * PAGES as usize);
+    drop_index(node, index);
+    wait_until("every page is there again", is_full);
+    assert_eq!(node.type_of(index, "url"), "keyword");
+    let said = run(&["sinks".as_ref(), "-o".as_ref(), place.data().as_os_str()]).ok().stdout;
+    assert!(said.contains("began anew") && said.contains("replaced is gone"), "{said}");
+    crawl.signal("TERM");
+    let ran = crawl.wait().ok();
+    assert!(ran.stderr.contains("its books begin anew"), "{}", ran.stderr);
+}
