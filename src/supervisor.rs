@@ -43,6 +43,8 @@ struct State {
     is_told_stuck: bool,
     last_sign: Instant,
     last_error: Option<String>,
+    /// It failed, and has neither got anything done nor found nothing to do since.
+    is_down: bool,
     /// Since when it has failed, and how often, without progress in between.
     failing: Option<(Instant, u32)>,
 }
@@ -70,6 +72,9 @@ pub struct PartStatus {
     pub restarts: u64,
     /// What it failed of, until something got done again.
     pub last_error: Option<String>,
+    /// It failed, and has not shown since that it works. Stays true while the part is started again and again.
+    #[serde(default)]
+    pub is_down: bool,
 }
 
 /// A part's way of saying that it lives.
@@ -83,6 +88,7 @@ impl Beat {
             let mut state = self.0.state.lock();
             state.last_sign = Instant::now();
             state.last_error = None;
+            state.is_down = false;
             state.failing.take()
         };
         if let Some((since, failures)) = failing {
@@ -98,7 +104,9 @@ impl Beat {
 
     /// There is nothing to do, or nothing that counts, and that is fine.
     pub fn idle(&self) {
-        self.0.state.lock().last_sign = Instant::now();
+        let mut state = self.0.state.lock();
+        state.last_sign = Instant::now();
+        state.is_down = false;
     }
 }
 
@@ -122,6 +130,7 @@ impl Supervisor {
             is_told_stuck: false,
             last_sign: Instant::now(),
             last_error: None,
+            is_down: false,
             failing: None,
         };
         let part = Arc::new(Part { name: name.to_owned(), stuck_after, state: Mutex::new(state) });
@@ -178,7 +187,7 @@ impl Supervisor {
 fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> anyhow::Result<()>) {
     loop {
         let beat = Beat(part.clone());
-        beat.idle();
+        part.state.lock().last_sign = Instant::now();
         let error = match catch_unwind(AssertUnwindSafe(|| run(&beat))) {
             Ok(Ok(())) => {
                 part.state.lock().phase = Phase::Finished;
@@ -192,6 +201,7 @@ fn supervise(shared: &Shared, part: &Arc<Part>, run: &mut dyn FnMut(&Beat) -> an
         let failures = {
             let mut state = part.state.lock();
             state.last_error = Some(error.clone());
+            state.is_down = true;
             state.phase = if is_ending { Phase::Finished } else { Phase::BackingOff };
             let (_, failures) = state.failing.get_or_insert((Instant::now(), 0));
             *failures += 1;
@@ -231,6 +241,7 @@ impl Part {
             since_last_sign,
             restarts: state.restarts,
             last_error: state.last_error.clone(),
+            is_down: state.is_down,
         }
     }
 }

@@ -258,3 +258,34 @@ fn that_a_part_is_stuck_and_that_it_is_not_any_more_is_said_once_each() {
     supervisor.tell_stuck();
     assert_eq!((times("stuck: runs"), times("not stuck any more")), (1, 1));
 }
+
+/// Its sink's server is away: it fails, is started, waits for an answer, and fails again.
+#[test]
+fn a_part_that_is_started_again_is_down_until_it_shows_that_it_works() {
+    let supervisor = Supervisor::default();
+    let (go_on, wait) = mpsc::channel();
+    let wait = Mutex::new(wait);
+    let next = |wait: &Mutex<mpsc::Receiver<&'static str>>| wait.lock().recv();
+    supervisor.start("away", LONG, move |beat| match next(&wait) {
+        Ok("fail") => anyhow::bail!("no answer"),
+        Ok("idle") => {
+            beat.idle();
+            next(&wait).map(|_| ()).map_err(Into::into)
+        }
+        _ => Ok(()),
+    });
+    let is_down = || part(&supervisor, "away").is_down;
+    assert!(!is_down());
+    for failures in 1..=2 {
+        go_on.send("fail").unwrap();
+        eventually("it runs again", || {
+            let status = part(&supervisor, "away");
+            status.phase == Phase::Running && status.restarts == failures
+        });
+        assert!(is_down(), "it runs, and has shown nothing yet");
+    }
+    go_on.send("idle").unwrap();
+    eventually("it found nothing to do", || !is_down());
+    go_on.send("end").unwrap();
+    assert!(join(&supervisor, soon()));
+}

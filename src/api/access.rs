@@ -45,6 +45,7 @@ impl Access<'_> {
             (true, None) => return Err(Refusal::Unknown(TOKEN_WANTED.to_owned())),
             (false, _) if is_loopback => {
                 refuse_other_names(headers)?;
+                refuse_forwarded(headers)?;
                 Role::Operate
             }
             (false, _) => return Err(Refusal::Forbidden(NO_TOKENS.to_owned())),
@@ -54,6 +55,15 @@ impl Access<'_> {
             false => {
                 Err(Refusal::Forbidden("this token may look and not steer: http.api.operate_token may".to_owned()))
             }
+        }
+    }
+
+    /// For what needs no token. A page of another website must not read it under a name that was made to lead to this machine (DNS
+    /// rebinding): a server on this machine's own address answers as localhost alone, unless tokens say that others may ask.
+    pub fn look(&self, is_loopback: bool, headers: &HeaderMap) -> Result<(), Refusal> {
+        match is_loopback && !self.has_tokens() {
+            true => refuse_other_names(headers),
+            false => Ok(()),
         }
     }
 
@@ -88,6 +98,8 @@ impl Access<'_> {
     }
 }
 
+/// Headers by which proxies say for whom they ask (RFC 7239, and what was used before it).
+const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "x-forwarded-host"];
 const TOKEN_WANTED: &str =
     "a token is wanted: Authorization: Bearer …, with the value of http.api.read_token or http.api.operate_token";
 const NOT_OURS: &str = "this token is none of this crawl's: they are http.api.read_token and http.api.operate_token";
@@ -124,6 +136,17 @@ fn refuse_foreign_pages(headers: &HeaderMap) -> Result<(), Refusal> {
     match is_ours {
         true => Ok(()),
         false => Err(Refusal::Forbidden(format!("pages of {origin:?} may not ask this server"))),
+    }
+}
+
+/// A proxy on this machine passes on what comes from anywhere: such a request is not this machine's own.
+fn refuse_forwarded(headers: &HeaderMap) -> Result<(), Refusal> {
+    match FORWARDED.iter().find(|name| headers.contains_key(**name)) {
+        None => Ok(()),
+        Some(name) => Err(Refusal::Forbidden(format!(
+            "this request came through a proxy ({name}), and without tokens this server answers its own machine alone: set \
+             http.api.read_token or http.api.operate_token"
+        ))),
     }
 }
 

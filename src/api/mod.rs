@@ -15,6 +15,7 @@ pub mod said;
 mod seeds;
 mod server;
 mod service;
+mod slow_body;
 mod uploads;
 mod work;
 

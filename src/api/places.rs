@@ -1,5 +1,6 @@
-//! Places for connections: so many at a time. When none is left, who has asked for nothing for the longest time gives up its own: idle
-//! connections must not keep those out who look whether the process is well.
+//! Places for connections: so many at a time. When none is left, the connection that has waited for the longest time is closed. Waiting
+//! means that nothing is asked, that the body of a request does not come, or that a client waits for work. So connections that do
+//! nothing never keep health checks out.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -42,6 +43,10 @@ pub(super) struct Place {
     _permit: OwnedSemaphorePermit,
 }
 
+/// The place of the connection that a request came by, for handlers that make the client wait; none for the owner's socket.
+#[derive(Clone)]
+pub(super) struct HeldPlace(pub Option<Arc<Place>>);
+
 impl Places {
     pub fn new() -> Arc<Places> {
         Arc::new(Places { room: Arc::new(Semaphore::new(CONNECTIONS)), taken: Mutex::default() })
@@ -83,6 +88,11 @@ impl Place {
 
     pub fn is_idle(&self) {
         *self.connection.idle_since.lock() = Some(Instant::now());
+    }
+
+    /// It was asked, and the answer waits: for the rest of the question, or for work to come. Others may need the place more.
+    pub fn waits(&self) {
+        self.connection.idle_since.lock().get_or_insert_with(Instant::now);
     }
 
     /// Waits until it is to be given up.

@@ -23,6 +23,12 @@ pub(super) const WORKING: Rate = Rate { per_second: 2000, at_once: 4000 };
 /// Whoever is refused: tokens are not to be guessed.
 pub(super) const REFUSED: Rate = Rate { per_second: 5, at_once: 50 };
 
+impl Rate {
+    pub fn refusal(self) -> Refusal {
+        Refusal::TooOften(format!("more than {} requests a second: ask less often", self.per_second))
+    }
+}
+
 /// Those that have filled up again are forgotten when there are so many.
 const MOST: usize = 4096;
 
@@ -31,6 +37,13 @@ const MOST: usize = 4096;
 pub(super) struct Rates(Mutex<HashMap<String, Instant>>);
 
 impl Rates {
+    /// Whether one more request of `who` would be refused.
+    pub fn is_empty(&self, who: &str, rate: Rate) -> bool {
+        let now = Instant::now();
+        let each = Duration::from_secs(1) / rate.per_second;
+        self.0.lock().get(who).is_some_and(|full| now.max(*full) + each - now > each * rate.at_once)
+    }
+
     /// One more request of `who`; refused when it is one too many.
     pub fn take(&self, who: String, rate: Rate) -> Result<(), Refusal> {
         let now = Instant::now();
@@ -42,8 +55,7 @@ impl Rates {
         let each = Duration::from_secs(1) / rate.per_second;
         let full_then = now.max(*full) + each;
         if full_then - now > each * rate.at_once {
-            let detail = format!("more than {} requests a second: ask less often", rate.per_second);
-            return Err(Refusal::TooOften(detail));
+            return Err(rate.refusal());
         }
         *full = full_then;
         Ok(())

@@ -57,11 +57,12 @@ pub(super) fn router(service: Arc<dyn Service>, is_loopback: bool) -> Router {
         .route("/openapi.json", get(openapi));
     Router::new()
         .route("/metrics", get(metrics))
-        .route("/healthz", get(alive))
-        .route("/readyz", get(ready))
         .route("/", get(page::html))
         .route("/page.css", get(page::style))
         .route("/page.js", get(page::script))
+        .route_layer(from_fn_with_state(app.clone(), let_look))
+        .route("/healthz", get(alive))
+        .route("/readyz", get(ready))
         .nest("/api/v1", api)
         .fallback(elsewhere)
         .method_not_allowed_fallback(no_such_method)
@@ -82,6 +83,12 @@ async fn let_in(
     Ok(next.run(request).await)
 }
 
+/// What needs no token is not for pages of other websites all the same.
+async fn let_look(State(app): State<App>, request: Request, next: Next) -> Result<Response, Refusal> {
+    Access(&app.service.config()).look(app.is_loopback, request.headers())?;
+    Ok(next.run(request).await)
+}
+
 /// The same for the crawlers that take work: each is known by a token of its own, wherever it asks from.
 async fn let_client_in(
     State(app): State<App>,
@@ -96,13 +103,16 @@ async fn let_client_in(
 }
 
 impl App {
-    /// Whoever asks, if not too often; who is refused may ask less often still.
+    /// Whoever asks, if not too often; who is refused may ask less often still. After too many wrong tokens from an address a right one
+    /// waits, too: otherwise the answer to a guess would tell whether it was right.
     fn let_ask(&self, peer: &Peer, checked: Result<String, Refusal>, rate: Rate) -> Result<String, Refusal> {
         let Peer::Network(address) = peer else { return checked };
+        let refused = format!("refused {}", address.ip());
         match checked {
+            Ok(_) if self.rates.is_empty(&refused, REFUSED) => Err(REFUSED.refusal()),
             Ok(by) => self.rates.take(by.clone(), rate).map(|()| by),
             Err(refusal) => {
-                self.rates.take(format!("refused {}", address.ip()), REFUSED)?;
+                self.rates.take(refused, REFUSED)?;
                 Err(refusal)
             }
         }

@@ -18,9 +18,10 @@ use tower::Service as _;
 
 use super::access::Peer;
 use super::connection::Connection;
-use super::places::{Place, Places};
+use super::places::{HeldPlace, Place, Places};
 use super::routes::router;
 use super::service::Service;
+use super::slow_body::SlowBody;
 use crate::folders::if_there;
 
 #[derive(Debug, thiserror::Error)]
@@ -160,7 +161,9 @@ async fn answer(
 ) {
     let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(peer.clone());
+        request.extensions_mut().insert(HeldPlace(place.clone()));
         let (mut app, place) = (app.clone(), place.clone());
+        let request = request.map(|body| SlowBody { body, place: place.clone() });
         async move {
             place.iter().for_each(|place| place.is_busy());
             let response = app.call(request).await?;

@@ -57,7 +57,9 @@ pub trait WorkDesk {
     fn release(&self, client: &str, lease: &str) -> Result<Released, Refusal>;
     /// Takes a page; or why not.
     fn take(&self, client: &str, page: PageSent, taken: &mut PagesTaken);
-    /// The same with all pages of a file of WARC records.
+    /// Whether the client has this lease; or why not.
+    fn has_lease(&self, client: &str, lease: &str) -> Result<(), Refusal>;
+    /// The same as [`WorkDesk::take`] with all pages of a file of WARC records.
     fn take_warc(&self, client: &str, lease: &str, warc: Vec<u8>, taken: &mut PagesTaken) -> Result<(), Refusal>;
     fn clients(&self) -> Vec<ClientStatus>;
 }

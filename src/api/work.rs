@@ -5,15 +5,17 @@ use std::time::Duration;
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Json, Path, Query, State};
+use axum::extract::{FromRequest, Json, Path, Query, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use http_body_util::BodyExt;
 use serde::Deserialize;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::access::By;
+use super::places::HeldPlace;
 use super::problem::Refusal;
 use super::said::work::{LeaseWanted, Leasing, PageRefused, PageSent, PagesTaken, Prepared, Work};
 use super::service::{App, BODY_TIMEOUT, BROKEN_OFF, json};
@@ -27,8 +29,8 @@ const PREPARING: Duration = Duration::from_secs(10);
 /// … and so is one that is so much later than the first: the time of those that are ready runs, and hosts at one address, whose
 /// turns come one after the other, must not be told of together.
 const LATE: Duration = Duration::from_millis(100);
-/// Bytes of a stream of WARC records at once; and what a page in JSON may have besides its body.
-const WARC_BYTES: usize = 64 << 20;
+/// Bytes of a stream of WARC records; and what a page in JSON may have besides its body.
+pub(super) const WARC_BYTES: usize = 64 << 20;
 const BESIDE_BODY: u64 = 1 << 20;
 /// A stream of which so many pages are refused is not read to its end: each is answered, in memory.
 const MOST_REFUSED: usize = 1000;
@@ -40,9 +42,13 @@ pub(super) async fn clients(State(app): State<App>) -> Result<Response, Refusal>
 pub(super) async fn lease(
     State(app): State<App>,
     Extension(By(client)): Extension<By>,
-    wanted: Result<Json<LeaseWanted>, JsonRejection>,
+    Extension(HeldPlace(place)): Extension<HeldPlace>,
+    request: Request,
 ) -> Result<Response, Refusal> {
-    let Json(wanted) = wanted.map_err(|error| Refusal::Bad(error.body_text()))?;
+    let wanted = timeout(BODY_TIMEOUT, <Json<LeaseWanted> as FromRequest<App>>::from_request(request, &app)).await;
+    let Json(wanted) = wanted
+        .map_err(|_| Refusal::Bad(BROKEN_OFF.to_owned()))?
+        .map_err(|error: JsonRejection| Refusal::Bad(error.body_text()))?;
     let until = Instant::now() + Duration::from_millis(wanted.wait_ms).min(LONGEST_WAIT);
     let mut changed = app.service.changed();
     loop {
@@ -53,6 +59,7 @@ pub(super) async fn lease(
         if !leases.is_empty() || Instant::now() >= until {
             return Ok(json(Work { leases, ..app.service.terms() }));
         }
+        place.iter().for_each(|place| place.waits());
         let _ = timeout_at(until.min(Instant::now() + LOOK_AGAIN), changed.changed()).await;
     }
 }
@@ -183,8 +190,32 @@ async fn whole(mut body: Body, most: usize) -> Result<Vec<u8>, Refusal> {
     Ok(whole)
 }
 
+/// With its room in memory, which all such streams share.
+async fn whole_warc(app: &App, mut body: Body) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Refusal> {
+    let (mut whole, mut room) = (Vec::new(), None::<OwnedSemaphorePermit>);
+    while let Some(piece) = next_piece(&mut body).await? {
+        if whole.len() + piece.len() > WARC_BYTES {
+            return Err(Refusal::TooMuch(format!("at most {WARC_BYTES} bytes at once")));
+        }
+        let permit = app.uploads.room.clone().try_acquire_many_owned(piece.len() as u32).map_err(|_| {
+            Refusal::Unavailable(format!(
+                "streams of WARC records have {WARC_BYTES} bytes of memory together, and others have them: try again in a moment"
+            ))
+        })?;
+        match &mut room {
+            None => room = Some(permit),
+            Some(room) => room.merge(permit),
+        }
+        whole.extend_from_slice(&piece);
+    }
+    Ok((whole, room))
+}
+
 async fn take_warc(app: &App, client: String, lease: String, body: Body) -> Result<PagesTaken, Refusal> {
-    let warc = whole(body, WARC_BYTES).await?;
+    // Before any of it is in memory.
+    let (of, fence) = (client.clone(), lease.clone());
+    app.on(move |service| service.has_lease(&of, &fence)).await?;
+    let (warc, _room) = whole_warc(app, body).await?;
     app.on(move |service| {
         let mut taken = PagesTaken::default();
         service.take_warc(&client, &lease, warc, &mut taken)?;

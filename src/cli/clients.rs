@@ -4,12 +4,15 @@ use std::process::ExitCode;
 
 use super::asked::Asked;
 use super::folder::Folder;
+use crate::api::said::Order;
 use crate::api::said::work::ClientStatus;
 use crate::telemetry::progress::grouped;
 
 /// List the crawlers that take work from this one (work.clients): what they have, have brought, and how far they are believed.
 #[derive(clap::Args)]
 pub struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
     #[command(flatten)]
     folder: Folder,
     /// One JSON object a line.
@@ -17,7 +20,19 @@ pub struct Args {
     json: bool,
 }
 
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Let a client take work again that was shut out. All of its pages are fetched twice until it has proven itself.
+    Readmit {
+        /// As work.clients names it.
+        client: String,
+    },
+}
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if let Some(Action::Readmit { client }) = args.action {
+        return super::steer::order(&args.folder.output, &Order::ReadmitClient { client });
+    }
     let clients = Asked::of(&args.folder.output)?.clients()?;
     let mut text = String::new();
     for client in &clients {

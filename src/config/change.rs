@@ -7,6 +7,7 @@ use super::{Effective, Loaded, Secret};
 const MODEL: &str = "target_storage.model";
 const READ_TOKEN: &str = "http.api.read_token";
 const OPERATE_TOKEN: &str = "http.api.operate_token";
+const CLIENTS: &str = "work.clients";
 const COOKIES: &str = "crawler_manager.downloader.cookies";
 const WHITELIST: &str = "link_storage.link_strategy.whitelist";
 const BLACKLIST: &str = "link_storage.link_strategy.blacklist";
@@ -58,6 +59,7 @@ fn hidden(before: &Loaded, now: &Loaded, shown: &[KeyChanged]) -> Vec<KeyChanged
     [
         (READ_TOKEN, true, before.http.read_token != now.http.read_token && !is_shown(READ_TOKEN)),
         (OPERATE_TOKEN, true, before.http.operate_token != now.http.operate_token && !is_shown(OPERATE_TOKEN)),
+        (CLIENTS, true, before.work.clients != now.work.clients && !is_shown(CLIENTS)),
         (COOKIES, false, before.fetch.cookies != now.fetch.cookies && !is_shown(COOKIES)),
         ("link_whitelist.txt", true, before.scope.allow != now.scope.allow && !is_shown(WHITELIST)),
         ("link_blacklist.txt", true, before.scope.deny != now.scope.deny && !is_shown(BLACKLIST)),

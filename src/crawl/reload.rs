@@ -62,6 +62,7 @@ impl Running {
         logging::filter_by(&config.logging.filter).map_err(|error| Refusal::Conflict(error.to_string()))?;
         self.log.configure(&config.log);
         self.frontier.reconfigure(options(&config));
+        self.clients.configure(&config.work)?;
         let thresholds = config.thresholds();
         let visitor = Visitor { config: Arc::new(config), thresholds, ..Visitor::clone(&visitor) };
         *self.visitor.write() = Arc::new(visitor);

@@ -46,6 +46,7 @@ impl Console {
             scope,
             pauses,
             limits,
+            clients: None,
             forgetting: Default::default(),
         })
     }

@@ -92,6 +92,7 @@ impl Running {
             scope: self.visitor().scope.clone(),
             pauses: self.pauses.clone(),
             limits: self.limits.clone(),
+            clients: Some(self.clients.clone()),
             forgetting: self.forgetting.clone(),
             accepted_before: self.accepted_before,
         }

@@ -17,7 +17,6 @@ use crate::api::{Refusal, Service};
 use crate::clock::now_ms;
 use crate::config::Config;
 use crate::frontier::{Counts, Harvest, Standing};
-use crate::supervisor::Phase;
 use crate::telemetry::metrics::Snapshot;
 use crate::telemetry::progress::Figures;
 use crate::telemetry::rates::Counters;
@@ -91,7 +90,7 @@ impl Service for Running {
             if part.is_stuck {
                 reasons.push(format!("{}: no progress for {} s", part.name, part.since_last_sign.as_secs()));
             }
-            if part.phase == Phase::BackingOff {
+            if part.is_down {
                 reasons.push(format!("{}: failed: {}", part.name, part.last_error.unwrap_or_default()));
             }
         }

@@ -4,7 +4,7 @@
 //! ourselves once it is done with the host: failures, where redirects lead, and the pages that are to be checked.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use url::Url;
 
@@ -72,9 +72,10 @@ impl Visitor {
         let shared = Shared::new(std::mem::take(host));
         let mut worked = Ok(());
         if !urls.is_empty() {
+            let began = Instant::now();
             let ended = self.await_pages(&shared, &mut urls, &mut ours, loan).await;
-            lent.left = urls.len();
-            worked = ended.map(|has_lapsed| lent.has_lapsed = has_lapsed);
+            (lent.left, lent.took) = (urls.len(), began.elapsed());
+            worked = ended.map(|has_lapsed| (lent.has_lapsed, lent.is_clients_end) = (has_lapsed, true));
         }
         drop(urls);
         if worked.is_ok() {
@@ -283,7 +284,8 @@ impl Visitor {
         Ok(())
     }
 
-    /// Asks for a URL again whose page somebody has sent: ours is taken.
+    /// Asks for a URL again whose page somebody has sent: ours is taken. Where the two differ we ask once more: a page that differs
+    /// between two requests of ours says nothing of the client.
     async fn check(
         &self,
         host: &Shared,
@@ -294,13 +296,16 @@ impl Visitor {
     ) -> Result<(), Interrupted> {
         self.await_log().await?;
         let Some(place) = self.set_aside(&mut *host.lock().await, &work)? else { return Ok(()) };
-        let fetched = self.fetch(host, &work).await?;
+        let mut fetched = self.fetch(host, &work).await?;
         if let (Some(theirs), Some(ours)) = (theirs, self.seen(&fetched.event)) {
-            let agrees = theirs.agrees_with(&ours);
-            if !agrees {
-                tracing::debug!(url = work.url, ?theirs, ?ours, "a client's page is not what we see");
+            let mut verdict = theirs.agrees_with(&ours).then_some(true);
+            if verdict.is_none() {
+                drop(fetched);
+                fetched = self.fetch(host, &work).await?;
+                verdict = self.seen(&fetched.event).and_then(|again| theirs.compared_with_two(&ours, &again));
+                tracing::debug!(url = work.url, ?theirs, ?ours, ?verdict, "a client's page is not what we see");
             }
-            agreed.push(agrees);
+            agreed.extend(verdict);
         }
         self.accept(fetched, work, Some(place), tickets).await
     }

@@ -60,8 +60,12 @@ pub(crate) enum Taken {
 pub(crate) struct Lent {
     /// Of those that were offered, the URLs that nothing came back for.
     pub left: usize,
+    /// From the offer until the client was done with the host.
+    pub took: Duration,
     /// Its time was over with URLs left: that is the client's doing, whatever else ended it is not.
     pub has_lapsed: bool,
+    /// The client ended it, by giving it back or by letting its time pass; not the server.
+    pub is_clients_end: bool,
     /// Of the pages that were checked and could be compared: whether they agreed with what we saw.
     pub agreed: Vec<bool>,
 }

@@ -50,6 +50,15 @@ impl Sketch {
         Sketch { status, media_type: String::new(), digest, length: 0, text: None, links: Vec::new() }
     }
 
+    /// Whether `self`, which somebody sent and which was not what `first` is, may be what `second` is, which we fetched after it. None:
+    /// what we fetched differs itself, so nothing can be compared.
+    pub fn compared_with_two(&self, first: &Sketch, second: &Sketch) -> Option<bool> {
+        match self.agrees_with(second) {
+            true => Some(true),
+            false => first.agrees_with(second).then_some(false),
+        }
+    }
+
     /// Whether `self`, which somebody sent, may be what `ours` is: pages that are made anew for each visitor differ, too.
     pub fn agrees_with(&self, ours: &Sketch) -> bool {
         if self.status != ours.status || self.media_type != ours.media_type {

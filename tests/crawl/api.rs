@@ -258,3 +258,56 @@ fn who_asks_too_often_is_told_to_wait() {
     process.signal("TERM");
     process.wait().ok();
 }
+
+#[test]
+fn orders_are_taken_as_the_api_describes_them_and_not_otherwise() {
+    let (site, place) = (site(), Place::new());
+    let (process, address) = start(&place, &site);
+    let order = |body: &str| ask(address, "POST /api/v1/orders", &[JSON], body);
+    refused(order(r#"{"order": "retry", "dryrun": true}"#), 400, "dryrun");
+    refused(order(r#"{"order": "forget", "url": "http://a.test/"}"#), 400, "url");
+    refused(order(r#"{"order": "set_limit", "limit": "pages"}"#), 400, "most");
+    refused(order(r#"{"order": "set_host_delay", "host": "a.test"}"#), 400, "delay_ms");
+    refused(order(r#"{"order": "set_host_pages", "host": "a.test"}"#), 400, "pages");
+    for whole in [r#"{"order": "retry", "dry_run": true}"#, r#"{"order": "set_limit", "limit": "pages", "most": null}"#]
+    {
+        let (status, _, body) = order(whole);
+        assert_eq!(status, 200, "{whole}: {body}");
+    }
+    process.signal("TERM");
+    process.wait().ok();
+}
+
+#[test]
+fn what_came_through_a_proxy_or_under_another_name_is_not_this_machines() {
+    let (site, place) = (site(), Place::new());
+    let (process, address) = start(&place, &site);
+    for header in ["forwarded: for=192.0.2.1", "x-forwarded-for: 192.0.2.1", "x-real-ip: 192.0.2.1"] {
+        refused(ask(address, "GET /api/v1/status", &[header], ""), 403, "through a proxy");
+    }
+    for path in ["/metrics", "/", "/page.js"] {
+        refused(ask(address, &format!("GET {path}"), &["host: rebound.test"], ""), 403, "localhost alone");
+        assert_eq!(ask(address, &format!("GET {path}"), &[], "").0, 200, "{path}");
+    }
+    // Whoever looks after the process may use any name for it.
+    assert_eq!(ask(address, "GET /healthz", &["host: pod.cluster"], "").0, 200);
+    process.signal("TERM");
+    process.wait().ok();
+}
+
+#[test]
+fn after_wrong_tokens_a_right_one_waits_too() {
+    let (site, place) = (site(), Place::with(&format!("http.api: {{read_token: {READ}, operate_token: {OPERATE}}}\n")));
+    let (process, address) = start(&place, &site);
+    let right = format!("authorization: Bearer {READ}");
+    let (mut guesses, mut status) = (0, 200);
+    while status != 429 {
+        guesses += 1;
+        assert!(guesses < 500, "nobody is refused");
+        ask(address, "GET /api/v1/status", &[&format!("authorization: Bearer 0123456789abcdef-{guesses}")], "");
+        status = ask(address, "GET /api/v1/status", &[&right], "").0;
+    }
+    eventually("it is let in again", || ask(address, "GET /api/v1/status", &[&right], "").0 == 200);
+    process.signal("TERM");
+    process.wait().ok();
+}

@@ -29,7 +29,7 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
     vec![("gzip", gzip.finish().unwrap()), ("deflate", zlib.finish().unwrap()), ("br", br), ("zstd", zstd)]
 }
 
-fn peak_mib(process: &Process) -> Option<u64> {
+pub fn peak_mib(process: &Process) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().trim_end_matches(" kB").parse().ok().map(|kib: u64| kib >> 10)

@@ -31,21 +31,28 @@ pub enum Order {
     /// None: the configured delay again.
     SetHostDelay {
         host: String,
+        #[serde(deserialize_with = "given")]
         delay_ms: Option<u64>,
     },
     /// How many pages of the host are admitted at most; none: as configured.
     SetHostPages {
         host: String,
+        #[serde(deserialize_with = "given")]
         pages: Option<u64>,
     },
     /// `pages`, `host-pages`, or an entry of `budget.rules` as `host/day/bytes_received`. `most`: pages or bytes; none: any number.
     SetLimit {
         limit: String,
+        #[serde(deserialize_with = "given")]
         most: Option<u64>,
     },
     /// It is as configured again.
     ResetLimit {
         limit: String,
+    },
+    /// A client crawler that was shut out may take work again. It has to prove itself from the beginning.
+    ReadmitClient {
+        client: String,
     },
     /// As if nothing had ever led there. Destinations are not told.
     Forget(Forget),
@@ -53,8 +60,14 @@ pub enum Order {
     Retry(Retry),
 }
 
+/// `null` is an answer, and a field that is left out is a mistake: serde takes the second for the first.
+fn given<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    Option::deserialize(value)
+}
+
 /// What is to be forgotten.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Forget {
     #[serde(default)]
     pub urls: Vec<String>,
@@ -65,6 +78,7 @@ pub struct Forget {
 
 /// What is to be tried again; of an empty list, all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Retry {
     /// Names that the summary of a crawl counts by: reasons of failure, `5xx`, `refused`, `gone`. Empty: whatever failed, and answers
     /// with status 429 or 5xx.

@@ -15,11 +15,11 @@ pub(super) const HTTP: &[Key] = &[
 ];
 
 pub(super) const WORK: &[Key] = &[
-    secret(key("work.clients", MaybeText(|d, v| draft::set_clients(&mut d.config.work.clients, v)))),
-    key("work.lease", millis(Duration::from_secs(1), |d, v| d.config.work.lease = v)),
-    key("work.max_hosts", Count(1, 10_000, |d, v| d.config.work.max_hosts = v as usize)),
-    key("work.verify_share", Count(0, 100, |d, v| d.config.work.verify_share = v as f64 / 100.0)),
-    key("work.prove_after", Count(1, 100_000, |d, v| d.config.work.prove_after = v as u32)),
+    secret(live("work.clients", MaybeText(|d, v| draft::set_clients(&mut d.config.work.clients, v)))),
+    live("work.lease", millis(Duration::from_secs(1), |d, v| d.config.work.lease = v)),
+    live("work.max_hosts", Count(1, 10_000, |d, v| d.config.work.max_hosts = v as usize)),
+    live("work.verify_share", Count(0, 100, |d, v| d.config.work.verify_share = v as f64 / 100.0)),
+    live("work.prove_after", Count(1, 100_000, |d, v| d.config.work.prove_after = v as u32)),
 ];
 
 pub(super) const LOGGING: &[Key] = &[

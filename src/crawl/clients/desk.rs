@@ -1,5 +1,7 @@
 //! What clients ask for, and what they are answered.
 
+use std::io::Cursor;
+
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::journal::Journal;
@@ -9,14 +11,15 @@ use crate::api::said::work::{ClientStatus, Leasing, PageRefused, PageSent, Pages
 use crate::api::{Refusal, WorkDesk};
 use crate::clock::now_ms;
 use crate::crawl::running::Running;
-use crate::formats::records::{ArchiveRecord, ReaderInput};
-use crate::formats::warc;
+use crate::formats::warc::{WarcPages, WarcReader};
 use crate::page::Outcome;
 use crate::visit::loan::{LOAN_TIME, Sent, Taken};
 use crate::visit::outage::Opening;
 
 /// No more URLs of a host are lent at once.
 const MAX_URLS: u64 = 32;
+/// What a record of WARC may have besides the body: heads of HTTP.
+const BESIDE_BODY: u64 = 1 << 20;
 /// As long as a client is not proven, all of its pages are fetched twice: it gets few at a time.
 const UNPROVEN_URLS: u64 = 4;
 
@@ -49,7 +52,7 @@ impl WorkDesk for Running {
             );
             return Err(Refusal::Conflict(why));
         }
-        let (has, most) = (self.clients.count_of(client), standing.max_hosts(&self.clients.config));
+        let (has, most) = (self.clients.count_of(client), standing.max_hosts(&self.clients.config()));
         if has >= most {
             let why = format!("{client} has {has} hosts, and may have {most}: send their pages back, or release them");
             return Err(Refusal::Conflict(why));
@@ -58,7 +61,7 @@ impl WorkDesk for Running {
     }
 
     fn renew(&self, client: &str, lease: &str) -> Result<Renewed, Refusal> {
-        self.clients.with_loan(client, lease, |loan| loan.renew(self.clients.config.lease))
+        self.clients.with_loan(client, lease, |loan| loan.renew(self.clients.config().lease))
     }
 
     fn release(&self, client: &str, lease: &str) -> Result<Released, Refusal> {
@@ -74,19 +77,22 @@ impl WorkDesk for Running {
         self.count(client, taken, url, proposal.and_then(|proposal| self.propose(client, &lease, proposal)));
     }
 
+    fn has_lease(&self, client: &str, lease: &str) -> Result<(), Refusal> {
+        self.clients.with_loan(client, lease, |_| Ok(()))
+    }
+
     fn take_warc(&self, client: &str, lease: &str, warc: Vec<u8>, taken: &mut PagesTaken) -> Result<(), Refusal> {
-        let unreadable = |error: std::io::Error| Refusal::Bad(format!("not WARC: {error}"));
-        let mut reader = (warc::FORMAT.reader)(ReaderInput::alone(warc)).map_err(unreadable)?;
+        // A few compressed bytes may be a record that fills the memory: one that is longer than a page is skipped.
+        let reader = WarcReader::with_max_block(Cursor::new(warc), self.max_body_bytes() + BESIDE_BODY);
         let mut records = 0;
-        while let Some(record) = reader.next() {
+        for record in WarcPages::new(reader) {
             match record {
-                ArchiveRecord::Page(event) => {
+                Ok(event) => {
                     let url = event.url.clone();
-                    let proposal = Proposal::of_event(*event, &self.visitor().client);
+                    let proposal = Proposal::of_event(event, &self.visitor().client);
                     self.count(client, taken, url, proposal.and_then(|proposal| self.propose(client, lease, proposal)));
                 }
-                ArchiveRecord::Other => continue,
-                ArchiveRecord::Problem(why) => taken.refused.push(PageRefused { url: String::new(), why }),
+                Err(error) => taken.refused.push(PageRefused { url: String::new(), why: error.to_string() }),
             }
             records += 1;
         }
@@ -108,8 +114,8 @@ impl Running {
             return Ok(Vec::new());
         }
         let delay = self.config().frontier.host_delay.as_millis().max(1);
-        let most = if standing.is_proven(&self.clients.config) { MAX_URLS } else { UNPROVEN_URLS };
-        let urls = ((LOAN_TIME.as_millis() / delay) as u64).clamp(1, most);
+        let most = if standing.is_proven(&self.clients.config()) { MAX_URLS } else { UNPROVEN_URLS };
+        let urls = standing.max_urls(((LOAN_TIME.as_millis() / delay) as u64).clamp(1, most));
         let (hosts, urls) = self.within_budgets(hosts as u64, urls);
         let leases = self.frontier.lease(now_ms(), hosts as usize, urls as usize)?;
         let visitor = self.visitor();
@@ -153,7 +159,7 @@ impl Running {
         if standing.shut_out.is_some() {
             return Err(format!("{client} is shut out"));
         }
-        let config = &self.clients.config;
+        let config = &self.clients.config();
         let is_proven = standing.is_proven(config);
         let is_checked = !is_proven || fastrand::f64() < config.verify_share;
         if !is_checked {

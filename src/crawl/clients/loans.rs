@@ -33,17 +33,21 @@ pub(super) struct LoanOut {
     /// URLs that are still to come back, and whether each was given with conditions.
     pub urls: HashMap<String, bool>,
     pub given: usize,
-    /// Since it was leased, or renewed.
-    has_progress: bool,
+    /// URLs that were still to come back when it was leased, or renewed last.
+    left_before: usize,
 }
 
 impl LoanOut {
-    /// As long again as at first, if something came back since.
+    /// As long again as at first, if a quarter of what was left came back since: who brings a page now and then must not keep a host
+    /// from those who fetch it quickly.
     pub fn renew(&mut self, time: Duration) -> Result<Renewed, Refusal> {
-        if !std::mem::take(&mut self.has_progress) {
-            let why = "nothing of it has come back since it was leased or renewed: it lapses at its time";
+        let came_back = self.left_before.saturating_sub(self.urls.len());
+        if came_back == 0 || came_back * 4 < self.left_before {
+            let why =
+                "less than a quarter of its URLs has come back since it was leased or renewed: it lapses at its time";
             return Err(Refusal::Conflict(why.to_owned()));
         }
+        self.left_before = self.urls.len();
         let time = time.saturating_add(self.delay.saturating_mul(self.urls.len() as u32));
         self.until = self.until.max(now_ms() + time.as_millis() as u64);
         self.renewed.send_replace(self.until);
@@ -66,7 +70,6 @@ impl LoanOut {
     /// A URL of it has come back: where its page goes.
     pub fn give_back(&mut self, url: &str) -> Option<mpsc::Sender<Sent>> {
         self.urls.remove(url)?;
-        self.has_progress = true;
         self.pages.clone()
     }
 }
@@ -78,7 +81,7 @@ impl Clients {
         let (offer, offered) = oneshot::channel();
         let (pages, sent) = mpsc::channel(WAITING_PAGES);
         let (renewals, renewed) = watch::channel(0);
-        let loan = Loan { to: client.clone(), time: self.config.lease, offer, pages: sent, renewed };
+        let loan = Loan { to: client.clone(), time: self.config().lease, offer, pages: sent, renewed };
         let out = LoanOut {
             client,
             pages: Some(pages),
@@ -89,7 +92,7 @@ impl Clients {
             delay: Duration::ZERO,
             urls: HashMap::new(),
             given: 0,
-            has_progress: true,
+            left_before: 0,
         };
         self.loans.lock().insert(fence.clone(), out);
         let (clients, visitor, at) = (self.clone(), visitor.clone(), fence.clone());
@@ -122,7 +125,7 @@ impl Clients {
         let loan = loans.get_mut(fence)?;
         let Offer { origin, delay, until, urls } = offer;
         (loan.delay, loan.until, loan.given, loan.since) = (delay, until, urls.len(), Instant::now());
-        loan.since_ms = now_ms();
+        (loan.since_ms, loan.left_before) = (now_ms(), urls.len());
         let has_any = |conditions: &Conditions| conditions.etag.is_some() || conditions.last_modified.is_some();
         loan.urls = urls.iter().map(|(url, conditions)| (url.clone(), has_any(conditions))).collect();
         let urls = urls.into_iter().map(|(url, Conditions { etag, last_modified, .. })| UrlToFetch {

@@ -26,11 +26,12 @@ use crate::shutdown::Shutdown;
 use crate::visit::loan::Lent;
 use journal::Journal;
 use loans::LoanOut;
-use standing::Standing;
+use standing::{EndedLease, Standing};
 
 /// One for the whole crawl.
 pub(crate) struct Clients {
-    config: WorkConfig,
+    /// As it is in force.
+    config: RwLock<WorkConfig>,
     folder: PathBuf,
     frontier: Arc<dyn Frontier>,
     /// Of this process: a fence of the one before is nobody's.
@@ -62,7 +63,7 @@ impl Clients {
         shutdown: Shutdown,
     ) -> Result<Clients, FrontierError> {
         let standings = kept(config, &*frontier)?;
-        let (config, folder) = (config.clone(), folder.to_owned());
+        let (config, folder) = (RwLock::new(config.clone()), folder.to_owned());
         Ok(Clients {
             config,
             folder,
@@ -78,6 +79,34 @@ impl Clients {
         })
     }
 
+    fn config(&self) -> WorkConfig {
+        self.config.read().clone()
+    }
+
+    /// Takes another configuration. Who is not in it any more gets nothing more; what is known of who comes back still holds.
+    pub fn configure(&self, config: &WorkConfig) -> Result<(), FrontierError> {
+        let new = kept(config, &*self.frontier)?;
+        {
+            let mut standings = self.standings.lock();
+            new.into_iter().for_each(|(name, standing)| _ = standings.entry(name).or_insert(standing));
+        }
+        let is_gone = |client: &str| config.clients.iter().all(|(name, _)| name != client);
+        self.loans.lock().values_mut().filter(|loan| is_gone(&loan.client)).for_each(LoanOut::end);
+        *self.config.write() = config.clone();
+        Ok(())
+    }
+
+    /// The operator believes a client again that was shut out.
+    pub fn readmit(&self, client: &str) -> Result<(), FrontierError> {
+        let standing = {
+            let mut standings = self.standings.lock();
+            let standing = standings.entry(client.to_owned()).or_default();
+            standing.readmit();
+            standing.clone()
+        };
+        keep(&*self.frontier, client, &standing)
+    }
+
     fn standing(&self, client: &str) -> Standing {
         self.standings.lock().get(client).cloned().unwrap_or_default()
     }
@@ -91,8 +120,7 @@ impl Clients {
             change(standing);
             (was_out, standing.clone())
         };
-        let json = serde_json::to_string(&now).unwrap_or_default();
-        if is_kept && let Err(error) = self.frontier.set_note(&format!("{NOTE}{client}"), &json) {
+        if is_kept && let Err(error) = keep(&*self.frontier, client, &now) {
             tracing::warn!(client, %error, "what is known of a client is not kept");
         }
         if let Some(out) = now.shut_out.filter(|_| !was_out) {
@@ -105,7 +133,8 @@ impl Clients {
         let Some(loan) = self.loans.lock().remove(fence) else { return };
         self.change(&loan.client, true, |standing| {
             if loan.given > 0 {
-                standing.ended(loan.given, lent, &self.config, now_ms());
+                let LoanOut { given, since_ms: since, delay, .. } = loan;
+                standing.ended(&EndedLease { given, since, delay, lent }, &self.config(), now_ms());
             }
             lent.agreed.iter().for_each(|agrees| standing.checked(*agrees, now_ms()));
         });
@@ -165,14 +194,26 @@ impl Clients {
     }
 
     pub fn statuses(&self) -> Vec<ClientStatus> {
-        let standings = self.standings.lock().clone();
-        standings.iter().map(|(name, known)| known.status(name, self.count_of(name) as u64, &self.config)).collect()
+        let (config, standings) = (self.config(), self.standings.lock().clone());
+        let configured = standings.iter().filter(|(name, _)| config.clients.iter().any(|(client, _)| client == *name));
+        configured.map(|(name, known)| known.status(name, self.count_of(name) as u64, &config)).collect()
     }
 }
 
 /// What is known of the clients of a crawl at rest.
 pub(super) fn at_rest(config: &WorkConfig, frontier: &dyn Frontier) -> Result<Vec<ClientStatus>, FrontierError> {
     Ok(kept(config, frontier)?.iter().map(|(name, standing)| standing.status(name, 0, config)).collect())
+}
+
+/// Of a crawl at rest.
+pub(super) fn readmit(config: &WorkConfig, frontier: &dyn Frontier, client: &str) -> Result<(), FrontierError> {
+    let mut standing = kept(config, frontier)?.remove(client).unwrap_or_default();
+    standing.readmit();
+    keep(frontier, client, &standing)
+}
+
+fn keep(frontier: &dyn Frontier, client: &str, standing: &Standing) -> Result<(), FrontierError> {
+    frontier.set_note(&format!("{NOTE}{client}"), &serde_json::to_string(standing).unwrap_or_default())
 }
 
 /// What was kept of those that are configured.

@@ -42,6 +42,8 @@ pub(crate) struct Console {
     pub scope: Arc<CurrentScope>,
     pub pauses: Arc<Pauses>,
     pub limits: Arc<OrderedLimits>,
+    /// Crawlers that take work; none of a crawl at rest.
+    pub clients: Option<Arc<clients::Clients>>,
     /// Held while something is being forgotten.
     pub forgetting: Arc<Mutex<()>>,
     /// Events of the log that were accepted before this process came.

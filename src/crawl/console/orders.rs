@@ -12,7 +12,7 @@ use crate::api::Refusal;
 use crate::api::said::{Done, Order, Ordered};
 use crate::blocking;
 use crate::clock::now_ms;
-use crate::crawl::filling;
+use crate::crawl::{clients, filling};
 use crate::folders::if_there;
 use crate::frontier::HostOrder;
 use crate::telemetry::progress::{bytes, grouped};
@@ -88,6 +88,7 @@ impl Console {
             Order::ResetLimit { limit } => {
                 format!("{}: as configured", self.limits.order(frontier, limit, None)?)
             }
+            Order::ReadmitClient { client } => self.readmit(client)?,
             Order::Forget(forget) => return self.forget(forget, by),
             Order::Retry(retry) => {
                 let counts = self.retry(retry)?;
@@ -100,6 +101,19 @@ impl Console {
             }
         };
         Ok(Done { done, ..Done::default() })
+    }
+
+    fn readmit(&self, client: &str) -> Result<String, Refusal> {
+        let names: Vec<&str> = self.config.work.clients.iter().map(|(name, _)| name.as_str()).collect();
+        if !names.contains(&client) {
+            let known = if names.is_empty() { "nobody".to_owned() } else { names.join(", ") };
+            return Err(Refusal::NotFound(format!("no client is named {client:?}; work.clients names {known}")));
+        }
+        match &self.clients {
+            Some(clients) => clients.readmit(client)?,
+            None => clients::readmit(&self.config.work, &*self.frontier, client)?,
+        }
+        Ok(format!("{client} may take work again; all of its pages are fetched twice until it has proven itself"))
     }
 
     fn order_host(&self, host: &str, order: HostOrder) -> Result<String, Refusal> {
