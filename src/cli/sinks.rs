@@ -30,6 +30,18 @@ enum Action {
         /// As listed: kafka, elasticsearch, files …
         name: String,
     },
+    /// Fill its destination again, which has lost what it held: from an archive, or with --refetch from the web. Its books begin anew.
+    ///
+    /// The crawl goes on meanwhile; one at rest does it with its next start. Pages that have left since are not delivered.
+    Refill {
+        name: String,
+        /// An archive of this crawl: a file, a folder, a pattern or a topic. Without any, the one that a sink of the crawl keeps.
+        #[arg(long, value_name = "ARCHIVE", conflicts_with = "refetch")]
+        from_archive: Vec<String>,
+        /// Fetch every page again, without conditions.
+        #[arg(long)]
+        refetch: bool,
+    },
     /// Deliver nothing more to it until it is resumed; what comes is kept for it.
     Pause {
         name: String,
@@ -43,6 +55,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.action {
         None => list(&args.folder, args.json),
         Some(Action::Remove { name: sink }) => order(&args.folder.output, &Order::RemoveSink { sink }),
+        Some(Action::Refill { name: sink, from_archive, refetch }) => {
+            let absolute = |name: String| match name.contains("://") {
+                true => Ok(name),
+                false => std::path::absolute(&name).map(|path| path.display().to_string()),
+            };
+            let archives = from_archive.into_iter().map(absolute).collect::<Result<_, _>>()?;
+            order(&args.folder.output, &Order::RefillSink { sink, archives, refetch })
+        }
         Some(Action::Pause { name: sink }) => order(&args.folder.output, &Order::PauseSink { sink }),
         Some(Action::Resume { name: sink }) => order(&args.folder.output, &Order::ResumeSink { sink }),
     }

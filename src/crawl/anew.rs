@@ -15,8 +15,29 @@ use crate::delivery::BegunAnew;
 use crate::frontier::{Frontier, FrontierError, Look, PageRecord};
 use crate::telemetry::progress::grouped;
 
-/// There while pages are still to be marked.
+/// There while pages are still to be marked: when they are to be fetched.
 const NOTE: &str = "reread_for_sinks";
+const IN_TIME: &str = "in time";
+const AT_ONCE: &str = "at once";
+
+/// Its operator wants it filled. `archives`: none, to fetch every page again. The sink is not open.
+pub(super) fn refill(running: &Running, sink: &str, archives: &[String]) -> Result<(), CrawlError> {
+    let is_refetch = archives.is_empty();
+    let from = if is_refetch { "the web".to_owned() } else { archives.join(", ") };
+    let anew = BegunAnew { at_ms: now_ms(), why: format!("its operator ordered it to be filled from {from}") };
+    let missed = running.log.begin_anew(sink, anew, |missed| -> Result<(), CrawlError> {
+        match is_refetch || missed == 0 {
+            true => Ok(()),
+            false => filling::note(&running.folder, sink, archives, missed),
+        }
+    })?;
+    tracing::info!(sink, from, missed, "its books begin anew, by order");
+    if is_refetch && missed > 0 {
+        running.frontier.set_note(NOTE, AT_ONCE)?;
+        mark_beside_the_crawl(running);
+    }
+    Ok(())
+}
 
 /// `why`: for people. The sink is not open.
 pub(super) fn begin(running: &Running, sink: &SinkConfig, why: &str) -> Result<(), CrawlError> {
@@ -55,7 +76,7 @@ pub(super) fn begin(running: &Running, sink: &SinkConfig, why: &str) -> Result<(
         }
     );
     if !is_filled {
-        running.frontier.set_note(NOTE, name)?;
+        running.frontier.set_note(NOTE, IN_TIME)?;
         mark_beside_the_crawl(running);
     }
     Ok(())
@@ -63,27 +84,27 @@ pub(super) fn begin(running: &Running, sink: &SinkConfig, why: &str) -> Result<(
 
 /// What the crawl's end breaks off, the next start does.
 fn mark_beside_the_crawl(running: &Running) {
-    let (frontier, following) = (running.frontier.clone(), running.following.clone());
+    let (visitor, following) = (running.visitor(), running.following.clone());
     blocking::thread("reread", move || {
         let _one_after_the_other = following.lock();
-        if let Err(error) = mark_again(&*frontier) {
-            tracing::error!(%error, "not all pages are marked to be fetched without conditions: the next start does it");
+        match mark_again(&*visitor.frontier) {
+            Ok(()) => _ = visitor.changed.send_replace(()),
+            Err(error) => {
+                tracing::error!(%error, "not all pages are marked to be fetched without conditions: the next start does it");
+            }
         }
     });
 }
 
-/// Ends what an earlier run has left of the marking.
+/// Ends what an earlier run has left of the marking. A server's "not modified" would bring no page.
 pub(super) fn mark_again(frontier: &dyn Frontier) -> Result<(), FrontierError> {
-    match frontier.note(NOTE)? {
-        Some(sink) if !sink.is_empty() => mark(frontier),
-        _ => Ok(()),
-    }
-}
-
-/// A server's "not modified" would bring no page.
-fn mark(frontier: &dyn Frontier) -> Result<(), FrontierError> {
-    let look = |page: &PageRecord| (page.state.is_there() && !page.is_to_be_reread).then_some(Look::RereadInTime);
-    let pages = frontier.look_again(now_ms(), &look)?;
+    let look = match frontier.note(NOTE)?.as_deref() {
+        None | Some("") => return Ok(()),
+        Some(AT_ONCE) => Look::Reread,
+        Some(_) => Look::RereadInTime,
+    };
+    let is_news = |page: &PageRecord| page.state.is_there() && (look == Look::Reread || !page.is_to_be_reread);
+    let pages = frontier.look_again(now_ms(), &|page| is_news(page).then_some(look))?;
     tracing::info!(pages, "the next fetch of these pages is without conditions");
     frontier.set_note(NOTE, "")
 }

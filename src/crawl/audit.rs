@@ -104,9 +104,9 @@ const FRONTIER_OFF: &str = "frontier/ is damaged, or this is a bug to report: re
 
 const FILES_GONE: &str = "files were moved or damaged: put them back";
 const MESSAGES_GONE: &str = "messages that were acknowledged are gone: the topic was made anew, or its acks or replication \
-                             are too low";
-const DOCUMENTS_GONE: &str = "documents were deleted, or the index was made anew: after seine sinks remove elasticsearch \
-                              it is filled again from what the log still holds";
+                             are too low; seine sinks refill kafka fills it";
+const DOCUMENTS_GONE: &str =
+    "documents were deleted, or the index was made anew: seine sinks refill elasticsearch fills it";
 
 /// Adds everything up. `destinations`: those to be looked at too. An error when the crawl runs, or when something cannot
 /// be read at all.

@@ -19,6 +19,7 @@ use crate::archive::read::{Page, Problem};
 use crate::archive::transfer::{Summary, Transfer, TransferObserver, Wanted};
 use crate::archive::transfer_state::{NotSent, TransferState, TransferStateError};
 use crate::backup::FILLINGS;
+use crate::clock::now_ms;
 use crate::config::{Config, Destination, Removed, SinkConfig, StartedWith};
 use crate::folders::{if_there, make_private};
 use crate::formats::Format;
@@ -39,8 +40,16 @@ const TASK: &str = "from_archive";
 pub(super) fn begin(folder: &Path, sink: &SinkConfig, config: &Config, behind: u64) -> Result<(), CrawlError> {
     // A name that is wrong is told before anything is made.
     ArchiveInputs::open(&config.from_archive, without_own(folder, sink))?;
-    let absolute = |name: &String| std::path::absolute(name).map_or(name.clone(), |path| path.display().to_string());
-    note(folder, sink.name(), &config.from_archive.iter().map(absolute).collect::<Vec<_>>(), behind)
+    note(folder, sink.name(), &absolute(&config.from_archive), behind)
+}
+
+/// The same archives, wherever a later run is started. A topic's address stays as it is.
+pub(super) fn absolute(names: &[String]) -> Vec<String> {
+    let absolute = |name: &String| match name.contains("://") {
+        true => name.clone(),
+        false => std::path::absolute(name).map_or(name.clone(), |path| path.display().to_string()),
+    };
+    names.iter().map(absolute).collect()
 }
 
 /// As [`begin`], of archives that were opened once.
@@ -134,7 +143,7 @@ pub(super) fn fill(running: &Running, sink: &SinkConfig, beat: &Beat) -> anyhow:
     Ok(())
 }
 
-fn without_own(folder: &Path, sink: &SinkConfig) -> InputOptions {
+pub(super) fn without_own(folder: &Path, sink: &SinkConfig) -> InputOptions {
     InputOptions { without: Some(folder.join(sink.name())), ..InputOptions::default() }
 }
 
@@ -154,16 +163,18 @@ fn wait_for_archives(running: &Running, sink: &SinkConfig, beat: &Beat) {
     }
 }
 
-/// What comes by the log is left out here; so is what was fetched since this run began, all of which does. And what has left the
+/// What comes by the log is left out here; so is what is fetched from now on, all of which does. And what has left the
 /// destinations since, where it does leave them.
 fn wanted(running: &Running, sink: &SinkConfig) -> anyhow::Result<Wanted> {
+    // Before the log is read: what is fetched later is accepted behind the sink's place in it.
+    let began = now_ms();
     let mut in_log = HashSet::new();
     running.log.scan(&mut |_, event| {
         if event.response().is_some() {
             in_log.insert(fetch_of(event));
         }
     })?;
-    let (began, frontier) = (running.started_ms, running.frontier.clone());
+    let frontier = running.frontier.clone();
     let (leaves, skips) = (sink.upkeep.removed != Removed::Keep, sink.upkeep.skip_duplicates);
     Ok(Box::new(move |page: &Page| {
         let event = &page.event;

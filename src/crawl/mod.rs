@@ -19,6 +19,7 @@ mod patience;
 mod pauses;
 mod reach;
 mod readers;
+mod refill;
 mod reload;
 mod rest;
 mod room;

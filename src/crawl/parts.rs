@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use super::anew;
 use super::dispatch::dispatch;
 use super::filling::fill;
+use super::refill;
 use super::running::Running;
 use crate::blocking::{self, Idle, stuck_after};
 use crate::config::SinkConfig;
@@ -51,7 +52,7 @@ pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
     for sink in running.sinks.clone() {
         let at = running.clone();
         supervisor.start(&format!("sink {}", sink.name()), stuck_after(STUCK_AFTER), move |beat| {
-            match begin_anew_if_replaced(&at, &sink, deliver(&at, &sink, beat)) {
+            match deliver_or_begin_anew(&at, &sink, beat) {
                 Err(error) if matches!(error.downcast_ref(), Some(SinkError::ReaderGone)) => {
                     at.reader_gone.notify_one();
                     Ok(())
@@ -70,6 +71,7 @@ pub(super) fn start(running: &Arc<Running>, handle: &Handle) {
 /// again after a failure, it starts from the committed cursor with a new sink.
 fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> anyhow::Result<()> {
     let name = config.name();
+    refill::obey(running, config)?;
     fill(running, config, beat)?;
     if running.shutdown.is_hurrying() {
         return Ok(());
@@ -86,15 +88,24 @@ fn deliver(running: &Running, config: &SinkConfig, beat: &Beat) -> anyhow::Resul
     pump(&mut feed, config, &context)
 }
 
-/// A destination that is another one than before gets what the log still holds, from empty books on. The error ends this attempt; the
+/// A destination that is to be filled anew begins again at once. One that is another one than before gets what the log still holds, from empty books on. The error ends this attempt; the
 /// next one finds the destination as at a first start.
-fn begin_anew_if_replaced(running: &Running, sink: &SinkConfig, result: anyhow::Result<()>) -> anyhow::Result<()> {
+fn deliver_or_begin_anew(running: &Running, sink: &SinkConfig, beat: &Beat) -> anyhow::Result<()> {
+    let mut result = deliver(running, sink, beat);
+    while result.as_ref().is_err_and(|error| error.is::<RefillOrdered>()) {
+        result = deliver(running, sink, beat);
+    }
     let Err(error) = &result else { return result };
     if let Some(SinkError::Replaced { .. }) = error.downcast_ref() {
         anew::begin(running, sink, &error.to_string())?;
     }
     result
 }
+
+/// The sink is opened again, and begins anew.
+#[derive(Debug, thiserror::Error)]
+#[error("its operator ordered it to be filled anew")]
+struct RefillOrdered;
 
 struct LogFeed<'a> {
     running: &'a Running,
@@ -117,6 +128,9 @@ impl Feed for LogFeed<'_> {
     }
 
     fn next(&mut self) -> anyhow::Result<Vec<Arc<Entry>>> {
+        if refill::is_ordered(&self.running.folder, self.name) {
+            return Err(RefillOrdered.into());
+        }
         if self.is_paused() {
             self.beat.idle();
             self.running.shutdown.rest(self.idle.time());

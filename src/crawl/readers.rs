@@ -1,6 +1,6 @@
 //! The page log's readers and the sinks of this run: who came later, and who is not there any more.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::CrawlError;
 use super::filling;
@@ -21,8 +21,7 @@ pub(super) fn meet(log: &PageLog, config: &Config, folder: &Path) -> Result<(), 
     for sink in &config.sinks {
         match status.reader(sink.name()) {
             None => meet_new(log, sink, &status, config, folder)?,
-            Some(reader) if reader.missed > 0 => tell_filling(sink, reader.missed, config, folder)?,
-            Some(_) => {}
+            Some(reader) => tell_filling(sink, reader.missed, config, folder)?,
         }
     }
     for text in left_behind(&status, config, folder) {
@@ -67,48 +66,63 @@ fn meet_new(
 }
 
 /// What only passes has nothing to be filled.
-fn can_be_filled(sink: &SinkConfig) -> bool {
+pub(super) fn can_be_filled(sink: &SinkConfig) -> bool {
     !matches!(sink.destination, Destination::Stdout | Destination::Void)
 }
 
-/// Of a sink that came in an earlier run.
+/// Of a sink that came in an earlier run: an archive that is named now does not fill it, unless it does so already.
 fn tell_filling(sink: &SinkConfig, missed: u64, config: &Config, folder: &Path) -> Result<(), CrawlError> {
-    match filling::state(folder, sink.name(), missed)? {
-        Some(state) if state.done => {}
-        Some(_) => tracing::info!(sink = sink.name(), "an earlier run began to fill it from an archive: that goes on"),
-        None if config.from_archive.is_empty() || !can_be_filled(sink) => {}
-        None => tracing::warn!(
+    let state = filling::state(folder, sink.name(), missed)?;
+    if state.as_ref().is_some_and(|state| !state.done) {
+        tracing::info!(sink = sink.name(), "an earlier run began to fill it from an archive: that goes on");
+        return Ok(());
+    }
+    let names = filling::absolute(&config.from_archive);
+    let is_filled = state.is_some_and(|state| state.task.get(2..) == Some(&names[..]));
+    if !names.is_empty() && !is_filled && can_be_filled(sink) {
+        tracing::warn!(
             sink = sink.name(),
             missed,
-            "it came in an earlier run, and a sink is filled from an archive when it comes: seine replay sends it what it misses"
-        ),
+            "--from-archive (target_storage.from_archive) fills a sink when it comes, and this one came in an earlier run: seine \
+             sinks refill {} --from-archive {} -o {} fills it anew",
+            sink.name(),
+            names.join(" --from-archive "),
+            folder.display()
+        );
     }
     Ok(())
 }
 
-/// How a sink that came later gets what it has missed: from an archive of this crawl, if it keeps one.
-fn remedy(sink: &SinkConfig, status: &LogStatus, config: &Config, folder: &Path) -> String {
+/// The folder of a sink of this crawl that has everything, for another one.
+pub(super) fn own_archive(status: &LogStatus, config: &Config, folder: &Path, sink: &str) -> Option<PathBuf> {
     let has_all = |name: &str| status.reader(name).is_some_and(|reader| reader.missed == 0);
     let is_archive = |other: &&SinkConfig| {
         matches!(
             other.destination,
             Destination::Files { .. } | Destination::Filesystem(_) | Destination::Pagestore { .. }
-        ) && has_all(other.name())
+        ) && other.name() != sink
+            && has_all(other.name())
     };
-    let archive = config.sinks.iter().find(is_archive).map(|archive| folder.join(archive.name()));
-    match (archive, sink.destination.is_server()) {
+    let archive = config.sinks.iter().find(is_archive)?;
+    Some(match &archive.destination {
+        Destination::Pagestore { base_folder: Some(elsewhere) } => elsewhere.clone(),
+        _ => folder.join(archive.name()),
+    })
+}
+
+/// How a sink that came later gets what it has missed: from an archive of this crawl, if it keeps one.
+fn remedy(sink: &SinkConfig, status: &LogStatus, config: &Config, folder: &Path) -> String {
+    match (own_archive(status, config, folder, sink.name()), sink.destination.is_server()) {
         (Some(archive), true) => format!(
-            "give it up (seine sinks remove) and start with --from-archive {} to have it filled first, or send it what the \
-             crawl's archive holds, beside the crawl, too: seine replay {} --to {} -o {} (with the crawl's -c)",
-            archive.display(),
-            archive.display(),
+            "seine sinks refill {} --from-archive {} -o {} sends it what the crawl's archive holds, while the crawl runs, too",
             sink.name(),
+            archive.display(),
             folder.display()
         ),
         (Some(archive), false) => {
             format!("seine convert writes what {} holds in its format, elsewhere", archive.display())
         }
-        (None, _) => "seine replay sends it what an archive holds".to_owned(),
+        (None, _) => "seine sinks refill sends it what an archive holds, or every page again".to_owned(),
     }
 }
 

@@ -81,7 +81,8 @@ impl Work {
 
     pub fn was_duplicate(&self) -> WasDuplicate {
         match self.known.likeness.as_ref().is_some_and(|likeness| likeness.of.is_some()) {
-            true if self.known.is_to_be_reread => WasDuplicate::Unknown,
+            // A destination may have lost it: it is written, although it is as it was.
+            _ if self.known.is_to_be_reread => WasDuplicate::Unknown,
             true => WasDuplicate::Yes,
             false => WasDuplicate::default(),
         }

@@ -49,7 +49,7 @@ pub enum WasDuplicate {
     #[default]
     No,
     Yes,
-    /// It was, and which destinations left it out is not known: their configuration has changed since.
+    /// Which destinations have the page is not known: their configuration has changed since, or one of them has lost it.
     Unknown,
 }
 

@@ -22,6 +22,16 @@ pub enum Order {
     RemoveSink {
         sink: String,
     },
+    /// Its books begin anew. It gets what archives hold and then what the log holds.
+    RefillSink {
+        sink: String,
+        /// On the crawl's machine, by absolute paths. None: the crawl's own archive.
+        #[serde(default)]
+        archives: Vec<String>,
+        /// Instead of that, every page is fetched again without conditions.
+        #[serde(default)]
+        refetch: bool,
+    },
     BlockHost {
         host: String,
     },

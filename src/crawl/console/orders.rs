@@ -64,6 +64,7 @@ impl Console {
                 }
             }
             Order::RemoveSink { sink } => self.remove_sink(sink)?,
+            Order::RefillSink { sink, archives, refetch } => self.refill_sink(sink, archives, *refetch)?,
             Order::BlockHost { host } => self.order_host(host, HostOrder::Block)?,
             Order::UnblockHost { host } => self.order_host(host, HostOrder::Unblock)?,
             Order::SetHostDelay { host, delay_ms } => {

@@ -1,0 +1,94 @@
+//! `seine sinks refill`: a destination that has lost what it held gets it again, while the crawl runs or with its next start.
+//!
+//! An order is a file in [`FILLINGS`] until the sink has begun anew by it, so it holds over a kill. The sink gets the pages of an archive
+//! first and then what the page log holds; or every page is fetched again.
+
+use std::path::{Path, PathBuf};
+
+use super::anew;
+use super::console::Console;
+use super::filling;
+use super::readers::{can_be_filled, own_archive};
+use super::running::Running;
+use crate::api::Refusal;
+use crate::archive::inputs::ArchiveInputs;
+use crate::archive::transfer_state::{TransferState, TransferStateError};
+use crate::backup::FILLINGS;
+use crate::config::SinkConfig;
+use crate::folders::{if_there, make_private};
+
+/// The first word of an order's task; the names of archives follow, or none when the pages are fetched again.
+const TASK: &str = "refill";
+
+/// There is one for this sink. Cheap: it is asked for between two batches.
+pub(super) fn is_ordered(folder: &Path, sink: &str) -> bool {
+    order_file(folder, sink).exists()
+}
+
+fn order_file(folder: &Path, sink: &str) -> PathBuf {
+    folder.join(FILLINGS).join(format!("{sink}.order.json"))
+}
+
+/// Begins the sink's books anew, if that was ordered. The sink is not open. Broken off, it begins again.
+pub(super) fn obey(running: &Running, sink: &SinkConfig) -> anyhow::Result<()> {
+    let path = order_file(&running.folder, sink.name());
+    let Some(order) = TransferState::read(&path)? else { return Ok(()) };
+    let names = order.task.get(1..).unwrap_or_default();
+    anew::refill(running, sink.name(), names)?;
+    if_there(std::fs::remove_file(&path))?;
+    Ok(())
+}
+
+impl Console {
+    /// `archives`: none for the crawl's own. `refetch`: from the web instead.
+    pub(super) fn refill_sink(&self, name: &str, archives: &[String], refetch: bool) -> Result<String, Refusal> {
+        let Some(sink) = self.config.sink(name).filter(|sink| can_be_filled(sink)) else {
+            let names: Vec<_> =
+                self.config.sinks.iter().filter(|sink| can_be_filled(sink)).map(SinkConfig::name).collect();
+            return Err(Refusal::NotFound(format!("no sink {name} can be filled; these can: {}", names.join(", "))));
+        };
+        if refetch && !archives.is_empty() {
+            return Err(Refusal::Bad(
+                "name an archive, or order that the pages are fetched again: not both".to_owned(),
+            ));
+        }
+        let names = match archives {
+            _ if refetch => Vec::new(),
+            [] => vec![self.own_archive_for(sink)?],
+            given => given.to_vec(),
+        };
+        if let Some(relative) = names.iter().find(|name| !name.contains("://") && !Path::new(name).is_absolute()) {
+            return Err(Refusal::Bad(format!("{relative}: name archives by absolute paths")));
+        }
+        if !refetch {
+            ArchiveInputs::open(&names, filling::without_own(&self.folder, sink))
+                .map_err(|problem| Refusal::Bad(problem.to_string()))?;
+        }
+        self.keep_order(name, &names)?;
+        let from = if refetch { "the web: every page is fetched again".to_owned() } else { names.join(", ") };
+        Ok(format!(
+            "{name} is filled anew from {from}; its books begin anew (with the next start, if the crawl does not run)"
+        ))
+    }
+
+    fn own_archive_for(&self, sink: &SinkConfig) -> Result<String, Refusal> {
+        let archive = own_archive(&self.log.status(), &self.config, &self.folder, sink.name());
+        let archive = archive.ok_or_else(|| {
+            let problem = "no sink of this crawl keeps an archive of everything that it brought";
+            Refusal::Conflict(format!(
+                "{problem}: name an archive with --from-archive, or fetch every page again with --refetch"
+            ))
+        })?;
+        let absolute = std::path::absolute(&archive).unwrap_or(archive);
+        Ok(absolute.display().to_string())
+    }
+
+    fn keep_order(&self, sink: &str, names: &[String]) -> Result<(), Refusal> {
+        let place = self.folder.join(FILLINGS);
+        let failed = |why: String| Refusal::Failed(format!("the order cannot be kept: {why}"));
+        make_private(&place).map_err(|error| failed(format!("{}: {error}", place.display())))?;
+        let task = [TASK.to_owned()].into_iter().chain(names.iter().cloned()).collect();
+        let order = TransferState { task, ..TransferState::default() };
+        order.save(&order_file(&self.folder, sink)).map_err(|error: TransferStateError| failed(error.to_string()))
+    }
+}
